@@ -50,7 +50,7 @@ from tidegauge.actors.process.controlled_shutdown import lose_controller, stop_c
 from tidegauge.actors.process.lifecycle import end, lose_power, start
 from tidegauge.actors.requests.request_handlers import take_request
 from tidegauge.actors.session.zookeeper_client import take_configs
-from tidegauge.actors.state.brokers import Brokers
+from tidegauge.actors.state.brokers import LOGS, Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.storage.log_dirs import LOG_DIRECTORY_FAILURE, know_failing_directories
 from tidegauge.actors.storage.logs import write_log_runs
@@ -179,9 +179,7 @@ def _bring_back(world: Brokers, broker: int, fault: int) -> None:
 @inner_rule
 def close_broker(world: Brokers, broker: int, reason: int) -> None:
     """Write down, at the end of a run, what its leaders have promised and its logs hold."""
-    row = world.brokers[broker].first_log
-    while row != NONE:
+    for row in LOGS.of(world, world.brokers[broker]):
         if is_leader(world.replicas[row]):
             close_account(world, row, reason)
         write_log_runs(world, row, reason)
-        row = world.hosted[row].next_log

@@ -5,7 +5,7 @@ are not missed: a partition that moves is counted as ReassigningPartitions, and 
 UnderReplicatedPartitions only if it lacks one of those that it had.
 """
 
-from tidegauge.actors.state.brokers import Brokers
+from tidegauge.actors.state.brokers import LOGS, Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.in_sync_replicas import (
@@ -15,10 +15,8 @@ from tidegauge.replication.in_sync_replicas import (
     is_under_replicated,
 )
 from tidegauge.replication.partition import is_leader
-from tidegauge.simulation.events import new_event, set_timer
-from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.timers import Sample
-from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.rows import record_row
 from tidegauge.simulation.topology import is_kraft
 from tidegauge.simulation.trace_rows.detail_rows import BrokerSampled, MetadataSampled, Sampled
 
@@ -31,40 +29,41 @@ def handle_sample(world: Brokers, timer: Sample) -> None:
     Source: ReplicaManager (newGauge)@2.6.0.
     """
     broker = timer.destination
-    row = world.brokers[broker].first_log
-    while row != NONE:
+    for row in LOGS.of(world, world.brokers[broker]):
         if world.hosted[row].exists:
             _sample_replica(world, row)
-        row = world.hosted[row].next_log
-    gauges = new_row(world, broker, BrokerSampled)
-    gauges.broker = broker
-    row = world.brokers[broker].first_log
-    while row != NONE:
+    gauges = BrokerSampled.new(
+        world,
+        broker=broker,
+        partitions=0,
+        leaders=0,
+        under_replicated=0,
+        under_min_isr=0,
+        at_min_isr=0,
+        reassigning=0,
+    )
+    for row in LOGS.of(world, world.brokers[broker]):
         if world.hosted[row].exists:
             gauges.partitions += 1
             if is_leader(world.replicas[row]):
                 _count_leader(world, row, gauges)
-        row = world.hosted[row].next_log
-    write_row(world, gauges)
+    record_row(world, gauges)
     if is_kraft(world):
-        metadata = new_row(world, broker, MetadataSampled)
-        metadata.broker = broker
-        metadata.log_end_offset = world.lifecycles[broker].log_end_offset
-        metadata.high_watermark = world.lifecycles[broker].high_watermark
-        write_row(world, metadata)
-    due_us = world.context[0].time_us + world.context[0].sample_period_us
-    set_timer(world, new_event(world, broker, broker, Sample), due_us)
+        MetadataSampled.write(
+            world,
+            broker=broker,
+            log_end_offset=world.lifecycles[broker].log_end_offset,
+            high_watermark=world.lifecycles[broker].high_watermark,
+            queue_length=0,
+            deferred=0,
+        )
+    Sample.after(world, world.context[0].sample_period_us)
 
 
 @inner_rule
 def _sample_replica(world: Brokers, row: int) -> None:
     partition = world.replicas[row]
-    sampled = new_row(world, world.hosted[row].broker, Sampled)
-    sampled.partition = world.hosted[row].partition
-    sampled.leads = 1 if is_leader(partition) else 0
-    sampled.log_end_offset = partition.log_end_offset
-    sampled.high_watermark = partition.high_watermark
-    write_row(world, sampled)
+    Sampled.write(world, world.hosted[row], partition, leads=is_leader(partition))
 
 
 @inner_rule

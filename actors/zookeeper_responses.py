@@ -11,7 +11,7 @@ from tidegauge.actors.session.isr_change_propagation import (
     send_notification,
     take_notification_answer,
 )
-from tidegauge.actors.state.brokers import Brokers
+from tidegauge.actors.state.brokers import LOGS, Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.request_times import mark_zookeeper_response
 from tidegauge.compiled.rules import inner_rule
@@ -153,13 +153,11 @@ def _note_lost_write(world: Brokers, answer: zookeeper_requests.ZkResponse) -> N
 @inner_rule
 def _send_lost_writes(world: Brokers, broker: int) -> None:
     state = world.brokers[broker]
-    row = state.first_log
-    while row != NONE:
+    for row in LOGS.of(world, state):
         hosted = world.hosted[row]
         if hosted.write_lost:
             hosted.write_lost = False
             send_isr(world, row)
-        row = hosted.next_log
     if state.look_lost:
         state.look_lost = False
         look_for_controller(world, broker)

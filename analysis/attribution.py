@@ -168,6 +168,16 @@ def _why_a_leader_is_elected(course: ClusterCourse, row: Row) -> Charge:
     return charge
 
 
+def _why_an_election_removes(course: ClusterCourse, row: Row) -> Charge | None:
+    """Replicas that an election takes out of the ISR: what had silenced their brokers."""
+    partition = course.partition(row)
+    gone = partition.isr - partition.members(row.own["isr"])
+    if not gone:
+        return None
+    lost = Charge.all_of(course.gone(each, row) for each in gone)
+    return _known(lost, row.chain, course.failed_over(row), _BUSY)
+
+
 def _why_the_controller_removes(course: ClusterCourse, row: Row) -> Charge:
     """A dead replica: what had silenced its broker."""
     partition, replica = course.partition(row), row.own["replica"]
@@ -268,7 +278,10 @@ QUESTIONS: Mapping[str, Mapping[str, Question]] = MappingProxyType(
             "controller": _why_a_controller_is_active,
         },
         "controller_elected": {"controller start": _why_a_controller_takes_over},
-        "leader_elected": {"election": _why_a_leader_is_elected},
+        "leader_elected": {
+            "removal": _why_an_election_removes,
+            "election": _why_a_leader_is_elected,
+        },
         "removed_from_isr": {"removal": _why_the_controller_removes},
         "isr_shrunk": {"shrink": _why_a_leader_shrinks},
         "isr_expanded": {"expand": _why_a_leader_expands},

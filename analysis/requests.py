@@ -26,6 +26,7 @@ from itertools import count
 from pathlib import Path
 
 from tidegauge.analysis.frame_index import TraceBytes, frames_of_file
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.simulation.quantities import parse_duration
 from tidegauge.simulation.trace_rows.schema import ENUMERATIONS, ROW_KINDS, Enumerations
 from tidegauge.traces import run_files
@@ -50,7 +51,7 @@ TEXTS = ("run", "kind")
 PART_BYTES = 4_000_000
 
 
-class RequestError(ValueError):
+class RequestError(TidegaugeError):
     """A request for an unknown kind, column or option; the message is one line."""
 
 

@@ -7,8 +7,6 @@ needs.
 Printed are seconds of the wall. With Spark, a query over one kind of rows follows, without tables.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

@@ -5,7 +5,7 @@ Recorded are, of each shipped scenario,
 * ``figures.json``: the figures of its summary, and the verdicts of checks beside the expected ones;
 * ``views/``: what ``tidegauge show``, ``describe`` and ``picture`` print, of the whole run and at
   several of its times;
-* ``rows/``: views that list single rows: ``show --all`` and ``show --cause``;
+* ``rows/``: views that list single rows: ``show all`` and ``show cause``;
 * ``tables/``: the result tables of Spark, and the answers to its questions about single runs;
 * ``hashes.json``: hashes of the trace and the number of events.
 
@@ -22,8 +22,6 @@ Each checkout runs its own copy::
 
 The exit status of a comparison is 1 if anything differs.
 """
-
-from __future__ import annotations
 
 import argparse
 import difflib
@@ -76,6 +74,8 @@ HASHES = "hashes.json"
 
 #: The folders of answers; in the first one a line more is no difference.
 ROWS = "rows"
+#: Stands for the folder of the run in a command.
+RUN = "RUN"
 VIEWS = "views"
 TABLES = "tables"
 
@@ -170,12 +170,12 @@ def record_run(runs: Path, scenario: str, file: Path, folder: Path) -> str:
         result = tidegauge.run(file, changes=SHORTER.get(scenario), out=name)
         write_json(answers / "figures.json", figures(result))
         write_json(answers / HASHES, {each: result.summary[each] for each in HASHED})
-        for command, *arguments in views(result):
-            words = (command, *(each.removeprefix("--") for each in arguments))
-            text = printed(command, name, *arguments)
-            (answers / VIEWS / f"{'-'.join(words)}.txt").write_text(text, encoding="utf-8")
-        for what, options in rows(result):
-            text = without_handles(printed("show", name, *options))
+        for words in views(result):
+            text = printed(*(name if word == RUN else word for word in words))
+            named = "-".join(word.removeprefix("--") for word in words if word != RUN)
+            (answers / VIEWS / f"{named}.txt").write_text(text, encoding="utf-8")
+        for what, view, options in rows(result):
+            text = without_handles(printed("show", view, name, *options))
             (answers / ROWS / f"{what}.txt").write_text(text, encoding="utf-8")
     return scenario
 
@@ -201,29 +201,29 @@ def without_handles(text: str) -> str:
 
 
 def views(result: tidegauge.Result) -> Iterator[tuple[str, ...]]:
-    """The commands that look at a run, without the run."""
-    yield ("show",)
-    yield "show", "--faults"
-    yield "show", "--faults", "--json"
-    yield "show", "--controller"
-    yield "show", "--zookeeper"
-    yield "describe", "--json"
-    yield ("picture",)
+    """The commands that look at a run, which is called RUN in them."""
+    yield "show", "partitions", RUN
+    yield "show", "faults", RUN
+    yield "show", "faults", RUN, "--json"
+    yield "show", "controller", RUN
+    yield "show", "zookeeper", RUN
+    yield "describe", RUN, "--json"
+    yield "picture", RUN
     for partition in partitions(result):
-        yield "show", "--partition", partition
-        yield "picture", "--partition", partition
+        yield "show", "partition", RUN, partition
+        yield "picture", RUN, "--partition", partition
     for broker in brokers(result):
-        yield "show", "--broker", broker
+        yield "show", "broker", RUN, broker
     for each in moments(result):
-        yield "describe", "--at", f"{each}ms"
-        yield "show", "--controller", "--at", f"{each}ms"
-        yield "show", "--zookeeper", "--at", f"{each}ms"
+        yield "describe", RUN, "--at", f"{each}ms"
+        yield "show", "controller", RUN, "--at", f"{each}ms"
+        yield "show", "zookeeper", RUN, "--at", f"{each}ms"
         for broker in brokers(result):
-            yield "show", "--broker", broker, "--at", f"{each}ms"
+            yield "show", "broker", RUN, broker, "--at", f"{each}ms"
 
 
-def rows(result: tidegauge.Result) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The options of ``show`` that list single rows, and what they list."""
+def rows(result: tidegauge.Result) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """The views of ``show`` that list single rows, each with its name and its options."""
     middle_ms = moments(result)[0]
     span = (
         "--from",
@@ -232,20 +232,20 @@ def rows(result: tidegauge.Result) -> Iterator[tuple[str, tuple[str, ...]]]:
         f"{middle_ms + BY_ROW_MS // 2}ms",
     )
     for partition in partitions(result)[:PARTITIONS_BY_ROW]:
-        yield f"all-{partition}", ("--partition", partition, "--all", *span)
+        yield f"all-{partition}", "partition", (partition, "--all", *span)
     for name, check in result.summary["checks"].items():
         first = check["first_event"]
         if first is not None:
-            yield f"cause-{name}", ("--cause", f"{first['process']}:{first['sequence']}")
+            yield f"cause-{name}", "cause", (f"{first['process']}:{first['sequence']}",)
     for kind in FOLLOWED:
         for event in list(result.events(kind))[-1:]:
-            yield f"cause-{kind}", ("--cause", event.handle)
+            yield f"cause-{kind}", "cause", (event.handle,)
 
 
 def moments(result: tidegauge.Result) -> list[int]:
     """Times to look at a run, in milliseconds: in the middle of its first faults, and its own."""
     end_us = int(result.summary["virtual_seconds"] * 1_000_000)
-    faults = json.loads(printed("show", result.path.name, "--faults", "--json"))
+    faults = json.loads(printed("show", "faults", result.path.name, "--json"))
     spans = [(fault["begin_us"], fault["end_us"] or end_us) for fault in faults[:FAULTS]]
     middles = [(begin_us + until_us) // 2000 for begin_us, until_us in [*spans, (0, end_us)]]
     return list(dict.fromkeys(middles))
@@ -265,7 +265,7 @@ def partitions(result: tidegauge.Result) -> list[str]:
     ]
     known = [f"{topic}-{partition}" for partition, topic in sorted(numbered)]
     lost = list(result.summary["records_lost_by_partition"])
-    notable = printed("show", name).split()[-1]
+    notable = printed("show", "partitions", name).split()[-1]
     chosen = dict.fromkeys([*lost[:2], notable, *known])
     return [each for each in chosen if each in known][:PARTITIONS]
 
@@ -275,9 +275,7 @@ def record_tables(runs: Path, folder: Path, tell: Callable[[str], None]) -> None
     # Without tables none of it is needed.
     from tidegauge.analysis.making.run_tables import RunTables  # noqa: PLC0415
     from tidegauge.analysis.questions.all_questions import QUESTIONS  # noqa: PLC0415
-    from tidegauge.analysis.tables.all_tables import (  # noqa: PLC0415
-        TABLES as RESULT_TABLES,
-    )
+    from tidegauge.analysis.tables.all_tables import TABLES as RESULT_TABLES  # noqa: PLC0415
 
     made = runs / ".tables"
     tables = RunTables(f"{runs}/*", made)

@@ -8,8 +8,6 @@ elections for any number of partitions; where two of them are close, a split vot
 round. So the times of a quorum are medians over some seeds.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 import time

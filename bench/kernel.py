@@ -8,8 +8,6 @@ The cost of a kind is measured by running the same events again one by one. It i
 heap, the links and whatever the event sends; for kinds of few events it is rough.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import statistics

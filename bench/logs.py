@@ -5,8 +5,6 @@ megabytes: ``python bench/logs.py zk-2.6.3-rand312 1000``. Printed are megabytes
 wall, from the start of the command to its end, and the largest process.
 """
 
-from __future__ import annotations
-
 import re
 import resource
 import shutil

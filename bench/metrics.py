@@ -5,8 +5,6 @@ Printed is CPU time (``time.process_time``), the best of several passes, for a c
 target once, over HTTP, of a new snapshot.
 """
 
-from __future__ import annotations
-
 import gzip
 import time
 from collections.abc import Callable

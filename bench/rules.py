@@ -11,8 +11,6 @@ arrays of records that do not fit into the first caches. The checksum is the sam
 this runs, compiled or not, so nothing can be optimised away unseen.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

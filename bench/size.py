@@ -10,8 +10,6 @@ the number of brokers: then the parts of the state that are of a broker and a pa
 cause.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -23,9 +21,9 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tidegauge.commands.generate import generated_scenario
+from tidegauge.commands.scenario_options import GenerateOptions
 from tidegauge.engine.simulate import simulate
-from tidegauge.layouts.generated_layout import generated_scenario
-from tidegauge.layouts.layout import Layout
 from tidegauge.replication.release_versions import (
     COMPARED_RELEASES,
     KRAFT_MODE,
@@ -78,8 +76,8 @@ def losses_s(partitions: int) -> tuple[int, int, int]:
 def scenario_of(mode: Mode, brokers: int, partitions: int) -> Scenario:
     """The cluster, and the loss of broker 2 and of the active controller after it."""
     broker_s, controller_s, end_s = losses_s(partitions)
-    layout = Layout(
-        name=f"size-{mode}-{brokers}-{partitions}",
+    layout = GenerateOptions(
+        Path(f"size-{mode}-{brokers}-{partitions}.yaml"),
         brokers=brokers,
         topics=partitions // PARTITIONS_OF_TOPIC,
         partitions=partitions,

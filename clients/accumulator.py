@@ -15,10 +15,11 @@ Source: ``RecordAccumulator`` and ``Sender.sendProducerData`` @2.4.0.
 
 from tidegauge.clients import client_state
 from tidegauge.clients.client_metadata import client_of, request_metadata
+from tidegauge.clients.client_state import LISTED
 from tidegauge.clients.sent_batches import add_to_request, watch_deadline
 from tidegauge.clients.sequences import goes_before, may_be_sent, number_batch
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.simulation.events import free_event, new_event, set_timer
+from tidegauge.simulation.events import free_event
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.client_requests import ProduceRequest
@@ -32,12 +33,7 @@ _NEVER_MS = code(2**40)
 def enqueue(world: client_state.Clients, batch: client_state.Batch) -> None:
     """Put a batch behind the others of its partition."""
     target = world.client_targets[batch.target]
-    batch.next = NONE
-    if target.queue_last == NONE:
-        target.queue_first = batch.index
-    else:
-        world.batches[target.queue_last].next = batch.index
-    target.queue_last = batch.index
+    client_state.QUEUED.append(world, target, batch.index)
     target.queue_length += 1
 
 
@@ -52,17 +48,11 @@ def enqueue_again(
     batch.retry_us = world.context[0].time_us + client.retry_backoff_ms * 1000
     target = world.client_targets[batch.target]
     previous = NONE
-    following = target.queue_first
-    while following != NONE and goes_before(world.batches[following], batch):
-        previous = following
-        following = world.batches[following].next
-    batch.next = following
-    if previous == NONE:
-        target.queue_first = batch.index
-    else:
-        world.batches[previous].next = batch.index
-    if following == NONE:
-        target.queue_last = batch.index
+    for other in client_state.QUEUED.of(world, target):
+        if not goes_before(world.batches[other], batch):
+            break
+        previous = other
+    client_state.QUEUED.insert(world, target, previous, batch.index)
     target.queue_length += 1
 
 
@@ -71,13 +61,8 @@ def take_first_batch(
     world: client_state.Clients, target: client_state.Target
 ) -> client_state.Batch:
     """Take the first batch out of a partition's queue; there is one."""
-    batch = world.batches[target.queue_first]
-    target.queue_first = batch.next
-    if target.queue_first == NONE:
-        target.queue_last = NONE
     target.queue_length -= 1
-    batch.next = NONE
-    return batch
+    return world.batches[client_state.QUEUED.take_first(world, target)]
 
 
 @inner_rule
@@ -98,7 +83,7 @@ def offer(world: client_state.Clients, process: int, place: int) -> None:
     number = client_of(world, process)
     client = world.clients[number]
     target = world.client_targets[place]
-    if target.queue_first == NONE or not _can_leave(world, process, client, place):
+    if target.queue_first == NONE or not _can_leave(world, client, place):
         _unlist(world, number, place)
     elif target.leader < 0:
         _list_at(world, number, place, client_state.LEADERLESS)
@@ -107,21 +92,19 @@ def offer(world: client_state.Clients, process: int, place: int) -> None:
         _list_at(world, number, place, target.leader)
         due_us = _due_us(world, client, target)
         if due_us > world.context[0].time_us:
-            _wake_at(world, process, place, due_us)
+            _wake_at(world, place, due_us)
         else:
             drain(world, process, target.leader)
-    _watch_expiry(world, process, client, place)
+    _watch_expiry(world, client, place)
 
 
 @inner_rule
-def _can_leave(
-    world: client_state.Clients, process: int, client: client_state.Client, place: int
-) -> bool:
+def _can_leave(world: client_state.Clients, client: client_state.Client, place: int) -> bool:
     """Whether the first batch of a partition can be sent, but for its leader and linger.ms."""
     target = world.client_targets[place]
     first = world.batches[target.queue_first]
     if first.attempts > 0 and world.context[0].time_us < first.retry_us:
-        _wake_at(world, process, place, first.retry_us)
+        _wake_at(world, place, first.retry_us)
         return False
     if client.max_in_flight == 1 and target.in_flight > 0:
         return False
@@ -140,20 +123,16 @@ def _due_us(
 
 
 @inner_rule
-def _wake_at(world: client_state.Clients, process: int, place: int, time_us: int) -> None:
+def _wake_at(world: client_state.Clients, place: int, time_us: int) -> None:
     target = world.client_targets[place]
     if 0 < target.wake_us <= time_us:
         return
     target.wake_us = time_us
-    timer = new_event(world, process, process, ProducerWakes)
-    timer.target = place
-    set_timer(world, timer, time_us)
+    ProducerWakes.at(world, time_us, target=place)
 
 
 @inner_rule
-def _watch_expiry(
-    world: client_state.Clients, process: int, client: client_state.Client, place: int
-) -> None:
+def _watch_expiry(world: client_state.Clients, client: client_state.Client, place: int) -> None:
     """Look after the first batch of a partition, if any waits, when it has had its time."""
     target = world.client_targets[place]
     if target.expiry_timer or target.queue_first == NONE:
@@ -162,10 +141,8 @@ def _watch_expiry(
         return
     target.expiry_timer = True
     created_us = world.batches[target.queue_first].created_us
-    timer = new_event(world, process, process, BatchExpires)
-    timer.target = place
     due_us = max(created_us + client.delivery_timeout_ms * 1000, world.context[0].time_us)
-    set_timer(world, timer, due_us)
+    BatchExpires.at(world, due_us, target=place)
 
 
 @inner_rule
@@ -181,7 +158,7 @@ def drain(world: client_state.Clients, process: int, broker: int) -> None:
         if client.linger_us > 0 and not _any_due(world, client, connection):
             return
         client.requests += 1
-        request = new_event(world, process, broker, ProduceRequest)
+        request = ProduceRequest.to(world, broker)
         request.acks = client.acks
         request.timeout_ms = client.request_timeout_ms
         request.correlation_id = client.requests
@@ -192,7 +169,7 @@ def drain(world: client_state.Clients, process: int, broker: int) -> None:
         if client.acks != 0:
             connection.in_flight += 1
             if not connection.deadline_timer:
-                watch_deadline(world, process, connection)
+                watch_deadline(world, connection)
         send(world, request, world.context[0].time_us)
 
 
@@ -200,12 +177,10 @@ def drain(world: client_state.Clients, process: int, broker: int) -> None:
 def _any_due(
     world: client_state.Clients, client: client_state.Client, connection: client_state.Connection
 ) -> bool:
-    place = connection.waiting.first
-    while place != NONE:
+    for place in LISTED.of(world, connection.waiting):
         target = world.client_targets[place]
         if _due_us(world, client, target) <= world.context[0].time_us:
             return True
-        place = target.next_listed
     return False
 
 
@@ -226,7 +201,7 @@ def _fill(
         place = following
         target = world.client_targets[place]
         following = NONE if place == last else target.next_listed
-        if target.queue_first == NONE or not _can_leave(world, process, client, place):
+        if target.queue_first == NONE or not _can_leave(world, client, place):
             _unlist(world, number, place)
             continue
         size_bytes += world.batches[target.queue_first].size_bytes
@@ -286,12 +261,7 @@ def _list_at(world: client_state.Clients, number: int, place: int, where: int) -
     _unlist(world, number, place)
     listed = _list_of(world, number, where)
     target.listed = where
-    target.previous_listed = listed.last
-    if listed.last == NONE:
-        listed.first = place
-    else:
-        world.client_targets[listed.last].next_listed = place
-    listed.last = place
+    LISTED.append(world, listed, place)
 
 
 @inner_rule
@@ -300,14 +270,5 @@ def _unlist(world: client_state.Clients, number: int, place: int) -> None:
     if target.listed == NONE:
         return
     listed = _list_of(world, number, target.listed)
-    if target.previous_listed == NONE:
-        listed.first = target.next_listed
-    else:
-        world.client_targets[target.previous_listed].next_listed = target.next_listed
-    if target.next_listed == NONE:
-        listed.last = target.previous_listed
-    else:
-        world.client_targets[target.next_listed].previous_listed = target.previous_listed
+    LISTED.remove(world, listed, place)
     target.listed = NONE
-    target.previous_listed = NONE
-    target.next_listed = NONE

@@ -17,10 +17,9 @@ from tidegauge.clients import control_plane_requests
 from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.client_state import Client, Clients, Step
 from tidegauge.clients.step_requests import STEP_CODES, end_with
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.events import new_event, new_item, set_timer
+from tidegauge.simulation.events import items_of, new_item
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import quorum_requests
@@ -32,7 +31,6 @@ from tidegauge.simulation.messages.zookeeper_requests import (
     ThrottleTarget,
     ZkThrottleRequest,
 )
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import Cluster, controller_process
 from tidegauge.simulation.trace_rows.codes import THROTTLE_MOVES, THROTTLE_NAMED, THROTTLE_NOTHING
 from tidegauge.simulation.trace_rows.process_rows import StepPartitionAnswered
@@ -54,7 +52,7 @@ _RETRY_BACKOFF_US = code(100_000)
 def request_of_controller(world: Clients, process: int) -> bool:
     """Send the request of the step that is being taken; whether a response is awaited."""
     client = world.clients[client_of(world, process)]
-    client.gives_up_us = world.context[0].time_us + _API_TIMEOUT_US
+    client.api_timeout_at_us = world.context[0].time_us + _API_TIMEOUT_US
     return ask_again(world, process)
 
 
@@ -65,15 +63,11 @@ def ask_again(world: Clients, process: int) -> bool:
     step = world.steps[client.step]
     to = control_plane_requests.controller_to_ask(world, process)
     if step.action == CREATES_TOPIC:
-        creation = new_event(world, process, to, quorum_requests.CreateTopicsRequest)
-        creation.topic = step.topic
-        _send(world, client, creation)
+        _send(world, client, quorum_requests.CreateTopicsRequest.to(world, to, topic=step.topic))
     elif step.action == DELETES_TOPIC:
-        deletion = new_event(world, process, to, quorum_requests.DeleteTopicsRequest)
-        deletion.topic = step.topic
-        _send(world, client, deletion)
+        _send(world, client, quorum_requests.DeleteTopicsRequest.to(world, to, step))
     elif step.action == CONFIGURES:
-        change = new_event(world, process, to, quorum_requests.IncrementalAlterConfigsRequest)
+        change = quorum_requests.IncrementalAlterConfigsRequest.to(world, to)
         change.topic = step.topic
         change.min_insync_replicas = step.min_insync_replicas
         change.unclean_leader_election = step.unclean
@@ -94,14 +88,9 @@ def new_election(
     world: Clients, process: int, is_unclean: bool
 ) -> quorum_requests.ElectLeadersRequest:
     """An election; the caller names its partitions."""
-    request = new_event(
-        world,
-        process,
-        control_plane_requests.controller_to_ask(world, process),
-        quorum_requests.ElectLeadersRequest,
+    return quorum_requests.ElectLeadersRequest.to(
+        world, control_plane_requests.controller_to_ask(world, process), is_unclean=is_unclean
     )
-    request.is_unclean = is_unclean
-    return request
 
 
 @inner_rule
@@ -116,7 +105,7 @@ def _elect(world: Clients, client: Client, step: Step, process: int, is_unclean:
 @inner_rule
 def _move(world: Clients, client: Client, step: Step, process: int) -> None:
     to = control_plane_requests.controller_to_ask(world, process)
-    request = new_event(world, process, to, quorum_requests.AlterPartitionReassignmentsRequest)
+    request = quorum_requests.AlterPartitionReassignmentsRequest.to(world, to)
     for number in range(step.first_move, step.first_move + step.move_count):
         move = world.requested_moves[number]
         asked = new_item(world, request, move.partition, quorum_requests.AskedReassignment)
@@ -131,11 +120,8 @@ def create_topic_by_request(world: Clients, topic: int, process: int) -> None:
     It may have grown to more partitions than one request can create.
     """
     client = world.clients[client_of(world, process)]
-    request = new_event(
-        world,
-        process,
-        control_plane_requests.controller_to_ask(world, process),
-        quorum_requests.CreateTopicsRequest,
+    request = quorum_requests.CreateTopicsRequest.to(
+        world, control_plane_requests.controller_to_ask(world, process)
     )
     request.topic = topic
     request.in_pieces = True
@@ -152,9 +138,11 @@ def _send(world: Kernel, client: Client, request: Event) -> None:
     client.asked = request.destination
     client.asked_us = now_us
     send(world, request, now_us)
-    timer = new_event(world, request.source, request.source, RequestTimesOut)
-    timer.correlation_id = client.question
-    set_timer(world, timer, min(client.gives_up_us, now_us + _REQUEST_TIMEOUT_US))
+    RequestTimesOut.at(
+        world,
+        min(client.api_timeout_at_us, now_us + _REQUEST_TIMEOUT_US),
+        correlation_id=client.question,
+    )
 
 
 @inner_rule
@@ -162,13 +150,10 @@ def asks_again(world: Clients, process: int) -> bool:
     """A request of a step is lost: whether it is sent again, to another controller."""
     client = world.clients[client_of(world, process)]
     retry_us = world.context[0].time_us + _RETRY_BACKOFF_US
-    if retry_us >= client.gives_up_us:
+    if retry_us >= client.api_timeout_at_us:
         return False
     client.question += 1
-    retry = new_event(world, process, process, StepLooks)
-    retry.step = client.step
-    retry.question = client.question
-    set_timer(world, retry, retry_us)
+    StepLooks.at(world, retry_us, client)
     return True
 
 
@@ -183,26 +168,12 @@ def take_admin_response(world: Clients, response: quorum_requests.AdminResponse)
         if asks_again(world, process):
             return False
     error = response.error
-    cursor = response.first_item
-    while cursor != NONE:
-        outcome = view_as(world.items[cursor], quorum_requests.PartitionOutcome)
-        cursor = outcome.next
+    for outcome in items_of(world, response, quorum_requests.PartitionOutcome):
         if outcome.error != errors.NONE:
             error = outcome.error if error == errors.NONE else error
-            _trace_outcome(world, process, client.step, outcome)
-    end_with(world, process, client.step, response.source, error)
+            StepPartitionAnswered.write(world, outcome, step=client.step)
+    end_with(world, client.step, response.source, error)
     return True
-
-
-@inner_rule
-def _trace_outcome(
-    world: Kernel, process: int, step: int, outcome: quorum_requests.PartitionOutcome
-) -> None:
-    row = new_row(world, process, StepPartitionAnswered)
-    row.step = step
-    row.partition = outcome.partition
-    row.error = outcome.error
-    write_row(world, row)
 
 
 # Step.action
@@ -217,29 +188,29 @@ ALTERS_REASSIGNMENTS = STEP_CODES.new("alter_reassignments", 15)
 
 
 @inner_rule
-def write_as_operator(world: Clients, step: Step, process: int) -> None:
+def write_as_operator(world: Clients, step: Step) -> None:
     """Write what a step asks for."""
     if step.action == PREFERS:
-        _ask_for_preferred(world, step, process)
+        _ask_for_preferred(world, step)
     elif step.action == CONFIGURES:
-        _configure_topic(world, step, process)
+        _configure_topic(world, step)
     elif step.action == CONFIGURES_BROKERS:
-        _throttle(world, step, process)
+        _throttle(world, step)
     elif step.action == CREATES_TOPIC:
-        create_topic(world, step.topic, process)
+        create_topic(world, step.topic)
     elif step.action == DELETES_TOPIC:
-        _write(world, control_plane_requests.new_topic_deletion(world, process, step.topic))
+        _write(world, control_plane_requests.new_topic_deletion(world, step.topic))
     elif step.action == REASSIGNS:
-        _ask_for_moves(world, step, process)
+        _ask_for_moves(world, step)
     elif step.action == VERIFIES:
-        request = _new_throttle(world, step, process, THROTTLE_NOTHING)
+        request = _new_throttle(world, step, THROTTLE_NOTHING)
         _write(world, request)
 
 
 @inner_rule
-def create_topic(world: Cluster, topic: int, process: int) -> None:
+def create_topic(world: Cluster, topic: int) -> None:
     """Create a topic with the replicas that the scenario has for it."""
-    _write(world, control_plane_requests.new_topic(world, process, topic))
+    _write(world, control_plane_requests.new_topic(world, topic))
 
 
 @inner_rule
@@ -248,9 +219,9 @@ def _write(world: Kernel, request: Event) -> None:
 
 
 @inner_rule
-def _ask_for_preferred(world: Cluster, step: Step, process: int) -> None:
+def _ask_for_preferred(world: Cluster, step: Step) -> None:
     """Name the partitions that are to be led by their preferred replicas."""
-    request = control_plane_requests.new_preferred_election(world, process)
+    request = control_plane_requests.new_preferred_election(world)
     for partition in range(world.sizes[0].partitions):
         if step.partition in (NONE, partition):
             new_item(world, request, partition, NamedPartition)
@@ -258,7 +229,7 @@ def _ask_for_preferred(world: Cluster, step: Step, process: int) -> None:
 
 
 @inner_rule
-def _ask_for_moves(world: Clients, step: Step, process: int) -> None:
+def _ask_for_moves(world: Clients, step: Step) -> None:
     """Name where replicas are to be.
 
     A throttle comes first, and is set in any case: so the tool changes that of a reassignment that
@@ -267,10 +238,10 @@ def _ask_for_moves(world: Clients, step: Step, process: int) -> None:
     Source: ReassignPartitionsCommand@2.4.0.
     """
     if step.leader_rate != NONE:
-        throttle = _new_throttle(world, step, process, THROTTLE_MOVES)
+        throttle = _new_throttle(world, step, THROTTLE_MOVES)
         _add_moves(world, step, throttle)
         _write(world, throttle)
-    request = control_plane_requests.new_reassignment(world, process)
+    request = control_plane_requests.new_reassignment(world)
     _add_moves(world, step, request)
     _write(world, request)
 
@@ -283,7 +254,7 @@ def alter_reassignments(world: Clients, process: int, controller: int) -> None:
     """
     step = world.steps[world.clients[client_of(world, process)].step]
     to = controller_process(world, controller)
-    request = new_event(world, process, to, AlterReassignmentsRequest)
+    request = AlterReassignmentsRequest.to(world, to)
     _add_moves(world, step, request)
     _write(world, request)
 
@@ -292,18 +263,17 @@ def alter_reassignments(world: Clients, process: int, controller: int) -> None:
 def _add_moves(world: Clients, step: Step, request: Event) -> None:
     for number in range(step.first_move, step.first_move + step.move_count):
         move = world.requested_moves[number]
-        moved = new_item(world, request, move.partition, NamedPartition)
-        moved.replicas = move.replicas
+        new_item(world, request, move.partition, NamedPartition, replicas=move.replicas)
 
 
 @inner_rule
-def _configure_topic(world: Clients, step: Step, process: int) -> None:
+def _configure_topic(world: Clients, step: Step) -> None:
     """Write a topic's settings: -1 for what stays."""
     if step.throttled_count > 0:
-        _throttle(world, step, process)
+        _throttle(world, step)
     if step.min_insync_replicas == NONE and step.unclean == NONE and step.throttled_count > 0:
         return
-    request = control_plane_requests.new_topic_config(world, process)
+    request = control_plane_requests.new_topic_config(world)
     request.topic = step.topic
     request.min_insync_replicas = step.min_insync_replicas
     request.unclean_leader_election = step.unclean
@@ -311,9 +281,9 @@ def _configure_topic(world: Clients, step: Step, process: int) -> None:
 
 
 @inner_rule
-def _throttle(world: Clients, step: Step, process: int) -> None:
+def _throttle(world: Clients, step: Step) -> None:
     """Write the throttled rates of brokers, or which replicas of a topic are throttled."""
-    request = _new_throttle(world, step, process, THROTTLE_NAMED)
+    request = _new_throttle(world, step, THROTTLE_NAMED)
     for number in range(step.first_broker, step.first_broker + step.broker_count):
         target = new_item(world, request, NONE, ThrottleTarget)
         target.broker = world.awaited_brokers[number].broker
@@ -326,8 +296,8 @@ def _throttle(world: Clients, step: Step, process: int) -> None:
 
 
 @inner_rule
-def _new_throttle(world: Cluster, step: Step, process: int, scope: int) -> ZkThrottleRequest:
-    request = control_plane_requests.new_throttle(world, process)
+def _new_throttle(world: Cluster, step: Step, scope: int) -> ZkThrottleRequest:
+    request = control_plane_requests.new_throttle(world)
     request.scope = scope
     request.leader_rate = step.leader_rate
     request.follower_rate = step.follower_rate

@@ -7,23 +7,14 @@ processes of their own, with metadata that goes stale (``client_metadata.py``).
 from tidegauge.clients import client_metadata, consumer_group
 from tidegauge.clients.accumulator import drain_all
 from tidegauge.clients.client_state import CONSUMER, OPERATOR, PRODUCER, Clients
-from tidegauge.clients.consumer import (
-    forget_fetches,
-    handle_fetch_times_out,
-    lose_fetch,
-    poll_all,
-)
+from tidegauge.clients.consumer import forget_fetches, handle_fetch_times_out, lose_fetch, poll_all
 from tidegauge.clients.handlers import CLIENT
 from tidegauge.clients.producer import (
     handle_produce_times_out,
     lose_produce_requests,
     plan_next_batch,
 )
-from tidegauge.clients.sequences import (
-    handle_id_times_out,
-    lose_id_request,
-    request_producer_id,
-)
+from tidegauge.clients.sequences import handle_id_times_out, lose_id_request, request_producer_id
 from tidegauge.clients.stalls import begin_to_read
 from tidegauge.clients.steps import operate
 from tidegauge.compiled.records import view_as
@@ -63,14 +54,14 @@ def _lose_connection(world: Clients, event: Event) -> None:
         client_metadata.client_of(world, process) * brokers + event.source
     ]
     client_metadata.lose_connection(world, client, connection, event.source)
-    client_metadata.lose_metadata_request(world, client, process, event.source, until_us)
+    client_metadata.lose_metadata_request(world, client, event.source, until_us)
     if client.kind == PRODUCER:
-        lose_id_request(world, client, process, event.source, until_us)
+        lose_id_request(world, client, event.source, until_us)
         lose_produce_requests(world, process, event.source, until_us)
     elif client.kind == CONSUMER:
         lose_fetch(world, process, event.source, until_us)
         if consumer_group.commits(client):
-            consumer_group.lose_group_requests(world, client, process, event.source, until_us)
+            consumer_group.lose_group_requests(world, client, event.source, until_us)
 
 
 @CLIENT.handles(client_requests.GroupResponse)
@@ -85,9 +76,7 @@ def _take_group_response(world: Clients, response: client_requests.GroupResponse
 def _restart(world: Clients, news: timers.ConsumerRestarts) -> None:
     process = news.destination
     forget_fetches(world, process)
-    consumer_group.restart_consumer(
-        world, world.clients[client_metadata.client_of(world, process)], process
-    )
+    consumer_group.restart_consumer(world, world.clients[client_metadata.client_of(world, process)])
 
 
 @CLIENT.handles(timers.RequestTimesOut)
@@ -114,9 +103,9 @@ def _start(world: Clients, timer: timers.ClientStart) -> None:
             request_producer_id(world, process)
         plan_next_batch(world, client, process)
         return
-    begin_to_read(world, client, process)
+    begin_to_read(world, client)
     if consumer_group.commits(client):
-        consumer_group.begin_group(world, client, process)
+        consumer_group.begin_group(world, client)
 
 
 @CLIENT.handles(timers.MetadataRefresh)
@@ -132,7 +121,7 @@ def _take_metadata_response(world: Clients, response: client_requests.MetadataRe
     process = response.destination
     client = world.clients[client_metadata.client_of(world, process)]
     if client_metadata.take_metadata(world, response):
-        client_metadata.refresh_later(world, client, process, client.metadata_max_age_ms)
+        client_metadata.refresh_later(world, client, client.metadata_max_age_ms)
     if client.kind == CONSUMER:
         poll_all(world, process)
     else:

@@ -28,10 +28,9 @@ DefaultMetadataUpdater.maybeUpdate@3.9.0, NetworkClient.handleRebootstrap@4.0.0.
 """
 
 from tidegauge.clients.client_state import Client, Clients, Connection, Target
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.events import items_of
 from tidegauge.simulation.kernel import CLIENT, NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.client_requests import (
@@ -46,7 +45,6 @@ from tidegauge.simulation.metadata_log import (
     read_position,
     write_position,
 )
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import Topology
 from tidegauge.simulation.trace_rows.client_rows import (
     BrokersReachable,
@@ -74,38 +72,35 @@ def request_metadata(world: Clients, process: int) -> None:
     client.metadata_broker = broker
     if broker == NONE:
         # The request stays open, so nobody asks before a back-off is over.
-        _ask_next_after(world, client, process, client.reconnect_backoff_ms * 1000)
+        _ask_next_after(world, client, client.reconnect_backoff_ms * 1000)
         return
-    request = new_event(world, process, broker, MetadataRequest)
-    request.correlation_id = client.metadata_request
-    request.partition_count = client.target_count
+    request = MetadataRequest.to(
+        world, broker, correlation_id=client.metadata_request, partition_count=client.target_count
+    )
     write_position(request, world.client_metadata[number])
     now_us = world.context[0].time_us
     client.metadata_sent_us = now_us
     send(world, request, now_us)
     connection = world.connections[number * world.sizes[0].brokers + broker]
-    _ask_next_after(world, client, process, request_timeout_us(client, connection))
+    _ask_next_after(world, client, request_timeout_us(client, connection))
 
 
 @inner_rule
-def lose_metadata_request(
-    world: Kernel, client: Client, process: int, broker: int, until_us: int
-) -> None:
+def lose_metadata_request(world: Kernel, client: Client, broker: int, until_us: int) -> None:
     """The connection to a broker is gone: if it was being asked, the next one is, soon."""
     asked = client.metadata_request != 0 and client.metadata_broker == broker
     if asked and client.metadata_sent_us <= until_us:
         # The question stays open until then, so nobody asks twice.
         client.metadata_broker = NONE
-        _ask_next_after(world, client, process, client.retry_backoff_ms * 1000)
+        _ask_next_after(world, client, client.retry_backoff_ms * 1000)
 
 
 @inner_rule
-def _ask_next_after(world: Kernel, client: Client, process: int, delay_us: int) -> None:
+def _ask_next_after(world: Kernel, client: Client, delay_us: int) -> None:
     """Ask the next broker after a while, if the question is open then."""
-    timer = new_event(world, process, process, RequestTimesOut)
-    timer.request_kind = MetadataRequest.KIND
-    timer.correlation_id = client.metadata_request
-    set_timer(world, timer, world.context[0].time_us + delay_us)
+    RequestTimesOut.after(
+        world, delay_us, request_kind=MetadataRequest.KIND, correlation_id=client.metadata_request
+    )
 
 
 @inner_rule
@@ -125,13 +120,12 @@ def handle_metadata_times_out(world: Clients, timer: RequestTimesOut) -> None:
 
 
 @inner_rule
-def refresh_later(world: Kernel, client: Client, process: int, delay_ms: int) -> None:
+def refresh_later(world: Kernel, client: Client, delay_ms: int) -> None:
     """Ask again when what is known has become old, unless that is planned already."""
     if client.refresh_timer:
         return
     client.refresh_timer = True
-    timer = new_event(world, process, process, MetadataRefresh)
-    set_timer(world, timer, world.context[0].time_us + delay_ms * 1000)
+    MetadataRefresh.after(world, delay_ms * 1000)
 
 
 @inner_rule
@@ -143,12 +137,9 @@ def take_metadata(world: Clients, response: MetadataResponse) -> bool:
     client = world.clients[client_of(world, response.destination)]
     if client.metadata_request != response.correlation_id:
         return False
-    note_metadata(world, client, response.destination, response.source)
+    note_metadata(world, client, response.source)
     read_position(response, world.client_metadata[client_of(world, response.destination)])
-    cursor = response.first_item
-    while cursor >= 0:
-        item = view_as(world.items[cursor], PartitionLeader)
-        cursor = item.next
+    for item in items_of(world, response, PartitionLeader):
         index = target_of(world, client, item.partition)
         if index != NONE:
             target = world.client_targets[index]
@@ -162,7 +153,7 @@ def take_metadata(world: Clients, response: MetadataResponse) -> bool:
         # The question stays open, so nobody asks before the back-off is over.
         client.metadata_broker = NONE
         delay_us = client.retry_backoff_ms * 1000
-        _ask_next_after(world, client, response.destination, delay_us)
+        _ask_next_after(world, client, delay_us)
     return complete
 
 
@@ -298,7 +289,7 @@ def least_loaded_node(world: Clients, process: int, number: int) -> int:
     best = next_node(world, process, number)
     knows_brokers = world.client_metadata[number].position != NONE
     if client.rebootstraps and knows_brokers and (is_due or best == NONE):
-        _rebootstrap(world, process, number)
+        _rebootstrap(world, number)
         best = next_node(world, process, number)
     return best
 
@@ -331,32 +322,29 @@ def next_node(world: Clients, process: int, number: int) -> int:
             best = broker
             fewest = load
     if candidates == unreachable and known.position != NONE:
-        _note_stranded(world, process, number, candidates)
+        _note_stranded(world, number, candidates)
     return best
 
 
 @inner_rule
-def _note_stranded(world: Clients, process: int, number: int, brokers: int) -> None:
+def _note_stranded(world: Clients, number: int, brokers: int) -> None:
     client = world.clients[number]
     if client.stranded_since_us != NONE:
         return
     client.stranded_since_us = client.metadata_wanted_us
-    row = new_row(world, process, BrokersUnreachable)
-    row.brokers = brokers
-    row.missing_us = world.context[0].time_us - client.metadata_wanted_us
-    write_row(world, row)
+    BrokersUnreachable.write(
+        world, brokers=brokers, missing_us=world.context[0].time_us - client.metadata_wanted_us
+    )
 
 
 @inner_rule
-def _rebootstrap(world: Clients, process: int, number: int) -> None:
+def _rebootstrap(world: Clients, number: int) -> None:
     """Forget the metadata; the leader epochs that were seen stay.
 
     Source: Metadata.rebootstrap@3.9.0.
     """
     client = world.clients[number]
-    row = new_row(world, process, Rebootstrapped)
-    row.missing_us = world.context[0].time_us - client.metadata_wanted_us
-    write_row(world, row)
+    Rebootstrapped.write(world, missing_us=world.context[0].time_us - client.metadata_wanted_us)
     known = world.client_metadata[number]
     known.controller_epoch = NONE
     known.position = NONE
@@ -369,12 +357,11 @@ def _rebootstrap(world: Clients, process: int, number: int) -> None:
 
 
 @inner_rule
-def note_metadata(world: Clients, client: Client, process: int, broker: int) -> None:
+def note_metadata(world: Clients, client: Client, broker: int) -> None:
     """A broker has sent metadata."""
     if client.stranded_since_us != NONE:
-        row = new_row(world, process, BrokersReachable)
-        row.broker = broker
-        row.missing_us = world.context[0].time_us - client.stranded_since_us
-        write_row(world, row)
+        BrokersReachable.write(
+            world, broker=broker, missing_us=world.context[0].time_us - client.stranded_since_us
+        )
         client.stranded_since_us = NONE
     client.metadata_wanted_us = NONE

@@ -1,6 +1,7 @@
 """The state of clients: producers, consumers, and the operator who takes the steps."""
 
 from tidegauge.clients.latency_counts import LatencyCount
+from tidegauge.compiled.lists import LinkedList
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import code
 from tidegauge.simulation.messages.client_requests import PartitionAppend
@@ -227,7 +228,7 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     asked: i64
     asked_us: i64
     #: When it gives up a request to the active controller of a quorum.
-    gives_up_us: i64
+    api_timeout_at_us: i64
     #: How many steps were taken, and whether one's condition did not come true in time.
     steps_taken: i64
     steps_timed_out: i64
@@ -543,6 +544,19 @@ class BatchPool(Record):
     steps: i64
     #: So many brokers have to be registered before topics are created.
     brokers_awaited: i64
+
+
+#: Batches of a partition that wait in the accumulator, and those with a sequence number.
+QUEUED = LinkedList("batches", "next", "queue_first", "queue_last")
+NUMBERED = LinkedList("batches", "next_numbered", "first_numbered", "last_numbered")
+#: Batches in flight on a connection, and those given up that could still be answered.
+IN_FLIGHT = LinkedList("batches", "next", "flight_first", "flight_last")
+LATE = LinkedList("batches", "next_late", "first_late", None, "previous_late")
+#: Batches of a producer without an outcome, oldest first, and free ones (``BatchPool``).
+WITHOUT_OUTCOME = LinkedList("batches", "younger", "oldest", "youngest", "older")
+FREE_BATCHES = LinkedList("batches", "next", "free_batch")
+#: Partitions of a ``TargetList``.
+LISTED = LinkedList("client_targets", "next_listed", "first", "last", "previous_listed")
 
 
 class Clients(Cluster, part=4):

@@ -16,10 +16,9 @@ from tidegauge.clients.client_state import Client, Clients, Connection, Target
 from tidegauge.clients.consumer_group import commits, reads
 from tidegauge.clients.handlers import CLIENT
 from tidegauge.clients.stalls import note_read
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.events import free_event, new_event, new_item, set_timer
+from tidegauge.simulation.events import free_event, items_of, new_item
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.client_requests import (
@@ -30,7 +29,7 @@ from tidegauge.simulation.messages.client_requests import (
 )
 from tidegauge.simulation.messages.timers import ConsumerPolls, RequestTimesOut
 from tidegauge.simulation.metadata_log import is_known_alive
-from tidegauge.simulation.rows import new_row, traces_all, write_row
+from tidegauge.simulation.rows import traces_all
 from tidegauge.simulation.trace_rows.client_rows import ConsumerReset, ReadReplicaChanged
 from tidegauge.simulation.trace_rows.detail_rows import Consumed
 
@@ -53,11 +52,9 @@ def poll(world: Clients, process: int, broker: int) -> None:
         return
     if client.busy_until_us > now_us:
         connection.poll_timer = True
-        timer = new_event(world, process, process, ConsumerPolls)
-        timer.broker = broker
-        set_timer(world, timer, client.busy_until_us)
+        ConsumerPolls.at(world, client.busy_until_us, broker=broker)
         return
-    request = new_event(world, process, broker, FetchRequest)
+    request = FetchRequest.to(world, broker)
     request.max_wait_ms = client.fetch_max_wait_ms
     request.min_bytes = client.fetch_min_bytes
     request.partition_max_bytes = client.max_partition_fetch_bytes
@@ -83,7 +80,7 @@ def poll(world: Clients, process: int, broker: int) -> None:
     connection.fetch_sent_us = now_us
     connection.deadline_us = now_us + client_metadata.request_timeout_us(client, connection)
     if not connection.deadline_timer:
-        _watch_deadline(world, process, connection, broker)
+        _watch_deadline(world, connection, broker)
 
 
 @inner_rule
@@ -109,12 +106,9 @@ def _read_from(world: Clients, process: int, known: Target) -> int:
 def _set_read_replica(world: Clients, process: int, known: Target, broker: int) -> None:
     """Fetch from another replica than the leader from now on, or from the leader again (-1)."""
     if known.read_replica != broker:
-        row = new_row(world, process, ReadReplicaChanged)
-        row.partition = known.partition
-        row.broker = broker
-        row.old_broker = known.read_replica
-        row.offset = known.position
-        write_row(world, row)
+        ReadReplicaChanged.write(
+            world, known, broker=broker, old_broker=known.read_replica, offset=known.position
+        )
     known.read_replica = broker
     client = world.clients[client_metadata.client_of(world, process)]
     age_us = client.metadata_max_age_ms * 1000
@@ -122,13 +116,10 @@ def _set_read_replica(world: Clients, process: int, known: Target, broker: int) 
 
 
 @inner_rule
-def _watch_deadline(world: Kernel, process: int, connection: Connection, broker: int) -> None:
+def _watch_deadline(world: Kernel, connection: Connection, broker: int) -> None:
     # One timer for a connection, as in ``producer.py``.
     connection.deadline_timer = True
-    timer = new_event(world, process, process, RequestTimesOut)
-    timer.request_kind = FetchRequest.KIND
-    timer.broker = broker
-    set_timer(world, timer, connection.deadline_us)
+    RequestTimesOut.at(world, connection.deadline_us, request_kind=FetchRequest.KIND, broker=broker)
 
 
 @CLIENT.handles(ConsumerPolls)
@@ -156,17 +147,14 @@ def handle_consumer_response(world: Clients, response: ConsumerResponse) -> None
     stale = False
     moved = False
     records = 0
-    cursor = response.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], FetchedRecords)
-        cursor = item.next
+    for item in items_of(world, response, FetchedRecords):
         target = client_metadata.target_of(world, client, item.partition)
         known = world.client_targets[target]
         read_replica = known.read_replica
         if item.error == errors.NONE:
             if item.size_bytes > 0:
                 connection.first_target = target - client.first_target + 1
-            records += _take_records(world, client, process, item)
+            records += _take_records(world, client, item)
             note_read(world, process, known)
             if item.preferred_read_replica != NONE:
                 _set_read_replica(world, process, known, item.preferred_read_replica)
@@ -214,21 +202,23 @@ def _shows_stale_metadata(
         _set_read_replica(world, process, known, NONE)
         return item.error != errors.OFFSET_OUT_OF_RANGE
     if item.error == errors.OFFSET_OUT_OF_RANGE:
-        _reset(world, client, process, item)
+        _reset(world, client, item)
         return False
     return True
 
 
 @inner_rule
-def _take_records(world: Clients, client: Client, process: int, item: FetchedRecords) -> int:
+def _take_records(world: Clients, client: Client, item: FetchedRecords) -> int:
     known = world.client_targets[client_metadata.target_of(world, client, item.partition)]
     if traces_all(world):
-        row = new_row(world, process, Consumed)
-        row.partition = item.partition
-        row.fetch_offset = item.offset
-        row.end_offset = item.end_offset
-        row.high_watermark = item.high_watermark
-        write_row(world, row)
+        Consumed.write(
+            world,
+            partition=item.partition,
+            fetch_offset=item.offset,
+            end_offset=item.end_offset,
+            high_watermark=item.high_watermark,
+            error=errors.NONE,
+        )
     known.high_watermark = max(known.high_watermark, item.high_watermark)
     if item.offset != known.position or item.end_offset <= item.offset:
         return 0
@@ -249,18 +239,15 @@ def _note_processed(world: Kernel, client: Client, known: Target, records: int) 
 
 
 @inner_rule
-def _reset(world: Clients, client: Client, process: int, item: FetchedRecords) -> None:
+def _reset(world: Clients, client: Client, item: FetchedRecords) -> None:
     """Begin anew where auto.offset.reset says."""
     known = world.client_targets[client_metadata.target_of(world, client, item.partition)]
-    row = new_row(world, process, ConsumerReset)
-    row.partition = item.partition
-    row.offset = known.position
+    offset = known.position
     known.position = item.log_start_offset
     if client.resets_to_latest:
         known.position = item.high_watermark
     known.processed = known.position
-    row.new_offset = known.position
-    write_row(world, row)
+    ConsumerReset.write(world, partition=item.partition, offset=offset, new_offset=known.position)
 
 
 @inner_rule
@@ -279,10 +266,7 @@ def lose_fetch(world: Clients, process: int, broker: int, until_us: int) -> None
     client_metadata.request_metadata(world, process)
     if not connection.poll_timer:
         connection.poll_timer = True
-        timer = new_event(world, process, process, ConsumerPolls)
-        timer.broker = broker
-        backoff_us = client.retry_backoff_ms * 1000
-        set_timer(world, timer, world.context[0].time_us + backoff_us)
+        ConsumerPolls.after(world, client.retry_backoff_ms * 1000, broker=broker)
 
 
 @inner_rule
@@ -322,7 +306,7 @@ def handle_fetch_times_out(world: Clients, timer: RequestTimesOut) -> None:
     if connection.fetch == 0:
         return
     if world.context[0].time_us < connection.deadline_us:
-        _watch_deadline(world, timer.destination, connection, timer.broker)
+        _watch_deadline(world, connection, timer.broker)
         return
     connection.fetch = 0
     client_metadata.note_disconnected(world, world.clients[number], connection)

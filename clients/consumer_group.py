@@ -15,16 +15,15 @@ Source: AbstractCoordinator, ConsumerCoordinator@2.6.0 of the clients.
 from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.client_state import Client, Clients
 from tidegauge.clients.handlers import CLIENT
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.events import new_event, new_item, set_timer
+from tidegauge.simulation.events import items_of, new_item
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.timers import CommitDue, ConsumerSample, GroupDue
-from tidegauge.simulation.rows import new_row, traces_all, write_row
+from tidegauge.simulation.rows import traces_all
 from tidegauge.simulation.trace_rows import client_rows
 from tidegauge.simulation.trace_rows.detail_rows import ConsumerSampled, OffsetCommitted
 
@@ -49,15 +48,15 @@ def reads(client: Client) -> bool:
 
 
 @inner_rule
-def begin_group(world: Kernel, client: Client, process: int) -> None:
+def begin_group(world: Kernel, client: Client) -> None:
     """Look for the coordinator, and be looked at every sample_every."""
     client.coordinator_lost_us = world.context[0].time_us
-    _turn_after(world, client, process, _AT_ONCE_US)
-    _sample_later(world, process)
+    _turn_after(world, client, _AT_ONCE_US)
+    ConsumerSample.after(world, world.context[0].sample_period_us)
 
 
 @inner_rule
-def restart_consumer(world: Kernel, client: Client, process: int) -> None:
+def restart_consumer(world: Kernel, client: Client) -> None:
     """The process is killed and started anew: all that it has not committed it forgets."""
     client.restarts += 1
     client.joined = False
@@ -69,24 +68,20 @@ def restart_consumer(world: Kernel, client: Client, process: int) -> None:
     client.commit_turn += 1
     client.commit_failures = 0
     client.busy_until_us = world.context[0].time_us
-    _turn_after(world, client, process, _AT_ONCE_US)
+    _turn_after(world, client, _AT_ONCE_US)
 
 
 @inner_rule
-def _turn_after(world: Kernel, client: Client, process: int, delay_us: int) -> None:
+def _turn_after(world: Kernel, client: Client, delay_us: int) -> None:
     """Do what is next for the group after a while, unless something else comes before."""
     client.group_turn += 1
-    timer = new_event(world, process, process, GroupDue)
-    timer.turn = client.group_turn
-    set_timer(world, timer, world.context[0].time_us + delay_us)
+    GroupDue.after(world, delay_us, turn=client.group_turn)
 
 
 @inner_rule
-def _commit_after(world: Kernel, client: Client, process: int, delay_us: int) -> None:
+def _commit_after(world: Kernel, client: Client, delay_us: int) -> None:
     client.commit_turn += 1
-    timer = new_event(world, process, process, CommitDue)
-    timer.turn = client.commit_turn
-    set_timer(world, timer, world.context[0].time_us + delay_us)
+    CommitDue.after(world, delay_us, turn=client.commit_turn)
 
 
 @CLIENT.handles(GroupDue)
@@ -100,23 +95,23 @@ def handle_group_due(world: Clients, timer: GroupDue) -> None:
     if client.group_waits:
         # Nothing has come in time.
         client.group_waits = False
-        lose_coordinator(world, client, process, errors.REQUEST_TIMED_OUT)
+        lose_coordinator(world, client, errors.REQUEST_TIMED_OUT)
         return
     timeout_ms = client.request_timeout_ms
     if client.coordinator == NONE:
         asked = (process + client.group_request) % world.sizes[0].brokers
-        find = new_event(world, process, asked, client_requests.FindCoordinatorRequest)
-        find.partition = client.group_partition
-        find.start = client.restarts
+        find = client_requests.FindCoordinatorRequest.to(
+            world, asked, partition=client.group_partition, start=client.restarts
+        )
         _ask(world, client, find, timeout_ms)
     elif not client.joined:
-        join = new_event(world, process, client.coordinator, client_requests.JoinGroupRequest)
+        join = client_requests.JoinGroupRequest.to(world, client.coordinator)
         _sign(client, join)
         join.append.record_count = 1
         _name_targets(world, client, join)
         _ask(world, client, join, timeout_ms)
     else:
-        heartbeat = new_event(world, process, client.coordinator, client_requests.HeartbeatRequest)
+        heartbeat = client_requests.HeartbeatRequest.to(world, client.coordinator)
         heartbeat.partition = client.group_partition
         heartbeat.member_key = client.member_key
         heartbeat.start = client.restarts
@@ -132,7 +127,7 @@ def _ask(world: Kernel, client: Client, request: Event, timeout_ms: int) -> None
     client.group_asked = request.destination
     client.group_sent_us = world.context[0].time_us
     send(world, request, client.group_sent_us)
-    _turn_after(world, client, request.source, timeout_ms * 1000)
+    _turn_after(world, client, timeout_ms * 1000)
 
 
 @inner_rule
@@ -156,7 +151,7 @@ def _name_targets(
 
 
 @inner_rule
-def lose_coordinator(world: Kernel, client: Client, process: int, error: int) -> None:
+def lose_coordinator(world: Kernel, client: Client, error: int) -> None:
     """Look for the coordinator anew, after a while.
 
     Where commits fail again and again at a coordinator that is found again each time, only the
@@ -167,16 +162,14 @@ def lose_coordinator(world: Kernel, client: Client, process: int, error: int) ->
     if client.coordinator_answers:
         if client.commit_failures <= 1:
             client.loss_told = True
-            row = new_row(world, process, client_rows.CoordinatorLost)
-            row.partition = client.group_partition
-            row.broker = client.coordinator
-            row.error = error
-            write_row(world, row)
+            client_rows.CoordinatorLost.write(
+                world, partition=client.group_partition, broker=client.coordinator, error=error
+            )
         client.coordinator_answers = False
         client.coordinator_lost_us = world.context[0].time_us
     client.coordinator = NONE
     if not client.group_waits:
-        _turn_after(world, client, process, client.retry_backoff_ms * 1000)
+        _turn_after(world, client, client.retry_backoff_ms * 1000)
 
 
 @inner_rule
@@ -197,21 +190,21 @@ def handle_group_response(world: Clients, response: client_requests.GroupRespons
         _take_coordinator(world, client, response)
         return reads(client)
     if error == errors.NONE:
-        _note_answer(world, client, process)
+        _note_answer(world, client)
     if error == errors.NONE and response.request_kind == client_requests.JoinGroupRequest.KIND:
         client.joined = True
         _resume(world, client, response)
-        _turn_after(world, client, process, client.heartbeat_interval_ms * 1000)
+        _turn_after(world, client, client.heartbeat_interval_ms * 1000)
         client.commit_waits = False
-        _commit_after(world, client, process, client.auto_commit_interval_ms * 1000)
+        _commit_after(world, client, client.auto_commit_interval_ms * 1000)
         return True
     if error == errors.NONE:
-        _turn_after(world, client, process, client.heartbeat_interval_ms * 1000)
+        _turn_after(world, client, client.heartbeat_interval_ms * 1000)
     elif _is_elsewhere(error):
-        lose_coordinator(world, client, process, error)
+        lose_coordinator(world, client, error)
     else:
         client.joined = client.joined and error != errors.UNKNOWN_MEMBER_ID
-        _turn_after(world, client, process, client.retry_backoff_ms * 1000)
+        _turn_after(world, client, client.retry_backoff_ms * 1000)
     return False
 
 
@@ -229,16 +222,15 @@ def _take_coordinator(
     world: Kernel, client: Client, response: client_requests.GroupResponse
 ) -> None:
     """Source: AbstractCoordinator.FindCoordinatorResponseHandler@2.6.0."""
-    process = response.destination
     if response.error != errors.NONE:
-        _turn_after(world, client, process, client.retry_backoff_ms * 1000)
+        _turn_after(world, client, client.retry_backoff_ms * 1000)
         return
     client.coordinator = response.coordinator
-    _turn_after(world, client, process, _AT_ONCE_US)
+    _turn_after(world, client, _AT_ONCE_US)
 
 
 @inner_rule
-def _note_answer(world: Kernel, client: Client, process: int) -> None:
+def _note_answer(world: Kernel, client: Client) -> None:
     """Whether the named broker coordinates the group: metadata may be old, and a broker dead."""
     if client.coordinator_answers or client.coordinator == NONE:
         return
@@ -247,11 +239,12 @@ def _note_answer(world: Kernel, client: Client, process: int) -> None:
         return
     client.coordinator_told = client.coordinator
     client.loss_told = False
-    row = new_row(world, process, client_rows.CoordinatorFound)
-    row.partition = client.group_partition
-    row.broker = client.coordinator
-    row.missing_us = world.context[0].time_us - client.coordinator_lost_us
-    write_row(world, row)
+    client_rows.CoordinatorFound.write(
+        world,
+        partition=client.group_partition,
+        broker=client.coordinator,
+        missing_us=world.context[0].time_us - client.coordinator_lost_us,
+    )
 
 
 @inner_rule
@@ -263,22 +256,21 @@ def _resume(world: Clients, client: Client, response: client_requests.GroupRespo
     Source: ConsumerCoordinator.refreshCommittedOffsetsIfNeeded@2.6.0.
     """
     target = client.first_target
-    cursor = response.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], client_requests.GroupOffset)
-        cursor = item.next
+    for item in items_of(world, response, client_requests.GroupOffset):
         known = world.client_targets[target]
         target += 1
-        row = new_row(world, response.destination, client_rows.ConsumerResumed)
-        row.partition = known.partition
-        row.offset = known.position
-        row.committed_offset = item.offset
+        offset = known.position
         known.committed = item.offset
         known.position = item.offset if item.offset >= 0 else known.begins
         known.processed = known.position
         known.processed_us = world.context[0].time_us
-        row.new_offset = known.position
-        write_row(world, row)
+        client_rows.ConsumerResumed.write(
+            world,
+            partition=known.partition,
+            offset=offset,
+            committed_offset=item.offset,
+            new_offset=known.position,
+        )
 
 
 @CLIENT.handles(CommitDue)
@@ -297,16 +289,16 @@ def handle_commit_due(world: Clients, timer: CommitDue) -> None:
     now_us = world.context[0].time_us
     if client.commit_waits:
         client.commit_waits = False
-        _fail_commit(world, client, process, errors.REQUEST_TIMED_OUT)
+        _fail_commit(world, client, errors.REQUEST_TIMED_OUT)
         return
     if client.coordinator == NONE:
-        _fail_commit(world, client, process, errors.COORDINATOR_NOT_AVAILABLE)
+        _fail_commit(world, client, errors.COORDINATOR_NOT_AVAILABLE)
         return
     for target in range(client.first_target, client.first_target + client.target_count):
         known = world.client_targets[target]
         if known.processed_us <= now_us:
             known.processed = known.position
-    request = new_event(world, process, client.coordinator, client_requests.OffsetCommitRequest)
+    request = client_requests.OffsetCommitRequest.to(world, client.coordinator)
     _sign(client, request)
     _name_targets(world, client, request)
     request.append.record_count = request.item_count
@@ -316,7 +308,7 @@ def handle_commit_due(world: Clients, timer: CommitDue) -> None:
     client.commit_asked = client.coordinator
     client.commit_sent_us = now_us
     send(world, request, now_us)
-    _commit_after(world, client, process, client.request_timeout_ms * 1000)
+    _commit_after(world, client, client.request_timeout_ms * 1000)
 
 
 @inner_rule
@@ -324,73 +316,61 @@ def _take_commit_response(
     world: Clients, client: Client, response: client_requests.GroupResponse
 ) -> None:
     """Source: ConsumerCoordinator.OffsetCommitResponseHandler@2.6.0."""
-    process = response.destination
     if not client.commit_waits or response.correlation_id != client.commit_request:
         return
     client.commit_waits = False
     if response.error != errors.NONE:
-        _fail_commit(world, client, process, response.error)
+        _fail_commit(world, client, response.error)
         return
     target = client.first_target
-    cursor = response.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], client_requests.GroupOffset)
-        cursor = item.next
-        _note_committed(world, process, target, item)
+    for item in items_of(world, response, client_requests.GroupOffset):
+        _note_committed(world, target, item)
         target += 1
     now_us = world.context[0].time_us
     if client.commit_failures > 0:
-        row = new_row(world, process, client_rows.CommitsSucceedAgain)
-        row.partition = client.group_partition
-        row.broker = response.source
-        row.failures = client.commit_failures
-        row.failing_us = now_us - client.commits_fail_since_us
-        write_row(world, row)
+        client_rows.CommitsSucceedAgain.write(
+            world,
+            partition=client.group_partition,
+            broker=response.source,
+            failures=client.commit_failures,
+            failing_us=now_us - client.commits_fail_since_us,
+        )
         client.commit_failures = 0
     due_us = client.commit_sent_us + client.auto_commit_interval_ms * 1000
-    _commit_after(world, client, process, max(1, due_us - now_us))
+    _commit_after(world, client, max(1, due_us - now_us))
 
 
 @inner_rule
-def _note_committed(
-    world: Clients, process: int, target: int, item: client_requests.GroupOffset
-) -> None:
+def _note_committed(world: Clients, target: int, item: client_requests.GroupOffset) -> None:
     known = world.client_targets[target]
     if known.committed == item.offset:
         return
     known.committed = item.offset
     if traces_all(world):
-        row = new_row(world, process, OffsetCommitted)
-        row.partition = known.partition
-        row.committed_offset = item.offset
-        write_row(world, row)
+        OffsetCommitted.write(world, partition=known.partition, committed_offset=item.offset)
 
 
 @inner_rule
-def _fail_commit(world: Kernel, client: Client, process: int, error: int) -> None:
+def _fail_commit(world: Kernel, client: Client, error: int) -> None:
     """Try again after a while: at another coordinator, or as a member once more, if need be."""
     if client.commit_failures == 0:
         client.commits_fail_since_us = world.context[0].time_us
-        row = new_row(world, process, client_rows.CommitsFail)
-        row.partition = client.group_partition
-        row.broker = client.coordinator
-        row.error = error
-        write_row(world, row)
+        client_rows.CommitsFail.write(
+            world, partition=client.group_partition, broker=client.coordinator, error=error
+        )
     client.commit_failures += 1
     if _is_elsewhere(error) and client.coordinator != NONE:
-        lose_coordinator(world, client, process, error)
+        lose_coordinator(world, client, error)
     if error == errors.UNKNOWN_MEMBER_ID:
         client.joined = False
         if not client.group_waits:
-            _turn_after(world, client, process, _AT_ONCE_US)
+            _turn_after(world, client, _AT_ONCE_US)
         return
-    _commit_after(world, client, process, client.retry_backoff_ms * 1000)
+    _commit_after(world, client, client.retry_backoff_ms * 1000)
 
 
 @inner_rule
-def lose_group_requests(
-    world: Kernel, client: Client, process: int, broker: int, until_us: int
-) -> None:
+def lose_group_requests(world: Kernel, client: Client, broker: int, until_us: int) -> None:
     """The connection to a broker is gone: what it was asked up to ``until_us`` has failed.
 
     Source: AbstractCoordinator.CoordinatorResponseHandler.onFailure@2.6.0.
@@ -399,19 +379,13 @@ def lose_group_requests(
     was_asked = client.group_waits and client.group_asked == broker
     if was_asked and client.group_sent_us <= until_us:
         client.group_waits = False
-        lose_coordinator(world, client, process, error)
+        lose_coordinator(world, client, error)
     was_asked = client.commit_waits and client.commit_asked == broker
     if was_asked and client.commit_sent_us <= until_us:
         client.commit_waits = False
-        _fail_commit(world, client, process, error)
+        _fail_commit(world, client, error)
     if client.coordinator == broker:
-        lose_coordinator(world, client, process, error)
-
-
-@inner_rule
-def _sample_later(world: Kernel, process: int) -> None:
-    timer = new_event(world, process, process, ConsumerSample)
-    set_timer(world, timer, world.context[0].time_us + world.context[0].sample_period_us)
+        lose_coordinator(world, client, error)
 
 
 @CLIENT.handles(ConsumerSample)
@@ -421,10 +395,5 @@ def handle_consumer_sample(world: Clients, timer: ConsumerSample) -> None:
     client = world.clients[client_of(world, timer.destination)]
     for target in range(client.first_target, client.first_target + client.target_count):
         known = world.client_targets[target]
-        row = new_row(world, timer.destination, ConsumerSampled)
-        row.partition = known.partition
-        row.offset = known.position
-        row.committed_offset = known.committed
-        row.high_watermark = known.high_watermark
-        write_row(world, row)
-    _sample_later(world, timer.destination)
+        ConsumerSampled.write(world, known, offset=known.position, committed_offset=known.committed)
+    ConsumerSample.after(world, world.context[0].sample_period_us)

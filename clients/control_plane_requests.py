@@ -20,7 +20,7 @@ from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.records import EMPTY
 from tidegauge.simulation import zookeeper_tree
-from tidegauge.simulation.events import new_event
+from tidegauge.simulation.events import items_of
 from tidegauge.simulation.kernel import NONE, QUORUM_CONTROLLER, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import zookeeper_requests
@@ -29,12 +29,7 @@ from tidegauge.simulation.messages.quorum_requests import (
     DescribeQuorumStateRequest,
     DescribeQuorumStateResponse,
 )
-from tidegauge.simulation.topology import (
-    Cluster,
-    is_kraft,
-    quorum_process,
-    zookeeper_process,
-)
+from tidegauge.simulation.topology import Cluster, is_kraft, quorum_process, zookeeper_process
 from tidegauge.simulation.trace_rows import codes
 
 #: The asker, as the request's continuation: the steps; else the number of a rolling restart.
@@ -52,9 +47,7 @@ def ask_live_brokers(world: Clients, process: int, asker: int, question: int) ->
     if is_kraft(world):
         _ask_quorum(world, process, codes.LIVE_BROKERS, NONE, asker, question)
         return
-    request = new_event(
-        world, process, zookeeper_process(world), zookeeper_requests.ZkChildrenRequest
-    )
+    request = zookeeper_requests.ZkChildrenRequest.to(world, zookeeper_process(world))
     _ask(world, request, zookeeper_tree.BROKER_IDS_ZNODE, asker, question)
 
 
@@ -67,7 +60,7 @@ def ask_state(world: Clients, process: int, partition: int, asker: int, question
     if is_kraft(world):
         _ask_quorum(world, process, codes.PARTITION_STATE, partition, asker, question)
         return
-    request = new_event(world, process, zookeeper_process(world), zookeeper_requests.ZkGetRequest)
+    request = zookeeper_requests.ZkGetRequest.to(world, zookeeper_process(world))
     if asker != STEPS:
         request.partition = partition
     _ask(world, request, zookeeper_tree.state_znode(world, partition), asker, question)
@@ -79,9 +72,7 @@ def ask_controller(world: Clients, process: int, question: int) -> None:
     if is_kraft(world):
         _ask_quorum(world, process, codes.ACTIVE_CONTROLLER, NONE, STEPS, question)
         return
-    request = new_event(
-        world, process, zookeeper_process(world), zookeeper_requests.ZkExistsRequest
-    )
+    request = zookeeper_requests.ZkExistsRequest.to(world, zookeeper_process(world))
     _ask(world, request, zookeeper_tree.CONTROLLER_ZNODE, STEPS, question)
 
 
@@ -91,9 +82,7 @@ def ask_reassigned(world: Clients, process: int, question: int) -> None:
     if is_kraft(world):
         _ask_quorum(world, process, codes.REASSIGNED, NONE, STEPS, question)
         return
-    request = new_event(
-        world, process, zookeeper_process(world), zookeeper_requests.ZkExistsRequest
-    )
+    request = zookeeper_requests.ZkExistsRequest.to(world, zookeeper_process(world))
     _ask(world, request, zookeeper_tree.reassign_partitions_znode(world), STEPS, question)
 
 
@@ -103,9 +92,7 @@ def ask_quiescent(world: Clients, process: int, question: int) -> None:
     if is_kraft(world):
         _ask_quorum(world, process, codes.QUIESCENT, NONE, STEPS, question)
         return
-    request = new_event(
-        world, process, zookeeper_process(world), zookeeper_requests.ZkIsQuiescentRequest
-    )
+    request = zookeeper_requests.ZkIsQuiescentRequest.to(world, zookeeper_process(world))
     _ask(world, request, NONE, STEPS, question)
 
 
@@ -133,11 +120,9 @@ def _ask_quorum(
         turn_to_next(world, client)
         client.unanswered_since_us = now_us
     to = controller_to_ask(world, process)
-    request = new_event(world, process, to, DescribeQuorumStateRequest)
-    request.question = about
-    request.partition = partition
-    request.correlation_id = question
-    request.continuation = asker
+    request = DescribeQuorumStateRequest.to(
+        world, to, question=about, partition=partition, correlation_id=question, continuation=asker
+    )
     send(world, request, now_us)
 
 
@@ -223,11 +208,8 @@ def read_quorum_response(world: Clients, response: DescribeQuorumStateResponse) 
     if response.question == codes.LIVE_BROKERS:
         answer.names_live_brokers = True
         _forget_live_brokers(world)
-        cursor = response.first_item
-        while cursor != NONE:
-            described = view_as(world.items[cursor], DescribedBroker)
+        for described in items_of(world, response, DescribedBroker):
             world.live_brokers[described.broker].is_live = True
-            cursor = described.next
     return answer
 
 
@@ -256,14 +238,11 @@ def _forget_live_brokers(world: Clients) -> None:
 def _read_children(world: Clients, response: zookeeper_requests.ZkResponse) -> None:
     """Read which brokers are registered; a child without a transaction is one that is gone."""
     _forget_live_brokers(world)
-    cursor = response.first_item
-    while cursor != NONE:
-        child = view_as(world.items[cursor], zookeeper_requests.Child)
+    for child in items_of(world, response, zookeeper_requests.Child):
         if child.created_zxid >= 0:
             world.live_brokers[
                 zookeeper_tree.place_in(world, zookeeper_tree.BROKERS, child.znode)
             ].is_live = True
-        cursor = child.next
 
 
 @inner_rule
@@ -285,55 +264,47 @@ def tells_of_live_brokers(watch: zookeeper_requests.ZkWatch) -> bool:
 
 
 @inner_rule
-def new_topic(world: Cluster, process: int, topic: int) -> zookeeper_requests.ZkCreateRequest:
+def new_topic(world: Cluster, topic: int) -> zookeeper_requests.ZkCreateRequest:
     """Source: AdminUtils.createTopic@0.10.2.0, AdminZkClient.createTopicWithAssignment@2.4.0."""
-    return _new_znode(world, process, zookeeper_tree.topic_znode(world, topic))
+    return _new_znode(world, zookeeper_tree.topic_znode(world, topic))
 
 
 @inner_rule
-def new_topic_deletion(
-    world: Cluster, process: int, topic: int
-) -> zookeeper_requests.ZkCreateRequest:
+def new_topic_deletion(world: Cluster, topic: int) -> zookeeper_requests.ZkCreateRequest:
     """Source: AdminUtils.deleteTopic@0.10.2.0, KafkaZkClient.createDeleteTopicPath@2.4.0."""
-    return _new_znode(world, process, zookeeper_tree.topic_deletion_znode(world, topic))
+    return _new_znode(world, zookeeper_tree.topic_deletion_znode(world, topic))
 
 
 @inner_rule
-def new_preferred_election(world: Cluster, process: int) -> zookeeper_requests.ZkCreateRequest:
+def new_preferred_election(world: Cluster) -> zookeeper_requests.ZkCreateRequest:
     """An election among partitions; it is not held while an earlier one is under way.
 
     Source: KafkaZkClient.createPreferredReplicaElection@2.4.0.
     """
-    return _new_znode(world, process, zookeeper_tree.PREFERRED_ELECTION_ZNODE)
+    return _new_znode(world, zookeeper_tree.PREFERRED_ELECTION_ZNODE)
 
 
 @inner_rule
-def new_reassignment(world: Cluster, process: int) -> zookeeper_requests.ZkCreateRequest:
+def new_reassignment(world: Cluster) -> zookeeper_requests.ZkCreateRequest:
     """A move of replicas; nothing is moved while those of another one are on the way.
 
     Source: KafkaZkClient.createPartitionReassignment@2.4.0, ReassignPartitionsCommand@2.4.0.
     """
-    return _new_znode(world, process, zookeeper_tree.reassign_partitions_znode(world))
+    return _new_znode(world, zookeeper_tree.reassign_partitions_znode(world))
 
 
 @inner_rule
-def _new_znode(world: Cluster, process: int, znode: int) -> zookeeper_requests.ZkCreateRequest:
-    request = new_event(
-        world, process, zookeeper_process(world), zookeeper_requests.ZkCreateRequest
-    )
-    request.znode = znode
-    return request
+def _new_znode(world: Cluster, znode: int) -> zookeeper_requests.ZkCreateRequest:
+    return zookeeper_requests.ZkCreateRequest.to(world, zookeeper_process(world), znode=znode)
 
 
 @inner_rule
-def new_topic_config(world: Cluster, process: int) -> zookeeper_requests.ZkConfigureRequest:
+def new_topic_config(world: Cluster) -> zookeeper_requests.ZkConfigureRequest:
     """Settings of a topic."""
-    return new_event(
-        world, process, zookeeper_process(world), zookeeper_requests.ZkConfigureRequest
-    )
+    return zookeeper_requests.ZkConfigureRequest.to(world, zookeeper_process(world))
 
 
 @inner_rule
-def new_throttle(world: Cluster, process: int) -> zookeeper_requests.ZkThrottleRequest:
+def new_throttle(world: Cluster) -> zookeeper_requests.ZkThrottleRequest:
     """Limits of replication."""
-    return new_event(world, process, zookeeper_process(world), zookeeper_requests.ZkThrottleRequest)
+    return zookeeper_requests.ZkThrottleRequest.to(world, zookeeper_process(world))

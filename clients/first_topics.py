@@ -16,7 +16,6 @@ from tidegauge.clients.client_state import Client, Clients
 from tidegauge.clients.control_plane_requests import ANSWER_US, STEPS, ask_live_brokers, live_count
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.messages.quorum_requests import AdminResponse
 from tidegauge.simulation.messages.timers import StepLooks
 from tidegauge.simulation.topology import is_kraft
@@ -37,10 +36,8 @@ def ask_for_topics(world: Clients, process: int) -> None:
 
 @inner_rule
 def _look_at_topics(world: Clients, process: int, delay_us: int) -> None:
-    timer = new_event(world, process, process, StepLooks)
-    timer.question = OF_TOPICS
-    timer.step = world.clients[client_of(world, process)].topic_rounds
-    set_timer(world, timer, world.context[0].time_us + delay_us)
+    rounds = world.clients[client_of(world, process)].topic_rounds
+    StepLooks.after(world, delay_us, question=OF_TOPICS, step=rounds)
 
 
 @inner_rule
@@ -60,7 +57,7 @@ def create_topics(world: Clients, client: Client, process: int) -> None:
         if is_kraft(world):
             create_topic_by_request(world, topic, process)
         else:
-            create_topic(world, topic, process)
+            create_topic(world, topic)
     if client.topics_awaited > 0:
         _look_at_topics(world, process, ANSWER_US)
 

@@ -12,14 +12,12 @@ the application waits in send(), for max.block.ms at most.
 Source: ``KafkaProducer.doSend``, ``BufferPool``, ``Sender`` @2.4.0.
 """
 
-from tidegauge.clients import accumulator, sent_batches, sequences, stalls
+from tidegauge.clients import accumulator, client_state, sent_batches, sequences, stalls
 from tidegauge.clients.client_metadata import client_of, note_disconnected, request_metadata
-from tidegauge.clients.client_state import FEW_BATCHES, Batch, Client, Clients, Connection
 from tidegauge.clients.handlers import CLIENT
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.events import items_of
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import timers
@@ -29,7 +27,7 @@ from tidegauge.simulation.messages.client_requests import (
     ProducedBatch,
     ProduceResponse,
 )
-from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.rows import record_row
 from tidegauge.simulation.trace_rows.client_rows import BatchDuplicated, BatchFailed, SendFailed
 
 _TRUE = code(True)
@@ -43,7 +41,7 @@ _MOST_EXPIRED = 64
 
 
 @inner_rule
-def plan_next_batch(world: Clients, client: Client, process: int) -> None:
+def plan_next_batch(world: client_state.Clients, client: client_state.Client, process: int) -> None:
     """Set the timer for the next batch.
 
     No batch is made for the time in which the client was stopped, or waited for memory.
@@ -52,12 +50,12 @@ def plan_next_batch(world: Clients, client: Client, process: int) -> None:
         stalls.skip_batches(world, process, world.context[0].time_us + 1)
     next_us = stalls.due_us(client, client.sent + client.skipped)
     if next_us < client.stop_us:
-        set_timer(world, new_event(world, process, process, timers.ProducerSends), next_us)
+        timers.ProducerSends.at(world, next_us)
 
 
 @CLIENT.handles(timers.ProducerSends)
 @inner_rule
-def handle_producer_sends(world: Clients, timer: timers.ProducerSends) -> None:
+def handle_producer_sends(world: client_state.Clients, timer: timers.ProducerSends) -> None:
     """Make one batch for the next partition in turn, and send it, as soon as there is memory.
 
     Source: KafkaProducer.doSend, BufferPool.allocate@2.4.0.
@@ -73,21 +71,19 @@ def handle_producer_sends(world: Clients, timer: timers.ProducerSends) -> None:
     client.blocked = True
     client.blocked_since_us = world.context[0].time_us
     client.blocks += 1
-    wait = new_event(world, process, process, timers.SendBlocks)
-    wait.block = client.blocks
-    set_timer(world, wait, world.context[0].time_us + client.max_block_us)
+    timers.SendBlocks.after(world, client.max_block_us, block=client.blocks)
     if client.linger_us > 0:
         # Nothing lingers while an application waits for memory.
         accumulator.drain_all(world, process)
 
 
 @inner_rule
-def _next_target(client: Client) -> int:
+def _next_target(client: client_state.Client) -> int:
     return client.first_target + client.next_target % client.target_count
 
 
 @inner_rule
-def _has_memory(world: Clients, client: Client) -> bool:
+def _has_memory(world: client_state.Clients, client: client_state.Client) -> bool:
     """Whether buffer.memory has room for the next batch."""
     partition = world.client_targets[_next_target(client)].partition
     size_bytes = client.records_per_batch * world.partitions[partition].record_bytes
@@ -95,15 +91,14 @@ def _has_memory(world: Clients, client: Client) -> bool:
 
 
 @inner_rule
-def _send_next_batch(world: Clients, process: int) -> None:
+def _send_next_batch(world: client_state.Clients, process: int) -> None:
     """Make one batch for the next partition in turn, and plan the one after it."""
     number = client_of(world, process)
     client = world.clients[number]
     pool = world.pool[0]
-    batch = world.batches[pool.free_batch]
-    pool.free_batch = batch.next
+    batch = world.batches[client_state.FREE_BATCHES.take_first(world, pool)]
     pool.free_batches -= 1
-    if pool.free_batches < FEW_BATCHES:
+    if pool.free_batches < client_state.FEW_BATCHES:
         world.context[0].needs_room = True
     batch.client = number
     batch.number = client.sent
@@ -123,7 +118,7 @@ def _send_next_batch(world: Clients, process: int) -> None:
     batch.is_renumbered = False
     client.buffered_bytes += batch.size_bytes
     client.records_in_flight += batch.records
-    stalls.watch_batch(world, client, process, batch)
+    stalls.watch_batch(world, client, batch)
     _count_sent(client)
     accumulator.enqueue(world, batch)
     accumulator.offer(world, process, batch.target)
@@ -131,7 +126,7 @@ def _send_next_batch(world: Clients, process: int) -> None:
 
 
 @inner_rule
-def _count_sent(client: Client) -> None:
+def _count_sent(client: client_state.Client) -> None:
     client.next_target += client.stride
     client.sent += 1
     client.records_sent += client.records_per_batch
@@ -139,7 +134,7 @@ def _count_sent(client: Client) -> None:
 
 @CLIENT.handles(timers.SendBlocks)
 @inner_rule
-def handle_send_blocks(world: Clients, timer: timers.SendBlocks) -> None:
+def handle_send_blocks(world: client_state.Clients, timer: timers.SendBlocks) -> None:
     """The application has waited max.block.ms for memory: its send() fails, and the next is due.
 
     Source: BufferPool.allocate@2.6.0 (BufferExhaustedException).
@@ -149,12 +144,13 @@ def handle_send_blocks(world: Clients, timer: timers.SendBlocks) -> None:
     if not client.blocked or client.blocks != timer.block:
         return
     stalls.go_on_sending(world, client)
-    row = new_row(world, process, SendFailed)
-    row.partition = world.client_targets[_next_target(client)].partition
-    row.batch = client.sent
-    row.records = client.records_per_batch
-    row.waited_us = world.context[0].time_us - client.blocked_since_us
-    write_row(world, row)
+    row = SendFailed.write(
+        world,
+        partition=world.client_targets[_next_target(client)].partition,
+        batch=client.sent,
+        records=client.records_per_batch,
+        waited_us=world.context[0].time_us - client.blocked_since_us,
+    )
     stalls.count_duration(world, process, row.waited_us)
     client.records_failed += client.records_per_batch
     _count_sent(client)
@@ -162,7 +158,7 @@ def handle_send_blocks(world: Clients, timer: timers.SendBlocks) -> None:
 
 
 @inner_rule
-def _go_on(world: Clients, process: int) -> None:
+def _go_on(world: client_state.Clients, process: int) -> None:
     """After any outcome: settle numbers, and let an application go on that waits for memory."""
     client = world.clients[client_of(world, process)]
     if client.is_idempotent and sequences.settle_numbers(world, process):
@@ -174,7 +170,7 @@ def _go_on(world: Clients, process: int) -> None:
 
 
 @inner_rule
-def _offer_all(world: Clients, process: int) -> None:
+def _offer_all(world: client_state.Clients, process: int) -> None:
     client = world.clients[client_of(world, process)]
     for place in range(client.first_target, client.first_target + client.target_count):
         if world.client_targets[place].queue_first != NONE:
@@ -183,7 +179,7 @@ def _offer_all(world: Clients, process: int) -> None:
 
 @CLIENT.handles(timers.ProducerWakes)
 @inner_rule
-def handle_producer_wakes(world: Clients, timer: timers.ProducerWakes) -> None:
+def handle_producer_wakes(world: client_state.Clients, timer: timers.ProducerWakes) -> None:
     """A back-off or linger.ms are over: send the first batch of the partition."""
     target = world.client_targets[timer.target]
     if target.wake_us > world.context[0].time_us:
@@ -195,7 +191,7 @@ def handle_producer_wakes(world: Clients, timer: timers.ProducerWakes) -> None:
 
 @CLIENT.handles(timers.BatchExpires)
 @inner_rule
-def handle_batch_expires(world: Clients, timer: timers.BatchExpires) -> None:
+def handle_batch_expires(world: client_state.Clients, timer: timers.BatchExpires) -> None:
     """Give up the batches of a partition that have waited for delivery.timeout.ms.
 
     Source: RecordAccumulator.expiredBatches, Sender.sendProducerData@2.4.0.
@@ -218,7 +214,9 @@ def handle_batch_expires(world: Clients, timer: timers.BatchExpires) -> None:
 
 @CLIENT.handles(InitProducerIdResponse)
 @inner_rule
-def handle_init_producer_id_response(world: Clients, response: InitProducerIdResponse) -> None:
+def handle_init_producer_id_response(
+    world: client_state.Clients, response: InitProducerIdResponse
+) -> None:
     """The producer has an id: what has waited for it is sent."""
     if sequences.take_producer_id(world, response):
         _offer_all(world, response.destination)
@@ -230,7 +228,7 @@ def handle_init_producer_id_response(world: Clients, response: InitProducerIdRes
 
 @CLIENT.handles(ProduceResponse)
 @inner_rule
-def handle_produce_response(world: Clients, response: ProduceResponse) -> None:
+def handle_produce_response(world: client_state.Clients, response: ProduceResponse) -> None:
     """Take the outcomes of batches; one that comes late only tells what was appended.
 
     Source: Sender.handleProduceResponse@2.4.0.
@@ -238,10 +236,7 @@ def handle_produce_response(world: Clients, response: ProduceResponse) -> None:
     process = response.destination
     number = client_of(world, process)
     is_awaited = False
-    cursor = response.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], ProducedBatch)
-        cursor = item.next
+    for item in items_of(world, response, ProducedBatch):
         if response.acks == 0:
             if item.append.error != errors.NONE:
                 # The broker has closed the connection, which is all that a producer sees of it.
@@ -259,13 +254,15 @@ def handle_produce_response(world: Clients, response: ProduceResponse) -> None:
 
 
 @inner_rule
-def _take_outcome(world: Clients, process: int, batch: Batch, item: ProducedBatch) -> bool:
+def _take_outcome(
+    world: client_state.Clients, process: int, batch: client_state.Batch, item: ProducedBatch
+) -> bool:
     """Take the outcome of one batch; whether the producer has waited for this response."""
     client = world.clients[batch.client]
     append = item.append
     batch.unanswered -= 1
     if append.offset >= 0:
-        _note_append(world, process, client, batch, item)
+        _note_append(world, client, batch, item)
     is_awaited = batch.in_flight and item.attempt == batch.attempts
     if is_awaited:
         connection = world.connections[batch.client * world.sizes[0].brokers + batch.broker]
@@ -280,7 +277,7 @@ def _take_outcome(world: Clients, process: int, batch: Batch, item: ProducedBatc
 
 
 @inner_rule
-def _acknowledge(world: Clients, process: int, batch: Batch) -> None:
+def _acknowledge(world: client_state.Clients, process: int, batch: client_state.Batch) -> None:
     """The application hears that a batch is appended."""
     client = world.clients[batch.client]
     _decide(world, client, process, batch)
@@ -290,33 +287,42 @@ def _acknowledge(world: Clients, process: int, batch: Batch) -> None:
 
 
 @inner_rule
-def _decide(world: Clients, client: Client, process: int, batch: Batch) -> None:
+def _decide(
+    world: client_state.Clients,
+    client: client_state.Client,
+    process: int,
+    batch: client_state.Batch,
+) -> None:
     """A batch has an outcome: count how long it took."""
-    sent_batches.finish(world, client, process, batch)
+    sent_batches.finish(world, client, batch)
     client.records_in_flight -= batch.records
     stalls.count_duration(world, process, world.context[0].time_us - batch.created_us)
 
 
 @inner_rule
 def _note_append(
-    world: Clients, process: int, client: Client, batch: Batch, item: ProducedBatch
+    world: client_state.Clients,
+    client: client_state.Client,
+    batch: client_state.Batch,
+    item: ProducedBatch,
 ) -> None:
     """Count a batch that was appended before as a duplicate; of an idempotent producer none is."""
     if batch.appended_offset == NONE or client.is_idempotent:
         batch.appended_offset = item.append.offset
         return
     client.records_duplicated += batch.records
-    row = new_row(world, process, BatchDuplicated)
-    row.partition = item.partition
-    row.batch = batch.number
-    row.records = batch.records
-    row.first_offset = batch.appended_offset
-    row.again_offset = item.append.offset
-    write_row(world, row)
+    BatchDuplicated.write(
+        world,
+        partition=item.partition,
+        batch=batch.number,
+        records=batch.records,
+        first_offset=batch.appended_offset,
+        again_offset=item.append.offset,
+    )
 
 
 @inner_rule
-def handle_produce_times_out(world: Clients, timer: timers.RequestTimesOut) -> None:
+def handle_produce_times_out(world: client_state.Clients, timer: timers.RequestTimesOut) -> None:
     """A request has got no response within request.timeout.ms: the connection is given up.
 
     All that is in flight on it fails and is retried; what waits for it goes to whoever leads
@@ -331,7 +337,7 @@ def handle_produce_times_out(world: Clients, timer: timers.RequestTimesOut) -> N
     if connection.flight_first == NONE:
         return
     if world.context[0].time_us < world.batches[connection.flight_first].deadline_us:
-        sent_batches.watch_deadline(world, process, connection)
+        sent_batches.watch_deadline(world, connection)
         return
     note_disconnected(world, world.clients[number], connection)
     request_metadata(world, process)
@@ -344,7 +350,9 @@ def handle_produce_times_out(world: Clients, timer: timers.RequestTimesOut) -> N
 
 
 @inner_rule
-def _was_sent_before(world: Clients, connection: Connection, timeout_us: int, time_us: int) -> bool:
+def _was_sent_before(
+    world: client_state.Clients, connection: client_state.Connection, timeout_us: int, time_us: int
+) -> bool:
     """Whether there is a first batch in flight that was sent before a time."""
     if connection.flight_first == NONE:
         return False
@@ -352,7 +360,9 @@ def _was_sent_before(world: Clients, connection: Connection, timeout_us: int, ti
 
 
 @inner_rule
-def lose_produce_requests(world: Clients, process: int, broker: int, until_us: int) -> None:
+def lose_produce_requests(
+    world: client_state.Clients, process: int, broker: int, until_us: int
+) -> None:
     """The connection to a broker is gone: what was sent on it up to ``until_us`` has failed.
 
     Whether it was appended nobody knows.
@@ -376,7 +386,9 @@ def lose_produce_requests(world: Clients, process: int, broker: int, until_us: i
 
 
 @inner_rule
-def _fail_attempt(world: Clients, process: int, batch: Batch, error: int) -> None:
+def _fail_attempt(
+    world: client_state.Clients, process: int, batch: client_state.Batch, error: int
+) -> None:
     """Nobody will answer an attempt: the batch is tried again, or given up."""
     append = world.lost_appends[0]
     append.error = error
@@ -386,7 +398,9 @@ def _fail_attempt(world: Clients, process: int, batch: Batch, error: int) -> Non
 
 
 @inner_rule
-def _retry_or_fail(world: Clients, process: int, batch: Batch, append: PartitionAppend) -> None:
+def _retry_or_fail(
+    world: client_state.Clients, process: int, batch: client_state.Batch, append: PartitionAppend
+) -> None:
     """Source: Sender.completeBatch and canRetry@2.4.0."""
     client = world.clients[batch.client]
     error = append.error
@@ -417,20 +431,23 @@ def _retry_or_fail(world: Clients, process: int, batch: Batch, append: Partition
 
 
 @inner_rule
-def _fail(world: Clients, process: int, batch: Batch, error: int, is_adjusted: bool) -> None:
+def _fail(
+    world: client_state.Clients,
+    process: int,
+    batch: client_state.Batch,
+    error: int,
+    is_adjusted: bool,
+) -> None:
     """Give a batch up: the application is told."""
     client = world.clients[batch.client]
     _decide(world, client, process, batch)
     client.records_failed += batch.records
-    row = new_row(world, process, BatchFailed)
-    row.partition = world.client_targets[batch.target].partition
-    row.batch = batch.number
-    row.error = error
-    row.attempts = batch.attempts
-    row.records = batch.records
+    row = BatchFailed.new(
+        world, world.client_targets[batch.target], batch, batch=batch.number, error=error
+    )
     if error in (errors.REQUEST_TIMED_OUT, errors.NETWORK_EXCEPTION) and batch.attempts > 0:
         because_of(world, row, batch.broker, batch.created_us)
-    write_row(world, row)
+    record_row(world, row)
     if client.is_idempotent:
         target = world.client_targets[batch.target]
         sequences.note_failed(world, client, target, batch, error, is_adjusted)

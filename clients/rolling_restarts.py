@@ -25,14 +25,13 @@ from tidegauge.clients.control_plane_requests import (
 from tidegauge.clients.handlers import OPERATOR
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.replication.records import contains, first, size
-from tidegauge.simulation.events import new_event, new_item, set_timer
+from tidegauge.simulation.events import new_item
 from tidegauge.simulation.faults import FAULT_CODES, tell_of_fault
 from tidegauge.simulation.kernel import NONE, FaultRole, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import timers
 from tidegauge.simulation.messages.quorum_requests import PartitionOutcome
 from tidegauge.simulation.messages.zookeeper_requests import NamedPartition
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of, is_kraft, slot_of
 from tidegauge.simulation.trace_rows import codes
 from tidegauge.simulation.trace_rows.process_rows import RollProgress
@@ -60,11 +59,10 @@ def take_operator_fault(world: Clients, event: timers.FaultChange) -> None:
     """A rolling restart begins, or is ended: then no more is restarted."""
     if world.faults[event.fault].kind != ROLLING_RESTART:
         return
-    for number in range(len(world.rolls)):
-        roll = world.rolls[number]
+    for number, roll in enumerate(world.rolls):
         if roll.fault == event.fault and roll.gives_back_for == NONE:
             if event.kind == timers.FaultBegin.KIND:
-                _stop_batch(world, number, event.destination)
+                _stop_batch(world, number)
             else:
                 roll.phase = _OVER
 
@@ -76,38 +74,32 @@ def _batch_end(roll: Roll) -> int:
 
 
 @inner_rule
-def _stop_batch(world: Clients, number: int, process: int) -> None:
+def _stop_batch(world: Clients, number: int) -> None:
     roll = world.rolls[number]
     roll.phase = _RESTARTS
     roll.unregistered = 0
     roll.under_replicated = 0
-    _write(world, roll, process, codes.ROLL_STOPS)
+    _write(world, roll, codes.ROLL_STOPS)
     context = world.context[0]
     for place in range(roll.position, _batch_end(roll)):
         fault = world.rolled[roll.first_broker + place].fault
         for hit in range(context.process_count):
             if world.fault_roles[fault * context.process_count + hit].side != 0:
-                tell_of_fault(world, process, hit, fault, _TRUE)
-    timeout = new_event(world, process, process, timers.RollTimesOut)
-    timeout.roll = number
-    timeout.position = roll.position
-    set_timer(world, timeout, context.time_us + roll.timeout_us)
-    _go_on_at(world, roll, number, process, context.time_us + roll.poll_us)
+                tell_of_fault(world, hit, fault, _TRUE)
+    timers.RollTimesOut.after(world, roll.timeout_us, roll, roll=number)
+    _resume_at(world, roll, number, context.time_us + roll.poll_us)
 
 
 @inner_rule
-def _go_on_at(world: Kernel, roll: Roll, number: int, process: int, time_us: int) -> None:
+def _resume_at(world: Kernel, roll: Roll, number: int, time_us: int) -> None:
     """Go on at this time, unless something else happens before."""
     roll.question += 1
-    timer = new_event(world, process, process, timers.RollGoesOn)
-    timer.roll = number
-    timer.question = roll.question
-    set_timer(world, timer, time_us)
+    timers.RollResume.at(world, time_us, roll, roll=number)
 
 
-@OPERATOR.handles(timers.RollGoesOn)
+@OPERATOR.handles(timers.RollResume)
 @inner_rule
-def handle_roll_goes_on(world: Clients, timer: timers.RollGoesOn) -> None:
+def handle_roll_resume(world: Clients, timer: timers.RollResume) -> None:
     """Look how far the batch is, or stop the next one."""
     roll = world.rolls[timer.roll]
     process = timer.destination
@@ -115,13 +107,13 @@ def handle_roll_goes_on(world: Clients, timer: timers.RollGoesOn) -> None:
         return
     if roll.phase == _PAUSES:
         if roll.gives_back_for == NONE:
-            _stop_batch(world, timer.roll, process)
+            _stop_batch(world, timer.roll)
         else:
             _give_back(world, roll, process)
     elif roll.phase == _WAITS:
         _look(world, timer.roll, process)
     elif _is_started(world, roll, process):
-        _write(world, roll, process, codes.ROLL_STARTED)
+        _write(world, roll, codes.ROLL_STARTED)
         _begin_giving_back(world, timer.roll, process)
         if roll.waits_for_isr:
             roll.phase = _WAITS
@@ -129,7 +121,7 @@ def handle_roll_goes_on(world: Clients, timer: timers.RollGoesOn) -> None:
         else:
             _finish_batch(world, timer.roll, process)
     else:
-        _go_on_at(world, roll, timer.roll, process, world.context[0].time_us + roll.poll_us)
+        _resume_at(world, roll, timer.roll, world.context[0].time_us + roll.poll_us)
 
 
 @inner_rule
@@ -155,10 +147,10 @@ def handle_roll_times_out(world: Clients, timer: timers.RollTimesOut) -> None:
     if roll.phase not in (_RESTARTS, _WAITS) or roll.position != timer.position:
         return
     if roll.stops_on_timeout:
-        _write(world, roll, timer.destination, codes.ROLL_GIVES_UP)
-        _end(world, roll, timer.destination)
+        _write(world, roll, codes.ROLL_GIVES_UP)
+        _end(world, roll)
     else:
-        _write(world, roll, timer.destination, codes.ROLL_GOES_ON_ANYWAY)
+        _write(world, roll, codes.ROLL_GOES_ON_ANYWAY)
         _finish_batch(world, timer.roll, timer.destination)
 
 
@@ -177,10 +169,7 @@ def _look(world: Clients, number: int, process: int) -> None:
             roll.answers += 1
     if is_kraft(world):
         # A request that a quorum's controller does not answer is sent again.
-        timer = new_event(world, process, process, timers.RollGoesOn)
-        timer.roll = number
-        timer.question = roll.question
-        set_timer(world, timer, world.context[0].time_us + ANSWER_US)
+        timers.RollResume.after(world, ANSWER_US, roll, roll=number)
 
 
 @inner_rule
@@ -209,13 +198,13 @@ def take_roll_answer(world: Clients, answer: Answer, process: int) -> None:
         return
     if roll.unregistered == 0 and roll.under_replicated == 0:
         if roll.gives_back_for == NONE:
-            _write(world, roll, process, codes.ROLL_IN_SYNC)
+            _write(world, roll, codes.ROLL_IN_SYNC)
             _finish_batch(world, number, process)
         else:
             _give_back(world, roll, process)
     else:
         due_us = world.context[0].time_us + roll.poll_us
-        _go_on_at(world, roll, number, process, due_us)
+        _resume_at(world, roll, number, due_us)
 
 
 @inner_rule
@@ -254,15 +243,15 @@ def _finish_batch(world: Clients, number: int, process: int) -> None:
     roll = world.rolls[number]
     is_last = _batch_end(roll) == roll.broker_count
     if roll.leadership_back == AFTER_EACH_BATCH or (is_last and roll.leadership_back == AT_END):
-        _write(world, roll, process, codes.ROLL_PREFERS)
+        _write(world, roll, codes.ROLL_PREFERS)
         _ask_for_preferred(world, roll, process)
     roll.position = _batch_end(roll)
     if is_last:
-        _write(world, roll, process, codes.ROLL_DONE)
-        _end(world, roll, process)
+        _write(world, roll, codes.ROLL_DONE)
+        _end(world, roll)
     else:
         roll.phase = _PAUSES
-        _go_on_at(world, roll, number, process, world.context[0].time_us + roll.pause_us)
+        _resume_at(world, roll, number, world.context[0].time_us + roll.pause_us)
 
 
 @inner_rule
@@ -270,8 +259,7 @@ def _begin_giving_back(world: Clients, number: int, process: int) -> None:
     """A batch has been started: give leadership back to it later, if that is planned."""
     roll = world.rolls[number]
     now_us = world.context[0].time_us
-    for other in range(len(world.rolls)):
-        back = world.rolls[other]
+    for other, back in enumerate(world.rolls):
         if back.gives_back_for != number or back.position != roll.position:
             continue
         if roll.leadership_back == ONCE_IN_SYNC:
@@ -279,13 +267,13 @@ def _begin_giving_back(world: Clients, number: int, process: int) -> None:
             _look(world, other, process)
         else:
             back.phase = _PAUSES
-            _go_on_at(world, back, other, process, now_us + roll.leadership_back_us)
+            _resume_at(world, back, other, now_us + roll.leadership_back_us)
 
 
 @inner_rule
 def _give_back(world: Clients, roll: Roll, process: int) -> None:
     """Have preferred replicas on a batch lead again: of those that are in sync."""
-    _write(world, roll, process, codes.ROLL_PREFERS)
+    _write(world, roll, codes.ROLL_PREFERS)
     _ask_for_preferred(world, roll, process)
     roll.phase = _OVER
 
@@ -315,7 +303,7 @@ def _ask_for_preferred(world: Clients, roll: Roll, process: int) -> None:
                 new_item(world, election, partition, PartitionOutcome)
         send(world, election, world.context[0].time_us)
         return
-    request = new_preferred_election(world, process)
+    request = new_preferred_election(world)
     for partition in range(world.sizes[0].partitions):
         if _is_to_prefer(world, roll, partition):
             new_item(world, request, partition, NamedPartition)
@@ -323,24 +311,16 @@ def _ask_for_preferred(world: Clients, roll: Roll, process: int) -> None:
 
 
 @inner_rule
-def _end(world: Kernel, roll: Roll, process: int) -> None:
+def _end(world: Kernel, roll: Roll) -> None:
     """The rolling restart is over, as a fault is."""
     roll.phase = _OVER
-    end = new_event(world, process, process, timers.FaultEnd)
-    end.fault = roll.fault
-    set_timer(world, end, world.context[0].time_us)
+    timers.FaultEnd.after(world, 0, fault=roll.fault)
 
 
 @inner_rule
-def _write(world: Clients, roll: Roll, process: int, progress: int) -> None:
-    row = new_row(world, process, RollProgress)
-    row.fault = roll.fault
-    row.progress = progress
-    row.broker = NONE
-    row.broker_count = 0
+def _write(world: Clients, roll: Roll, progress: int) -> None:
+    broker, broker_count = NONE, 0
     if roll.position < roll.broker_count:
-        row.broker = world.rolled[roll.first_broker + roll.position].broker
-        row.broker_count = _batch_end(roll) - roll.position
-    row.unregistered = roll.unregistered
-    row.under_replicated = roll.under_replicated
-    write_row(world, row)
+        broker = world.rolled[roll.first_broker + roll.position].broker
+        broker_count = _batch_end(roll) - roll.position
+    RollProgress.write(world, roll, progress=progress, broker=broker, broker_count=broker_count)

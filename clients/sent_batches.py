@@ -7,10 +7,10 @@ counted of which the producer never hears.
 Source: ``NetworkClient`` and ``InFlightRequests`` @2.4.0.
 """
 
-from tidegauge.clients.client_state import Batch, Client, Clients, Connection
+from tidegauge.clients import client_state
 from tidegauge.clients.stalls import forget_batch
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.simulation.events import new_event, new_item, set_timer
+from tidegauge.simulation.events import new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.client_requests import ProducedBatch, ProduceRequest
 from tidegauge.simulation.messages.timers import RequestTimesOut
@@ -18,13 +18,16 @@ from tidegauge.simulation.messages.timers import RequestTimesOut
 
 @inner_rule
 def add_to_request(
-    world: Clients, client: Client, connection: Connection, request: ProduceRequest, batch: Batch
+    world: client_state.Clients,
+    client: client_state.Client,
+    connection: client_state.Connection,
+    request: ProduceRequest,
+    batch: client_state.Batch,
 ) -> None:
     """Put a batch into a request that is about to be sent."""
     batch.attempts += 1
     batch.broker = request.destination
     batch.request = request.correlation_id
-    batch.next = NONE
     target = world.client_targets[batch.target]
     item = new_item(world, request, target.partition, ProducedBatch)
     item.append.record_count = batch.records
@@ -37,62 +40,50 @@ def add_to_request(
     request.size_bytes += batch.size_bytes
     if client.acks == 0:
         # Nothing to wait for: the batch is sent, and nobody will say whether it arrived.
-        finish(world, client, request.source, batch)
+        finish(world, client, batch)
         free_if_over(world, batch)
         return
     batch.unanswered += 1
     batch.in_flight = True
     target.in_flight += 1
     batch.deadline_us = world.context[0].time_us + client.request_timeout_ms * 1000
-    if connection.flight_last == NONE:
-        connection.flight_first = batch.index
-    else:
-        world.batches[connection.flight_last].next = batch.index
-    connection.flight_last = batch.index
+    client_state.IN_FLIGHT.append(world, connection, batch.index)
 
 
 @inner_rule
-def watch_deadline(world: Clients, process: int, connection: Connection) -> None:
+def watch_deadline(world: client_state.Clients, connection: client_state.Connection) -> None:
     """Look after the first request in flight when it should have been answered."""
     # One timer for a connection, not one for each request: nearly all are answered before,
     # and the heap stays small, which made the loop 1.3 times as fast.
     first = world.batches[connection.flight_first]
     connection.deadline_timer = True
-    timer = new_event(world, process, process, RequestTimesOut)
-    timer.request_kind = ProduceRequest.KIND
-    timer.broker = first.broker
-    set_timer(world, timer, first.deadline_us)
+    RequestTimesOut.at(world, first.deadline_us, first, request_kind=ProduceRequest.KIND)
 
 
 @inner_rule
-def finish(world: Clients, client: Client, process: int, batch: Batch) -> None:
+def finish(
+    world: client_state.Clients, client: client_state.Client, batch: client_state.Batch
+) -> None:
     """The producer waits for no outcome of a batch any more: its memory is free."""
     batch.done = True
     client.buffered_bytes -= batch.size_bytes
-    forget_batch(world, client, process, batch)
+    forget_batch(world, client, batch)
 
 
 @inner_rule
-def take_out_of_flight(world: Clients, connection: Connection, batch: Batch) -> None:
+def take_out_of_flight(
+    world: client_state.Clients, connection: client_state.Connection, batch: client_state.Batch
+) -> None:
     """A batch is not in flight any more."""
     batch.in_flight = False
     world.client_targets[batch.target].in_flight -= 1
-    previous = NONE
-    index = connection.flight_first
-    while index != batch.index:
-        previous = index
-        index = world.batches[index].next
-    if previous == NONE:
-        connection.flight_first = batch.next
-    else:
-        world.batches[previous].next = batch.next
-    if connection.flight_last == batch.index:
-        connection.flight_last = previous
-    batch.next = NONE
+    client_state.IN_FLIGHT.remove(world, connection, batch.index)
 
 
 @inner_rule
-def first_lost(world: Clients, connection: Connection) -> Batch:
+def first_lost(
+    world: client_state.Clients, connection: client_state.Connection
+) -> client_state.Batch:
     """The first batch in flight, whose attempt nobody will answer: it is in flight no more."""
     batch = world.batches[connection.flight_first]
     take_out_of_flight(world, connection, batch)
@@ -105,7 +96,7 @@ def first_lost(world: Clients, connection: Connection) -> Batch:
 
 
 @inner_rule
-def forget_late_answers(world: Clients, number: int, broker: int) -> None:
+def forget_late_answers(world: client_state.Clients, number: int, broker: int) -> None:
     """Attempts that were given up before, but could still have been answered, never will be."""
     connection = world.connections[number * world.sizes[0].brokers + broker]
     while connection.first_late != NONE:
@@ -117,33 +108,24 @@ def forget_late_answers(world: Clients, number: int, broker: int) -> None:
 
 
 @inner_rule
-def _is_late(world: Clients, batch: Batch, connection: int) -> None:
+def _is_late(world: client_state.Clients, batch: client_state.Batch, connection: int) -> None:
     """An attempt was given up on a connection on which it could still be answered."""
     # A list, since all batches are too many to be looked at when a broker comes back: with
     # 60 producers whose retries piled up that took seconds.
     if batch.late != NONE:
         _is_late_no_more(world, batch)
     batch.late = connection
-    batch.previous_late = NONE
-    batch.next_late = world.connections[connection].first_late
-    if batch.next_late != NONE:
-        world.batches[batch.next_late].previous_late = batch.index
-    world.connections[connection].first_late = batch.index
+    client_state.LATE.insert(world, world.connections[connection], NONE, batch.index)
 
 
 @inner_rule
-def _is_late_no_more(world: Clients, batch: Batch) -> None:
-    if batch.previous_late == NONE:
-        world.connections[batch.late].first_late = batch.next_late
-    else:
-        world.batches[batch.previous_late].next_late = batch.next_late
-    if batch.next_late != NONE:
-        world.batches[batch.next_late].previous_late = batch.previous_late
+def _is_late_no_more(world: client_state.Clients, batch: client_state.Batch) -> None:
+    client_state.LATE.remove(world, world.connections[batch.late], batch.index)
     batch.late = NONE
 
 
 @inner_rule
-def free_if_over(world: Clients, batch: Batch) -> None:
+def free_if_over(world: client_state.Clients, batch: client_state.Batch) -> None:
     """Give back a batch that is done and about which no answer can come any more."""
     if not batch.done or batch.unanswered > 0 or batch.number == NONE:
         return
@@ -151,6 +133,5 @@ def free_if_over(world: Clients, batch: Batch) -> None:
         _is_late_no_more(world, batch)
     pool = world.pool[0]
     batch.number = NONE
-    batch.next = pool.free_batch
-    pool.free_batch = batch.index
+    client_state.FREE_BATCHES.insert(world, pool, NONE, batch.index)
     pool.free_batches += 1

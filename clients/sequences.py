@@ -15,11 +15,10 @@ Source: ``TransactionManager`` @1.1.0, @2.4.0, @2.5.0.
 """
 
 from tidegauge.clients.client_metadata import client_of, next_node, request_timeout_us
-from tidegauge.clients.client_state import Batch, Client, Clients, Target
+from tidegauge.clients.client_state import NUMBERED, Batch, Client, Clients, Target
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.producer_state import decrement_sequence, increment_sequence
-from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.client_requests import (
@@ -52,22 +51,20 @@ def request_producer_id(world: Clients, process: int) -> None:
     client.id_request = client.id_requests
     client.id_broker = next_node(world, process, number)
     if client.id_broker == NONE:
-        _request_again_after(world, client, process, client.reconnect_backoff_ms * 1000)
+        _request_again_after(world, client, client.reconnect_backoff_ms * 1000)
         return
     client.id_sent_us = world.context[0].time_us
-    request = new_event(world, process, client.id_broker, InitProducerIdRequest)
-    request.correlation_id = client.id_request
+    request = InitProducerIdRequest.to(world, client.id_broker, correlation_id=client.id_request)
     send(world, request, client.id_sent_us)
     connection = world.connections[number * world.sizes[0].brokers + client.id_broker]
-    _request_again_after(world, client, process, request_timeout_us(client, connection))
+    _request_again_after(world, client, request_timeout_us(client, connection))
 
 
 @inner_rule
-def _request_again_after(world: Kernel, client: Client, process: int, delay_us: int) -> None:
-    timer = new_event(world, process, process, RequestTimesOut)
-    timer.request_kind = InitProducerIdRequest.KIND
-    timer.correlation_id = client.id_request
-    set_timer(world, timer, world.context[0].time_us + delay_us)
+def _request_again_after(world: Kernel, client: Client, delay_us: int) -> None:
+    RequestTimesOut.after(
+        world, delay_us, request_kind=InitProducerIdRequest.KIND, correlation_id=client.id_request
+    )
 
 
 @inner_rule
@@ -80,14 +77,12 @@ def handle_id_times_out(world: Clients, timer: RequestTimesOut) -> None:
 
 
 @inner_rule
-def lose_id_request(
-    world: Kernel, client: Client, process: int, broker: int, until_us: int
-) -> None:
+def lose_id_request(world: Kernel, client: Client, broker: int, until_us: int) -> None:
     """The connection to a broker is gone: if it was asked for an id, another one is, soon."""
     is_asked = client.id_request != 0 and client.id_broker == broker
     if is_asked and client.id_sent_us <= until_us:
         client.id_broker = NONE
-        _request_again_after(world, client, process, client.retry_backoff_ms * 1000)
+        _request_again_after(world, client, client.retry_backoff_ms * 1000)
 
 
 @inner_rule
@@ -145,12 +140,7 @@ def number_batch(world: Clients, client: Client, target: Target, batch: Batch) -
         target.next_sequence = 0
         target.last_acked_sequence = NONE
     _set_number(target, batch)
-    batch.next_numbered = NONE
-    if target.last_numbered == NONE:
-        target.first_numbered = batch.index
-    else:
-        world.batches[target.last_numbered].next_numbered = batch.index
-    target.last_numbered = batch.index
+    NUMBERED.append(world, target, batch.index)
 
 
 @inner_rule
@@ -159,24 +149,6 @@ def _set_number(target: Target, batch: Batch) -> None:
     batch.producer_epoch = target.producer_epoch
     batch.first_sequence = target.next_sequence
     target.next_sequence = increment_sequence(target.next_sequence, batch.records)
-
-
-@inner_rule
-def _remove(world: Clients, target: Target, batch: Batch) -> None:
-    """A batch is done: the next one of its partition may be first."""
-    previous = NONE
-    index = target.first_numbered
-    while index not in (NONE, batch.index):
-        previous = index
-        index = world.batches[index].next_numbered
-    if index == NONE:
-        return
-    if previous == NONE:
-        target.first_numbered = batch.next_numbered
-    else:
-        world.batches[previous].next_numbered = batch.next_numbered
-    if target.last_numbered == batch.index:
-        target.last_numbered = previous
 
 
 @inner_rule
@@ -190,7 +162,7 @@ def note_acknowledged(world: Clients, client: Client, target: Target, batch: Bat
         target.last_acked_sequence = max(target.last_acked_sequence, last_sequence)
         last_offset = batch.appended_offset + batch.records - 1
         target.last_acked_offset = max(target.last_acked_offset, last_offset)
-    _remove(world, target, batch)
+    NUMBERED.remove(world, target, batch.index)
 
 
 @inner_rule
@@ -241,7 +213,7 @@ def note_failed(
     """
     if batch.first_sequence == NONE:
         return
-    _remove(world, target, batch)
+    NUMBERED.remove(world, target, batch.index)
     if error in (errors.OUT_OF_ORDER_SEQUENCE_NUMBER, errors.UNKNOWN_PRODUCER_ID):
         if client.bumps_epoch:
             _need_bump(client, target)
@@ -274,10 +246,8 @@ def _close_gap(world: Clients, target: Target, failed: Batch) -> None:
     Source: TransactionManager.adjustSequencesDueToFailedBatch@1.1.0.
     """
     target.next_sequence = decrement_sequence(target.next_sequence, failed.records)
-    index = target.first_numbered
-    while index != NONE:
+    for index in NUMBERED.of(world, target):
         batch = world.batches[index]
-        index = batch.next_numbered
         if batch.first_sequence > failed.first_sequence:
             batch.first_sequence = decrement_sequence(batch.first_sequence, failed.records)
             batch.is_renumbered = True
@@ -297,10 +267,8 @@ def _renumber(world: Clients, target: Target) -> None:
     """
     target.next_sequence = 0
     target.last_acked_sequence = NONE
-    index = target.first_numbered
-    while index != NONE:
+    for index in NUMBERED.of(world, target):
         batch = world.batches[index]
-        index = batch.next_numbered
         _set_number(target, batch)
         batch.is_renumbered = True
 

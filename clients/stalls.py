@@ -33,11 +33,10 @@ from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.handlers import CLIENT
 from tidegauge.clients.latency_counts import BUCKETS, bucket_of
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.messages.timers import StallLooks
-from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.rows import record_row
 from tidegauge.simulation.trace_rows import client_rows
 from tidegauge.simulation.trace_rows.detail_rows import ProducerSampled
 
@@ -57,7 +56,7 @@ def count_duration(world: client_state.Clients, process: int, duration_us: int) 
     world.latencies[number * BUCKETS + bucket_of(duration_us)].batches += 1
     now_us = world.context[0].time_us
     if now_us >= client.sample_due_us:
-        _sample(world, client, process)
+        _sample(world, client)
         client.sample_due_us = now_us + world.context[0].sample_period_us
     client.sampled_batches += 1
     client.sampled_taken_us += duration_us
@@ -65,15 +64,16 @@ def count_duration(world: client_state.Clients, process: int, duration_us: int) 
 
 
 @inner_rule
-def _sample(world: client_state.Clients, client: client_state.Client, process: int) -> None:
+def _sample(world: client_state.Clients, client: client_state.Client) -> None:
     """Write down how long the batches took that had an outcome since the last sample."""
     if client.sampled_batches == 0:
         return
-    row = new_row(world, process, ProducerSampled)
-    row.batches = client.sampled_batches
-    row.taken_us = client.sampled_taken_us
-    row.longest_us = client.sampled_longest_us
-    write_row(world, row)
+    ProducerSampled.write(
+        world,
+        batches=client.sampled_batches,
+        taken_us=client.sampled_taken_us,
+        longest_us=client.sampled_longest_us,
+    )
     client.sampled_batches = 0
     client.sampled_taken_us = 0
     client.sampled_longest_us = 0
@@ -108,16 +108,7 @@ def close_client(world: client_state.Clients, process: int) -> None:
     if client.kind == client_state.PRODUCER:
         _close_producer(world, client, process)
         offered = (client.sent + client.skipped) * client.records_per_batch
-    row = new_row(world, process, client_rows.ClientTotals)
-    row.records_offered = offered
-    row.records_acknowledged = client.records_acknowledged
-    row.records_failed = client.records_failed
-    row.records_unsent = client.records_unsent
-    row.records_in_flight = client.records_in_flight
-    row.blocked_us = client.blocked_us
-    row.records_duplicated = client.records_duplicated
-    row.records_consumed = client.records_consumed
-    write_row(world, row)
+    client_rows.ClientTotals.write(world, client, records_offered=offered)
 
 
 @inner_rule
@@ -128,11 +119,9 @@ def _close_producer(world: client_state.Clients, client: client_state.Client, pr
         client.blocked_us += min(now_us, client.stop_us) - client.blocked_since_us
     skip_batches(world, process, min(now_us, client.stop_us))
     client.records_unsent = client.skipped * client.records_per_batch
-    index = client.oldest
-    while index != NONE:
+    for index in client_state.WITHOUT_OUTCOME.of(world, client):
         count_duration(world, process, now_us - world.batches[index].created_us)
-        index = world.batches[index].younger
-    _sample(world, client, process)
+    _sample(world, client)
 
 
 #: A batch without an outcome for so long, or a partition without a response, is an outage.
@@ -147,15 +136,15 @@ def handle_stall_looks(world: client_state.Clients, timer: StallLooks) -> None:
     client = world.clients[client_of(world, process)]
     client.stall_timer = False
     if client.kind == client_state.CONSUMER:
-        _look_at_reads(world, client, process)
+        _look_at_reads(world, client)
     else:
-        _look_at_writes(world, client, process)
+        _look_at_writes(world, client)
 
 
 @inner_rule
-def _look_at(world: Kernel, client: client_state.Client, process: int, time_us: int) -> None:
+def _look_at(world: Kernel, client: client_state.Client, time_us: int) -> None:
     client.stall_timer = True
-    set_timer(world, new_event(world, process, process, StallLooks), time_us)
+    StallLooks.at(world, time_us)
 
 
 # Producers.
@@ -165,61 +154,45 @@ def _look_at(world: Kernel, client: client_state.Client, process: int, time_us: 
 def watch_batch(
     world: client_state.Clients,
     client: client_state.Client,
-    process: int,
     batch: client_state.Batch,
 ) -> None:
     """A batch is made: it has no outcome yet, and is the youngest of those."""
     batch.is_overdue = False
-    batch.older = client.youngest
-    batch.younger = NONE
-    if client.youngest == NONE:
-        client.oldest = batch.index
-    else:
-        world.batches[client.youngest].younger = batch.index
-    client.youngest = batch.index
+    client_state.WITHOUT_OUTCOME.append(world, client, batch.index)
     if client.oldest_timely == NONE:
         client.oldest_timely = batch.index
     if not client.stall_timer:
-        _look_at(world, client, process, batch.created_us + STALLED_US)
+        _look_at(world, client, batch.created_us + STALLED_US)
 
 
 @inner_rule
 def forget_batch(
     world: client_state.Clients,
     client: client_state.Client,
-    process: int,
     batch: client_state.Batch,
 ) -> None:
     """A batch has an outcome, or none will ever be known (acks=0)."""
-    if batch.older == NONE:
-        client.oldest = batch.younger
-    else:
-        world.batches[batch.older].younger = batch.younger
-    if batch.younger == NONE:
-        client.youngest = batch.older
-    else:
-        world.batches[batch.younger].older = batch.older
     if client.oldest_timely == batch.index:
         client.oldest_timely = batch.younger
+    client_state.WITHOUT_OUTCOME.remove(world, client, batch.index)
     if not batch.is_overdue:
         return
     target = world.client_targets[batch.target]
     target.overdue -= 1
     if target.overdue == 0:
-        row = new_row(world, process, client_rows.ProduceResumed)
-        row.partition = target.partition
-        row.stalled_us = world.context[0].time_us - target.stalled_since_us
-        write_row(world, row)
+        client_rows.ProduceResumed.write(
+            world, target, stalled_us=world.context[0].time_us - target.stalled_since_us
+        )
 
 
 @inner_rule
-def _look_at_writes(world: client_state.Clients, client: client_state.Client, process: int) -> None:
+def _look_at_writes(world: client_state.Clients, client: client_state.Client) -> None:
     """Find the batches that have become overdue, and look again when the next one can be."""
     now_us = world.context[0].time_us
     while client.oldest_timely != NONE:
         batch = world.batches[client.oldest_timely]
         if batch.created_us + STALLED_US > now_us:
-            _look_at(world, client, process, batch.created_us + STALLED_US)
+            _look_at(world, client, batch.created_us + STALLED_US)
             return
         batch.is_overdue = True
         client.oldest_timely = batch.younger
@@ -227,36 +200,34 @@ def _look_at_writes(world: client_state.Clients, client: client_state.Client, pr
         target.overdue += 1
         if target.overdue == 1:
             target.stalled_since_us = now_us
-            _tell_stalled_writes(world, process, target, batch)
+            _tell_stalled_writes(world, target, batch)
 
 
 @inner_rule
 def _tell_stalled_writes(
     world: client_state.Clients,
-    process: int,
     target: client_state.Target,
     batch: client_state.Batch,
 ) -> None:
-    row = new_row(world, process, client_rows.ProduceStalled)
-    row.partition = target.partition
-    row.batch = batch.number
-    row.waited_us = world.context[0].time_us - batch.created_us
+    row = client_rows.ProduceStalled.new(
+        world, target, batch=batch.number, waited_us=world.context[0].time_us - batch.created_us
+    )
     if target.leader >= 0:
         because_of(world, row, target.leader, batch.created_us)
-    write_row(world, row)
+    record_row(world, row)
 
 
 # Consumers.
 
 
 @inner_rule
-def begin_to_read(world: client_state.Clients, client: client_state.Client, process: int) -> None:
+def begin_to_read(world: client_state.Clients, client: client_state.Client) -> None:
     """A consumer starts: from now on it waits for records of each of its partitions."""
     begins_us = max(client.start_us, world.context[0].time_us)
     for place in range(client.first_target, client.first_target + client.target_count):
         world.client_targets[place].answered_us = begins_us
         world.client_targets[place].answered_idle_us = begins_us
-    _look_at(world, client, process, begins_us + _patience_us(client))
+    _look_at(world, client, begins_us + _patience_us(client))
 
 
 @inner_rule
@@ -267,15 +238,13 @@ def note_read(world: client_state.Clients, process: int, target: client_state.Ta
     target.answered_idle_us = _idle_us(world.clients[client_of(world, process)], now_us)
     if target.reads_stall:
         target.reads_stall = False
-        row = new_row(world, process, client_rows.ConsumeResumed)
-        row.partition = target.partition
-        row.offset = target.position
-        row.stalled_us = now_us - target.stalled_since_us
-        write_row(world, row)
+        client_rows.ConsumeResumed.write(
+            world, target, offset=target.position, stalled_us=now_us - target.stalled_since_us
+        )
 
 
 @inner_rule
-def _look_at_reads(world: client_state.Clients, client: client_state.Client, process: int) -> None:
+def _look_at_reads(world: client_state.Clients, client: client_state.Client) -> None:
     """Find the partitions that have waited for too long, and look again when the next one can."""
     now_us = world.context[0].time_us
     patience_us = _patience_us(client)
@@ -291,8 +260,8 @@ def _look_at_reads(world: client_state.Clients, client: client_state.Client, pro
             continue
         target.reads_stall = True
         target.stalled_since_us = now_us
-        _tell_stalled_reads(world, process, target)
-    _look_at(world, client, process, max(client.busy_until_us, now_us) + left_us)
+        _tell_stalled_reads(world, target)
+    _look_at(world, client, max(client.busy_until_us, now_us) + left_us)
 
 
 @inner_rule
@@ -302,17 +271,16 @@ def _idle_us(client: client_state.Client, now_us: int) -> int:
 
 
 @inner_rule
-def _tell_stalled_reads(
-    world: client_state.Clients, process: int, target: client_state.Target
-) -> None:
-    row = new_row(world, process, client_rows.ConsumeStalled)
-    row.partition = target.partition
-    row.offset = target.position
-    row.high_watermark = target.high_watermark
-    row.waited_us = world.context[0].time_us - target.answered_us
+def _tell_stalled_reads(world: client_state.Clients, target: client_state.Target) -> None:
+    row = client_rows.ConsumeStalled.new(
+        world,
+        target,
+        offset=target.position,
+        waited_us=world.context[0].time_us - target.answered_us,
+    )
     if target.leader >= 0:
         because_of(world, row, target.leader, target.answered_us)
-    write_row(world, row)
+    record_row(world, row)
 
 
 @inner_rule

@@ -11,14 +11,14 @@ from tidegauge.clients.client_state import Answer, Client, Clients, Step
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import NamedCodes, code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.events import new_event, new_item, set_timer
+from tidegauge.simulation.events import items_of, new_item
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.timers import Disconnected, RequestTimesOut
-from tidegauge.simulation.rows import new_row, traces_all, write_row
+from tidegauge.simulation.rows import record_row, traces_all
 from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows.detail_rows import Consumed
 from tidegauge.simulation.trace_rows.process_rows import StepAnswered, StepUnanswered
@@ -69,22 +69,23 @@ def request_of_leader(world: Clients, process: int, state: Answer) -> bool:
         leader = broker_of(world, step.partition, state.leader)
     if leader >= 0:
         return request_of(world, process, leader)
-    end_with(world, process, client.step, NONE, errors.LEADER_NOT_AVAILABLE)
+    end_with(world, client.step, NONE, errors.LEADER_NOT_AVAILABLE)
     return False
 
 
 @inner_rule
-def end_with(world: Kernel, process: int, step: int, source: int, error: int) -> None:
+def end_with(world: Kernel, step: int, source: int, error: int) -> None:
     """Write down that a step ends with an error, or none, that a process has answered."""
-    row = new_row(world, process, StepAnswered)
-    row.step = step
-    row.from_process = source
-    row.error = error
-    row.offset = NONE
-    row.end_offset = NONE
-    row.epoch = NONE
-    row.high_watermark = NONE
-    write_row(world, row)
+    StepAnswered.write(
+        world,
+        step=step,
+        from_process=source,
+        error=error,
+        offset=NONE,
+        end_offset=NONE,
+        epoch=NONE,
+        high_watermark=NONE,
+    )
 
 
 @inner_rule
@@ -94,21 +95,20 @@ def request_of(world: Clients, process: int, broker: int) -> bool:
     step = world.steps[client.step]
     client.question += 1
     if step.action == PRODUCES:
-        produce = new_event(world, process, broker, client_requests.ProduceRequest)
-        produce.acks = step.acks
+        produce = client_requests.ProduceRequest.to(world, broker, acks=step.acks)
         batch = new_item(world, produce, step.partition, client_requests.ProducedBatch)
         batch.append.record_count = step.records
         produce.timeout_ms = step.timeout_us // 1000
         client.records_sent += step.records
         return _send(world, client, step, produce, step.timeout_us)
     if step.action == ASKS_EPOCH:
-        ask = new_event(world, process, broker, client_requests.OffsetsForLeaderEpochRequest)
+        ask = client_requests.OffsetsForLeaderEpochRequest.to(world, broker)
         asked = new_item(world, ask, step.partition, client_requests.EpochAsked)
         asked.leader_epoch = step.leader_epoch
         return _send(world, client, step, ask, _FETCH_TIMEOUT_US)
-    fetch = new_event(world, process, broker, client_requests.FetchRequest)
-    fetch.max_bytes = _FETCH_BYTES
-    fetch.partition_max_bytes = _FETCH_BYTES
+    fetch = client_requests.FetchRequest.to(
+        world, broker, max_bytes=_FETCH_BYTES, partition_max_bytes=_FETCH_BYTES
+    )
     wanted = new_item(world, fetch, step.partition, client_requests.FetchPartition)
     wanted.fetch_offset = step.offset
     return _send(world, client, step, fetch, _FETCH_TIMEOUT_US)
@@ -129,10 +129,8 @@ def _send(world: Kernel, client: Client, step: Step, request: Event, timeout_us:
     client.asked = request.destination
     client.asked_us = now_us
     send(world, request, now_us)
-    timer = new_event(world, request.source, request.source, RequestTimesOut)
-    timer.correlation_id = client.question
     # A broker answers at its time-out; some time later nothing more will come.
-    set_timer(world, timer, now_us + timeout_us + _PATIENCE_US)
+    RequestTimesOut.after(world, timeout_us + _PATIENCE_US, correlation_id=client.question)
     return True
 
 
@@ -141,13 +139,16 @@ def take_answer(world: Kernel, client: Client, response: Event, step: int) -> No
     """Write down what a step's request was answered, of its one partition."""
     if response.kind == client_requests.ConsumerResponse.KIND:
         _trace_fetch(world, response)
-    row = new_row(world, response.destination, StepAnswered)
-    row.step = step
-    row.from_process = response.source
-    row.offset = NONE
-    row.end_offset = NONE
-    row.epoch = NONE
-    row.high_watermark = NONE
+    row = StepAnswered.new(
+        world,
+        step=step,
+        from_process=response.source,
+        offset=NONE,
+        end_offset=NONE,
+        epoch=NONE,
+        high_watermark=NONE,
+        error=errors.NONE,
+    )
     if response.kind == client_requests.ProduceResponse.KIND:
         produced = view_as(world.items[response.first_item], client_requests.ProducedBatch).append
         row.error = produced.error
@@ -170,28 +171,25 @@ def take_answer(world: Kernel, client: Client, response: Event, step: int) -> No
         row.error = told.error
         row.end_offset = told.end_offset
         row.epoch = told.leader_epoch
-    write_row(world, row)
+    record_row(world, row)
 
 
 @inner_rule
-def give_up(world: Kernel, process: int, step: int, asked: int, asked_us: int, error: int) -> None:
+def give_up(world: Kernel, step: int, asked: int, asked_us: int, error: int) -> None:
     """Write down that a step's request of ``asked_us`` has got no answer."""
-    row = new_row(world, process, StepUnanswered)
-    row.step = step
-    row.from_process = asked
-    row.error = error
+    row = StepUnanswered.new(world, step=step, from_process=asked, error=error)
     because_of(world, row, asked, asked_us)
-    write_row(world, row)
+    record_row(world, row)
 
 
 @inner_rule
-def give_up_unattended(world: Clients, process: int, event: Disconnected) -> None:
+def give_up_unattended(world: Clients, event: Disconnected) -> None:
     """A broker is gone, and with it the answers that nobody waits for."""
     for number in range(world.pool[0].steps):
         step = world.steps[number]
         if step.open and step.asked == event.source and step.asked_us <= event.until_us:
             step.open = False
-            give_up(world, process, number, step.asked, step.asked_us, errors.NETWORK_EXCEPTION)
+            give_up(world, number, step.asked, step.asked_us, errors.NETWORK_EXCEPTION)
 
 
 @inner_rule
@@ -205,14 +203,6 @@ def all_answered(world: Clients) -> bool:
 
 @inner_rule
 def _trace_fetch(world: Kernel, response: Event) -> None:
-    cursor = response.first_item
-    while cursor != NONE and traces_all(world):
-        item = view_as(world.items[cursor], client_requests.FetchedRecords)
-        cursor = item.next
-        row = new_row(world, response.destination, Consumed)
-        row.partition = item.partition
-        row.fetch_offset = item.offset
-        row.end_offset = item.end_offset
-        row.high_watermark = item.high_watermark
-        row.error = item.error
-        write_row(world, row)
+    if traces_all(world):
+        for item in items_of(world, response, client_requests.FetchedRecords):
+            Consumed.write(world, item, fetch_offset=item.offset)

@@ -14,7 +14,6 @@ from tidegauge.clients.rolling_restarts import take_roll_answer
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.records import EMPTY, first, rest, size
-from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import tell_of_fault
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
@@ -27,7 +26,6 @@ from tidegauge.simulation.messages.client_requests import (
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.quorum_requests import AdminResponse, DescribeQuorumStateResponse
 from tidegauge.simulation.messages.zookeeper_requests import ZkResponse, ZkWatch
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import Cluster, broker_of, is_kraft
 from tidegauge.simulation.trace_rows.process_rows import StepTaken, StepTimedOut
 
@@ -71,9 +69,7 @@ def _wait_for_step(world: Clients, process: int) -> None:
     else:
         client.waiting = _CONDITION
         _look(world, client, step, process)
-    timer = new_event(world, process, process, timers.StepDue)
-    timer.step = client.step
-    set_timer(world, timer, due_us)
+    timers.StepDue.at(world, due_us, step=client.step)
 
 
 @inner_rule
@@ -81,7 +77,7 @@ def _look(world: Clients, client: Client, step: Step, process: int) -> None:
     """Read what the condition is about, and watch it; without watches look again later."""
     client.question += 1
     if step.start == step_requests.WHEN_ANSWERED:
-        _look_at(world, client, process, world.context[0].time_us)
+        _look_at(world, client, world.context[0].time_us)
     elif step.start in (step_requests.WHEN_REGISTERED, step_requests.WHEN_UNREGISTERED):
         control_plane_requests.ask_live_brokers(
             world, process, control_plane_requests.STEPS, client.question
@@ -100,24 +96,21 @@ def _look(world: Clients, client: Client, step: Step, process: int) -> None:
     if step.start == step_requests.WHEN_QUIESCENT or (
         is_kraft(world) and step.start != step_requests.WHEN_ANSWERED
     ):
-        _look_at(world, client, process, world.context[0].time_us + first_topics.LOOK_PERIOD_US)
+        _look_at(world, client, world.context[0].time_us + first_topics.LOOK_PERIOD_US)
 
 
 @inner_rule
-def _look_at(world: Kernel, client: Client, process: int, time_us: int) -> None:
-    timer = new_event(world, process, process, timers.StepLooks)
-    timer.step = client.step
-    timer.question = client.question
-    set_timer(world, timer, time_us)
+def _look_at(world: Kernel, client: Client, time_us: int) -> None:
+    timers.StepLooks.at(world, time_us, client)
 
 
 @inner_rule
-def _look_for_answers(world: Clients, client: Client, process: int) -> None:
+def _look_for_answers(world: Clients, client: Client) -> None:
     if (
         client.waiting == _CONDITION
         and world.steps[client.step].start == step_requests.WHEN_ANSWERED
     ):
-        _look_at(world, client, process, world.context[0].time_us)
+        _look_at(world, client, world.context[0].time_us)
 
 
 @OPERATOR.handles(timers.StepLooks)
@@ -157,9 +150,7 @@ def handle_step_due(world: Clients, timer: timers.StepDue) -> None:
     if step.start in (step_requests.AT, step_requests.AFTER) and client.waiting == NONE:
         _take(world, process)
     elif client.waiting == _CONDITION:
-        row = new_row(world, process, StepTimedOut)
-        row.step = client.step
-        write_row(world, row)
+        StepTimedOut.write(world, step=client.step)
         client.steps_timed_out += 1
         # The steps after it count on it.
         client.step = world.pool[0].steps
@@ -171,9 +162,7 @@ def _take(world: Clients, process: int) -> None:
     client = world.clients[client_of(world, process)]
     step = world.steps[client.step]
     client.steps_taken += 1
-    row = new_row(world, process, StepTaken)
-    row.step = client.step
-    write_row(world, row)
+    StepTaken.write(world, step=client.step)
     if is_kraft(world) and step.action == admin_requests.REASSIGNS:
         _ask_for(world, process, _REASSIGNED)
         return
@@ -188,17 +177,17 @@ def _take(world: Clients, process: int) -> None:
         _ask_for(world, process, _LEADER)
         return
     if step.action == OBSERVES:
-        _observe(world, client.step, process)
+        _observe(world, client.step)
     elif step.action == RESTARTS_CONSUMERS:
-        _restart_consumers(world, step, process)
+        _restart_consumers(world, step)
     elif step.action in (BEGINS_FAULT, ENDS_FAULT):
-        _tell_of_fault(world, step, process)
+        _tell_of_fault(world, step)
     elif step.action != WAITS and is_kraft(world):
         is_awaited = admin_requests.request_of_controller(world, process)
         _await(world, process, is_awaited)
         return
     elif step.action != WAITS:
-        admin_requests.write_as_operator(world, step, process)
+        admin_requests.write_as_operator(world, step)
     _go_on(world, process)
 
 
@@ -218,9 +207,7 @@ def _ask_for(world: Clients, process: int, what: int) -> None:
             world, process, partition, control_plane_requests.STEPS, client.question
         )
     if is_kraft(world):
-        _look_at(
-            world, client, process, world.context[0].time_us + control_plane_requests.ANSWER_US
-        )
+        _look_at(world, client, world.context[0].time_us + control_plane_requests.ANSWER_US)
 
 
 @inner_rule
@@ -228,7 +215,7 @@ def _ask_soon(world: Clients, process: int) -> None:
     """Whoever was asked does not know what an action needs, or is gone: ask another one."""
     client = world.clients[client_of(world, process)]
     if client.waiting in (_LEADER, _REASSIGNED):
-        _look_at(world, client, process, world.context[0].time_us + first_topics.LOOK_PERIOD_US)
+        _look_at(world, client, world.context[0].time_us + first_topics.LOOK_PERIOD_US)
 
 
 @inner_rule
@@ -241,26 +228,23 @@ def _await(world: Clients, process: int, is_awaited: bool) -> None:
 
 
 @inner_rule
-def _tell_of_fault(world: Kernel, step: Step, process: int) -> None:
+def _tell_of_fault(world: Kernel, step: Step) -> None:
     count = world.context[0].process_count
     for hit in range(count):
         if world.fault_roles[step.fault * count + hit].side != 0:
-            tell_of_fault(world, process, hit, step.fault, step.action == BEGINS_FAULT)
+            tell_of_fault(world, hit, step.fault, step.action == BEGINS_FAULT)
 
 
 @inner_rule
-def _restart_consumers(world: Kernel, step: Step, process: int) -> None:
+def _restart_consumers(world: Kernel, step: Step) -> None:
     for consumer in range(step.first_process, step.first_process + step.process_count):
-        event = new_event(world, process, consumer, timers.ConsumerRestarts)
-        send(world, event, world.context[0].time_us)
+        send(world, timers.ConsumerRestarts.to(world, consumer), world.context[0].time_us)
 
 
 @inner_rule
-def _observe(world: Cluster, number: int, process: int) -> None:
+def _observe(world: Cluster, number: int) -> None:
     for broker in range(world.sizes[0].brokers):
-        event = new_event(world, process, broker, timers.Observe)
-        event.step = number
-        send(world, event, world.context[0].time_us)
+        send(world, timers.Observe.to(world, broker, step=number), world.context[0].time_us)
 
 
 @inner_rule
@@ -346,7 +330,7 @@ def _move_if_done(world: Clients, answer: Answer, process: int) -> None:
         _await(world, process, is_awaited)
         return
     step = world.clients[client_of(world, process)].step
-    step_requests.end_with(world, process, step, NONE, errors.REASSIGNMENT_IN_PROGRESS)
+    step_requests.end_with(world, step, NONE, errors.REASSIGNMENT_IN_PROGRESS)
     _go_on(world, process)
 
 
@@ -372,7 +356,7 @@ def handle_broker_response(world: Clients, response: Event) -> None:
         number = step_requests.UNATTENDED - response.correlation_id
         world.steps[number].open = False
         step_requests.take_answer(world, client, response, number)
-        _look_for_answers(world, client, process)
+        _look_for_answers(world, client)
     elif response.correlation_id == client.question and client.waiting == _ANSWER:
         step_requests.take_answer(world, client, response, client.step)
         _go_on(world, process)
@@ -439,7 +423,7 @@ def handle_operator_times_out(world: Clients, timer: timers.RequestTimesOut) -> 
         if _asks_another(world, client, process):
             return
         step_requests.give_up(
-            world, process, client.step, client.asked, client.asked_us, errors.REQUEST_TIMED_OUT
+            world, client.step, client.asked, client.asked_us, errors.REQUEST_TIMED_OUT
         )
         _go_on(world, process)
 
@@ -459,15 +443,15 @@ def handle_operator_disconnected(world: Clients, event: timers.Disconnected) -> 
     """The broker asked is gone: take the next step if it waits for that, or ask another one."""
     process = event.destination
     client = world.clients[client_of(world, process)]
-    step_requests.give_up_unattended(world, process, event)
+    step_requests.give_up_unattended(world, event)
     was_asked = client.waiting == _ANSWER and client.asked == event.source
     if not was_asked or client.asked_us > event.until_us:
         if control_plane_requests.lose_asked_controller(world, process, event.source):
             _ask_soon(world, process)
-        _look_for_answers(world, client, process)
+        _look_for_answers(world, client)
     elif not _asks_another(world, client, process):
         step_requests.give_up(
-            world, process, client.step, client.asked, client.asked_us, errors.NETWORK_EXCEPTION
+            world, client.step, client.asked, client.asked_us, errors.NETWORK_EXCEPTION
         )
         _go_on(world, process)
 

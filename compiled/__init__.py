@@ -7,6 +7,8 @@ file                      subject
 ``codes.py``              typed constants and environment variables, without the compiler
 ``records.py``            records: rows of numpy arrays, their layout and their arrays; one
 ..                        record seen as another over the same memory
+``filled_records.py``     functions that fill a free record of a class, by keywords
+``lists.py``              linked lists of records, and loops through them
 ``handlers.py``           handlers of events by a decorator, and the rule that chooses
 ``signatures.py``         tables as compiled code sees them, the Numba types of parameters
 ``inner_code.py``         two compilers for Numba: rules, and the rules that they call

@@ -19,6 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.compiled.kept_code import (
     cache_folder,
     claimed,
@@ -41,7 +42,7 @@ _LOOK_S = 0.2
 Progress = Callable[[int, int], None]
 
 
-class CompilationError(Exception):
+class CompilationError(TidegaugeError):
     """A process that compiled has failed; the message is the end of what it printed."""
 
 

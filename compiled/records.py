@@ -11,9 +11,8 @@ A table holds records of one layout: a head that all kinds share, and room behin
 a class that derives from the head and declares what the room holds for it. :func:`view_as` gives
 the record that type. It costs nothing when compiled: a pointer stays a pointer.
 
-:func:`blank` sets the fields behind the head to their defaults (``records.py``), and
-:func:`made_by` makes a function of a rule that takes a free record: it returns the record as one of
-the class that its last argument names, blank.
+:func:`blank` sets the fields behind the head to their defaults; ``filled_records.py`` has the
+functions that fill a free record.
 
 In compiled code a class is a constant, and so is its ``KIND``, the number of its kind.
 """
@@ -23,8 +22,8 @@ from __future__ import annotations
 import ctypes
 import inspect
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cache, partial
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -224,47 +223,23 @@ def blank(record: Record, record_class: type[R]) -> R:
     return seen
 
 
-def made_by(maker: Callable[..., Any]) -> Callable[[Function], Function]:
-    """Have compiled code call ``maker``, a rule, with the ``KIND`` of the class that is asked for.
-
-    The plain function does the same in Python.
-    """
-
-    def decorate(function: Function) -> Function:
-        @type_callable(function)  # type: ignore[untyped-decorator]
-        def _typed(context: Any) -> Any:
-            def typer(*arguments: Any) -> Any:
-                *others, record_class = arguments
-                _call_of(context, maker, others)
-                return record_class.record
-
-            cast("Any", typer).__signature__ = inspect.signature(function)
-            return typer
-
-        @lower_builtin(function, types.VarArg(types.Any))  # type: ignore[untyped-decorator]
-        def _lowered(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            record_class = signature.args[-1].record_class
-            callee, call = _call_of(context.typing_context, maker, signature.args[:-1])
-            implementation = context.get_function(callee, call)
-            values = [
-                context.cast(builder, value, given, taken)
-                for value, given, taken in zip(
-                    arguments[:-1], signature.args[:-1], call.args[:-1], strict=True
-                )
-            ]
-            kind = context.get_constant(types.int64, int(record_class.KIND))
-            pointer = implementation(builder, (*values, kind))
-            context.add_linking_libs(getattr(implementation, "libs", ()))
-            return _blank(context, builder, pointer, record_class)
-
-        return function
-
-    return decorate
+def member_of(context: Any, builder: Any, pointer: Any, record: Any, name: str) -> tuple[Any, Any]:
+    """The address and the Numba type of a field."""
+    field = record.typeof(name)
+    data = context.get_data_type(field)
+    return cgutils.get_record_member(builder, pointer, record.offset(name), data), field
 
 
-def _call_of(typing_context: Any, maker: Any, others: Any) -> tuple[Any, Any]:
-    callee = typing_context.resolve_value_type(maker)
-    return callee, callee.get_call_type(typing_context, (*others, types.int64), {})
+class RecordMethod:
+    """A function of a class of records, which a room above the class declares (``made_by``)."""
+
+    def __init__(self) -> None:
+        #: Takes the class first; and how Numba types its calls.
+        self.function: Callable[..., Any]
+        self.template: Any
+
+    def __get__(self, _record: object, record_class: type[R]) -> Callable[..., R]:
+        return partial(self.function, record_class)
 
 
 class RecordClassType(types.Dummy):  # type: ignore[misc]  # Numba has no types
@@ -295,8 +270,12 @@ def _constant(context: Any, _builder: Any, _type: Any, _value: Any) -> Any:
 class _RecordClassAttribute(AttributeTemplate):  # type: ignore[misc]
     key = RecordClassType
 
-    def generic_resolve(self, _record_class: RecordClassType, name: str) -> Any:
-        return types.int64 if name == "KIND" else None
+    def generic_resolve(self, record_class: RecordClassType, name: str) -> Any:
+        if name == "KIND":
+            return types.int64
+        method = inspect.getattr_static(record_class.record_class, name, None)
+        is_method = isinstance(method, RecordMethod)
+        return types.BoundFunction(method.template, record_class) if is_method else None
 
 
 @lower_getattr_generic(RecordClassType)  # type: ignore[untyped-decorator]
@@ -317,8 +296,8 @@ def _lower_view_as(context: Any, builder: Any, signature: Any, arguments: Any) -
 
 
 @lower_builtin(blank, types.Record, RecordClassType)  # type: ignore[untyped-decorator]
-def _lower_blank(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    return _blank(context, builder, arguments[0], signature.args[1].record_class)
+def _lowerset_body(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    return set_body(context, builder, arguments[0], signature.args[1].record_class)
 
 
 @lower_cast(types.Record, types.Record)  # type: ignore[untyped-decorator]
@@ -331,18 +310,23 @@ def _as_base(context: Any, builder: Any, _record: Any, base: Any, pointer: Any) 
 warnings.filterwarnings("ignore", ".*considered a subtype", NumbaExperimentalFeatureWarning)
 
 
-def _blank(context: Any, builder: Any, pointer: Any, record_class: type[Record]) -> Any:
-    """The pointer as one to the class's record, and the code that sets its body."""
+def set_body(
+    context: Any,
+    builder: Any,
+    pointer: Any,
+    record_class: type[Record],
+    given: Collection[str] = (),
+) -> Any:
+    """The pointer as one to a class's record, and the code that sets its body but for ``given``."""
     record_type = numba.from_dtype(dtype_of(record_class))
     seen = builder.bitcast(pointer, context.get_value_type(record_type))
     for name, default in body_of(record_class).items():
-        field = record_type.typeof(name)
-        place = cgutils.get_record_member(
-            builder, seen, record_type.offset(name), context.get_data_type(field)
-        )
+        if name in given:
+            continue
+        place, field = member_of(context, builder, seen, record_type, name)
         nested = nested_in(record_class, name)
         if nested is not None:
-            _blank(context, builder, place, nested)
+            set_body(context, builder, place, nested)
             continue
         context.pack_value(builder, field, context.get_constant(field, default), place, align=1)
     return seen

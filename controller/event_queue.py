@@ -70,7 +70,7 @@ from tidegauge.controller.state.control_plane import Controller, ControlPlane
 from tidegauge.replication import errors
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation import rows
-from tidegauge.simulation.events import append_event, free_event, new_event, set_timer, take_first
+from tidegauge.simulation.events import append_event, free_event, take_first
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.messages import controller_requests
 from tidegauge.simulation.messages.controller_timers import ControllerWorks, UncleanElectionEnabled
@@ -115,11 +115,12 @@ def _begin_next(world: ControlPlane, controller: int) -> None:
     context = world.context[0]
     state.taken_us = context.time_us
     if state.active:
-        written = rows.new_row(world, controller_process(world, controller), ControllerEvent)
-        written.event_kind = event.phase
-        written.queue_length = state.queue.length
-        written.queued_us = context.time_us - event.time_us
-        rows.write_row(world, written)
+        ControllerEvent.write(
+            world,
+            event_kind=event.phase,
+            queue_length=state.queue.length,
+            queued_us=context.time_us - event.time_us,
+        )
     if event.kind == ZkResponse.KIND:
         state.listing = event.index
     elif event.kind in (
@@ -132,7 +133,7 @@ def _begin_next(world: ControlPlane, controller: int) -> None:
         free_event(world, event)
     process = controller_process(world, controller)
     cost = rows.CONTROLLER_ELECTION if state.event == codes.ELECT else rows.CONTROLLER_EVENT_COST
-    _work(world, controller, process, rows.cost_us(world, process, cost))
+    ControllerWorks.after(world, rows.cost_us(world, process, cost), world.controllers[controller])
 
 
 @inner_rule
@@ -157,14 +158,6 @@ def _note_content(world: ControlPlane, controller: int, event: Event) -> None:
         )
     elif event.phase == codes.REASSIGNMENT_ISR_CHANGE:
         note_isr_change(world, controller, view_as(event, ZkWatch).znode)
-
-
-@inner_rule
-def _work(world: ControlPlane, controller: int, process: int, work_us: int) -> None:
-    """Let the controller's own work take its time, then go on."""
-    timer = new_event(world, process, process, ControllerWorks)
-    timer.generation = world.controllers[controller].generation
-    set_timer(world, timer, world.context[0].time_us + work_us)
 
 
 @inner_rule
@@ -252,10 +245,9 @@ def _advance_log_dirs(world: ControlPlane, controller: int, event: int) -> None:
 @inner_rule
 def _write_end(world: ControlPlane, controller: int) -> None:
     state = world.controllers[controller]
-    written = rows.new_row(world, controller_process(world, controller), ControllerEventDone)
-    written.event_kind = state.done
-    written.processing_us = world.context[0].time_us - state.taken_us
-    rows.write_row(world, written)
+    ControllerEventDone.write(
+        world, event_kind=state.done, processing_us=world.context[0].time_us - state.taken_us
+    )
 
 
 @inner_rule
@@ -302,7 +294,7 @@ def go_on(world: ControlPlane, controller: int) -> None:
         work_us = state.work_us + state.answers * partition_us
         state.answers = 0
         state.work_us = 0
-        _work(world, controller, process, work_us)
+        ControllerWorks.after(world, work_us, world.controllers[controller])
 
 
 @inner_rule

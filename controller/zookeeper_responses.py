@@ -6,7 +6,7 @@ from tidegauge.controller.event_queue import enqueue, forget_listing, go_on
 from tidegauge.controller.events.alter_partition import note_notification, take_altered_state
 from tidegauge.controller.events.log_dir_changes import note_log_dir_event
 from tidegauge.controller.events.preferred_elections import note_preferred_election
-from tidegauge.controller.events.topic_changes import take_asked_moves
+from tidegauge.controller.events.topic_changes import take_requested_moves
 from tidegauge.controller.events.topic_deletions import note_listed_deletions
 from tidegauge.controller.partitions.partition_changes import take_state_answer
 from tidegauge.controller.state.assignments import ENQUEUE, issue_next, know_assignment
@@ -14,7 +14,7 @@ from tidegauge.controller.state.control_plane import ControlPlane, broker_at, pa
 from tidegauge.controller.state.handlers import CONTROLLER
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation import zookeeper_tree
-from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.events import items_of
 from tidegauge.simulation.messages import zookeeper_requests
 from tidegauge.simulation.trace_rows import codes
 from tidegauge.simulation.trace_rows.codes import ALTER_PARTITION as ALTER
@@ -88,10 +88,7 @@ def _note_listed(
 def _note_listed_brokers(
     world: ControlPlane, controller: int, response: zookeeper_requests.ZkResponse
 ) -> None:
-    cursor = response.first_item
-    while cursor != NONE:
-        child = view_as(world.items[cursor], zookeeper_requests.Child)
-        cursor = child.next
+    for child in items_of(world, response, zookeeper_requests.Child):
         known = broker_at(
             world, controller, zookeeper_tree.place_in(world, zookeeper_tree.BROKERS, child.znode)
         )
@@ -104,10 +101,7 @@ def _note_listed_topics(
     world: ControlPlane, controller: int, response: zookeeper_requests.ZkResponse
 ) -> None:
     """Know the partitions of all topics that are listed; those not known before are new."""
-    cursor = response.first_item
-    while cursor != NONE:
-        listed = view_as(world.items[cursor], zookeeper_requests.TopicPartition)
-        cursor = listed.next
+    for listed in items_of(world, response, zookeeper_requests.TopicPartition):
         known = partition_at(world, controller, listed.partition)
         if not known.known:
             know_assignment(known, listed)
@@ -127,7 +121,7 @@ def _note_content(
         note_preferred_election(world, controller, response)
         return
     if state.event in codes.REASSIGNMENTS:
-        take_asked_moves(world, controller, response)
+        take_requested_moves(world, controller, response)
         return
     if state.event == codes.LOG_DIR_CHANGE:
         note_log_dir_event(world, controller, response.owner)

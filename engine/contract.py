@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.group_states import GroupCounts
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.metrics.endpoint.server import Endpoint
@@ -26,7 +27,7 @@ from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
 
 
-class EngineError(Exception):
+class EngineError(TidegaugeError):
     """The engine cannot begin or continue a run; the message is one line."""
 
 

@@ -17,7 +17,7 @@ from tidegauge.engine.doors import World
 from tidegauge.engine.exchange.frame_exchange import READY, REPORTS, RUNS, Exchange
 from tidegauge.engine.exchange.system_calls import thread_cpu_ns
 from tidegauge.engine.exchange.windows import end_run, go_to_next_run
-from tidegauge.simulation.events import free_event, new_event, pop, take_first
+from tidegauge.simulation.events import free_event, items_of, pop, take_first
 from tidegauge.simulation.faults import handle_fault, refuse
 from tidegauge.simulation.kernel import BROKER, CLIENT, NONE, RACK_LINK, Kernel
 from tidegauge.simulation.links import FAULTS, arrives, waits_in_process
@@ -29,7 +29,7 @@ from tidegauge.simulation.messages.client_requests import (
 from tidegauge.simulation.messages.event import Event, EventSlot
 from tidegauge.simulation.messages.kinds import ERROR_WORD, IS_UNHELD, OFFSET_WORD, PARTITION_WORD
 from tidegauge.simulation.messages.timers import FaultBegin, FaultChange, FaultEnd
-from tidegauge.simulation.rows import new_row, traces_all, write_row
+from tidegauge.simulation.rows import traces_all
 from tidegauge.simulation.trace_rows.codes import REASON_END
 from tidegauge.simulation.trace_rows.detail_rows import Message
 from tidegauge.simulation.transfers import waits_for_network_thread
@@ -152,29 +152,21 @@ def _take_fault(world: World, event: Event) -> None:
 
 @inner_rule
 def _trace_message(world: Kernel, event: Event) -> None:
-    row = new_row(world, event.destination, Message)
-    row.message_kind = event.kind
-    row.from_process = event.source
-    row.partition = _word(event, PARTITION_WORD[event.kind], NONE)
-    row.offset = _word(event, OFFSET_WORD[event.kind], NONE)
-    row.error = _word(event, ERROR_WORD[event.kind], 0)
-    write_row(world, row)
+    Message.write(
+        world,
+        message_kind=event.kind,
+        from_process=event.source,
+        partition=_word(event, PARTITION_WORD[event.kind], NONE),
+        offset=_word(event, OFFSET_WORD[event.kind], NONE),
+        error=_word(event, ERROR_WORD[event.kind], 0),
+    )
 
 
 @inner_rule
 def _trace_batches(world: Kernel, event: Event) -> None:
     """A row for each batch of a produce request, or of its response."""
-    cursor = event.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], ProducedBatch)
-        cursor = item.next
-        row = new_row(world, event.destination, Message)
-        row.message_kind = event.kind
-        row.from_process = event.source
-        row.partition = item.partition
-        row.offset = item.append.offset
-        row.error = item.append.error
-        write_row(world, row)
+    for item in items_of(world, event, ProducedBatch):
+        Message.write(world, item, item.append, message_kind=event.kind, from_process=event.source)
 
 
 @inner_rule
@@ -185,7 +177,7 @@ def _word(event: Event, word: int, otherwise: int) -> int:
 @rule
 def close_process(world: World, process: int, time_us: int, reason: int) -> None:
     """Write down what can be judged only at the end: of the run, or of its liveness phase."""
-    _begin_moment(world, time_us)
+    _begin_moment(world, process, time_us)
     role = world.processes[process].role
     if role == BROKER:
         close_broker(world, process, reason)
@@ -196,12 +188,9 @@ def close_process(world: World, process: int, time_us: int, reason: int) -> None
 @rule
 def end_fault(world: World, process: int, fault: int, time_us: int) -> None:
     """End a fault in a process that it hits, as the liveness phase begins; none begins any more."""
-    _begin_moment(world, time_us)
+    _begin_moment(world, process, time_us)
     world.context[0].healing = True
-    world.context[0].handling = process
-    end = new_event(world, process, process, FaultEnd)
-    end.fault = fault
-    _take_fault(world, end)
+    _take_fault(world, FaultEnd.to(world, process, fault=fault))
 
 
 @rule
@@ -210,7 +199,7 @@ def heal_process(world: World, process: int, time_us: int, restart_us: int) -> N
 
     A broker that is down starts, and does so again ``restart_us`` after any exit of its own.
     """
-    _begin_moment(world, time_us)
+    _begin_moment(world, process, time_us)
     world.context[0].healing = True
     state = world.processes[process]
     if state.role == CLIENT:
@@ -224,9 +213,10 @@ def heal_process(world: World, process: int, time_us: int, restart_us: int) -> N
 
 
 @inner_rule
-def _begin_moment(world: Kernel, time_us: int) -> None:
+def _begin_moment(world: Kernel, process: int, time_us: int) -> None:
     """An act from outside: nothing has caused it."""
     context = world.context[0]
+    context.handling = process
     context.time_us = time_us
     context.cause_process = NONE
     context.cause_sequence = NONE

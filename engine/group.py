@@ -36,11 +36,7 @@ from tidegauge.engine.exchange.frames import (
 )
 from tidegauge.engine.group_states import GroupCounts, counts_of
 from tidegauge.engine.layout import cluster_tables
-from tidegauge.engine.layout.broker_tables import (
-    enlarge_brokers,
-    new_brokers,
-    producer_reserve_of,
-)
+from tidegauge.engine.layout.broker_tables import enlarge_brokers, new_brokers, producer_reserve_of
 from tidegauge.engine.layout.controller_tables import enlarge_control_plane, new_control_plane
 from tidegauge.engine.layout.quorum_tables import enlarge_quorum, enlarge_raft, new_quorum, new_raft
 from tidegauge.engine.row_stream import LogDirectories

@@ -239,8 +239,7 @@ def find_problems(
 ) -> int:
     """How many things are not well; the first of them are entered."""
     found = _NONE_YET
-    for partition in range(len(partitions)):
-        state = partitions[partition]
+    for partition, state in enumerate(partitions):
         if not state.exists:
             continue
         if state.moving:

@@ -113,8 +113,7 @@ class LogDirectories:
             CheckpointError: a file is damaged, so that Kafka would not read it.
             OSError: a file cannot be read or written.
         """
-        for index in range(len(world.brokers)):
-            broker = world.brokers[index]
+        for index, broker in enumerate(world.brokers):
             due = int(broker.files_due)
             broker.files_due = 0
             if due == 0 or self.folder is None:

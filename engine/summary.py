@@ -1,6 +1,6 @@
 """``summary.json``: the figures of a run.
 
-``traces/summary_figures.py`` defines the name, unit and meaning of each figure, and
+``traces/figures.yaml`` defines the name, unit and meaning of each figure, and
 ``tidegauge sweep --figures`` lists them. Figures are counted from canonical rows
 (``traces/checks/figures.py``), except those that only a process has, as its JMX counters.
 """

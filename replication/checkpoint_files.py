@@ -51,6 +51,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, TypeVar
 
+from tidegauge.compiled.errors import TidegaugeError
+
 REPLICATION_OFFSET_CHECKPOINT = "replication-offset-checkpoint"
 RECOVERY_POINT_OFFSET_CHECKPOINT = "recovery-point-offset-checkpoint"
 LOG_START_OFFSET_CHECKPOINT = "log-start-offset-checkpoint"  #: from 0.11 on
@@ -125,7 +127,7 @@ class CheckpointFlaw(Enum):
         )
 
 
-class CheckpointError(ValueError):
+class CheckpointError(TidegaugeError):
     """A checkpoint that Kafka refuses to read; the message names file, line and flaw."""
 
     def __init__(

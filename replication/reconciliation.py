@@ -27,15 +27,8 @@ from tidegauge.replication.log import (
     truncate_fully_and_start_at,
     truncate_to,
 )
-from tidegauge.replication.partition import (
-    initialize_partition,
-    maybe_assign_epoch_start_offset,
-)
-from tidegauge.replication.release_rules import (
-    TRUNCATE_KIP_101,
-    TRUNCATE_ON_FETCH,
-    ReleaseRules,
-)
+from tidegauge.replication.partition import initialize_partition, maybe_assign_epoch_start_offset
+from tidegauge.replication.release_rules import TRUNCATE_KIP_101, TRUNCATE_ON_FETCH, ReleaseRules
 
 
 @dataclass(slots=True)

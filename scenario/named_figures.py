@@ -1,6 +1,6 @@
 """The names of the figures that runs of a scenario have: ``produce_ms.shop.p99``.
 
-``traces/summary_figures.py`` defines the forms of figures; a scenario's topics, groups, steps and
+``traces/figures.yaml`` defines the forms of figures; a scenario's topics, groups, steps and
 faults fill in what is written in capitals there. No run is needed.
 
 The expected number of events in a run, computed from its plan without running it.
@@ -53,15 +53,12 @@ class FigureNames:
         }
         #: The names of faults that are drawn from the seed.
         self._drawn = tuple(rate.name or str(rate.fault.kind) for rate in scenario.fault_rates)
-        left_out: tuple[summary_figures.Figure, ...] = (
-            () if has_racks(scenario) else summary_figures.OF_RACKS
-        )
-        left_out += () if scenario.liveness else summary_figures.OF_LIVENESS
+        has = {"": True, "racks": has_racks(scenario), "liveness": bool(scenario.liveness)}
         #: The forms that have at least one figure.
         self.forms = tuple(
             form
             for form in summary_figures.FORMS
-            if form not in left_out and next(self.names_of(form), None) is not None
+            if has[form.only_with] and next(self.names_of(form), None) is not None
         )
 
     def names_of(self, form: summary_figures.Figure) -> Iterator[str]:

@@ -20,15 +20,17 @@ the shell of a Ray actor       ``actor_shell.py``
 =============================  ==========================================================
 
 **To add a kind of event**: a class in ``messages``, and its handler where its process handles it.
+``X.to(world, process, ...)`` makes a message of it, ``X.at`` and ``X.after`` set a timer.
 
-**To add a kind of row**: a class in ``trace_rows``.
+**To add a kind of row**: a class in ``trace_rows``; ``X.write(world, ...)`` writes one. Events and
+rows take the values of fields as keywords, or from records that have fields of the same names.
 
 **To add a fault**: a class of the scenario (``scenario/model/fault.py`` says which facts it gives),
 and its rule with its code in ``faults.py`` or in the room of the processes that it hits.
 
 **To add a cost**: its field in ``scenario/model/costs.py``, its place in ``rows.py``, its use in
-``scenario/used_resources.py``, and its example in
-``tidegauge/laboratory/manual/scenario_examples.py``.
+``scenario/used_resources.py``, its example in
+``tidegauge/laboratory/manual/scenario_examples.yaml``.
 
 Code that runs inside the loop is compiled: ``@inner_rule`` functions over tables, which only other
 rules call. This room imports from ``compiled`` and ``replication`` only.

@@ -5,14 +5,20 @@ one process that is the order of the contract; between processes at one instant 
 order that happens to be the same each time.
 """
 
-from typing import TypeVar
+from collections.abc import Iterator
+from typing import Protocol, TypeVar
 
-from tidegauge.compiled.records import blank, made_by, view_as
+from tidegauge.compiled.filled_records import filled, made_by
+from tidegauge.compiled.lists import LinkedList, goes_through
+from tidegauge.compiled.records import Record, view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.kernel import NONE, HeapEntry, Kernel
 from tidegauge.simulation.messages.event import (
+    AFTER,
+    AT,
     BODY_FIELDS,
     ENTRY_FIELDS,
+    TO,
     Event,
     EventList,
     EventSlot,
@@ -23,13 +29,19 @@ from tidegauge.simulation.messages.event import (
 SomeEvent = TypeVar("SomeEvent", bound=Event)
 SomeItem = TypeVar("SomeItem", bound=PartitionData)
 
+#: Events of an ``EventList``, and free slots.
+EVENTS = LinkedList("events", "next", "first", "last")
+FREE_EVENTS = LinkedList("events", "next", "free_event")
+#: Entries of an event's chain, and free slots.
+ITEMS = LinkedList("items", "next", "first_item", "last_item")
+FREE_ITEMS = LinkedList("items", "next", "free_item")
+
 
 @inner_rule
 def take_slot(world: Kernel, source: int, destination: int, kind: int) -> EventSlot:
     """An event of a kind in a free slot, caused by what happens now; its body is anything."""
     context = world.context[0]
-    event = world.events[context.free_event]
-    context.free_event = event.next
+    event = world.events[FREE_EVENTS.take_first(world, context)]
     context.free_events -= 1
     event.time_us = context.time_us
     event.destination = destination
@@ -38,7 +50,6 @@ def take_slot(world: Kernel, source: int, destination: int, kind: int) -> EventS
     event.asked_us = context.time_us
     event.cause_process = context.cause_process
     event.cause_sequence = context.cause_sequence
-    event.next = NONE
     event.size_bytes = 0
     event.transfer_us = 0
     event.relayed_to = NONE
@@ -55,9 +66,38 @@ def take_slot(world: Kernel, source: int, destination: int, kind: int) -> EventS
 
 
 @made_by(take_slot)
-def new_event(world: Kernel, source: int, destination: int, kind: type[SomeEvent]) -> SomeEvent:
-    """A blank event of a class, caused by what happens now; it has still to be sent."""
-    return blank(take_slot(world, source, destination, kind.KIND), kind)
+def new_event(
+    world: Kernel,
+    source: int,
+    destination: int,
+    kind: type[SomeEvent],
+    *sources: Record,
+    **fields: int,
+) -> SomeEvent:
+    """An event of a class, caused by what happens now; it has still to be sent.
+
+    A field without a keyword has the value of a source with a field of its name, or its default.
+    """
+    return filled(take_slot(world, source, destination, kind.KIND), kind, sources, fields)
+
+
+@inner_rule
+def _free_own(world: Kernel, kind: int) -> EventSlot:
+    process = world.context[0].handling
+    return take_slot(world, process, process, kind)
+
+
+@inner_rule
+def _address(_world: Kernel, message: Event, destination: int) -> None:
+    message.destination = destination
+
+
+@made_by(_free_own, then=_address, method=TO)
+def message_to(
+    kind: type[SomeEvent], world: Kernel, destination: int, *sources: Record, **fields: int
+) -> SomeEvent:
+    """A message of a class, from the process that handles the event; it has still to be sent."""
+    return new_event(world, world.context[0].handling, destination, kind, *sources, **fields)
 
 
 @inner_rule
@@ -71,33 +111,58 @@ def _free_response(world: Kernel, request: Event, kind: int) -> EventSlot:
 
 
 @made_by(_free_response)
-def new_response(world: Kernel, request: Event, kind: type[SomeEvent]) -> SomeEvent:
-    """A blank response to a request, which its sender knows by the request's number."""
-    return blank(_free_response(world, request, kind.KIND), kind)
+def new_response(
+    world: Kernel, request: Event, kind: type[SomeEvent], *sources: Record, **fields: int
+) -> SomeEvent:
+    """A response to a request, which its sender knows by the request's number."""
+    return filled(_free_response(world, request, kind.KIND), kind, sources, fields)
+
+
+@inner_rule
+def take_item_slot(world: Kernel, event: Event) -> int:
+    """A free slot of entries, at the end of the event's chain."""
+    context = world.context[0]
+    context.free_items -= 1
+    index = FREE_ITEMS.take_first(world, context)
+    ITEMS.append(world, event, index)
+    return index
 
 
 @inner_rule
 def _add_slot(world: Kernel, event: Event, partition: int, _kind: int) -> ItemSlot:
-    context = world.context[0]
-    index = context.free_item
-    item = world.items[index]
-    context.free_item = item.next
-    context.free_items -= 1
-    item.next = NONE
+    item = world.items[take_item_slot(world, event)]
     item.partition = partition
-    if event.last_item == NONE:
-        event.first_item = index
-    else:
-        world.items[event.last_item].next = index
-    event.last_item = index
     event.item_count += 1
     return item
 
 
 @made_by(_add_slot)
-def new_item(world: Kernel, event: Event, partition: int, kind: type[SomeItem]) -> SomeItem:
-    """One more entry of a class at the end of the event's chain, blank but for its partition."""
-    return blank(_add_slot(world, event, partition, kind.KIND), kind)
+def new_item(
+    world: Kernel,
+    event: Event,
+    partition: int,
+    kind: type[SomeItem],
+    *sources: Record,
+    **fields: int,
+) -> SomeItem:
+    """One more entry of a class at the end of the event's chain, about a partition."""
+    return filled(_add_slot(world, event, partition, kind.KIND), kind, sources, fields)
+
+
+class Chain(Protocol):
+    """What has entries: an event, or a znode that keeps those of a request."""
+
+    first_item: int
+
+
+@goes_through("items", "first_item", "next")
+def items_of(world: Kernel, chain: Chain, kind: type[SomeItem]) -> Iterator[SomeItem]:
+    """The entries of a chain, each as one of a class."""
+    cursor = chain.first_item
+    while cursor != NONE:
+        item = view_as(world.items[cursor], kind)
+        cursor = item.next
+        yield item
 
 
 @inner_rule
@@ -151,25 +216,15 @@ def free_items(world: Kernel, event: Event) -> None:
 @inner_rule
 def append_event(world: Kernel, events: EventList, event: Event) -> None:
     """Put an event behind the others of a list."""
-    event.next = NONE
-    if events.last == NONE:
-        events.first = event.index
-    else:
-        world.events[events.last].next = event.index
-    events.last = event.index
+    EVENTS.append(world, events, event.index)
     events.length += 1
 
 
 @inner_rule
 def take_first(world: Kernel, events: EventList) -> Event:
     """Take the first event out of a list; there is one."""
-    event = world.events[events.first]
-    events.first = event.next
-    if events.first == NONE:
-        events.last = NONE
     events.length -= 1
-    event.next = NONE
-    return event
+    return world.events[EVENTS.take_first(world, events)]
 
 
 @inner_rule
@@ -178,8 +233,7 @@ def free_event(world: Kernel, event: Event) -> None:
     free_items(world, event)
     context = world.context[0]
     event.kind = NONE
-    event.next = context.free_event
-    context.free_event = event.index
+    FREE_EVENTS.insert(world, context, NONE, event.index)
     context.free_events += 1
 
 
@@ -196,6 +250,29 @@ def set_timer(world: Kernel, timer: Event, time_us: int) -> None:
     timer.time_us = time_us
     stamp(world, timer)
     push(world, timer)
+
+
+@inner_rule
+def _set_timer_after(world: Kernel, timer: Event, delay_us: int) -> None:
+    set_timer(world, timer, world.context[0].time_us + delay_us)
+
+
+@made_by(_free_own, then=set_timer, method=AT)
+def timer_at(
+    kind: type[SomeEvent], world: Kernel, time_us: int, *sources: Record, **fields: int
+) -> SomeEvent:
+    """Have the process that handles the event handle a timer of a class at ``time_us``."""
+    timer = filled(_free_own(world, kind.KIND), kind, sources, fields)
+    set_timer(world, timer, time_us)
+    return timer
+
+
+@made_by(_free_own, then=_set_timer_after, method=AFTER)
+def timer_after(
+    kind: type[SomeEvent], world: Kernel, delay_us: int, *sources: Record, **fields: int
+) -> SomeEvent:
+    """Have the process that handles the event handle a timer of a class after ``delay_us``."""
+    return timer_at(kind, world, world.context[0].time_us + delay_us, *sources, **fields)
 
 
 @inner_rule

@@ -15,12 +15,11 @@ of a process has what is special about a kind, with its code beside it.
 
 from tidegauge.compiled.rules import NamedCodes, code, inner_rule
 from tidegauge.simulation import links
-from tidegauge.simulation.events import free_all, new_event, new_response, set_timer, stamp
+from tidegauge.simulation.events import free_all, new_response, set_timer, stamp
 from tidegauge.simulation.kernel import CLIENT, NONE, ZOOKEEPER, FaultRole, Kernel
 from tidegauge.simulation.messages import timers
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.kinds import IS_REFUSED, IS_UNHELD
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.process_rows import FaultBegan, FaultEnded
 from tidegauge.simulation.trace_rows.row import Row
 from tidegauge.simulation.transfers import forget_transfers, free_network_threads
@@ -56,21 +55,15 @@ def handle_fault(world: Kernel, event: timers.FaultChange) -> bool:
         return False
     lasts_us = world.faults[event.fault].lasts_us
     if begins and lasts_us != NONE:
-        end = new_event(world, process, process, timers.FaultEnd)
-        end.fault = event.fault
-        set_timer(world, end, world.context[0].time_us + lasts_us)
+        timers.FaultEnd.after(world, lasts_us, fault=event.fault)
     if begins:
-        began = new_row(world, process, FaultBegan)
-        began.fault = event.fault
-        began.fault_kind = world.faults[event.fault].kind
-        write_row(world, began)
+        began = FaultBegan.write(
+            world, fault=event.fault, fault_kind=world.faults[event.fault].kind
+        )
         role.row_process = process
         role.row_sequence = began.sequence
     else:
-        ended = new_row(world, process, FaultEnded)
-        ended.fault = event.fault
-        ended.fault_kind = world.faults[event.fault].kind
-        write_row(world, ended)
+        FaultEnded.write(world, fault=event.fault, fault_kind=world.faults[event.fault].kind)
     note_fault(role, begins, world.context[0].time_us)
     _apply(world, process, event.fault, 1 if begins else -1)
     if world.faults[event.fault].is_over_at_once:
@@ -81,16 +74,12 @@ def handle_fault(world: Kernel, event: timers.FaultChange) -> bool:
 
 
 @inner_rule
-def tell_of_fault(world: Kernel, process: int, hit: int, fault: int, begins: bool) -> None:
+def tell_of_fault(world: Kernel, hit: int, fault: int, begins: bool) -> None:
     """Have a fault begin or end in a process that it hits, because another one says so."""
     if begins:
-        begin = new_event(world, process, hit, timers.FaultBegin)
-        begin.fault = fault
-        links.send(world, begin, world.context[0].time_us)
+        links.send(world, timers.FaultBegin.to(world, hit, fault=fault), world.context[0].time_us)
     else:
-        end = new_event(world, process, hit, timers.FaultEnd)
-        end.fault = fault
-        links.send(world, end, world.context[0].time_us)
+        links.send(world, timers.FaultEnd.to(world, hit, fault=fault), world.context[0].time_us)
 
 
 @inner_rule
@@ -98,7 +87,7 @@ def _announce(world: Kernel, process: int, fault: int, begins: bool) -> None:
     context = world.context[0]
     for other in range(context.process_count):
         if other != process:
-            known = new_event(world, process, other, timers.FaultKnown)
+            known = timers.FaultKnown.to(world, other)
             known.fault = fault
             known.row_sequence = context.cause_sequence
             known.begins = begins
@@ -192,8 +181,7 @@ def dies(world: Kernel, process: int) -> None:
 @inner_rule
 def _outdate_timers(world: Kernel, process: int) -> None:
     """Timers that were set at the instant of a death are not for a process that begins in it."""
-    for index in range(len(world.events)):
-        event = world.events[index]
+    for event in world.events:
         is_own = event.source == process and event.destination == process
         if is_own and event.asked_us == world.context[0].time_us and not IS_UNHELD[event.kind]:
             event.asked_us = NONE
@@ -213,8 +201,7 @@ def disconnect_all(world: Kernel, process: int) -> None:
     context = world.context[0]
     for other in range(context.process_count):
         if other != process:
-            closed = new_event(world, process, other, timers.Disconnected)
-            closed.until_us = context.time_us
+            closed = timers.Disconnected.to(world, other, until_us=context.time_us)
             links.send(world, closed, context.time_us)
 
 
@@ -224,8 +211,7 @@ def reset_all(world: Kernel, process: int) -> None:
     context = world.context[0]
     for other in range(context.process_count):
         if other != process:
-            reset = new_event(world, process, other, timers.Disconnected)
-            reset.until_us = context.time_us
+            reset = timers.Disconnected.to(world, other, until_us=context.time_us)
             delay_us = links.retransmission_us(world, other, process)
             # Beside the stream of what the machine sends on new connections.
             least_us = links.shortest_latency_us(world, process, other)
@@ -249,8 +235,7 @@ def refuse(world: Kernel, event: Event) -> None:
 @inner_rule
 def refuse_connection(world: Kernel, event: Event) -> None:
     """Nobody listens: the sender of a request sees its connection refused."""
-    refused = new_response(world, event, timers.Disconnected)
-    refused.until_us = event.asked_us
+    refused = new_response(world, event, timers.Disconnected, until_us=event.asked_us)
     links.send(world, refused, world.context[0].time_us)
 
 
@@ -267,8 +252,7 @@ def _apply_to_links(world: Kernel, process: int, peer: int, number: int, sign: i
         if link.cut == 0 and link.held.first != NONE:
             # Only what was sent meanwhile has to be sent again, and all that follows waits.
             link.stalled = True
-            release = new_event(world, process, process, timers.LinkRelease)
-            release.peer = peer
+            release = timers.LinkRelease.to(world, process, peer=peer)
             delay_us = links.retransmission_us(world, peer, process)
             set_timer(world, release, world.context[0].time_us + delay_us)
 

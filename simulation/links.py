@@ -156,8 +156,7 @@ def release_process(world: Kernel, process: int) -> None:
             events.append_event(world, context.ready, event)
         else:
             events.append_event(world, held, event)
-    release = events.new_event(world, process, process, ProcessRelease)
-    events.set_timer(world, release, context.time_us + 1)
+    ProcessRelease.after(world, 1)
 
 
 @inner_rule

@@ -31,7 +31,6 @@ from tidegauge.simulation.messages.client_requests import (
     MetadataResponse,
     PartitionLeader,
 )
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.controller_rows import MetadataSnapshot
 
 #: In KRaft mode all places have this epoch: a place is an offset of the metadata log, whichever
@@ -319,7 +318,6 @@ def is_snapshot_due(records: int, age_us: int, max_bytes: int, interval_us: int)
 @inner_rule
 def write_snapshot_row(
     world: Kernel,
-    process: int,
     node: int,
     step: int,
     end_offset: int,
@@ -331,13 +329,14 @@ def write_snapshot_row(
     context = world.context[0]
     cause_process = context.cause_process
     cause_sequence = context.cause_sequence
-    row = new_row(world, process, MetadataSnapshot)
-    row.broker = node
-    row.snapshot_step = step
-    row.end_offset = end_offset
-    row.quorum_epoch = epoch
-    row.snapshot_bytes = size_bytes
-    row.log_start_offset = log_start_offset
-    write_row(world, row)
+    MetadataSnapshot.write(
+        world,
+        broker=node,
+        snapshot_step=step,
+        end_offset=end_offset,
+        quorum_epoch=epoch,
+        snapshot_bytes=size_bytes,
+        log_start_offset=log_start_offset,
+    )
     context.cause_process = cause_process
     context.cause_sequence = cause_sequence

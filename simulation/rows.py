@@ -13,12 +13,13 @@ The cost model: how long work takes, drawn from the scenario's quantile tables.
 The tables follow those of the network in ``Kernel.quantiles``, in the order below.
 """
 
-from tidegauge.compiled.records import blank, made_by, view_as
+from tidegauge.compiled.filled_records import filled, made_by
+from tidegauge.compiled.records import Record, view_as
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import NETWORK_TABLES
 from tidegauge.simulation.random_streams import COST, QUANTILES, draw, mix, quantile_us
-from tidegauge.simulation.trace_rows.row import Row, RowSlot, SomeRow
+from tidegauge.simulation.trace_rows.row import NEW, WRITE, Row, RowSlot, SomeRow
 from tidegauge.simulation.trace_rows.schema import COLUMN_COUNTS, IS_CANONICAL
 
 #: Only canonical rows and samples are recorded.
@@ -31,12 +32,12 @@ EMPTY_HASH = code(0)
 
 
 @inner_rule
-def _free_row(world: Kernel, process: int, kind: int) -> RowSlot:
+def _free_row(world: Kernel, kind: int) -> RowSlot:
     context = world.context[0]
     # Rows that do not fit are noticed when the table is drained (``engine/group.py``).
     row = world.rows[min(context.row_count, len(world.rows) - 1)]
     row.time_us = context.time_us
-    row.process = process
+    row.process = context.handling
     row.kind = kind
     row.cause_process = context.cause_process
     row.cause_sequence = context.cause_sequence
@@ -45,14 +46,17 @@ def _free_row(world: Kernel, process: int, kind: int) -> RowSlot:
     return row
 
 
-@made_by(_free_row)
-def new_row(world: Kernel, process: int, row_class: type[SomeRow]) -> SomeRow:
-    """A blank row of a class about ``process``; its columns are set before it is written."""
-    return blank(_free_row(world, process, row_class.KIND), row_class)
+@made_by(_free_row, complete=True, method=NEW)
+def new_row(kind: type[SomeRow], world: Kernel, *sources: Record, **columns: int) -> SomeRow:
+    """A row of a class about the process that handles the event, to be recorded before the next.
+
+    Each column has a keyword, or is a field of a source.
+    """
+    return filled(_free_row(world, kind.KIND), kind, sources, columns, complete=True)
 
 
 @inner_rule
-def write_row(world: Kernel, row: Row) -> None:
+def record_row(world: Kernel, row: Row) -> None:
     """Record a row; a canonical one is numbered and hashed, and causes what follows."""
     context = world.context[0]
     process = world.processes[row.process]
@@ -69,6 +73,14 @@ def write_row(world: Kernel, row: Row) -> None:
     process.hash = fold_row(process.hash, view_as(row, RowSlot))
     context.cause_process = row.process
     context.cause_sequence = row.sequence
+
+
+@made_by(_free_row, then=record_row, complete=True, method=WRITE)
+def write_row(kind: type[SomeRow], world: Kernel, *sources: Record, **columns: int) -> SomeRow:
+    """Record a row of a class, with columns as :func:`new_row` has them."""
+    row = new_row(kind, world, *sources, **columns)
+    record_row(world, row)
+    return row
 
 
 @inner_rule

@@ -5,7 +5,6 @@ long from the end of the broker's process on.
 """
 
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import SLOW_DISK
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
@@ -54,14 +53,11 @@ def end_restart_later(world: Kernel, broker: int, fault: int) -> None:
     stopped_us = world.faults[fault].stopped_us
     hits = world.fault_roles[fault * world.context[0].process_count + broker].side != 0
     if hits and stopped_us != NONE:
-        end = new_event(world, broker, broker, FaultEnd)
-        end.fault = fault
-        set_timer(world, end, world.context[0].time_us + stopped_us)
+        FaultEnd.after(world, stopped_us, fault=fault)
 
 
 @inner_rule
 def tell_controller_of_end(world: Cluster, broker: int, fault: int) -> None:
     """A timed restart ends at a broker: it ends at its controller, too."""
-    end = new_event(world, broker, controller_process(world, broker), FaultEnd)
-    end.fault = fault
+    end = FaultEnd.to(world, controller_process(world, broker), fault=fault)
     send(world, end, world.context[0].time_us)

@@ -29,6 +29,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.spark_analysis.cluster import is_cluster, send_project
 from tidegauge.spark_analysis.trace_source import TidegaugeTrace
 
@@ -44,7 +45,7 @@ exec '{java}' "$@"
 """
 
 
-class JavaError(RuntimeError):
+class JavaError(TidegaugeError):
     """No suitable Java for Spark was found; the message is one line."""
 
 

@@ -22,8 +22,8 @@ room                subject
 ``spark_analysis``  Spark: recorded rows as DataFrames, result tables of many runs
 ``engine``          a scenario laid out as tables, cut into groups, run: inline or on Ray
 ``tidegauge``       the front door: ``runs`` (the history of a run), ``report``, ``rehearsal``,
-                    ``sweeps``, ``layouts``, ``views``, ``options``, ``commands``, and two wings:
-                    ``real_cluster`` and ``laboratory``
+                    ``sweeps``, ``views``, ``commands``, and two wings: ``real_cluster`` and
+                    ``laboratory``
 ==================  ==============================================================================
 
 A room imports from lower rooms only; ``tests/house/test_floors.py`` has the floors.
@@ -34,9 +34,17 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tidegauge.api import Result, RunError, ScenarioError, TraceEvent, run
+    from tidegauge.api import Result, RunError, ScenarioError, TidegaugeError, TraceEvent, run
 
-__all__ = ["Result", "RunError", "ScenarioError", "TraceEvent", "__version__", "run"]
+__all__ = [
+    "Result",
+    "RunError",
+    "ScenarioError",
+    "TidegaugeError",
+    "TraceEvent",
+    "__version__",
+    "run",
+]
 
 __version__ = version("tidegauge")
 

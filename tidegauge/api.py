@@ -8,27 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.contract import EngineMaker, Progress
 from tidegauge.engine.inline_engine import inline as all_inline
 from tidegauge.engine.simulate import simulate
-from tidegauge.runs.events import TraceEvent
-from tidegauge.runs.story import Names
-from tidegauge.scenario.reading import (
-    Scenario,
-    ScenarioError,
-    load_scenario,
-    scenario_from_mapping,
-)
+from tidegauge.runs import histories, stories
+from tidegauge.runs.figures import figures_of
+from tidegauge.runs.run import Run
+from tidegauge.runs.trace_events import TraceEvent
+from tidegauge.scenario.reading import Scenario, ScenarioError, load_scenario, scenario_from_mapping
 from tidegauge.scenario.shipped import find_scenario
 from tidegauge.scenario.text.errors import did_you_mean, one_line
 from tidegauge.simulation.quantities import parse_time
 from tidegauge.traces.run_files import RunError
-from tidegauge.traces.run_folder import RunFolder, TraceRow, new_run_folder
+from tidegauge.traces.run_folder import new_run_folder
 
-__all__ = ["Result", "RunError", "ScenarioError", "TraceEvent", "run"]
+__all__ = ["Result", "RunError", "ScenarioError", "TidegaugeError", "TraceEvent", "run"]
 
 
 def run(
@@ -52,7 +51,7 @@ def run(
     >>> result.checks["acknowledged_records_lost"], result.summary["isr_shrinks"]
     (True, 7)
     >>> for event in result.events("isr_shrunk", partition="orders-0"):
-    ...     print(event.time_us, event.process, event["old_isr"], event["isr"], event["lag_ms"])
+    ...     print(event.time_us, event.process, event.old_isr, event.isr, event.lag_ms)
     30974829 broker 1 [1, 2, 3] [1, 3] 11170
     80974189 broker 1 [1, 3, 2] [1, 2] 11370
 
@@ -78,7 +77,7 @@ def run(
         OSError: the folder cannot be written.
     """
     if speed is not None and not speed > 0:
-        raise ValueError(f"speed {speed:g}: must be more than 0")
+        raise TidegaugeError(f"speed {speed:g}: must be more than 0")
     changes = dict(changes or {})
     if seed is not None:
         changes["seed"] = seed
@@ -111,7 +110,11 @@ def _on_ray(actors: int | None) -> EngineMaker:
 
 
 class Result:
-    """The result of a run, read from its folder; any run's folder can be read."""
+    """The result of a run, read from its folder; any run's folder can be read.
+
+    Histories (:attr:`states`, :attr:`elections`, :attr:`isr_changes`, :attr:`brokers`) are
+    sequences of named tuples, and as a whole ``.arrow()``, ``.pandas()`` or ``.polars()``.
+    """
 
     def __init__(self, path: str | Path) -> None:
         """Open the folder of a run.
@@ -119,10 +122,31 @@ class Result:
         Raises:
             RunError: the folder has no run that this Tidegauge can read.
         """
-        self._run = RunFolder(Path(path))
+        self._run = Run(Path(path))
 
     def __repr__(self) -> str:
-        return f"Result({str(self.path)!r})"
+        return f"<Result {self._title}: {self._verdict}; {self.path}>"
+
+    def _repr_html_(self) -> str:
+        """The figures of the run as HTML, for a notebook."""
+        rows = "".join(
+            f"<tr><td>{name}</td><td>{value:,g}</td></tr>"
+            for name, value in self.figures.items()
+            if value
+        )
+        caption = escape(f"{self._title}: {self._verdict}")
+        return f"<table><caption>{caption}</caption><tbody>{rows}</tbody></table>"
+
+    @property
+    def _title(self) -> str:
+        name = self.manifest["scenario"].get("name", self.path.name)
+        return str(name) if self._run.is_of_logs else f"{name}, seed {self.manifest['seed']}"
+
+    @property
+    def _verdict(self) -> str:
+        if self._run.summary is None:
+            return "unfinished"
+        return "as expected" if self.is_as_expected else "not as expected"
 
     @property
     def path(self) -> Path:
@@ -136,7 +160,7 @@ class Result:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """All figures; ``traces/summary_figures.py`` defines each of them.
+        """All figures; ``traces/figures.yaml`` defines each of them.
 
         Raises:
             RunError: the run is unfinished, so it has no summary.
@@ -162,8 +186,49 @@ class Result:
         return all(each["as_expected"] for each in found) and not self.summary["steps_timed_out"]
 
     @cached_property
-    def _names(self) -> Names:
-        return Names.of(self._run)
+    def figures(self) -> dict[str, float | None]:
+        """The figures of the run by name: the columns of the result tables of figures."""
+        return figures_of(self._run)
+
+    @cached_property
+    def states(self) -> histories.History[histories.PartitionState]:
+        """The states of all partitions over time, as the control plane held them."""
+        return histories.partition_states(self._run)
+
+    @cached_property
+    def elections(self) -> histories.History[histories.Election]:
+        """The leaders that the controller chose, with the fault that each is charged to."""
+        return histories.elections(self._run)
+
+    @cached_property
+    def isr_changes(self) -> histories.History[histories.IsrChange]:
+        """The changes of ISRs, with the fault that each is charged to."""
+        return histories.isr_changes(self._run)
+
+    @cached_property
+    def brokers(self) -> histories.History[histories.BrokerState]:
+        """The states of all brokers over time."""
+        return histories.broker_states(self._run)
+
+    def sql(self, query: str) -> histories.History[Any]:
+        """The rows that a query finds in the result tables of the run (``analysis/TABLES.md``).
+
+        Args:
+            query: SQL of DuckDB or of Spark.
+
+        Raises:
+            duckdb.Error: the query is wrong.
+        """
+        return histories.selected(self._run, query)
+
+    def story(self, partition: str) -> list[stories.StoryLine]:
+        """The story of a partition, line by line, as ``tidegauge show`` prints it.
+
+        Raises:
+            ValueError: there is no such partition.
+            TraceError: a trace file is damaged.
+        """
+        return stories.partition_story(self._run, self._partition_number(partition))
 
     def events(
         self,
@@ -187,28 +252,28 @@ class Result:
             ValueError: a name is unknown, or a time cannot be read.
             TraceError: a trace file is damaged.
         """
-        number = None
         if kind is not None:
             _check_known("kind", kind, self._run.kinds)
-        if partition is not None:
-            _check_known("partition", partition, self._names.partitions)
-            number = self._names.partitions[partition]
+        number = None if partition is None else self._partition_number(partition)
         if process is not None:
-            _check_known("process", process, {each.name for each in self._names.processes.values()})
+            known = {each.name for each in self._run.names.processes.values()}
+            _check_known("process", process, known)
         begin_us = parse_time(begin)
         end_us = None if end is None else parse_time(end)
-        rows = self._run.all_rows(number, wanted=lambda each: kind in {None, each.name})
+        found = self._run.events(
+            lambda each: kind in {None, each.name}, partition=number, until_us=end_us
+        )
+        return (
+            event
+            for event in found
+            if begin_us <= event.time_us and process in {None, event.process}
+        )
 
-        def is_wanted(row: TraceRow) -> bool:
-            return (
-                begin_us <= row["time_us"]
-                and (end_us is None or row["time_us"] <= end_us)
-                and (process is None or self._names.process(row["process"]) == process)
-            )
-
-        return (TraceEvent(row, self._names) for row in rows if is_wanted(row))
+    def _partition_number(self, partition: str) -> int:
+        _check_known("partition", partition, self._run.names.partitions)
+        return self._run.names.partitions[partition]
 
 
 def _check_known(what: str, name: str, known: Mapping[str, object] | set[str]) -> None:
     if name not in known:
-        raise ValueError(one_line(f"{what} {name}: is unknown; {did_you_mean(name, known)}"))
+        raise TidegaugeError(one_line(f"{what} {name}: is unknown; {did_you_mean(name, known)}"))

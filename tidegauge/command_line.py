@@ -1,113 +1,215 @@
 """The command ``tidegauge``: a table of contents.
 
-A command is one function in its own module of ``tidegauge.commands``, or of its own room, and one
-line at the end of this file. A command imports its dependencies when it is called, so ``--help`` is
-quick.
+A command is the class of its options, whose docstring is its help, and the function that performs
+it. The function's module is imported when the command is performed, so ``--help`` of each is quick.
+Errors that users read are printed here and nowhere else.
 """
 
-from __future__ import annotations
-
+import inspect
 import sys
-from typing import Annotated, Any
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from typing import Annotated, Any, NamedTuple, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
 from tidegauge import __version__
-from tidegauge.commands.analyze_runs import analyze_runs
-from tidegauge.commands.compare_scenario import compare_scenario
-from tidegauge.commands.compile_rules import compile_rules
-from tidegauge.commands.conform import conform_schedules
-from tidegauge.commands.demo import demo
-from tidegauge.commands.describe_cluster import describe_cluster
-from tidegauge.commands.generate_scenario import generate_scenario
-from tidegauge.commands.known_divergences import known_divergences
-from tidegauge.commands.list_scenarios import list_scenarios
-from tidegauge.commands.picture import picture
-from tidegauge.commands.reconcile_logs import reconcile_logs
-from tidegauge.commands.rehearse_alerts import rehearse_alerts
-from tidegauge.commands.replay_run import replay_run
-from tidegauge.commands.replay_view import replay_view
-from tidegauge.commands.report_run import report_run
-from tidegauge.commands.run_scenario import run_scenario
-from tidegauge.commands.show_gallery import gallery
-from tidegauge.commands.show_releases import show_releases
-from tidegauge.commands.show_run import show_run
-from tidegauge.commands.show_schema import show_schema
-from tidegauge.commands.sweep_scenario import sweep_scenario
-from tidegauge.commands.validate_scenario import validate_scenario
-from tidegauge.commands.verify_run import verify_run
-from tidegauge.commands.write_dashboards import write_dashboards
-from tidegauge.real_cluster_commands.calibrate_costs import calibrate_costs
-from tidegauge.real_cluster_commands.import_cluster import import_cluster
-from tidegauge.real_cluster_commands.read_logs import read_logs
+from tidegauge.commands import (
+    result_options,
+    rule_options,
+    run_options,
+    scenario_options,
+    view_options,
+)
+from tidegauge.commands.old_spellings import new_spelling
+from tidegauge.commands.shared_options import parameters_of
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.views.output import INTERRUPTED
+
+
+class Command(NamedTuple):
+    """A command before its module is imported."""
+
+    options: type
+    #: Module below ``tidegauge.commands`` and function, which takes the options.
+    place: str
+
+
+#: The commands by their aims, in the order in which a newcomer needs them.
+COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
+    "First steps": {
+        "demo": Command(scenario_options.DemoOptions, "demo:demo"),
+        "scenarios": Command(scenario_options.ScenariosOptions, "scenarios:list_scenarios"),
+    },
+    "Make and check a scenario": {
+        "import": Command(scenario_options.ImportOptions, "import_cluster:import_cluster"),
+        "calibrate": Command(scenario_options.CalibrateOptions, "calibrate:calibrate_costs"),
+        "generate": Command(scenario_options.GenerateOptions, "generate:generate_scenario"),
+        "validate": Command(scenario_options.ValidateOptions, "validate:validate_scenario"),
+        "schema": Command(scenario_options.SchemaOptions, "scenarios:show_schema"),
+    },
+    "Run scenarios": {
+        "run": Command(run_options.RunOptions, "performing:run_scenario"),
+        "sweep": Command(run_options.SweepOptions, "performing_many:sweep_scenario"),
+        "compare": Command(run_options.CompareOptions, "comparing:compare_scenario"),
+        "upgrade": Command(run_options.UpgradeOptions, "upgrade:upgrade_cluster"),
+        "alerts": Command(run_options.AlertsOptions, "alerts:rehearse_alerts"),
+        "dashboards": Command(run_options.DashboardsOptions, "reports:write_dashboards"),
+        "compile": Command(run_options.CompileOptions, "loading:compile_rules"),
+    },
+    "Look at a run": {
+        "show": {
+            "partitions": Command(view_options.ShowPartitionsOptions, "show:show_partitions"),
+            "partition": Command(view_options.ShowPartitionOptions, "show:show_partition"),
+            "broker": Command(view_options.ShowBrokerOptions, "show:show_broker"),
+            "client": Command(view_options.ShowClientOptions, "show:show_client"),
+            "controller": Command(view_options.ShowControllerOptions, "show:show_controller"),
+            "faults": Command(view_options.ShowFaultsOptions, "show:show_faults"),
+            "cause": Command(view_options.ShowCauseOptions, "show:show_cause"),
+            "quorum": Command(view_options.ShowQuorumOptions, "show:show_quorum"),
+            "metadata-log": Command(view_options.ShowMetadataLogOptions, "show:show_metadata_log"),
+            "zookeeper": Command(view_options.ShowZookeeperOptions, "show:show_zookeeper"),
+        },
+        "picture": Command(view_options.PictureOptions, "show:picture"),
+        "describe": Command(view_options.DescribeOptions, "show:describe_cluster"),
+        "report": Command(result_options.ReportOptions, "reports:report_run"),
+        "replay-view": Command(result_options.ReplayViewOptions, "reports:replay_view"),
+        "analyze": Command(result_options.AnalyzeOptions, "reports:analyze_runs"),
+        "read-logs": Command(result_options.ReadLogsOptions, "read_logs:read_logs"),
+        "compare-runs": Command(result_options.CompareRunsOptions, "replay:compare_runs"),
+        "replay": Command(result_options.ReplayOptions, "replay:replay_run"),
+        "verify": Command(result_options.VerifyOptions, "verify:verify_run"),
+    },
+    "Look up Kafka's rules": {
+        "releases": Command(rule_options.ReleasesOptions, "releases:show_releases"),
+        "reconcile": Command(rule_options.ReconcileOptions, "reconcile:reconcile_logs"),
+        "divergences": Command(rule_options.DivergencesOptions, "reconcile:known_divergences"),
+        "gallery": Command(rule_options.GalleryOptions, "conform:gallery"),
+        "conform": Command(rule_options.ConformOptions, "conform:conform_schedules"),
+    },
+}
 
 # \b keeps the lines below it as they are.
 EXAMPLES = """\b
 Examples:
   tidegauge demo             run a demonstration
-  tidegauge scenarios        list the shipped scenarios and their questions
-  tidegauge import describe.txt -o mine.yaml
-                             make a scenario of a real cluster
-  tidegauge read-logs DIR -o RUN
-                             turn the logs of a real cluster into a run
-  tidegauge generate -o mine.yaml
-                             make a scenario from numbers only
-  tidegauge validate FILE    check a scenario, and predict its run
   tidegauge run quickstart
                              run a scenario
   tidegauge sweep quickstart --set faults.crash.for=10s,20s,40s
                              run it with several values, and compare the runs
   tidegauge compare quickstart --modes zookeeper,kraft
                              run it with ZooKeeper and with KRaft, and compare
-  tidegauge alerts --rules kafka-rules.yml
-                             test alert rules on incidents
-  tidegauge gallery          show known bugs of KRaft in two releases each
-  tidegauge show RUN --faults
-                             show the cost of each fault
-  tidegauge show RUN --partition orders-0
+  tidegauge show faults RUN  show the cost of each fault
+  tidegauge show partition RUN orders-0
                              explain what happened to a partition, and why
   tidegauge picture RUN      draw a run over time, on one screen
   tidegauge report RUN       write a report of a run, for a browser
-  tidegauge analyze 'runs/*'
-                             make result tables of many runs, with Spark
-  tidegauge replay-view RUN  write a page that plays a run in a browser
-  tidegauge describe RUN --at 12s
-                             print topics as kafka-topics.sh does
-  tidegauge replay RUN       repeat a run, and compare the two
-  tidegauge verify RUN       check the trace of a run against its hash
-  tidegauge dashboards DIR   write the dashboard and alert rules for a live run
-  tidegauge schema           print the JSON schema of scenarios, for editors
-  tidegauge conform FILE     compare the simulator with real brokers
-  tidegauge reconcile --leader 0:3,1:2 --follower 0:5
-                             show what a follower truncates, by release
-  tidegauge releases 2.6     show the rules of a release of Kafka
+  tidegauge import describe.txt -o mine.yaml
+                             make a scenario of a real cluster
+  tidegauge upgrade mine.yaml --to 4.1
+                             show what a release would change for it
+  tidegauge alerts --rules kafka-rules.yml
+                             test alert rules on incidents
   tidegauge compile --help   explain one command
 """
 
+_SHOW = """Explain what happened in a run, and why.
 
-class Commands(TyperGroup):
-    """The commands. Ctrl-C ends each of them with one line."""
+Times are virtual, since the beginning of the run: 10s, 12.345s, 4m.
 
-    # Typer's release decides whose class the context is of: its own, or click's.
+\b
+Examples:
+  tidegauge show partitions runs/rack-outage
+  tidegauge show partition runs/rack-outage orders-0
+  tidegauge show faults runs/rack-outage
+"""
+
+
+class Group(TyperGroup):
+    """Commands that are listed with the whole first sentence of each."""
+
+    def sections(self) -> Mapping[str, Iterable[str]]:
+        """The names of the commands below their headings."""
+        return {"Commands": self.commands}
+
+    # Typer's release decides whose class a context is of: its own, or click's.
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - as inherited
+        """Write the lists of commands."""
+        for heading, names in self.sections().items():
+            found = ((name, self.commands[name]) for name in names)
+            with formatter.section(heading):
+                formatter.write_dl([(name, each.get_short_help_str(200)) for name, each in found])
+
+
+class Commands(Group):
+    """All commands. Each ends with one line if its input is wrong, and if Ctrl-C stops it."""
+
+    def sections(self) -> Mapping[str, Iterable[str]]:
+        """The names of the commands below their aims."""
+        return COMMANDS
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options before the command; an old spelling is answered with the new one."""
+        spelling = new_spelling(args)
+        if spelling is not None:
+            _end(f"this is now: {spelling}")
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: Any) -> object:
         """Perform the named command."""
         try:
             return super().invoke(ctx)
+        except TidegaugeError as error:
+            _end(str(error))
+        except OSError as error:
+            if error.filename is None:
+                raise
+            _end(f"{error.filename}: {error.strerror}")
         except KeyboardInterrupt:
             _stopped()
             raise typer.Exit(INTERRUPTED) from None
 
 
-app = typer.Typer(
+def _typer_of(
+    commands: Mapping[str, Command | Mapping[str, Command]], **options: Any
+) -> typer.Typer:
+    """An application without boxes in its help: examples can be copied, and it can be searched."""
+    made = typer.Typer(
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        no_args_is_help=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        **options,
+    )
+    for name, command in commands.items():
+        if isinstance(command, Command):
+            made.command(name)(_performed_later(command))
+        else:
+            made.add_typer(_typer_of(command, help=_SHOW, cls=Group), name=name)
+    return made
+
+
+def _performed_later(command: Command) -> Callable[..., None]:
+    """The function of a command for Typer: its parameters are the fields of the options."""
+
+    def perform(**values: Any) -> None:
+        module, _, function = command.place.partition(":")
+        performer = getattr(import_module(f"tidegauge.commands.{module}"), function)
+        performer(command.options(**values))
+
+    parameters = parameters_of(command.options)
+    function: Any = perform
+    function.__signature__ = inspect.Signature(parameters)
+    function.__annotations__ = {each.name: each.annotation for each in parameters}
+    function.__doc__ = command.options.__doc__
+    return perform
+
+
+app = _typer_of(
+    {name: command for group in COMMANDS.values() for name, command in group.items()},
     cls=Commands,
     epilog=EXAMPLES,
-    no_args_is_help=True,
-    # Plain help, without boxes: its examples can be copied, and it can be searched.
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -118,6 +220,11 @@ def main() -> None:
     except KeyboardInterrupt:
         _stopped()
         sys.exit(INTERRUPTED)
+
+
+def _end(message: str) -> NoReturn:
+    typer.echo(f"tidegauge: {message}", err=True)
+    raise typer.Exit(2)
 
 
 def _stopped() -> None:
@@ -146,33 +253,3 @@ def front_door(
     Run a scenario, see what happened to a partition and why, and check that the run can be
     reproduced. The rules of each release of Kafka can be inspected without a run.
     """
-
-
-# In the order in which a newcomer needs them.
-app.command("demo")(demo)
-app.command("scenarios")(list_scenarios)
-app.command("import")(import_cluster)
-app.command("calibrate")(calibrate_costs)
-app.command("read-logs")(read_logs)
-app.command("generate")(generate_scenario)
-app.command("validate")(validate_scenario)
-app.command("run")(run_scenario)
-app.command("sweep")(sweep_scenario)
-app.command("compare")(compare_scenario)
-app.command("alerts")(rehearse_alerts)
-app.command("gallery")(gallery)
-app.command("show")(show_run)
-app.command("picture")(picture)
-app.command("report")(report_run)
-app.command("analyze")(analyze_runs)
-app.command("replay-view")(replay_view)
-app.command("describe")(describe_cluster)
-app.command("replay")(replay_run)
-app.command("verify")(verify_run)
-app.command("dashboards")(write_dashboards)
-app.command("schema")(show_schema)
-app.command("conform")(conform_schedules)
-app.command("divergences")(known_divergences)
-app.command("reconcile")(reconcile_logs)
-app.command("releases")(show_releases)
-app.command("compile")(compile_rules)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.simulation.trace_rows.schema import SCHEMA_VERSION, tidegauge_version
 from tidegauge.traces.directory import LISTS
 from tidegauge.traces.trace_file import newer_schema
@@ -43,7 +44,7 @@ class WorstRun(NamedTuple):
     worst_is: str | None
 
 
-class RunError(ValueError):
+class RunError(TidegaugeError):
     """A folder that is not that of a run, or cannot be read; the message is one line."""
 
 

@@ -49,6 +49,7 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.simulation.trace_rows import schema
 
 if TYPE_CHECKING:  # readers do without the kernel: its import takes a second
@@ -79,7 +80,7 @@ _LOWEST_64_BITS = (1 << 64) - 1
 Table = dict[str, NDArray[np.int64]]
 
 
-class TraceError(ValueError):
+class TraceError(TidegaugeError):
     """A trace that cannot be read; the message is one line that names the file."""
 
 

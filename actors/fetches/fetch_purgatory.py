@@ -9,18 +9,17 @@ from tidegauge.actors.fetches.fetch_read import answer_fetch, read_partition, ro
 from tidegauge.actors.fetches.fetch_sessions import name_active, place_of_fetch, put_to_rest, touch
 from tidegauge.actors.state import brokers
 from tidegauge.actors.state.broker_stats import mark_fetch
+from tidegauge.actors.state.brokers import WATCHES
 from tidegauge.actors.state.handlers import BROKER
-from tidegauge.actors.state.request_times import (
-    mark_delayed,
-    taken_us,
-)
+from tidegauge.actors.state.request_times import mark_delayed, taken_us
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.events import free_event, new_event, set_timer
+from tidegauge.simulation.events import free_event, items_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.messages import client_requests
+from tidegauge.simulation.messages.event import PartitionData
 from tidegauge.simulation.messages.timers import FetchExpires, FollowerFetchExpires
 from tidegauge.simulation.rows import REQUEST, cost_us
 from tidegauge.simulation.topology import row_of
@@ -42,9 +41,7 @@ def fetch_is_complete(world: brokers.Brokers, request: client_requests.FetchRequ
     if request.replica_id != NONE:
         name_active(world, request)
         complete = world.fetch_sessions[request.fetcher].partition_count == 0
-    cursor = request.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], client_requests.FetchPartition)
+    for item in items_of(world, request, client_requests.FetchPartition):
         budget_bytes -= read_partition(world, request, item, budget_bytes)
         if (
             item.error != errors.NONE
@@ -53,7 +50,6 @@ def fetch_is_complete(world: brokers.Brokers, request: client_requests.FetchRequ
             or (request.replica_id != NONE and _brings_newer(world, request, item))
         ):
             complete = True
-        cursor = item.next
     return complete or request.max_bytes - budget_bytes >= request.min_bytes
 
 
@@ -98,12 +94,9 @@ def delay_fetch(world: brokers.Brokers, request: client_requests.FetchRequest) -
         if not session.expiry_timer:
             _look_at_expiry(world, session, request)
         return
-    cursor = request.first_item
-    while cursor != NONE:
-        item = world.items[cursor]
+    for item in items_of(world, request, PartitionData):
         row = row_on(world, request.destination, item.partition)
         producer_connections.watch(world, world.delayed_fetches[row], request.index)
-        cursor = item.next
     producer_connections.expire_later(world, request)
 
 
@@ -150,10 +143,8 @@ def wake_consumers(world: brokers.Brokers, row: int) -> None:
 
     Source: ReplicaFetcherThread.completeDelayedFetchRequests@3.4.0 of a follower's.
     """
-    index = world.delayed_fetches[row].first
-    while index != NONE:
+    for index in WATCHES.of(world, world.delayed_fetches[row]):
         waiting = world.watches[index]
-        index = waiting.next
         request = view_as(world.events[waiting.event], client_requests.FetchRequest)
         if fetch_is_complete(world, request):
             complete_fetch(world, request)
@@ -178,9 +169,7 @@ def _look_at_expiry(
 ) -> None:
     # One timer for a session, not one for each fetch: nearly all are answered before.
     session.expiry_timer = True
-    timer = new_event(world, request.destination, request.destination, FollowerFetchExpires)
-    timer.fetcher = request.fetcher
-    set_timer(world, timer, request.deadline_us)
+    FollowerFetchExpires.at(world, request.deadline_us, request)
 
 
 @BROKER.handles(FollowerFetchExpires)

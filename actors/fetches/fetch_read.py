@@ -24,13 +24,13 @@ from tidegauge.replication.leader_epoch_cache import entry_for_offset
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import EMPTY, NO_REPLICA, UNDEFINED, append, contains
 from tidegauge.simulation.bandwidth import transfer_end_us
-from tidegauge.simulation.events import new_item, new_response
+from tidegauge.simulation.events import items_of, new_item, new_response
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.metadata_log import is_known_alive, known_change
-from tidegauge.simulation.rows import new_row, traces_all, write_row
+from tidegauge.simulation.rows import traces_all
 from tidegauge.simulation.topology import broker_of, row_of, slot_of
 from tidegauge.simulation.trace_rows.detail_rows import FetchAnswered
 from tidegauge.simulation.transfers import block_network_thread, departure_from_thread_us
@@ -178,10 +178,7 @@ def answer_fetch(world: Brokers, request: client_requests.FetchRequest, waited: 
     last_sent = NONE
     looks_at_memory = world.brokers[request.destination].generation > ALL_IN_MEMORY
     is_in_memory = True
-    cursor = request.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], client_requests.FetchPartition)
-        cursor = item.next
+    for item in items_of(world, request, client_requests.FetchPartition):
         if item.size_bytes > 0 and response.item_count > MOST_ENTRIES_TOLD:
             item.end_offset = item.fetch_offset
             item.size_bytes = 0
@@ -195,7 +192,7 @@ def answer_fetch(world: Brokers, request: client_requests.FetchRequest, waited: 
             if counts_sent:
                 count_sent(world, row, item.size_bytes)
         if traces_all(world):
-            _trace_answer(world, request, item, waited)
+            FetchAnswered.write(world, item, to_process=request.source, waited=1 if waited else 0)
         if _is_named(world, request, item):
             mark_error(world, request, item.error)
             _add_records(world, response, item)
@@ -237,10 +234,7 @@ def _read_from_disks(world: Brokers, request: client_requests.FetchRequest, begi
     end_us = begin_us
     for directory in range(directories):
         size_bytes = 0
-        cursor = request.first_item
-        while cursor != NONE:
-            item = view_as(world.items[cursor], client_requests.FetchPartition)
-            cursor = item.next
+        for item in items_of(world, request, client_requests.FetchPartition):
             row = row_of(world, item.partition, broker)
             if item.size_bytes > 0 and world.on_disk[row].directory == directory:
                 size_bytes += old_bytes(world, row, item.fetch_offset, item.end_offset)
@@ -253,8 +247,7 @@ def _read_from_disks(world: Brokers, request: client_requests.FetchRequest, begi
 def _new_response(world: Kernel, request: client_requests.FetchRequest) -> Event:
     if request.replica_id == NONE:
         return view_as(new_response(world, request, client_requests.ConsumerResponse), Event)
-    response = new_response(world, request, client_requests.FetchResponse)
-    response.fetcher = request.fetcher
+    response = new_response(world, request, client_requests.FetchResponse, fetcher=request.fetcher)
     return view_as(response, Event)
 
 
@@ -320,21 +313,3 @@ def _add_records(world: Brokers, response: Event, read: client_requests.FetchPar
         and world.hosted[row].first_producer != NONE
     ):
         tell_batches(world, row, response, first, end_offset)
-
-
-@inner_rule
-def _trace_answer(
-    world: Kernel,
-    request: client_requests.FetchRequest,
-    item: client_requests.FetchPartition,
-    waited: bool,
-) -> None:
-    row = new_row(world, request.destination, FetchAnswered)
-    row.partition = item.partition
-    row.to_process = request.source
-    row.fetch_offset = item.fetch_offset
-    row.end_offset = item.end_offset
-    row.high_watermark = item.high_watermark
-    row.waited = 1 if waited else 0
-    row.error = item.error
-    write_row(world, row)

@@ -17,12 +17,11 @@ Source: KIP-227; ``FetchManager``, ``FetchSession`` and ``FetchSessionHandler`` 
 """
 
 from tidegauge.actors.state.broker_stats import mark_left
-from tidegauge.actors.state.brokers import Brokers, FetchSession, FollowerFetch
-from tidegauge.compiled.records import view_as
+from tidegauge.actors.state.brokers import ACTIVE, IN_SESSION, Brokers, FetchSession, FollowerFetch
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED, contains
-from tidegauge.simulation.events import free_event, free_items, new_item
+from tidegauge.simulation.events import free_event, free_items, items_of, new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.client_requests import FetchPartition, FetchRequest
 from tidegauge.simulation.topology import Topology, row_of, slot_of
@@ -41,14 +40,11 @@ def update_session(world: Brokers, request: FetchRequest) -> None:
         session.waiting = NONE
     if request.is_full:
         end_session(world, session)
-    cursor = request.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], FetchPartition)
-        cursor = item.next
+    for item in items_of(world, request, FetchPartition):
         index = place_of_fetch(world, item.partition, request)
         told = world.follower_fetches[index]
         if not told.in_session:
-            _join(session, told, request.fetcher, index)
+            _join(world, session, request.fetcher, index)
         told.topic_id = item.topic_id
         told.fetch_offset = item.fetch_offset
         told.leader_epoch = item.leader_epoch
@@ -68,32 +64,30 @@ def place_of_fetch(world: Topology, partition: int, request: FetchRequest) -> in
 
 
 @inner_rule
-def _join(session: FetchSession, told: FollowerFetch, fetcher: int, index: int) -> None:
+def _join(world: Brokers, session: FetchSession, fetcher: int, index: int) -> None:
     """One more partition: no answer of this session has named it yet."""
+    told = world.follower_fetches[index]
     told.in_session = True
     told.active = False
     told.fetcher = fetcher
     told.session_high_watermark = UNDEFINED
     told.session_log_start_offset = UNDEFINED
     told.reads_before = session.reads
-    told.next_in_session = session.first
-    session.first = index
+    IN_SESSION.insert(world, session, NONE, index)
     session.partition_count += 1
 
 
 @inner_rule
 def end_session(world: Brokers, session: FetchSession) -> None:
     """Forget the partitions of a session; what it knows of their followers is kept."""
-    index = session.first
-    while index != NONE:
+    while session.first != NONE:
+        index = IN_SESSION.take_first(world, session)
         told = world.follower_fetches[index]
         if not told.active:
             _settle(world, session, index)
         mark_left(world, session, index)
         told.in_session = False
         told.active = False
-        index = told.next_in_session
-    session.first = NONE
     session.partition_count = 0
     session.first_active = NONE
     session.last_active = NONE
@@ -116,12 +110,7 @@ def forget_sessions(world: Brokers, broker: int) -> None:
 def _activate(world: Brokers, session: FetchSession, index: int) -> None:
     told = world.follower_fetches[index]
     told.active = True
-    told.next_active = NONE
-    if session.last_active == NONE:
-        session.first_active = index
-    else:
-        world.follower_fetches[session.last_active].next_active = index
-    session.last_active = index
+    ACTIVE.append(world, session, index)
 
 
 @inner_rule
@@ -167,15 +156,9 @@ def name_active(world: Brokers, request: FetchRequest) -> None:
     """Have the request name the active partitions of its session, as they were last asked for."""
     free_items(world, request)
     width = world.sizes[0].width
-    index = world.fetch_sessions[request.fetcher].first_active
-    while index != NONE:
-        told = world.follower_fetches[index]
-        item = new_item(world, request, world.hosted[index // width].partition, FetchPartition)
-        item.topic_id = told.topic_id
-        item.fetch_offset = told.fetch_offset
-        item.leader_epoch = told.leader_epoch
-        item.last_fetched_epoch = told.last_fetched_epoch
-        index = told.next_active
+    for index in ACTIVE.of(world, world.fetch_sessions[request.fetcher]):
+        partition = world.hosted[index // width].partition
+        new_item(world, request, partition, FetchPartition, world.follower_fetches[index])
 
 
 @inner_rule

@@ -12,19 +12,18 @@ Simplified: bytes are those of records, without the headers of answers.
 Source: BrokerConfigHandler, TopicConfigHandler.updateThrottledList@2.6.0.
 """
 
-from tidegauge.actors.state.brokers import Brokers, Fetcher, now_ms
-from tidegauge.compiled.records import view_as
+from tidegauge.actors.state.brokers import FETCHED, MOVED, Brokers, Fetcher, now_ms
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import replication_quota
 from tidegauge.replication.fetcher import NOT_FETCHED
 from tidegauge.replication.records import UNDEFINED, contains
-from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.events import items_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.client_requests import FetcherRequest, FetcherResponse
-from tidegauge.simulation.messages.timers import FetcherGivesUp, FetcherWakes
+from tidegauge.simulation.messages.timers import FetcherTimeout, FetcherWakes
 from tidegauge.simulation.messages.zookeeper_requests import ThrottledReplica, ThrottlesChanged
-from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.rows import record_row
 from tidegauge.simulation.topology import row_of, slot_of
 from tidegauge.simulation.trace_rows.process_rows import ThrottlesApplied
 from tidegauge.simulation.trace_rows.replica_rows import PartitionFailed
@@ -51,12 +50,7 @@ def add_to_fetcher(world: Brokers, row: int, index: int) -> None:
     hosted = world.hosted[row]
     hosted.fetcher = index
     hosted.fetcher_lag = UNDEFINED
-    hosted.next_in_fetcher = NONE
-    if fetcher.last_row == NONE:
-        fetcher.first_row = row
-    else:
-        world.hosted[fetcher.last_row].next_in_fetcher = row
-    fetcher.last_row = row
+    FETCHED.append(world, fetcher, row)
     fetcher.row_count += 1
 
 
@@ -89,17 +83,7 @@ def remove_from_fetcher(world: Brokers, row: int) -> None:
         return
     fetcher = world.fetchers[hosted.fetcher]
     leave_session(world, fetcher)
-    previous = NONE
-    current = fetcher.first_row
-    while current != row:
-        previous = current
-        current = world.hosted[current].next_in_fetcher
-    if previous == NONE:
-        fetcher.first_row = hosted.next_in_fetcher
-    else:
-        world.hosted[previous].next_in_fetcher = hosted.next_in_fetcher
-    if fetcher.last_row == row:
-        fetcher.last_row = previous
+    FETCHED.remove(world, fetcher, row)
     fetcher.row_count -= 1
     hosted.fetcher = NONE
     world.fetch_states[row].state = NOT_FETCHED
@@ -126,23 +110,14 @@ def note_move(world: Brokers, row: int) -> None:
     if not fetcher.in_session or hosted.moved:
         return
     hosted.moved = True
-    hosted.next_moved = NONE
-    if fetcher.last_moved == NONE:
-        fetcher.first_moved = row
-    else:
-        world.hosted[fetcher.last_moved].next_moved = row
-    fetcher.last_moved = row
+    MOVED.append(world, fetcher, row)
 
 
 @inner_rule
 def forget_moves(world: Brokers, fetcher: Fetcher) -> None:
     """Begin the list of those that have moved anew."""
-    row = fetcher.first_moved
-    while row != NONE:
-        world.hosted[row].moved = False
-        row = world.hosted[row].next_moved
-    fetcher.first_moved = NONE
-    fetcher.last_moved = NONE
+    while fetcher.first_moved != NONE:
+        world.hosted[MOVED.take_first(world, fetcher)].moved = False
 
 
 @inner_rule
@@ -181,9 +156,7 @@ def watch_deadline(world: Kernel, fetcher: Fetcher, index: int) -> None:
     """Look after the request in flight when it should have been answered."""
     # One timer for all requests of a fetcher, not one each: most are answered long before.
     fetcher.deadline_timer = True
-    timer = new_event(world, fetcher.broker, fetcher.broker, FetcherGivesUp)
-    timer.fetcher = index
-    set_timer(world, timer, fetcher.deadline_us)
+    FetcherTimeout.at(world, fetcher.deadline_us, fetcher=index)
 
 
 @inner_rule
@@ -203,9 +176,7 @@ def wake_fetcher_at(world: Brokers, index: int, time_us: int) -> None:
     if fetcher.wake_timer:
         return
     fetcher.wake_timer = True
-    timer = new_event(world, fetcher.broker, fetcher.broker, FetcherWakes)
-    timer.fetcher = index
-    set_timer(world, timer, time_us)
+    FetcherWakes.at(world, time_us, fetcher=index)
 
 
 @inner_rule
@@ -231,10 +202,7 @@ def after_error(world: Brokers, row: int) -> None:
     if world.fetch_states[row].delayed:
         set_delay(world, row)
         return
-    failed = new_row(world, world.hosted[row].broker, PartitionFailed)
-    failed.partition = world.hosted[row].partition
-    failed.leader_epoch = world.replicas[row].leader_epoch
-    write_row(world, failed)
+    PartitionFailed.write(world, world.hosted[row], leader_epoch=world.replicas[row].leader_epoch)
     remove_from_fetcher(world, row)
 
 
@@ -247,20 +215,19 @@ def take_throttles(world: Brokers, news: ThrottlesChanged) -> None:
     world.quotas[
         2 * broker + replication_quota.FOLLOWER_QUOTA
     ].bytes_per_second = news.follower_rate
-    written = new_row(world, broker, ThrottlesApplied)
-    written.broker = broker
-    written.leader_rate_bytes = (
-        NONE if news.leader_rate == replication_quota.UNLIMITED else news.leader_rate
+    written = ThrottlesApplied.new(
+        world,
+        broker=broker,
+        leader_rate_bytes=NONE
+        if news.leader_rate == replication_quota.UNLIMITED
+        else news.leader_rate,
+        follower_rate_bytes=NONE
+        if news.follower_rate == replication_quota.UNLIMITED
+        else news.follower_rate,
+        leader_replicas=0,
+        follower_replicas=0,
     )
-    written.follower_rate_bytes = (
-        NONE if news.follower_rate == replication_quota.UNLIMITED else news.follower_rate
-    )
-    written.leader_replicas = 0
-    written.follower_replicas = 0
-    cursor = news.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], ThrottledReplica)
-        cursor = item.next
+    for item in items_of(world, news, ThrottledReplica):
         hosted = world.hosted[row_of(world, item.partition, broker)]
         hosted.leader_throttled = item.as_leader
         hosted.follower_throttled = item.as_follower
@@ -269,7 +236,7 @@ def take_throttles(world: Brokers, news: ThrottlesChanged) -> None:
         world.brokers[broker].throttles = True
         written.leader_replicas += 1 if item.as_leader else 0
         written.follower_replicas += 1 if item.as_follower else 0
-    write_row(world, written)
+    record_row(world, written)
 
 
 @inner_rule

@@ -6,18 +6,15 @@ A produce is answered once every replica that counts has its records, or once it
 from tidegauge.actors.fetches import producer_connections
 from tidegauge.actors.fetches.produce_response import answer_produce
 from tidegauge.actors.state import brokers
+from tidegauge.actors.state.brokers import LOGS, WATCHES
 from tidegauge.actors.state.handlers import BROKER
-from tidegauge.actors.state.request_times import (
-    mark_delayed,
-    taken_us,
-)
+from tidegauge.actors.state.request_times import mark_delayed, taken_us
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.in_sync_replicas import check_enough_replicas_reach_offset
 from tidegauge.replication.partition import is_leader
-from tidegauge.simulation.events import free_event, new_event, set_timer
-from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.events import free_event, items_of
 from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.timers import ProduceExpires
 from tidegauge.simulation.rows import REQUEST, cost_us
@@ -50,10 +47,7 @@ def delay_produce(world: brokers.Brokers, request: client_requests.AppendRequest
     Source: DelayedOperationPurgatory.tryCompleteElseWatch@2.4.0.
     """
     if request.kind == client_requests.ProduceRequest.KIND:
-        cursor = request.first_item
-        while cursor != NONE:
-            item = view_as(world.items[cursor], client_requests.ProducedBatch)
-            cursor = item.next
+        for item in items_of(world, request, client_requests.ProducedBatch):
             _watch_append(world, request, item.partition, item.append)
     else:
         single = view_as(request, client_requests.GroupAppendRequest)
@@ -91,7 +85,7 @@ def _expire_produces_at(world: brokers.Brokers, broker: int, time_us: int) -> No
     if 0 < state.produces_expire_us <= time_us:
         return
     state.produces_expire_us = time_us
-    set_timer(world, new_event(world, broker, broker, ProduceExpires), time_us)
+    ProduceExpires.at(world, time_us)
 
 
 @inner_rule
@@ -100,10 +94,8 @@ def wake_produces(world: brokers.Brokers, row: int) -> None:
 
     Source: DelayedOperationPurgatory.checkAndComplete@2.4.0.
     """
-    index = world.delayed_produces[row].first
-    while index != NONE:
+    for index in WATCHES.of(world, world.delayed_produces[row]):
         waiting = world.watches[index]
-        index = waiting.next
         request = view_as(world.events[waiting.event], client_requests.AppendRequest)
         append = _append_of(world, request, world.hosted[row].partition)
         if _is_acknowledged(world, row, append):
@@ -161,20 +153,16 @@ def handle_produce_expires(world: brokers.Brokers, timer: ProduceExpires) -> Non
     state.produces_expire_us = 0
     next_us = 0
     expired = 0
-    row = state.first_log
-    while row != NONE:
-        index = world.delayed_produces[row].first
-        while index != NONE:
+    for row in LOGS.of(world, state):
+        for index in WATCHES.of(world, world.delayed_produces[row]):
             request = view_as(
                 world.events[world.watches[index].event], client_requests.AppendRequest
             )
-            index = world.watches[index].next
             if request.deadline_us <= now_us and expired < brokers.MOST_EXPIRED:
                 expired += max(1, request.item_count)
                 _expire_produce(world, request)
             elif next_us == 0 or request.deadline_us < next_us:
                 next_us = request.deadline_us
-        row = world.hosted[row].next_log
     if next_us > 0:
         _expire_produces_at(world, timer.destination, max(next_us, now_us + 1))
 
@@ -183,10 +171,7 @@ def handle_produce_expires(world: brokers.Brokers, timer: ProduceExpires) -> Non
 def _expire_produce(world: brokers.Brokers, request: client_requests.AppendRequest) -> None:
     """Answer a produce with REQUEST_TIMED_OUT for those partitions that it still waits for."""
     if request.kind == client_requests.ProduceRequest.KIND:
-        cursor = request.first_item
-        while cursor != NONE:
-            item = view_as(world.items[cursor], client_requests.ProducedBatch)
-            cursor = item.next
+        for item in items_of(world, request, client_requests.ProducedBatch):
             _expire_append(world, request, item.partition, item.append)
     else:
         single = view_as(request, client_requests.GroupAppendRequest)

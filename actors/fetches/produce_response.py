@@ -6,9 +6,7 @@ something changes that they rest on: the ISR, the leader's term, the log.
 
 from tidegauge.actors.fetches import producer_connections
 from tidegauge.actors.state import brokers
-from tidegauge.actors.state.request_times import (
-    mark_error,
-)
+from tidegauge.actors.state.request_times import mark_error
 from tidegauge.actors.storage.group_offsets import answer_group_append
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
@@ -16,13 +14,13 @@ from tidegauge.replication import errors
 from tidegauge.replication.in_sync_replicas import ACKS_ALL
 from tidegauge.replication.leader_epoch_cache import entry_for_offset
 from tidegauge.replication.records import EMPTY, first, rest
-from tidegauge.simulation.events import move_items, new_response
+from tidegauge.simulation.events import items_of, move_items, new_response
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.kinds import KEY_OF_KIND
-from tidegauge.simulation.rows import new_row, traces_all, write_row
+from tidegauge.simulation.rows import record_row, traces_all
 from tidegauge.simulation.topology import broker_of, row_of
 from tidegauge.simulation.trace_rows.codes import REASON_TERM
 from tidegauge.simulation.trace_rows.detail_rows import ProduceAnswered
@@ -41,16 +39,12 @@ def answer_produce(world: brokers.Brokers, request: client_requests.AppendReques
         _note_outcome(world, request, single.partition, single.append)
         answer_group_append(world, single)
         return
-    cursor = request.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], client_requests.ProducedBatch)
-        cursor = item.next
+    for item in items_of(world, request, client_requests.ProducedBatch):
         _note_outcome(world, request, item.partition, item.append)
         if request.acks != 0:
             mark_error(world, request, item.append.error)
     producer_connections.free_connection(world, view_as(request, client_requests.ProduceRequest))
-    response = new_response(world, request, client_requests.ProduceResponse)
-    response.acks = request.acks
+    response = new_response(world, request, client_requests.ProduceResponse, acks=request.acks)
     move_items(world, request, response)
     send(world, response, world.context[0].time_us + request.cost_us)
 
@@ -78,17 +72,18 @@ def _write_refusal(
     partition: int,
     append: client_requests.PartitionAppend,
 ) -> None:
-    row = new_row(world, request.destination, RequestRefused)
-    row.api_key = KEY_OF_KIND[request.kind]
-    row.partition = partition
-    row.from_process = request.source
-    row.error = append.error
-    row.offset = append.offset
+    row = RequestRefused.new(
+        world,
+        append,
+        api_key=KEY_OF_KIND[request.kind],
+        partition=partition,
+        from_process=request.source,
+    )
     if append.error == errors.REQUEST_TIMED_OUT:
         late = _late_follower(world, row_of(world, partition, request.destination), append)
         if late != NONE:
             because_of(world, row, late, request.asked_us)
-    write_row(world, row)
+    record_row(world, row)
 
 
 @inner_rule
@@ -114,14 +109,15 @@ def _trace_answer(
     partition: int,
     append: client_requests.PartitionAppend,
 ) -> None:
-    row = new_row(world, request.destination, ProduceAnswered)
-    row.partition = partition
-    row.to_process = request.source
-    row.base_offset = append.offset
-    row.end_offset = append.offset + append.record_count
-    row.acks = request.acks
-    row.error = append.error
-    write_row(world, row)
+    ProduceAnswered.write(
+        world,
+        partition=partition,
+        to_process=request.source,
+        base_offset=append.offset,
+        end_offset=append.offset + append.record_count,
+        acks=request.acks,
+        error=append.error,
+    )
 
 
 @inner_rule
@@ -169,14 +165,15 @@ def write_acknowledged(world: brokers.Brokers, row: int, acks: int, reason: int)
         run_end = end_offset
         if run + 1 < partition.run_count:
             run_end = min(run_end, runs[run + 1].start_offset)
-        written = new_row(world, hosted.broker, Acknowledged)
-        written.partition = hosted.partition
-        written.leader_epoch = runs[run].epoch
-        written.acks = acks
-        written.first_offset = first_offset
-        written.end_offset = run_end
-        written.reason = reason
-        write_row(world, written)
+        Acknowledged.write(
+            world,
+            partition=hosted.partition,
+            leader_epoch=runs[run].epoch,
+            acks=acks,
+            first_offset=first_offset,
+            end_offset=run_end,
+            reason=reason,
+        )
         first_offset = run_end
 
 

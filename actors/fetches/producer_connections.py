@@ -23,10 +23,10 @@ Its waking (``fetch_purgatory.py``, ``produce_purgatory.py``):
 * losing leadership wakes both, with an error.
 """
 
-from tidegauge.actors.state.brokers import Brokers, ProducerConnection, WatchList
+from tidegauge.actors.state import brokers
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.simulation.events import append_event, free_all, new_event, set_timer
+from tidegauge.simulation.events import append_event, free_all
 from tidegauge.simulation.kernel import CLIENT, NONE, Kernel
 from tidegauge.simulation.messages.client_requests import (
     FetchRequest,
@@ -37,19 +37,19 @@ from tidegauge.simulation.messages.timers import ConnectionFree, FetchExpires
 
 
 @inner_rule
-def _connection_of(world: Brokers, request: ProduceRequest) -> int:
+def _connection_of(world: brokers.Brokers, request: ProduceRequest) -> int:
     """The place of the connection on which a request has come."""
     clients = len(world.producer_connections) // world.sizes[0].brokers
     return request.destination * clients + request.source - world.process_ranges[CLIENT].first
 
 
 @inner_rule
-def _is_of_step(world: Brokers, request: ProduceRequest) -> bool:
+def _is_of_step(world: brokers.Brokers, request: ProduceRequest) -> bool:
     return view_as(world.items[request.first_item], ProducedBatch).batch == NONE
 
 
 @inner_rule
-def waits_for_connection(world: Brokers, request: ProduceRequest) -> bool:
+def waits_for_connection(world: brokers.Brokers, request: ProduceRequest) -> bool:
     """Whether a request that comes is not read yet, as another one of its producer is handled."""
     if _is_of_step(world, request):
         return False
@@ -59,20 +59,13 @@ def waits_for_connection(world: Brokers, request: ProduceRequest) -> bool:
         if connection.free_us <= world.context[0].time_us:
             connection.busy = True
             return False
-        _read_later(world, request.destination, place)
+        ConnectionFree.at(world, world.producer_connections[place].free_us, connection=place)
     append_event(world, connection.waiting, request)
     return True
 
 
 @inner_rule
-def _read_later(world: Brokers, broker: int, place: int) -> None:
-    timer = new_event(world, broker, broker, ConnectionFree)
-    timer.connection = place
-    set_timer(world, timer, world.producer_connections[place].free_us)
-
-
-@inner_rule
-def free_connection(world: Brokers, request: ProduceRequest) -> None:
+def free_connection(world: brokers.Brokers, request: ProduceRequest) -> None:
     """A request is answered: the next one of its producer is read when the response has left."""
     if _is_of_step(world, request):
         return
@@ -81,98 +74,76 @@ def free_connection(world: Brokers, request: ProduceRequest) -> None:
     connection.busy = False
     connection.free_us = world.context[0].time_us + request.cost_us
     if connection.waiting.first != NONE:
-        _read_later(world, request.destination, place)
+        ConnectionFree.at(world, world.producer_connections[place].free_us, connection=place)
 
 
 @inner_rule
-def forget_connections(world: Brokers, broker: int) -> None:
+def forget_connections(world: brokers.Brokers, broker: int) -> None:
     """A broker drops all connections, with what has come on them."""
     clients = len(world.producer_connections) // world.sizes[0].brokers
     for place in range(broker * clients, (broker + 1) * clients):
-        connection: ProducerConnection = world.producer_connections[place]
+        connection: brokers.ProducerConnection = world.producer_connections[place]
         free_all(world, connection.waiting)
         connection.busy = False
         connection.free_us = 0
 
 
 @inner_rule
-def new_watch(world: Brokers, event: int) -> int:
+def new_watch(world: brokers.Brokers, event: int) -> int:
     """Take a watch of the pool."""
     pools = world.pools[0]
-    index = pools.free_watch
-    watch = world.watches[index]
-    pools.free_watch = watch.next
+    index = brokers.FREE_WATCHES.take_first(world, pools)
     pools.free_watches -= 1
-    watch.event = event
-    watch.next = NONE
+    world.watches[index].event = event
     return index
 
 
 @inner_rule
-def _free_watch(world: Brokers, index: int) -> None:
+def _free_watch(world: brokers.Brokers, index: int) -> None:
     pools = world.pools[0]
-    world.watches[index].next = pools.free_watch
-    pools.free_watch = index
+    brokers.FREE_WATCHES.insert(world, pools, NONE, index)
     pools.free_watches += 1
 
 
 @inner_rule
-def watch(world: Brokers, waiting: WatchList, event: int) -> None:
+def watch(world: brokers.Brokers, waiting: brokers.WatchList, event: int) -> None:
     """Let a request wait for a replica, behind those that do already."""
-    index = new_watch(world, event)
-    if waiting.last == NONE:
-        waiting.first = index
-    else:
-        world.watches[waiting.last].next = index
-    waiting.last = index
+    brokers.WATCHES.append(world, waiting, new_watch(world, event))
 
 
 @inner_rule
-def unwatch(world: Brokers, waiting: WatchList, event: int) -> None:
+def unwatch(world: brokers.Brokers, waiting: brokers.WatchList, event: int) -> None:
     """Take a request that is complete out of the list of a replica."""
-    previous = NONE
-    index = waiting.first
-    while index != NONE and world.watches[index].event != event:
-        previous = index
-        index = world.watches[index].next
-    if index == NONE:
-        return
-    following = world.watches[index].next
-    if previous == NONE:
-        waiting.first = following
-    else:
-        world.watches[previous].next = following
-    if waiting.last == index:
-        waiting.last = previous
-    _free_watch(world, index)
+    for index in brokers.WATCHES.of(world, waiting):
+        if world.watches[index].event == event:
+            brokers.WATCHES.remove(world, waiting, index)
+            _free_watch(world, index)
+            return
 
 
 @inner_rule
-def forget_watches_of(world: Brokers, row: int) -> None:
+def forget_watches_of(world: brokers.Brokers, row: int) -> None:
     """Give back all watches of a replica; what they were about is gone already."""
     _forget_list(world, world.delayed_fetches[row])
     _forget_list(world, world.delayed_produces[row])
 
 
 @inner_rule
-def _forget_list(world: Brokers, waiting: WatchList) -> None:
-    index = waiting.first
-    while index != NONE:
-        following = world.watches[index].next
-        _free_watch(world, index)
-        index = following
-    waiting.first = NONE
-    waiting.last = NONE
+def _forget_list(world: brokers.Brokers, waiting: brokers.WatchList) -> None:
+    while waiting.first != NONE:
+        _free_watch(world, brokers.WATCHES.take_first(world, waiting))
 
 
 @inner_rule
 def expire_later(world: Kernel, request: FetchRequest) -> None:
     """Answer a fetch after its time-out, whatever there is by then."""
-    timer = new_event(world, request.destination, request.destination, FetchExpires)
-    timer.request_index = request.index
-    timer.request_source = request.source
-    timer.request_sequence = request.sequence
-    set_timer(world, timer, world.context[0].time_us + request.max_wait_ms * 1000)
+    FetchExpires.after(
+        world,
+        request.max_wait_ms * 1000,
+        request_index=request.index,
+        request_source=request.source,
+        request_sequence=request.sequence,
+    )
 
 
 @inner_rule

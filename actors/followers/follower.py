@@ -19,7 +19,7 @@ from tidegauge.actors.followers.follower_truncation import (
 from tidegauge.actors.leaders.leader import append_to_log, trace_high_watermark
 from tidegauge.actors.process.retention import raise_log_start
 from tidegauge.actors.state.broker_stats import mark_replicated
-from tidegauge.actors.state.brokers import RUNS_PER_ANSWER, Brokers, Fetcher
+from tidegauge.actors.state.brokers import FETCHED, MOVED, RUNS_PER_ANSWER, Brokers, Fetcher
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.storage.disks import (
     flush_wait_us,
@@ -48,11 +48,11 @@ from tidegauge.replication.high_watermark import (
 from tidegauge.replication.producer_state import decrement_sequence
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.release_rules import TRUNCATE_ON_FETCH
-from tidegauge.simulation.events import free_event, new_event, new_item, set_timer
+from tidegauge.simulation.events import free_event, items_of, new_item, set_timer
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import client_requests
-from tidegauge.simulation.messages.timers import FetcherGivesUp, FetcherWakes
-from tidegauge.simulation.rows import APPEND, cost_us, new_row, traces_all, write_row
+from tidegauge.simulation.messages.timers import FetcherTimeout, FetcherWakes
+from tidegauge.simulation.rows import APPEND, cost_us, traces_all
 from tidegauge.simulation.slow_disks import disk_delay_us
 from tidegauge.simulation.topology import row_of
 from tidegauge.simulation.trace_rows.codes import MOMENT_ANSWER, RAISED_BY_LEADER
@@ -92,14 +92,12 @@ def start_fetchers(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def _end_delays(world: Brokers, fetcher: Fetcher) -> None:
-    row = fetcher.first_row
-    while row != NONE:
+    for row in FETCHED.of(world, fetcher):
         hosted = world.hosted[row]
         if world.fetch_states[row].delayed and (
             hosted.delayed_until_us <= world.context[0].time_us
         ):
             world.fetch_states[row].delayed = False
-        row = hosted.next_in_fetcher
 
 
 @inner_rule
@@ -111,7 +109,7 @@ def fetch(world: Brokers, index: int, departure_us: int) -> None:
     """
     fetcher = world.fetchers[index]
     broker = world.brokers[fetcher.broker]
-    request = new_event(world, fetcher.broker, fetcher.source_broker, client_requests.FetchRequest)
+    request = client_requests.FetchRequest.to(world, fetcher.source_broker)
     request.replica_id = fetcher.broker
     if world.rules[fetcher.broker].broker_epochs_checked:
         request.replica_epoch = broker.broker_epoch
@@ -137,8 +135,7 @@ def _name_all(world: Brokers, fetcher: Fetcher, request: client_requests.FetchRe
     None begins with a throttled one, for each fetch may leave that out.
     """
     throttles = False
-    row = fetcher.first_row
-    while row != NONE:
+    for row in FETCHED.of(world, fetcher):
         state = world.fetch_states[row]
         is_ready = state.state == FETCHING and not state.delayed
         if world.hosted[row].follower_throttled:
@@ -146,7 +143,6 @@ def _name_all(world: Brokers, fetcher: Fetcher, request: client_requests.FetchRe
             is_ready = is_ready and not fetcher_thread.follower_throttles(world, row)
         if is_ready:
             _name(world, request, row)
-        row = world.hosted[row].next_in_fetcher
     if request.item_count == fetcher.row_count and not throttles:
         fetcher.in_session = world.rules[fetcher.broker].fetch_sessions
     return request.item_count > 0
@@ -155,10 +151,8 @@ def _name_all(world: Brokers, fetcher: Fetcher, request: client_requests.FetchRe
 @inner_rule
 def _name_moved(world: Brokers, fetcher: Fetcher, request: client_requests.FetchRequest) -> None:
     """Name the partitions whose fetch offsets have moved since the last request."""
-    row = fetcher.first_moved
-    while row != NONE:
+    for row in MOVED.of(world, fetcher):
         _name(world, request, row)
-        row = world.hosted[row].next_moved
     fetcher_thread.forget_moves(world, fetcher)
 
 
@@ -176,9 +170,9 @@ def _name(world: Brokers, request: client_requests.FetchRequest, row: int) -> No
         item.last_fetched_epoch = state.last_fetched_epoch
 
 
-@BROKER.handles(FetcherGivesUp)
+@BROKER.handles(FetcherTimeout)
 @inner_rule
-def handle_fetcher_gives_up(world: Brokers, timer: FetcherGivesUp) -> None:
+def handle_fetcher_timeout(world: Brokers, timer: FetcherTimeout) -> None:
     """A request may have got no answer within replica.socket.timeout.ms."""
     fetcher = world.fetchers[timer.fetcher]
     now_us = world.context[0].time_us
@@ -220,11 +214,9 @@ def _fail_request(world: Brokers, index: int) -> None:
     fetcher_thread.leave_session(world, fetcher)
     broker = world.brokers[fetcher.broker]
     backoff_us = broker.replica_fetch_backoff_ms * 1000
-    row = fetcher.first_row
-    while row != NONE:
+    for row in FETCHED.of(world, fetcher):
         delay_partition(world.fetch_states[row])
         fetcher_thread.set_delay(world, row)
-        row = world.hosted[row].next_in_fetcher
     if world.rules[fetcher.broker].fetcher_sleeps_after_error:
         fetcher.asleep_until_us = now_us + backoff_us
     fetcher_thread.wake_fetcher_at(world, index, now_us + backoff_us)
@@ -249,10 +241,7 @@ def waits_for_disk(world: Brokers, response: client_requests.FetchResponse) -> b
         return False
     appends = 0
     wait_us = 0
-    cursor = response.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], client_requests.FetchedRecords)
-        cursor = item.next
+    for item in items_of(world, response, client_requests.FetchedRecords):
         if not item.continues and item.size_bytes > 0:
             appends += 1
             row = row_of(world, item.partition, response.destination)
@@ -284,9 +273,7 @@ def handle_fetch_response(world: Brokers, response: client_requests.FetchRespons
     last_partition = NONE
     flushed_us = 0
     flushes = flushes_by_itself(world, response.destination)
-    cursor = response.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], client_requests.FetchedRecords)
+    for item in items_of(world, response, client_requests.FetchedRecords):
         if not item.continues:
             _take_partition(world, response, item)
             if item.size_bytes > 0:
@@ -295,7 +282,6 @@ def handle_fetch_response(world: Brokers, response: client_requests.FetchRespons
                 if flushes:
                     row = row_of(world, item.partition, response.destination)
                     flushed_us = max(flushed_us, flush_wait_us(world, row))
-        cursor = item.next
     departure_us = world.context[0].time_us + taken_us + flushed_us
     fetcher = world.fetchers[response.fetcher]
     if not fetcher.in_session and last_partition != NONE:
@@ -397,14 +383,14 @@ def _write_diverging_high_watermark(
     """Write down that a follower believes more to be committed than it knows (KAFKA-14704)."""
     hosted = world.hosted[row]
     partition = world.replicas[row]
-    written = new_row(world, hosted.broker, DivergingHighWatermark)
-    written.partition = hosted.partition
-    written.leader = world.fetchers[hosted.fetcher].source_broker
-    written.leader_epoch = partition.leader_epoch
-    written.old_high_watermark = before
-    written.high_watermark = partition.high_watermark
-    written.diverging_end_offset = diverging_end_offset
-    write_row(world, written)
+    DivergingHighWatermark.write(
+        world,
+        partition,
+        partition=hosted.partition,
+        leader=world.fetchers[hosted.fetcher].source_broker,
+        old_high_watermark=before,
+        diverging_end_offset=diverging_end_offset,
+    )
 
 
 @inner_rule
@@ -452,9 +438,7 @@ def _look_up_offsets(world: Brokers, index: int, departure_us: int) -> None:
     then perhaps for the other.
     """
     fetcher = world.fetchers[index]
-    request = new_event(
-        world, fetcher.broker, fetcher.source_broker, client_requests.ListOffsetsRequest
-    )
+    request = client_requests.ListOffsetsRequest.to(world, fetcher.source_broker)
     item = new_item(
         world, request, world.hosted[fetcher.looking_up].partition, client_requests.OffsetsAsked
     )

@@ -14,10 +14,9 @@ from tidegauge.actors.fetches.produce_purgatory import wake_produces
 from tidegauge.actors.leaders.leader import keep_room_for_epochs, take_state, update_assignment
 from tidegauge.actors.process.lifecycle import exit_by_itself
 from tidegauge.actors.session.zookeeper_client import topic_config
-from tidegauge.actors.state.brokers import Brokers, epochs_of
+from tidegauge.actors.state.brokers import FETCHED, Brokers, epochs_of
 from tidegauge.actors.storage.group_offsets import stop_coordinating
 from tidegauge.actors.storage.logs import cut_log, empty_log
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import truncation
 from tidegauge.replication.fetcher import (
@@ -37,11 +36,10 @@ from tidegauge.replication.leader_epoch_cache import end_offset_for, latest_epoc
 from tidegauge.replication.partition import make_follower
 from tidegauge.replication.records import EMPTY, UNDEFINED
 from tidegauge.replication.release_rules import TRUNCATE_KIP_101
-from tidegauge.simulation.events import free_event, new_event, new_item
+from tidegauge.simulation.events import free_event, items_of, new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.controller_requests import LeaderAndIsrPartition
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows.codes import STOP_OUT_OF_RANGE
 from tidegauge.simulation.trace_rows.replica_rows import BecameFollower
@@ -57,11 +55,8 @@ def truncate_or_ask(world: Brokers, index: int, departure_us: int) -> bool:
     """
     fetcher = world.fetchers[index]
     rules = world.rules[fetcher.broker]
-    request = new_event(
-        world, fetcher.broker, fetcher.source_broker, client_requests.OffsetsForLeaderEpochRequest
-    )
-    row = fetcher.first_row
-    while row != NONE:
+    request = client_requests.OffsetsForLeaderEpochRequest.to(world, fetcher.source_broker)
+    for row in FETCHED.of(world, fetcher):
         state = world.fetch_states[row]
         partition = world.replicas[row]
         if state.state == TRUNCATING and not state.delayed:
@@ -75,7 +70,6 @@ def truncate_or_ask(world: Brokers, index: int, departure_us: int) -> bool:
             else:
                 offset = truncation.fallback_offset(rules, partition, state)
                 _truncate(world, row, offset, _TRUE)
-        row = world.hosted[row].next_in_fetcher
     if request.item_count == 0:
         free_event(world, request)
         return False
@@ -89,10 +83,7 @@ def take_epoch_end_offsets(world: Brokers, response: client_requests.EpochRespon
 
     Source: AbstractFetcherThread.truncateToEpochEndOffsets@2.4.0.
     """
-    cursor = response.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], client_requests.EpochEndOffset)
-        cursor = item.next
+    for item in items_of(world, response, client_requests.EpochEndOffset):
         row = fetcher_thread.replica_of_response(world, response, item.partition)
         if row != NONE and world.fetch_states[row].state == TRUNCATING:
             _take_epoch_end_offset(world, row, item)
@@ -196,14 +187,13 @@ def turn_follower(world: Brokers, row: int, state: LeaderAndIsrPartition) -> boo
     hosted = world.hosted[row]
     rules = world.rules[hosted.broker]
     restarts = make_follower(rules, partition, world.told_state[0], state.controller_epoch)
-    written = new_row(world, hosted.broker, BecameFollower)
-    written.partition = hosted.partition
-    written.leader = broker_of(world, hosted.partition, partition.leader)
-    written.leader_epoch = partition.leader_epoch
-    written.version = partition.partition_epoch
-    written.log_end_offset = partition.log_end_offset
-    written.high_watermark = partition.high_watermark
-    write_row(world, written)
+    written = BecameFollower.write(
+        world,
+        partition,
+        partition=hosted.partition,
+        leader=broker_of(world, hosted.partition, partition.leader),
+        version=partition.partition_epoch,
+    )
     hosted.follows_row = written.sequence
     stop_coordinating(world, row)
     wake_produces(world, row)

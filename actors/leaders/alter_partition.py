@@ -14,7 +14,7 @@ Source: AlterIsrManagerImpl@2.7.0, DefaultAlterIsrManager@2.8.0, DefaultAlterPar
 @3.8.0; BrokerToControllerRequestThread@2.8.0, NodeToControllerRequestThread@3.8.0.
 """
 
-from tidegauge.actors.state.brokers import Broker, Brokers
+from tidegauge.actors.state.brokers import LOGS, Broker, Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.request_times import known_leader
 from tidegauge.compiled.records import view_as
@@ -30,9 +30,8 @@ from tidegauge.simulation.messages.controller_requests import (
     AlterPartitionResponse,
     IsrMember,
 )
-from tidegauge.simulation.messages.timers import AlterPartitionDue, AlterPartitionGivesUp
+from tidegauge.simulation.messages.timers import AlterPartitionDue, AlterPartitionTimeout
 from tidegauge.simulation.metadata_log import is_known_alive
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import controller_process, is_kraft, row_of
 from tidegauge.simulation.trace_rows.replica_rows import AlterPartitionFailed, AlterPartitionSent
 
@@ -97,11 +96,10 @@ def _make_request(world: Brokers, broker: int) -> None:
     Source: DefaultAlterPartitionManager.buildRequest@3.8.0.
     """
     state = world.brokers[broker]
-    request = events.new_event(world, broker, broker, AlterPartitionRequest)
-    request.broker_id = broker
-    request.broker_epoch = state.broker_epoch
-    row = state.first_log
-    while row != NONE:
+    request = AlterPartitionRequest.to(
+        world, broker, broker_id=broker, broker_epoch=state.broker_epoch
+    )
+    for row in LOGS.of(world, state):
         hosted = world.hosted[row]
         if hosted.submitted_isr != EMPTY:
             item = events.new_item(world, request, hosted.partition, AlterPartitionData)
@@ -110,7 +108,6 @@ def _make_request(world: Brokers, broker: int) -> None:
             item.leader_epoch = hosted.submitted_leader_epoch
             item.isr = hosted.submitted_isr
             item.partition_epoch = hosted.submitted_partition_epoch
-        row = hosted.next_log
     request.proposal_count = request.item_count
     if world.rules[broker].broker_epochs_checked:
         _name_members(world, request)
@@ -185,23 +182,24 @@ def _send(world: Brokers, broker: int) -> None:
         world.lifecycles[broker].isr_controller = controller
     state.alter_partition_sends += 1
     state.alter_partition_sent_us = world.context[0].time_us
-    written = new_row(world, broker, AlterPartitionSent)
-    written.to_process = state.alter_partition_controller
-    written.request = state.alter_partition_sends
-    written.partition_count = request.proposal_count
-    write_row(world, written)
+    AlterPartitionSent.write(
+        world,
+        to_process=state.alter_partition_controller,
+        request=state.alter_partition_sends,
+        partition_count=request.proposal_count,
+    )
     request.destination = state.alter_partition_controller
     request.correlation_id = state.alter_partition_sends
     send(world, events.copy_event(world, request), state.alter_partition_sent_us)
     if not state.alter_partition_deadline:
-        _watch_deadline(world, state, broker)
+        _watch_deadline(world, state)
 
 
 @inner_rule
 def _look_later(world: Brokers, broker: int, delay_us: int) -> None:
     due_us = world.context[0].time_us + delay_us
     world.brokers[broker].alter_partition_due_us = due_us
-    events.set_timer(world, events.new_event(world, broker, broker, AlterPartitionDue), due_us)
+    AlterPartitionDue.at(world, due_us)
 
 
 @BROKER.handles(AlterPartitionDue)
@@ -221,16 +219,15 @@ def handle_alter_partition_due(world: Brokers, timer: AlterPartitionDue) -> None
 
 
 @inner_rule
-def _watch_deadline(world: Kernel, state: Broker, broker: int) -> None:
+def _watch_deadline(world: Kernel, state: Broker) -> None:
     state.alter_partition_deadline = True
-    timer = events.new_event(world, broker, broker, AlterPartitionGivesUp)
     timeout_us = state.controller_socket_timeout_ms * 1000
-    events.set_timer(world, timer, state.alter_partition_sent_us + timeout_us)
+    AlterPartitionTimeout.at(world, state.alter_partition_sent_us + timeout_us)
 
 
-@BROKER.handles(AlterPartitionGivesUp)
+@BROKER.handles(AlterPartitionTimeout)
 @inner_rule
-def handle_alter_partition_gives_up(world: Brokers, timer: AlterPartitionGivesUp) -> None:
+def handle_alter_partition_timeout(world: Brokers, timer: AlterPartitionTimeout) -> None:
     """The controller may not have answered within controller.socket.timeout.ms."""
     broker = timer.destination
     state = world.brokers[broker]
@@ -241,7 +238,7 @@ def handle_alter_partition_gives_up(world: Brokers, timer: AlterPartitionGivesUp
         return
     now_us = world.context[0].time_us
     if now_us < state.alter_partition_sent_us + state.controller_socket_timeout_ms * 1000:
-        _watch_deadline(world, state, broker)
+        _watch_deadline(world, state)
     else:
         lose_alter_partition(world, broker, now_us)
 
@@ -272,7 +269,7 @@ def send_again(world: Brokers, broker: int, error: int) -> None:
     Source: NodeToControllerRequestThread.handleResponse@3.8.0.
     """
     state = world.brokers[broker]
-    _write_failure(world, state, broker, error)
+    _write_failure(world, state, error)
     state.alter_partition_sent_us = NONE
     if is_kraft(world):
         world.lifecycles[broker].isr_controller = NONE
@@ -289,7 +286,7 @@ def make_again(world: Brokers, broker: int, error: int) -> None:
 
     Source: DefaultAlterPartitionManager.sendRequest@3.8.0.
     """
-    _write_failure(world, world.brokers[broker], broker, error)
+    _write_failure(world, world.brokers[broker], error)
     forget_request(world, broker)
     if world.rules[broker].isr_updates_sent_periodically:
         propagate_isrs(world, broker)
@@ -307,9 +304,10 @@ def forget_request(world: Brokers, broker: int) -> None:
 
 
 @inner_rule
-def _write_failure(world: Kernel, state: Broker, broker: int, error: int) -> None:
-    failed = new_row(world, broker, AlterPartitionFailed)
-    failed.from_process = state.alter_partition_controller
-    failed.request = state.alter_partition_sends
-    failed.error = error
-    write_row(world, failed)
+def _write_failure(world: Kernel, state: Broker, error: int) -> None:
+    AlterPartitionFailed.write(
+        world,
+        from_process=state.alter_partition_controller,
+        request=state.alter_partition_sends,
+        error=error,
+    )

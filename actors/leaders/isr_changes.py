@@ -24,12 +24,12 @@ from tidegauge.replication import isr_update
 from tidegauge.replication.in_sync_replicas import get_out_of_sync_replicas, needs_expand_isr
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import EMPTY, UNDEFINED, first, rest
-from tidegauge.simulation.events import new_event, new_item, set_timer
+from tidegauge.simulation.events import new_item
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.timers import IsrExpiration
 from tidegauge.simulation.messages.zookeeper_requests import ZnodeData
-from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.rows import record_row
 from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows import replica_rows
 from tidegauge.simulation.trace_rows.codes import MOMENT_SHRINK
@@ -39,8 +39,7 @@ from tidegauge.simulation.trace_rows.codes import MOMENT_SHRINK
 def schedule_expiration(world: Brokers, broker: int, due_us: int) -> None:
     """Run isr-expiration at ``due_us``, or at once if that has passed."""
     world.brokers[broker].expiration_due_us = due_us
-    timer = new_event(world, broker, broker, IsrExpiration)
-    set_timer(world, timer, max(due_us, world.context[0].time_us))
+    IsrExpiration.at(world, max(due_us, world.context[0].time_us))
 
 
 @BROKER.handles(IsrExpiration)
@@ -156,15 +155,13 @@ def _change_isr(world: Brokers, row: int, isr: int, out_of_sync: int) -> bool:
     if hosted.submitted_isr != EMPTY:
         mark_failed_isr_update(world, hosted.broker)
         return False
-    written = new_row(world, hosted.broker, replica_rows.IsrUpdateSent)
-    written.partition = hosted.partition
-    written.isr = isr
-    written.old_isr = partition.isr
-    written.version = partition.partition_epoch
+    written = replica_rows.IsrUpdateSent.new(
+        world, hosted, isr=isr, old_isr=partition.isr, version=partition.partition_epoch
+    )
     if out_of_sync != EMPTY:
         silent = broker_of(world, hosted.partition, first(out_of_sync))
         because_of(world, written, silent, world.context[0].time_us - hosted.lag_ms * 1000)
-    write_row(world, written)
+    record_row(world, written)
     hosted.isr_row = written.sequence
     touch(world, row)
     if proposes:
@@ -185,7 +182,7 @@ def send_isr(world: Brokers, row: int) -> None:
     """
     hosted = world.hosted[row]
     partition = world.replicas[row]
-    request = new_state_write(world, hosted.broker, hosted.partition)
+    request = new_state_write(world, hosted.partition)
     request.version = partition.partition_epoch
     if world.brokers[hosted.broker].isr_written_unconditionally:
         request.version = UNDEFINED

@@ -16,13 +16,13 @@ from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors, isr_update
 from tidegauge.replication.records import EMPTY, Partition, first, size, without
+from tidegauge.simulation.events import items_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.messages.controller_requests import (
     AlterPartitionData,
     AlterPartitionResponse,
 )
 from tidegauge.simulation.messages.zookeeper_requests import ZkResponse
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows import replica_rows
 from tidegauge.simulation.trace_rows.codes import MOMENT_SHRINK, REASON_ISR
 
@@ -76,20 +76,31 @@ def _write_isr_change(world: Brokers, row: int, old_isr: int) -> None:
     stats = world.broker_stats[hosted.broker]
     shrinks = size(partition.isr) < size(old_isr)
     if shrinks:
-        shrunk = new_row(world, hosted.broker, replica_rows.IsrShrunk)
-        _tell_isr(shrunk, hosted, partition, old_isr)
-        shrunk.lag_ms = hosted.lag_ms
-        write_row(world, shrunk)
-    else:
-        expanded = new_row(world, hosted.broker, replica_rows.IsrExpanded)
-        _tell_isr(expanded, hosted, partition, old_isr)
-        expanded.member_end_offset = _end_of_new_member(world, row, old_isr)
-        write_row(world, expanded)
-    close_account(world, row, REASON_ISR)
-    if shrinks:
         stats.isr_shrinks += 1
+        replica_rows.IsrShrunk.write(
+            world,
+            partition,
+            partition=hosted.partition,
+            version=partition.partition_epoch,
+            old_isr=old_isr,
+            lag_ms=hosted.lag_ms,
+            # The answer may be to proposals about many partitions.
+            because_process=hosted.broker,
+            because_sequence=hosted.isr_row,
+        )
     else:
         stats.isr_expands += 1
+        replica_rows.IsrExpanded.write(
+            world,
+            partition,
+            partition=hosted.partition,
+            version=partition.partition_epoch,
+            old_isr=old_isr,
+            member_end_offset=_end_of_new_member(world, row, old_isr),
+            because_process=hosted.broker,
+            because_sequence=hosted.isr_row,
+        )
+    close_account(world, row, REASON_ISR)
 
 
 @inner_rule
@@ -106,12 +117,9 @@ def _end_of_new_member(world: Brokers, row: int, old_isr: int) -> int:
 def _write_failure(world: Brokers, row: int, isr: int, error: int) -> None:
     hosted = world.hosted[row]
     mark_failed_isr_update(world, hosted.broker)
-    failed = new_row(world, hosted.broker, replica_rows.IsrUpdateFailed)
-    failed.partition = hosted.partition
-    failed.isr = isr
-    failed.version = world.replicas[row].partition_epoch
-    failed.error = error
-    write_row(world, failed)
+    replica_rows.IsrUpdateFailed.write(
+        world, hosted, isr=isr, version=world.replicas[row].partition_epoch, error=error
+    )
 
 
 @BROKER.handles(AlterPartitionResponse)
@@ -152,11 +160,8 @@ def handle_alter_partition_response(world: Brokers, response: AlterPartitionResp
 def _has_other_controller(world: Kernel, response: AlterPartitionResponse) -> bool:
     """Source: AlterPartitionResponse.errorCounts@3.8.0."""
     found = response.error == errors.NOT_CONTROLLER
-    cursor = response.first_item
-    while cursor != NONE:
-        outcome = view_as(world.items[cursor], AlterPartitionData)
+    for outcome in items_of(world, response, AlterPartitionData):
         found = found or outcome.error == errors.NOT_CONTROLLER
-        cursor = outcome.next
     return found
 
 

@@ -39,7 +39,7 @@ from tidegauge.replication.remote_replica import (
 )
 from tidegauge.simulation.messages.client_requests import FetchPartition
 from tidegauge.simulation.messages.controller_requests import LeaderAndIsrPartition
-from tidegauge.simulation.rows import new_row, traces_all, write_row
+from tidegauge.simulation.rows import traces_all
 from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows import codes
 from tidegauge.simulation.trace_rows.detail_rows import Appended, FetchCounted, HighWatermarkMoved
@@ -82,13 +82,14 @@ def try_high_watermark(world: brokers.Brokers, row: int, moment: int) -> bool:
 def trace_high_watermark(world: brokers.Brokers, row: int, before: int, moment: int) -> None:
     """Record that a replica's high watermark has moved, and at which occasion."""
     partition = world.replicas[row]
-    traced = new_row(world, world.hosted[row].broker, HighWatermarkMoved)
-    traced.partition = world.hosted[row].partition
-    traced.leads = 1 if partition.leader == partition.local_replica else 0
-    traced.high_watermark = partition.high_watermark
-    traced.old_high_watermark = before
-    traced.moment = moment
-    write_row(world, traced)
+    HighWatermarkMoved.write(
+        world,
+        partition=world.hosted[row].partition,
+        leads=partition.leader == partition.local_replica,
+        high_watermark=partition.high_watermark,
+        old_high_watermark=before,
+        moment=moment,
+    )
 
 
 @inner_rule
@@ -124,14 +125,15 @@ def append_to_log(world: brokers.Brokers, row: int, epoch: int, record_count: in
     flush_if_due(world, row)
     keep_room_for_epochs(world, row)
     if traces_all(world):
-        traced = new_row(world, broker, Appended)
-        traced.partition = world.hosted[row].partition
-        traced.leads = 1 if partition.leader == partition.local_replica else 0
-        traced.base_offset = base_offset
-        traced.end_offset = partition.log_end_offset
-        traced.epoch = epoch
-        traced.high_watermark = partition.high_watermark
-        write_row(world, traced)
+        Appended.write(
+            world,
+            partition=world.hosted[row].partition,
+            leads=partition.leader == partition.local_replica,
+            base_offset=base_offset,
+            end_offset=partition.log_end_offset,
+            epoch=epoch,
+            high_watermark=partition.high_watermark,
+        )
     return base_offset
 
 
@@ -175,14 +177,14 @@ def count_fetch(world: brokers.Brokers, row: int, replica: int, item: FetchParti
     world.follower_fetches[index].last_sent_high_watermark = item.high_watermark
     item.may_move = may_move_after_fetch(rules, before, follower)
     if traces_all(world):
-        traced = new_row(world, world.hosted[row].broker, FetchCounted)
-        traced.partition = item.partition
-        traced.replica = broker_of(world, item.partition, replica)
-        traced.fetch_offset = item.fetch_offset
-        traced.old_offset = before
-        traced.log_end_offset = partition.log_end_offset
-        traced.high_watermark = partition.high_watermark
-        write_row(world, traced)
+        FetchCounted.write(
+            world,
+            item,
+            partition,
+            replica=broker_of(world, item.partition, replica),
+            old_offset=before,
+            high_watermark=partition.high_watermark,
+        )
 
 
 @inner_rule
@@ -191,12 +193,7 @@ def close_account(world: brokers.Brokers, row: int, reason: int) -> None:
     write_acknowledged(world, row, ACKS_ALL, reason)
     write_acknowledged(world, row, ACKS_LEADER, reason)
     partition = world.replicas[row]
-    written = new_row(world, world.hosted[row].broker, Exposed)
-    written.partition = world.hosted[row].partition
-    written.leader_epoch = partition.leader_epoch
-    written.high_watermark = partition.high_watermark
-    written.reason = reason
-    write_row(world, written)
+    Exposed.write(world, partition, partition=world.hosted[row].partition, reason=reason)
 
 
 @inner_rule
@@ -224,15 +221,13 @@ def become_leader(world: brokers.Brokers, row: int, state: LeaderAndIsrPartition
         _forget_accounts(world, row)
     # A term's first log: all that it exposes and acknowledges lies in this log and behind it.
     write_log_runs(world, row, codes.REASON_LEADER)
-    written = new_row(world, hosted.broker, BecameLeader)
-    written.partition = hosted.partition
-    written.leader_epoch = partition.leader_epoch
-    written.version = partition.partition_epoch
-    written.isr = partition.isr
-    written.log_end_offset = partition.log_end_offset
-    written.high_watermark = partition.high_watermark
-    written.is_new_leader = 1 if is_new_leader else 0
-    write_row(world, written)
+    BecameLeader.write(
+        world,
+        partition,
+        partition=hosted.partition,
+        version=partition.partition_epoch,
+        is_new_leader=1 if is_new_leader else 0,
+    )
     note_epoch(world, row, epoch_count, epoch)
     try_high_watermark(world, row, codes.MOMENT_LEADER)
     begin_loading(world, row)

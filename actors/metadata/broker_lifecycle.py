@@ -30,13 +30,13 @@ from tidegauge.actors.process.controlled_shutdown import stop_serving
 from tidegauge.actors.process.lifecycle import end, halt, previous_epoch
 from tidegauge.actors.session.isr_change_propagation import communicate_later
 from tidegauge.actors.state import lifecycles
-from tidegauge.actors.state.brokers import Brokers
+from tidegauge.actors.state.brokers import LOGS, Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.request_times import depart, has_timed_out, is_lost, known_leader, watch
 from tidegauge.actors.storage.log_dirs import is_offline
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.events import new_event, new_item, set_timer
+from tidegauge.simulation.events import new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import controller_timers
 from tidegauge.simulation.messages.controller_requests import OfflineReplica
@@ -47,7 +47,7 @@ from tidegauge.simulation.messages.quorum_requests import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
-from tidegauge.simulation.rows import BROKER_STOP_REQUEST, cost_us, new_row, write_row
+from tidegauge.simulation.rows import BROKER_STOP_REQUEST, cost_us
 from tidegauge.simulation.trace_rows.codes import STOP_KILLED, STOP_NOT_REGISTERED
 from tidegauge.simulation.trace_rows.process_rows import (
     ControlledShutdownAnswered,
@@ -80,8 +80,7 @@ def handle_lifecycle_begins(world: Brokers, timer: controller_timers.LifecycleBe
     state.offline_directories = world.brokers[broker].offline_directories
     # Before the logs are loaded, which deletes the files that have it.
     state.previous_epoch = previous_epoch(world, broker)
-    expires = new_event(world, broker, broker, controller_timers.InitialRegistrationExpires)
-    set_timer(world, expires, world.context[0].time_us + state.registration_timeout_us)
+    controller_timers.InitialRegistrationExpires.after(world, state.registration_timeout_us)
     fetch_metadata(world, broker)
     _communicate(world, broker)
 
@@ -147,9 +146,7 @@ def _look_later(world: Brokers, broker: int, delay_us: int) -> None:
     state.request.number = state.requests
     state.request.to = NONE
     state.request.sent_us = state.made_us
-    looks = new_event(world, broker, broker, controller_timers.ControllerLookedFor)
-    looks.number = state.requests
-    set_timer(world, looks, world.context[0].time_us + delay_us)
+    controller_timers.ControllerLookedFor.after(world, delay_us, number=state.requests)
 
 
 @BROKER.handles(controller_timers.ControllerLookedFor)
@@ -166,7 +163,7 @@ def handle_controller_looked_for(
 
 @inner_rule
 def _send_registration(world: Brokers, broker: int, controller: int) -> None:
-    request = new_event(world, broker, controller, BrokerRegistrationRequest)
+    request = BrokerRegistrationRequest.to(world, controller)
     request.broker_id = broker
     request.incarnation = world.brokers[broker].starts
     request.previous_broker_epoch = world.lifecycles[broker].previous_epoch
@@ -178,7 +175,7 @@ def _send_registration(world: Brokers, broker: int, controller: int) -> None:
 @inner_rule
 def _send_heartbeat(world: Brokers, broker: int, controller: int) -> None:
     state = world.lifecycles[broker]
-    request = new_event(world, broker, controller, BrokerHeartbeatRequest)
+    request = BrokerHeartbeatRequest.to(world, controller)
     request.broker_id = broker
     request.broker_epoch = world.brokers[broker].broker_epoch
     request.metadata_offset = state.published_offset - 1
@@ -190,11 +187,7 @@ def _send_heartbeat(world: Brokers, broker: int, controller: int) -> None:
         _name_offline_replicas(world, broker, request)
     if request.wants_shut_down and world.brokers[broker].shutdown_attempt == 0:
         world.brokers[broker].shutdown_attempt = 1
-        written = new_row(world, broker, ControlledShutdownSent)
-        written.broker = broker
-        written.to_process = controller
-        written.attempt = 1
-        write_row(world, written)
+        ControlledShutdownSent.write(world, broker=broker, to_process=controller, attempt=1)
     depart(world, broker, state.request, request)
 
 
@@ -206,24 +199,22 @@ def _name_offline_replicas(world: Brokers, broker: int, request: ControllerReque
     """
     if world.brokers[broker].offline_directories == 0:
         return
-    row = world.brokers[broker].first_log
-    while row != NONE:
+    for row in LOGS.of(world, world.brokers[broker]):
         if world.on_disk[row].exists and is_offline(world, row):
             new_item(world, request, world.hosted[row].partition, OfflineReplica)
-        row = world.hosted[row].next_log
 
 
 @inner_rule
 def _watch(world: Brokers, broker: int) -> None:
     state = world.lifecycles[broker]
-    timer = new_event(world, broker, broker, controller_timers.RegistrationGivesUp)
+    timer = controller_timers.RegistrationTimeout.to(world, broker)
     watch(world, state.request, timer, state.request_timeout_us)
 
 
-@BROKER.handles(controller_timers.RegistrationGivesUp)
+@BROKER.handles(controller_timers.RegistrationTimeout)
 @inner_rule
-def handle_registration_gives_up(
-    world: Brokers, timer: controller_timers.RegistrationGivesUp
+def handle_registration_timeout(
+    world: Brokers, timer: controller_timers.RegistrationTimeout
 ) -> None:
     """The controller may not have answered in time; then the connection to it is closed."""
     broker = timer.destination
@@ -390,11 +381,10 @@ def shut_down(world: Brokers, broker: int) -> None:
     if not state.controlled_shutdown_enable:
         stop_serving(world, broker)
         return
-    now_us = world.context[0].time_us
-    expires = new_event(world, broker, broker, controller_timers.ControlledShutdownExpires)
-    set_timer(world, expires, now_us + _CONTROLLED_SHUTDOWN_US)
-    begins = new_event(world, broker, broker, controller_timers.ControlledShutdownBegins)
-    set_timer(world, begins, now_us + cost_us(world, broker, BROKER_STOP_REQUEST))
+    controller_timers.ControlledShutdownExpires.after(world, _CONTROLLED_SHUTDOWN_US)
+    controller_timers.ControlledShutdownBegins.after(
+        world, cost_us(world, broker, BROKER_STOP_REQUEST)
+    )
 
 
 @BROKER.handles(controller_timers.ControlledShutdownBegins)
@@ -433,10 +423,11 @@ def handle_controlled_shutdown_expires(
 
 @inner_rule
 def _end_controlled_shutdown(world: Brokers, broker: int, error: int, remaining: int) -> None:
-    written = new_row(world, broker, ControlledShutdownAnswered)
-    written.broker = broker
-    written.attempt = world.brokers[broker].shutdown_attempt
-    written.error = error
-    written.remaining = remaining
-    write_row(world, written)
+    ControlledShutdownAnswered.write(
+        world,
+        broker=broker,
+        attempt=world.brokers[broker].shutdown_attempt,
+        error=error,
+        remaining=remaining,
+    )
     stop_serving(world, broker)

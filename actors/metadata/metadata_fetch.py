@@ -27,10 +27,10 @@ from tidegauge.actors.state.lifecycles import Lifecycle
 from tidegauge.actors.state.request_times import depart, has_timed_out, is_lost, watch
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.events import move_items, new_event, set_timer
+from tidegauge.simulation.events import move_items, new_event
 from tidegauge.simulation.kernel import NONE, QUORUM_CONTROLLER
 from tidegauge.simulation.messages import quorum_requests
-from tidegauge.simulation.messages.controller_timers import RaftFetchDue, RaftFetchGivesUp
+from tidegauge.simulation.messages.controller_timers import RaftFetchDue, RaftFetchTimeout
 from tidegauge.simulation.messages.event import ControllerRequest, Event
 from tidegauge.simulation.metadata_log import METADATA_RECORD_BYTES
 from tidegauge.simulation.random_streams import BOOTSTRAP_VOTERS, draw_below
@@ -46,7 +46,7 @@ def fetch_metadata(world: Brokers, broker: int) -> None:
     if state.fetch.number != 0 or world.brokers[broker].ends:
         return
     to = quorum_process(world, _voter_to_ask(world, broker))
-    request = new_event(world, broker, to, quorum_requests.RaftFetchRequest)
+    request = quorum_requests.RaftFetchRequest.to(world, to)
     request.broker_id = broker
     request.current_leader_epoch = state.leader_epoch
     request.fetch_offset = state.log_end_offset
@@ -59,7 +59,7 @@ def _fetch_snapshot(world: Brokers, broker: int, epoch: int, offset: int, positi
     """Ask the leader for a piece of a snapshot."""
     state = world.lifecycles[broker]
     to = quorum_process(world, state.leader)
-    request = new_event(world, broker, to, quorum_requests.FetchSnapshotRequest)
+    request = quorum_requests.FetchSnapshotRequest.to(world, to)
     request.current_leader_epoch = state.leader_epoch
     request.high_watermark = state.high_watermark
     request.snapshot_epoch = epoch
@@ -93,13 +93,12 @@ def _voter_to_ask(world: Brokers, broker: int) -> int:
 @inner_rule
 def _watch(world: Brokers, broker: int) -> None:
     state = world.lifecycles[broker]
-    timer = new_event(world, broker, broker, RaftFetchGivesUp)
-    watch(world, state.fetch, timer, state.fetch_request_timeout_us)
+    watch(world, state.fetch, RaftFetchTimeout.to(world, broker), state.fetch_request_timeout_us)
 
 
-@BROKER.handles(RaftFetchGivesUp)
+@BROKER.handles(RaftFetchTimeout)
 @inner_rule
-def handle_raft_fetch_gives_up(world: Brokers, timer: RaftFetchGivesUp) -> None:
+def handle_raft_fetch_timeout(world: Brokers, timer: RaftFetchTimeout) -> None:
     """The fetch in flight may have got no response in time: then ask another controller at once."""
     broker = timer.destination
     state = world.lifecycles[broker]
@@ -116,7 +115,7 @@ def lose_metadata_fetch(world: Brokers, broker: int, process: int, until_us: int
     """The connection to a controller is gone: what was sent to it up to ``until_us`` is lost."""
     if is_lost(world.lifecycles[broker].fetch, process, until_us):
         _fail(world, broker)
-        _fetch_later(world, broker)
+        RaftFetchDue.after(world, world.lifecycles[broker].fetch_backoff_us)
 
 
 @inner_rule
@@ -127,13 +126,6 @@ def _fail(world: Brokers, broker: int) -> None:
     was_leader = state.leader != NONE and state.fetch.to == quorum_process(world, state.leader)
     # If another one was asked, the next one may be the leader again.
     state.leader_failed = was_leader
-
-
-@inner_rule
-def _fetch_later(world: Brokers, broker: int) -> None:
-    timer = new_event(world, broker, broker, RaftFetchDue)
-    backoff_us = world.lifecycles[broker].fetch_backoff_us
-    set_timer(world, timer, world.context[0].time_us + backoff_us)
 
 
 @BROKER.handles(RaftFetchDue)
@@ -196,7 +188,7 @@ def _has_answer(world: Brokers, broker: int, response: quorum_requests.RaftRespo
         if is_news and state.leader != NONE:
             fetch_metadata(world, broker)
         else:
-            _fetch_later(world, broker)
+            RaftFetchDue.after(world, world.lifecycles[broker].fetch_backoff_us)
         return False
     state.leader_expires_us = world.context[0].time_us + state.fetch_timeout_us
     return True

@@ -46,10 +46,10 @@ from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.partition import is_leader, skips_older_partition_epoch
 from tidegauge.replication.records import contains
 from tidegauge.simulation import rows
-from tidegauge.simulation.events import free_event, new_event, set_timer
+from tidegauge.simulation.events import free_event
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_timers import (
-    MetadataPublicationGoesOn,
+    MetadataPublicationResume,
     ReadyToUnfence,
 )
 from tidegauge.simulation.messages.event import Event
@@ -91,8 +91,7 @@ def publish(world: Brokers, broker: int) -> None:
 @inner_rule
 def _go_on_after(world: Brokers, broker: int, phase: int, delay_us: int) -> None:
     world.lifecycles[broker].phase = phase
-    timer = new_event(world, broker, broker, MetadataPublicationGoesOn)
-    set_timer(world, timer, world.context[0].time_us + delay_us)
+    MetadataPublicationResume.after(world, delay_us)
 
 
 @inner_rule
@@ -106,9 +105,9 @@ def _apply_later(world: Brokers, broker: int) -> None:
     _go_on_after(world, broker, APPLIES, work_us)
 
 
-@BROKER.handles(MetadataPublicationGoesOn)
+@BROKER.handles(MetadataPublicationResume)
 @inner_rule
-def handle_metadata_publication_goes_on(world: Brokers, timer: MetadataPublicationGoesOn) -> None:
+def handle_metadata_publication_resume(world: Brokers, timer: MetadataPublicationResume) -> None:
     """Load the logs; then apply the delta, and publish what has come since."""
     broker = timer.destination
     state = world.lifecycles[broker]
@@ -147,7 +146,7 @@ def _end_publication(world: Brokers, broker: int) -> None:
     ready_us = world.context[0].time_us
     if world.brokers[broker].starts > 1:
         ready_us += rows.cost_us(world, broker, rows.METADATA_FIRST_PUBLICATION)
-    set_timer(world, new_event(world, broker, broker, ReadyToUnfence), ready_us)
+    ReadyToUnfence.after(world, 0)
 
 
 @inner_rule
@@ -178,7 +177,7 @@ def write_down_snapshot(
 ) -> None:
     """Write down what has happened to a snapshot of a broker."""
     begins = world.lifecycles[broker].log_start_offset
-    write_snapshot_row(world, broker, broker, step, end_offset, epoch, size_bytes, begins)
+    write_snapshot_row(world, broker, step, end_offset, epoch, size_bytes, begins)
 
 
 _TRUE = code(True)
@@ -233,10 +232,7 @@ def _delete(world: Brokers, broker: int, delta: Event) -> None:
             continue
         rows.caused_by(world, item.row_process, item.row_sequence)
         if hosted.exists:
-            stopped = rows.new_row(world, broker, ReplicaStopped)
-            stopped.partition = item.partition
-            stopped.leader_epoch = item.leader_epoch
-            rows.write_row(world, stopped)
+            ReplicaStopped.write(world, item)
         if on_disk.exists and not hosted.offline:
             delete_log(world, row)
         if item.is_removed:

@@ -18,7 +18,6 @@ from tidegauge.actors.storage.disks import backlog_us
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.simulation import rows
-from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import disconnect_all
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
@@ -26,7 +25,7 @@ from tidegauge.simulation.messages.controller_requests import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
 )
-from tidegauge.simulation.messages.timers import BrokerStops, ShutdownGivesUp, ShutdownRetries
+from tidegauge.simulation.messages.timers import BrokerStops, ShutdownRetries, ShutdownTimeout
 from tidegauge.simulation.messages.zookeeper_requests import ZkResponse
 from tidegauge.simulation.metadata_log import is_known_alive
 from tidegauge.simulation.topology import controller_process
@@ -76,7 +75,7 @@ def look_for_controller(world: Brokers, broker: int) -> None:
         else:
             _retry_later(world, broker)
         return
-    read_controller(world, broker)
+    read_controller(world)
 
 
 @inner_rule
@@ -98,20 +97,17 @@ def _ask(world: Brokers, broker: int, controller_broker: int) -> None:
     state.shutdown_sent_us = world.context[0].time_us
     controller = controller_process(world, controller_broker)
     state.shutdown_controller = controller
-    request = new_event(world, broker, controller, ControlledShutdownRequest)
+    request = ControlledShutdownRequest.to(world, controller)
     request.broker_id = broker
     request.broker_epoch = state.broker_epoch
     request.correlation_id = state.shutdown_request
-    written = rows.new_row(world, broker, ControlledShutdownSent)
-    written.broker = broker
-    written.to_process = controller
-    written.attempt = state.shutdown_attempt
-    rows.write_row(world, written)
+    ControlledShutdownSent.write(
+        world, broker=broker, to_process=controller, attempt=state.shutdown_attempt
+    )
     send(world, request, state.shutdown_sent_us)
-    timer = new_event(world, broker, broker, ShutdownGivesUp)
-    timer.attempt = state.shutdown_request
     timeout_us = state.controller_socket_timeout_ms * 1000
-    set_timer(world, timer, state.shutdown_sent_us + timeout_us)
+    due_us = state.shutdown_sent_us + timeout_us
+    ShutdownTimeout.at(world, due_us, attempt=state.shutdown_request)
 
 
 @BROKER.handles(ControlledShutdownResponse)
@@ -125,9 +121,9 @@ def handle_controlled_shutdown_response(
         _take_outcome(world, broker, response.error, response.remaining_partitions)
 
 
-@BROKER.handles(ShutdownGivesUp)
+@BROKER.handles(ShutdownTimeout)
 @inner_rule
-def handle_shutdown_gives_up(world: Brokers, timer: ShutdownGivesUp) -> None:
+def handle_shutdown_timeout(world: Brokers, timer: ShutdownTimeout) -> None:
     """The controller has not answered within controller.socket.timeout.ms."""
     state = world.brokers[timer.destination]
     if state.shutdown_request == timer.attempt and not state.ends:
@@ -146,12 +142,9 @@ def lose_controller(world: Brokers, broker: int, until_us: int) -> None:
 def _take_outcome(world: Brokers, broker: int, error: int, remaining: int) -> None:
     state = world.brokers[broker]
     state.shutdown_request = 0
-    written = rows.new_row(world, broker, ControlledShutdownAnswered)
-    written.broker = broker
-    written.attempt = state.shutdown_attempt
-    written.error = error
-    written.remaining = remaining
-    rows.write_row(world, written)
+    ControlledShutdownAnswered.write(
+        world, broker=broker, attempt=state.shutdown_attempt, error=error, remaining=remaining
+    )
     if error == errors.NONE and remaining == 0:
         stop_serving(world, broker)
     else:
@@ -166,9 +159,7 @@ def _retry_later(world: Brokers, broker: int) -> None:
     if is_last and not world.rules[broker].shutdown_backs_off_after_last:
         stop_serving(world, broker)
         return
-    backoff_us = state.controlled_shutdown_retry_backoff_ms * 1000
-    timer = new_event(world, broker, broker, ShutdownRetries)
-    set_timer(world, timer, world.context[0].time_us + backoff_us)
+    ShutdownRetries.after(world, state.controlled_shutdown_retry_backoff_ms * 1000)
 
 
 @BROKER.handles(ShutdownRetries)
@@ -196,14 +187,12 @@ def stop_serving(world: Brokers, broker: int) -> None:
     drop_requests(world, broker)
     empty_fetchers(world, broker)
     disconnect_all(world, broker)
-    timer = new_event(world, broker, broker, BrokerStops)
     if world.rules[broker].stop_interrupts_polls:
         stop_us = rows.cost_us(world, broker, rows.BROKER_STOP_INTERRUPTING)
     else:
         stop_us = rows.cost_us(world, broker, rows.BROKER_STOP)
     # At last all logs are flushed.
-    stop_us = max(stop_us, backlog_us(world, broker))
-    set_timer(world, timer, world.context[0].time_us + stop_us)
+    BrokerStops.after(world, max(stop_us, backlog_us(world, broker)))
 
 
 @BROKER.handles(BrokerStops)

@@ -14,7 +14,7 @@ from tidegauge.actors.fetches.produce_response import forget_acknowledged
 from tidegauge.actors.fetches.producer_connections import forget_connections, forget_watches_of
 from tidegauge.actors.leaders.alter_partition import drop_submitted_isr, forget_request
 from tidegauge.actors.state.broker_stats import forget_stats
-from tidegauge.actors.state.brokers import BrokerMemory, Brokers, ReplicaMemory
+from tidegauge.actors.state.brokers import LOGS, BrokerMemory, Brokers, ReplicaMemory
 from tidegauge.actors.state.lifecycles import LifecycleMemory
 from tidegauge.actors.storage.group_offsets import forget_groups
 from tidegauge.compiled.records import blank
@@ -38,11 +38,9 @@ def forget_everything(world: Brokers, broker: int) -> None:
     forget_quotas(world, broker)
     forget_groups(world, broker)
     forget_stats(world, broker)
-    row = world.brokers[broker].first_log
-    while row != NONE:
+    for row in LOGS.of(world, world.brokers[broker]):
         stop_hosting(world, row)
         blank(world.hosted[row], ReplicaMemory)
-        row = world.hosted[row].next_log
     if is_kraft(world):
         _forget_lifecycle(world, broker)
     blank(world.brokers[broker], BrokerMemory)
@@ -76,10 +74,8 @@ def _forget_offline(world: Brokers, broker: int) -> None:
 @inner_rule
 def empty_fetchers(world: Brokers, broker: int) -> None:
     """End all fetcher threads of a broker: it follows nobody any more."""
-    row = world.brokers[broker].first_log
-    while row != NONE:
+    for row in LOGS.of(world, world.brokers[broker]):
         remove_from_fetcher(world, row)
-        row = world.hosted[row].next_log
     stop_idle_fetchers(world, broker)
 
 
@@ -90,23 +86,20 @@ def drop_requests(world: Brokers, broker: int) -> None:
     forget_sessions(world, broker)
     forget_connections(world, broker)
     free_all(world, state.queue)
-    for index in range(len(world.events)):
-        event = world.events[index]
+    for event in world.events:
         is_request = IS_REQUEST[event.kind]
         # Those that a thread has taken; the others are on their way.
         if is_request and event.destination == broker and event.thread != NONE:
             free_event(world, event)
     for thread in range(state.first_thread, state.first_thread + state.num_io_threads):
         world.threads[thread].free_us = 0
-    row = state.first_log
-    while row != NONE:
+    for row in LOGS.of(world, state):
         hosted = world.hosted[row]
         hosted.waiting.first = NONE
         hosted.waiting.last = NONE
         hosted.waiting.length = 0
         hosted.writing_request = NONE
         forget_watches_of(world, row)
-        row = hosted.next_log
 
 
 @inner_rule

@@ -2,7 +2,7 @@
 
 from tidegauge.actors.process.log_dir_failures import mark_offline
 from tidegauge.actors.session.zookeeper_client import topic_config
-from tidegauge.actors.state.brokers import Broker, Brokers
+from tidegauge.actors.state.brokers import LOGS, Brokers
 from tidegauge.actors.storage.log_dirs import is_offline, next_log_directory
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import initialize_partition
@@ -39,7 +39,7 @@ def host(world: Brokers, row: int, item: LeaderAndIsrPartition) -> bool:
         )
     if not world.on_disk[row].exists:
         world.on_disk[row].exists = True
-        _list(world.brokers[slot.broker], world, row)
+        LOGS.append(world, world.brokers[slot.broker], row)
     return True
 
 
@@ -61,13 +61,3 @@ def _has_directory(world: Brokers, row: int, item: LeaderAndIsrPartition) -> boo
     directory = next_log_directory(world, hosted.broker)
     world.on_disk[row].directory = max(0, directory)
     return directory != NONE
-
-
-@inner_rule
-def _list(state: Broker, world: Brokers, row: int) -> None:
-    """A new log: it is the broker's from now on, whether it runs or not."""
-    if state.last_log == NONE:
-        state.first_log = row
-    else:
-        world.hosted[state.last_log].next_log = row
-    state.last_log = row

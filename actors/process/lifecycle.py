@@ -31,7 +31,7 @@ from tidegauge.actors.process.forgetting import forget_everything
 from tidegauge.actors.process.retention import schedule_retention
 from tidegauge.actors.session import zookeeper_client
 from tidegauge.actors.session.isr_change_propagation import schedule_propagation
-from tidegauge.actors.state.brokers import Broker, Brokers, epochs_of, now_ms, runs_of
+from tidegauge.actors.state.brokers import LOGS, Broker, Brokers, epochs_of, now_ms, runs_of
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.lifecycles import IDLE, READS_CHECKPOINTS
 from tidegauge.actors.storage import checkpoints
@@ -51,7 +51,6 @@ from tidegauge.replication.leader_epoch_cache import truncate_from_end
 from tidegauge.replication.log import open_log
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation import rows
-from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import dies, disconnect_all, lives
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import FAULTS, send
@@ -95,8 +94,7 @@ def start(world: Brokers, broker: int) -> None:
         return
     # Real files, if there are any, are read between this event and the next.
     checkpoints.want_files(world, state, checkpoints.READ_DUE)
-    timer = new_event(world, broker, broker, timers.LoadingBegins)
-    set_timer(world, timer, world.context[0].time_us)
+    timers.LoadingBegins.after(world, 0)
 
 
 @inner_rule
@@ -111,7 +109,7 @@ def _begin_lifecycle_later(world: Brokers, broker: int) -> None:
     if world.brokers[broker].starts > 1:
         due_us += rows.cost_us(world, broker, rows.BROKER_START_COST)
         due_us += rows.cost_us(world, broker, rows.BROKER_REGISTRATION)
-    set_timer(world, new_event(world, broker, broker, LifecycleBegins), due_us)
+    LifecycleBegins.after(world, 0)
 
 
 @inner_rule
@@ -132,8 +130,7 @@ def handle_loading_begins(world: Brokers, timer: timers.LoadingBegins) -> None:
     """The checkpoints are read: load the logs, which takes its time."""
     broker = timer.destination
     start_us = rows.cost_us(world, broker, rows.BROKER_START_COST)
-    until_us = world.context[0].time_us + begin_loading(world, broker, start_us)
-    set_timer(world, new_event(world, broker, broker, timers.LogsLoaded), until_us)
+    timers.LogsLoaded.after(world, begin_loading(world, broker, start_us))
 
 
 @inner_rule
@@ -148,8 +145,7 @@ def begin_loading(world: Brokers, broker: int, start_us: int) -> int:
     records = 0
     size_bytes = 0
     read_us = 0
-    row = state.first_log
-    while row != NONE:
+    for row in LOGS.of(world, state):
         on_disk = world.on_disk[row]
         if on_disk.exists and not is_offline(world, row):
             logs += 1
@@ -164,7 +160,6 @@ def begin_loading(world: Brokers, broker: int, start_us: int) -> int:
                 partition = world.partitions[world.hosted[row].partition]
                 size_bytes += behind * partition.record_bytes
                 read_us = max(read_us, recovery_read_us(world, row, end_offset - behind))
-        row = world.hosted[row].next_log
     loading_us = start_us
     all_clean = state.clean_directories | state.offline_directories == all_directories(state)
     if all_clean or clean_logs > 0:
@@ -174,13 +169,14 @@ def begin_loading(world: Brokers, broker: int, start_us: int) -> int:
         loading_us += (logs - clean_logs) * rows.cost_us(world, broker, rows.LOG_RECOVERY)
         mebibyte_us = rows.cost_us(world, broker, rows.LOG_RECOVERY_MEBIBYTE)
         loading_us += max(read_us, size_bytes * mebibyte_us // _MEBIBYTE)
-    row_begun = rows.new_row(world, broker, BrokerLoading)
-    row_begun.broker = broker
-    row_begun.clean = 1 if all_clean else 0
-    row_begun.logs = logs
-    row_begun.records_to_recover = records
-    row_begun.until_us = world.context[0].time_us + loading_us
-    rows.write_row(world, row_begun)
+    BrokerLoading.write(
+        world,
+        broker=broker,
+        clean=1 if all_clean else 0,
+        logs=logs,
+        records_to_recover=records,
+        until_us=world.context[0].time_us + loading_us,
+    )
     return loading_us
 
 
@@ -209,8 +205,7 @@ def end_loading(world: Brokers, broker: int) -> None:
     At the first start these are logs that existed before the run; real files are made for them.
     """
     state = world.brokers[broker]
-    row = state.first_log
-    if state.starts == 1 and row != NONE:
+    if state.starts == 1 and state.first_log != NONE:
         checkpoints.want_files(
             world,
             state,
@@ -218,10 +213,9 @@ def end_loading(world: Brokers, broker: int) -> None:
             | checkpoints.RECOVERY_POINTS_DUE
             | checkpoints.EPOCHS_DUE,
         )
-    while row != NONE:
+    for row in LOGS.of(world, state):
         if world.on_disk[row].exists and not is_offline(world, row):
             _load_log(world, row)
-        row = world.hosted[row].next_log
     run(world, broker)
 
 
@@ -234,7 +228,7 @@ def _register_later(world: Brokers, broker: int) -> None:
     if world.brokers[broker].session != NONE:
         zookeeper_client.start_controller(world, broker)
     due_us = world.brokers[broker].ready_us
-    set_timer(world, new_event(world, broker, broker, timers.RegistrationDue), due_us)
+    timers.RegistrationDue.at(world, due_us)
 
 
 @BROKER.handles(timers.RegistrationDue)
@@ -278,13 +272,14 @@ def _load_log(world: Brokers, row: int) -> None:
     if was_clean or rules.recovery_point_at_end_after_recovery:
         on_disk.recovery_point = partition.log_end_offset
     on_disk.recovery_point = min(on_disk.recovery_point, partition.log_end_offset)
-    written = rows.new_row(world, hosted.broker, CheckpointRead)
-    written.partition = hosted.partition
-    written.high_watermark = on_disk.high_watermark
-    written.recovery_point = on_disk.recovery_point_checkpoint
-    written.log_end_offset = partition.log_end_offset
-    written.epoch_count = count
-    rows.write_row(world, written)
+    CheckpointRead.write(
+        world,
+        partition=hosted.partition,
+        high_watermark=on_disk.high_watermark,
+        recovery_point=on_disk.recovery_point_checkpoint,
+        log_end_offset=partition.log_end_offset,
+        epoch_count=count,
+    )
     checkpoints.note_cut_epochs(world, row, count)
     write_log_runs(world, row, codes.REASON_RETURN)
 
@@ -300,9 +295,7 @@ def run(world: Brokers, broker: int) -> None:
     state.loaded = True
     state.port_opens_us = now_us
     state.clean_directories = 0
-    written = rows.new_row(world, broker, BrokerStarted)
-    written.broker = broker
-    rows.write_row(world, written)
+    BrokerStarted.write(world, broker=broker)
     state.last_isr_change_ms = now_ms(world.context[0])
     state.last_isr_propagation_ms = state.last_isr_change_ms
     schedule_expiration(world, broker, now_us)
@@ -311,7 +304,7 @@ def run(world: Brokers, broker: int) -> None:
     checkpoints.schedule_recovery_points(world, broker)
     schedule_retention(world, broker)
     sample_us = now_us + world.context[0].sample_period_us
-    set_timer(world, new_event(world, broker, broker, timers.Sample), sample_us)
+    timers.Sample.at(world, sample_us)
 
 
 @inner_rule
@@ -333,9 +326,7 @@ def halt(world: Brokers, broker: int, stop: int) -> None:
     end(world, broker, stop)
     delay_us = world.brokers[broker].restart_after_exit_us
     if delay_us >= 0:
-        timer = new_event(world, broker, broker, timers.SupervisorStarts)
-        timer.start = world.brokers[broker].starts
-        set_timer(world, timer, world.context[0].time_us + delay_us)
+        timers.SupervisorStarts.after(world, delay_us, start=world.brokers[broker].starts)
 
 
 @FAULTS.handles(timers.SupervisorStarts)
@@ -369,16 +360,13 @@ def end(world: Brokers, broker: int, stop: int) -> None:
     ):
         state.clean_directories = 0
     _close_accounts(world, broker)
-    written = rows.new_row(world, broker, BrokerStopped)
-    written.broker = broker
-    written.stop = stop
-    rows.write_row(world, written)
+    BrokerStopped.write(world, broker=broker, stop=stop)
     dies(world, broker)
     forget_everything(world, broker)
     if stop != codes.STOP_POWER:
         disconnect_all(world, broker)
     if not is_kraft(world):
-        died = new_event(world, broker, controller_process(world, broker), BrokerDied)
+        died = BrokerDied.to(world, controller_process(world, broker))
         send(world, died, world.context[0].time_us)
     end_restarts_later(world, broker)
 
@@ -403,23 +391,19 @@ def previous_epoch(world: Brokers, broker: int) -> int:
 
 @inner_rule
 def _flush_all(world: Brokers, broker: int) -> None:
-    row = world.brokers[broker].first_log
-    while row != NONE:
+    for row in LOGS.of(world, world.brokers[broker]):
         if not is_unwritable(world, row):
             world.on_disk[row].recovery_point = world.replicas[row].log_end_offset
-        row = world.hosted[row].next_log
 
 
 @inner_rule
 def _close_accounts(world: Brokers, broker: int) -> None:
     """Write down what its leaders have promised, and what its logs held."""
-    row = world.brokers[broker].first_log
-    while row != NONE:
+    for row in LOGS.of(world, world.brokers[broker]):
         if is_leader(world.replicas[row]):
             close_account(world, row, codes.REASON_TERM)
         if world.hosted[row].exists:
             write_log_runs(world, row, codes.REASON_STOP)
-        row = world.hosted[row].next_log
 
 
 @inner_rule
@@ -435,11 +419,9 @@ def lose_power(world: Brokers, broker: int, fault: int) -> None:
     disks = state.log_directories if backlog_us(world, broker) > 0 else 1
     for directory in range(disks):
         unwritten = unwritten_part(world, broker, directory)
-        row = state.first_log
-        while row != NONE:
+        for row in LOGS.of(world, state):
             if disks == 1 or world.on_disk[row].directory == directory:
                 _cut_to_disk(world, state, row, fault, unwritten)
-            row = world.hosted[row].next_log
     state.power_losses += 1
     lose_memory(world, broker)
 
@@ -453,8 +435,7 @@ def _cut_to_disk(world: Brokers, state: Broker, row: int, fault: int, unwritten:
     uniform = draw(world.context[0].seed, POWER_LOSS, row, state.power_losses)
     drawn = min(most, kept + (((before - kept + 1) * uniform) >> 32))
     kept = max(kept, whole_batches(world, row, drawn))
-    for index in range(len(world.kept_logs)):
-        pinned = world.kept_logs[index]
+    for pinned in world.kept_logs:
         if pinned.fault == fault and pinned.row == row:
             kept = min(pinned.offset, before)
     kept = max(kept, partition.log_start_offset)
@@ -465,8 +446,4 @@ def _cut_to_disk(world: Brokers, state: Broker, row: int, fault: int, unwritten:
     on_disk = world.on_disk[row]
     on_disk.recovery_point = min(on_disk.recovery_point, kept)
     cut_producers(world, row)
-    written = rows.new_row(world, world.hosted[row].broker, LogLost)
-    written.partition = world.hosted[row].partition
-    written.end_offset = kept
-    written.old_end_offset = before
-    rows.write_row(world, written)
+    LogLost.write(world, world.hosted[row], end_offset=kept, old_end_offset=before)

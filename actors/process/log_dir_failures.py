@@ -22,7 +22,7 @@ from tidegauge.actors.process.forgetting import forget_replica, stop_hosting
 from tidegauge.actors.process.lifecycle import halt
 from tidegauge.actors.session.isr_change_propagation import report_offline_directory
 from tidegauge.actors.session.zookeeper_client import create_log_dir_event
-from tidegauge.actors.state.brokers import Broker, Brokers
+from tidegauge.actors.state.brokers import LOGS, Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.storage.checkpoints import checkpoint_recovery_points
 from tidegauge.actors.storage.group_offsets import stop_coordinating
@@ -32,12 +32,11 @@ from tidegauge.actors.storage.producers import forget_producers
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_timers import LogDirFailureExpires
 from tidegauge.simulation.messages.timers import LogDirFails
-from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.rows import record_row
 from tidegauge.simulation.topology import is_kraft
 from tidegauge.simulation.trace_rows.codes import (
     REASON_DELETED,
@@ -59,20 +58,16 @@ def handle_log_dir_fails(world: Brokers, timer: LogDirFails) -> None:
     """
     broker = timer.destination
     state = world.brokers[broker]
-    failed = new_row(world, broker, LogDirFailed)
-    failed.broker = broker
-    failed.directory = timer.directory
+    failed = LogDirFailed.new(world, broker=broker, directory=timer.directory)
     # No row was written between the fault and the failed write: it has no other link to it.
     because_of(world, failed, broker, world.context[0].time_us)
-    write_row(world, failed)
+    record_row(world, failed)
     if world.rules[broker].log_dir_failure_halts_broker:
         halt(world, broker, STOP_LOG_DIRECTORY)
         return
-    row = state.first_log
-    while row != NONE:
+    for row in LOGS.of(world, state):
         if world.hosted[row].exists and world.on_disk[row].directory == timer.directory:
             _take_offline(world, row)
-        row = world.hosted[row].next_log
     if state.offline_directories == all_directories(state):
         halt(world, broker, STOP_LOG_DIRECTORY)
     elif is_kraft(world):
@@ -93,9 +88,7 @@ def _tell_quorum(world: Brokers, broker: int, directory: int) -> None:
     timeout_us = world.lifecycles[broker].log_dir_failure_timeout_us
     if timeout_us > 0:
         report_offline_directory(world, broker, directory)
-        timer = new_event(world, broker, broker, LogDirFailureExpires)
-        timer.directory = directory
-        set_timer(world, timer, world.context[0].time_us + timeout_us)
+        LogDirFailureExpires.after(world, timeout_us, directory=directory)
 
 
 @BROKER.handles(LogDirFailureExpires)
@@ -149,12 +142,10 @@ def mark_offline(world: Brokers, row: int) -> None:
     if hosted.offline:
         return
     hosted.offline = True
-    written = new_row(world, hosted.broker, ReplicaOffline)
-    written.partition = hosted.partition
-    written.directory = UNDEFINED
+    written = ReplicaOffline.new(world, partition=hosted.partition, directory=UNDEFINED)
     if world.on_disk[row].exists:
         written.directory = world.on_disk[row].directory
-    write_row(world, written)
+    record_row(world, written)
 
 
 @inner_rule
@@ -173,35 +164,14 @@ def delete_log(world: Brokers, row: int) -> None:
     if hosted.exists and is_leader(partition):
         close_account(world, row, REASON_TERM)
     write_log_runs(world, row, REASON_DELETED)
-    written = new_row(world, hosted.broker, LogDeleted)
-    written.partition = hosted.partition
-    written.log_end_offset = partition.log_end_offset
-    write_row(world, written)
+    LogDeleted.write(world, partition=hosted.partition, log_end_offset=partition.log_end_offset)
     stop_coordinating(world, row)
     forget_replica(world, row)
-    _take_out(broker, world, row)
+    LOGS.remove(world, broker, row)
     _empty(world, row)
     wake_produces(world, row)
     wake_fetches(world, row)
     checkpoint_recovery_points(world, hosted.broker)
-
-
-@inner_rule
-def _take_out(broker: Broker, world: Brokers, row: int) -> None:
-    """It is none of the broker's logs any more."""
-    following = world.hosted[row].next_log
-    previous = NONE
-    current = broker.first_log
-    while current != row:
-        previous = current
-        current = world.hosted[current].next_log
-    if previous == NONE:
-        broker.first_log = following
-    else:
-        world.hosted[previous].next_log = following
-    if broker.last_log == row:
-        broker.last_log = previous
-    world.hosted[row].next_log = NONE
 
 
 @inner_rule

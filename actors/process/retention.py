@@ -7,22 +7,16 @@ Source: LogManager.cleanupLogs@2.6.0, Log.deleteOldSegments@2.6.0.
 """
 
 from tidegauge.actors.fetches.fetch_sessions import touch
-from tidegauge.actors.state.brokers import Brokers, epochs_of, runs_of
+from tidegauge.actors.state.brokers import LOGS, Brokers, epochs_of, runs_of
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.storage.checkpoints import want_epoch_file
 from tidegauge.actors.storage.log_dirs import is_unwritable
 from tidegauge.actors.storage.producers import cut_producers
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.replication.log import (
-    expired_records,
-    first_kept_offset,
-    increment_log_start_offset,
-)
+from tidegauge.replication.log import expired_records, first_kept_offset, increment_log_start_offset
 from tidegauge.replication.partition import is_leader
-from tidegauge.simulation.events import new_event, set_timer
-from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.timers import RetentionCheck
-from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.rows import record_row
 from tidegauge.simulation.trace_rows.codes import RAISED_BY_RETENTION
 from tidegauge.simulation.trace_rows.replica_rows import LogStartRaised
 
@@ -35,8 +29,7 @@ def schedule_retention(world: Brokers, broker: int) -> None:
     """
     state = world.brokers[broker]
     if state.log_retention_check_interval_ms > 0:
-        due_us = world.context[0].time_us + state.log_initial_task_delay_ms * 1000
-        set_timer(world, new_event(world, broker, broker, RetentionCheck), due_us)
+        RetentionCheck.after(world, state.log_initial_task_delay_ms * 1000)
 
 
 @BROKER.handles(RetentionCheck)
@@ -45,8 +38,7 @@ def handle_retention_check(world: Brokers, timer: RetentionCheck) -> None:
     """Delete old segments of all logs, and again after the interval."""
     broker = timer.destination
     now_us = world.context[0].time_us
-    row = world.brokers[broker].first_log
-    while row != NONE:
+    for row in LOGS.of(world, world.brokers[broker]):
         facts = world.partitions[world.hosted[row].partition]
         partition = world.replicas[row]
         is_kept = facts.segment_records == 0 or not world.hosted[row].exists
@@ -58,9 +50,7 @@ def handle_retention_check(world: Brokers, timer: RetentionCheck) -> None:
             if offset > partition.log_start_offset:
                 touch(world, row)
                 raise_log_start(world, row, offset, RAISED_BY_RETENTION)
-        row = world.hosted[row].next_log
-    interval_us = world.brokers[broker].log_retention_check_interval_ms * 1000
-    set_timer(world, new_event(world, broker, broker, RetentionCheck), now_us + interval_us)
+    RetentionCheck.after(world, world.brokers[broker].log_retention_check_interval_ms * 1000)
 
 
 @inner_rule
@@ -70,13 +60,15 @@ def raise_log_start(world: Brokers, row: int, offset: int, raised_by: int) -> No
     Source: Log.maybeIncrementLogStartOffset@2.6.0.
     """
     partition = world.replicas[row]
-    written = new_row(world, world.hosted[row].broker, LogStartRaised)
-    written.partition = world.hosted[row].partition
-    written.log_start_offset = offset
-    written.old_log_start_offset = partition.log_start_offset
-    written.log_end_offset = partition.log_end_offset
-    written.raised_by = raised_by
+    written = LogStartRaised.new(
+        world,
+        partition=world.hosted[row].partition,
+        log_start_offset=offset,
+        old_log_start_offset=partition.log_start_offset,
+        log_end_offset=partition.log_end_offset,
+        raised_by=raised_by,
+    )
     increment_log_start_offset(partition, runs_of(world, row), epochs_of(world, row), offset)
     cut_producers(world, row)
-    write_row(world, written)
+    record_row(world, written)
     want_epoch_file(world, row)

@@ -12,10 +12,7 @@ comes back and a topic was to be deleted while it was gone.
 Source: ReplicaManager.stopReplicas@0.10.2.0 and @2.6.3.
 """
 
-from tidegauge.actors.fetches.fetcher_thread import (
-    remove_from_fetcher,
-    stop_idle_fetchers,
-)
+from tidegauge.actors.fetches.fetcher_thread import remove_from_fetcher, stop_idle_fetchers
 from tidegauge.actors.followers.follower import start_fetchers
 from tidegauge.actors.followers.follower_truncation import become_follower
 from tidegauge.actors.leaders.leader import become_leader
@@ -36,7 +33,7 @@ from tidegauge.replication.partition import (
 )
 from tidegauge.replication.records import contains
 from tidegauge.simulation import rows
-from tidegauge.simulation.events import new_item, new_response
+from tidegauge.simulation.events import items_of, new_item, new_response
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import controller_requests
@@ -115,13 +112,14 @@ def answer_controller(world: Brokers, request: controller_requests.ControlReques
     Source: KafkaApis.handleLeaderAndIsrRequest and its neighbours@2.4.0.
     """
     if request.error != errors.NONE:
-        refused = rows.new_row(world, request.destination, RequestRefused)
-        refused.api_key = KEY_OF_KIND[request.kind]
-        refused.partition = NONE
-        refused.from_process = request.source
-        refused.error = request.error
-        refused.offset = NONE
-        rows.write_row(world, refused)
+        RequestRefused.write(
+            world,
+            api_key=KEY_OF_KIND[request.kind],
+            partition=NONE,
+            from_process=request.source,
+            error=request.error,
+            offset=NONE,
+        )
     response = new_response(world, request, controller_requests.ControlResponse)
     response.broker_id = request.destination
     response.error = request.error
@@ -139,10 +137,7 @@ def _tell_offline_replicas(
     response: controller_requests.ControlResponse,
 ) -> None:
     """Name the replicas whose log directory is offline; of errors of others nothing follows."""
-    cursor = request.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], controller_requests.LeaderAndIsrPartition)
-        cursor = item.next
+    for item in items_of(world, request, controller_requests.LeaderAndIsrPartition):
         if item.error == errors.KAFKA_STORAGE_ERROR:
             new_item(world, response, item.partition, controller_requests.OfflineReplica)
 
@@ -154,13 +149,9 @@ def write_refused_partition(
     item: controller_requests.ControlPartition,
 ) -> None:
     """Write down that one partition of a controller's request was refused."""
-    refused = rows.new_row(world, request.destination, RequestRefused)
-    refused.api_key = KEY_OF_KIND[request.kind]
-    refused.partition = item.partition
-    refused.from_process = request.source
-    refused.error = item.error
-    refused.offset = NONE
-    rows.write_row(world, refused)
+    RequestRefused.write(
+        world, item, api_key=KEY_OF_KIND[request.kind], from_process=request.source, offset=NONE
+    )
 
 
 @inner_rule
@@ -304,8 +295,5 @@ def _stops(
         write_refused_partition(world, request, item)
         return False
     remove_from_fetcher(world, row)
-    written = rows.new_row(world, request.destination, ReplicaStopped)
-    written.partition = item.partition
-    written.leader_epoch = item.leader_epoch
-    rows.write_row(world, written)
+    ReplicaStopped.write(world, item)
     return True

@@ -22,7 +22,7 @@ from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.in_sync_replicas import ACKS_ALL, append_error
 from tidegauge.replication.partition import is_leader
-from tidegauge.simulation.events import free_event, new_event, set_timer
+from tidegauge.simulation.events import free_event
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
@@ -31,7 +31,7 @@ from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.timers import MemberExpires
 from tidegauge.simulation.metadata_log import is_known_alive, known_change
 from tidegauge.simulation.offset_commits import log_commit
-from tidegauge.simulation.rows import REQUEST, cost_us, new_row, write_row
+from tidegauge.simulation.rows import REQUEST, cost_us, record_row
 from tidegauge.simulation.trace_rows.process_rows import MemberExpired
 
 #: The record of a member that is none any more.
@@ -164,17 +164,17 @@ def handle_member_expires(world: Brokers, timer: MemberExpires) -> None:
     due_us = member.heard_us + world.commit_keys[key].session_timeout_us
     if now_us < due_us:
         member.watched = True
-        again = new_event(world, broker, broker, MemberExpires)
-        again.member_key = key
-        set_timer(world, again, due_us)
+        MemberExpires.at(world, due_us, member_key=key)
         return
     member.present = False
-    written = new_row(world, broker, MemberExpired)
-    written.partition = partition
-    written.from_process = world.commit_keys[key].process
-    written.silent_us = now_us - member.heard_us
+    written = MemberExpired.new(
+        world,
+        partition=partition,
+        from_process=world.commit_keys[key].process,
+        silent_us=now_us - member.heard_us,
+    )
     because_of(world, written, world.commit_keys[key].process, member.heard_us)
-    write_row(world, written)
+    record_row(world, written)
     _append_removal(world, row, key)
 
 

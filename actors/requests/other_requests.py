@@ -7,16 +7,15 @@ files are there either way; only a broker that runs can say what its high waterm
 """
 
 from tidegauge.actors.fetches.fetch_read import missing_error, row_on
-from tidegauge.actors.state.brokers import Brokers, epochs_of, listens
+from tidegauge.actors.state.brokers import LOGS, Brokers, epochs_of, listens
 from tidegauge.actors.state.handlers import REQUESTS
 from tidegauge.actors.state.request_times import mark_error
 from tidegauge.actors.storage.logs import write_log_runs
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.leader_read import last_offset_for_leader_epoch, local_log_error
 from tidegauge.replication.partition import is_leader
-from tidegauge.simulation.events import free_event, new_item, new_response
+from tidegauge.simulation.events import free_event, items_of, new_item, new_response
 from tidegauge.simulation.faults import refuse_connection
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import FAULTS, send
@@ -24,7 +23,7 @@ from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.timers import Observe
 from tidegauge.simulation.metadata_log import name_differences, read_position, write_position
-from tidegauge.simulation.rows import REQUEST, REQUEST_PARTITION, cost_us, new_row, write_row
+from tidegauge.simulation.rows import REQUEST, REQUEST_PARTITION, cost_us
 from tidegauge.simulation.trace_rows import codes
 from tidegauge.simulation.trace_rows.process_rows import EpochObserved, HighWatermarkTold, Observed
 from tidegauge.simulation.trace_rows.replica_rows import EpochAnswered
@@ -62,12 +61,8 @@ def handle_offsets_for_leader_epoch(
         refuse_connection(world, request)
         free_event(world, request)
         return True
-    response = new_response(world, request, client_requests.EpochResponse)
-    response.fetcher = request.fetcher
-    cursor = request.first_item
-    while cursor != NONE:
-        asked = view_as(world.items[cursor], client_requests.EpochAsked)
-        cursor = asked.next
+    response = new_response(world, request, client_requests.EpochResponse, fetcher=request.fetcher)
+    for asked in items_of(world, request, client_requests.EpochAsked):
         item = new_item(world, response, asked.partition, client_requests.EpochEndOffset)
         item.asked_in_epoch = asked.asked_in_epoch
         row = row_on(world, broker, asked.partition)
@@ -86,23 +81,15 @@ def handle_offsets_for_leader_epoch(
             item.leader_epoch = epoch
             item.end_offset = end_offset
         mark_error(world, request, item.error)
-        _write_epoch_answer(world, request, asked.leader_epoch, item)
+        EpochAnswered.write(
+            world,
+            item,
+            to_process=request.source,
+            asked_epoch=asked.leader_epoch,
+            epoch=item.leader_epoch,
+        )
     _respond(world, request, response, request.item_count)
     return True
-
-
-@inner_rule
-def _write_epoch_answer(
-    world: Kernel, request: Event, asked_epoch: int, item: client_requests.EpochEndOffset
-) -> None:
-    row = new_row(world, request.destination, EpochAnswered)
-    row.partition = item.partition
-    row.to_process = request.source
-    row.asked_epoch = asked_epoch
-    row.epoch = item.leader_epoch
-    row.end_offset = item.end_offset
-    row.error = item.error
-    write_row(world, row)
 
 
 @REQUESTS.handles(client_requests.ListOffsetsRequest)
@@ -113,12 +100,8 @@ def handle_list_offsets(world: Brokers, request: client_requests.ListOffsetsRequ
     Source: ReplicaManager.fetchOffsetForTimestamp@2.4.0.
     """
     broker = request.destination
-    response = new_response(world, request, client_requests.ListOffsetsResponse)
-    response.fetcher = request.fetcher
-    cursor = request.first_item
-    while cursor != NONE:
-        asked = view_as(world.items[cursor], client_requests.OffsetsAsked)
-        cursor = asked.next
+    response = new_response(world, request, client_requests.ListOffsetsResponse, request)
+    for asked in items_of(world, request, client_requests.OffsetsAsked):
         item = new_item(world, response, asked.partition, client_requests.ListedOffsets)
         item.leader_epoch = asked.leader_epoch
         row = row_on(world, broker, asked.partition)
@@ -176,11 +159,9 @@ def _respond(world: Kernel, request: Event, response: Event, partitions: int) ->
 @inner_rule
 def observe(world: Brokers, event: Observe) -> None:
     """Write down each replica of a broker that has a log."""
-    row = world.brokers[event.destination].first_log
-    while row != NONE:
+    for row in LOGS.of(world, world.brokers[event.destination]):
         if world.on_disk[row].exists:
             _observe_replica(world, row, event.step)
-        row = world.hosted[row].next_log
 
 
 @inner_rule
@@ -201,11 +182,7 @@ def tell_observer(world: Brokers, row: int) -> None:
     """A replica is unlocked that a step has looked at: a fetch would be answered now."""
     hosted = world.hosted[row]
     if hosted.observer > 0:
-        written = new_row(world, hosted.broker, HighWatermarkTold)
-        written.step = hosted.observer - 1
-        written.partition = hosted.partition
-        written.high_watermark = world.replicas[row].high_watermark
-        write_row(world, written)
+        HighWatermarkTold.write(world, hosted, world.replicas[row], step=hosted.observer - 1)
         hosted.observer = 0
 
 
@@ -214,23 +191,19 @@ def _observe_replica(world: Brokers, row: int, step: int) -> None:
     hosted = world.hosted[row]
     replica = world.replicas[row]
     on_disk = world.on_disk[row]
-    written = new_row(world, hosted.broker, Observed)
-    written.step = step
-    written.partition = hosted.partition
-    written.log_end_offset = replica.log_end_offset
-    written.high_watermark = _answer_about(world, row)
-    if written.high_watermark == codes.WAITS_FOR_LOCK and hosted.observer == 0:
+    high_watermark = _answer_about(world, row)
+    if high_watermark == codes.WAITS_FOR_LOCK and hosted.observer == 0:
         hosted.observer = 1 + step
-    written.checkpointed = on_disk.high_watermark
-    written.recovery_point = on_disk.recovery_point_checkpoint
-    written.epoch_count = replica.epoch_count
-    write_row(world, written)
+    Observed.write(
+        world,
+        replica,
+        step=step,
+        partition=hosted.partition,
+        high_watermark=high_watermark,
+        checkpointed=on_disk.high_watermark,
+        recovery_point=on_disk.recovery_point_checkpoint,
+    )
     write_log_runs(world, row, codes.REASON_OBSERVED)
     epochs = epochs_of(world, row)
     for index in range(replica.epoch_count):
-        entry = new_row(world, hosted.broker, EpochObserved)
-        entry.step = step
-        entry.partition = hosted.partition
-        entry.epoch = epochs[index].epoch
-        entry.start_offset = epochs[index].start_offset
-        write_row(world, entry)
+        EpochObserved.write(world, epochs[index], step=step, partition=hosted.partition)

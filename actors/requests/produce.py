@@ -34,7 +34,7 @@ from tidegauge.replication.in_sync_replicas import ACKS_ALL, append_error
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.producer_state import increment_sequence
 from tidegauge.replication.records import NO_REPLICA, UNDEFINED
-from tidegauge.simulation.events import free_event
+from tidegauge.simulation.events import free_event, items_of
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.rows import APPEND, REQUEST, REQUEST_PARTITION, cost_us
@@ -152,15 +152,12 @@ def _take_new_high_watermarks(world: Brokers, request: client_requests.FetchRequ
     rules = world.rules[request.destination]
     if request.replica_id == NONE or not rules.high_watermark_of_response_is_new:
         return
-    cursor = request.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], client_requests.FetchPartition)
+    for item in items_of(world, request, client_requests.FetchPartition):
         row = row_on(world, request.destination, item.partition)
         if row != NONE and item.error == 0:
             item.high_watermark = high_watermark_of_response(
                 rules, item.high_watermark, world.replicas[row].high_watermark
             )
-        cursor = item.next
 
 
 _ONE = code(1)

@@ -29,7 +29,7 @@ from tidegauge.simulation.messages.controller_requests import (
     UpdateMetadataRequest,
 )
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.timers import ConnectionFree, HandlerFree, HandlerGoesOn
+from tidegauge.simulation.messages.timers import ConnectionFree, HandlerFree, HandlerResume
 
 #: The other modules in which requests are handled: they enter their handlers.
 _HANDLED_IN = (produce, group_coordinator, other_requests, produce)
@@ -109,7 +109,7 @@ def _wake_when_free(world: Brokers, broker: int) -> None:
     if 0 < state.handler_due_us <= due_us:
         return
     state.handler_due_us = due_us
-    events.set_timer(world, events.new_event(world, broker, broker, HandlerFree), due_us)
+    HandlerFree.at(world, due_us)
 
 
 @BROKER.handles(HandlerFree)
@@ -186,9 +186,9 @@ def _take_update_metadata(world: Brokers, request: UpdateMetadataRequest) -> boo
 _handle_request = REQUESTS.dispatcher(__name__, "_handle_request", Brokers, Event)
 
 
-@BROKER.handles(HandlerGoesOn)
+@BROKER.handles(HandlerResume)
 @inner_rule
-def handle_handler_goes_on(world: Brokers, timer: HandlerGoesOn) -> None:
+def handle_handler_resume(world: Brokers, timer: HandlerResume) -> None:
     """Go on with a request that takes its time, unless the broker has dropped all to stop."""
     if world.brokers[timer.destination].ends:
         return

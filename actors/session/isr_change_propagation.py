@@ -13,16 +13,15 @@ Source: BrokerLifecycleManager.scheduleNextCommunication@4.1.0.
 """
 
 from tidegauge.actors.session.zookeeper_client import send_in_session
-from tidegauge.actors.state.brokers import Broker, Brokers, BrokerStats, now_ms
+from tidegauge.actors.state.brokers import ISR_CHANGES, Broker, Brokers, BrokerStats, now_ms
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.isr_update import should_propagate_isr_changes
-from tidegauge.simulation.events import new_event, new_item, set_timer
-from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.events import new_item
+from tidegauge.simulation.kernel import Kernel
 from tidegauge.simulation.messages.controller_timers import HeartbeatDue
 from tidegauge.simulation.messages.timers import IsrChangePropagation
 from tidegauge.simulation.messages.zookeeper_requests import NamedPartition, ZkCreateRequest
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import zookeeper_process
 from tidegauge.simulation.trace_rows.replica_rows import NotificationSent
 from tidegauge.simulation.zookeeper_tree import NOTIFICATIONS_ZNODE
@@ -51,12 +50,7 @@ def _gather(world: Brokers, row: int) -> None:
     broker = world.brokers[hosted.broker]
     hosted.changed = True
     hosted.changed_again = False
-    hosted.next_changed = NONE
-    if broker.last_changed == NONE:
-        broker.first_changed = row
-    else:
-        world.hosted[broker.last_changed].next_changed = row
-    broker.last_changed = row
+    ISR_CHANGES.append(world, broker, row)
     broker.changed_count += 1
 
 
@@ -64,8 +58,7 @@ def _gather(world: Brokers, row: int) -> None:
 def schedule_propagation(world: Brokers, broker: int, due_us: int) -> None:
     """Look at the gathered changes at ``due_us``, or at once if that has passed."""
     world.brokers[broker].propagation_due_us = due_us
-    timer = new_event(world, broker, broker, IsrChangePropagation)
-    set_timer(world, timer, max(due_us, world.context[0].time_us))
+    IsrChangePropagation.at(world, max(due_us, world.context[0].time_us))
 
 
 @BROKER.handles(IsrChangePropagation)
@@ -109,22 +102,21 @@ def _propagate(world: Brokers, broker: int) -> None:
     state = world.brokers[broker]
     state.propagating = state.changed_count
     state.propagation_time_ms = now_ms(world.context[0])
-    row = state.first_changed
-    while row != NONE:
+    for row in ISR_CHANGES.of(world, state):
         world.hosted[row].changed_again = False
-        row = world.hosted[row].next_changed
-    _write_notification(world, state, world.broker_stats[broker], broker)
+    _write_notification(world, state, world.broker_stats[broker])
     send_notification(world, broker)
 
 
 @inner_rule
-def _write_notification(world: Kernel, state: Broker, stats: BrokerStats, broker: int) -> None:
-    sent = new_row(world, broker, NotificationSent)
-    sent.notification = state.notifications
-    sent.partition_count = state.propagating
-    sent.quiet_ms = state.propagation_time_ms - state.last_isr_change_ms
-    sent.since_propagation_ms = state.propagation_time_ms - state.last_isr_propagation_ms
-    write_row(world, sent)
+def _write_notification(world: Kernel, state: Broker, stats: BrokerStats) -> None:
+    NotificationSent.write(
+        world,
+        notification=state.notifications,
+        partition_count=state.propagating,
+        quiet_ms=state.propagation_time_ms - state.last_isr_change_ms,
+        since_propagation_ms=state.propagation_time_ms - state.last_isr_propagation_ms,
+    )
     state.notifications += 1
     stats.isr_change_notifications += 1
 
@@ -133,7 +125,7 @@ def _write_notification(world: Kernel, state: Broker, stats: BrokerStats, broker
 def send_notification(world: Brokers, broker: int) -> None:
     """Send the write of a notification; again, if the session is gone."""
     state = world.brokers[broker]
-    request = new_event(world, broker, zookeeper_process(world), ZkCreateRequest)
+    request = ZkCreateRequest.to(world, zookeeper_process(world))
     row = state.first_changed
     for _ in range(state.propagating):
         new_item(world, request, world.hosted[row].partition, NamedPartition)
@@ -152,11 +144,8 @@ def take_notification_answer(world: Brokers, broker: int) -> None:
     """
     state = world.brokers[broker]
     for _ in range(state.propagating):
-        row = state.first_changed
+        row = ISR_CHANGES.take_first(world, state)
         hosted = world.hosted[row]
-        state.first_changed = hosted.next_changed
-        if state.first_changed == NONE:
-            state.last_changed = NONE
         state.changed_count -= 1
         hosted.changed = False
         if hosted.changed_again:
@@ -177,9 +166,7 @@ def communicate_later(world: Brokers, broker: int, delay_us: int) -> None:
         state.next_is_immediate = False
         delay_us = 0
     state.plans += 1
-    timer = new_event(world, broker, broker, HeartbeatDue)
-    timer.number = state.plans
-    set_timer(world, timer, world.context[0].time_us + delay_us)
+    HeartbeatDue.after(world, delay_us, number=state.plans)
 
 
 @inner_rule

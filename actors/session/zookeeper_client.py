@@ -10,13 +10,11 @@ Settings of topics as a broker applies them: read with each session, and at each
 Source: DynamicConfigManager and TopicConfigHandler@2.4.0, LogManager.fetchLogConfig@2.6.0.
 """
 
-from tidegauge.actors.state.brokers import Brokers, BrokerTopic
+from tidegauge.actors.state.brokers import LOGS, Brokers, BrokerTopic
 from tidegauge.actors.state.handlers import BROKER
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.events import new_event, set_timer
-from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.events import items_of
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import zookeeper_requests
 from tidegauge.simulation.messages.controller_timers import (
@@ -59,9 +57,7 @@ def connect(world: Brokers, broker: int) -> None:
     state = world.brokers[broker]
     state.session = UNDEFINED
     state.connects += 1
-    request = new_event(
-        world, broker, zookeeper_process(world), zookeeper_requests.ZkConnectRequest
-    )
+    request = zookeeper_requests.ZkConnectRequest.to(world, zookeeper_process(world))
     request.correlation_id = state.connects
     request.session_timeout_ms = state.zookeeper_session_timeout_ms
     send_in_session(world, request, UNDEFINED)
@@ -90,11 +86,9 @@ def reconnect(world: Brokers, broker: int) -> None:
         sleep_us += _ONE_SERVER_SPIN_US
     connecting_us = timeout_us // state.zookeeper_servers
     since_us = max(0, now_us - lost_us) % (sleep_us + connecting_us)
-    timer = new_event(world, broker, broker, SessionReconnects)
-    timer.session = state.session
     state.reconnecting = True
     world.zookeeper_stats[broker].disconnects += 1
-    set_timer(world, timer, now_us + max(0, sleep_us - since_us))
+    SessionReconnects.after(world, max(0, sleep_us - since_us), session=state.session)
 
 
 @inner_rule
@@ -104,9 +98,7 @@ def close_session(world: Brokers, broker: int) -> None:
     Source: ZooKeeperClient.close@2.4.0.
     """
     if world.brokers[broker].session != UNDEFINED:
-        request = new_event(
-            world, broker, zookeeper_process(world), zookeeper_requests.ZkCloseRequest
-        )
+        request = zookeeper_requests.ZkCloseRequest.to(world, zookeeper_process(world))
         send_in_session(world, request, UNDEFINED)
 
 
@@ -118,15 +110,15 @@ def register(world: Brokers, broker: int) -> None:
 
     Source: KafkaZkClient.registerBroker@2.4.0 (KIP-380).
     """
-    request = new_event(world, broker, zookeeper_process(world), zookeeper_requests.ZkCreateRequest)
+    request = zookeeper_requests.ZkCreateRequest.to(world, zookeeper_process(world))
     request.sets_data = world.rules[broker].bounced_brokers_detected
     send_in_session(world, request, broker_znode(world, broker))
 
 
 @inner_rule
-def new_state_write(world: Brokers, broker: int, partition: int) -> zookeeper_requests.ZkSetRequest:
+def new_state_write(world: Brokers, partition: int) -> zookeeper_requests.ZkSetRequest:
     """A write of a partition's state, which is the caller's to fill and to send."""
-    request = new_event(world, broker, zookeeper_process(world), zookeeper_requests.ZkSetRequest)
+    request = zookeeper_requests.ZkSetRequest.to(world, zookeeper_process(world))
     request.partition = partition
     return request
 
@@ -138,24 +130,23 @@ def send_state_write(world: Brokers, request: zookeeper_requests.ZkSetRequest) -
 
 
 @inner_rule
-def read_controller(world: Brokers, broker: int) -> None:
+def read_controller(world: Brokers) -> None:
     """Ask who is controller."""
-    request = new_event(world, broker, zookeeper_process(world), zookeeper_requests.ZkGetRequest)
+    request = zookeeper_requests.ZkGetRequest.to(world, zookeeper_process(world))
     send_in_session(world, request, CONTROLLER_ZNODE)
 
 
 @inner_rule
 def create_log_dir_event(world: Brokers, broker: int, directory: int) -> None:
     """Source: KafkaZkClient.propagateLogDirEvent@2.6.0."""
-    request = new_event(world, broker, zookeeper_process(world), zookeeper_requests.ZkCreateRequest)
+    request = zookeeper_requests.ZkCreateRequest.to(world, zookeeper_process(world))
     send_in_session(world, request, log_dir_event_znode(world, broker, directory))
 
 
 @inner_rule
 def tell_controller_of_loss(world: Brokers, broker: int) -> None:
     """Tell the controller on the same broker that the session has expired."""
-    news = new_event(world, broker, controller_process(world, broker), SessionLost)
-    send(world, news, world.context[0].time_us)
+    send(world, SessionLost.to(world, controller_process(world, broker)), world.context[0].time_us)
 
 
 @inner_rule
@@ -167,8 +158,7 @@ def start_controller(world: Brokers, broker: int) -> None:
     state = world.brokers[broker]
     if state.told_session != state.session:
         state.told_session = state.session
-        news = new_event(world, broker, controller_process(world, broker), ControllerStart)
-        news.session = state.session
+        news = ControllerStart.to(world, controller_process(world, broker), state)
         send(world, news, world.context[0].time_us)
 
 
@@ -182,12 +172,11 @@ def ping_later(world: Brokers, broker: int) -> None:
     Source: ClientCnxn.SendThread.run of ZooKeeper 3.5.9.
     """
     state = world.brokers[broker]
-    timer = new_event(world, broker, broker, SessionPing)
     third_us = state.zookeeper_session_timeout_ms * 1000 // 3
     due_us = state.zookeeper_sent_us + third_us
     if due_us <= world.context[0].time_us:
         due_us = world.context[0].time_us + third_us
-    set_timer(world, timer, due_us)
+    SessionPing.at(world, due_us)
 
 
 @BROKER.handles(SessionPing)
@@ -198,13 +187,13 @@ def handle_session_ping(world: Brokers, timer: SessionPing) -> None:
     state = world.brokers[broker]
     idle_us = world.context[0].time_us - state.zookeeper_sent_us
     if state.session != UNDEFINED and idle_us >= state.zookeeper_session_timeout_ms * 1000 // 3:
-        _ping(world, broker)
+        _ping(world)
     ping_later(world, broker)
 
 
 @inner_rule
-def _ping(world: Brokers, broker: int) -> None:
-    ping = new_event(world, broker, zookeeper_process(world), zookeeper_requests.ZkPingRequest)
+def _ping(world: Brokers) -> None:
+    ping = zookeeper_requests.ZkPingRequest.to(world, zookeeper_process(world))
     send_in_session(world, ping, UNDEFINED)
 
 
@@ -218,7 +207,7 @@ def read_topic_configs(world: Brokers, broker: int) -> None:
     """
     state = world.brokers[broker]
     if state.reads_topic_configs and state.session != UNDEFINED:
-        _ping(world, broker)
+        _ping(world)
     state.reads_topic_configs = False
 
 
@@ -233,22 +222,17 @@ def topic_config(world: Brokers, broker: int, partition: int) -> BrokerTopic:
 def take_configs(world: Brokers, news: Event) -> None:
     """Apply the settings that ZooKeeper has told."""
     broker = news.destination
-    cursor = news.first_item
-    while cursor != NONE:
-        settings = view_as(world.items[cursor], zookeeper_requests.TopicSettings)
-        cursor = settings.next
+    for settings in items_of(world, news, zookeeper_requests.TopicSettings):
         known = world.broker_topics[broker * world.sizes[0].topics + settings.topic]
         known.min_insync_replicas = settings.min_insync_replicas
         known.unclean_leader_election = settings.unclean_leader_election
         if settings.unclean_leader_election and news.kind == zookeeper_requests.ConfigChanged.KIND:
             _tell_controller(world, broker, settings.topic)
-    row = world.brokers[broker].first_log
-    while row != NONE:
+    for row in LOGS.of(world, world.brokers[broker]):
         hosted = world.hosted[row]
         if hosted.exists:
             config = topic_config(world, broker, hosted.partition)
             world.replicas[row].min_insync_replicas = config.min_insync_replicas
-        row = hosted.next_log
 
 
 @inner_rule
@@ -256,6 +240,5 @@ def _tell_controller(world: Brokers, broker: int, topic: int) -> None:
     """A controller elects at once in a topic that allows unclean election, from 2.1 on."""
     if world.rules[broker].unclean_switch_elects and world.brokers[broker].broker_epoch >= 0:
         controller = controller_process(world, broker)
-        enabled = new_event(world, broker, controller, UncleanElectionEnabled)
-        enabled.topic = topic
+        enabled = UncleanElectionEnabled.to(world, controller, topic=topic)
         send(world, enabled, world.context[0].time_us)

@@ -16,12 +16,14 @@ from tidegauge.compiled.records import blank
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.records import contains
+from tidegauge.simulation.events import items_of
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.client_requests import (
     FetchPartition,
     FetchRequest,
     PartitionAppend,
 )
+from tidegauge.simulation.messages.event import PartitionData
 from tidegauge.simulation.topology import slot_of
 
 
@@ -58,10 +60,7 @@ def mark_fetch(world: Brokers, request: FetchRequest) -> None:
     if request.replica_id != NONE:
         world.fetch_sessions[request.fetcher].reads += 1
         return
-    cursor = request.first_item
-    while cursor != NONE:
-        item = world.items[cursor]
-        cursor = item.next
+    for item in items_of(world, request, PartitionData):
         topic_stats(world, request.destination, item.partition).fetch_requests += 1
 
 

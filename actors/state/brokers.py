@@ -6,21 +6,15 @@ A replica's *row* is its place in ``Topology.slots``.
 
 from tidegauge.actors.state.lifecycles import Lifecycle
 from tidegauge.actors.state.machines import CachedLog
-from tidegauge.actors.state.request_stats import (
-    RequestStats,
-    ZooKeeperClientStats,
-)
+from tidegauge.actors.state.request_stats import RequestStats, ZooKeeperClientStats
+from tidegauge.compiled.lists import LinkedList
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import records
 from tidegauge.simulation.bandwidth import Bandwidth
 from tidegauge.simulation.kernel import Context
 from tidegauge.simulation.messages.event import EventList
-from tidegauge.simulation.metadata_log import (
-    MetadataPosition,
-    is_known_alive,
-    is_known_eligible,
-)
+from tidegauge.simulation.metadata_log import MetadataPosition, is_known_alive, is_known_eligible
 from tidegauge.simulation.sampled_stats import Bucket, ErrorCount
 from tidegauge.simulation.topology import Cluster, is_kraft
 
@@ -609,6 +603,23 @@ class Brokers(Cluster, part=2):
     told_state: Records[records.LeaderAndIsr]
     #: By broker; none in ZooKeeper mode.
     lifecycles: Records[Lifecycle]
+
+
+#: Logs of a broker, and those of them whose ISR change is still to be propagated.
+LOGS = LinkedList("hosted", "next_log", "first_log", "last_log")
+ISR_CHANGES = LinkedList("hosted", "next_changed", "first_changed", "last_changed")
+#: Replicas of a fetcher thread, and those of them whose fetch offset has moved.
+FETCHED = LinkedList("hosted", "next_in_fetcher", "first_row", "last_row")
+MOVED = LinkedList("hosted", "next_moved", "first_moved", "last_moved")
+#: Partitions of a fetch session, and those of them that the next fetch looks at.
+IN_SESSION = LinkedList("follower_fetches", "next_in_session", "first")
+ACTIVE = LinkedList("follower_fetches", "next_active", "first_active", "last_active")
+#: Delayed operations of a purgatory (``WatchList``), and free places for them (``Pools``).
+WATCHES = LinkedList("watches", "next", "first", "last")
+FREE_WATCHES = LinkedList("watches", "next", "free_watch")
+#: Producers of a replica, those with the newest batches first, and free places for them.
+PRODUCERS = LinkedList("held_producers", "next", "first_producer")
+FREE_PRODUCERS = LinkedList("held_producers", "next", "free_producer")
 
 
 @inner_rule

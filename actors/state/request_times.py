@@ -31,13 +31,13 @@ from tidegauge.actors.state.lifecycles import RequestInFlight
 from tidegauge.compiled.records import Records, blank, view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.errors import ERROR_COUNT, ERROR_PLACES
-from tidegauge.simulation.events import append_event, new_event, set_timer
+from tidegauge.simulation.events import append_event, set_timer
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.client_requests import FetchRequest
 from tidegauge.simulation.messages.event import ControllerRequest, Event, Timer
 from tidegauge.simulation.messages.kinds import ERROR_TYPES, FETCH_FOLLOWER, TYPE_OF_KIND, TYPES
-from tidegauge.simulation.messages.timers import HandlerGoesOn
+from tidegauge.simulation.messages.timers import HandlerResume
 from tidegauge.simulation.sampled_stats import BUCKETS, Bucket, ErrorCount, bucket_of, weight_at
 from tidegauge.simulation.topology import quorum_process
 
@@ -158,9 +158,7 @@ def hold_thread(world: Brokers, request: Event) -> None:
 def go_on_later(world: Brokers, request: Event, delay_us: int) -> None:
     """Let a request's work take its time; the request goes on after it."""
     hold_thread(world, request)
-    timer = new_event(world, request.destination, request.destination, HandlerGoesOn)
-    timer.request_index = request.index
-    set_timer(world, timer, world.context[0].time_us + delay_us)
+    HandlerResume.after(world, delay_us, request_index=request.index)
 
 
 @inner_rule

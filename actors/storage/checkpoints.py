@@ -9,16 +9,15 @@ In the tables the files are fields of ``LogOnDisk``. A scenario can have them as
 too, and then a start reads those (``engine/row_stream.py``).
 """
 
-from tidegauge.actors.state.brokers import Broker, Brokers, epochs_of
+from tidegauge.actors.state.brokers import LOGS, Broker, Brokers, epochs_of
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.storage.log_dirs import is_unwritable, notice_at_checkpoint
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.leader_epoch_cache import latest_epoch
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.events import new_event, set_timer
-from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.kernel import Kernel
 from tidegauge.simulation.messages.timers import HighWatermarkCheckpoint, RecoveryPointCheckpoint
-from tidegauge.simulation.rows import new_row, traces_all, write_row
+from tidegauge.simulation.rows import traces_all
 from tidegauge.simulation.trace_rows.codes import HIGH_WATERMARKS, RECOVERY_POINTS
 from tidegauge.simulation.trace_rows.detail_rows import CheckpointWritten
 from tidegauge.simulation.trace_rows.replica_rows import EpochAssigned, EpochsCut
@@ -51,8 +50,7 @@ def start_high_watermark_checkpoints(world: Brokers, broker: int) -> None:
     state = world.brokers[broker]
     if not state.checkpoints_high_watermarks:
         state.checkpoints_high_watermarks = True
-        timer = new_event(world, broker, broker, HighWatermarkCheckpoint)
-        set_timer(world, timer, world.context[0].time_us)
+        HighWatermarkCheckpoint.after(world, 0)
 
 
 @BROKER.handles(HighWatermarkCheckpoint)
@@ -63,8 +61,7 @@ def handle_high_watermark_checkpoint(world: Brokers, timer: HighWatermarkCheckpo
     notice_at_checkpoint(world, broker, _TRUE)
     checkpoint_high_watermarks(world, broker)
     period_us = world.brokers[broker].replica_high_watermark_checkpoint_interval_ms * 1000
-    following = new_event(world, broker, broker, HighWatermarkCheckpoint)
-    set_timer(world, following, world.context[0].time_us + period_us)
+    HighWatermarkCheckpoint.after(world, period_us)
 
 
 @inner_rule
@@ -80,26 +77,22 @@ def checkpoint_high_watermarks(world: Brokers, broker: int) -> None:
     if not _hosts_anything(world, broker):
         return
     count = 0
-    row = state.first_log
-    while row != NONE:
+    for row in LOGS.of(world, state):
         hosted = world.hosted[row]
         if not is_unwritable(world, row):
             world.on_disk[row].high_watermark = UNDEFINED
             if hosted.exists:
                 world.on_disk[row].high_watermark = world.replicas[row].high_watermark
                 count += 1
-        row = hosted.next_log
-    _trace_checkpoint(world, broker, HIGH_WATERMARKS, count)
+    _trace_checkpoint(world, HIGH_WATERMARKS, count)
     want_files(world, state, HIGH_WATERMARKS_DUE)
 
 
 @inner_rule
 def _hosts_anything(world: Brokers, broker: int) -> bool:
-    row = world.brokers[broker].first_log
-    while row != NONE:
+    for row in LOGS.of(world, world.brokers[broker]):  # noqa: SIM110 - Numba has no `any`
         if world.hosted[row].exists:
             return True
-        row = world.hosted[row].next_log
     return False
 
 
@@ -109,9 +102,7 @@ def schedule_recovery_points(world: Brokers, broker: int) -> None:
 
     Source: LogManager.startup@0.10.2.0 and @2.4.0.
     """
-    delay_us = world.brokers[broker].log_initial_task_delay_ms * 1000
-    timer = new_event(world, broker, broker, RecoveryPointCheckpoint)
-    set_timer(world, timer, world.context[0].time_us + delay_us)
+    RecoveryPointCheckpoint.after(world, world.brokers[broker].log_initial_task_delay_ms * 1000)
 
 
 @BROKER.handles(RecoveryPointCheckpoint)
@@ -122,8 +113,7 @@ def handle_recovery_point_checkpoint(world: Brokers, timer: RecoveryPointCheckpo
     notice_at_checkpoint(world, broker, _FALSE)
     checkpoint_recovery_points(world, broker)
     period_us = world.brokers[broker].log_flush_offset_checkpoint_interval_ms * 1000
-    following = new_event(world, broker, broker, RecoveryPointCheckpoint)
-    set_timer(world, following, world.context[0].time_us + period_us)
+    RecoveryPointCheckpoint.after(world, period_us)
 
 
 @inner_rule
@@ -135,24 +125,19 @@ def checkpoint_recovery_points(world: Brokers, broker: int) -> None:
     """
     state = world.brokers[broker]
     count = 0
-    row = state.first_log
-    while row != NONE:
+    for row in LOGS.of(world, state):
         on_disk = world.on_disk[row]
         if on_disk.exists and not is_unwritable(world, row):
             on_disk.recovery_point_checkpoint = on_disk.recovery_point
             count += 1
-        row = world.hosted[row].next_log
-    _trace_checkpoint(world, broker, RECOVERY_POINTS, count)
+    _trace_checkpoint(world, RECOVERY_POINTS, count)
     want_files(world, state, RECOVERY_POINTS_DUE)
 
 
 @inner_rule
-def _trace_checkpoint(world: Kernel, broker: int, checkpoint: int, count: int) -> None:
+def _trace_checkpoint(world: Kernel, checkpoint: int, count: int) -> None:
     if traces_all(world):
-        row = new_row(world, broker, CheckpointWritten)
-        row.checkpoint = checkpoint
-        row.partition_count = count
-        write_row(world, row)
+        CheckpointWritten.write(world, checkpoint=checkpoint, partition_count=count)
 
 
 @inner_rule
@@ -167,12 +152,13 @@ def note_epoch(world: Brokers, row: int, old_count: int, old_epoch: int) -> None
     if partition.epoch_count == old_count and epoch == old_epoch:
         return
     hosted = world.hosted[row]
-    written = new_row(world, hosted.broker, EpochAssigned)
-    written.partition = hosted.partition
-    written.position = partition.epoch_count - 1
-    written.epoch = epoch
-    written.start_offset = epochs[partition.epoch_count - 1].start_offset
-    write_row(world, written)
+    EpochAssigned.write(
+        world,
+        partition=hosted.partition,
+        position=partition.epoch_count - 1,
+        epoch=epoch,
+        start_offset=epochs[partition.epoch_count - 1].start_offset,
+    )
     want_epoch_file(world, row)
 
 
@@ -183,10 +169,7 @@ def note_cut_epochs(world: Brokers, row: int, old_count: int) -> None:
     if partition.epoch_count >= old_count:
         return
     hosted = world.hosted[row]
-    written = new_row(world, hosted.broker, EpochsCut)
-    written.partition = hosted.partition
-    written.epoch_count = partition.epoch_count
-    write_row(world, written)
+    EpochsCut.write(world, partition=hosted.partition, epoch_count=partition.epoch_count)
     want_epoch_file(world, row)
 
 

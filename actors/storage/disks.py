@@ -30,7 +30,7 @@ Source: Documentation/admin-guide/sysctl/vm.rst of Linux (dirty_ratio), mm/page-
 (balance_dirty_pages).
 """
 
-from tidegauge.actors.state.brokers import Broker, Brokers
+from tidegauge.actors.state.brokers import LOGS, Broker, Brokers
 from tidegauge.actors.state.machines import GENERATIONS, CachedLog
 from tidegauge.actors.storage.logs import NEVER_FLUSHED, offset_on_disk
 from tidegauge.compiled.records import Records
@@ -214,14 +214,12 @@ def unwritten_part(world: Brokers, broker: int, directory: int) -> int:
         return 0
     unwritten_bytes = left_us // _US_PER_MS * disk.bytes_per_second // _MS_PER_SECOND
     young_bytes = 1
-    row = world.brokers[broker].first_log
-    while row != NONE:
+    for row in LOGS.of(world, world.brokers[broker]):
         if world.on_disk[row].directory == directory:
             young = world.replicas[row].log_end_offset - offset_on_disk(
                 world.context[0], world, row
             )
             young_bytes += young * world.partitions[world.hosted[row].partition].record_bytes
-        row = world.hosted[row].next_log
     return min(PARTS, unwritten_bytes * PARTS // young_bytes)
 
 
@@ -236,10 +234,8 @@ def lose_memory(world: Brokers, broker: int) -> None:
     state.writes_wait_until_us = NONE
     state.generation += 1
     state.generation_left_bytes = state.generation_bytes
-    row = state.first_log
-    while row != NONE:
+    for row in LOGS.of(world, state):
         forget_cached(world, row)
-        row = world.hosted[row].next_log
 
 
 @inner_rule

@@ -14,12 +14,11 @@ reading a partition takes the longer the more was ever committed.
 from tidegauge.actors.state.brokers import Brokers, GroupMember, runs_of
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.request_times import mark_error
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation import rows
-from tidegauge.simulation.events import new_event, new_item, new_response, set_timer
+from tidegauge.simulation.events import items_of, new_item, new_response
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import client_requests
@@ -56,15 +55,8 @@ def begin_loading(world: Brokers, row: int) -> None:
         + size_bytes * mebibyte_us // _MEBIBYTE
     )
     state.offsets_load_until_us = max(state.offsets_load_until_us, now_us) + load_us
-    written = rows.new_row(world, hosted.broker, CoordinatorLoading)
-    written.partition = hosted.partition
-    written.leader_epoch = partition.leader_epoch
-    written.log_end_offset = partition.log_end_offset
-    written.until_us = state.offsets_load_until_us
-    rows.write_row(world, written)
-    timer = new_event(world, hosted.broker, hosted.broker, OffsetsLoaded)
-    timer.row = row
-    set_timer(world, timer, state.offsets_load_until_us)
+    CoordinatorLoading.write(world, hosted, partition, until_us=state.offsets_load_until_us)
+    OffsetsLoaded.at(world, state.offsets_load_until_us, row=row)
 
 
 @BROKER.handles(OffsetsLoaded)
@@ -99,13 +91,7 @@ def handle_offsets_loaded(world: Brokers, timer: OffsetsLoaded) -> None:
             index = hosted.broker * _clients(world) + key - targets
             members += 1 if world.group_members[index].present else 0
     hosted.coordinates = True
-    written = rows.new_row(world, hosted.broker, CoordinatorLoaded)
-    written.partition = hosted.partition
-    written.leader_epoch = partition.leader_epoch
-    written.log_end_offset = partition.log_end_offset
-    written.offset_count = offsets
-    written.member_count = members
-    rows.write_row(world, written)
+    CoordinatorLoaded.write(world, hosted, partition, offset_count=offsets, member_count=members)
 
 
 @inner_rule
@@ -143,10 +129,7 @@ def stop_coordinating(world: Brokers, row: int) -> None:
     if not hosted.coordinates:
         return
     hosted.coordinates = False
-    written = rows.new_row(world, hosted.broker, CoordinatorUnloaded)
-    written.partition = hosted.partition
-    written.leader_epoch = world.replicas[row].leader_epoch
-    rows.write_row(world, written)
+    CoordinatorUnloaded.write(world, hosted, leader_epoch=world.replicas[row].leader_epoch)
 
 
 @inner_rule
@@ -168,10 +151,7 @@ def hear(world: Brokers, broker: int, key: int) -> None:
     if member.watched:
         return
     member.watched = True
-    timer = new_event(world, broker, broker, MemberExpires)
-    timer.member_key = key
-    timeout_us = world.commit_keys[key].session_timeout_us
-    set_timer(world, timer, world.context[0].time_us + timeout_us)
+    MemberExpires.after(world, world.commit_keys[key].session_timeout_us, member_key=key)
 
 
 @inner_rule
@@ -187,10 +167,7 @@ def note_group_append(
         log_commit(world, request.member_key, epoch, request.append.offset, request.start + 1)
         return
     offset = request.append.offset
-    cursor = request.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], client_requests.GroupOffset)
-        cursor = item.next
+    for item in items_of(world, request, client_requests.GroupOffset):
         log_commit(world, item.commit_key, epoch, offset, item.offset)
         offset += 1
 
@@ -210,10 +187,9 @@ def answer_group_append(world: Brokers, request: client_requests.GroupAppendRequ
     error = _group_error(request.kind, request.append.error)
     mark_error(world, request, error)
     response = new_group_response(world, request, request.start, error)
-    cursor = request.first_item
-    while cursor != NONE and error == errors.NONE:
-        asked = view_as(world.items[cursor], client_requests.GroupOffset)
-        cursor = asked.next
+    for asked in items_of(world, request, client_requests.GroupOffset):
+        if error != errors.NONE:
+            break
         index = broker * len(world.commit_keys) + asked.commit_key
         told = new_item(world, response, asked.partition, client_requests.GroupOffset)
         told.offset = world.committed_offsets[index].offset
@@ -250,10 +226,7 @@ def _group_error(kind: int, error: int) -> int:
 
 @inner_rule
 def _take_into_cache(world: Brokers, request: client_requests.GroupAppendRequest) -> None:
-    cursor = request.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], client_requests.GroupOffset)
-        cursor = item.next
+    for item in items_of(world, request, client_requests.GroupOffset):
         index = request.destination * len(world.commit_keys) + item.commit_key
         world.committed_offsets[index].offset = item.offset
 
@@ -265,11 +238,7 @@ def _admit(world: Brokers, request: client_requests.GroupAppendRequest) -> None:
     member.present = True
     member.start = request.start
     hear(world, request.destination, request.member_key)
-    written = rows.new_row(world, request.destination, MemberJoined)
-    written.partition = request.partition
-    written.from_process = request.source
-    written.start = request.start
-    rows.write_row(world, written)
+    MemberJoined.write(world, request, from_process=request.source)
 
 
 @inner_rule

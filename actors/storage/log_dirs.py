@@ -21,9 +21,8 @@ Source: LogManager@2.6.0, LogDirFailureChannel@2.6.0 (KIP-112).
 import os
 from pathlib import Path
 
-from tidegauge.actors.state.brokers import Broker, Brokers
+from tidegauge.actors.state.brokers import LOGS, Broker, Brokers
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import FAULT_CODES
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.timers import LogDirFails
@@ -103,8 +102,7 @@ def know_failing_directories(world: Brokers, broker: int) -> None:
     state.failing_directories = 0
     state.unreadable_directories = 0
     count = world.context[0].process_count
-    for number in range(len(world.faults)):
-        fault = world.faults[number]
+    for number, fault in enumerate(world.faults):
         role = world.fault_roles[number * count + broker]
         if fault.kind == LOG_DIRECTORY_FAILURE and role.active and role.side != 0:
             state.failing_directories |= 1 << fault.directory
@@ -136,9 +134,7 @@ def notice_failure(world: Brokers, broker: int, directory: int) -> None:
     if (state.offline_directories >> directory) & 1 == 1:
         return
     state.offline_directories |= 1 << directory
-    told = new_event(world, broker, broker, LogDirFails)
-    told.directory = directory
-    set_timer(world, told, world.context[0].time_us)
+    LogDirFails.after(world, 0, directory=directory)
 
 
 @inner_rule
@@ -157,11 +153,9 @@ def notice_at_checkpoint(world: Brokers, broker: int, hosting: bool) -> None:
 
 @inner_rule
 def _hosts_in(world: Brokers, broker: int, directory: int) -> bool:
-    row = world.brokers[broker].first_log
-    while row != NONE:
+    for row in LOGS.of(world, world.brokers[broker]):
         if world.hosted[row].exists and world.on_disk[row].directory == directory:
             return True
-        row = world.hosted[row].next_log
     return False
 
 
@@ -202,8 +196,6 @@ def _with_fewest_logs(world: Brokers, broker: int) -> int:
 @inner_rule
 def _logs_in(world: Brokers, broker: int, directory: int) -> int:
     logs = 0
-    row = world.brokers[broker].first_log
-    while row != NONE:
+    for row in LOGS.of(world, world.brokers[broker]):
         logs += 1 if world.on_disk[row].directory == directory else 0
-        row = world.hosted[row].next_log
     return logs

@@ -22,7 +22,7 @@ from tidegauge.actors.storage.producers import cut_producers, forget_producers
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.log import truncate_fully_and_start_at, truncate_to
 from tidegauge.simulation.kernel import NONE, Context
-from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.rows import record_row
 from tidegauge.simulation.trace_rows.codes import REASON_TRUNCATION
 from tidegauge.simulation.trace_rows.replica_rows import LogEnd, Truncated
 
@@ -85,17 +85,18 @@ def _lower_recovery_point(world: Brokers, row: int) -> None:
 def _write_truncation(world: Brokers, row: int, before: int) -> None:
     partition = world.replicas[row]
     hosted = world.hosted[row]
-    written = new_row(world, hosted.broker, Truncated)
-    written.partition = hosted.partition
+    written = Truncated.new(
+        world,
+        partition,
+        partition=hosted.partition,
+        end_offset=partition.log_end_offset,
+        old_end_offset=before,
+    )
     if hosted.follows_row != NONE:
         # A response is about many partitions, which may have other leaders for other reasons.
         written.because_process = hosted.broker
         written.because_sequence = hosted.follows_row
-    written.end_offset = partition.log_end_offset
-    written.old_end_offset = before
-    written.leader_epoch = partition.leader_epoch
-    written.high_watermark = partition.high_watermark
-    write_row(world, written)
+    record_row(world, written)
 
 
 @inner_rule
@@ -107,14 +108,9 @@ def write_log_runs(world: Brokers, row: int, reason: int) -> None:
         end_offset = partition.log_end_offset
         if index + 1 < partition.run_count:
             end_offset = runs[index + 1].start_offset
-        written = new_row(world, world.hosted[row].broker, LogEnd)
-        written.partition = world.hosted[row].partition
-        written.epoch = runs[index].epoch
-        written.start_offset = runs[index].start_offset
-        written.end_offset = end_offset
-        written.reason = reason
-        written.high_watermark = partition.high_watermark
-        write_row(world, written)
+        LogEnd.write(
+            world, world.hosted[row], runs[index], partition, end_offset=end_offset, reason=reason
+        )
 
 
 #: Spans that are remembered of each log, and how many make up the write-back time.

@@ -9,7 +9,7 @@ its front. A fetch response names the last five batches of each producer, as old
 matter: a follower that is further behind knows of none until it has them.
 """
 
-from tidegauge.actors.state.brokers import Brokers, now_ms
+from tidegauge.actors.state.brokers import FREE_PRODUCERS, PRODUCERS, Brokers, now_ms
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors, producer_state
 from tidegauge.replication.records import UNDEFINED, ProducerStateEntry
@@ -17,32 +17,29 @@ from tidegauge.simulation.events import new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.client_requests import FetchedRecords, PartitionAppend
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.process_rows import DuplicateFound
 
 
 @inner_rule
 def _place_of(world: Brokers, row: int, producer_id: int) -> int:
     """The place of a producer that a replica knows; NONE if it knows it not."""
-    place = world.hosted[row].first_producer
-    while place != NONE and world.producer_states[place].producer_id != producer_id:
-        place = world.held_producers[place].next
-    return place
+    for place in PRODUCERS.of(world, world.hosted[row]):
+        if world.producer_states[place].producer_id == producer_id:
+            return place
+    return NONE
 
 
 @inner_rule
 def _new_place(world: Brokers, row: int, producer_id: int) -> int:
     """A place for a producer of which a replica knows nothing, at the front of its list."""
     pools = world.pools[0]
-    place = pools.free_producer
-    pools.free_producer = world.held_producers[place].next
+    place = FREE_PRODUCERS.take_first(world, pools)
     pools.free_producers -= 1
     if pools.free_producers < pools.producer_reserve:
         world.context[0].needs_room = True
     producer_state.forget_producer(world.producer_states[place])
     world.producer_states[place].producer_id = producer_id
-    world.held_producers[place].next = world.hosted[row].first_producer
-    world.hosted[row].first_producer = place
+    PRODUCERS.insert(world, world.hosted[row], NONE, place)
     return place
 
 
@@ -73,12 +70,9 @@ def check_batch(world: Brokers, row: int, append: PartitionAppend, source: int) 
         return error == errors.NONE
     append.offset = world.producer_batches[duplicate].base_offset
     world.brokers[world.hosted[row].broker].records_deduplicated += append.record_count
-    found = new_row(world, world.hosted[row].broker, DuplicateFound)
-    found.partition = world.hosted[row].partition
-    found.from_process = source
-    found.records = append.record_count
-    found.offset = append.offset
-    write_row(world, found)
+    DuplicateFound.write(
+        world, world.hosted[row], append, from_process=source, records=append.record_count
+    )
     return False
 
 
@@ -115,38 +109,20 @@ def note_batch(
         batch,
     )
     if place != world.hosted[row].first_producer:
-        _take_out(world, row, place)
+        PRODUCERS.remove(world, world.hosted[row], place)
         _insert(world, row, place)
-
-
-@inner_rule
-def _take_out(world: Brokers, row: int, place: int) -> None:
-    previous = NONE
-    index = world.hosted[row].first_producer
-    while index != place:
-        previous = index
-        index = world.held_producers[index].next
-    following = world.held_producers[place].next
-    if previous == NONE:
-        world.hosted[row].first_producer = following
-    else:
-        world.held_producers[previous].next = following
 
 
 @inner_rule
 def _insert(world: Brokers, row: int, place: int) -> None:
     """Put a producer before those whose last batches are older."""
     last_offset = _last_offset(world, place)
-    previous = NONE
-    index = world.hosted[row].first_producer
-    while index != NONE and _last_offset(world, index) > last_offset:
-        previous = index
-        index = world.held_producers[index].next
-    world.held_producers[place].next = index
-    if previous == NONE:
-        world.hosted[row].first_producer = place
-    else:
-        world.held_producers[previous].next = place
+    newer = NONE
+    for other in PRODUCERS.of(world, world.hosted[row]):
+        if _last_offset(world, other) <= last_offset:
+            break
+        newer = other
+    PRODUCERS.insert(world, world.hosted[row], newer, place)
 
 
 @inner_rule
@@ -178,8 +154,7 @@ def tell_batches(
             batch = world.producer_batches[_batch_at(entry, number)]
             if first_offset <= batch.last_offset < end_offset:
                 if told.producer_id != NONE:
-                    told = new_item(world, response, item.partition, FetchedRecords)
-                    told.continues = True
+                    told = new_item(world, response, item.partition, FetchedRecords, continues=True)
                 told.producer_id = entry.producer_id
                 told.producer_epoch = entry.producer_epoch
                 told.first_sequence = batch.first_sequence
@@ -218,18 +193,13 @@ def forget_producers(world: Brokers, row: int) -> None:
 
     Source: ProducerStateManager.truncateFullyAndStartAt@2.6.0.
     """
-    place = world.hosted[row].first_producer
-    while place != NONE:
-        following = world.held_producers[place].next
-        _free(world, place)
-        place = following
-    world.hosted[row].first_producer = NONE
+    while world.hosted[row].first_producer != NONE:
+        _free(world, PRODUCERS.take_first(world, world.hosted[row]))
 
 
 @inner_rule
 def _free(world: Brokers, place: int) -> None:
     pools = world.pools[0]
     world.producer_states[place].producer_id = NONE
-    world.held_producers[place].next = pools.free_producer
-    pools.free_producer = place
+    FREE_PRODUCERS.insert(world, pools, NONE, place)
     pools.free_producers += 1

@@ -162,7 +162,7 @@ LOST_RECORDS = Question(
         Column("leader", "bigint", "broker id", "... the broker that acknowledged it"),
         Column("new_leader", "bigint", "broker id", "... the first leader without it"),
         Column("began_us", "bigint", "us", "... when it began to lead"),
-        Column("cause", "string", "", "... for `tidegauge show RUN --cause`"),
+        Column("cause", "string", "", "... for `tidegauge show cause`"),
     ),
     lambda _: _LOST,
     "the most records first",

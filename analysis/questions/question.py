@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.tables.result_table import Column
+from tidegauge.compiled.errors import TidegaugeError
 
 # ruff: noqa: S608 - queries are put together from texts of these rooms
 
@@ -55,7 +56,7 @@ def worth_showing(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) 
     ]
 
 
-class QuestionError(ValueError):
+class QuestionError(TidegaugeError):
     """These runs cannot answer the question; the message is the reason, in one line."""
 
 

@@ -26,34 +26,25 @@ from tidegauge.analysis.requests import FoundRun
 from tidegauge.analysis.tables.result_table import Column
 from tidegauge.simulation.quantities import parse_duration
 from tidegauge.traces.run_files import read_manifest, read_summary
-from tidegauge.traces.summary_figures import LEAST, MOST, worst_is
+from tidegauge.traces.summary_figures import FIGURES, LEAST, MOST, worst_is
 
 # ruff: noqa: S608 - queries are put together from texts of these rooms
 
-
-_AN_HOUR = "{} * 3600 / (virtual_seconds - figures_from_seconds)"
-
-#: Figures of a run, as they are compared: how each comes from ``run_figures``, and its unit.
+#: Figures that are compared by the hour, as runs differ in length, and the others.
+_BY_THE_HOUR = ("isr_shrinks", "isr_expands", "isr_notifications")
+_COMPARED = (
+    *("leader_elections", "unclean_elections", "partition_seconds_stalled"),
+    *("longest_stall_seconds", "partition_seconds_reads_stalled", "partition_seconds_offline"),
+    *("partition_seconds_not_accepting", "partition_seconds_under_min_isr"),
+    *("partition_seconds_at_min_isr", "partition_seconds_isr_of_one", "controller_busy_seconds"),
+    *("records_acknowledged", "records_unsent", "records_acknowledged_lost"),
+    "records_acknowledged_unavailable",
+)
+#: Figures of a run: how each comes from ``run_figures``, and its unit.
 _FIGURES = {
-    "isr_shrinks_per_hour": (_AN_HOUR.format("isr_shrinks"), "/h"),
-    "isr_expands_per_hour": (_AN_HOUR.format("isr_expands"), "/h"),
-    "isr_notifications_per_hour": (_AN_HOUR.format("isr_notifications"), "/h"),
-    "leader_elections": ("leader_elections", ""),
-    "unclean_elections": ("unclean_elections", ""),
-    "partition_seconds_stalled": ("partition_seconds_stalled", "s"),
-    "longest_stall_seconds": ("longest_stall_seconds", "s"),
-    "partition_seconds_reads_stalled": ("partition_seconds_reads_stalled", "s"),
-    "partition_seconds_offline": ("partition_seconds_offline", "s"),
-    "partition_seconds_not_accepting": ("partition_seconds_not_accepting", "s"),
-    "partition_seconds_under_min_isr": ("partition_seconds_under_min_isr", "s"),
-    "partition_seconds_at_min_isr": ("partition_seconds_at_min_isr", "s"),
-    "partition_seconds_isr_of_one": ("partition_seconds_isr_of_one", "s"),
-    "controller_busy_seconds": ("controller_busy_seconds", "s"),
-    "records_acknowledged": ("records_acknowledged", "records"),
-    "records_unsent": ("records_unsent", "records"),
-    "records_acknowledged_lost": ("records_acknowledged_lost", "records"),
-    "records_acknowledged_unavailable": ("records_acknowledged_unavailable", "records"),
-}
+    f"{name}_per_hour": (f"{name} * 3600 / (virtual_seconds - figures_from_seconds)", "/h")
+    for name in _BY_THE_HOUR
+} | {name: (name, FIGURES[name].unit) for name in _COMPARED}
 
 #: A row for each figure of each run, and for what it has lost of a topic of which any run has.
 _VALUES = """

@@ -236,9 +236,7 @@ LOST = ResultTable(
         Column("new_leader", "bigint", "broker id", "the first leader without the last record"),
         Column("began_us", "bigint", "us", "when it began to lead"),
         Column("began_process", "bigint", "", "first half of the handle of that row"),
-        Column(
-            "began_sequence", "bigint", "", "second half: `show --cause` prints the whole chain"
-        ),
+        Column("began_sequence", "bigint", "", "second half: `show cause` prints the whole chain"),
         Column("trigger_kind", "string", "", "the row of another process that led to it"),
         *FAULT,
     ),

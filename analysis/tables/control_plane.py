@@ -2,16 +2,28 @@
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
-from tidegauge.analysis.tables import dialect
-from tidegauge.analysis.tables.clients import GIVEN_UP
-from tidegauge.analysis.tables.result_table import (
-    RUN,
-    Column,
-    ResultTable,
-    View,
+from tidegauge.analysis.tables.dialect import (
+    FROM_THE_BEGINNING,
+    IN_ORDER,
+    merged,
+    overlaid,
+    tiled,
+    united,
 )
+from tidegauge.analysis.tables.result_table import RUN, Column, ResultTable, View
+from tidegauge.analysis.tables.run_figures import since_start_up
 from tidegauge.simulation.faults import PAUSE, RESTART
-from tidegauge.simulation.trace_rows import codes
+from tidegauge.simulation.trace_rows.codes import (
+    BROKER_ABSENT,
+    BROKER_ACTIVE,
+    BROKER_FENCED,
+    BROKER_REGISTERS,
+    BROKER_SESSION_EXPIRED,
+    LEADER,
+    STATE_DELETED,
+    STOP_CLEAN,
+)
+from tidegauge.traces.summary_figures import CONTROL_PLANE_FIGURES as FIGURES
 
 #: The mode of each run.
 _MODES = View(
@@ -30,12 +42,12 @@ _CONTROLLERS = View(
     "active_controllers",
     f"""
     select run, controller, begin_us, end_us from ({
-        dialect.tiled(
+        tiled(
             f'''(
-            select run, process as controller, true as is_active, {dialect.IN_ORDER}
+            select run, process as controller, true as is_active, {IN_ORDER}
             from controller_elected
             union all
-            select run, process, false, {dialect.IN_ORDER} from controller_resigned
+            select run, process, false, {IN_ORDER} from controller_resigned
             union all
             select b.run, e.controller, false, b.time_us, b.process, b.sequence, b.minor
             from broker_stopped as b
@@ -47,8 +59,8 @@ _CONTROLLERS = View(
             from controller_active as a
             join quorum_processes as q on q.run = a.run and q.process = a.process
             union all
-            select run, process, false, {dialect.IN_ORDER}
-            from voter_state where voter_state <> {int(codes.LEADER)}
+            select run, process, false, {IN_ORDER}
+            from voter_state where voter_state <> {int(LEADER)}
             )''',
             ("run", "controller"),
             ("is_active",),
@@ -58,69 +70,13 @@ _CONTROLLERS = View(
     """,
 )
 
-#: When each replica that is assigned was not in the ISR; one that is being added is not expected.
-_OUT_OF_ISR = View(
-    "out_of_isr",
-    """
-    select d.run, d.partition, s.broker, d.begin_us,
-        least(coalesce(d.end_us, runs.ends_us), runs.ends_us) as end_us
-    from described_states as d
-    join runs on runs.run = d.run and d.begin_us < runs.ends_us
-    join slots as s on s.run = d.run and s.partition = d.partition
-        and array_contains(d.replicas, s.broker_id) and not array_contains(d.isr, s.broker_id)
-        and not array_contains(d.adding, s.broker_id)
-    """,
-)
-
-#: The ends of processes that need another start, and not just another attempt at it.
-_GONE = ", ".join(
-    str(int(stop))
-    for stop in (codes.STOP_KILLED, codes.STOP_POWER, codes.STOP_CLEAN, codes.STOP_LOG_DIRECTORY)
-)
-
-#: Of each broker that came back: when its process began, and when it was in all of its ISRs.
-_RETURNS = View(
-    "returns",
-    f"""
-    with stops as (
-        select run, process as broker, time_us as down_us,
-            lead(time_us) over (partition by run, process order by {dialect.IN_ORDER})
-                as next_down_us
-        from broker_stopped where stop in ({_GONE})
-    ),
-    starts as (
-        select s.run, s.broker, s.down_us, s.next_down_us, min(l.time_us) as up_us
-        from stops as s
-        join broker_loading as l on l.run = s.run and l.process = s.broker
-            and l.time_us >= s.down_us and (s.next_down_us is null or l.time_us < s.next_down_us)
-        group by s.run, s.broker, s.down_us, s.next_down_us
-    ),
-    active as (
-        select s.run, s.broker, s.up_us, min(b.time_us) as active_us
-        from starts as s
-        join broker_state as b on b.run = s.run and b.broker = s.broker
-            and b.state = {int(codes.BROKER_ACTIVE)} and b.time_us >= s.up_us
-            and (s.next_down_us is null or b.time_us < s.next_down_us)
-        group by s.run, s.broker, s.up_us
-    )
-    select a.run, a.broker, a.up_us, coalesce(max(o.end_us), max(a.active_us)) as returned_us
-    from active as a
-    left join ({dialect.united("out_of_isr", ("run", "broker"))}) as o
-        on o.run = a.run and o.broker = a.broker
-        and o.begin_us <= a.active_us and a.active_us < o.end_us
-    group by a.run, a.broker, a.up_us
-    """,
-)
-
-_NOT_LED = "(select * from partition_states where not led)"
-
 #: How long each partition that lost its leader to a fault had none, at its longest. One whose
 #: leader leads on, and has yet to hear of a later epoch, has lost none.
 _LEADERLESS = View(
     "leaderless",
     f"""
     select u.run, u.partition, max(u.end_us - u.begin_us) as lasted_us
-    from ({dialect.merged(_NOT_LED, ("run", "partition"), ())}) as u
+    from ({merged("(select * from partition_states where not led)", ("run", "partition"), ())}) as u
     join first_fault_times as f on f.run = u.run and u.begin_us >= f.first_fault_us
     join beginnings as b on b.run = u.run and u.begin_us >= b.from_us
     group by u.run, u.partition
@@ -135,20 +91,19 @@ _FIRST_FAULT_TIMES = View(
 #: Whether each process is stopped by a pause.
 _STOPPED = View(
     "stopped_processes",
-    dialect.tiled(
+    tiled(
         f"""(
         select run, process as controller, sum(change) over (
-            partition by run, process order by {dialect.IN_ORDER}
+            partition by run, process order by {IN_ORDER}
             rows between unbounded preceding and current row
-        ) > 0 as paused, {dialect.IN_ORDER}
+        ) > 0 as paused, {IN_ORDER}
         from (
-            select run, {dialect.IN_ORDER}, 1 as change
-            from fault_began where fault_kind = {int(PAUSE)}
+            select run, {IN_ORDER}, 1 as change from fault_began where fault_kind = {int(PAUSE)}
             union all
-            select run, {dialect.IN_ORDER}, -1 from fault_ended where fault_kind = {int(PAUSE)}
+            select run, {IN_ORDER}, -1 from fault_ended where fault_kind = {int(PAUSE)}
         ) as changes
         union all
-        select run, process, false, {dialect.FROM_THE_BEGINNING} from processes
+        select run, process, false, {FROM_THE_BEGINNING} from processes
         )""",
         ("run", "controller"),
         ("paused",),
@@ -160,9 +115,7 @@ _WORKING = View(
     "working_controllers",
     f"""
     select * from ({
-        dialect.overlaid(
-            "active_controllers", "stopped_processes", ("run", "controller"), (), ("paused",)
-        )
+        overlaid("active_controllers", "stopped_processes", ("run", "controller"), (), ("paused",))
     }) as either
     where not paused
     """,
@@ -173,8 +126,6 @@ VIEWS = (
     _CONTROLLERS,
     _STOPPED,
     _WORKING,
-    _OUT_OF_ISR,
-    _RETURNS,
     _FIRST_FAULT_TIMES,
     _LEADERLESS,
 )
@@ -187,14 +138,6 @@ _REQUESTS = (
 )
 _HEARTBEATS = ("BROKER_HEARTBEAT", "ZK_PING")
 _METADATA_FETCHES = ("RAFT_FETCH", "FETCH_SNAPSHOT")
-
-
-def _since(relation: str, time: str = "time_us") -> str:
-    """The rows of a relation after start-up."""
-    return f"""(
-        select k.* from {relation} as k join beginnings as b on b.run = k.run
-        where k.{time} > b.from_us
-    )"""
 
 
 def _replaced(intervals: str, held: str, figure: str) -> str:
@@ -229,7 +172,7 @@ _PARTS = {
         where not s.accepting or s.under_min_isr group by s.run""",
     "worked": f"""
         select w.run, sum(w.end_us - greatest(w.begin_us, b.from_us)) as worked_us
-        from ({dialect.united("working_controllers", ("run",))}) as w
+        from ({united("working_controllers", ("run",))}) as w
         join beginnings as b on b.run = w.run and b.from_us < w.end_us
         group by w.run""",
     "controllers": """
@@ -243,27 +186,73 @@ _PARTS = {
             select run, sum(change) over (
                 partition by run order by time_us
                 rows between unbounded preceding and current row
-            ) as controllers, lead(time_us) over (partition by run order by time_us) as end_us
+            ) as controllers, time_us, lead(time_us) over (partition by run order by time_us)
+                as end_us
             from net
         )
-        select c.run, max(controllers) as active_controllers_most
+        select c.run, max(controllers) as active_controllers_most, sum(
+                case when controllers > 1 then c.end_us - greatest(c.time_us, b.from_us) else 0 end
+            ) as two_controllers_us
         from counted as c
         join beginnings as b on b.run = c.run and (c.end_us is null or c.end_us > b.from_us)
         group by c.run""",
+    "voted": "select run, max(quorum_epoch) - 1 as quorum_epochs from voter_state group by run",
     "reloaded": f"""
         select e.run, max(e.processing_us) as controller_reload_longest_us
-        from {_since("controller_events")} as e
+        from {since_start_up("controller_events")} as e
         where e.queued_us is null group by e.run""",
     "exited": f"""
         with asked as (
             select s.run, s.process, s.time_us, max(f.time_us) as asked_us
-            from {_since("broker_stopped")} as s
+            from {since_start_up("broker_stopped")} as s
             join fault_began as f on f.run = s.run and f.process = s.process
                 and f.fault_kind = {int(RESTART)} and f.time_us <= s.time_us
-            where s.stop = {int(codes.STOP_CLEAN)}
+            where s.stop = {int(STOP_CLEAN)}
             group by s.run, s.process, s.time_us
         )
         select run, max(time_us - asked_us) as exit_longest_us from asked group by run""",
+    "stopped": f"""
+        select run, count(*) as clean_stops from {since_start_up("broker_stopped")} as k
+        where stop = {int(STOP_CLEAN)} group by run""",
+    "detected": f"""
+        select run, max(until_us) as detection_longest_us from (
+            select s.run, min(e.time_us) - s.time_us as until_us
+            from {since_start_up("broker_stopped")} as s
+            join broker_state as e on e.run = s.run and e.broker = s.process
+                and e.time_us >= s.time_us
+            where s.stop <> {int(STOP_CLEAN)} group by s.run, s.process, s.time_us
+            having min(e.time_us) = min(
+                case when e.state in ({int(BROKER_ABSENT)}, {int(BROKER_FENCED)}) then e.time_us end
+            )
+        ) as losses group by run""",
+    "restarted": f"""
+        select run, max(until_us) as restart_longest_us from (
+            select f.run, min(e.time_us) - f.time_us as until_us
+            from fault_began as f
+            join broker_state as e on e.run = f.run and e.broker = f.process
+                and e.time_us > f.time_us and e.state = {int(BROKER_ACTIVE)}
+            where f.fault_kind = {int(RESTART)} group by f.run, f.process, f.time_us
+        ) as restarts group by run""",
+    "registered": f"""
+        select run, count_if(state_reason = {int(BROKER_REGISTERS)}) as registrations,
+            count_if(state_reason = {int(BROKER_SESSION_EXPIRED)}) as sessions_expired
+        from {since_start_up("broker_state")} as k group by run""",
+    "lived": f"""
+        select e.run, count(distinct e.broker) as live_brokers_expired
+        from {since_start_up("broker_state")} as e
+        where e.state_reason = {int(BROKER_SESSION_EXPIRED)} and not exists (
+            select 1 from broker_stopped as s where s.run = e.run and s.process = e.broker
+        ) group by e.run""",
+    "refused_brokers": f"""
+        select r.run, count(*) as registrations_refused
+        from {since_start_up("request_refused")} as r
+        join names on names.run = r.run and names.enumeration = 'error'
+            and names.number = r.error and name = 'DUPLICATE_BROKER_REGISTRATION'
+        group by r.run""",
+    "misled": """
+        select s.run, sum(s.end_us - greatest(s.begin_us, b.from_us)) as absent_leader_us
+        from partition_states as s join beginnings as b on b.run = s.run and b.from_us < s.end_us
+        where s.offline and s.leader is not null group by s.run""",
     "returned": """
         select run, max(returned_us - up_us) as return_longest_us from returns group by run""",
     "outside": """
@@ -273,14 +262,14 @@ _PARTS = {
     "changed": _replaced("isr_intervals", "isr", "isr_changes"),
     "begun": _replaced("leader_intervals", "leader_epoch", "leader_epochs"),
     "followed": f"""
-        select run, count(*) as follower_starts from {_since("became_follower")} as k
+        select run, count(*) as follower_starts from {since_start_up("became_follower")} as k
         group by run""",
     "written": f"""
         select k.run, count(*) as state_writes,
             case when max(m.mode) = 'kraft' then count(distinct time_us) else count(*) end
                 as state_commits
-        from {_since("partition_state")} as k join modes as m on m.run = k.run
-        where change <> {int(codes.STATE_DELETED)} group by k.run""",
+        from {since_start_up("partition_state")} as k join modes as m on m.run = k.run
+        where change <> {int(STATE_DELETED)} group by k.run""",
     "made": """
         select run, count(distinct partition) as partitions from partition_state group by run""",
     "recorded": "select run, min(time_us) as first_us from message group by run",
@@ -290,32 +279,29 @@ _PARTS = {
                 and n.name not in {_HEARTBEATS}) as control_requests,
             count_if(n.name in {_HEARTBEATS}) as heartbeats,
             count_if(f.role = 'broker' and n.name in {_METADATA_FETCHES}) as metadata_fetches
-        from {_since("message")} as m
+        from {since_start_up("message")} as m
         join names as n on n.run = m.run and n.enumeration = 'message_kind'
             and n.number = m.message_kind
         left join processes as f on f.run = m.run and f.process = m.from_process
         group by m.run""",
     "waited": """
         select run, sum(blocked_us) as blocked_us from client_groups group by run""",
-    "given": f"select run, sum(records) as records_given_up from {GIVEN_UP} group by run",
 }
 
 #: Figures that are 0 where there is nothing to count, and how each comes from the parts.
 _COUNTED = (
     *("partitions", "leaderless_partitions", "leaderless_first_us", "leaderless_median_us"),
-    *(
-        "leaderless_last_us",
-        "unwritable_us",
-        "active_controllers_most",
-        "out_of_isr_us",
-        "isr_changes",
-    ),
-    *("leader_epochs", "follower_starts", "state_writes", "state_commits", "records_given_up"),
+    *("leaderless_last_us", "unwritable_us", "absent_leader_us", "out_of_isr_us", "isr_changes"),
+    *("active_controllers_most", "two_controllers_us", "leader_epochs", "follower_starts"),
+    *("state_writes", "state_commits", "clean_stops", "registrations", "registrations_refused"),
+    *("sessions_expired", "live_brokers_expired"),
 )
 #: Figures that are null where there was nothing of the kind.
-_OF_SOME = ("exit_longest_us", "return_longest_us", "controller_reload_longest_us")
+_OF_SOME = (
+    *("exit_longest_us", "restart_longest_us", "return_longest_us", "detection_longest_us"),
+    *("controller_reload_longest_us", "quorum_epochs"),
+)
 _OF_MESSAGES = ("control_requests", "heartbeats")
-_NOT_RECORDED = "null: not recorded (only trace level `all` has single requests)"
 
 CONTROL_PLANE_FIGURES = ResultTable(
     "control_plane_figures",
@@ -323,139 +309,17 @@ CONTROL_PLANE_FIGURES = ResultTable(
     (
         RUN,
         Column("mode", "string", "", "`zookeeper` or `kraft`"),
-        Column("partitions", "bigint", "partitions", "that existed, at any time of the run"),
-        Column("first_fault_us", "bigint", "us", "when the first fault began; null: none did"),
-        Column(
-            "leaderless_partitions",
-            "bigint",
-            "partitions",
-            "whose leader was gone, or did not lead yet, at any time since then",
-        ),
-        Column(
-            "leaderless_first_us",
-            "bigint",
-            "us",
-            "how long, until a leader took writes again: of each partition its longest time, and "
-            "of these the shortest; at most to the end of the run; 0: none was",
-        ),
-        Column("leaderless_median_us", "bigint", "us", "... half of them for no longer"),
-        Column("leaderless_last_us", "bigint", "us", "... the longest"),
-        Column(
-            "stalled_us",
-            "bigint",
-            "us",
-            "time after start-up in which partitions were stalled for producers, of all together: "
-            "as in stalls",
-        ),
-        Column("longest_stall_us", "bigint", "us", "... the longest without a break, of one"),
-        Column("reads_stalled_us", "bigint", "us", "... and stalled for consumers"),
-        Column(
-            "unwritable_us",
-            "bigint",
-            "us",
-            "partition-time after start-up in which writes with acks=all were refused: without a "
-            "leader that accepts writes, or with too small an ISR; writes can wait for longer",
-        ),
-        Column(
-            "controller_less_us",
-            "bigint",
-            "us",
-            "time after start-up in which no process that runs was the active controller: from its "
-            "death or pause until another one is elected",
-        ),
-        Column(
-            "controller_reload_longest_us",
-            "bigint",
-            "us",
-            "how long an elected controller then worked until its first event: it reads all "
-            "states; null in KRaft mode, or none was elected",
-        ),
-        Column(
-            "active_controllers_most",
-            "bigint",
-            "controllers",
-            "that took themselves for the active one at the same time, at most; also paused ones",
-        ),
-        Column(
-            "exit_longest_us",
-            "bigint",
-            "us",
-            "from SIGTERM until the broker's process was gone, the longest; null: none stopped",
-        ),
-        Column(
-            "return_longest_us",
-            "bigint",
-            "us",
-            "from the start of a process that was gone until its broker was in all of its ISRs, "
-            "the longest; null: none came back",
-        ),
-        Column(
-            "out_of_isr_us",
-            "bigint",
-            "us",
-            "replica-time after start-up of assigned replicas that were not in the ISR",
-        ),
-        Column("isr_changes", "bigint", "ISRs", "that the control plane held and replaced"),
-        Column("leader_elections", "bigint", "elections", "as in run_figures"),
-        Column("leader_epochs", "bigint", "epochs", "that began, of all partitions"),
-        Column(
-            "follower_starts",
-            "bigint",
-            "replicas",
-            "that began to follow a leader in an epoch: their fetching starts again",
-        ),
-        Column(
-            "state_writes",
-            "bigint",
-            "states",
-            "of partitions that controllers and leaders wrote, to ZooKeeper or to the metadata log",
-        ),
-        Column(
-            "state_commits",
-            "bigint",
-            "commits",
-            "that these took: with ZooKeeper each has its own, a batch of records has one",
-        ),
-        Column(
-            "control_requests",
-            "bigint",
-            "requests",
-            "LeaderAndIsr, UpdateMetadata, StopReplica, ControlledShutdown, AlterPartition and "
-            "BrokerRegistration that arrived, and brokers' requests to ZooKeeper but for pings; "
-            + _NOT_RECORDED,
-        ),
-        Column(
-            "heartbeats",
-            "bigint",
-            "requests",
-            "pings of brokers' sessions with ZooKeeper, or BrokerHeartbeat; " + _NOT_RECORDED,
-        ),
-        Column(
-            "metadata_fetches",
-            "bigint",
-            "requests",
-            "by which brokers read the metadata log, those without new states included; null with "
-            "ZooKeeper, or " + _NOT_RECORDED.removeprefix("null: "),
-        ),
-        Column("records_lost", "bigint", "records", "acknowledged, and lost"),
-        Column("records_given_up", "bigint", "records", "that producers gave up, sent or not"),
-        Column("records_unsent", "bigint", "records", "as in run_figures"),
-        Column("blocked_us", "bigint", "us", "how long send() waited for memory, of all clients"),
+        *(Column(each.name, "bigint", each.unit, each.meaning) for each in FIGURES.values()),
     ),
     """
     select runs.run, m.mode, t.first_fault_us, {},
         runs.ends_us - b.from_us - coalesce(worked.worked_us, 0) as controller_less_us,
-        round(1e6 * f.partition_seconds_stalled) as stalled_us,
-        round(1e6 * f.longest_stall_seconds) as longest_stall_us,
-        round(1e6 * f.partition_seconds_reads_stalled) as reads_stalled_us,
-        f.leader_elections, f.records_acknowledged_lost as records_lost, f.records_unsent,
         case when not runs.of_logs then coalesce(waited.blocked_us, 0) end as blocked_us,
         case when recorded.first_us is not null and m.mode = 'kraft'
             then coalesce(sent.metadata_fetches, 0) end as metadata_fetches
     from runs
     join modes as m on m.run = runs.run
     join beginnings as b on b.run = runs.run
-    join run_figures as f on f.run = runs.run
     left join first_fault_times as t on t.run = runs.run
     {}
     """.format(

@@ -157,6 +157,7 @@ _MOMENTS = result_table.View(
         from elected_in_events as e
         left join causes as c
             on c.run = e.run and c.process = e.process and c.sequence = e.sequence
+            and c.effect = 'election'
         left join quorum_processes as q on q.run = e.run and q.process = e.process
     )
     select told.*, greatest(taken_us - queued_for_us, told_us) as queued_us,

@@ -13,12 +13,7 @@ from tidegauge.analysis.tables.charged_outages import CHARGED
 from tidegauge.analysis.tables.clients import PRODUCE
 from tidegauge.analysis.tables.dialect import united
 from tidegauge.analysis.tables.elections import PARTS as ELECTION_PARTS
-from tidegauge.analysis.tables.result_table import (
-    RUN,
-    Column,
-    ResultTable,
-    View,
-)
+from tidegauge.analysis.tables.result_table import RUN, Column, ResultTable, View
 
 #: A request that an outage delays is refused within a second of its end, and a batch is given up
 #: within the default of delivery.timeout.ms.
@@ -79,11 +74,15 @@ _SESSIONS = View(
     """,
 )
 
-#: Effects after start-up, which is where the figures of the summary begin.
+#: Effects after start-up, where the figures of the summary begin; of a removal each replica counts.
 _COUNTED = View(
     "counted_effects",
     """
-    select e.* from effects as e join beginnings as b on b.run = e.run and e.time_us > b.from_us
+    select e.*, case when e.effect = 'removal' then coalesce(size(c.brokers), 0) else 1 end as times
+    from effects as e
+    join beginnings as b on b.run = e.run and e.time_us > b.from_us
+    left join uncaused_isr_changes as c
+        on c.run = e.run and c.process = e.process and c.sequence = e.sequence
     """,
 )
 
@@ -109,7 +108,10 @@ _NUMBERS = {
     "controller": "controllers",
 }
 _COUNTED_EFFECTS = ("election", *_NUMBERS)
-_CHANGES = ", ".join(f"count_if(effect = '{e}') as {count}" for e, count in _NUMBERS.items())
+_CHANGES = ", ".join(
+    f"sum(case when effect = '{e}' then times else 0 end) as {count}"
+    for e, count in _NUMBERS.items()
+)
 
 FAULT_SESSIONS = ResultTable(
     "fault_sessions",
@@ -251,7 +253,7 @@ CAUSE_COUNTS = ResultTable(
     ),
     f"""
     with changes as (
-        select distinct run, effect, process, sequence, case
+        select distinct run, effect, process, sequence, times, case
             when fault is null then reason when is_shared then 'several faults' else 'one fault'
         end as cause
         from counted_effects
@@ -313,7 +315,8 @@ FAULT_COSTS = ResultTable(
     ),
     changes as (
         select e.run, fault, {_CHANGES},
-            count_if(is_shared and effect in {_COUNTED_EFFECTS}) as shared,
+            sum(case when is_shared and effect in {_COUNTED_EFFECTS} then times else 0 end)
+                as shared,
             max(time_us) as last_us
         from counted_effects as e where fault is not null group by e.run, fault
     ),

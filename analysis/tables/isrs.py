@@ -9,7 +9,8 @@ shrinks and expands its ISR, or by the controller.
 from collections.abc import Sequence
 
 from tidegauge.analysis.tables import result_table
-from tidegauge.analysis.tables.dialect import merged
+from tidegauge.analysis.tables.dialect import IN_ORDER, merged
+from tidegauge.simulation.trace_rows.codes import STATE_CREATED
 
 _KEYS = ("run", "partition")
 
@@ -76,6 +77,97 @@ LEADER_INTERVALS = result_table.ResultTable(
 
 _MOMENT = "time_us, process, sequence"
 
+#: Elections with the ISR before each. ZooKeeper's controller writes its row after the state of the
+#: partition, a quorum before it.
+_ISRS_AT_ELECTIONS = result_table.View(
+    "isrs_at_elections",
+    f"""
+    with every as (
+        select run, partition, {IN_ORDER}, leader as by_leader, leader_epoch as in_epoch,
+            isr as held_isr, case when change = {int(STATE_CREATED)} then 0 else coalesce(
+                lag(isr) over (partition by run, partition order by {IN_ORDER}), 0
+            ) end as former_isr,
+            cast(null as bigint) as leader, cast(null as bigint) as leader_epoch,
+            cast(null as bigint) as version, cast(null as bigint) as isr
+        from partition_state
+        union all
+        select run, partition, {IN_ORDER}, null, null, null, null, leader, leader_epoch, version,
+            isr
+        from leader_elected
+    ),
+    held as (
+        select run, partition, {IN_ORDER}, leader, leader_epoch, version, isr,
+            {
+        ", ".join(
+            f"last_value({each}) ignore nulls over before as {each}"
+            for each in ("by_leader", "in_epoch", "held_isr", "former_isr")
+        )
+    }
+        from every
+        window before as (
+            partition by run, partition order by {IN_ORDER}
+            rows between unbounded preceding and 1 preceding
+        )
+    )
+    select run, partition, {_MOMENT}, leader_epoch, version, isr,
+        case when leader = by_leader and leader_epoch = in_epoch then former_isr else held_isr end
+            as old_isr
+    from held where isr is not null
+    """,
+)
+
+#: Every change of an ISR, without its cause. A member that its controller takes out is a removal
+#: whether that elects a leader or not; of an election with KRaft rows of its own name the members.
+_ISR_CHANGES = result_table.View(
+    "uncaused_isr_changes",
+    f"""
+    with changes as (
+        select run, partition, {_MOMENT}, 'shrink' as change, leader_epoch, isr, old_isr, lag_ms,
+            cast(null as bigint) as replica
+        from isr_shrunk
+        union all
+        select run, partition, {_MOMENT}, 'expand', leader_epoch, isr, old_isr, null, null
+        from isr_expanded
+        union all
+        select run, partition, {_MOMENT}, 'removal', leader_epoch, isr, null, null, replica
+        from removed_from_isr
+        union all
+        select run, partition, {_MOMENT}, 'removal', leader_epoch, isr, old_isr, null, null
+        from isrs_at_elections as e
+        where not exists (
+            select 1 from removed_from_isr as r
+            where r.run = e.run and r.partition = e.partition and r.time_us = e.time_us
+                and r.version = e.version
+        )
+    ),
+    listed as (
+        select c.run, c.partition, c.time_us, c.process, c.sequence, c.change, c.leader_epoch,
+            c.lag_ms, p.topic, p.topic_partition, replica_ids(c.isr, p.slot_ids) as isr,
+            case
+                when c.replica is null then replica_ids(c.old_isr, p.slot_ids)
+                -- The list of this one slot.
+                else replica_ids(s.slot + 1, p.slot_ids)
+            end as others
+        from changes as c
+        join partitions as p on p.run = c.run and p.partition = c.partition
+        left join slots as s on s.run = c.run and s.partition = c.partition
+            and s.broker = c.replica
+    ),
+    told as (
+        select *, case when change = 'expand' then array_without(isr, others)
+            else array_without(others, isr) end as brokers
+        from listed
+    )
+    -- The last member stays in the ISR as it is lost.
+    select run, partition, topic, topic_partition, {_MOMENT}, change, leader_epoch, isr, lag_ms,
+        brokers
+    from told where change <> 'removal' or size(brokers) > 0
+    """,
+    key=("run", "process", "sequence"),
+)
+
+VIEWS = (_ISRS_AT_ELECTIONS, _ISR_CHANGES)
+
 ISR_CHANGES = result_table.ResultTable(
     "isr_changes",
     "one change of one ISR",
@@ -87,7 +179,8 @@ ISR_CHANGES = result_table.ResultTable(
             "change",
             "string",
             "",
-            "`shrink` and `expand` by the leader, `removal` by the controller",
+            "`shrink` and `expand` by the leader, `removal` by the controller, also as it elects "
+            "another leader",
         ),
         result_table.Column(
             "by_leader", "bigint", "broker id", "the leader that made it; null: the controller"
@@ -102,43 +195,15 @@ ISR_CHANGES = result_table.ResultTable(
         ),
         *result_table.FAULT,
     ),
-    f"""
-    with changes as (
-        select run, partition, {_MOMENT}, 'shrink' as change, leader_epoch, isr, old_isr, lag_ms,
-            cast(null as bigint) as replica
-        from isr_shrunk
-        union all
-        select run, partition, {_MOMENT}, 'expand', leader_epoch, isr, old_isr, null, null
-        from isr_expanded
-        union all
-        select run, partition, {_MOMENT}, 'removal', leader_epoch, isr, null, null, replica
-        from removed_from_isr
-    ),
-    listed as (
-        select c.run, c.partition, {_MOMENT}, change, leader_epoch, lag_ms, replica, p.topic,
-            p.topic_partition, p.slot_ids, replica_ids(isr, p.slot_ids) as isr,
-            replica_ids(old_isr, p.slot_ids) as old_isr
-        from changes as c
-        join partitions as p on p.run = c.run and p.partition = c.partition
-    )
-    select l.run, l.partition, topic, topic_partition, l.time_us, l.process, l.sequence, change,
-        -- The controller is in a process of its own; a leader's process is its broker's index.
-        leader.broker_id as by_leader, leader_epoch, isr, lag_ms,
-        case change
-            when 'shrink' then array_without(old_isr, isr)
-            when 'expand' then array_without(isr, old_isr)
-            -- The list of this one slot.
-            else replica_ids(replica_slot + 1, slot_ids)
-        end as brokers,
+    """
+    -- The controller is in a process of its own; a leader's process is its broker's index.
+    select c.*, leader.broker_id as by_leader,
         causes.fault, causes.fault_name, causes.fault_us, causes.faults
-    from (
-        select listed.*, slots.slot as replica_slot from listed
-        left join slots on slots.run = listed.run and slots.partition = listed.partition
-            and slots.broker = listed.replica
-    ) as l
-    left join brokers as leader on leader.run = l.run and leader.broker = l.process
+    from uncaused_isr_changes as c
+    left join brokers as leader on leader.run = c.run and leader.broker = c.process
     left join causes
-        on causes.run = l.run and causes.process = l.process and causes.sequence = l.sequence
+        on causes.run = c.run and causes.process = c.process and causes.sequence = c.sequence
+        and causes.effect = c.change
     """,
     key=("run", "time_us", "process", "sequence"),
 )

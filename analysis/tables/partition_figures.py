@@ -3,12 +3,7 @@
 # ruff: noqa: S608 - queries are put together from texts of this room
 
 from tidegauge.analysis.tables.clients import GIVEN_UP
-from tidegauge.analysis.tables.result_table import (
-    PARTITION,
-    RUN,
-    Column,
-    ResultTable,
-)
+from tidegauge.analysis.tables.result_table import PARTITION, RUN, Column, ResultTable
 from tidegauge.analysis.tables.run_figures import since_start_up
 
 

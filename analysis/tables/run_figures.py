@@ -2,7 +2,7 @@
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
-from tidegauge.analysis.tables.dialect import merged
+from tidegauge.analysis.tables.dialect import IN_ORDER, merged
 from tidegauge.analysis.tables.result_table import RUN, Column, ResultTable, View
 from tidegauge.analysis.tables.unavailable import CONDITIONS, OF_CLIENTS
 from tidegauge.traces.summary_figures import FIGURES
@@ -10,11 +10,13 @@ from tidegauge.traces.summary_figures import FIGURES
 _COUNTED = {
     "isr_shrinks": "isr_shrunk",
     "isr_expands": "isr_expanded",
-    "isr_removals": "removed_from_isr",
     "isr_notifications": "notification_sent",
 }
 #: Totals of clients.
-_OF_CLIENTS = ("records_offered", "records_acknowledged", "records_unsent", "records_in_flight")
+_OF_CLIENTS = (
+    *("records_offered", "records_acknowledged", "records_failed", "records_unsent"),
+    "records_in_flight",
+)
 _KEYS = ("run", "partition")
 
 #: When ISRs had one member where there were more replicas.
@@ -97,6 +99,9 @@ _PARTS = {
         name: f"select run, count(*) as {name} from {since_start_up(kind)} as k group by run"
         for name, kind in _COUNTED.items()
     },
+    "removed": f"""
+        select run, sum(size(brokers)) as isr_removals
+        from {since_start_up("uncaused_isr_changes")} as k where change = 'removal' group by run""",
     "elected": f"""
         select run, count_if(leader <> old_leader) as leader_elections,
             sum(unclean) as unclean_elections
@@ -144,6 +149,24 @@ _PARTS = {
     "totals": "select run, {} from client_totals_to_the_last group by run".format(
         ", ".join(f"sum({each}) as {each}" for each in _OF_CLIENTS)
     ),
+    # A process that ends as it loads its logs has no other row of its start.
+    "started": f"""
+        select run, count_if(
+                life = 'started' or life = 'loading' and next_life is distinct from 'started'
+            ) as starts
+        from (
+            select run, life, lead(life) over (partition by run, process order by {IN_ORDER})
+                as next_life
+            from (
+                select run, {IN_ORDER}, 'loading' as life from broker_loading
+                union all
+                select run, {IN_ORDER}, 'started' from broker_started
+                union all
+                select run, {IN_ORDER}, 'stopped' from broker_stopped
+            ) as lives
+        ) as followed group by run""",
+    "controlled": """
+        select run, count(*) as failovers from controller_active where broker >= 0 group by run""",
     "fates": """
         select run,
             sum(case when fate = 'lost' then records else 0 end) as records_acknowledged_lost,
@@ -153,46 +176,31 @@ _PARTS = {
 }
 
 
-def _column(name: str, spark_type: str) -> Column:
-    return Column(name, spark_type, FIGURES[name].unit, FIGURES[name].meaning)
-
-
-def _of_stalls(condition: str) -> tuple[Column, ...]:
+def _of_stalls(condition: str) -> tuple[str, ...]:
+    stall = condition.removesuffix("ed")
     return (
-        _column(f"partitions_{condition}", "bigint"),
-        _column(f"partitions_{condition}_most", "bigint"),
-        _column(f"partition_seconds_{condition}", "double"),
-        _column(f"longest_{condition.removesuffix('ed')}_seconds", "double"),
+        *(f"partitions_{condition}", f"partitions_{condition}_most"),
+        *(f"partition_seconds_{condition}", f"longest_{stall}_seconds"),
     )
 
 
-_COLUMNS = (
-    RUN,
-    _column("figures_from_seconds", "double"),
-    _column("virtual_seconds", "double"),
-    _column("isr_shrinks", "bigint"),
-    _column("isr_expands", "bigint"),
-    _column("isr_removals", "bigint"),
-    _column("isr_notifications", "bigint"),
-    _column("leader_elections", "bigint"),
-    _column("unclean_elections", "bigint"),
-    *_of_stalls("stalled"),
-    *_of_stalls("reads_stalled"),
-    _column("partition_seconds_offline", "double"),
-    _column("partition_seconds_not_accepting", "double"),
-    _column("partition_seconds_under_min_isr", "double"),
-    _column("partition_seconds_at_min_isr", "double"),
-    _column("partition_seconds_isr_of_one", "double"),
-    _column("isr_of_one_episodes", "bigint"),
-    _column("controller_busy_seconds", "double"),
-    *(_column(name, "bigint") for name in _OF_CLIENTS),
-    _column("records_acknowledged_lost", "bigint"),
-    _column("records_acknowledged_unavailable", "bigint"),
+_NAMES = (
+    *("figures_from_seconds", "virtual_seconds", "isr_shrinks", "isr_expands", "isr_removals"),
+    *("isr_notifications", "leader_elections", "unclean_elections", "failovers", "starts"),
+    *(*_of_stalls("stalled"), *_of_stalls("reads_stalled"), "partition_seconds_offline"),
+    *("partition_seconds_not_accepting", "partition_seconds_under_min_isr"),
+    *("partition_seconds_at_min_isr", "partition_seconds_isr_of_one", "isr_of_one_episodes"),
+    *("controller_busy_seconds", *_OF_CLIENTS),
+    *("records_acknowledged_lost", "records_acknowledged_unavailable"),
+)
+_COLUMNS = tuple(
+    Column(each.name, "double" if each.unit == "s" else "bigint", each.unit, each.meaning)
+    for each in map(FIGURES.__getitem__, _NAMES)
 )
 
 #: Columns that the logs of a real cluster do not give; null in a run that is made of them.
 _NOT_IN_LOGS = {
-    *(each.name for condition in OF_CLIENTS for each in _of_stalls(condition)),
+    *(name for condition in OF_CLIENTS for name in _of_stalls(condition)),
     *("isr_notifications", "controller_busy_seconds", *_OF_CLIENTS),
     *("records_acknowledged_lost", "records_acknowledged_unavailable"),
 }
@@ -209,13 +217,13 @@ def _told(figure: str) -> str:
 RUN_FIGURES = ResultTable(
     "run_figures",
     "one run, in the figures of its summary",
-    _COLUMNS,
+    (RUN, *_COLUMNS),
     """
     select runs.run, begins.from_us / 1e6 as figures_from_seconds,
         runs.ends_us / 1e6 as virtual_seconds, {}
     from runs join beginnings as begins on begins.run = runs.run {}
     """.format(
-        ", ".join(_told(each.name) for each in _COLUMNS[3:]),
+        ", ".join(map(_told, _NAMES[2:])),
         " ".join(
             f"left join ({sql}) as {part} on {part}.run = runs.run" for part, sql in _PARTS.items()
         ),

@@ -34,7 +34,7 @@ from tidegauge.controller.state.assignments import (
 )
 from tidegauge.controller.state.control_plane import ControlPlane, broker_at, partition_at, state_at
 from tidegauge.replication import errors
-from tidegauge.simulation.events import free_event, new_item, new_response
+from tidegauge.simulation.events import free_event, items_of, new_item, new_response
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.controller_requests import (
@@ -42,9 +42,9 @@ from tidegauge.simulation.messages.controller_requests import (
     AlterPartitionRequest,
     AlterPartitionResponse,
 )
+from tidegauge.simulation.messages.event import PartitionData
 from tidegauge.simulation.messages.zookeeper_requests import Child, ZkResponse
-from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import broker_of, controller_process
+from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows.codes import OK, REASSIGNMENT_ISR_CHANGE
 from tidegauge.simulation.trace_rows.controller_rows import IsrAltered, NotificationRead
 from tidegauge.simulation.zookeeper_tree import NOTIFICATIONS_ZNODE, state_znode
@@ -87,10 +87,7 @@ def _note_moves(world: ControlPlane, controller: int, request: AlterPartitionReq
     """
     if request.error != errors.NONE:
         return False
-    cursor = request.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], AlterPartitionData)
-        cursor = item.next
+    for item in items_of(world, request, AlterPartitionData):
         if item.error == errors.NONE:
             note_isr_change(world, controller, state_znode(world, item.partition))
     return world.controllers[controller].first_move != NONE
@@ -110,10 +107,7 @@ def _request_error(world: ControlPlane, controller: int, request: AlterPartition
 @inner_rule
 def _write_all(world: ControlPlane, controller: int, request: AlterPartitionRequest) -> None:
     """Write what passes; these entries are marked."""
-    cursor = request.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], AlterPartitionData)
-        cursor = item.next
+    for item in items_of(world, request, AlterPartitionData):
         if partition_at(world, controller, item.partition).has_state:
             _write_if_it_passes(world, controller, request.broker_id, item)
         else:
@@ -173,10 +167,7 @@ def fail_what_is_written(world: Kernel, request: AlterPartitionRequest) -> None:
 
     Source: KafkaZkClient.updateLeaderAndIsr@2.7.0.
     """
-    cursor = request.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], AlterPartitionData)
-        cursor = item.next
+    for item in items_of(world, request, AlterPartitionData):
         if item.is_written:
             item.error = errors.UNKNOWN_SERVER_ERROR
 
@@ -187,10 +178,7 @@ def _read_back(world: ControlPlane, controller: int, request: AlterPartitionRequ
 
     Source: KafkaController.updateLeaderAndIsrCache@2.7.0.
     """
-    cursor = request.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], AlterPartitionData)
-        cursor = item.next
+    for item in items_of(world, request, AlterPartitionData):
         if item.is_written and item.error == errors.NONE:
             read_state(world, controller, item.partition)
 
@@ -198,31 +186,24 @@ def _read_back(world: ControlPlane, controller: int, request: AlterPartitionRequ
 @inner_rule
 def _tell_all(world: ControlPlane, controller: int, request: AlterPartitionRequest) -> None:
     """Tell all brokers of every partition that the request names, whatever came of it."""
-    cursor = request.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], AlterPartitionData)
-        cursor = item.next
+    for item in items_of(world, request, AlterPartitionData):
         add_update_metadata_request(world, controller, item.partition)
-        altered = new_row(world, controller_process(world, controller), IsrAltered)
-        altered.partition = item.partition
-        altered.leader = broker_of(world, item.partition, item.leader)
-        altered.leader_epoch = item.leader_epoch
-        altered.isr = item.isr
-        altered.version = item.partition_epoch
-        altered.error = item.error
-        write_row(world, altered)
+        IsrAltered.write(
+            world,
+            item,
+            leader=broker_of(world, item.partition, item.leader),
+            version=item.partition_epoch,
+        )
     send_requests_to_brokers(world, controller)
 
 
 @inner_rule
 def answer_alter_partition(world: Kernel, request: AlterPartitionRequest, error: int) -> None:
     """Tell the leader what came of each partition, or why of none."""
-    response = new_response(world, request, AlterPartitionResponse)
-    response.error = error
-    cursor = request.first_item
-    while error == errors.NONE and cursor != NONE:
-        item = view_as(world.items[cursor], AlterPartitionData)
-        cursor = item.next
+    response = new_response(world, request, AlterPartitionResponse, error=error)
+    for item in items_of(world, request, AlterPartitionData):
+        if error != errors.NONE:
+            break
         told = new_item(world, response, item.partition, AlterPartitionData)
         told.error = item.error
         told.leader = item.leader
@@ -270,15 +251,9 @@ def advance_isr_change(world: ControlPlane, controller: int) -> None:
 @inner_rule
 def note_notification(world: ControlPlane, controller: int, response: ZkResponse) -> None:
     """Take what a notification holds: the partitions whose ISRs have changed."""
-    cursor = response.first_item
-    while cursor != NONE:
-        item = world.items[cursor]
-        cursor = item.next
+    for item in items_of(world, response, PartitionData):
         add_update_metadata_request(world, controller, item.partition)
-    cursor = world.events[world.controllers[controller].listing].first_item
-    while cursor != NONE:
-        child = view_as(world.items[cursor], Child)
-        cursor = child.next
+    for child in items_of(world, world.events[world.controllers[controller].listing], Child):
         if child.znode == response.znode:
             child.was_read = True
 
@@ -292,12 +267,6 @@ def _read_states(world: ControlPlane, controller: int) -> None:
         count += 1
         read_state(world, controller, partition)
         partition = partition_at(world, controller, partition).next_touched
-    cursor = world.events[world.controllers[controller].listing].first_item
-    while cursor != NONE:
-        child = view_as(world.items[cursor], Child)
-        cursor = child.next
+    for child in items_of(world, world.events[world.controllers[controller].listing], Child):
         if child.was_read:
-            written = new_row(world, controller_process(world, controller), NotificationRead)
-            written.notification = child.sequence_number
-            written.partition_count = count
-            write_row(world, written)
+            NotificationRead.write(world, notification=child.sequence_number, partition_count=count)

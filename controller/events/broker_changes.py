@@ -42,8 +42,8 @@ from tidegauge.simulation.messages.controller_requests import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
 )
-from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import broker_of, controller_process, row_of, slot_of
+from tidegauge.simulation.rows import record_row
+from tidegauge.simulation.topology import broker_of, row_of, slot_of
 from tidegauge.simulation.trace_rows.codes import REASSIGNMENT_RESUMED, TOPIC_DELETION_RESUMED
 from tidegauge.simulation.trace_rows.controller_rows import (
     BrokerFailed,
@@ -151,7 +151,6 @@ def _has_come(world: control_plane.ControlPlane, controller: int, partition: int
 @inner_rule
 def _compare(world: control_plane.ControlPlane, controller: int) -> None:
     """Find out who has appeared, bounced or gone since brokers were last listed."""
-    process = controller_process(world, controller)
     for broker in range(world.sizes[0].brokers):
         known = control_plane.broker_at(world, controller, broker)
         is_listed = known.listed_epoch != records.UNDEFINED
@@ -169,15 +168,13 @@ def _compare(world: control_plane.ControlPlane, controller: int) -> None:
         if known.change != _UNCHANGED:
             channels.close_channel(world, controller, broker)
         if known.change in (_GONE, _BOUNCED):
-            failed = new_row(world, process, BrokerFailed)
-            failed.broker = broker
+            failed = BrokerFailed.new(world, broker=broker)
             control_plane.because_of_registration(world, controller, failed, broker)
-            write_row(world, failed)
+            record_row(world, failed)
         if known.change in (_APPEARED, _BOUNCED):
-            registered = new_row(world, process, BrokerRegistered)
-            registered.broker = broker
+            registered = BrokerRegistered.new(world, broker=broker)
             control_plane.because_of_registration(world, controller, registered, broker)
-            write_row(world, registered)
+            record_row(world, registered)
 
 
 @inner_rule
@@ -289,8 +286,7 @@ def _are_hashed(world: control_plane.ControlPlane, controller: int, change: int)
     if not world.rules[controller].dead_replicas_in_set:
         return False
     found = 0
-    for row in range(len(world.slots)):
-        slot = world.slots[row]
+    for row, slot in enumerate(world.slots):
         if control_plane.broker_at(world, controller, slot.broker).change == change:
             place = row - world.partitions[slot.partition].first_slot
             if is_assigned(world, controller, slot.partition, place):
@@ -351,10 +347,7 @@ def advance_broker_shutdown(world: control_plane.ControlPlane, controller: int) 
     else:
         channels.send_requests_to_brokers(world, controller)
         remaining = _count_led(world, controller, broker)
-        written = new_row(world, controller_process(world, controller), BrokerShutsDown)
-        written.broker = broker
-        written.remaining = remaining
-        write_row(world, written)
+        BrokerShutsDown.write(world, broker=broker, remaining=remaining)
         _end(world, controller, errors.NONE, remaining)
 
 

@@ -36,7 +36,7 @@ from tidegauge.simulation.messages.zookeeper_requests import (
     ZkSetRequest,
     ZnodeData,
 )
-from tidegauge.simulation.rows import CONTROLLER_FAILOVER_PARTITION, cost_us, new_row, write_row
+from tidegauge.simulation.rows import CONTROLLER_FAILOVER_PARTITION, cost_us
 from tidegauge.simulation.topology import broker_of, controller_process
 from tidegauge.simulation.trace_rows.codes import OK, PREFERRED_ELECTION, REASSIGNMENT_ASKED_FOR
 from tidegauge.simulation.trace_rows.controller_rows import ControllerElected, ControllerResigned
@@ -185,8 +185,7 @@ def _issue_epoch(
     """Write the epoch, if /controller_epoch has the version that was read, or is not there yet."""
     state = world.controllers[controller]
     request.version = state.answer_version if state.answer_error == OK else UNDEFINED
-    data = new_item(world, request, NONE, ZnodeData)
-    data.controller_epoch = state.controller_epoch
+    new_item(world, request, NONE, ZnodeData, controller_epoch=state.controller_epoch)
     assignments.issue_write(world, controller, request, znode)
 
 
@@ -237,10 +236,7 @@ def _take_over(world: control_plane.ControlPlane, controller: int) -> None:
     state.active = True
     state.failovers += 1
     state.epoch_version = state.answer_version
-    written = new_row(world, controller_process(world, controller), ControllerElected)
-    written.broker = controller
-    written.controller_epoch = state.controller_epoch
-    write_row(world, written)
+    ControllerElected.write(world, broker=controller, controller_epoch=state.controller_epoch)
     take_context(world, controller)
     forget_everything(world, controller)
     for parent in (
@@ -330,10 +326,7 @@ def resign(world: control_plane.ControlPlane, controller: int) -> None:
     state = world.controllers[controller]
     if not state.active:
         return
-    written = new_row(world, controller_process(world, controller), ControllerResigned)
-    written.broker = controller
-    written.controller_epoch = state.controller_epoch
-    write_row(world, written)
+    ControllerResigned.write(world, broker=controller, controller_epoch=state.controller_epoch)
     give_up_context(world, controller)
 
 

@@ -29,10 +29,11 @@ from tidegauge.controller.partitions.replica_states import (
 from tidegauge.controller.state import control_plane
 from tidegauge.controller.state.assignments import is_assigned, issue_children, issue_for_children
 from tidegauge.replication.records import contains
+from tidegauge.simulation.events import items_of
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import ControlResponse
-from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import controller_process, row_of
+from tidegauge.simulation.messages.event import PartitionData
+from tidegauge.simulation.topology import row_of
 from tidegauge.simulation.trace_rows.controller_rows import LogDirEventRead, ReplicaFoundOffline
 from tidegauge.simulation.zookeeper_tree import directories_fail, log_dir_events_znode
 
@@ -92,9 +93,7 @@ def advance_log_dir_change(world: control_plane.ControlPlane, controller: int) -
 def note_log_dir_event(world: control_plane.ControlPlane, controller: int, broker: int) -> None:
     """It is read of which broker a directory has failed."""
     control_plane.broker_at(world, controller, broker).log_dir_failed = True
-    written = new_row(world, controller_process(world, controller), LogDirEventRead)
-    written.broker = broker
-    write_row(world, written)
+    LogDirEventRead.write(world, broker=broker)
 
 
 @inner_rule
@@ -120,18 +119,12 @@ def note_offline_replicas(
     world: control_plane.ControlPlane, controller: int, response: ControlResponse
 ) -> None:
     """Take from a broker's response to a LeaderAndIsr which of its replicas are offline."""
-    cursor = response.first_item
-    while cursor != NONE:
-        item = world.items[cursor]
-        cursor = item.next
+    for item in items_of(world, response, PartitionData):
         row = row_of(world, item.partition, response.broker_id)
         replica = control_plane.replica_at(world, controller, row)
         if replica.directory_offline == _ONLINE:
             replica.directory_offline = _FOUND_NOW
-            written = new_row(world, controller_process(world, controller), ReplicaFoundOffline)
-            written.partition = item.partition
-            written.replica = response.broker_id
-            write_row(world, written)
+            ReplicaFoundOffline.write(world, partition=item.partition, replica=response.broker_id)
 
 
 @inner_rule

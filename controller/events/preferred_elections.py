@@ -22,11 +22,12 @@ from tidegauge.controller.state.assignments import (
 )
 from tidegauge.controller.state.control_plane import ControlPlane, partition_at, state_at
 from tidegauge.replication.records import contains, first
-from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.events import items_of
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_timers import AutoLeaderRebalance
+from tidegauge.simulation.messages.event import PartitionData
 from tidegauge.simulation.messages.zookeeper_requests import ZkResponse
-from tidegauge.simulation.topology import broker_of, controller_process
+from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows.codes import OK
 from tidegauge.simulation.zookeeper_tree import PREFERRED_ELECTION_ZNODE
 
@@ -69,12 +70,9 @@ def advance_preferred_election(world: ControlPlane, controller: int) -> None:
 @inner_rule
 def note_preferred_election(world: ControlPlane, controller: int, response: ZkResponse) -> None:
     """Take which partitions /admin/preferred_replica_election names; the others stay."""
-    cursor = response.first_item
-    while cursor != NONE:
-        partition = world.items[cursor].partition
-        cursor = world.items[cursor].next
-        known = partition_at(world, controller, partition)
-        known.selected = known.has_state and _can_be_given_back(world, controller, partition)
+    for named in items_of(world, response, PartitionData):
+        known = partition_at(world, controller, named.partition)
+        known.selected = known.has_state and _can_be_given_back(world, controller, named.partition)
 
 
 @inner_rule
@@ -97,10 +95,7 @@ def rebalance_later(world: ControlPlane, controller: int, is_first: bool) -> Non
     delay_us = state.leader_imbalance_check_interval_seconds * 1_000_000
     if is_first:
         delay_us = _FIRST_REBALANCE_US
-    process = controller_process(world, controller)
-    timer = new_event(world, process, process, AutoLeaderRebalance)
-    timer.controller_epoch = state.controller_epoch
-    set_timer(world, timer, world.context[0].time_us + delay_us)
+    AutoLeaderRebalance.after(world, delay_us, state)
 
 
 @inner_rule

@@ -58,8 +58,7 @@ from tidegauge.replication.records import EMPTY, contains, first, rest, single, 
 from tidegauge.simulation.events import new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.zookeeper_requests import TopicPartition, ZkSetRequest
-from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import Cluster, broker_of, controller_process
+from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows import codes
 from tidegauge.simulation.trace_rows.controller_rows import ReassignmentBegun, ReassignmentDone
 from tidegauge.simulation.zookeeper_tree import reassign_partitions_znode, topic_znode
@@ -162,7 +161,7 @@ def _check(world: control_plane.ControlPlane, controller: int) -> None:
         state.phase = _MOVE_LEADER
         if not is_begun:
             known = control_plane.partition_at(world, controller, state.moving)
-            _write_begun(world, controller, state.moving, known)
+            ReassignmentBegun.write(world, known, partition=state.moving)
 
 
 @inner_rule
@@ -231,19 +230,7 @@ def _update_current_reassignment(
     if not is_noted:
         _write_assignment(world, controller, state.moving)
     if state.event != codes.REASSIGNMENT_ISR_CHANGE:
-        _write_begun(world, controller, state.moving, known)
-
-
-@inner_rule
-def _write_begun(
-    world: Cluster, controller: int, partition: int, known: control_plane.ControllerPartition
-) -> None:
-    written = new_row(world, controller_process(world, controller), ReassignmentBegun)
-    written.partition = partition
-    written.replicas = known.replicas
-    written.adding = known.adding
-    written.removing = known.removing
-    write_row(world, written)
+        ReassignmentBegun.write(world, known, partition=state.moving)
 
 
 @inner_rule
@@ -255,8 +242,7 @@ def _write_assignment(world: control_plane.ControlPlane, controller: int, partit
     known = control_plane.partition_at(world, controller, partition)
     znode = topic_znode(world, world.partitions[partition].topic)
     request = assignments.new_request(world, controller, ZkSetRequest)
-    assignment = new_item(world, request, partition, TopicPartition)
-    assignment.replicas = known.replicas
+    assignment = new_item(world, request, partition, TopicPartition, replicas=known.replicas)
     if world.rules[controller].assignment_says_what_moves:
         assignment.adding = known.adding
         assignment.removing = known.removing
@@ -407,10 +393,7 @@ def _tell_end(world: control_plane.ControlPlane, controller: int) -> None:
     resume_deletion(world, controller, world.partitions[partition].topic)
     add_update_metadata_request(world, controller, partition)
     send_requests_to_brokers(world, controller)
-    written = new_row(world, controller_process(world, controller), ReassignmentDone)
-    written.partition = partition
-    written.replicas = known.replicas
-    write_row(world, written)
+    ReassignmentDone.write(world, partition=partition, replicas=known.replicas)
 
 
 @inner_rule

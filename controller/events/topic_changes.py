@@ -7,7 +7,6 @@ whether anything is being moved looks whether it is there. A request to the cont
 replaces what the znode says of a partition (``reassignments.py`` does what is asked).
 """
 
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.partitions.channels import send_requests_to_brokers
 from tidegauge.controller.partitions.partition_changes import bring_online
@@ -20,7 +19,7 @@ from tidegauge.controller.state.control_plane import (
     partition_at,
 )
 from tidegauge.replication.records import EMPTY, contains, first, rest, without
-from tidegauge.simulation.events import append_event, free_event, new_event, new_item
+from tidegauge.simulation.events import append_event, free_event, items_of, new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import AlterReassignmentsRequest
 from tidegauge.simulation.messages.zookeeper_requests import (
@@ -87,7 +86,7 @@ CHOOSE = code(2)
 
 
 @inner_rule
-def take_asked_moves(world: ControlPlane, controller: int, response: ZkResponse) -> None:
+def take_requested_moves(world: ControlPlane, controller: int, response: ZkResponse) -> None:
     """Take what /admin/reassign_partitions names: to begin with it, or to ask for less.
 
     Source: KafkaController.processZkPartitionReassignment@2.6.3.
@@ -96,10 +95,7 @@ def take_asked_moves(world: ControlPlane, controller: int, response: ZkResponse)
     if state.phase != CHOOSE or state.event == REASSIGNMENT_ALTERED:
         _ask_less(world, controller, response)
         return
-    cursor = response.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], NamedPartition)
-        cursor = item.next
+    for item in items_of(world, response, NamedPartition):
         known = partition_at(world, controller, item.partition)
         # Kafka fails on one without a leader only after it has written the assignment.
         is_gone = is_deleted(world, controller, item.partition)
@@ -124,10 +120,7 @@ def note_altered_moves(
 
     Source: KafkaController.processApiPartitionReassignment, maybeBuildReassignment@2.6.3 (KIP-455).
     """
-    cursor = request.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], NamedPartition)
-        cursor = item.next
+    for item in items_of(world, request, NamedPartition):
         known = partition_at(world, controller, item.partition)
         is_gone = is_deleted(world, controller, item.partition)
         is_cancelled = item.replicas == EMPTY
@@ -168,18 +161,14 @@ def _ask_less(world: ControlPlane, controller: int, response: ZkResponse) -> Non
     state = world.controllers[controller]
     znode = reassign_partitions_znode(world)
     request = assignments.new_request(world, controller, ZkSetRequest)
-    cursor = response.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], NamedPartition)
-        cursor = item.next
+    for item in items_of(world, response, NamedPartition):
         known = partition_at(world, controller, item.partition)
         is_done = item.partition == state.moving
         is_done = is_done and item.replicas == known.replicas
         # Before the first of those that somebody replaces is taken up.
         is_done = is_done or (state.phase == CHOOSE and known.moves)
         if not is_done and not known.move_refused:
-            kept = new_item(world, request, item.partition, NamedPartition)
-            kept.replicas = item.replicas
+            new_item(world, request, item.partition, NamedPartition, replicas=item.replicas)
     if request.item_count > 0:
         assignments.issue_write(world, controller, request, znode)
         return
@@ -192,7 +181,7 @@ def _ask_less(world: ControlPlane, controller: int, response: ZkResponse) -> Non
 def _look_again(world: ControlPlane, controller: int) -> None:
     """Watch for the next reassignment, which may be there already: an event for the queue."""
     process = controller_process(world, controller)
-    event = new_event(world, process, process, ZkWatch)
-    event.time_us = world.context[0].time_us
-    event.phase = REASSIGNMENT_ASKED_FOR
+    event = ZkWatch.to(
+        world, process, time_us=world.context[0].time_us, phase=REASSIGNMENT_ASKED_FOR
+    )
     append_event(world, world.controllers[controller].queue, event)

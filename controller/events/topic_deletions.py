@@ -22,7 +22,6 @@ Source: TopicDeletionManager.resumeDeletions, onTopicDeletion, onPartitionDeleti
 completeDeleteTopic@2.4.0, @2.6.3 and @3.8.0.
 """
 
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.partitions import replica_state_machine
 from tidegauge.controller.partitions.channels import (
@@ -42,14 +41,14 @@ from tidegauge.controller.state.assignments import issue_children, issue_delete
 from tidegauge.replication import errors
 from tidegauge.replication.records import contains
 from tidegauge.simulation import zookeeper_tree
+from tidegauge.simulation.events import items_of
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import (
     StopReplicaPartition,
     StopReplicaRequest,
 )
 from tidegauge.simulation.messages.zookeeper_requests import Child, ZkResponse
-from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import controller_process, row_of
+from tidegauge.simulation.topology import row_of
 from tidegauge.simulation.trace_rows.codes import PREFERRED_ELECTION, TOPIC_DELETION_ASKED_FOR
 from tidegauge.simulation.trace_rows.controller_rows import TopicDeleted, TopicDeletionBegun
 
@@ -94,10 +93,7 @@ def note_listed_deletions(
 
     Source: KafkaController.processTopicDeletion and fetchTopicDeletionsInProgress@2.6.3.
     """
-    cursor = response.first_item
-    while cursor != NONE:
-        child = view_as(world.items[cursor], Child)
-        cursor = child.next
+    for child in items_of(world, response, Child):
         topic = zookeeper_tree.place_in(world, zookeeper_tree.TOPIC_DELETIONS, child.znode)
         known = control_plane.topic_at(world, controller, topic)
         known.deleted = False
@@ -118,10 +114,7 @@ def note_deleted_replicas(
 
     Source: KafkaController.processTopicDeletionStopReplicaResponseReceived@2.6.3.
     """
-    cursor = request.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], StopReplicaPartition)
-        cursor = item.next
+    for item in items_of(world, request, StopReplicaPartition):
         topic = world.partitions[item.partition].topic
         row = row_of(world, item.partition, request.destination)
         if not item.deletes or not control_plane.topic_at(world, controller, topic).deleted:
@@ -291,9 +284,7 @@ def _begin(world: control_plane.ControlPlane, controller: int) -> None:
     known = control_plane.topic_at(world, controller, topic)
     if not known.deletion_started:
         known.deletion_started = True
-        written = new_row(world, controller_process(world, controller), TopicDeletionBegun)
-        written.topic = topic
-        write_row(world, written)
+        TopicDeletionBegun.write(world, topic=topic)
     for partition in range(world.sizes[0].partitions):
         of_topic = control_plane.partition_at(world, controller, partition)
         if world.partitions[partition].topic == topic and of_topic.known:
@@ -380,6 +371,4 @@ def _forget(world: control_plane.ControlPlane, controller: int) -> None:
     known.deleted = False
     known.ineligible = False
     known.deletion_started = False
-    written = new_row(world, controller_process(world, controller), TopicDeleted)
-    written.topic = topic
-    write_row(world, written)
+    TopicDeleted.write(world, topic=topic)

@@ -26,7 +26,6 @@ A broker that is gone is fenced. From 4.0 on a contact counts when it arrives (`
 before only when the thread takes it.
 """
 
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.kraft import elections
 from tidegauge.controller.kraft.metadata_log import respond_when_committed
@@ -35,7 +34,7 @@ from tidegauge.controller.kraft.state import WRITES, Quorum, these_controller_st
 from tidegauge.controller.raft.measured import respond
 from tidegauge.controller.raft.state import this_voter
 from tidegauge.replication import errors
-from tidegauge.simulation.events import new_event, new_response, set_timer
+from tidegauge.simulation.events import items_of, new_response
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import OfflineReplica
 from tidegauge.simulation.messages.controller_timers import FencingCheck
@@ -46,7 +45,6 @@ from tidegauge.simulation.messages.quorum_requests import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.codes import (
     BROKER_ASKS_FOR_FENCE,
     BROKER_REGISTERS,
@@ -72,13 +70,14 @@ def handle_broker_registration(world: Quorum, request: BrokerRegistrationRequest
     is_same = was_there_before or (known.registered and known.incarnation == request.incarnation)
     if not is_same and has_valid_session(world, request.broker_id):
         response.error = errors.DUPLICATE_BROKER_REGISTRATION
-        refused = new_row(world, request.destination, RequestRefused)
-        refused.api_key = KEY_OF_KIND[request.kind]
-        refused.partition = NONE
-        refused.from_process = request.source
-        refused.error = response.error
-        refused.offset = NONE
-        write_row(world, refused)
+        RequestRefused.write(
+            world,
+            api_key=KEY_OF_KIND[request.kind],
+            partition=NONE,
+            from_process=request.source,
+            error=response.error,
+            offset=NONE,
+        )
         respond(world, response)
         return
     batch_offset = voter.log_end_offset
@@ -111,10 +110,7 @@ def _note_directories(world: Quorum, request: BrokerRegistrationRequest) -> None
         for number in range(known.replica_count):
             world.hosted_replicas[known.first_replica + number].offline = False
     known.offline_directories = request.offline_directories
-    cursor = request.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], OfflineReplica)
-        cursor = item.next
+    for item in items_of(world, request, OfflineReplica):
         place = place_of_replica(world, item.partition, request.broker_id)
         if place != NONE:
             world.hosted_replicas[place].offline = True
@@ -156,10 +152,7 @@ def note_contact(world: Quorum, broker: int) -> None:
 def check_sessions_at(world: Quorum, time_us: int) -> None:
     """Have sessions checked at a time."""
     world.active_controller[0].fences = True
-    process = world.context[0].handling
-    check = new_event(world, process, process, FencingCheck)
-    check.epoch = world.active_controller[0].epoch
-    set_timer(world, check, time_us)
+    FencingCheck.at(world, time_us, epoch=world.active_controller[0].epoch)
 
 
 @inner_rule

@@ -21,11 +21,7 @@ BrokerHeartbeatManager.register, OffsetControlManager.deactivate@4.1.0.
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.elections import append_broker
-from tidegauge.controller.kraft.metadata_log import (
-    append_partition,
-    append_record,
-    commit_next,
-)
+from tidegauge.controller.kraft.metadata_log import append_partition, append_record, commit_next
 from tidegauge.controller.kraft.partition_records import count_partition
 from tidegauge.controller.kraft.periodic_tasks import begin_tasks
 from tidegauge.controller.kraft.state import QUORUM, TOPIC_RECORD, Quorum, copy_registration
@@ -36,11 +32,10 @@ from tidegauge.controller.raft.state import name_of_voter, this_voter, voter_of
 from tidegauge.controller.state.control_plane import write_existing_records
 from tidegauge.replication import errors
 from tidegauge.replication.records import EMPTY
-from tidegauge.simulation.events import new_event, set_timer, take_first
+from tidegauge.simulation.events import take_first
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import CommittedResponse
 from tidegauge.simulation.messages.controller_timers import LeadershipClaimed, LeadershipLost
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import quorum_process
 from tidegauge.simulation.trace_rows.codes import (
     BROKER_FENCED,
@@ -52,7 +47,7 @@ from tidegauge.simulation.trace_rows.controller_rows import ControllerActive
 
 
 @inner_rule
-def restore_former_states(world: Quorum) -> None:
+def restore_preexisting_states(world: Quorum) -> None:
     """Write the records about all that was there before; they have no cause."""
     voter = this_voter(world)
     # The first record is that of the leader's election.
@@ -75,7 +70,7 @@ def restore_former_states(world: Quorum) -> None:
             append_partition(world, topic.first_partition + place)
     for partition in range(world.sizes[0].partitions):
         epoch = world.registrations[partition].leader_epoch
-        write_existing_records(world, world.context[0].handling, partition, epoch)
+        write_existing_records(world, partition, epoch)
     voter.event_written = False
     voter.drains = False
     _commit(world, voter.log_end_offset)
@@ -114,10 +109,7 @@ def handle_leadership_claimed(world: Quorum, timer: LeadershipClaimed) -> bool:
     if world.active_controller[0].committed_offset >= timer.offset:
         _claim(world)
         return False
-    again = new_event(world, timer.destination, timer.destination, LeadershipClaimed)
-    again.epoch = timer.epoch
-    again.offset = timer.offset
-    set_timer(world, again, world.context[0].time_us)
+    LeadershipClaimed.after(world, 0, timer)
     return False
 
 
@@ -134,7 +126,11 @@ def _claim(world: Quorum) -> None:
     _recall_topics(world)
     _recall_brokers(world)
     _recall_partitions(world)
-    _write_active(world, name_of_voter(world, world.context[0].handling))
+    ControllerActive.write(
+        world,
+        broker=name_of_voter(world, world.context[0].handling),
+        controller_epoch=this_voter(world).claimed_epoch,
+    )
     begin_tasks(world, is_first)
 
 
@@ -161,16 +157,8 @@ def forget_claim(world: Quorum) -> None:
     own = voter_of(world, world.context[0].handling)
     if voter.claimed_epoch != NONE and state.voter == own:
         state.voter = NONE
-        _write_active(world, NONE)
+        ControllerActive.write(world, broker=NONE, controller_epoch=this_voter(world).claimed_epoch)
     voter.claimed_epoch = NONE
-
-
-@inner_rule
-def _write_active(world: Quorum, name: int) -> None:
-    active = new_row(world, world.context[0].handling, ControllerActive)
-    active.broker = name
-    active.controller_epoch = this_voter(world).claimed_epoch
-    write_row(world, active)
 
 
 @inner_rule

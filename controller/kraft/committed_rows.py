@@ -10,11 +10,8 @@ from tidegauge.controller.raft.state import name_of_voter, this_voter
 from tidegauge.replication.records import EMPTY, PartitionRegistration, first, only, rest, without
 from tidegauge.simulation import metadata_log
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.rows import caused_by, new_row, write_row
-from tidegauge.simulation.topology import (
-    broker_of,
-    slots_by_broker,
-)
+from tidegauge.simulation.rows import caused_by, record_row
+from tidegauge.simulation.topology import broker_of, slots_by_broker
 from tidegauge.simulation.trace_rows import codes, controller_rows
 from tidegauge.simulation.trace_rows.row import Row
 
@@ -67,18 +64,18 @@ def _write_partition(
     state.copy_registration(known, registration)
     known.exists = True
     known.offset = record.offset
-    row = new_row(world, process, controller_rows.PartitionState)
-    row.partition = partition
-    row.change = codes.STATE_CREATED if is_new else codes.STATE_WRITTEN
-    row.leader = leader
-    row.leader_epoch = registration.leader_epoch
-    row.partition_epoch = registration.partition_epoch
-    row.isr = registration.isr
-    row.controller_epoch = this_voter(world).epoch
-    row.writer = codes.FORMER_WRITER
+    row = controller_rows.PartitionState.new(
+        world,
+        registration,
+        partition=partition,
+        change=codes.STATE_CREATED if is_new else codes.STATE_WRITTEN,
+        leader=leader,
+        controller_epoch=this_voter(world).epoch,
+        writer=codes.FORMER_WRITER,
+    )
     if world.active_controller[0].voter != NONE:
         row.writer = name_of_voter(world, world.context[0].handling)
-    write_row(world, row)
+    record_row(world, row)
     known.row_process = process
     known.row_sequence = row.sequence
     if had_other_replicas:
@@ -114,34 +111,35 @@ def _write_changes(
     registration: PartitionRegistration,
 ) -> None:
     """Write down an election, and each replica that the controller has taken out of the ISR."""
-    process = world.context[0].handling
     partition = record.subject
     if registration.leader != known.leader and registration.leader != NONE:
-        elected = new_row(world, process, controller_rows.LeaderElected)
-        elected.partition = partition
-        elected.leader = broker_of(world, partition, registration.leader)
-        elected.leader_epoch = registration.leader_epoch
-        elected.isr = registration.isr
-        elected.version = registration.partition_epoch
-        elected.old_leader = broker_of(world, partition, record.old_leader)
-        elected.unclean = record.unclean
+        elected = controller_rows.LeaderElected.new(
+            world,
+            registration,
+            partition=partition,
+            leader=broker_of(world, partition, registration.leader),
+            version=registration.partition_epoch,
+            old_leader=broker_of(world, partition, record.old_leader),
+            unclean=record.unclean,
+        )
         _say_why(elected, record)
-        write_row(world, elected)
+        record_row(world, elected)
         _count_election(world, record)
     _write_moves(world, partition, known, registration)
     if record.reason == 0:
         return
     gone = without(known.isr, registration.isr)
     while gone != EMPTY:
-        removed = new_row(world, process, controller_rows.RemovedFromIsr)
-        removed.partition = partition
-        removed.replica = broker_of(world, partition, first(gone))
-        removed.leader = broker_of(world, partition, registration.leader)
-        removed.leader_epoch = registration.leader_epoch
-        removed.isr = registration.isr
-        removed.version = registration.partition_epoch
+        removed = controller_rows.RemovedFromIsr.new(
+            world,
+            registration,
+            partition=partition,
+            replica=broker_of(world, partition, first(gone)),
+            leader=broker_of(world, partition, registration.leader),
+            version=registration.partition_epoch,
+        )
         _say_why(removed, record)
-        write_row(world, removed)
+        record_row(world, removed)
         gone = rest(gone)
 
 
@@ -170,23 +168,14 @@ def _write_moves(
     registration: PartitionRegistration,
 ) -> None:
     """Write down that replicas begin to be moved, or are where they are to be."""
-    process = world.context[0].handling
     moved = known.adding != EMPTY or known.removing != EMPTY
     moves = registration.adding != EMPTY or registration.removing != EMPTY
     is_other = known.adding != registration.adding or known.removing != registration.removing
     is_reordered = not moved and not moves and known.replicas != registration.replicas
     if (moves and is_other) or is_reordered:
-        begun = new_row(world, process, controller_rows.ReassignmentBegun)
-        begun.partition = partition
-        begun.replicas = registration.replicas
-        begun.adding = registration.adding
-        begun.removing = registration.removing
-        write_row(world, begun)
+        controller_rows.ReassignmentBegun.write(world, registration, partition=partition)
     if (moved and not moves) or is_reordered:
-        done = new_row(world, process, controller_rows.ReassignmentDone)
-        done.partition = partition
-        done.replicas = registration.replicas
-        write_row(world, done)
+        controller_rows.ReassignmentDone.write(world, registration, partition=partition)
 
 
 @inner_rule
@@ -194,15 +183,14 @@ def _write_replicas(
     world: state.Quorum, partition: int, registration: PartitionRegistration
 ) -> None:
     """Write down who has replicas, and who may lead without being in sync: a set, by broker id."""
-    row = new_row(world, world.context[0].handling, controller_rows.PartitionReplicas)
-    row.partition = partition
-    row.replicas = registration.replicas
-    row.adding = registration.adding
-    row.removing = registration.removing
-    row.eligible_leaders = only(slots_by_broker(world, partition), registration.elr)
-    row.last_known_leader = broker_of(world, partition, first(registration.last_known_elr))
-    row.recovering = 1 if registration.recovering else 0
-    write_row(world, row)
+    controller_rows.PartitionReplicas.write(
+        world,
+        registration,
+        partition=partition,
+        eligible_leaders=only(slots_by_broker(world, partition), registration.elr),
+        last_known_leader=broker_of(world, partition, first(registration.last_known_elr)),
+        recovering=1 if registration.recovering else 0,
+    )
 
 
 @inner_rule
@@ -213,13 +201,11 @@ def _write_broker(world: state.Quorum, record: state.MetadataRecord) -> None:
     broker.committed_incarnation = record.incarnation
     broker.committed_registration_offset = record.registration_offset
     broker.committed_offline_directories = record.offline_directories
-    row = new_row(world, world.context[0].handling, controller_rows.BrokerState)
-    row.broker = record.subject
-    row.state = record.state
-    row.broker_epoch = record.broker_epoch
-    row.state_reason = record.reason
+    row = controller_rows.BrokerState.new(
+        world, record, broker=record.subject, state_reason=record.reason
+    )
     _say_why(row, record)
-    write_row(world, row)
+    record_row(world, row)
     known_as = 0
     if record.state == codes.BROKER_ACTIVE:
         known_as = metadata_log.ALIVE
@@ -246,16 +232,16 @@ def _write_removal(world: state.Quorum, record: state.MetadataRecord) -> None:
         known = world.committed_partitions[partition]
         known.exists = False
         known.offset = record.offset
-        row = new_row(world, process, controller_rows.PartitionState)
-        row.partition = partition
-        row.change = codes.STATE_DELETED
-        row.leader = NONE
-        row.leader_epoch = known.leader_epoch
-        row.partition_epoch = known.partition_epoch
-        row.isr = EMPTY
-        row.controller_epoch = this_voter(world).epoch
-        row.writer = name_of_voter(world, world.context[0].handling)
-        write_row(world, row)
+        row = controller_rows.PartitionState.write(
+            world,
+            known,
+            partition=partition,
+            change=codes.STATE_DELETED,
+            leader=NONE,
+            isr=EMPTY,
+            controller_epoch=this_voter(world).epoch,
+            writer=name_of_voter(world, world.context[0].handling),
+        )
         known.row_process = process
         known.row_sequence = row.sequence
         metadata_log.log_change(
@@ -271,11 +257,12 @@ def _write_removal(world: state.Quorum, record: state.MetadataRecord) -> None:
 @inner_rule
 def _write_config(world: state.Quorum, record: state.MetadataRecord) -> None:
     """Settings of a topic are others: those who host its partitions are to hear of it."""
-    row = new_row(world, world.context[0].handling, controller_rows.TopicConfigured)
-    row.topic = record.subject
-    row.min_insync_replicas = record.min_insync_replicas
-    row.unclean_enabled = 1 if record.unclean_leader_election else 0
-    write_row(world, row)
+    controller_rows.TopicConfigured.write(
+        world,
+        topic=record.subject,
+        min_insync_replicas=record.min_insync_replicas,
+        unclean_enabled=1 if record.unclean_leader_election else 0,
+    )
     topic = world.quorum_topics[record.subject]
     topic.committed_min_insync_replicas = record.min_insync_replicas
     topic.committed_unclean_leader_election = record.unclean_leader_election

@@ -15,13 +15,13 @@ Source: ControllerServer.startup and shutdown, KafkaRaftClient.shutdown@4.1.0.
 """
 
 from tidegauge.compiled.rules import inner_rule, rule
-from tidegauge.controller.kraft.claims import forget_claim, restore_former_states
+from tidegauge.controller.kraft.claims import forget_claim, restore_preexisting_states
 from tidegauge.controller.kraft.periodic_tasks import sample_later
 from tidegauge.controller.kraft.state import QUORUM, Quorum, forget_controller_stats
 from tidegauge.controller.raft import processes
 from tidegauge.controller.raft.state import this_voter
 from tidegauge.simulation import faults
-from tidegauge.simulation.events import free_all, free_event, new_event, set_timer
+from tidegauge.simulation.events import free_all, free_event
 from tidegauge.simulation.messages.controller_timers import QuorumStart, VoterStopped
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.kinds import IS_REFUSED
@@ -64,8 +64,7 @@ def _bring_back(world: Quorum, process: int, kind: int) -> None:
 def _start(world: Quorum, process: int) -> None:
     """Begin the process: it listens once it has replayed its log."""
     faults.lives(world, process)
-    due_us = world.context[0].time_us + cost_us(world, process, BROKER_START_COST)
-    set_timer(world, new_event(world, process, process, QuorumStart), due_us)
+    QuorumStart.after(world, cost_us(world, process, BROKER_START_COST))
 
 
 @QUORUM.handles(QuorumStart)
@@ -73,7 +72,7 @@ def _start(world: Quorum, process: int) -> None:
 def handle_quorum_start(world: Quorum, _: QuorumStart) -> bool:
     """The controller is up, and takes part in the quorum, which is older than the run."""
     if world.active_controller[0].committed_offset == 0:
-        restore_former_states(world)
+        restore_preexisting_states(world)
     if world.context[0].time_us == 0:
         processes.found_quorum(world)
     else:

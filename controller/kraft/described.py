@@ -18,12 +18,7 @@ from tidegauge.simulation.messages.quorum_requests import (
     DescribeQuorumStateRequest,
     DescribeQuorumStateResponse,
 )
-from tidegauge.simulation.topology import (
-    Cluster,
-    broker_of,
-    is_kraft,
-    quorum_process,
-)
+from tidegauge.simulation.topology import Cluster, broker_of, is_kraft, quorum_process
 from tidegauge.simulation.trace_rows import codes
 
 #: So long nothing is committed where everything has come to rest.
@@ -72,8 +67,7 @@ def handle_describe_quorum_state(world: Quorum, request: DescribeQuorumStateRequ
 def _name_unfenced(world: Quorum, response: DescribeQuorumStateResponse) -> None:
     for broker in range(world.sizes[0].brokers):
         if is_unfenced(world, broker):
-            described = new_item(world, response, NONE, DescribedBroker)
-            described.broker = broker
+            new_item(world, response, NONE, DescribedBroker, broker=broker)
 
 
 @inner_rule

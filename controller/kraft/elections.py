@@ -24,7 +24,6 @@ Kafka cuts such a result into batches of 10,000 records. All of them are written
 shows nowhere here.
 """
 
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.kraft import partition_records
 from tidegauge.controller.kraft.metadata_log import append_record, respond_when_committed
@@ -32,7 +31,7 @@ from tidegauge.controller.kraft.state import BROKER_RECORD, WRITES, Quorum
 from tidegauge.controller.kraft_partitions import partition_target
 from tidegauge.replication import errors
 from tidegauge.replication.records import contains
-from tidegauge.simulation.events import new_event, new_item, new_response, set_timer
+from tidegauge.simulation.events import items_of, new_item, new_response
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import OfflineReplica
 from tidegauge.simulation.messages.controller_timers import (
@@ -64,12 +63,9 @@ def handle_elect_leaders(world: Quorum, request: ElectLeadersRequest) -> None:
     """
     response = new_response(world, request, AdminResponse)
     election = partition_target.UNCLEAN if request.is_unclean else partition_target.PREFERRED
-    cursor = request.first_item
-    while cursor != NONE:
-        asked = view_as(world.items[cursor], PartitionOutcome)
-        cursor = asked.next
-        outcome = new_item(world, response, asked.partition, PartitionOutcome)
-        outcome.error = _elect(world, asked.partition, election)
+    for asked in items_of(world, request, PartitionOutcome):
+        error = _elect(world, asked.partition, election)
+        new_item(world, response, asked.partition, PartitionOutcome, error=error)
     respond_when_committed(world, response)
 
 
@@ -103,22 +99,18 @@ def plan_elections(world: Quorum) -> None:
     maybeScheduleNextBalancePartitionLeaders, maybeScheduleNextElectUncleanLeaders@3.9.0.
     """
     state = world.active_controller[0]
-    process = world.context[0].handling
-    now_us = world.context[0].time_us
     always = state.has_heartbeat_tracker
     is_imbalanced = always or state.imbalanced_partitions > 0
     if state.auto_leader_rebalance_enable and is_imbalanced and not state.balances:
         state.balances = True
-        timer = new_event(world, process, process, PreferredLeaderBalance)
-        timer.epoch = state.epoch
-        set_timer(world, timer, now_us + state.leader_imbalance_check_interval_us)
+        PreferredLeaderBalance.after(
+            world, state.leader_imbalance_check_interval_us, epoch=state.epoch
+        )
     interval_us = state.unclean_leader_election_interval_us
     is_leaderless = always or state.leaderless_partitions > 0
     if interval_us > 0 and is_leaderless and not state.elects_uncleanly:
         state.elects_uncleanly = True
-        check = new_event(world, process, process, UncleanElectionCheck)
-        check.epoch = state.epoch
-        set_timer(world, check, now_us + interval_us)
+        UncleanElectionCheck.after(world, interval_us, epoch=state.epoch)
 
 
 @inner_rule
@@ -146,10 +138,7 @@ def handle_preferred_leader_balance(world: Quorum, _: PreferredLeaderBalance) ->
         world, partition_target.PREFERRED
     )
     if state.balances:
-        process = world.context[0].handling
-        again = new_event(world, process, process, PreferredLeaderBalance)
-        again.epoch = state.epoch
-        set_timer(world, again, world.context[0].time_us + AGAIN_US)
+        PreferredLeaderBalance.after(world, AGAIN_US, epoch=state.epoch)
 
 
 @WRITES.handles(UncleanElectionCheck)
@@ -164,10 +153,7 @@ def handle_unclean_election_check(world: Quorum, _: UncleanElectionCheck) -> Non
         world, partition_target.UNCLEAN
     )
     if state.elects_uncleanly:
-        process = world.context[0].handling
-        again = new_event(world, process, process, UncleanElectionCheck)
-        again.epoch = state.epoch
-        set_timer(world, again, world.context[0].time_us + AGAIN_US)
+        UncleanElectionCheck.after(world, AGAIN_US, epoch=state.epoch)
 
 
 @inner_rule
@@ -309,10 +295,7 @@ def take_directories_offline(world: Quorum, request: BrokerHeartbeatRequest) -> 
     if request.offline_directories & ~known.offline_directories == 0:
         return
     known.offline_directories |= request.offline_directories
-    cursor = request.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], OfflineReplica)
-        cursor = item.next
+    for item in items_of(world, request, OfflineReplica):
         place = partition_records.place_of_replica(world, item.partition, broker)
         if place != NONE and not world.hosted_replicas[place].offline:
             world.hosted_replicas[place].offline = True

@@ -10,11 +10,11 @@ Events that append records, other than a NoOpRecord, are rows of the trace.
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.state import Quorum, note_event, note_event_end
 from tidegauge.controller.raft.state import this_voter
-from tidegauge.simulation.events import append_event, new_event, set_timer
+from tidegauge.simulation.events import append_event
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_timers import QuorumWorks
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.rows import METADATA_RECORD, cost_us, new_row, write_row
+from tidegauge.simulation.rows import METADATA_RECORD, cost_us
 from tidegauge.simulation.trace_rows.controller_rows import ControllerEvent, ControllerEventDone
 
 
@@ -48,11 +48,7 @@ def new_event_row(world: Quorum) -> ControllerEvent:
     """The row about the event that is being handled, which has still to be written."""
     voter = this_voter(world)
     voter.event_written = True
-    row = new_row(world, world.context[0].handling, ControllerEvent)
-    row.event_kind = voter.event_kind
-    row.queue_length = voter.queue_length
-    row.queued_us = voter.event_taken_us - voter.event_came_us
-    return row
+    return ControllerEvent.new(world, voter, queued_us=voter.event_taken_us - voter.event_came_us)
 
 
 @inner_rule
@@ -65,8 +61,7 @@ def be_busy(world: Quorum, records: int) -> None:
     process = world.context[0].handling
     work_us = records * cost_us(world, process, METADATA_RECORD) if records > 0 else 0
     voter.works = True
-    timer = new_event(world, process, process, QuorumWorks)
-    set_timer(world, timer, world.context[0].time_us + work_us)
+    QuorumWorks.after(world, work_us)
 
 
 @inner_rule
@@ -77,7 +72,6 @@ def end_event(world: Quorum) -> None:
     note_event_end(world, world.context[0].time_us - voter.event_taken_us)
     if voter.event_written:
         voter.event_written = False
-        done = new_row(world, world.context[0].handling, ControllerEventDone)
-        done.event_kind = voter.event_kind
-        done.processing_us = world.context[0].time_us - voter.event_taken_us
-        write_row(world, done)
+        ControllerEventDone.write(
+            world, voter, processing_us=world.context[0].time_us - voter.event_taken_us
+        )

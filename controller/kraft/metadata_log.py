@@ -41,7 +41,7 @@ from tidegauge.controller.raft.snapshots import (
 )
 from tidegauge.controller.raft.state import this_voter
 from tidegauge.replication import errors
-from tidegauge.simulation.events import append_event, new_event, new_response, set_timer, take_first
+from tidegauge.simulation.events import append_event, new_response, take_first
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import CommittedResponse
 from tidegauge.simulation.messages.controller_timers import QuorumCommits, SnapshotDue
@@ -49,7 +49,7 @@ from tidegauge.simulation.messages.quorum_requests import (
     FetchSnapshotRequest,
     FetchSnapshotResponse,
 )
-from tidegauge.simulation.rows import METADATA_SNAPSHOT_MEBIBYTE, cost_us, write_row
+from tidegauge.simulation.rows import METADATA_SNAPSHOT_MEBIBYTE, cost_us, record_row
 
 _MEBIBYTE = code(1024 * 1024)
 #: KafkaRaftClient.MAX_BATCH_SIZE_BYTES
@@ -116,7 +116,7 @@ def append_record(world: Quorum, sort: int, subject: int) -> MetadataRecord:
     """
     voter = this_voter(world)
     if not voter.event_written:
-        write_row(world, new_event_row(world))
+        record_row(world, new_event_row(world))
     record = _new_record(world)
     record.offset = append_offset(world)
     record.epoch = voter.epoch
@@ -176,10 +176,7 @@ def handle_quorum_commits(world: Quorum, timer: QuorumCommits) -> bool:
         most -= 1
         commit_next(world, epoch_of(world, state.committed_offset))
     if state.committed_offset < timer.offset:
-        goes_on = new_event(world, timer.destination, timer.destination, QuorumCommits)
-        goes_on.offset = timer.offset
-        goes_on.epoch = timer.epoch
-        set_timer(world, goes_on, world.context[0].time_us)
+        QuorumCommits.after(world, 0, timer)
         return False
     voter = this_voter(world)
     while voter.deferred.first != NONE:

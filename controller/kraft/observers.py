@@ -13,11 +13,7 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.state import QUORUM, Quorum
 from tidegauge.controller.raft.follower import lose_connection
 from tidegauge.controller.raft.measured import respond
-from tidegauge.controller.raft.replication import (
-    FETCH_WAIT_US,
-    refuses_fetch,
-    take_voter_fetch,
-)
+from tidegauge.controller.raft.replication import FETCH_WAIT_US, refuses_fetch, take_voter_fetch
 from tidegauge.controller.raft.snapshots import needs_snapshot, offer_snapshot
 from tidegauge.controller.raft.state import this_voter
 from tidegauge.replication.records import contains
@@ -97,8 +93,7 @@ def answer_fetches(world: Quorum) -> None:
 @inner_rule
 def _watch(world: Quorum, due_us: int) -> None:
     this_voter(world).fetch_timer = True
-    process = world.context[0].handling
-    events.set_timer(world, events.new_event(world, process, process, RaftFetchExpires), due_us)
+    RaftFetchExpires.at(world, due_us)
 
 
 @QUORUM.handles(RaftFetchExpires)
@@ -176,19 +171,16 @@ def name_changes(
 def _name(world: Quorum, response: Event, partition: int, slot: int) -> None:
     known = world.committed_partitions[partition]
     topic = world.quorum_topics[world.partitions[partition].topic]
-    item = events.new_item(world, response, partition, PublishedPartition)
-    item.topic_id = topic.committed_topic_id
-    item.leader = known.leader
-    item.leader_epoch = known.leader_epoch
-    item.isr = known.isr
-    item.partition_epoch = known.partition_epoch
-    item.replicas = known.replicas
-    item.adding = known.adding
-    item.removing = known.removing
-    item.controller_epoch = this_voter(world).epoch
-    item.is_new = known.partition_epoch == 0
-    item.is_removed = not known.exists or not contains(known.replicas, slot)
-    item.min_insync_replicas = topic.committed_min_insync_replicas
-    item.unclean_leader_election = topic.committed_unclean_leader_election
-    item.row_process = known.row_process
-    item.row_sequence = known.row_sequence
+    events.new_item(
+        world,
+        response,
+        partition,
+        PublishedPartition,
+        known,
+        topic_id=topic.committed_topic_id,
+        controller_epoch=this_voter(world).epoch,
+        is_new=known.partition_epoch == 0,
+        is_removed=not known.exists or not contains(known.replicas, slot),
+        min_insync_replicas=topic.committed_min_insync_replicas,
+        unclean_leader_election=topic.committed_unclean_leader_election,
+    )

@@ -37,7 +37,6 @@ from tidegauge.simulation.messages.controller_requests import (
     AlterPartitionResponse,
     IsrMember,
 )
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of, slot_of
 from tidegauge.simulation.trace_rows.controller_rows import IsrAltered
 
@@ -190,7 +189,7 @@ def handle_alter_partition(world: Quorum, request: AlterPartitionRequest) -> Non
         decided.leader_epoch = registration.leader_epoch
         decided.isr = registration.isr
         decided.partition_epoch = registration.partition_epoch
-        _write_down(world, request, decided)
+        IsrAltered.write(world, decided, leader=request.broker_id, version=decided.partition_epoch)
     respond_when_committed(world, response)
 
 
@@ -248,15 +247,3 @@ def _eligible_members(
         if member.broker_epoch not in (NONE, known.broker_epoch):
             eligible = without(eligible, single(member.replica))
     return eligible
-
-
-@inner_rule
-def _write_down(world: Quorum, request: AlterPartitionRequest, decided: AlterPartitionData) -> None:
-    altered = new_row(world, world.context[0].handling, IsrAltered)
-    altered.partition = decided.partition
-    altered.leader = request.broker_id
-    altered.leader_epoch = decided.leader_epoch
-    altered.isr = decided.isr
-    altered.version = decided.partition_epoch
-    altered.error = decided.error
-    write_row(world, altered)

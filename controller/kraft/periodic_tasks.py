@@ -15,12 +15,11 @@ from tidegauge.controller.kraft.event_queue import new_event_row
 from tidegauge.controller.kraft.state import QUORUM, WRITES, Quorum
 from tidegauge.controller.raft.replication import append_offset
 from tidegauge.controller.raft.state import name_of_voter, this_voter
-from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_timers import FencingCheck, NoOpDue, QuorumSample
 from tidegauge.simulation.random_streams import FENCING, PERIODIC_TASKS, draw_below
-from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.rows import record_row
 from tidegauge.simulation.trace_rows.codes import BROKER_SESSION_EXPIRED
 from tidegauge.simulation.trace_rows.detail_rows import MetadataSampled
 
@@ -63,13 +62,13 @@ def handle_quorum_sample(world: Quorum, timer: QuorumSample) -> bool:
     """Record how far the active controller is with the metadata log, and what waits for it."""
     voter = this_voter(world)
     if decides(world):
-        sampled = new_row(world, timer.destination, MetadataSampled)
-        sampled.broker = name_of_voter(world, timer.destination)
-        sampled.log_end_offset = voter.log_end_offset
-        sampled.high_watermark = voter.high_watermark
-        sampled.queue_length = voter.queue.length
-        sampled.deferred = voter.deferred.length
-        write_row(world, sampled)
+        MetadataSampled.write(
+            world,
+            voter,
+            broker=name_of_voter(world, timer.destination),
+            queue_length=voter.queue.length,
+            deferred=voter.deferred.length,
+        )
     sample_later(world)
     return False
 
@@ -77,9 +76,7 @@ def handle_quorum_sample(world: Quorum, timer: QuorumSample) -> bool:
 @inner_rule
 def sample_later(world: Quorum) -> None:
     """Have the log looked at again."""
-    process = world.context[0].handling
-    due_us = world.context[0].time_us + world.context[0].sample_period_us
-    set_timer(world, new_event(world, process, process, QuorumSample), due_us)
+    QuorumSample.after(world, world.context[0].sample_period_us)
 
 
 @inner_rule
@@ -92,10 +89,7 @@ def _part_of(world: Quorum, period_us: int, kind: int) -> int:
 @inner_rule
 def _no_op_at(world: Quorum, due_us: int) -> None:
     """Have a NoOpRecord written; a controller that was superseded does so, too."""
-    process = world.context[0].handling
-    due = new_event(world, process, process, NoOpDue)
-    due.epoch = this_voter(world).claimed_epoch
-    set_timer(world, due, due_us)
+    NoOpDue.at(world, due_us, epoch=this_voter(world).claimed_epoch)
 
 
 @WRITES.handles(NoOpDue)
@@ -146,7 +140,7 @@ def _fence_silent(world: Quorum, broker: int) -> None:
     because_of(world, row, broker, known.contact_us)
     voter.because_process = row.because_process
     voter.because_sequence = row.because_sequence
-    write_row(world, row)
+    record_row(world, row)
     known.contact_us = NONE
     fence_broker(world, broker, BROKER_SESSION_EXPIRED)
 

@@ -16,7 +16,6 @@ replica that has caught up is an ISR change of the leader. The one that makes th
 ends the reassignment in the same record (``kraft_partitions/partition_change.py``).
 """
 
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft import partition_records, state
 from tidegauge.controller.kraft.metadata_log import (
@@ -38,7 +37,7 @@ from tidegauge.controller.raft.elections import resign
 from tidegauge.controller.raft.measured import respond
 from tidegauge.replication import errors
 from tidegauge.replication.records import EMPTY, first, only, rest
-from tidegauge.simulation.events import new_item, new_response
+from tidegauge.simulation.events import items_of, new_item, new_response
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import quorum_requests
 from tidegauge.simulation.topology import broker_of, slots_by_broker
@@ -161,10 +160,7 @@ def handle_alter_partition_reassignments(
     Source: ReplicationControlManager.alterPartitionReassignments@4.1.0.
     """
     response = new_response(world, request, quorum_requests.AdminResponse)
-    cursor = request.first_item
-    while cursor != NONE:
-        asked = view_as(world.items[cursor], quorum_requests.AskedReassignment)
-        cursor = asked.next
+    for asked in items_of(world, request, quorum_requests.AskedReassignment):
         outcome = new_item(world, response, asked.partition, quorum_requests.PartitionOutcome)
         if not world.quorum_topics[world.partitions[asked.partition].topic].exists:
             outcome.error = errors.UNKNOWN_TOPIC_OR_PARTITION

@@ -37,7 +37,7 @@ from tidegauge.simulation import events
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import controller_requests
-from tidegauge.simulation.messages.controller_timers import ControlGivesUp, ControlRetries
+from tidegauge.simulation.messages.controller_timers import ControlRetries, ControlTimeout
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.timers import Disconnected
 from tidegauge.simulation.metadata_log import broker_subject, log_change
@@ -79,12 +79,9 @@ def _send_first(world: ControlPlane, controller: int, broker: int) -> None:
 def _watch_deadline(world: ControlPlane, controller: int, broker: int) -> None:
     known = broker_at(world, controller, broker)
     known.deadline_timer = True
-    process = controller_process(world, controller)
-    timer = events.new_event(world, process, process, ControlGivesUp)
-    timer.generation = world.controllers[controller].generation
-    timer.broker = broker
-    timeout_us = world.controllers[controller].controller_socket_timeout_ms * 1000
-    events.set_timer(world, timer, known.sent_us + timeout_us)
+    state = world.controllers[controller]
+    due_us = known.sent_us + state.controller_socket_timeout_ms * 1000
+    ControlTimeout.at(world, due_us, state, broker=broker)
 
 
 @inner_rule
@@ -122,12 +119,10 @@ def take_control_response(
 
 @inner_rule
 def _deletes_a_topic(world: ControlPlane, controller: int, request: Event) -> bool:
-    cursor = request.first_item
-    while request.kind == controller_requests.StopReplicaRequest.KIND and cursor != NONE:
-        item = view_as(world.items[cursor], controller_requests.StopReplicaPartition)
-        cursor = item.next
-        if item.deletes and is_deleted(world, controller, item.partition):
-            return True
+    if request.kind == controller_requests.StopReplicaRequest.KIND:
+        for item in events.items_of(world, request, controller_requests.StopReplicaPartition):
+            if item.deletes and is_deleted(world, controller, item.partition):
+                return True
     return False
 
 
@@ -137,12 +132,13 @@ def _lose_channel(world: ControlPlane, controller: int, broker: int, until_us: i
     known = broker_at(world, controller, broker)
     if known.in_flight != NONE and known.sent_us <= until_us:
         known.in_flight = NONE
-        process = controller_process(world, controller)
-        timer = events.new_event(world, process, process, ControlRetries)
-        timer.generation = world.controllers[controller].generation
-        timer.broker = broker
-        timer.correlation_id = known.requests
-        events.set_timer(world, timer, world.context[0].time_us + _BACKOFF_US)
+        ControlRetries.after(
+            world,
+            _BACKOFF_US,
+            generation=world.controllers[controller].generation,
+            broker=broker,
+            correlation_id=known.requests,
+        )
 
 
 @inner_rule
@@ -152,9 +148,9 @@ def _is_current(world: ControlPlane, controller: int, generation: int) -> bool:
     return state.context != NONE and generation == state.generation
 
 
-@CONTROLLER.handles(ControlGivesUp)
+@CONTROLLER.handles(ControlTimeout)
 @inner_rule
-def handle_control_gives_up(world: ControlPlane, timer: ControlGivesUp) -> bool:
+def handle_control_timeout(world: ControlPlane, timer: ControlTimeout) -> bool:
     """A request may not have been answered within controller.socket.timeout.ms."""
     controller = world.processes[timer.destination].number
     if not _is_current(world, controller, timer.generation):
@@ -268,26 +264,21 @@ def add_leader_and_isr_request(
     """
     known = broker_at(world, controller, broker)
     if known.building == NONE:
-        process = controller_process(world, controller)
-        request = events.new_event(world, process, broker, controller_requests.LeaderAndIsrRequest)
+        request = controller_requests.LeaderAndIsrRequest.to(world, broker)
         _sign(world, controller, broker, request)
         known.building = request.index
     add_update_metadata_request(world, controller, partition)
-    item = events.new_item(
-        world, world.events[known.building], partition, controller_requests.LeaderAndIsrPartition
-    )
-    state = state_at(world, controller, partition)
-    item.leader = state.leader
-    item.leader_epoch = state.leader_epoch
-    item.isr = state.isr
-    item.partition_epoch = state.partition_epoch
     known_partition = partition_at(world, controller, partition)
-    item.replicas = known_partition.replicas
-    item.adding = known_partition.adding
-    item.controller_epoch = known_partition.controller_epoch
-    item.removing = known_partition.removing
     replica = replica_at(world, controller, row_of(world, partition, broker))
-    item.is_new = known_partition.is_new or replica.state == NEW_REPLICA
+    item = events.new_item(
+        world,
+        world.events[known.building],
+        partition,
+        controller_requests.LeaderAndIsrPartition,
+        state_at(world, controller, partition),
+        known_partition,
+        is_new=known_partition.is_new or replica.state == NEW_REPLICA,
+    )
     _tell_reason(world, controller, item, broker)
 
 
@@ -323,8 +314,7 @@ def add_stop_replica_request(
     """
     known = broker_at(world, controller, broker)
     if known.stopping == NONE:
-        process = controller_process(world, controller)
-        request = events.new_event(world, process, broker, controller_requests.StopReplicaRequest)
+        request = controller_requests.StopReplicaRequest.to(world, broker)
         _sign(world, controller, broker, request)
         known.stopping = request.index
     item = events.new_item(
@@ -397,12 +387,9 @@ def send_update_metadata_request(world: ControlPlane, controller: int) -> None:
     Source: KafkaController.sendUpdateMetadataRequest@2.4.0.
     """
     _write_down(world, controller)
-    process = controller_process(world, controller)
     for broker in range(world.sizes[0].brokers):
         if broker_at(world, controller, broker).alive:
-            request = events.new_event(
-                world, process, broker, controller_requests.UpdateMetadataRequest
-            )
+            request = controller_requests.UpdateMetadataRequest.to(world, broker)
             _sign(world, controller, broker, request)
             request.position = world.controllers[controller].told
             request.names_all = world.controllers[controller].tells_all

@@ -28,8 +28,8 @@ from tidegauge.replication.records import EMPTY, UNDEFINED, append
 from tidegauge.simulation.events import new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import zookeeper_requests
-from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import broker_of, controller_process, slot_of
+from tidegauge.simulation.rows import record_row
+from tidegauge.simulation.topology import broker_of, slot_of
 from tidegauge.simulation.trace_rows.codes import AUTO_REBALANCE, BAD_VERSION, BROKER_CHANGE, OK
 from tidegauge.simulation.trace_rows.controller_rows import (
     LeaderElected,
@@ -367,16 +367,17 @@ def _write_election(
     counted = world.controllers[controller]
     counted.leader_elections += 1 if state.leader != old_leader else 0
     counted.unclean_elections += 1 if unclean else 0
-    written = new_row(world, controller_process(world, controller), LeaderElected)
-    written.partition = partition
-    written.leader = broker_of(world, partition, state.leader)
-    written.leader_epoch = state.leader_epoch
-    written.isr = state.isr
-    written.version = state.partition_epoch
-    written.old_leader = broker_of(world, partition, old_leader)
-    written.unclean = 1 if unclean else 0
+    written = LeaderElected.new(
+        world,
+        state,
+        partition=partition,
+        leader=broker_of(world, partition, state.leader),
+        version=state.partition_epoch,
+        old_leader=broker_of(world, partition, old_leader),
+        unclean=1 if unclean else 0,
+    )
     _tell_reason(world, controller, written)
-    write_row(world, written)
+    record_row(world, written)
 
 
 @inner_rule
@@ -398,26 +399,27 @@ def _tell_reason(
 @inner_rule
 def _write_raised_epoch(world: control_plane.ControlPlane, controller: int, partition: int) -> None:
     state = control_plane.state_at(world, controller, partition)
-    written = new_row(world, controller_process(world, controller), LeaderEpochRaised)
-    written.partition = partition
-    written.leader = broker_of(world, partition, state.leader)
-    written.leader_epoch = state.leader_epoch
-    written.isr = state.isr
-    written.version = state.partition_epoch
-    written.replicas = control_plane.partition_at(world, controller, partition).replicas
-    write_row(world, written)
+    LeaderEpochRaised.write(
+        world,
+        state,
+        partition=partition,
+        leader=broker_of(world, partition, state.leader),
+        version=state.partition_epoch,
+        replicas=control_plane.partition_at(world, controller, partition).replicas,
+    )
 
 
 @inner_rule
 def _write_removal(world: control_plane.ControlPlane, controller: int, partition: int) -> None:
     state = control_plane.state_at(world, controller, partition)
-    written = new_row(world, controller_process(world, controller), RemovedFromIsr)
-    written.partition = partition
-    written.replica = world.controllers[controller].removing
+    written = RemovedFromIsr.new(
+        world,
+        state,
+        partition=partition,
+        replica=world.controllers[controller].removing,
+        leader=broker_of(world, partition, state.leader),
+        version=state.partition_epoch,
+    )
     if not control_plane.broker_at(world, controller, written.replica).alive:
         control_plane.because_of_registration(world, controller, written, written.replica)
-    written.leader = broker_of(world, partition, state.leader)
-    written.leader_epoch = state.leader_epoch
-    written.isr = state.isr
-    written.version = state.partition_epoch
-    write_row(world, written)
+    record_row(world, written)

@@ -23,7 +23,7 @@ from tidegauge.controller.raft.replication import append_leader_change
 from tidegauge.controller.raft.snapshots import is_up_to_date, last_epoch
 from tidegauge.controller.raft.state import RAFT, Raft, this_voter, voter_of
 from tidegauge.replication.errors import FENCED_LEADER_EPOCH
-from tidegauge.simulation.events import new_event, new_response, set_timer
+from tidegauge.simulation.events import new_response
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import quorum_requests
 from tidegauge.simulation.messages.controller_timers import BeginQuorumEpochDue, VoterDeadline
@@ -93,9 +93,7 @@ def ask_for_votes(world: Raft) -> None:
     own = voter_of(world, process)
     for other in range(len(world.voters)):
         if other != own:
-            request = new_event(
-                world, process, quorum_process(world, other), quorum_requests.VoteRequest
-            )
+            request = quorum_requests.VoteRequest.to(world, quorum_process(world, other))
             request.candidate = own
             request.epoch = voter.epoch
             request.last_epoch = last_epoch(world)
@@ -277,15 +275,11 @@ def tell_epoch(world: Raft) -> None:
         fetched_us = world.follower_progress[own * count + other].fetched_us
         if other == own or (fetched_us != NONE and fetched_us > now_us - period_us):
             continue
-        request = new_event(
-            world, process, quorum_process(world, other), quorum_requests.BeginQuorumEpochRequest
+        request = quorum_requests.BeginQuorumEpochRequest.to(
+            world, quorum_process(world, other), leader=own, epoch=voter.epoch
         )
-        request.leader = own
-        request.epoch = voter.epoch
         transitions.send_when_written(world, request)
-    timer = new_event(world, process, process, BeginQuorumEpochDue)
-    timer.epoch = voter.epoch
-    set_timer(world, timer, now_us + period_us)
+    BeginQuorumEpochDue.after(world, period_us, epoch=voter.epoch)
 
 
 @RAFT.handles(BeginQuorumEpochDue)
@@ -333,9 +327,7 @@ def resign(world: Raft) -> None:
     transitions.become_resigned(world)
     for other in range(len(world.voters)):
         if other != own:
-            request = new_event(
-                world, process, quorum_process(world, other), quorum_requests.EndQuorumEpochRequest
-            )
+            request = quorum_requests.EndQuorumEpochRequest.to(world, quorum_process(world, other))
             request.leader = own
             request.epoch = voter.epoch
             request.successor = _place_of(world, own, other)

@@ -4,19 +4,18 @@ Source: KafkaRaftClient.pollFollowerAsVoter, handleFetchResponse, appendAsFollow
 maybeTransition@4.1.0.
 """
 
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.raft import snapshots, transitions
 from tidegauge.controller.raft.measured import note_fetched, note_snapshot
 from tidegauge.controller.raft.replication import advance_high_watermark
 from tidegauge.controller.raft.state import RAFT, Raft, this_voter, voter_of
-from tidegauge.simulation.events import append_event, free_event, new_event, set_timer, take_first
+from tidegauge.simulation.events import append_event, free_event, items_of, take_first
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import quorum_requests
 from tidegauge.simulation.messages.controller_timers import (
     RaftFlushed,
     VoterFetchDue,
-    VoterFetchGivesUp,
+    VoterFetchTimeout,
     VoterStopped,
 )
 from tidegauge.simulation.messages.event import ControllerRequest
@@ -61,9 +60,8 @@ def follow(world: Raft, epoch: int, leader: int) -> None:
 def tell_stopped(world: Raft) -> None:
     """The voter may stop now."""
     this_voter(world).stops = False
-    process = world.context[0].handling
     transitions.wait_until(world, NONE)
-    set_timer(world, new_event(world, process, process, VoterStopped), world.context[0].time_us)
+    VoterStopped.after(world, 0)
 
 
 @inner_rule
@@ -71,9 +69,7 @@ def fetch_from_leader(world: Raft) -> None:
     """Send the follower's next fetch."""
     voter = this_voter(world)
     process = world.context[0].handling
-    request = new_event(
-        world, process, quorum_process(world, voter.leader), quorum_requests.RaftFetchRequest
-    )
+    request = quorum_requests.RaftFetchRequest.to(world, quorum_process(world, voter.leader))
     request.voter = voter_of(world, process)
     request.current_leader_epoch = voter.epoch
     request.fetch_offset = voter.drained_offset
@@ -87,9 +83,7 @@ def fetch_snapshot(world: Raft, epoch: int, offset: int, position: int) -> None:
     """Send a fetch for a piece of the leader's snapshot instead."""
     voter = this_voter(world)
     process = world.context[0].handling
-    request = new_event(
-        world, process, quorum_process(world, voter.leader), quorum_requests.FetchSnapshotRequest
-    )
+    request = quorum_requests.FetchSnapshotRequest.to(world, quorum_process(world, voter.leader))
     request.voter = voter_of(world, process)
     request.current_leader_epoch = voter.epoch
     request.snapshot_epoch = epoch
@@ -113,13 +107,12 @@ def _send_fetch(world: Raft, request: ControllerRequest) -> None:
 @inner_rule
 def _watch(world: Raft, due_us: int) -> None:
     this_voter(world).fetch_watch = True
-    process = world.context[0].handling
-    set_timer(world, new_event(world, process, process, VoterFetchGivesUp), due_us)
+    VoterFetchTimeout.at(world, due_us)
 
 
-@RAFT.handles(VoterFetchGivesUp)
+@RAFT.handles(VoterFetchTimeout)
 @inner_rule
-def handle_voter_fetch_gives_up(world: Raft, _: VoterFetchGivesUp) -> bool:
+def handle_voter_fetch_timeout(world: Raft, _: VoterFetchTimeout) -> bool:
     """Give up a fetch that got no response in controller.quorum.request.timeout.ms."""
     voter = this_voter(world)
     voter.fetch_watch = False
@@ -140,9 +133,7 @@ def _fetch_again_later(world: Raft) -> None:
     voter.fetch_sent_us = NONE
     if not voter.fetch_due:
         voter.fetch_due = True
-        process = world.context[0].handling
-        timer = new_event(world, process, process, VoterFetchDue)
-        set_timer(world, timer, world.context[0].time_us + voter.retry_backoff_us)
+        VoterFetchDue.after(world, voter.retry_backoff_us)
 
 
 @RAFT.handles(VoterFetchDue)
@@ -248,10 +239,7 @@ def _append(world: Raft, response: quorum_requests.RaftFetchResponse) -> bool:
     voter = this_voter(world)
     old_end = voter.drained_offset
     old_high_watermark = voter.high_watermark
-    cursor = response.first_item
-    while cursor != NONE:
-        fetched = view_as(world.items[cursor], quorum_requests.FetchedEpoch)
-        cursor = fetched.next
+    for fetched in items_of(world, response, quorum_requests.FetchedEpoch):
         if fetched.epoch > snapshots.last_epoch(world):
             if voter.drained_offset > old_end:
                 # Each epoch that is new in the log has a row of its own.

@@ -19,11 +19,7 @@ from tidegauge.controller.raft.measured import (
     these_stats,
 )
 from tidegauge.controller.raft.state import RAFT, Raft, this_voter, voter_of
-from tidegauge.controller.raft.transitions import (
-    NO_TIME_US,
-    check_quorum_later,
-    refuse_fetch,
-)
+from tidegauge.controller.raft.transitions import NO_TIME_US, check_quorum_later, refuse_fetch
 from tidegauge.replication import errors
 from tidegauge.simulation import events
 from tidegauge.simulation.kernel import NONE
@@ -48,10 +44,7 @@ def append_offset(world: Raft) -> int:
     voter.log_end_offset += 1
     if not voter.drains:
         voter.drains = True
-        process = world.context[0].handling
-        timer = events.new_event(world, process, process, controller_timers.QuorumDrains)
-        timer.epoch = voter.epoch
-        events.set_timer(world, timer, world.context[0].time_us + voter.append_linger_us)
+        controller_timers.QuorumDrains.after(world, voter.append_linger_us, voter)
     return offset
 
 
@@ -83,10 +76,9 @@ def _write(world: Raft) -> None:
     voter.writes_until_us = max(voter.writes_until_us, world.context[0].time_us) + append_us
     these_stats(world).written_us += append_us
     note_batch(world)
-    appended = events.new_event(world, process, process, controller_timers.RaftAppended)
-    appended.epoch = voter.epoch
-    appended.offset = voter.log_end_offset
-    events.set_timer(world, appended, voter.writes_until_us)
+    controller_timers.RaftAppended.at(
+        world, voter.writes_until_us, voter, offset=voter.log_end_offset
+    )
 
 
 @RAFT.handles(controller_timers.RaftAppended)
@@ -101,9 +93,7 @@ def handle_raft_appended(world: Raft, timer: controller_timers.RaftAppended) -> 
     snapshots.write_log_row(world, False)
     _answer_voters(world)
     if voter.fetches.first != NONE and not voter.fetch_carries_high_watermark:
-        process = timer.destination
-        told = events.new_event(world, process, process, controller_timers.QuorumAppended)
-        events.set_timer(world, told, world.context[0].time_us)
+        controller_timers.QuorumAppended.after(world, 0)
     return False
 
 
@@ -117,16 +107,11 @@ def advance_high_watermark(world: Raft) -> None:
     offset = _majority_offset(world)
     if offset <= voter.epoch_start_offset or offset <= voter.high_watermark:
         return
-    now_us = world.context[0].time_us
-    process = world.context[0].handling
     voter.high_watermark = offset
     note_committed(world, offset)
     snapshots.write_log_row(world, False)
     snapshots.look_after_snapshots(world)
-    commits = events.new_event(world, process, process, controller_timers.QuorumCommits)
-    commits.offset = offset
-    commits.epoch = voter.epoch
-    events.set_timer(world, commits, now_us)
+    controller_timers.QuorumCommits.after(world, 0, offset=offset, epoch=voter.epoch)
     if not voter.claimed:
         claim(world)
     _answer_voters(world)
@@ -136,12 +121,10 @@ def advance_high_watermark(world: Raft) -> None:
 def claim(world: Raft) -> None:
     """A record of the leader's epoch is committed: its controller may act."""
     voter = this_voter(world)
-    process = world.context[0].handling
     voter.claimed = True
-    claimed = events.new_event(world, process, process, controller_timers.LeadershipClaimed)
-    claimed.epoch = voter.epoch
-    claimed.offset = voter.epoch_start_offset + 1
-    events.set_timer(world, claimed, world.context[0].time_us)
+    controller_timers.LeadershipClaimed.after(
+        world, 0, epoch=voter.epoch, offset=voter.epoch_start_offset + 1
+    )
 
 
 @inner_rule
@@ -337,12 +320,7 @@ def _name_epoch(
 @inner_rule
 def _watch(world: Raft, due_us: int) -> None:
     this_voter(world).voter_fetch_timer = True
-    process = world.context[0].handling
-    events.set_timer(
-        world,
-        events.new_event(world, process, process, controller_timers.VoterFetchExpires),
-        due_us,
-    )
+    controller_timers.VoterFetchExpires.at(world, due_us)
 
 
 @RAFT.handles(controller_timers.VoterFetchExpires)

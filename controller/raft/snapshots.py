@@ -26,7 +26,7 @@ from tidegauge.controller.raft.state import (
     this_voter,
     voter_of,
 )
-from tidegauge.simulation.events import new_event, new_response, set_timer
+from tidegauge.simulation.events import new_response
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_timers import RaftFlushed, SnapshotDue
 from tidegauge.simulation.messages.quorum_requests import (
@@ -39,7 +39,7 @@ from tidegauge.simulation.metadata_log import (
     is_snapshot_due,
     write_snapshot_row,
 )
-from tidegauge.simulation.rows import METADATA_FSYNC, cost_us, new_row, write_row
+from tidegauge.simulation.rows import METADATA_FSYNC, cost_us
 from tidegauge.simulation.slow_disks import disk_delay_us
 from tidegauge.simulation.trace_rows.codes import CLEANED, LOADED, WRITTEN
 from tidegauge.simulation.trace_rows.controller_rows import VoterLog
@@ -147,11 +147,7 @@ def flush_later(world: Raft, delay_us: int) -> None:
     """Have the log written for so long, and flushed up to its end."""
     voter = this_voter(world)
     due_us = write_to_disk(world, delay_us)
-    process = world.context[0].handling
-    flushed = new_event(world, process, process, RaftFlushed)
-    flushed.offset = voter.drained_offset
-    flushed.truncations = voter.truncations
-    set_timer(world, flushed, due_us)
+    RaftFlushed.at(world, due_us, voter, offset=voter.drained_offset)
 
 
 @inner_rule
@@ -161,13 +157,14 @@ def write_log_row(world: Raft, truncated: bool) -> None:
     cause_process = context.cause_process
     cause_sequence = context.cause_sequence
     voter: Voter = this_voter(world)
-    row = new_row(world, context.handling, VoterLog)
-    row.broker = name_of_voter(world, context.handling)
-    row.quorum_epoch = last_epoch(world)
-    row.log_end_offset = voter.drained_offset
-    row.high_watermark = voter.high_watermark
-    row.truncated = 1 if truncated else 0
-    write_row(world, row)
+    VoterLog.write(
+        world,
+        broker=name_of_voter(world, context.handling),
+        quorum_epoch=last_epoch(world),
+        log_end_offset=voter.drained_offset,
+        high_watermark=voter.high_watermark,
+        truncated=1 if truncated else 0,
+    )
     context.cause_process = cause_process
     context.cause_sequence = cause_sequence
 
@@ -199,11 +196,7 @@ def look_after_snapshots(world: Raft) -> None:
     age_us = now_us - voter.snapshot_from_us
     if is_snapshot_due(records, age_us, voter.snapshot_max_bytes, voter.snapshot_interval_us):
         _count_from(world, offset)
-        process = world.context[0].handling
-        due = new_event(world, process, process, SnapshotDue)
-        due.offset = offset
-        due.epoch = epoch_of(world, offset - 1)
-        set_timer(world, due, now_us)
+        SnapshotDue.after(world, 0, offset=offset, epoch=epoch_of(world, offset - 1))
     if now_us - voter.cleaned_us >= _CLEANING_US:
         voter.cleaned_us = now_us
         _clean(world)
@@ -371,6 +364,4 @@ def _write_row(world: Raft, step: int, number: int) -> None:
     snapshot = snapshot_at(world, number)
     begins = this_voter(world).log_start_offset
     end_offset = snapshot.end_offset
-    write_snapshot_row(
-        world, process, node, step, end_offset, snapshot.epoch, snapshot.bytes, begins
-    )
+    write_snapshot_row(world, node, step, end_offset, snapshot.epoch, snapshot.bytes, begins)

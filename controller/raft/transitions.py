@@ -40,7 +40,6 @@ from tidegauge.simulation.messages.controller_timers import LeadershipLost, Vote
 from tidegauge.simulation.messages.event import Event, EventList
 from tidegauge.simulation.messages.quorum_requests import RaftFetchResponse
 from tidegauge.simulation.random_streams import RAFT, draw_below
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.sampled_stats import count_request
 from tidegauge.simulation.trace_rows import codes
 from tidegauge.simulation.trace_rows.controller_rows import VoterState
@@ -242,29 +241,27 @@ def write_state_row(world: Raft) -> None:
     voter = this_voter(world)
     brokers = world.sizes[0].brokers
     process = world.context[0].handling
-    row = new_row(world, process, VoterState)
-    row.broker = name_of_voter(world, process)
-    row.voter_state = voter.state
-    row.quorum_epoch = voter.epoch
-    row.quorum_leader = voter.leader if voter.leader == NONE else brokers + voter.leader
-    row.voted_for = voter.voted_for if voter.voted_for == NONE else brokers + voter.voted_for
-    write_row(world, row)
+    VoterState.write(
+        world,
+        broker=name_of_voter(world, process),
+        voter_state=voter.state,
+        quorum_epoch=voter.epoch,
+        quorum_leader=voter.leader if voter.leader == NONE else brokers + voter.leader,
+        voted_for=voter.voted_for if voter.voted_for == NONE else brokers + voter.voted_for,
+    )
 
 
 @inner_rule
 def _leave_leadership(world: Raft) -> None:
     """Drop what was appended and is in no log, refuse who waits, and tell the controller."""
     voter = this_voter(world)
-    process = world.context[0].handling
     voter.log_end_offset = voter.drained_offset
     if voter.epoch_start_offset == voter.drained_offset:
         voter.epoch_count -= 1
     voter.drains = False
     refuse_fetches(world, voter.fetches)
     refuse_fetches(world, voter.voter_fetches)
-    lost = events.new_event(world, process, process, LeadershipLost)
-    lost.epoch = voter.epoch
-    events.set_timer(world, lost, world.context[0].time_us)
+    LeadershipLost.after(world, 0, epoch=voter.epoch)
 
 
 @inner_rule
@@ -329,9 +326,6 @@ def wait_until(world: Raft, deadline_us: int) -> None:
     if deadline_us == NONE:
         return
     if voter.deadline_timer_us == NONE or deadline_us < voter.deadline_timer_us:
-        process = world.context[0].handling
         voter.deadline_number += 1
         voter.deadline_timer_us = deadline_us
-        timer = events.new_event(world, process, process, VoterDeadline)
-        timer.number = voter.deadline_number
-        events.set_timer(world, timer, deadline_us)
+        VoterDeadline.at(world, deadline_us, number=voter.deadline_number)

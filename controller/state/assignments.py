@@ -19,16 +19,16 @@ answer to the one before.
 
 from typing import TypeVar
 
-from tidegauge.compiled.records import blank, made_by, view_as
+from tidegauge.compiled.filled_records import filled, made_by
+from tidegauge.compiled.records import Record
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.controller.state.control_plane import ControllerPartition, ControlPlane, partition_at
 from tidegauge.replication.records import EMPTY, append, contains, first, rest, without
-from tidegauge.simulation.events import append_event, new_item, take_first, take_slot
+from tidegauge.simulation.events import append_event, items_of, new_item, take_first, take_slot
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import zookeeper_requests
 from tidegauge.simulation.messages.event import EventSlot
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import controller_process, zookeeper_process
 from tidegauge.simulation.trace_rows.controller_rows import PartitionReplicas
 from tidegauge.simulation.zookeeper_tree import STATES, place_in
@@ -86,33 +86,22 @@ def list_assignments(
     """
     for partition in range(world.sizes[0].partitions):
         if world.partitions[partition].topic == topic:
-            listed = new_item(world, response, partition, zookeeper_requests.TopicPartition)
-            listed.replicas = world.assignments[partition].replicas
-            listed.adding = world.assignments[partition].adding
-            listed.removing = world.assignments[partition].removing
+            assignment = world.assignments[partition]
+            new_item(world, response, partition, zookeeper_requests.TopicPartition, assignment)
 
 
 @inner_rule
 def store_assignments(world: ControlPlane, request: zookeeper_requests.ZkSetRequest) -> None:
     """Take over what is written into /brokers/topics/<topic>: the partitions that change."""
-    cursor = request.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], zookeeper_requests.TopicPartition)
-        cursor = item.next
+    for item in items_of(world, request, zookeeper_requests.TopicPartition):
         assignment = world.assignments[item.partition]
         assignment.replicas = item.replicas
         assignment.adding = item.adding
         assignment.removing = item.removing
-        written = new_row(world, request.destination, PartitionReplicas)
-        written.partition = item.partition
-        written.replicas = item.replicas
-        written.adding = item.adding
-        written.removing = item.removing
         # Only KRaft keeps eligible leaders, and the last leader (KIP-966).
-        written.eligible_leaders = EMPTY
-        written.last_known_leader = NONE
-        written.recovering = 0
-        write_row(world, written)
+        PartitionReplicas.write(
+            world, item, eligible_leaders=EMPTY, last_known_leader=NONE, recovering=0
+        )
 
 
 @inner_rule
@@ -186,9 +175,11 @@ def _slot_of_request(world: ControlPlane, controller: int, kind: int) -> EventSl
 
 
 @made_by(_slot_of_request)
-def new_request(world: ControlPlane, controller: int, kind: type[SomeRequest]) -> SomeRequest:
-    """A blank request of a controller that has still to be issued."""
-    return blank(_slot_of_request(world, controller, kind.KIND), kind)
+def new_request(
+    world: ControlPlane, controller: int, kind: type[SomeRequest], *sources: Record, **fields: int
+) -> SomeRequest:
+    """A request of a controller that has still to be issued."""
+    return filled(_slot_of_request(world, controller, kind.KIND), kind, sources, fields)
 
 
 @inner_rule
@@ -258,16 +249,14 @@ def issue_get(world: ControlPlane, controller: int, znode: int) -> None:
 @inner_rule
 def issue_exists(world: ControlPlane, controller: int, znode: int, watch: bool) -> None:
     """Look whether a znode exists, and watch it if ``watch``."""
-    request = new_request(world, controller, zookeeper_requests.ZkExistsRequest)
-    request.sets_watch = watch
+    request = new_request(world, controller, zookeeper_requests.ZkExistsRequest, sets_watch=watch)
     issue(world, controller, request, znode)
 
 
 @inner_rule
 def issue_children(world: ControlPlane, controller: int, znode: int) -> None:
     """List the children of a znode, and watch them."""
-    request = new_request(world, controller, zookeeper_requests.ZkChildrenRequest)
-    request.sets_watch = True
+    request = new_request(world, controller, zookeeper_requests.ZkChildrenRequest, sets_watch=True)
     issue(world, controller, request, znode)
 
 
@@ -277,10 +266,9 @@ def issue_for_children(world: ControlPlane, controller: int, listing: int, delet
 
     A znode's place is taken again once it is deleted; its number tells which one is meant.
     """
-    cursor = world.events[listing].first_item if listing != NONE else NONE
-    while cursor != NONE:
-        child = view_as(world.items[cursor], zookeeper_requests.Child)
-        cursor = child.next
+    if listing == NONE:
+        return
+    for child in items_of(world, world.events[listing], zookeeper_requests.Child):
         if deletes:
             deletion = new_request(world, controller, zookeeper_requests.ZkDeleteRequest)
             deletion.sequence_number = child.sequence_number

@@ -7,13 +7,13 @@ controller, the others wait for /controller to go away.
 Records that were in a partition's log before the run count as acknowledged with acks=all.
 """
 
+from tidegauge.compiled.lists import LinkedList
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.in_sync_replicas import ACKS_ALL
 from tidegauge.replication.records import LeaderAndIsr
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.event import EventList
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import Cluster, zookeeper_process
 from tidegauge.simulation.trace_rows.codes import REASON_EXISTED
 from tidegauge.simulation.trace_rows.replica_rows import Acknowledged
@@ -130,6 +130,16 @@ class Ensemble(Record):
     #: Children of /isr_change_notification, in the order of their creation.
     first_notification: i64 = -1
     last_notification: i64 = -1
+
+
+#: Open sessions in the order of opening, and children of /isr_change_notification.
+SESSIONS = LinkedList("zookeeper_sessions", "next", "first_session", "last_session")
+NOTIFICATIONS = LinkedList("znodes", "next", "first_notification", "last_notification")
+FREE_NOTIFICATIONS = LinkedList("znodes", "next", "free_notification")
+#: Watches of a znode, of its children, and free ones.
+ZNODE_WATCHES = LinkedList("znode_watches", "next", "first_watch")
+CHILD_WATCHES = LinkedList("znode_watches", "next", "first_child_watch")
+FREE_ZNODE_WATCHES = LinkedList("znode_watches", "next", "free_watch")
 
 
 class ControllerSettings(Record):
@@ -413,16 +423,17 @@ def replica_at(world: ControlPlane, controller: int, row: int) -> ControllerRepl
 
 
 @inner_rule
-def write_existing_records(world: Cluster, process: int, partition: int, epoch: int) -> None:
+def write_existing_records(world: Cluster, partition: int, epoch: int) -> None:
     """Write down what a partition's replicas must not lose, if it has any record."""
     facts = world.partitions[partition]
     if facts.existing_records == 0:
         return
-    row = new_row(world, process, Acknowledged)
-    row.partition = partition
-    row.leader_epoch = epoch
-    row.acks = ACKS_ALL
-    row.first_offset = 0
-    row.end_offset = facts.existing_records
-    row.reason = REASON_EXISTED
-    write_row(world, row)
+    Acknowledged.write(
+        world,
+        partition=partition,
+        leader_epoch=epoch,
+        acks=ACKS_ALL,
+        first_offset=0,
+        end_offset=facts.existing_records,
+        reason=REASON_EXISTED,
+    )

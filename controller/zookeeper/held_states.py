@@ -14,7 +14,11 @@ Source: TopicPartitionStateZNode@2.6.0.
 
 from tidegauge.compiled.codes import code
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.controller.state.control_plane import ControlPlane, write_existing_records
+from tidegauge.controller.state.control_plane import (
+    NOTIFICATIONS,
+    ControlPlane,
+    write_existing_records,
+)
 from tidegauge.controller.zookeeper.znodes import delete_znode, write_znode_row
 from tidegauge.replication.records import UNDEFINED, contains, size
 from tidegauge.simulation.kernel import NONE
@@ -36,24 +40,23 @@ FORMER_SESSION = code(0)
 
 
 @inner_rule
-def restore_former_states(world: ControlPlane, zookeeper: int) -> None:
+def restore_preexisting_states(world: ControlPlane) -> None:
     """Have the znodes that were there before, by nobody's doing; parents come first."""
-    for znode in range(len(world.znodes)):
-        node = world.znodes[znode]
+    for znode, node in enumerate(world.znodes):
         if not node.was_there:
             continue
         node.exists = True
         node.broker = NONE
         if znode == CONTROLLER_ZNODE:
             node.session = FORMER_SESSION
-        write_znode_row(world, zookeeper, FORMER_WRITER, znode, STATE_CREATED)
+        write_znode_row(world, FORMER_WRITER, znode, STATE_CREATED)
     for partition in range(world.sizes[0].partitions):
         epoch = world.znodes[state_znode(world, partition)].leader_epoch
-        write_existing_records(world, zookeeper, partition, epoch)
+        write_existing_records(world, partition, epoch)
 
 
 @inner_rule
-def end_former_session(world: ControlPlane, zookeeper: int) -> None:
+def end_former_session(world: ControlPlane) -> None:
     """Delete the former controller's /controller, if that is still there."""
     node = world.znodes[CONTROLLER_ZNODE]
     if not node.exists or node.session != FORMER_SESSION:
@@ -61,7 +64,7 @@ def end_former_session(world: ControlPlane, zookeeper: int) -> None:
     now_us = world.context[0].time_us
     reason = BROKER_SESSION_EXPIRED
     znode = CONTROLLER_ZNODE
-    delete_znode(world, zookeeper, znode, UNDEFINED, reason, now_us)
+    delete_znode(world, znode, UNDEFINED, reason, now_us)
 
 
 #: So long nothing is written where everything has come to rest.
@@ -109,10 +112,8 @@ def isr_of(world: ControlPlane, partition: int) -> int:
 def count_notifications(world: ControlPlane) -> int:
     """How many isr_change_notifications the controller has not dealt with yet."""
     count = 0
-    znode = world.ensemble[0].first_notification
-    while znode != NONE:
+    for _ in NOTIFICATIONS.of(world, world.ensemble[0]):
         count += 1
-        znode = world.znodes[znode].next
     return count
 
 

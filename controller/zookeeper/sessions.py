@@ -19,7 +19,7 @@ the ensemble (a new leader) all sessions have their full time-out again.
 """
 
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.controller.state.control_plane import ControlPlane, Session
+from tidegauge.controller.state.control_plane import SESSIONS, ControlPlane, Session
 from tidegauge.controller.zookeeper.znodes import delete_znode, forget_watches
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation import rows
@@ -125,18 +125,9 @@ def open_session(world: ControlPlane, request: zookeeper_requests.ZkConnectReque
     session.open = True
     session.opened_us = world.context[0].time_us
     session.timeout_ms = request.session_timeout_ms
-    session.next = NONE
-    if ensemble.last_session == NONE:
-        ensemble.first_session = number
-    else:
-        world.zookeeper_sessions[ensemble.last_session].next = number
-    ensemble.last_session = number
+    SESSIONS.append(world, ensemble, number)
     _touch(world, session)
-    written = rows.new_row(world, request.destination, SessionOpened)
-    written.broker = request.broker
-    written.session = number
-    written.timeout_ms = session.timeout_ms
-    rows.write_row(world, written)
+    SessionOpened.write(world, broker=request.broker, session=number, timeout_ms=session.timeout_ms)
     return number
 
 
@@ -162,29 +153,25 @@ def is_expired(world: ControlPlane, number: int) -> bool:
 
 
 @inner_rule
-def check_sessions(world: ControlPlane, zookeeper: int) -> None:
+def check_sessions(world: ControlPlane) -> None:
     """Expire every session whose tick has come, in the order of brokers."""
     for broker in range(world.sizes[0].brokers):
-        number = world.ensemble[0].first_session
-        while number != NONE:
+        for number in SESSIONS.of(world, world.ensemble[0]):
             session = world.zookeeper_sessions[number]
-            following = session.next
             if session.broker == broker and session.expires_us <= world.context[0].time_us:
-                _expire(world, zookeeper, number)
-            number = following
+                _expire(world, number)
 
 
 @inner_rule
-def _expire(world: ControlPlane, zookeeper: int, number: int) -> None:
+def _expire(world: ControlPlane, number: int) -> None:
     session = world.zookeeper_sessions[number]
     now_us = world.context[0].time_us
-    written = rows.new_row(world, zookeeper, SessionExpired)
-    written.broker = session.broker
-    written.session = number
-    written.silent_us = now_us - session.heard_us
+    written = SessionExpired.new(
+        world, session, session=number, silent_us=now_us - session.heard_us
+    )
     because_of(world, written, session.broker, session.heard_us)
-    rows.write_row(world, written)
-    _end(world, zookeeper, number, codes.BROKER_SESSION_EXPIRED, now_us)
+    rows.record_row(world, written)
+    _end(world, number, codes.BROKER_SESSION_EXPIRED, now_us)
 
 
 @inner_rule
@@ -195,45 +182,23 @@ def close_session(
 
     Source: PrepRequestProcessor (OpCode.closeSession), ZooKeeper 3.5.
     """
-    written = rows.new_row(world, request.destination, SessionClosed)
-    written.broker = request.broker
-    written.session = request.session
-    rows.write_row(world, written)
-    zookeeper = request.destination
+    SessionClosed.write(world, request)
     reason = codes.BROKER_SESSION_CLOSED
-    _end(world, zookeeper, request.session, reason, departure_us)
+    _end(world, request.session, reason, departure_us)
 
 
 @inner_rule
-def _end(world: ControlPlane, zookeeper: int, number: int, reason: int, departure_us: int) -> None:
+def _end(world: ControlPlane, number: int, reason: int, departure_us: int) -> None:
     """Delete what a session owns, and forget what it has watched."""
     session = world.zookeeper_sessions[number]
     session.open = False
     session.ended_row = world.context[0].cause_sequence
-    _take_out(world, number)
+    SESSIONS.remove(world, world.ensemble[0], number)
     forget_watches(world, number)
     for znode in (broker_znode(world, session.broker), CONTROLLER_ZNODE):
         node = world.znodes[znode]
         if node.exists and node.session == number:
-            delete_znode(world, zookeeper, znode, UNDEFINED, reason, departure_us)
-
-
-@inner_rule
-def _take_out(world: ControlPlane, number: int) -> None:
-    """Take a session out of the list of open ones."""
-    ensemble = world.ensemble[0]
-    previous = NONE
-    current = ensemble.first_session
-    while current != number:
-        previous = current
-        current = world.zookeeper_sessions[current].next
-    following = world.zookeeper_sessions[number].next
-    if previous == NONE:
-        ensemble.first_session = following
-    else:
-        world.zookeeper_sessions[previous].next = following
-    if ensemble.last_session == number:
-        ensemble.last_session = previous
+            delete_znode(world, znode, UNDEFINED, reason, departure_us)
 
 
 @inner_rule
@@ -245,12 +210,10 @@ def lose_connections(world: ControlPlane, broker: int, until_us: int) -> None:
 
     Source: NIOServerCnxn.close, DataTree.removeCnxn, ZooKeeper 3.5.
     """
-    number = world.ensemble[0].first_session
-    while number != NONE:
+    for number in SESSIONS.of(world, world.ensemble[0]):
         session = world.zookeeper_sessions[number]
         if session.broker == broker and session.opened_us <= until_us:
             forget_watches(world, number)
-        number = session.next
 
 
 @inner_rule
@@ -259,10 +222,8 @@ def refresh_sessions(world: ControlPlane) -> None:
 
     Source: ZooKeeperServer.startSessionTracker, ZooKeeper 3.5.
     """
-    number = world.ensemble[0].first_session
-    while number != NONE:
+    for number in SESSIONS.of(world, world.ensemble[0]):
         session = world.zookeeper_sessions[number]
         heard_us = session.heard_us
         _touch(world, session)
         session.heard_us = heard_us
-        number = session.next

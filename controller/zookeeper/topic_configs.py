@@ -21,17 +21,15 @@ Source: DynamicConfigManager, BrokerConfigHandler, TopicConfigHandler@2.6.0,
 ReassignPartitionsCommand.calculateMoveMap@2.6.3.
 """
 
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.controller.state.control_plane import ControlPlane
+from tidegauge.controller.state.control_plane import SESSIONS, ControlPlane
 from tidegauge.replication.records import contains, without
 from tidegauge.replication.replication_quota import UNLIMITED
-from tidegauge.simulation.events import new_event, new_item
+from tidegauge.simulation.events import items_of, new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import zookeeper_requests
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.codes import THROTTLE_MOVES, THROTTLE_NAMED
 from tidegauge.simulation.trace_rows.controller_rows import TopicConfigured
 from tidegauge.simulation.zookeeper_tree import is_administered, reassign_partitions_znode
@@ -48,21 +46,14 @@ def configure_topic(
         config.min_insync_replicas = request.min_insync_replicas
     if request.unclean_leader_election != NONE:
         config.unclean_leader_election = request.unclean_leader_election == 1
-    written = new_row(world, request.destination, TopicConfigured)
-    written.topic = topic
-    written.min_insync_replicas = config.min_insync_replicas
-    written.unclean_enabled = 1 if config.unclean_leader_election else 0
-    write_row(world, written)
-    number = world.ensemble[0].first_session
-    while number != NONE:
+    TopicConfigured.write(
+        world, config, topic=topic, unclean_enabled=1 if config.unclean_leader_election else 0
+    )
+    for number in SESSIONS.of(world, world.ensemble[0]):
         session = world.zookeeper_sessions[number]
-        news = new_event(
-            world, request.destination, session.broker, zookeeper_requests.ConfigChanged
-        )
-        news.session = number
+        news = zookeeper_requests.ConfigChanged.to(world, session.broker, session=number)
         _add_settings(world, news, topic)
         send(world, news, departure_us)
-        number = session.next
 
 
 @inner_rule
@@ -93,10 +84,8 @@ def write_throttles(
         return
     else:
         _remove_all(world)
-    number = world.ensemble[0].first_session
-    while number != NONE:
-        tell_throttles(world, request.destination, number, departure_us)
-        number = world.zookeeper_sessions[number].next
+    for number in SESSIONS.of(world, world.ensemble[0]):
+        tell_throttles(world, number, departure_us)
 
 
 @inner_rule
@@ -106,10 +95,10 @@ def _is_reassigning(world: ControlPlane) -> bool:
 
 
 @inner_rule
-def tell_throttles(world: ControlPlane, zookeeper: int, session: int, departure_us: int) -> None:
+def tell_throttles(world: ControlPlane, session: int, departure_us: int) -> None:
     """Tell a broker its rates, and which of its replicas are throttled; all others are not."""
     broker = world.zookeeper_sessions[session].broker
-    news = new_event(world, zookeeper, broker, zookeeper_requests.ThrottlesChanged)
+    news = zookeeper_requests.ThrottlesChanged.to(world, broker)
     news.session = session
     news.leader_rate = world.throttled_rates[broker].leader_rate
     news.follower_rate = world.throttled_rates[broker].follower_rate
@@ -140,10 +129,7 @@ def has_throttles(world: ControlPlane) -> bool:
 
 @inner_rule
 def _write_named(world: ControlPlane, request: zookeeper_requests.ZkThrottleRequest) -> None:
-    cursor = request.first_item
-    while cursor != NONE:
-        target = view_as(world.items[cursor], zookeeper_requests.ThrottleTarget)
-        cursor = target.next
+    for target in items_of(world, request, zookeeper_requests.ThrottleTarget):
         if target.broker != NONE:
             _set_rates(world, target.broker, request)
         else:
@@ -156,14 +142,9 @@ def _write_moves(world: ControlPlane, request: zookeeper_requests.ZkThrottleRequ
 
     Source: ReassignPartitionsCommand.calculateLeaderThrottles, calculateFollowerThrottles@2.6.3.
     """
-    cursor = request.first_item
-    while cursor != NONE:
-        _forget_topic(world, world.partitions[world.items[cursor].partition].topic)
-        cursor = world.items[cursor].next
-    cursor = request.first_item
-    while cursor != NONE:
-        moved = view_as(world.items[cursor], zookeeper_requests.NamedPartition)
-        cursor = moved.next
+    for moved in items_of(world, request, zookeeper_requests.NamedPartition):
+        _forget_topic(world, world.partitions[moved.partition].topic)
+    for moved in items_of(world, request, zookeeper_requests.NamedPartition):
         facts = world.partitions[moved.partition]
         sources = world.assignments[moved.partition].replicas
         destinations = without(moved.replicas, sources)

@@ -1,15 +1,14 @@
 """Reads of znodes: what they hold, whether they exist, their children. A read can set a watch."""
 
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.assignments import list_assignments
-from tidegauge.controller.state.control_plane import ControlPlane, Znode
+from tidegauge.controller.state.control_plane import NOTIFICATIONS, ControlPlane, Znode
 from tidegauge.controller.state.handlers import ZOOKEEPER
 from tidegauge.controller.zookeeper.sessions import read_us, response_to
 from tidegauge.controller.zookeeper.znodes import add_watch, holds_chain, is_there
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation import zookeeper_tree
-from tidegauge.simulation.events import new_item
+from tidegauge.simulation.events import items_of, new_item
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import zookeeper_requests
@@ -81,12 +80,8 @@ def handle_children(world: ControlPlane, request: zookeeper_requests.ZkChildrenR
 @inner_rule
 def _name_partitions(world: Kernel, node: Znode, response: zookeeper_requests.ZkResponse) -> None:
     """Name the partitions that a znode names."""
-    cursor = node.first_item
-    while cursor != NONE:
-        kept = view_as(world.items[cursor], zookeeper_requests.NamedPartition)
-        cursor = kept.next
-        named = new_item(world, response, kept.partition, zookeeper_requests.NamedPartition)
-        named.replicas = kept.replicas
+    for kept in items_of(world, node, zookeeper_requests.NamedPartition):
+        new_item(world, response, kept.partition, zookeeper_requests.NamedPartition, kept)
 
 
 @inner_rule
@@ -97,12 +92,7 @@ def _tell_data(
 ) -> None:
     """Tell a partition's state, or whatever else a znode holds."""
     node = world.znodes[request.znode]
-    data = new_item(world, response, request.partition, zookeeper_requests.ZnodeData)
-    data.leader = node.leader
-    data.leader_epoch = node.leader_epoch
-    data.controller_epoch = node.controller_epoch
-    data.isr = node.isr
-    data.version = node.version
+    data = new_item(world, response, request.partition, zookeeper_requests.ZnodeData, node)
     if request.partition != UNDEFINED:
         data.replicas = world.assignments[request.partition].replicas
         topic = world.partitions[request.partition].topic
@@ -115,10 +105,8 @@ def _list_children(
 ) -> None:
     """Name the children in the response's chain; of topics, their partitions."""
     if parent == zookeeper_tree.NOTIFICATIONS_ZNODE:
-        znode = world.ensemble[0].first_notification
-        while znode != NONE:
+        for znode in NOTIFICATIONS.of(world, world.ensemble[0]):
             _add_child(world, response, znode)
-            znode = world.znodes[znode].next
         return
     sort = zookeeper_tree.BROKERS
     if zookeeper_tree.is_in(world, zookeeper_tree.LOG_DIR_EVENTS, parent):

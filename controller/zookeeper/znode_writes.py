@@ -52,9 +52,8 @@ def handle_delete(world: ControlPlane, request: zookeeper_requests.ZkDeleteReque
     if response.error == codes.OK and znodes.is_there(
         world, request.znode, request.sequence_number
     ):
-        zookeeper = request.destination
         reason = codes.BROKER_DELETED
-        znodes.delete_znode(world, zookeeper, request.znode, request.broker, reason, departure_us)
+        znodes.delete_znode(world, request.znode, request.broker, reason, departure_us)
     elif response.error == codes.OK:
         response.error = codes.NO_NODE
     send(world, response, departure_us)
@@ -111,7 +110,6 @@ def _create_controller(
         epoch.version = 0
         znodes.write_znode_row(
             world,
-            request.destination,
             request.broker,
             zookeeper_tree.CONTROLLER_EPOCH_ZNODE,
             codes.STATE_CREATED,
@@ -125,7 +123,6 @@ def _create_controller(
     response.version = epoch.version
     znodes.write_znode_row(
         world,
-        request.destination,
         request.broker,
         zookeeper_tree.CONTROLLER_EPOCH_ZNODE,
         codes.STATE_WRITTEN,
@@ -164,17 +161,15 @@ def _create(
     _take_data(world, node, request)
     response.created_zxid = node.created_zxid
     response.version = 0
-    znodes.write_znode_row(world, request.destination, request.broker, znode, codes.STATE_CREATED)
+    znodes.write_znode_row(world, request.broker, znode, codes.STATE_CREATED)
     parent = znodes.parent_of(world, znode)
     if parent == zookeeper_tree.TOPICS_ZNODE:
         begin_assignments(world, zookeeper_tree.place_in(world, zookeeper_tree.TOPICS, znode))
     if parent == zookeeper_tree.BROKER_IDS_ZNODE and request.sets_data:
         node.version = 1
-        znodes.write_znode_row(
-            world, request.destination, request.broker, znode, codes.STATE_WRITTEN
-        )
-    znodes.fire_watches(world, request.destination, znode, departure_us)
-    znodes.fire_child_watches(world, request.destination, parent, departure_us)
+        znodes.write_znode_row(world, request.broker, znode, codes.STATE_WRITTEN)
+    znodes.fire_watches(world, znode, departure_us)
+    znodes.fire_child_watches(world, parent, departure_us)
 
 
 @inner_rule
@@ -225,7 +220,5 @@ def _set(
         _take_data(world, node, request)
     node.version += 1
     response.version = node.version
-    znodes.write_znode_row(
-        world, request.destination, request.broker, request.znode, codes.STATE_WRITTEN
-    )
-    znodes.fire_watches(world, request.destination, request.znode, departure_us)
+    znodes.write_znode_row(world, request.broker, request.znode, codes.STATE_WRITTEN)
+    znodes.fire_watches(world, request.znode, departure_us)

@@ -13,23 +13,20 @@ order of their sequence numbers.
 """
 
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.controller.state.control_plane import ControlPlane, Znode
+from tidegauge.controller.state import control_plane
 from tidegauge.replication.records import EMPTY, UNDEFINED
 from tidegauge.simulation import zookeeper_tree
-from tidegauge.simulation.events import new_event
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.zookeeper_requests import ZkRead, ZkWatch
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import Topology, broker_of
 from tidegauge.simulation.trace_rows import codes, controller_rows
 
 
 @inner_rule
 def write_control_plane_row(
-    world: ControlPlane,
-    zookeeper: int,
+    world: control_plane.ControlPlane,
     znode: int,
     writer: int,
     change: int,
@@ -47,47 +44,44 @@ def write_control_plane_row(
     """
     if zookeeper_tree.is_in(world, zookeeper_tree.STATES, znode):
         partition = zookeeper_tree.place_in(world, zookeeper_tree.STATES, znode)
-        _write_partition_state(world, zookeeper, partition, writer, change)
+        _write_partition_state(world, partition, writer, change)
     elif change == codes.STATE_WRITTEN:
         return
     elif zookeeper_tree.is_in(world, zookeeper_tree.BROKERS, znode):
-        registered = new_row(world, zookeeper, controller_rows.BrokerState)
-        registered.broker = zookeeper_tree.place_in(world, zookeeper_tree.BROKERS, znode)
-        registered.state = (
-            codes.BROKER_ABSENT if change == codes.STATE_DELETED else codes.BROKER_ACTIVE
+        controller_rows.BrokerState.write(
+            world,
+            broker=zookeeper_tree.place_in(world, zookeeper_tree.BROKERS, znode),
+            state=codes.BROKER_ABSENT if change == codes.STATE_DELETED else codes.BROKER_ACTIVE,
+            broker_epoch=world.znodes[znode].created_zxid,
+            state_reason=reason,
         )
-        registered.broker_epoch = world.znodes[znode].created_zxid
-        registered.state_reason = reason
-        write_row(world, registered)
     elif znode == zookeeper_tree.CONTROLLER_ZNODE:
-        active = new_row(world, zookeeper, controller_rows.ControllerActive)
-        active.broker = NONE if change == codes.STATE_DELETED else writer
-        active.controller_epoch = world.znodes[
-            zookeeper_tree.CONTROLLER_EPOCH_ZNODE
-        ].controller_epoch
-        write_row(world, active)
+        controller_rows.ControllerActive.write(
+            world,
+            broker=NONE if change == codes.STATE_DELETED else writer,
+            controller_epoch=world.znodes[zookeeper_tree.CONTROLLER_EPOCH_ZNODE].controller_epoch,
+        )
 
 
 @inner_rule
 def _write_partition_state(
-    world: ControlPlane,
-    zookeeper: int,
+    world: control_plane.ControlPlane,
     partition: int,
     writer: int,
     change: int,
 ) -> None:
     node = world.znodes[zookeeper_tree.state_znode(world, partition)]
     is_deleted = change == codes.STATE_DELETED
-    row = new_row(world, zookeeper, controller_rows.PartitionState)
-    row.partition = partition
-    row.change = change
-    row.leader = NONE if is_deleted else broker_of(world, partition, node.leader)
-    row.leader_epoch = node.leader_epoch
-    row.partition_epoch = node.version
-    row.isr = EMPTY if is_deleted else node.isr
-    row.controller_epoch = node.controller_epoch
-    row.writer = writer
-    write_row(world, row)
+    controller_rows.PartitionState.write(
+        world,
+        node,
+        partition=partition,
+        change=change,
+        leader=NONE if is_deleted else broker_of(world, partition, node.leader),
+        partition_epoch=node.version,
+        isr=EMPTY if is_deleted else node.isr,
+        writer=writer,
+    )
 
 
 @inner_rule
@@ -116,7 +110,7 @@ def holds_chain(world: Topology, znode: int) -> bool:
 
 
 @inner_rule
-def add_watch(world: ControlPlane, request: ZkRead, on_children: bool) -> None:
+def add_watch(world: control_plane.ControlPlane, request: ZkRead, on_children: bool) -> None:
     """Watch a znode, or its children, once; a watch that is set already is not set twice."""
     znode = request.znode
     session = request.session
@@ -128,53 +122,48 @@ def add_watch(world: ControlPlane, request: ZkRead, on_children: bool) -> None:
             return
         index = world.znode_watches[index].next
     ensemble = world.ensemble[0]
-    index = ensemble.free_watch
-    watch = world.znode_watches[index]
-    ensemble.free_watch = watch.next
-    if watch.next == NONE or world.znode_watches[watch.next].next == NONE:
+    index = control_plane.FREE_ZNODE_WATCHES.take_first(world, ensemble)
+    free = ensemble.free_watch
+    if free == NONE or world.znode_watches[free].next == NONE:
         world.context[0].needs_room = True
+    watch = world.znode_watches[index]
     watch.process = request.source
     watch.session = session
     if on_children:
-        watch.next = node.first_child_watch
-        node.first_child_watch = index
+        control_plane.CHILD_WATCHES.insert(world, node, NONE, index)
     else:
-        watch.next = node.first_watch
-        node.first_watch = index
+        control_plane.ZNODE_WATCHES.insert(world, node, NONE, index)
 
 
 @inner_rule
-def fire_watches(world: ControlPlane, zookeeper: int, znode: int, departure_us: int) -> None:
+def fire_watches(world: control_plane.ControlPlane, znode: int, departure_us: int) -> None:
     """Tell all who watch a znode's data or existence, and forget them."""
     node = world.znodes[znode]
     index = node.first_watch
     node.first_watch = NONE
-    _tell_watchers(world, zookeeper, znode, index, departure_us)
+    _tell_watchers(world, znode, index, departure_us)
 
 
 @inner_rule
-def fire_child_watches(world: ControlPlane, zookeeper: int, znode: int, departure_us: int) -> None:
+def fire_child_watches(world: control_plane.ControlPlane, znode: int, departure_us: int) -> None:
     """Tell all who watch a znode's children, and forget them."""
     if znode == NONE:
         return
     node = world.znodes[znode]
     index = node.first_child_watch
     node.first_child_watch = NONE
-    _tell_watchers(world, zookeeper, znode, index, departure_us)
+    _tell_watchers(world, znode, index, departure_us)
 
 
 @inner_rule
 def _tell_watchers(
-    world: ControlPlane, zookeeper: int, znode: int, index: int, departure_us: int
+    world: control_plane.ControlPlane, znode: int, index: int, departure_us: int
 ) -> None:
     ensemble = world.ensemble[0]
     is_created = world.znodes[znode].exists and world.znodes[znode].version == 0
     while index != NONE:
         watch = world.znode_watches[index]
-        news = new_event(world, zookeeper, watch.process, ZkWatch)
-        news.znode = znode
-        news.session = watch.session
-        news.is_created = is_created
+        news = ZkWatch.to(world, watch.process, watch, znode=znode, is_created=is_created)
         send(world, news, departure_us)
         following = watch.next
         watch.next = ensemble.free_watch
@@ -183,7 +172,7 @@ def _tell_watchers(
 
 
 @inner_rule
-def forget_watches(world: ControlPlane, session: int) -> None:
+def forget_watches(world: control_plane.ControlPlane, session: int) -> None:
     """Take out what a session has watched that is gone, or has lost its connection."""
     # Those behind the fixed ones are watched where replicas move or log directories fail.
     count = zookeeper_tree.FIXED_ZNODES
@@ -196,7 +185,7 @@ def forget_watches(world: ControlPlane, session: int) -> None:
 
 
 @inner_rule
-def _without_watches(world: ControlPlane, first: int, session: int) -> int:
+def _without_watches(world: control_plane.ControlPlane, first: int, session: int) -> int:
     """The list of watches without those of a session: its first watch."""
     ensemble = world.ensemble[0]
     kept = NONE
@@ -219,29 +208,23 @@ def _without_watches(world: ControlPlane, first: int, session: int) -> int:
 
 
 @inner_rule
-def new_notification(world: ControlPlane, request: Event) -> int:
+def new_notification(world: control_plane.ControlPlane, request: Event) -> int:
     """Take a znode for a child of /isr_change_notification; it keeps the request's chain."""
     ensemble = world.ensemble[0]
-    znode = ensemble.free_notification
+    znode = control_plane.FREE_NOTIFICATIONS.take_first(world, ensemble)
     node = world.znodes[znode]
-    ensemble.free_notification = node.next
     if ensemble.free_notification == NONE or world.znodes[ensemble.free_notification].next == NONE:
         world.context[0].needs_room = True
     parent = world.znodes[zookeeper_tree.NOTIFICATIONS_ZNODE]
     node.sequence_number = parent.sequence_number
     parent.sequence_number += 1
     keep_chain(node, request)
-    node.next = NONE
-    if ensemble.last_notification == NONE:
-        ensemble.first_notification = znode
-    else:
-        world.znodes[ensemble.last_notification].next = znode
-    ensemble.last_notification = znode
+    control_plane.NOTIFICATIONS.append(world, ensemble, znode)
     return znode
 
 
 @inner_rule
-def number_log_dir_event(world: ControlPlane, znode: int) -> None:
+def number_log_dir_event(world: control_plane.ControlPlane, znode: int) -> None:
     """Give a child of /log_dir_event_notification its number.
 
     A directory that has failed again, before the controller has dealt with the failure before,
@@ -254,7 +237,7 @@ def number_log_dir_event(world: ControlPlane, znode: int) -> None:
 
 
 @inner_rule
-def keep_chain(node: Znode, request: Event) -> None:
+def keep_chain(node: control_plane.Znode, request: Event) -> None:
     """Let a znode hold the partitions that a request names; they are the request's no more."""
     node.first_item = request.first_item
     node.last_item = request.last_item
@@ -265,14 +248,14 @@ def keep_chain(node: Znode, request: Event) -> None:
 
 
 @inner_rule
-def replace_chain(world: Kernel, node: Znode, request: Event) -> None:
+def replace_chain(world: Kernel, node: control_plane.Znode, request: Event) -> None:
     """Let a znode hold the partitions that a request names instead of others."""
     _free_chain(world, node)
     keep_chain(node, request)
 
 
 @inner_rule
-def _free_chain(world: Kernel, node: Znode) -> None:
+def _free_chain(world: Kernel, node: control_plane.Znode) -> None:
     """Give back the partitions that a znode names."""
     if node.first_item != NONE:
         context = world.context[0]
@@ -284,29 +267,16 @@ def _free_chain(world: Kernel, node: Znode) -> None:
 
 
 @inner_rule
-def _free_notification(world: ControlPlane, znode: int) -> None:
+def _free_notification(world: control_plane.ControlPlane, znode: int) -> None:
     ensemble = world.ensemble[0]
-    previous = NONE
-    current = ensemble.first_notification
-    while current != znode:
-        previous = current
-        current = world.znodes[current].next
-    node = world.znodes[znode]
-    if previous == NONE:
-        ensemble.first_notification = node.next
-    else:
-        world.znodes[previous].next = node.next
-    if ensemble.last_notification == znode:
-        ensemble.last_notification = previous
-    _free_chain(world, node)
-    node.next = ensemble.free_notification
-    ensemble.free_notification = znode
+    control_plane.NOTIFICATIONS.remove(world, ensemble, znode)
+    _free_chain(world, world.znodes[znode])
+    control_plane.FREE_NOTIFICATIONS.insert(world, ensemble, NONE, znode)
 
 
 @inner_rule
 def write_znode_row(
-    world: ControlPlane,
-    zookeeper: int,
+    world: control_plane.ControlPlane,
     writer: int,
     znode: int,
     change: int,
@@ -314,33 +284,16 @@ def write_znode_row(
     """Write down what a znode holds after it was created, or written (``change``)."""
     node = world.znodes[znode]
     if change == codes.STATE_CREATED:
-        created = new_row(world, zookeeper, controller_rows.ZnodeCreated)
-        _tell_content(created, node, znode, writer)
-        created.sequence_number = node.sequence_number
-        write_row(world, created)
+        created = controller_rows.ZnodeCreated.write(world, node, znode=znode, writer=writer)
         node.row_sequence = created.sequence
     else:
-        written = new_row(world, zookeeper, controller_rows.ZnodeSet)
-        _tell_content(written, node, znode, writer)
-        written.version = node.version
-        write_row(world, written)
-    write_control_plane_row(world, zookeeper, znode, writer, change, codes.BROKER_REGISTERS)
-
-
-@inner_rule
-def _tell_content(row: controller_rows.ZnodeContent, node: Znode, znode: int, writer: int) -> None:
-    row.znode = znode
-    row.writer = writer
-    row.leader = node.leader
-    row.leader_epoch = node.leader_epoch
-    row.controller_epoch = node.controller_epoch
-    row.isr = node.isr
+        controller_rows.ZnodeSet.write(world, node, znode=znode, writer=writer)
+    write_control_plane_row(world, znode, writer, change, codes.BROKER_REGISTERS)
 
 
 @inner_rule
 def delete_znode(
-    world: ControlPlane,
-    zookeeper: int,
+    world: control_plane.ControlPlane,
     znode: int,
     writer: int,
     reason: int,
@@ -353,23 +306,20 @@ def delete_znode(
     node = world.znodes[znode]
     node.exists = False
     node.session = UNDEFINED
-    written = new_row(world, zookeeper, controller_rows.ZnodeDeleted)
-    written.znode = znode
-    written.writer = writer
-    write_row(world, written)
+    written = controller_rows.ZnodeDeleted.write(world, znode=znode, writer=writer)
     node.row_sequence = written.sequence
-    write_control_plane_row(world, zookeeper, znode, writer, codes.STATE_DELETED, reason)
+    write_control_plane_row(world, znode, writer, codes.STATE_DELETED, reason)
     parent = parent_of(world, znode)
     if parent == zookeeper_tree.NOTIFICATIONS_ZNODE:
         _free_notification(world, znode)
     elif holds_chain(world, znode):
         _free_chain(world, node)
-    fire_watches(world, zookeeper, znode, departure_us)
-    fire_child_watches(world, zookeeper, parent, departure_us)
+    fire_watches(world, znode, departure_us)
+    fire_child_watches(world, parent, departure_us)
 
 
 @inner_rule
-def is_there(world: ControlPlane, znode: int, sequence_number: int) -> bool:
+def is_there(world: control_plane.ControlPlane, znode: int, sequence_number: int) -> bool:
     """Whether a znode exists; of a notification, the one with this number."""
     node = world.znodes[znode]
     if zookeeper_tree.is_in(world, zookeeper_tree.LOG_DIR_EVENT, znode) or zookeeper_tree.is_in(

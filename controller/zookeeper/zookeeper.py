@@ -15,7 +15,7 @@ from tidegauge.controller.zookeeper import sessions, znode_reads, znode_writes  
 from tidegauge.controller.zookeeper.held_states import (
     end_former_session,
     is_quiescent,
-    restore_former_states,
+    restore_preexisting_states,
 )
 from tidegauge.controller.zookeeper.topic_configs import (
     add_all_configs,
@@ -24,7 +24,7 @@ from tidegauge.controller.zookeeper.topic_configs import (
 )
 from tidegauge.controller.zookeeper.znodes import delete_znode
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.events import free_event, new_event, new_response, set_timer
+from tidegauge.simulation.events import free_event, new_response
 from tidegauge.simulation.faults import FAULT_CODES
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import zookeeper_requests
@@ -46,27 +46,26 @@ def take_zookeeper_fault(world: ControlPlane, event: FaultChange) -> None:
         if world.znodes[CONTROLLER_ZNODE].exists:
             znode = CONTROLLER_ZNODE
             reason = BROKER_DELETED
-            delete_znode(world, zookeeper, znode, UNDEFINED, reason, now_us)
+            delete_znode(world, znode, UNDEFINED, reason, now_us)
     elif (fault.suspends or fault.stops) and world.processes[zookeeper].paused == 0:
         # Sessions come before the requests that have waited.
         if fault.refreshes_sessions:
             sessions.refresh_sessions(world)
-        sessions.check_sessions(world, zookeeper)
+        sessions.check_sessions(world)
 
 
 @ZOOKEEPER.handles(zookeeper_requests.ZkTick)
 @inner_rule
-def handle_tick(world: ControlPlane, timer: zookeeper_requests.ZkTick) -> None:
+def handle_tick(world: ControlPlane, _: zookeeper_requests.ZkTick) -> None:
     """Expire sessions; the first tick begins, or ends, what was there before the run."""
-    zookeeper = timer.destination
     if world.context[0].time_us == 0:
-        restore_former_states(world, zookeeper)
+        restore_preexisting_states(world)
     else:
-        end_former_session(world, zookeeper)
-    sessions.check_sessions(world, zookeeper)
+        end_former_session(world)
+    sessions.check_sessions(world)
     tick_us = world.ensemble[0].tick_us
     due_us = (world.context[0].time_us // tick_us + 1) * tick_us
-    set_timer(world, new_event(world, zookeeper, zookeeper, zookeeper_requests.ZkTick), due_us)
+    zookeeper_requests.ZkTick.at(world, due_us)
 
 
 @ZOOKEEPER.handles(Disconnected)
@@ -87,7 +86,7 @@ def handle_connect(world: ControlPlane, request: zookeeper_requests.ZkConnectReq
     add_all_configs(world, response)
     send(world, response, departure_us)
     if has_throttles(world):
-        tell_throttles(world, request.destination, response.session, departure_us)
+        tell_throttles(world, response.session, departure_us)
 
 
 @ZOOKEEPER.handles(zookeeper_requests.ZkPingRequest)

@@ -37,7 +37,7 @@ from tidegauge.compiled.records import Records, dtype_of
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.engine.exchange import frame_exchange
 from tidegauge.engine.exchange.system_calls import WORD_BYTES, Word
-from tidegauge.simulation.events import append_event, free_event, push, take_first
+from tidegauge.simulation import events
 from tidegauge.simulation.kernel import HUB, NONE, Kernel, MetadataChange, OffsetCommit
 from tidegauge.simulation.messages.event import EventSlot, ItemSlot
 from tidegauge.simulation.metadata_log import (
@@ -90,8 +90,7 @@ def plan_window(world: Kernel, exchange: frame_exchange.Exchange, end_us: int) -
         state.order = frame_exchange.STOPPED
     elif state.earliest_us >= end_us:
         state.order = frame_exchange.ENDED
-    for group in range(len(exchange.groups)):
-        other = exchange.groups[group]
+    for group, other in enumerate(exchange.groups):
         other.horizon_us = _horizon_us(exchange, group, end_us)
         other.goes = (
             state.order != frame_exchange.READY
@@ -110,8 +109,7 @@ def _find_earliest(world: Kernel, exchange: frame_exchange.Exchange) -> None:
     exchange.groups[HUB].next_us = _next_us(world)
     state = exchange.state[0]
     state.earliest_us = frame_exchange.NEVER_US
-    for group in range(len(exchange.groups)):
-        other = exchange.groups[group]
+    for other in exchange.groups:
         other.earliest_us = other.next_us
     index = world.context[0].outbox.first
     while index != NONE:
@@ -183,8 +181,7 @@ def _is_written_to(exchange: frame_exchange.Exchange, group: int) -> bool:
 def _count_outgoing(world: Kernel, exchange: frame_exchange.Exchange) -> None:
     """How much goes to each group that is written to."""
     is_hub = exchange.state[0].group == HUB
-    for group in range(len(exchange.groups)):
-        other = exchange.groups[group]
+    for group, other in enumerate(exchange.groups):
         other.events = 0
         other.items = 0
         other.changes = count_unsent_changes(world, group)
@@ -204,8 +201,7 @@ def _lay_out(exchange: frame_exchange.Exchange) -> bool:
     """Give each frame its place; whether there is room for all."""
     words = NOTHING
     fits = True
-    for group in range(len(exchange.groups)):
-        other = exchange.groups[group]
+    for group, other in enumerate(exchange.groups):
         other.first_word = words
         other.words = 0
         if not _is_written_to(exchange, group):
@@ -250,11 +246,11 @@ def _write_outbox(world: Kernel, exchange: frame_exchange.Exchange) -> None:
     is_hub = exchange.state[0].group == HUB
     outbox = world.context[0].outbox
     for _ in range(outbox.length):
-        event = take_first(world, outbox)
+        event = events.take_first(world, outbox)
         group = exchange.owners[event.destination].group if is_hub else HUB
         other = exchange.groups[group]
         if other.words == 0:
-            append_event(world, outbox, event)
+            events.append_event(world, outbox, event)
             continue
         frames = exchange.outgoing
         _copy(exchange.event_words, event.index * _EVENT, frames, other.next_event_word, _EVENT)
@@ -264,7 +260,7 @@ def _write_outbox(world: Kernel, exchange: frame_exchange.Exchange) -> None:
             _copy(exchange.item_words, cursor * _ITEM, frames, other.next_item_word, _ITEM)
             other.next_item_word += _ITEM
             cursor = world.items[cursor].next
-        free_event(world, event)
+        events.free_event(world, event)
 
 
 @inner_rule
@@ -359,9 +355,8 @@ def _take_event(
     It waits for its time here; at the hub, if it is for another group, to be sent on.
     """
     context = world.context[0]
-    index = context.free_event
+    index = events.FREE_EVENTS.take_first(world, context)
     event = world.events[index]
-    context.free_event = event.next
     context.free_events -= 1
     _copy(exchange.incoming, event_word, exchange.event_words, index * _EVENT, _EVENT)
     event.index = index
@@ -369,20 +364,12 @@ def _take_event(
     event.first_item = NONE
     event.last_item = NONE
     for _ in range(event.item_count):
-        slot = context.free_item
-        item = world.items[slot]
-        context.free_item = item.next
-        context.free_items -= 1
+        slot = events.take_item_slot(world, event)
         _copy(exchange.incoming, item_word, exchange.item_words, slot * _ITEM, _ITEM)
+        world.items[slot].next = NONE
         item_word += _ITEM
-        item.next = NONE
-        if event.last_item == NONE:
-            event.first_item = slot
-        else:
-            world.items[event.last_item].next = slot
-        event.last_item = slot
     if world.processes[event.destination].hosted:
-        push(world, event)
+        events.push(world, event)
     else:
-        append_event(world, context.outbox, event)
+        events.append_event(world, context.outbox, event)
     return item_word

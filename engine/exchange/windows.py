@@ -63,8 +63,7 @@ def end_run(exchange: frame_exchange.Exchange) -> None:
 def _receive(world: Kernel, exchange: frame_exchange.Exchange) -> int:
     """Take over the frames that the group waits for, one after the other."""
     state = exchange.state[0]
-    for group in range(len(exchange.groups)):
-        other = exchange.groups[group]
+    for group, other in enumerate(exchange.groups):
         if not other.awaited:
             continue
         state.peer = group
@@ -129,8 +128,7 @@ def _write(world: Kernel, exchange: frame_exchange.Exchange) -> int:
     """Write a frame for each group that is to have one."""
     if frames.write_frames(world, exchange) == frame_exchange.NO_ROOM:
         return frame_exchange.NO_ROOM
-    for group in range(len(exchange.groups)):
-        other = exchange.groups[group]
+    for other in exchange.groups:
         if other.words > 0:
             other.unsent = True
             exchange.outgoing[other.first_word + frames.CHECKSUM].value = _checksum(
@@ -144,8 +142,7 @@ def _write(world: Kernel, exchange: frame_exchange.Exchange) -> int:
 def _send(exchange: frame_exchange.Exchange) -> int:
     """Send what was written; who got a frame answers with one."""
     state = exchange.state[0]
-    for group in range(len(exchange.groups)):
-        other = exchange.groups[group]
+    for group, other in enumerate(exchange.groups):
         if not other.unsent:
             continue
         sent = system_calls.send_words(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from tidegauge.compiled.handlers import plain_of
+from tidegauge.compiled.lists import LinkedList
 from tidegauge.compiled.records import Record, Records, i64
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.compiled.signatures import Tables
@@ -55,8 +56,7 @@ def count_timers(world: Checked) -> None:
     """Count pending timers by process and kind; those of a process that has died do not count."""
     for index in range(len(world.timers)):
         world.timers[index].pending = 0
-    for index in range(len(world.events)):
-        event = world.events[index]
+    for event in world.events:
         if 0 <= event.kind < KINDS and event.source == event.destination:
             process = world.processes[event.destination]
             if process.alive and event.asked_us >= process.up_since_us:
@@ -94,14 +94,15 @@ def first_unmarked(world: Checked, count: int) -> int:
     return HOLDS
 
 
-def walk_of(module: str, name: str, table: str, following: str) -> Callable[..., int]:
-    """The rule ``name`` of a module, which goes through lists of records of a table.
+def walk_of(module: str, name: str, of: LinkedList) -> Callable[..., int]:
+    """The rule ``name`` of a module, which goes through lists of the same records and links.
 
     ``name(world, first, last, owner)`` marks the records with 1 + ``owner``, and returns how many
     there are: BROKEN if somebody else has one, or the last is not ``last`` (ANY: whichever).
     """
     names: dict[str, Any] = {"__name__": module}
-    exec(_WALK.format(name=name, table=table, following=following), names)  # noqa: S102 - code from below
+    code = _WALK.format(name=name, table=of.table, following=of.following)
+    exec(code, names)  # noqa: S102 - code from below
     walk = names[name]
     walk.__annotations__ = {"world": Checked, "first": int, "last": int, "owner": int}
     return inner_rule(walk)  # type: ignore[no-any-return]  # it was made of text

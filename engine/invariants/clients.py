@@ -1,6 +1,6 @@
 """Invariants of clients: batches of producers, connections, positions of consumers."""
 
-from tidegauge.clients.client_state import LEADERLESS, PRODUCER
+from tidegauge.clients import client_state
 from tidegauge.compiled.rules import code
 from tidegauge.engine.invariants import checked
 from tidegauge.simulation.kernel import CLIENT, NONE
@@ -13,12 +13,12 @@ from tidegauge.simulation.messages.timers import (
 
 CLIENTS = checked.Invariants()
 
-_walk_batches = checked.walk_of(__name__, "_walk_batches", "batches", "next")
-_walk_late = checked.walk_of(__name__, "_walk_late", "batches", "next_late")
+_walk_batches = checked.walk_of(__name__, "_walk_batches", client_state.QUEUED)
+_walk_late = checked.walk_of(__name__, "_walk_late", client_state.LATE)
 
-_walk_numbered = checked.walk_of(__name__, "_walk_numbered", "batches", "next_numbered")
-_walk_made = checked.walk_of(__name__, "_walk_made", "batches", "younger")
-_walk_targets = checked.walk_of(__name__, "_walk_targets", "client_targets", "next_listed")
+_walk_numbered = checked.walk_of(__name__, "_walk_numbered", client_state.NUMBERED)
+_walk_made = checked.walk_of(__name__, "_walk_made", client_state.WITHOUT_OUTCOME)
+_walk_targets = checked.walk_of(__name__, "_walk_targets", client_state.LISTED)
 
 # Owners of batches, behind the connections.
 _WAITS = code(1 << 40)
@@ -44,8 +44,7 @@ def free_batches_are_counted(world: checked.Checked) -> int:
 def batches_of_connections_are_listed(world: checked.Checked) -> int:
     """A connection lists the batches in flight, of as many requests as it counts."""
     # Behind the marks of those that are free.
-    for number in range(len(world.connections)):
-        connection = world.connections[number]
+    for number, connection in enumerate(world.connections):
         index = connection.flight_first
         if _walk_batches(world, index, connection.flight_last, number) < 0:
             return number
@@ -56,7 +55,7 @@ def batches_of_connections_are_listed(world: checked.Checked) -> int:
             request = world.batches[index].request
             index = world.batches[index].next
         client = world.clients[number // world.sizes[0].brokers]
-        if client.kind == PRODUCER and (
+        if client.kind == client_state.PRODUCER and (
             connection.in_flight != requests or requests > client.max_in_flight
         ):
             return number
@@ -67,8 +66,7 @@ def batches_of_connections_are_listed(world: checked.Checked) -> int:
 def queues_of_partitions_are_whole(world: checked.Checked) -> int:
     """A partition's queue lists as many batches of the partition as it counts; not in flight."""
     # Behind the marks of those that are free or in flight.
-    for place in range(len(world.client_targets)):
-        target = world.client_targets[place]
+    for place, target in enumerate(world.client_targets):
         index = target.queue_first
         if _walk_batches(world, index, target.queue_last, _WAITS) != target.queue_length:
             return place
@@ -82,8 +80,7 @@ def queues_of_partitions_are_whole(world: checked.Checked) -> int:
 @CLIENTS.of("batches")
 def batches_are_in_flight_on_their_connection(world: checked.Checked) -> int:
     """A batch that is not done waits in a queue, or is listed by the connection to its broker."""
-    for index in range(len(world.batches)):
-        batch = world.batches[index]
+    for index, batch in enumerate(world.batches):
         if batch.number == NONE:
             continue
         connection = batch.client * world.sizes[0].brokers + batch.broker
@@ -109,9 +106,8 @@ def partitions_that_wait_are_listed(world: checked.Checked) -> int:
         waiting = world.clients[number].leaderless
         if _walk_targets(world, waiting.first, waiting.last, _WAITS) < 0:
             return max(0, waiting.first)
-    for place in range(len(world.client_targets)):
-        target = world.client_targets[place]
-        listed = _WAITS if target.listed == LEADERLESS else target.listed
+    for place, target in enumerate(world.client_targets):
+        listed = _WAITS if target.listed == client_state.LEADERLESS else target.listed
         if world.visits[place].found != listed + 1:
             return place
         if target.listed != NONE and target.queue_first == NONE:
@@ -122,13 +118,11 @@ def partitions_that_wait_are_listed(world: checked.Checked) -> int:
 @CLIENTS.of("clients")
 def buffered_bytes_are_those_of_batches(world: checked.Checked) -> int:
     """A producer's memory is that of its batches that are not done, and no more than it has."""
-    for number in range(len(world.clients)):
-        client = world.clients[number]
-        if client.kind != PRODUCER:
+    for number, client in enumerate(world.clients):
+        if client.kind != client_state.PRODUCER:
             continue
         size_bytes = 0
-        for index in range(len(world.batches)):
-            batch = world.batches[index]
+        for batch in world.batches:
             if batch.number != NONE and batch.client == number and not batch.done:
                 size_bytes += batch.size_bytes
         if size_bytes != client.buffered_bytes or size_bytes > client.buffer_bytes:
@@ -140,8 +134,7 @@ def buffered_bytes_are_those_of_batches(world: checked.Checked) -> int:
 def numbered_batches_are_in_sequence(world: checked.Checked) -> int:
     """The batches of a partition that have sequence numbers and are not done follow each other."""
     checked.clear_marks(world, len(world.batches))
-    for place in range(len(world.client_targets)):
-        target = world.client_targets[place]
+    for place, target in enumerate(world.client_targets):
         index = target.first_numbered
         if _walk_numbered(world, index, target.last_numbered, place) < 0:
             return place
@@ -162,8 +155,7 @@ def late_batches_are_listed(world: checked.Checked) -> int:
     for number in range(len(world.connections)):
         if _walk_late(world, world.connections[number].first_late, checked.ANY, number) < 0:
             return max(0, world.connections[number].first_late)
-    for index in range(len(world.batches)):
-        batch = world.batches[index]
+    for index, batch in enumerate(world.batches):
         if world.visits[index].found != batch.late + 1:
             return index
         if (
@@ -178,8 +170,7 @@ def late_batches_are_listed(world: checked.Checked) -> int:
 @CLIENTS.of("connections")
 def requests_of_clients_have_a_deadline(world: checked.Checked) -> int:
     """A timer looks after the batches, or the fetch, that a connection has in flight."""
-    for number in range(len(world.connections)):
-        connection = world.connections[number]
+    for number, connection in enumerate(world.connections):
         waits = connection.flight_first != NONE or connection.fetch != 0
         if waits and not connection.deadline_timer:
             return number
@@ -200,8 +191,7 @@ def leaders_in_metadata_are_brokers(world: checked.Checked) -> int:
 @CLIENTS.of("clients")
 def led_partitions_are_counted(world: checked.Checked) -> int:
     """A client counts its partitions that have a leader, as far as it knows."""
-    for number in range(len(world.clients)):
-        client = world.clients[number]
+    for number, client in enumerate(world.clients):
         led = 0
         for place in range(client.first_target, client.first_target + client.target_count):
             led += 1 if world.client_targets[place].leader >= 0 else 0
@@ -213,8 +203,7 @@ def led_partitions_are_counted(world: checked.Checked) -> int:
 @CLIENTS.of("client_targets")
 def consumers_process_what_they_have_read(world: checked.Checked) -> int:
     """A consumer has processed nothing behind its position."""
-    for place in range(len(world.client_targets)):
-        target = world.client_targets[place]
+    for place, target in enumerate(world.client_targets):
         if target.processed > target.position or target.position < 0:
             return place
     return checked.HOLDS
@@ -223,11 +212,10 @@ def consumers_process_what_they_have_read(world: checked.Checked) -> int:
 @CLIENTS.of("clients")
 def every_record_sent_is_in_one_place(world: checked.Checked) -> int:
     """All that a producer has sent is acknowledged, failed, or in flight."""
-    for number in range(len(world.clients)):
-        client = world.clients[number]
+    for number, client in enumerate(world.clients):
         in_flight = client.records_in_flight
         outcomes = client.records_acknowledged + client.records_failed
-        if client.kind == PRODUCER and outcomes + in_flight != client.records_sent:
+        if client.kind == client_state.PRODUCER and outcomes + in_flight != client.records_sent:
             return number
     return checked.HOLDS
 
@@ -236,8 +224,7 @@ def every_record_sent_is_in_one_place(world: checked.Checked) -> int:
 def batches_without_an_outcome_are_listed(world: checked.Checked) -> int:
     """A producer lists its batches that are not done, oldest first; those overdue come before."""
     checked.clear_marks(world, len(world.batches))
-    for number in range(len(world.clients)):
-        client = world.clients[number]
+    for number, client in enumerate(world.clients):
         if _walk_made(world, client.oldest, client.youngest, number) < 0:
             return number
         records = 0
@@ -250,10 +237,13 @@ def batches_without_an_outcome_are_listed(world: checked.Checked) -> int:
                 return number
             records += batch.records
             index = batch.younger
-        if client.kind == PRODUCER and client.acks != 0 and records != client.records_in_flight:
+        if (
+            client.kind == client_state.PRODUCER
+            and client.acks != 0
+            and records != client.records_in_flight
+        ):
             return number
-    for index in range(len(world.batches)):
-        batch = world.batches[index]
+    for index, batch in enumerate(world.batches):
         is_listed = world.visits[index].found != 0
         if is_listed != (batch.number != NONE and not batch.done):
             return batch.client
@@ -265,8 +255,7 @@ def overdue_batches_are_counted(world: checked.Checked) -> int:
     """A partition counts its overdue batches; its writes are stalled while there are any."""
     for place in range(len(world.client_targets)):
         world.visits[place].found = 0
-    for index in range(len(world.batches)):
-        batch = world.batches[index]
+    for batch in world.batches:
         if batch.number != NONE and not batch.done and batch.is_overdue:
             world.visits[batch.target].found += 1
     for place in range(len(world.client_targets)):

@@ -19,8 +19,7 @@ CONTROLLERS = checked.Invariants()
 @CONTROLLERS.of("controllers")
 def active_controllers_have_a_context(world: checked.Checked) -> int:
     """The controller has one context, which is its own; nobody else has one."""
-    for number in range(len(world.controllers)):
-        state = world.controllers[number]
+    for number, state in enumerate(world.controllers):
         if state.active != (state.context != NONE) or (state.active and not state.running):
             return number
         if state.active and not (
@@ -44,8 +43,7 @@ def contexts_belong_to_active_controllers(world: checked.Checked) -> int:
 @CONTROLLERS.of("controllers")
 def one_controller_in_each_epoch(world: checked.Checked) -> int:
     """No two brokers are controller in one epoch, and none in a later one than ZooKeeper has."""
-    for number in range(len(world.controllers)):
-        state = world.controllers[number]
+    for number, state in enumerate(world.controllers):
         if not state.active:
             continue
         newest = world.znodes[CONTROLLER_EPOCH_ZNODE].controller_epoch
@@ -62,8 +60,7 @@ def one_controller_in_each_epoch(world: checked.Checked) -> int:
 @CONTROLLERS.of("controllers")
 def controllers_that_do_not_run_are_idle(world: checked.Checked) -> int:
     """A controller processes an event only while its broker runs, and waits only inside one."""
-    for number in range(len(world.controllers)):
-        state = world.controllers[number]
+    for number, state in enumerate(world.controllers):
         if state.event == NONE and (
             state.queue.first != NONE or state.request != NONE or state.listing != NONE
         ):
@@ -76,8 +73,7 @@ def controllers_that_do_not_run_are_idle(world: checked.Checked) -> int:
 @CONTROLLERS.of("controllers")
 def events_go_on_by_answers_or_work(world: checked.Checked) -> int:
     """An event being processed waits for answers of ZooKeeper, or for the controller's own work."""
-    for number in range(len(world.controllers)):
-        state = world.controllers[number]
+    for number, state in enumerate(world.controllers):
         if state.unsent.length > state.pending or state.pending < 0:
             return number
         if state.event == NONE or state.pending != 0:
@@ -90,8 +86,7 @@ def events_go_on_by_answers_or_work(world: checked.Checked) -> int:
 @CONTROLLERS.of("controller_brokers")
 def channels_send_what_is_queued(world: checked.Checked) -> int:
     """A request in flight to a broker is the first of its queue, and a timer looks after it."""
-    for place in range(len(world.controller_brokers)):
-        known = world.controller_brokers[place]
+    for place, known in enumerate(world.controller_brokers):
         if known.in_flight == NONE:
             continue
         if known.queue.first == NONE or known.in_flight != known.requests:
@@ -104,8 +99,7 @@ def channels_send_what_is_queued(world: checked.Checked) -> int:
 @CONTROLLERS.of("controller_brokers")
 def requests_being_made_are_of_their_kind(world: checked.Checked) -> int:
     """An unfinished request to a broker is a LeaderAndIsr, or a StopReplica, of its own."""
-    for place in range(len(world.controller_brokers)):
-        known = world.controller_brokers[place]
+    for place, known in enumerate(world.controller_brokers):
         if known.building != NONE and not checked.is_live(
             world, known.building, LeaderAndIsrRequest.KIND
         ):
@@ -120,8 +114,7 @@ def requests_being_made_are_of_their_kind(world: checked.Checked) -> int:
 @CONTROLLERS.of("controllers")
 def touched_partitions_are_listed(world: checked.Checked) -> int:
     """The partitions of which brokers have to be told are a list of the controller."""
-    for number in range(len(world.controllers)):
-        state = world.controllers[number]
+    for number, state in enumerate(world.controllers):
         if not state.active:
             continue
         checked.clear_marks(world, world.sizes[0].partitions)
@@ -143,8 +136,7 @@ def touched_partitions_are_listed(world: checked.Checked) -> int:
 @CONTROLLERS.of("controllers")
 def moves_are_listed(world: checked.Checked) -> int:
     """The partitions whose replicas have still to be moved are a list of the controller."""
-    for number in range(len(world.controllers)):
-        state = world.controllers[number]
+    for number, state in enumerate(world.controllers):
         if not state.active:
             continue
         checked.clear_marks(world, world.sizes[0].partitions)

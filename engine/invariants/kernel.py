@@ -61,8 +61,7 @@ def no_event_is_overdue(world: Checked) -> int:
 @KERNEL.of("links")
 def links_hold_back_only_when_cut(world: Checked) -> int:
     """A link holds messages back only while it is cut, or TCP has still to send them again."""
-    for number in range(len(world.links)):
-        link = world.links[number]
+    for number, link in enumerate(world.links):
         if link.cut < 0 or link.delay_us < 0:
             return number
         if link.held.first != NONE and link.cut == 0 and not link.stalled:
@@ -73,8 +72,7 @@ def links_hold_back_only_when_cut(world: Checked) -> int:
 @KERNEL.of("networks_out")
 def transfers_end_with_their_network(world: Checked) -> int:
     """A process's sends end at the latest when its network has moved all that it took on."""
-    for process in range(len(world.networks_out)):
-        network = world.networks_out[process]
+    for process, network in enumerate(world.networks_out):
         for flow in range(FLOWS):
             if network.ends_ns[flow] > network.free_ns:
                 return process
@@ -85,8 +83,7 @@ def transfers_end_with_their_network(world: Checked) -> int:
 def networks_receive_what_has_come(world: Checked) -> int:
     """A message to a process has come by now, and is received when its network is free at last."""
     now_ns = world.context[0].time_us * 1_000
-    for process in range(len(world.networks_in)):
-        network = world.networks_in[process]
+    for process, network in enumerate(world.networks_in):
         if network.busy_from_ns > network.free_ns:
             return process
         for flow in range(FLOWS):
@@ -100,8 +97,7 @@ def networks_receive_what_has_come(world: Checked) -> int:
 @KERNEL.of("network_threads")
 def blocked_threads_are_known(world: Checked) -> int:
     """A process knows when the last of its network threads is free that is blocked."""
-    for process in range(len(world.processes)):
-        state = world.processes[process]
+    for state in world.processes:
         for number in range(state.network_threads):
             thread = state.first_network_thread + number
             if world.network_threads[thread].free_us > state.network_blocked_us:
@@ -112,8 +108,7 @@ def blocked_threads_are_known(world: Checked) -> int:
 @KERNEL.of("events")
 def records_are_relayed_between_racks(world: Checked) -> int:
     """A message on the way over a link between racks has records, and another receiver."""
-    for index in range(len(world.events)):
-        event = world.events[index]
+    for index, event in enumerate(world.events):
         if event.kind == NONE:
             continue
         is_at_link = world.processes[event.destination].role == RACK_LINK
@@ -155,8 +150,7 @@ def messages_were_sent(world: Checked) -> int:
 @KERNEL.of("events")
 def causes_are_written(world: Checked) -> int:
     """The cause of an event is a row that its process has written already."""
-    for index in range(len(world.events)):
-        event = world.events[index]
+    for index, event in enumerate(world.events):
         if event.kind == NONE or event.cause_process < 0:
             continue
         cause = world.processes[event.cause_process]
@@ -169,8 +163,7 @@ def causes_are_written(world: Checked) -> int:
 def stops_are_counted(world: Checked) -> int:
     """A process counts the faults that stop it now, keep it down, or take its power."""
     count = world.context[0].process_count
-    for number in range(len(world.processes)):
-        process = world.processes[number]
+    for number, process in enumerate(world.processes):
         stops = 0
         down = 0
         for fault in range(len(world.faults)):
@@ -216,8 +209,7 @@ MACHINES = Invariants()
 @MACHINES.of("brokers")
 def page_caches_have_room_left(world: Checked) -> int:
     """The generation of a page cache that is filled now is not full."""
-    for number in range(len(world.brokers)):
-        broker = world.brokers[number]
+    for number, broker in enumerate(world.brokers):
         if not 0 < broker.generation_left_bytes <= broker.generation_bytes:
             return number
     return HOLDS
@@ -226,8 +218,7 @@ def page_caches_have_room_left(world: Checked) -> int:
 @MACHINES.of("cached_logs")
 def logs_know_no_later_generation(world: Checked) -> int:
     """A log was looked at in a generation of its broker's page cache that has begun."""
-    for row in range(len(world.cached_logs)):
-        log = world.cached_logs[row]
+    for row, log in enumerate(world.cached_logs):
         if not 0 <= log.generation <= world.brokers[world.hosted[row].broker].generation:
             return row
         for back in range(GENERATIONS + 1):
@@ -239,8 +230,7 @@ def logs_know_no_later_generation(world: Checked) -> int:
 @MACHINES.of("disk_reads")
 def reads_end_with_the_last(world: Checked) -> int:
     """No read of a disk ends after everything is read that it has taken on."""
-    for place in range(len(world.disk_reads)):
-        disk = world.disk_reads[place]
+    for place, disk in enumerate(world.disk_reads):
         for flow in range(FLOWS):
             if disk.ends_ns[flow] > disk.free_ns:
                 return place
@@ -250,8 +240,7 @@ def reads_end_with_the_last(world: Checked) -> int:
 @MACHINES.of("brokers")
 def appends_wait_for_no_more_than_the_writes(world: Checked) -> int:
     """Appends wait at most until the last of a broker's disks has written what it has."""
-    for number in range(len(world.brokers)):
-        broker = world.brokers[number]
+    for number, broker in enumerate(world.brokers):
         first = number * broker.log_directories
         latest_ns = 0
         for place in range(first, first + broker.log_directories):

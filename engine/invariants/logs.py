@@ -33,8 +33,7 @@ def is_led(world: Checked, row: int) -> bool:
 @LOGS.of("replicas")
 def records_lie_in_the_log(world: Checked) -> int:
     """Each record of a log, from its start to its end, has the leader epoch of one run."""
-    for row in range(len(world.replicas)):
-        partition = world.replicas[row]
+    for row, partition in enumerate(world.replicas):
         count = partition.run_count
         if not 0 <= partition.log_start_offset <= partition.log_end_offset:
             return row
@@ -66,8 +65,7 @@ def _are_runs(world: Checked, row: int) -> bool:
 @LOGS.of("replicas")
 def epoch_cache_rises_within_the_log(world: Checked) -> int:
     """Entries of a leader-epoch cache rise, and none begins behind the log end."""
-    for row in range(len(world.replicas)):
-        partition = world.replicas[row]
+    for row, partition in enumerate(world.replicas):
         epochs = epochs_of(world, row)
         if not 0 <= partition.epoch_count <= len(epochs):
             return row
@@ -88,8 +86,7 @@ def no_record_is_of_a_later_epoch(world: Checked) -> int:
 
     Up to protocol 2.0 no fetch names its epoch: a follower can be behind its leader's.
     """
-    for row in range(len(world.replicas)):
-        partition = world.replicas[row]
+    for row, partition in enumerate(world.replicas):
         if not is_in_use(world, row) or partition.leader_epoch == UNDEFINED:
             continue
         if not (is_leader(partition) or world.rules[world.hosted[row].broker].fetch_fenced):
@@ -111,8 +108,7 @@ def high_watermark_lies_in_the_log(world: Checked) -> int:
 
     From 2.4 on it is not below the log start; before, a leader may not know it (-1).
     """
-    for row in range(len(world.replicas)):
-        partition = world.replicas[row]
+    for row, partition in enumerate(world.replicas):
         clamped = world.rules[world.hosted[row].broker].high_watermark_clamped_to_log
         if not is_in_use(world, row) or not (clamped or is_leader(partition)):
             continue
@@ -126,8 +122,7 @@ def high_watermark_lies_in_the_log(world: Checked) -> int:
 @LOGS.of("on_disk")
 def recovery_point_lies_in_the_log(world: Checked) -> int:
     """The flushed end of a log that is in use lies before its end."""
-    for row in range(len(world.on_disk)):
-        on_disk = world.on_disk[row]
+    for row, on_disk in enumerate(world.on_disk):
         if is_in_use(world, row) and not (
             on_disk.exists and on_disk.recovery_point <= world.replicas[row].log_end_offset
         ):
@@ -138,8 +133,7 @@ def recovery_point_lies_in_the_log(world: Checked) -> int:
 @LOGS.of("replicas")
 def replicas_know_their_slots(world: Checked) -> int:
     """A hosted replica is in the slot of its broker, and its assignment has only slots."""
-    for row in range(len(world.replicas)):
-        partition = world.replicas[row]
+    for row, partition in enumerate(world.replicas):
         facts = world.partitions[world.hosted[row].partition]
         slots = all_slots(facts.slot_count)
         if not world.hosted[row].exists:
@@ -163,8 +157,7 @@ def isr_is_within_replicas(world: Checked) -> int:
 
     Where replicas are moved the ISR can still have one that is not assigned any more.
     """
-    for row in range(len(world.replicas)):
-        partition = world.replicas[row]
+    for row, partition in enumerate(world.replicas):
         if not is_led(world, row):
             continue
         if not contains(partition.isr, partition.local_replica):
@@ -177,8 +170,7 @@ def isr_is_within_replicas(world: Checked) -> int:
 @LOGS.of("replicas")
 def maximal_isr_covers_the_isr(world: Checked) -> int:
     """A member of the ISR holds back the high watermark; without a proposal nobody else does."""
-    for row in range(len(world.replicas)):
-        partition = world.replicas[row]
+    for row, partition in enumerate(world.replicas):
         if not is_within(partition.isr, partition.maximal_isr):
             return row
         if partition.proposed_isr == EMPTY and partition.maximal_isr != partition.isr:
@@ -189,8 +181,7 @@ def maximal_isr_covers_the_isr(world: Checked) -> int:
 @LOGS.of("replicas")
 def followers_leave_the_isr_to_their_leader(world: Checked) -> int:
     """A follower knows no ISR and no start of its leader's epoch; a leader has begun its own."""
-    for row in range(len(world.replicas)):
-        partition = world.replicas[row]
+    for row, partition in enumerate(world.replicas):
         if not is_in_use(world, row) or partition.leader == UNDEFINED:
             continue
         start = partition.leader_epoch_start_offset
@@ -207,8 +198,7 @@ def replicas_obey_controllers_that_the_broker_knows(world: Checked) -> int:
     """No replica follows a controller of a later epoch than its broker does; KRaft sends none."""
     if is_kraft(world):
         return HOLDS
-    for row in range(len(world.replicas)):
-        partition = world.replicas[row]
+    for row, partition in enumerate(world.replicas):
         broker = world.brokers[world.hosted[row].broker]
         if (
             is_in_use(world, row)
@@ -223,8 +213,7 @@ def replicas_obey_controllers_that_the_broker_knows(world: Checked) -> int:
 def followers_were_not_caught_up_in_the_future(world: Checked) -> int:
     """No follower has fetched, or was caught up, later than now."""
     present_ms = now_ms(world.context[0])
-    for place in range(len(world.followers)):
-        follower = world.followers[place]
+    for place, follower in enumerate(world.followers):
         if max(follower.last_fetch_time_ms, follower.last_caught_up_time_ms) > present_ms:
             return place
     return HOLDS
@@ -233,8 +222,7 @@ def followers_were_not_caught_up_in_the_future(world: Checked) -> int:
 @LOGS.of("hosted")
 def acknowledged_records_are_in_the_log(world: Checked) -> int:
     """All that a leader has acknowledged in its term lies before its log end."""
-    for row in range(len(world.hosted)):
-        hosted = world.hosted[row]
+    for row, hosted in enumerate(world.hosted):
         if not 0 <= hosted.acknowledged_all_first <= hosted.acknowledged_all_end:
             return row
         if not 0 <= hosted.acknowledged_leader_first <= hosted.acknowledged_leader_end:
@@ -248,8 +236,7 @@ def acknowledged_records_are_in_the_log(world: Checked) -> int:
 @LOGS.of("hosted")
 def locks_have_a_pending_write(world: Checked) -> int:
     """Requests wait for a lock only while an ISR is written, and only to ZooKeeper inside it."""
-    for row in range(len(world.hosted)):
-        hosted = world.hosted[row]
+    for row, hosted in enumerate(world.hosted):
         if not hosted.locked and (hosted.waiting.first != NONE or hosted.writing_request != NONE):
             return row
         if hosted.locked and (
@@ -271,8 +258,7 @@ def lost_writes_keep_the_lock(world: Checked) -> int:
 @LOGS.of("hosted")
 def proposals_are_of_leaders(world: Checked) -> int:
     """A proposed ISR was submitted by a replica that is hosted, in no later leader epoch."""
-    for row in range(len(world.hosted)):
-        hosted = world.hosted[row]
+    for row, hosted in enumerate(world.hosted):
         if hosted.submitted_isr != EMPTY and not (
             hosted.exists and hosted.submitted_leader_epoch <= world.replicas[row].leader_epoch
         ):

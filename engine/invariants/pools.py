@@ -3,29 +3,29 @@
 Here lists are found to be whole, which the invariants behind these rely on.
 """
 
-from tidegauge.actors.state.brokers import NEVER_US
+from tidegauge.actors.state.brokers import NEVER_US, PRODUCERS, WATCHES
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.engine.invariants import checked
 from tidegauge.replication.producer_state import RETAINED_BATCHES
+from tidegauge.simulation.events import EVENTS, ITEMS
 from tidegauge.simulation.kernel import BROKER, NONE
 from tidegauge.simulation.messages.event import EventList
 from tidegauge.simulation.messages.kinds import IS_REQUEST, KINDS
 
 POOLS = checked.Invariants()
 
-_walk_events = checked.walk_of(__name__, "_walk_events", "events", "next")
-_walk_items = checked.walk_of(__name__, "_walk_items", "items", "next")
-_walk_watches = checked.walk_of(__name__, "_walk_watches", "watches", "next")
+_walk_events = checked.walk_of(__name__, "_walk_events", EVENTS)
+_walk_items = checked.walk_of(__name__, "_walk_items", ITEMS)
+_walk_watches = checked.walk_of(__name__, "_walk_watches", WATCHES)
 
-_walk_producers = checked.walk_of(__name__, "_walk_producers", "held_producers", "next")
+_walk_producers = checked.walk_of(__name__, "_walk_producers", PRODUCERS)
 
 
 @POOLS.of("events")
 def events_name_processes(world: checked.Checked) -> int:
     """An event has a kind, knows its own slot, and goes from one process to another that exist."""
     count = len(world.processes)
-    for index in range(len(world.events)):
-        event = world.events[index]
+    for index, event in enumerate(world.events):
         if event.index != index or not NONE <= event.kind < KINDS:
             return index
         if event.kind != NONE and not (
@@ -115,8 +115,7 @@ def _first_wrong_list(world: checked.Checked) -> int:
         wrong = max(wrong, _wrong(world, world.controllers[controller].unsent))
     for place in range(len(world.controller_brokers)):
         wrong = max(wrong, _wrong(world, world.controller_brokers[place].queue))
-    for number in range(len(world.voters)):
-        voter = world.voters[number]
+    for voter in world.voters:
         wrong = max(wrong, _wrong(world, voter.queue), _wrong(world, voter.deferred))
         wrong = max(wrong, _wrong(world, voter.fetches), _wrong(world, voter.voter_fetches))
     return wrong
@@ -135,19 +134,16 @@ def _first_kept_twice(world: checked.Checked) -> int:
     twice = checked.HOLDS
     for broker in range(len(world.brokers)):
         twice = max(twice, _kept(world, world.brokers[broker].alter_partition))
-    for broker in range(len(world.lifecycles)):
-        deltas = world.lifecycles[broker]
+    for deltas in world.lifecycles:
         twice = max(twice, _kept(world, deltas.pending), _kept(world, deltas.publishing))
     for row in range(len(world.hosted)):
         twice = max(twice, _kept(world, world.hosted[row].writing_request))
     for place in range(len(world.fetch_sessions)):
         twice = max(twice, _kept(world, world.fetch_sessions[place].waiting))
-    for controller in range(len(world.controllers)):
-        state = world.controllers[controller]
+    for state in world.controllers:
         twice = max(twice, _kept(world, state.listing), _kept(world, state.log_dir_listing))
         twice = max(twice, _kept(world, state.request))
-    for place in range(len(world.controller_brokers)):
-        known = world.controller_brokers[place]
+    for known in world.controller_brokers:
         twice = max(twice, _kept(world, known.building), _kept(world, known.stopping))
     return twice
 
@@ -194,8 +190,7 @@ def free_entries_are_counted(world: checked.Checked) -> int:
 @POOLS.of("events")
 def chains_are_whole(world: checked.Checked) -> int:
     """An event's chain has as many entries as it counts, its last one last, and all to itself."""
-    for index in range(len(world.events)):
-        event = world.events[index]
+    for index, event in enumerate(world.events):
         if event.kind != NONE and event.item_count != _walk_items(
             world, event.first_item, event.last_item, 0
         ):
@@ -206,8 +201,7 @@ def chains_are_whole(world: checked.Checked) -> int:
 @POOLS.of("items")
 def every_entry_has_one_place(world: checked.Checked) -> int:
     """Each slot of partition data is free, or in the chain of one event or one znode."""
-    for number in range(len(world.znodes)):
-        node = world.znodes[number]
+    for node in world.znodes:
         if _walk_items(world, node.first_item, checked.ANY, 0) != node.item_count:
             return max(0, node.first_item)
     return checked.first_unmarked(world, len(world.items))

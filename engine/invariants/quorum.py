@@ -20,8 +20,7 @@ QUORUM_STATE = Invariants()
 @QUORUM_STATE.of("registrations")
 def elr_and_isr_share_nobody(world: Checked) -> int:
     """No replica is both in sync and in the ELR."""
-    for partition in range(len(world.registrations)):
-        known = world.registrations[partition]
+    for partition, known in enumerate(world.registrations):
         if without(known.elr, known.isr) != known.elr:
             return partition
     return HOLDS
@@ -30,8 +29,7 @@ def elr_and_isr_share_nobody(world: Checked) -> int:
 @QUORUM_STATE.of("registrations")
 def elr_is_empty_while_the_isr_is_large_enough(world: Checked) -> int:
     """A partition whose ISR has min.insync.replicas members has no ELR."""
-    for partition in range(len(world.registrations)):
-        known = world.registrations[partition]
+    for partition, known in enumerate(world.registrations):
         topic = world.quorum_topics[world.partitions[partition].topic]
         if size(known.isr) >= topic.min_insync_replicas and known.elr != EMPTY:
             return partition
@@ -41,8 +39,7 @@ def elr_is_empty_while_the_isr_is_large_enough(world: Checked) -> int:
 @QUORUM_STATE.of("registrations")
 def a_last_known_leader_leads_no_longer(world: Checked) -> int:
     """At most one last leader is known, and only while there is no leader."""
-    for partition in range(len(world.registrations)):
-        known = world.registrations[partition]
+    for partition, known in enumerate(world.registrations):
         if known.last_known_elr == EMPTY:
             continue
         if size(known.last_known_elr) > 1 or known.leader != NONE:
@@ -53,8 +50,7 @@ def a_last_known_leader_leads_no_longer(world: Checked) -> int:
 @QUORUM_STATE.of("registrations")
 def leaders_are_in_their_isr(world: Checked) -> int:
     """A leader is in sync, and an in-sync replica is a replica."""
-    for partition in range(len(world.registrations)):
-        known = world.registrations[partition]
+    for partition, known in enumerate(world.registrations):
         if known.leader != NONE and not contains(known.isr, known.leader):
             return partition
         if not is_within(known.isr, known.replicas) or not is_within(known.elr, known.replicas):
@@ -68,8 +64,7 @@ def no_fenced_broker_is_in_an_isr(world: Checked) -> int:
 
     In 4.0 the last known leader is elected although it is fenced (KAFKA-19522).
     """
-    for partition in range(len(world.registrations)):
-        known = world.registrations[partition]
+    for partition, known in enumerate(world.registrations):
         if known.recovering and world.kraft_switches[0].fenced_last_known_leader_elected:
             continue
         if known.leader == NONE and not world.kraft_switches[0].eligible_leader_replicas:
@@ -85,8 +80,7 @@ def no_fenced_broker_is_in_an_isr(world: Checked) -> int:
 @QUORUM_STATE.of("quorum_brokers")
 def led_partitions_of_brokers_are_counted(world: Checked) -> int:
     """A broker's count of leaderships is that of the partitions that it leads."""
-    for broker in range(len(world.quorum_brokers)):
-        known = world.quorum_brokers[broker]
+    for broker, known in enumerate(world.quorum_brokers):
         count = 0
         for number in range(known.replica_count):
             partition = world.hosted_replicas[known.first_replica + number].partition
@@ -100,12 +94,10 @@ def led_partitions_of_brokers_are_counted(world: Checked) -> int:
 @QUORUM_STATE.of("active_controller")
 def partitions_without_their_leader_are_counted(world: Checked) -> int:
     """Partitions without a leader are counted, and those that another one leads than is wanted."""
-    for number in range(len(world.active_controller)):
-        state = world.active_controller[number]
+    for number, state in enumerate(world.active_controller):
         leaderless = 0
         imbalanced = 0
-        for partition in range(len(world.registrations)):
-            known = world.registrations[partition]
+        for partition, known in enumerate(world.registrations):
             if world.quorum_topics[world.partitions[partition].topic].exists:
                 leaderless += 1 if known.leader == NONE else 0
                 imbalanced += 1 if known.leader != first(known.replicas) else 0
@@ -122,8 +114,7 @@ def records_that_are_not_committed_are_kept(world: Checked) -> int:
 
     Source: OffsetControlManager@4.1.0.
     """
-    for number in range(len(world.active_controller)):
-        state = world.active_controller[number]
+    for number, state in enumerate(world.active_controller):
         for place in range(state.record_count):
             index = (state.first_record + place) % len(world.metadata_records)
             record = world.metadata_records[index]
@@ -139,8 +130,7 @@ def records_that_are_not_committed_are_kept(world: Checked) -> int:
 @QUORUM_STATE.of("voters")
 def a_voter_flushes_what_it_has(world: Checked) -> int:
     """A log is on the disk at most up to its end, and its end at most that in memory."""
-    for number in range(len(world.voters)):
-        voter = world.voters[number]
+    for number, voter in enumerate(world.voters):
         if not voter.flushed_offset <= voter.drained_offset <= voter.log_end_offset:
             return number
         if voter.high_watermark > voter.drained_offset:
@@ -151,8 +141,7 @@ def a_voter_flushes_what_it_has(world: Checked) -> int:
 @QUORUM_STATE.of("voters")
 def responses_wait_in_the_order_of_offsets(world: Checked) -> int:
     """A response waits for what is appended and not committed, in the order of the log."""
-    for number in range(len(world.voters)):
-        voter = world.voters[number]
+    for number, voter in enumerate(world.voters):
         if voter.state != LEADER or voter.claimed_epoch != voter.epoch:
             continue
         offset = 0
@@ -169,8 +158,7 @@ def responses_wait_in_the_order_of_offsets(world: Checked) -> int:
 @QUORUM_STATE.of("committed_partitions")
 def what_is_committed_lies_below_the_high_watermark(world: Checked) -> int:
     """Readers of the metadata log see only committed records, none newer than the last decided."""
-    for partition in range(len(world.committed_partitions)):
-        known = world.committed_partitions[partition]
+    for partition, known in enumerate(world.committed_partitions):
         if known.offset >= world.active_controller[0].committed_offset:
             return partition
         if world.active_controller[0].voter == NONE:
@@ -188,8 +176,7 @@ def quorum_timers_match_their_flags(world: Checked) -> int:
 
     A task that waits in the queue has its timer still.
     """
-    for number in range(len(world.voters)):
-        voter = world.voters[number]
+    for number, voter in enumerate(world.voters):
         if not voter.runs:
             continue
         process = quorum_process(world, number)
@@ -217,8 +204,7 @@ def quorum_timers_match_their_flags(world: Checked) -> int:
 def _tasks(world: Checked, process: int, kind: int) -> int:
     """How many tasks of a kind the active controller has planned; those of former epochs ended."""
     count = 0
-    for index in range(len(world.events)):
-        event = world.events[index]
+    for event in world.events:
         if event.kind == kind and event.destination == process:
             task = view_as(event, controller_timers.ControllerTask)
             count += 1 if task.epoch == world.active_controller[0].epoch else 0
@@ -231,8 +217,7 @@ VOTERS = Invariants()
 @VOTERS.of("voters")
 def one_voter_leads_an_epoch(world: Checked) -> int:
     """No two voters are leaders of one epoch, and a leader knows itself as that."""
-    for number in range(len(world.voters)):
-        voter = world.voters[number]
+    for number, voter in enumerate(world.voters):
         if voter.state != LEADER:
             continue
         if voter.leader != number:
@@ -249,8 +234,7 @@ def epochs_of_a_log_ascend(world: Checked) -> int:
     if len(world.voters) == 0:
         return HOLDS
     room = len(world.epoch_starts) // len(world.voters)
-    for number in range(len(world.voters)):
-        voter = world.voters[number]
+    for number, voter in enumerate(world.voters):
         before = 0
         for place in range(number * room, number * room + voter.epoch_count):
             entry = world.epoch_starts[place]
@@ -272,8 +256,7 @@ def snapshots_of_a_voter_ascend(world: Checked) -> int:
     if len(world.voters) == 0:
         return HOLDS
     room = len(world.snapshots) // len(world.voters)
-    for number in range(len(world.voters)):
-        voter = world.voters[number]
+    for number, voter in enumerate(world.voters):
         before = voter.log_start_offset - 1
         for place in range(number * room, number * room + voter.snapshot_count):
             snapshot = world.snapshots[place]
@@ -303,15 +286,14 @@ def voter_timers_match_their_flags(world: Checked) -> int:
 
     All that a leader has appended is going to be written.
     """
-    for number in range(len(world.voters)):
-        voter = world.voters[number]
+    for number, voter in enumerate(world.voters):
         process = quorum_process(world, number)
         if not voter.runs:
             continue
         if (
             (pending(world, process, controller_timers.VoterFetchExpires.KIND) == 1)
             != voter.voter_fetch_timer
-            or (pending(world, process, controller_timers.VoterFetchGivesUp.KIND) == 1)
+            or (pending(world, process, controller_timers.VoterFetchTimeout.KIND) == 1)
             != voter.fetch_watch
             or (pending(world, process, controller_timers.VoterFetchDue.KIND) == 1)
             != voter.fetch_due
@@ -335,8 +317,7 @@ def _deadlines(world: Checked, number: int) -> int:
     process = quorum_process(world, number)
     state = world.processes[process]
     count = 0
-    for index in range(len(world.events)):
-        event = world.events[index]
+    for event in world.events:
         if event.kind != controller_timers.VoterDeadline.KIND or event.destination != process:
             continue
         is_valid = (

@@ -1,6 +1,7 @@
 """Invariants of ZooKeeper: sessions and what they own, states of partitions, watches."""
 
 from tidegauge.compiled.rules import inner_rule
+from tidegauge.controller.state.control_plane import NOTIFICATIONS, SESSIONS, ZNODE_WATCHES
 from tidegauge.controller.zookeeper.held_states import FORMER_SESSION, is_control_plane_hosted
 from tidegauge.engine.invariants import checked
 from tidegauge.replication.records import contains
@@ -11,9 +12,9 @@ from tidegauge.simulation.topology import zookeeper_process
 
 ZOOKEEPER = checked.Invariants()
 
-_walk_sessions = checked.walk_of(__name__, "_walk_sessions", "zookeeper_sessions", "next")
-_walk_notifications = checked.walk_of(__name__, "_walk_notifications", "znodes", "next")
-_walk_watches = checked.walk_of(__name__, "_walk_watches", "znode_watches", "next")
+_walk_sessions = checked.walk_of(__name__, "_walk_sessions", SESSIONS)
+_walk_notifications = checked.walk_of(__name__, "_walk_notifications", NOTIFICATIONS)
+_walk_watches = checked.walk_of(__name__, "_walk_watches", ZNODE_WATCHES)
 
 
 @ZOOKEEPER.of("zookeeper_sessions")
@@ -32,8 +33,7 @@ def open_sessions_are_listed(world: checked.Checked) -> int:
 @ZOOKEEPER.of("zookeeper_sessions")
 def sessions_expire_at_a_tick(world: checked.Checked) -> int:
     """An open session expires at a tick, later than its time-out after it was heard of last."""
-    for number in range(len(world.zookeeper_sessions)):
-        session = world.zookeeper_sessions[number]
+    for number, session in enumerate(world.zookeeper_sessions):
         if not session.open:
             continue
         if session.expires_us % world.ensemble[0].tick_us != 0:
@@ -76,8 +76,7 @@ def _is_owned(world: checked.Checked, znode: int, broker: int) -> bool:
 @ZOOKEEPER.of("znodes")
 def persistent_znodes_have_no_session(world: checked.Checked) -> int:
     """No session owns any other znode, nor one that does not exist."""
-    for znode in range(len(world.znodes)):
-        node = world.znodes[znode]
+    for znode, node in enumerate(world.znodes):
         first = zookeeper_tree.broker_znode(world, 0)
         is_ephemeral = (
             znode == zookeeper_tree.CONTROLLER_ZNODE
@@ -122,8 +121,7 @@ def states_are_not_ahead_of_the_controller(world: checked.Checked) -> int:
 @ZOOKEEPER.of("assignments")
 def assignments_are_within_slots(world: checked.Checked) -> int:
     """Replicas that a reassignment adds and removes are assigned, and all have a slot."""
-    for partition in range(len(world.assignments)):
-        assignment = world.assignments[partition]
+    for partition, assignment in enumerate(world.assignments):
         if not checked.is_within(
             assignment.replicas, checked.all_slots(world.partitions[partition].slot_count)
         ):
@@ -160,8 +158,7 @@ def watches_are_set_or_free(world: checked.Checked) -> int:
     checked.clear_marks(world, len(world.znode_watches))
     if _walk_watches(world, world.ensemble[0].free_watch, checked.ANY, 0) < 0:
         return max(0, world.ensemble[0].free_watch)
-    for znode in range(len(world.znodes)):
-        node = world.znodes[znode]
+    for node in world.znodes:
         for first in (node.first_watch, node.first_child_watch):
             if _walk_watches(world, first, checked.ANY, 0) < 0:
                 return max(0, first)
@@ -171,8 +168,7 @@ def watches_are_set_or_free(world: checked.Checked) -> int:
 @ZOOKEEPER.of("znode_watches")
 def watches_end_with_their_session(world: checked.Checked) -> int:
     """A watch that is set belongs to a session that is open, or to the operator."""
-    for znode in range(len(world.znodes)):
-        node = world.znodes[znode]
+    for node in world.znodes:
         for first in (node.first_watch, node.first_child_watch):
             index = first
             while index != NONE:

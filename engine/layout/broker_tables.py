@@ -18,23 +18,15 @@ from tidegauge.actors.state.brokers import (
     ZooKeeperBrokerSettings,
 )
 from tidegauge.actors.state.lifecycles import Lifecycle, LifecycleSettings
-from tidegauge.actors.state.request_stats import (
-    PARTS,
-)
+from tidegauge.actors.state.request_stats import PARTS
 from tidegauge.actors.storage.logs import MARKS
 from tidegauge.compiled.records import Records, column, grown, new_records
 from tidegauge.engine.layout.by_name import new_tables, set_by_name
-from tidegauge.engine.layout.cluster_tables import (
-    chain_free,
-    new_commit_keys,
-)
+from tidegauge.engine.layout.cluster_tables import chain_free, new_commit_keys
 from tidegauge.engine.layout.network_tables import cache_tails, lay_out_machines
 from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.replication.producer_state import RETAINED_BATCHES
-from tidegauge.replication.records import (
-    EpochEntry,
-    ReplicationQuota,
-)
+from tidegauge.replication.records import EpochEntry, ReplicationQuota
 from tidegauge.replication.release_rules import (
     HEARTBEAT_TIMEOUT_HALF_SESSION,
     HEARTBEAT_TIMEOUT_INTERVAL,

@@ -28,12 +28,7 @@ from tidegauge.scenario.model.parts import CLOSEST_REPLICA, REBOOTSTRAP, STRATEG
 from tidegauge.scenario.model.settings import OFFSETS_TOPIC
 from tidegauge.scenario.model.workload import ClientGroup, ConsumerGroup, ProducerGroup
 from tidegauge.simulation.jvm_orders import java_abs, java_hash, set_order
-from tidegauge.simulation.kernel import (
-    CLIENT,
-    CommitKey,
-    Kernel,
-    Process,
-)
+from tidegauge.simulation.kernel import CLIENT, CommitKey, Kernel, Process
 from tidegauge.simulation.links import NETWORK_TABLES
 from tidegauge.simulation.messages.kinds import KINDS
 from tidegauge.simulation.random_streams import QUANTILES, Quantile

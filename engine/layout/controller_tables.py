@@ -59,11 +59,11 @@ def new_control_plane(plan: ClusterPlan) -> control_plane.ControlPlane:
         plane.znodes[parent].exists = True
     for parent in plan.tree_ranges[zookeeper_tree.LOG_DIR_EVENTS]:
         plane.znodes[parent].exists = True
-    _set_former_states(plan, plane)
+    _set_preexisting_states(plan, plane)
     return plane
 
 
-def _set_former_states(plan: ClusterPlan, world: control_plane.ControlPlane) -> None:
+def _set_preexisting_states(plan: ClusterPlan, world: control_plane.ControlPlane) -> None:
     """Lay out ZooKeeper's content as the run begins (``controller/zookeeper/held_states.py``)."""
     for number, partition in enumerate(plan.partitions):
         if partition.state is None:

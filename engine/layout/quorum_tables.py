@@ -8,10 +8,7 @@ from tidegauge.controller.kraft.state import (
     Quorum,
 )
 from tidegauge.controller.kraft_partitions.partition_change import NO_LEADER
-from tidegauge.controller.raft.state import (
-    Raft,
-    VoterSettings,
-)
+from tidegauge.controller.raft.state import Raft, VoterSettings
 from tidegauge.engine.layout.by_name import new_tables, set_by_name
 from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.replication.kraft_releases import (
@@ -50,7 +47,7 @@ def new_quorum(plan: ClusterPlan) -> Quorum:
         _set_switches(plan, quorum)
         _set_topics(plan, quorum)
         _set_replicas(plan, quorum)
-        _set_former_states(plan, quorum)
+        _set_preexisting_states(plan, quorum)
         enlarge_quorum(plan, quorum)
     return quorum
 
@@ -84,7 +81,7 @@ def _set_replicas(plan: ClusterPlan, quorum: Quorum) -> None:
             place += 1
 
 
-def _set_former_states(plan: ClusterPlan, quorum: Quorum) -> None:
+def _set_preexisting_states(plan: ClusterPlan, quorum: Quorum) -> None:
     """Lay out what was there before the run (``controller/kraft/claims.py``)."""
     if not plan.was_there_before:
         return

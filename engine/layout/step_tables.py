@@ -16,13 +16,7 @@ from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.fault import Stop
 from tidegauge.scenario.model.process_faults import LeadershipAfter, RollingRestartFault
 from tidegauge.scenario.model.settings import THROTTLED_REPLICAS, Value, throttled_replicas
-from tidegauge.scenario.model.step import (
-    AlteredMove,
-    Condition,
-    LeaderIs,
-    Numbers,
-    StepOfAnyKind,
-)
+from tidegauge.scenario.model.step import AlteredMove, Condition, LeaderIs, Numbers, StepOfAnyKind
 from tidegauge.simulation.faults import FAULT_CODES
 from tidegauge.simulation.jvm_orders import java_hash
 from tidegauge.simulation.kernel import CLIENT, NONE, Kernel

@@ -25,6 +25,7 @@ from types import TracebackType
 from typing import Any, Self, cast
 from urllib.parse import urlsplit
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.metrics.endpoint.openmetrics_file import wanted_format
 from tidegauge.metrics.endpoint.pages import NoPageError, Pages
 from tidegauge.metrics.samples.exposition import AS_STRIMZI, Presentation
@@ -304,7 +305,7 @@ DEFAULT_PORT = 9404
 LAST_PORT = 65_535
 
 
-class EndpointError(Exception):
+class EndpointError(TidegaugeError):
     """The endpoint cannot listen at its address; the message is the reason, in one line."""
 
 

@@ -13,15 +13,7 @@ from functools import partial
 from typing import Any
 
 from tidegauge.compiled.records import flag, i64
-from tidegauge.metrics.families.family import (
-    Family,
-    Gauges,
-    MBean,
-    Scope,
-    counter,
-    families_of,
-    gauge,
-)
+from tidegauge.metrics.families import family
 from tidegauge.metrics.families.requests import histogram
 
 _CONTROLLER = "kafka.controller:type=KafkaController,name="
@@ -31,86 +23,86 @@ _RAFT = "kafka.server:type=raft-metrics"
 _CHANNEL = "kafka.server:type=raft-channel-metrics"
 
 
-class ControllerGauges(Gauges, scope=Scope.CONTROLLER):
+class ControllerGauges(family.Gauges, scope=family.Scope.CONTROLLER):
     """A controller: a broker in ZooKeeper mode, else a node of the quorum."""
 
     #: Its process runs; and is not stopped by a pause, so that it answers.
     alive: flag
     answers: flag
 
-    active_controller: flag = gauge(
+    active_controller: flag = family.gauge(
         f"{_CONTROLLER}ActiveControllerCount",
         "1 on the node that regards itself as the active controller; the sum must be 1.",
     )
-    controller_epoch: i64 = gauge(
+    controller_epoch: i64 = family.gauge(
         "tidegauge_controller_epoch",
         "Epoch of the controller, on the node that regards itself as the active one.",
         where="active_controller",
     )
-    offline_partitions: i64 = gauge(
+    offline_partitions: i64 = family.gauge(
         f"{_CONTROLLER}OfflinePartitionsCount",
         "Partitions without a leader, as the controller sees it; 0 on others.",
     )
-    preferred_replica_imbalance: i64 = gauge(
+    preferred_replica_imbalance: i64 = family.gauge(
         f"{_CONTROLLER}PreferredReplicaImbalanceCount",
         "Partitions whose leader is not the preferred replica, as the controller sees it; 0 on "
         "others.",
     )
-    global_topics: i64 = gauge(
+    global_topics: i64 = family.gauge(
         f"{_CONTROLLER}GlobalTopicCount", "Topics that the controller knows; 0 on others."
     )
-    global_partitions: i64 = gauge(
+    global_partitions: i64 = family.gauge(
         f"{_CONTROLLER}GlobalPartitionCount", "Partitions that the controller knows; 0 on others."
     )
-    leader_elections: i64 = counter(
+    leader_elections: i64 = family.counter(
         "tidegauge_leader_elections_total",
         "Leaders that this controller has elected.",
         source="Tidegauge; Kafka counts it in kafka.controller:type=ControllerStats,"
         "name=LeaderElectionRateAndTimeMs",
     )
-    unclean_leader_elections: i64 = counter(
+    unclean_leader_elections: i64 = family.counter(
         f"{_STATS}UncleanLeaderElectionsPerSec",
         "Elections by this controller of a leader that was not in the ISR; all that it has read of "
         "in the log with `--metrics-controllers faithful`.",
     )
 
 
-class QuorumControllerGauges(ControllerGauges, scope=Scope.QUORUM_CONTROLLER):
+class QuorumControllerGauges(ControllerGauges, scope=family.Scope.QUORUM_CONTROLLER):
     """A controller of a quorum, at its place.
 
     What the active one has written, and is committed, counts on each of them: all read the log.
     """
 
-    active_brokers: i64 = gauge(
+    active_brokers: i64 = family.gauge(
         f"{_CONTROLLER}ActiveBrokerCount",
         "Brokers that are registered and not fenced; 0 on inactive controllers.",
     )
-    fenced_brokers: i64 = gauge(
+    fenced_brokers: i64 = family.gauge(
         f"{_CONTROLLER}FencedBrokerCount",
         "Brokers that are registered and fenced; 0 on inactive controllers.",
     )
-    last_applied_offset: i64 = gauge(
+    last_applied_offset: i64 = family.gauge(
         f"{_CONTROLLER}LastAppliedRecordOffset",
         "Offset of the last record of the metadata log that this controller has applied.",
     )
-    last_committed_offset: i64 = gauge(
+    last_committed_offset: i64 = family.gauge(
         f"{_CONTROLLER}LastCommittedRecordOffset",
         "Offset of the last record of the metadata log that is committed, as this controller "
         "knows.",
     )
-    events: i64 = gauge(
+    events: i64 = family.gauge(
         f"{_CONTROLLER}EventQueueOperationsStartedCount",
         "Events that this controller's thread has taken, since it began.",
     )
-    timed_out_heartbeats: i64 = gauge(
+    timed_out_heartbeats: i64 = family.gauge(
         f"{_CONTROLLER}TimedOutBrokerHeartbeatCount",
         "Heartbeats of brokers that waited for this controller for too long, since it began.",
     )
-    new_active_controllers: i64 = gauge(
+    new_active_controllers: i64 = family.gauge(
         f"{_CONTROLLER}NewActiveControllersCount",
         "Leaders of the quorum that this controller has learnt of since it began, itself included.",
     )
-    elr_elections: i64 = counter(
+    elr_elections: i64 = family.counter(
         f"{_STATS}ElectionFromEligibleLeaderReplicasPerSec",
         "Elections by this controller of a leader that was in the ELR (KIP-966), likewise.",
     )
@@ -120,14 +112,14 @@ class QuorumControllerGauges(ControllerGauges, scope=Scope.QUORUM_CONTROLLER):
 
 
 def _raft(attribute: str, meaning: str) -> Any:
-    return gauge(_RAFT, meaning, attribute=attribute)
+    return family.gauge(_RAFT, meaning, attribute=attribute)
 
 
 def _channel(attribute: str, meaning: str) -> Any:
-    return counter(_CHANNEL, meaning, attribute=attribute)
+    return family.counter(_CHANNEL, meaning, attribute=attribute)
 
 
-class RaftGauges(Gauges, scope=Scope.RAFT):
+class RaftGauges(family.Gauges, scope=family.Scope.RAFT):
     """A node of a quorum, brokers first: MBeans raft-metrics and raft-channel-metrics.
 
     Leaders and votes are numbers of voters, -1: none.
@@ -188,14 +180,14 @@ CONTROLLERS = (
     *ControllerGauges.families,
     *QuorumControllerGauges.families,
     *RaftGauges.families,
-    *families_of(
-        Scope.QUORUM_CONTROLLER,
-        gauge(
+    *family.families_of(
+        family.Scope.QUORUM_CONTROLLER,
+        family.gauge(
             f"{_CONTROLLER}MetadataErrorCount",
             "Errors with the metadata log: always 0, as simulated records are well-formed.",
             lambda of: of["last_applied_offset"] * 0,
         ),
-        gauge(
+        family.gauge(
             f"{_CONTROLLER}EventQueueOperationsTimedOutCount",
             "Events that waited for this controller's thread for too long, since it began: "
             "heartbeats, as no others have a deadline here.",
@@ -213,20 +205,20 @@ CONTROLLERS = (
             "events",
             "that this controller's thread takes for events; their commit is not in it",
         ),
-        applied_ms=gauge(
+        applied_ms=family.gauge(
             f"{_CONTROLLER}LastAppliedRecordTimestamp",
             "Virtual time (milliseconds) at which the last applied record was written, "
             "interpolated between snapshots.",
         ),
-        applied_lag_ms=gauge(
+        applied_lag_ms=family.gauge(
             f"{_CONTROLLER}LastAppliedRecordLagMs",
             "Virtual milliseconds since that record was written; 0 on the active controller.",
         ),
     ),
-    *families_of(
-        Scope.RAFT,
+    *family.families_of(
+        family.Scope.RAFT,
         *(
-            gauge(
+            family.gauge(
                 _RAFT,
                 f"{name} time (virtual milliseconds) {meaning}; NaN if there was none.",
                 f"{column}_{of}_ms",
@@ -237,7 +229,7 @@ CONTROLLERS = (
             for of, name in (("avg", "Mean"), ("max", "Longest"))
         ),
         # KafkaRaftClient.initialize@4.1.0
-        gauge(
+        family.gauge(
             _RAFT,
             "Always 0, as in Kafka, where all voters are known from the beginning.",
             lambda of: of["requests"] * 0,
@@ -265,11 +257,11 @@ CONTROLLERS = (
             "written to its disk (0 to 1): nothing else takes it time.",
         ),
     ),
-    *families_of(
-        Scope.RAFT_STATE,
+    *family.families_of(
+        family.Scope.RAFT_STATE,
         one=partial(
-            Family,
-            MBean(_RAFT, "current-state", is_text=True),
+            family.Family,
+            family.MBean(_RAFT, "current-state", is_text=True),
             "gauge",
             help="1, with the state as a label: leader, follower, candidate, observer, unattached, "
             "and what a release has beside these.",

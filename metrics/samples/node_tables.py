@@ -16,10 +16,7 @@ from tidegauge.metrics.samples.layout import Flags, Layout, Level, Numbers, Text
 from tidegauge.metrics.samples.successive_snapshots import SnapshotContext
 from tidegauge.metrics.samples.targets import controllers_of, label_text
 from tidegauge.metrics.snapshots.quorum_gauges import STATE_TEXTS
-from tidegauge.metrics.snapshots.request_gauges import (
-    SERVED_CONTROLLER_TYPES,
-    SERVED_TYPES,
-)
+from tidegauge.metrics.snapshots.request_gauges import SERVED_CONTROLLER_TYPES, SERVED_TYPES
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.replication import errors
 from tidegauge.simulation.messages.kinds import CONTROLLER_TYPES, ERROR_TYPES, FETCH, REQUEST_TYPES

@@ -8,13 +8,7 @@ from tidegauge.actors.state.request_stats import PARTS, REMOTE, TOTAL
 from tidegauge.compiled.records import Records, new_records
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.controller.kraft.state import Quorum
-from tidegauge.metrics.families.requests import (
-    ErrorGauges,
-    HistogramGauges,
-    RequestGauges,
-    ZooKeeperClientGauges,
-    read_histogram,
-)
+from tidegauge.metrics.families import requests
 from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.simulation.kernel import NONE, QUORUM_CONTROLLER
 from tidegauge.simulation.messages import kinds
@@ -33,9 +27,9 @@ _CONTROLLER_SERVED = code(len(SERVED_CONTROLLER_TYPES))
 @rule
 def read_requests(
     world: Brokers,
-    gauges: Records[RequestGauges],
-    error_gauges: Records[ErrorGauges],
-    histograms: Records[HistogramGauges],
+    gauges: Records[requests.RequestGauges],
+    error_gauges: Records[requests.ErrorGauges],
+    histograms: Records[requests.HistogramGauges],
     sums: Records[Bucket],
 ) -> None:
     """Enter the requests of the brokers that are hosted here and run.
@@ -68,7 +62,7 @@ def read_requests(
 
 
 @inner_rule
-def _add(world: Brokers, index: int, gauge: RequestGauges) -> None:
+def _add(world: Brokers, index: int, gauge: requests.RequestGauges) -> None:
     stats = world.request_stats[index]
     gauge.requests += stats.requests
     gauge.queue_us += stats.queue_us
@@ -97,17 +91,17 @@ def _add_up_fetches(world: Brokers, broker: int, sums: Records[Bucket]) -> None:
 
 
 @inner_rule
-def _read_parts(times: Records[Bucket], histograms: Records[HistogramGauges]) -> None:
+def _read_parts(times: Records[Bucket], histograms: Records[requests.HistogramGauges]) -> None:
     for part in range(PARTS):
-        read_histogram(times[part * BUCKETS : (part + 1) * BUCKETS], histograms[part])
+        requests.read_histogram(times[part * BUCKETS : (part + 1) * BUCKETS], histograms[part])
 
 
 @rule
 def read_controller_requests(
     world: Quorum,
-    gauges: Records[RequestGauges],
-    error_gauges: Records[ErrorGauges],
-    histograms: Records[HistogramGauges],
+    gauges: Records[requests.RequestGauges],
+    error_gauges: Records[requests.ErrorGauges],
+    histograms: Records[requests.HistogramGauges],
 ) -> None:
     """Enter the requests of the controllers of a quorum that are hosted here and run.
 
@@ -127,8 +121,8 @@ def read_controller_requests(
             gauges[served].requests = stats.requests
             gauges[served].remote_us = stats.remote_us
             times = world.controller_request_times[index * BUCKETS : (index + 1) * BUCKETS]
-            read_histogram(times, histograms[served * PARTS + REMOTE])
-            read_histogram(times, histograms[served * PARTS + TOTAL])
+            requests.read_histogram(times, histograms[served * PARTS + REMOTE])
+            requests.read_histogram(times, histograms[served * PARTS + TOTAL])
         first = controller * kinds.CONTROLLER_TYPE_COUNT * ERROR_COUNT
         for place in range(first, first + kinds.CONTROLLER_TYPE_COUNT * ERROR_COUNT):
             error_gauges[place].responses = world.controller_request_errors[place].responses
@@ -136,7 +130,9 @@ def read_controller_requests(
 
 @rule
 def read_zookeeper_clients(
-    world: Brokers, gauges: Records[ZooKeeperClientGauges], latencies: Records[HistogramGauges]
+    world: Brokers,
+    gauges: Records[requests.ZooKeeperClientGauges],
+    latencies: Records[requests.HistogramGauges],
 ) -> None:
     """Enter the ZooKeeper clients of the brokers that are hosted here and run.
 
@@ -157,7 +153,7 @@ def read_zookeeper_clients(
         gauge.connected = state.session != NONE and not state.reconnecting
         gauge.responses = stats.responses
         times = world.zookeeper_times[broker * BUCKETS : (broker + 1) * BUCKETS]
-        read_histogram(times, latencies[broker])
+        requests.read_histogram(times, latencies[broker])
 
 
 def new_sums() -> Records[Bucket]:

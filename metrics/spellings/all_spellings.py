@@ -28,6 +28,7 @@ from typing import Any
 
 import yaml
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.metrics.spellings.spelling import Kind, Rule, Spelling
 
 #: An MBean of Yammer: domain, type, the beginning of its name; and the rest of its keys.
@@ -159,7 +160,7 @@ SPELLINGS = {
 _KINDS: dict[str, Kind] = {"GAUGE": "gauge", "COUNTER": "counter", "UNTYPED": "unknown"}
 
 
-class SpellingError(Exception):
+class SpellingError(TidegaugeError):
     """There is no such spelling; the message is the reason, in one line."""
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Iterator
 
 from tidegauge.replication.records import SLOTS
 from tidegauge.scenario.coherence.mode_coherence import (
-    problems_of_former_states,
     problems_of_mode,
     problems_of_other_modes,
+    problems_of_preexisting_states,
     problems_of_versions,
 )
 from tidegauge.scenario.coherence.size import (
@@ -323,7 +323,7 @@ _STAGES: tuple[tuple[Callable[[Scenario], Iterator[Problem]], ...], ...] = (
     (_cluster,),
     (settings_that_kafka_refuses,),
     (_topics,),
-    (problems_of_former_states,),
+    (problems_of_preexisting_states,),
     (problems_of_cluster_size,),
     (_workload, problems_of_faults, problems_of_fault_rates, _steps, _alerts),
     (problems_of_workload_size, _drawn_faults),

@@ -134,7 +134,7 @@ def _settings_and_steps_with_kraft(scenario: Scenario) -> Iterator[Problem]:
             yield Problem(("steps", place, "when", "controller"), message)
 
 
-def problems_of_former_states(scenario: Scenario) -> Iterator[Problem]:
+def problems_of_preexisting_states(scenario: Scenario) -> Iterator[Problem]:
     """Parts that only KRaft has, and eligible leader replicas where Kafka has none.
 
     It empties them with a sufficient ISR.

@@ -1,7 +1,7 @@
 """The cluster of a scenario: brokers, racks, settings, ZooKeeper or controllers, the topics."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -256,11 +256,11 @@ class Controllers(parts.Part):
         description="Number of controllers: 1, 3 or 5. They elect one of them, which is active; "
         "records are committed once a majority has them.",
     )
-    racks: Annotated[parts.Listed[parts.Name], AfterValidator(parts.without_repetition)] = Field(
+    racks: parts.Listed[parts.Name] = Field(
         default=(),
         description="Racks, to which the controllers are assigned in turn, from controller:0 on, "
-        "which leads the quorum at the start. Default: none, so every broker reaches them across "
-        "racks.",
+        "which leads the quorum at the start; a rack with two of them appears twice. Default: "
+        "none, so every broker reaches them across racks.",
     )
     settings: Settings = Field(
         default_factory=dict,
@@ -274,6 +274,21 @@ class Controllers(parts.Part):
             message = f"are {len(self.racks)}, for {self.count} controllers"
             raise ProblemsError([Problem(("racks",), message)])
         return self
+
+
+def racks_of_controllers(racks: Iterable[str], count: int, known: Sequence[str] = ()) -> list[str]:
+    """Racks for the controllers of a quorum: the known ones, then the brokers' others by name.
+
+    Outside of all racks the loss of a rack would spare a quorum that it hits in any cluster of
+    several availability zones.
+
+    Args:
+        racks: those of the brokers.
+        count: the number of controllers.
+        known: the racks of some controllers, one for each.
+    """
+    others = sorted({*racks} - {*known, DEFAULT_RACK})
+    return [*known, *others][:count]
 
 
 def _nobody(leader: object) -> object:

@@ -49,12 +49,7 @@ from tidegauge.scenario.model.settings import (
     controller_defaults,
     producer_settings,
 )
-from tidegauge.scenario.model.workload import (
-    ClientGroup,
-    ConsumerGroup,
-    ProducerGroup,
-    Workload,
-)
+from tidegauge.scenario.model.workload import ClientGroup, ConsumerGroup, ProducerGroup, Workload
 
 
 class Versions(NamedTuple):

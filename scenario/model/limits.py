@@ -13,13 +13,7 @@ description names its source. Answers about how long a copy takes depend on them
 
 from typing import Annotated, Self
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    PlainSerializer,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
 from tidegauge.scenario.model.parts import BrokerKey, Part
 from tidegauge.simulation import quantities

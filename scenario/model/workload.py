@@ -4,11 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from tidegauge.scenario.model.limits import (
-    LEAST_PER_SECOND,
-    MOST_CLIENTS,
-    MOST_PER_SECOND,
-)
+from tidegauge.scenario.model.limits import LEAST_PER_SECOND, MOST_CLIENTS, MOST_PER_SECOND
 from tidegauge.scenario.model.parts import Duration, Listed, Name, Part, Some, without_repetition
 from tidegauge.scenario.model.settings import Settings
 

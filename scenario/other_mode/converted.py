@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tidegauge.replication.release_versions import Mode, Release
-from tidegauge.scenario.model.cluster import DEFAULT_RACK
+from tidegauge.scenario.model.cluster import racks_of_controllers
 from tidegauge.scenario.model.costs import costs_of_other_modes
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.other_mode import settings
@@ -135,11 +135,11 @@ def _parts(
 
 
 def _in_racks(to: settings.Conversion, controllers: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The controllers in the brokers' racks by name: the loss of a rack hits a quorum, too."""
-    racks = sorted({*to.scenario.cluster.racks} - {DEFAULT_RACK})
-    if not racks:
+    """The controllers in the brokers' racks."""
+    count = controllers.get("count", to.scenario.controllers.count)
+    placed = racks_of_controllers(to.scenario.cluster.racks, count)
+    if not placed:
         return controllers
-    placed = racks[: controllers.get("count", to.scenario.controllers.count)]
     to.note(("controllers", "racks"), f"assumed are those of the brokers: {', '.join(placed)}")
     return {**controllers, "racks": placed}
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.replication.release_versions import KRAFT_MODE, Mode, Release
 from tidegauge.scenario.model.parts import connection_defaults
 from tidegauge.scenario.model.scenario import Scenario
@@ -38,7 +39,7 @@ class Change(NamedTuple):
         return f"{path_text(self.path)}: {self.text}"
 
 
-class NotConvertibleError(ValueError):
+class NotConvertibleError(TidegaugeError):
     """A part of a scenario that the target has no counterpart of."""
 
     def __init__(self, path: Path, message: str) -> None:

@@ -14,6 +14,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tidegauge.compiled.errors import TidegaugeError
+
+_MILLISECOND_US, _SECOND_US = 1_000, 1_000_000
+
 
 def counted(number: int, noun: str) -> str:
     """A number with its noun: ``1 broker``, ``20,000 partitions``, ``2 leader epochs``."""
@@ -23,6 +27,15 @@ def counted(number: int, noun: str) -> str:
 def plural(noun: str) -> str:
     """Several of it: partitions, batches, replicas."""
     return f"{noun}es" if noun.endswith(("tch", "s", "x")) else f"{noun}s"
+
+
+def duration_text(duration_us: int) -> str:
+    """A duration in a suitable unit: ``650 us``, ``6.18 ms``, ``12.35 s``."""
+    if duration_us < _MILLISECOND_US:
+        return f"{duration_us} us"
+    if duration_us < _SECOND_US:
+        return f"{duration_us / _MILLISECOND_US:.2f} ms"
+    return f"{duration_us / _SECOND_US:.2f} s"
 
 
 if TYPE_CHECKING:
@@ -37,7 +50,7 @@ _LONGEST = 1_000
 Path = tuple[str | int, ...]
 
 
-class ScenarioError(ValueError):
+class ScenarioError(TidegaugeError):
     """A scenario that cannot be run; one line for each problem."""
 
 

@@ -37,7 +37,7 @@ class ControlRetries(Timer, kind=76):
     broker: i64
 
 
-class ControlGivesUp(Timer, kind=77):
+class ControlTimeout(Timer, kind=77):
     """A broker may not have responded within controller.socket.timeout.ms."""
 
     generation: i64
@@ -90,7 +90,7 @@ class RaftFetchExpires(Timer, kind=120):
     """An observer's fetch may have waited for long enough."""
 
 
-class RegistrationGivesUp(Timer, kind=121):
+class RegistrationTimeout(Timer, kind=121):
     """A registration, or a heartbeat, may have got no response in time."""
 
 
@@ -108,7 +108,7 @@ class HeartbeatDue(Timer, kind=122):
     number: i64
 
 
-class RaftFetchGivesUp(Timer, kind=123):
+class RaftFetchTimeout(Timer, kind=123):
     """A broker's fetch of the metadata log may have got no response in time."""
 
 
@@ -116,7 +116,7 @@ class RaftFetchDue(Timer, kind=124):
     """A broker fetches the metadata log: for the first time, or again after a failure."""
 
 
-class MetadataPublicationGoesOn(Timer, kind=125):
+class MetadataPublicationResume(Timer, kind=125):
     """A broker has come to the next phase of a publication of metadata."""
 
 
@@ -225,7 +225,7 @@ class VoterFetchDue(Timer, kind=159):
     """A follower fetches again after a failure."""
 
 
-class VoterFetchGivesUp(Timer, kind=160):
+class VoterFetchTimeout(Timer, kind=160):
     """A follower's fetch may have got no response in time."""
 
 

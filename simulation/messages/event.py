@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.compiled.records import Record, dtype_of, i64
+from tidegauge.compiled.records import Record, RecordMethod, dtype_of, i64
 
 #: So many fields the body of an event has at most, and that of an entry of its chain.
 BODY_FIELDS = 16
@@ -38,8 +38,14 @@ class EventList(Record):
     length: i64
 
 
+#: ``timer_at``, ``timer_after`` and ``message_to`` of ``events.py``.
+AT, AFTER, TO = RecordMethod(), RecordMethod(), RecordMethod()
+
+
 class Event(Record, head=True):
     """A message, a timer or a fault: what all kinds of them have."""
+
+    at, after, to = AT, AFTER, TO
 
     #: When it is handled; of a response that is not sent yet, when its request came.
     time_us: i64

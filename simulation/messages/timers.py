@@ -73,7 +73,7 @@ class StepLooks(Timer, kind=90):
     question: i64
 
 
-class RollGoesOn(Timer, kind=91):
+class RollResume(Timer, kind=91):
     """A rolling restart looks how far its brokers are, or goes on after a pause.
 
     Unless it has asked anything since.
@@ -120,7 +120,7 @@ class HandlerFree(Timer, kind=31):
     """One of num.io.threads is free, and requests may wait for it."""
 
 
-class HandlerGoesOn(Timer, kind=40):
+class HandlerResume(Timer, kind=40):
     """A request that takes its time, partition by partition, or a slow disk's, goes on."""
 
     #: Its place in ``Kernel.events``.
@@ -160,7 +160,7 @@ class FetcherWakes(Timer, kind=34):
     fetcher: i64
 
 
-class FetcherGivesUp(Timer, kind=35):
+class FetcherTimeout(Timer, kind=35):
     """A fetcher's request may have got no response within replica.socket.timeout.ms."""
 
     fetcher: i64
@@ -202,7 +202,7 @@ class ShutdownRetries(Timer, kind=44):
     """controlled.shutdown.retry.backoff.ms are over."""
 
 
-class ShutdownGivesUp(Timer, kind=45):
+class ShutdownTimeout(Timer, kind=45):
     """The controller may not have answered a ControlledShutdown in time."""
 
     #: The attempt that it is about.
@@ -231,7 +231,7 @@ class AlterPartitionDue(Timer, kind=49):
     """AlterPartition: time to send it, or to send it again."""
 
 
-class AlterPartitionGivesUp(Timer, kind=27):
+class AlterPartitionTimeout(Timer, kind=27):
     """AlterPartition: the request in flight may have got no response in time."""
 
 

@@ -10,6 +10,6 @@ the page ``docs/trace-rows.md`` read the class: there is no other list of kinds 
 * ``schema.py``: all of them, and the version.
 
 **To add a kind**: a class in the file of its subject, with the next free number, and a call of
-``new_row`` where it happens. A column that no kind has yet is a line in ``columns.py``. A kind or
+its ``write`` where it happens. A column that no kind has yet is a line in ``columns.py``. A kind or
 column that changes its meaning raises the version of the schema.
 """

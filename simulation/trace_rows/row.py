@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, NamedTuple, TypeVar, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.compiled.records import Record, i64
+from tidegauge.compiled.records import Record, RecordMethod, i64
 from tidegauge.simulation.trace_rows import columns as column
 from tidegauge.simulation.trace_rows.columns import Column
 
@@ -41,8 +41,14 @@ class RowKind(NamedTuple):
 KINDS: dict[int, RowKind] = {}
 
 
+#: ``write_row`` and ``new_row`` of ``rows.py``.
+WRITE, NEW = RecordMethod(), RecordMethod()
+
+
 class Row(Record, head=True):
     """One row of the trace: the columns of every kind."""
+
+    write, new = WRITE, NEW
 
     time_us: column.TimeUs
     #: The process that it is about, and its place among that process's canonical rows.

@@ -15,6 +15,7 @@ from life_stories import at, batches, begins, ends, fault, of_broker, once, once
 from partition_fates import NO_LEADER, Records, answers, log_of, state_writes
 from scenario_runs import rows_of, run_of
 from tidegauge.replication.errors import KAFKA_STORAGE_ERROR, NONE
+from tidegauge.runs.run import Run
 from tidegauge.runs.znode_tree import znode_tree
 from tidegauge.simulation.trace_rows.codes import STOP_CLEAN, STOP_KILLED, STOP_LOG_DIRECTORY
 from tidegauge.traces.run_folder import RunFolder
@@ -113,9 +114,9 @@ def test_the_failure_is_told_by_a_child_of_log_dir_event_notification(repaired: 
     """KafkaZkClient.propagateLogDirEvent: it names the broker only, and is deleted when read."""
     path = "/log_dir_event_notification/log_dir_event_0000000000"
     (created,) = [row for name, row in writes(repaired) if name == path]
-    tree = {node.path: node.data for node in znode_tree(repaired, created["time_us"])}
+    tree = {node.path: node.data for node in znode_tree(Run(repaired.path), created["time_us"])}
     assert tree[path] == '{"version":1,"broker":1,"event":1}'
-    assert path not in {node.path for node in znode_tree(repaired)}
+    assert path not in {node.path for node in znode_tree(Run(repaired.path))}
 
 
 def test_a_restart_after_the_repair_brings_the_replicas_back(repaired: RunFolder) -> None:
@@ -226,7 +227,7 @@ def test_a_new_controller_learns_from_the_answers_what_is_offline(tmp_path: Path
     assert {row["partition"] for row in run.rows("replica_found_offline")} == {0, 2}
     last = state_writes(run, 0)[-1]
     assert (last.leader, last.isr) == (2, [2])
-    assert not any("log_dir_event_0" in node.path for node in znode_tree(run))
+    assert not any("log_dir_event_0" in node.path for node in znode_tree(Run(run.path)))
 
 
 def test_a_partition_of_which_all_replicas_are_offline_has_no_leader(tmp_path: Path) -> None:

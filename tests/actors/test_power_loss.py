@@ -7,16 +7,7 @@ from typing import Any
 
 import pytest
 
-from life_stories import (
-    at,
-    batches,
-    begins,
-    fault,
-    of_broker,
-    once,
-    stops,
-    story,
-)
+from life_stories import at, batches, begins, fault, of_broker, once, stops, story
 from partition_fates import log_of
 from scenario_runs import rows_of, run_of
 from small_clusters import FIRST_CLIENT, cluster_of, producers_of

@@ -13,15 +13,16 @@ from pathlib import Path
 import pytest
 
 from tidegauge.real_cluster.costs.calibration import (
+    ESTIMATORS,
+    MARKERS,
+    UNTOLD,
     Fitted,
     Unfitted,
     calibrate,
     quantile,
     written_us,
 )
-from tidegauge.real_cluster.costs.cluster_logs import read_cluster_logs
-from tidegauge.real_cluster.costs.estimator import chosen
-from tidegauge.real_cluster.costs.estimators import ESTIMATORS, MARKERS, UNTOLD
+from tidegauge.real_cluster.costs.estimator import chosen, read_cluster_logs
 from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE, Mode
 from tidegauge.scenario.model.costs import Costs, costs_of_other_modes
 

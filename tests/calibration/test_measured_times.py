@@ -12,8 +12,11 @@ from typer.testing import CliRunner
 
 from tidegauge.command_line import app
 from tidegauge.real_cluster.costs.calibration import Fitted, Unfitted
-from tidegauge.real_cluster.costs.measured_series import MeasuredSeries, wanted_names
-from tidegauge.real_cluster.costs.measured_times import measured_parameters
+from tidegauge.real_cluster.costs.measured_times import (
+    MeasuredSeries,
+    measured_parameters,
+    wanted_names,
+)
 from tidegauge.real_cluster.rates.sample_files import SampleReader
 from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE, Mode
 

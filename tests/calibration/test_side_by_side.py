@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tidegauge.real_cluster.costs.calibration import calibrate
-from tidegauge.real_cluster.costs.cluster_logs import read_cluster_logs
-from tidegauge.real_cluster.costs.estimators import MARKERS
+from tidegauge.real_cluster.costs.calibration import MARKERS, calibrate
+from tidegauge.real_cluster.costs.estimator import read_cluster_logs
 from tidegauge.real_cluster.costs.moments import (
     ASKED,
     EXITED,
@@ -24,14 +23,14 @@ from tidegauge.real_cluster.costs.moments import (
     TOLD,
     UNFENCED,
     Moment,
-    figures_of,
+    durations_of,
 )
-from tidegauge.real_cluster.costs.recorded_times import read_recorded
-from tidegauge.real_cluster.costs.side_by_side import (
+from tidegauge.real_cluster.costs.recorded_times import (
     CLOSER,
     FARTHER,
-    ComparedFigure,
-    compare_figures,
+    ComparedTime,
+    compare_times,
+    read_recorded,
 )
 
 REAL_LOGS = Path(__file__).parents[1] / "data" / "real_logs"
@@ -56,11 +55,11 @@ CASES = [
 ]
 
 
-def compared(read: Sequence[str], played: Sequence[str], seeds: int) -> list[ComparedFigure]:
+def compared(read: Sequence[str], played: Sequence[str], seeds: int) -> list[ComparedTime]:
     logs = [read_cluster_logs(REAL_LOGS / run, MARKERS) for run in read]
     recorded = [read_recorded(REAL_LOGS / run / "schedule.json") for run in played]
     calibration = calibrate(recorded[0].schedule.mode, logs)
-    return compare_figures(recorded, calibration.parts()["costs"], seeds)
+    return compare_times(recorded, calibration.parts()["costs"], seeds)
 
 
 @pytest.mark.parametrize("seeds", [3, pytest.param(20, marks=pytest.mark.long)])
@@ -70,7 +69,7 @@ def test_at_least_four_of_five_figures_come_closer(
 ) -> None:
     found = compared(read, played, seeds)
     assert len(found) >= 5
-    closer = [each.figure.name for each in found if each.verdict == CLOSER]
+    closer = [each.measured.name for each in found if each.verdict == CLOSER]
     assert len(closer) >= 4
     assert {"start_to_registered", "registered_to_in_sync"} <= set(closer)
     assert all(each.verdict != FARTHER for each in found)
@@ -79,7 +78,7 @@ def test_at_least_four_of_five_figures_come_closer(
 def test_recorded_times_are_those_of_the_truth() -> None:
     """zk-2.6.3-c1_term_leader: SIGTERM 459724 to exit 463778, start 468453 to znode 473218."""
     moments = read_recorded(REAL_LOGS / "zk-2.6.3-c1_term_leader" / "schedule.json").moments
-    figures = {name: values for name, values in figures_of(moments).items() if values}
+    figures = {name: values for name, values in durations_of(moments).items() if values}
     assert {name: [round(value) for value in values] for name, values in figures.items()} == {
         "stop_to_exit": [4054],
         "stop_to_moved": [62],
@@ -89,7 +88,7 @@ def test_recorded_times_are_those_of_the_truth() -> None:
     }
 
 
-def test_figures_of_a_story() -> None:
+def test_times_of_a_story() -> None:
     both, second = (1, 2), (2,)
     moments = [
         Moment(0, REGISTERED, 1),
@@ -111,7 +110,7 @@ def test_figures_of_a_story() -> None:
         Moment(930, STATE, about="t-0", leader=1, isr=(1,)),
         Moment(940, STATE, about="t-1", leader=1, isr=(1,)),
     ]
-    found = {name: values for name, values in figures_of(reversed(moments)).items() if values}
+    found = {name: values for name, values in durations_of(reversed(moments)).items() if values}
     assert found == {
         "create_to_led": [40],
         "stop_to_moved": [10],

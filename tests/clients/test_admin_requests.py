@@ -11,9 +11,8 @@ from typer.testing import CliRunner
 from tidegauge.command_line import app
 from tidegauge.engine.simulate import simulate
 from tidegauge.replication import errors
-from tidegauge.runs.metadata_log import metadata_records
-from tidegauge.runs.quorum_history import described_quorum
-from tidegauge.runs.story import Names
+from tidegauge.runs.quorum import described_quorum, metadata_records
+from tidegauge.runs.run import Run
 from tidegauge.scenario.reading import scenario_from_mapping
 from tidegauge.simulation.trace_rows.codes import BROKER_ACTIVE, BROKER_FENCED
 from tidegauge.traces.run_folder import RunFolder
@@ -124,7 +123,7 @@ def test_each_partition_without_an_election_has_its_error(run: RunFolder) -> Non
 
 
 def test_the_metadata_log_has_records_as_kafka_names_them(run: RunFolder) -> None:
-    records = list(metadata_records(run, Names.of(run)))
+    records = list(metadata_records(Run(run.path)))
     begun = Counter(each.name for each in records if each.time_us < 5 * S)
     assert begun == {
         "REGISTER_BROKER_RECORD": 4,
@@ -145,7 +144,7 @@ def test_the_metadata_log_has_records_as_kafka_names_them(run: RunFolder) -> Non
 def test_the_quorum_is_led_by_its_active_controller_and_observed_by_brokers(
     run: RunFolder,
 ) -> None:
-    quorum = described_quorum(run)
+    quorum = described_quorum(Run(run.path))
     assert quorum is not None
     voters = [each.node for each in quorum.nodes if each.is_voter]
     assert sorted(voters) == [3000, 3001, 3002]
@@ -156,8 +155,8 @@ def test_the_quorum_is_led_by_its_active_controller_and_observed_by_brokers(
 
 
 def test_views_of_another_control_plane_name_the_alternative(run: RunFolder) -> None:
-    result = CliRunner().invoke(app, ["show", str(run.path), "--zookeeper"])
+    result = CliRunner().invoke(app, ["show", "zookeeper", str(run.path)])
     assert result.exit_code != 0
-    assert "--quorum shows its controllers" in result.output
-    shown = CliRunner().invoke(app, ["show", str(run.path), "--quorum", "--at", "20s"])
+    assert "show quorum has its controllers" in result.output
+    shown = CliRunner().invoke(app, ["show", "quorum", str(run.path), "--at", "20s"])
     assert "LeaderId:               300" in shown.output

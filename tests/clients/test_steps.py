@@ -15,7 +15,7 @@ from partition_fates import NO_LEADER, Answer, Records, answers, log_of, state_w
 from scenario_runs import rows_of, run_of
 from tidegauge.replication import errors
 from tidegauge.replication.errors import NONE
-from tidegauge.runs.story import Names, told
+from tidegauge.runs.trace_events import Names, event_of
 from tidegauge.simulation.trace_rows.codes import (
     NOT_HOSTED,
     NOT_UP,
@@ -78,7 +78,7 @@ def test_a_look_shows_logs_files_and_what_a_broker_would_answer(tmp_path: Path) 
     ]
     assert epochs == [(0, 0, 0), (1, 0, 0)]
     assert log_of(run, 2, reason=REASON_OBSERVED) == [Records(0, 0, 5)]
-    up, down = (told(row, Names(run.manifest)) for row in run.rows("observed"))
+    up, down = (event_of(row, Names(run.manifest)).words for row in run.rows("observed"))
     assert "high watermark 5" in up
     assert "high watermark unknown (the broker is not up)" in down
 
@@ -227,7 +227,9 @@ def test_where_nobody_leads_a_client_finds_no_leader(
         Answer(2, NONE, 0, 1),
     ]
     (nobody,) = rows_of(run, "step_answered", error=LEADER_NOT_AVAILABLE)
-    assert "ends with LEADER_NOT_AVAILABLE (no process)" in told(nobody, Names(run.manifest))
+    assert (
+        "ends with LEADER_NOT_AVAILABLE (no process)" in event_of(nobody, Names(run.manifest)).words
+    )
     *_, asked_us, next_us = taken_us(run)
     assert 0 < next_us - asked_us < 30 * MS
 

@@ -121,7 +121,7 @@ def test_constants_are_typed() -> None:
 
 
 COUNT_SIGNATURES = """
-from tidegauge.commands.compile_rules import import_kernel
+from tidegauge.commands.performing import import_kernel
 from tidegauge.compiled.rules import INNER_RULES, RULES
 from tidegauge.compiled.signatures import signature_of
 import_kernel()

@@ -99,7 +99,7 @@ def test_a_schedule_is_played_up_to_the_first_step_that_is_not_known(tmp_path: P
     assert result.compared == {EXACT: 1}
     assert paths(result) == [(2, NOT_PLAYED, "shut_the_lid")]
     assert result.not_played is not None
-    assert "'shut_the_lid'" in result.not_played.field.told()
+    assert "'shut_the_lid'" in result.not_played.field.text()
 
 
 def test_a_step_that_never_ends_is_not_played_nor_are_those_behind_it(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_a_step_that_never_ends_is_not_played_nor_are_those_behind_it(tmp_path: 
     assert result.compared == {EXACT: 1}
     assert paths(result) == [(2, NOT_PLAYED, "wait")]
     assert result.not_played is not None
-    assert "did not come to an end" in result.not_played.field.told()
+    assert "did not come to an end" in result.not_played.field.text()
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_a_schedule_that_makes_no_scenario_is_one_difference(
     result = held(recording, tmp_path)
     assert (result.run, result.compared.total()) == (None, 0)
     assert paths(result) == [(0, NOT_PLAYED, "scenario")]
-    assert reason in result.unexplained[0].field.told()
+    assert reason in result.unexplained[0].field.text()
 
 
 def test_a_topic_may_have_dots_in_its_name(tmp_path: Path) -> None:
@@ -205,5 +205,5 @@ def test_a_reassignment_to_a_broker_that_is_down_ends_when_it_is_back(tmp_path: 
         },
         tmp_path,
     )
-    assert [difference.field.told() for difference in result.unexplained] == []
+    assert [difference.field.text() for difference in result.unexplained] == []
     assert result.not_played is None

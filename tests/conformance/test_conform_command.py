@@ -73,7 +73,7 @@ def test_a_difference_is_told_with_its_step_its_fields_and_the_story_around_it(
     assert not any("leader is now broker 1" in line for line in story)  # much earlier
     assert f"    tidegauge conform {file} --out runs" in story
     assert any(
-        line.startswith("    tidegauge show runs/mine/seed-1 --partition t-0 --from ")
+        line.startswith("    tidegauge show partition runs/mine/seed-1 t-0 --from ")
         for line in story
     )
 
@@ -98,7 +98,7 @@ def test_what_belongs_to_no_partition_is_the_controllers_story(tmp_path: Path) -
     assert result.exit_code == 1
     assert "the controller:" in result.stdout
     assert "becomes controller, controller epoch 2" in result.stdout
-    assert "--controller --from" in result.stdout
+    assert "tidegauge show controller " in result.stdout
 
 
 def test_many_differing_fields_are_counted_not_listed(tmp_path: Path) -> None:

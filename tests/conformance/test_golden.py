@@ -88,7 +88,7 @@ def _parameter(file: Path) -> object:
 
 def test_the_simulator_does_what_real_brokers_did(recording: Path) -> None:
     differences = [
-        f"step {each.step.number}, {each.step.op}: {each.field.told()}"
+        f"step {each.step.number}, {each.step.op}: {each.field.text()}"
         for each in played(recording).unexplained
     ]
     assert differences == []

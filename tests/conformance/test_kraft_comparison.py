@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tidegauge.laboratory.conformance.broker_records import Registrations
 from tidegauge.laboratory.conformance.comparison import EXACT, TIME, VARIED, Field, compare
+from tidegauge.laboratory.conformance.played_state import StateWrite, StepOutcome
+from tidegauge.laboratory.conformance.recorded_dialects import Registrations
 from tidegauge.laboratory.conformance.recorded_schedule import RecordedStep
-from tidegauge.laboratory.conformance.step_outcome import StateWrite, StepOutcome
 
 STATE: dict[str, Any] = {
     "leader": 1,

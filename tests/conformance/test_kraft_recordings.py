@@ -13,16 +13,14 @@ import pytest
 
 from metadata_records import Replay
 from recordings import GOLDEN_KRAFT
-from tidegauge.laboratory.conformance.comparison import Field, compare
-from tidegauge.laboratory.conformance.kraft_state import KRaftState
-from tidegauge.laboratory.conformance.neighbouring_steps import with_shift
+from tidegauge.laboratory.conformance.comparison import Field, compare, with_shift
+from tidegauge.laboratory.conformance.played_state import KRaftState, StepOutcome
 from tidegauge.laboratory.conformance.recorded_schedule import (
     RecordedSchedule,
     RecordedStep,
     load_schedule,
     recorded_files,
 )
-from tidegauge.laboratory.conformance.step_outcome import StepOutcome
 from tidegauge.laboratory.conformance.translation import translate
 
 MISSING = pytest.mark.skip(reason=f"recordings are missing: copy them to {GOLDEN_KRAFT}")
@@ -94,7 +92,7 @@ def differences(file: Path, repeat: int) -> list[str]:
     ]
     assert len(fields) > 10 * len(schedule.steps)
     return [
-        f"step {step.number}: {each.told()}"
+        f"step {step.number}: {each.text()}"
         for step, each in fields
         if not each.equal and not (each.shifted and _is_near_a_border(step, each))
     ]

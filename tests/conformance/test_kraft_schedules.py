@@ -11,12 +11,12 @@ import pytest
 from metadata_records import manifest_of
 from recordings import own, written
 from tidegauge.laboratory.conformance.played_schedule import outcomes_of
+from tidegauge.laboratory.conformance.played_state import StepOutcome
 from tidegauge.laboratory.conformance.recorded_schedule import (
     RecordedSchedule,
     RecordingError,
     load_schedule,
 )
-from tidegauge.laboratory.conformance.step_outcome import StepOutcome
 from tidegauge.laboratory.conformance.translation import Translation, translate
 from tidegauge.replication.errors import CODES
 from tidegauge.scenario.model.request_steps import ProduceStep

@@ -6,10 +6,17 @@ from typing import Any
 
 import pytest
 
-from tidegauge.laboratory.conformance.comparison import EXACT, SHIFTED, TIME, VARIED, Field, compare
-from tidegauge.laboratory.conformance.neighbouring_steps import with_shift
+from tidegauge.laboratory.conformance.comparison import (
+    EXACT,
+    SHIFTED,
+    TIME,
+    VARIED,
+    Field,
+    compare,
+    with_shift,
+)
+from tidegauge.laboratory.conformance.played_state import StateWrite, StepOutcome
 from tidegauge.laboratory.conformance.recorded_schedule import RecordedStep
-from tidegauge.laboratory.conformance.step_outcome import StateWrite, StepOutcome
 
 LEADER = "partitions.t-0.zk.leader"
 

@@ -10,17 +10,7 @@ from typing import Any
 
 import pytest
 
-from life_stories import (
-    all_writes,
-    at,
-    batches,
-    begins,
-    ends,
-    fault,
-    once,
-    once_in_sync,
-    story,
-)
+from life_stories import all_writes, at, batches, begins, ends, fault, once, once_in_sync, story
 from scenario_runs import rows_of, run_of
 from tidegauge.simulation.trace_rows.codes import AUTO_REBALANCE
 from tidegauge.traces.run_folder import RunFolder

@@ -27,7 +27,7 @@ from life_stories import (
 )
 from scenario_runs import rows_of, run_of
 from tidegauge.engine.layout.step_tables import in_order_of_hashes
-from tidegauge.runs.story import Names
+from tidegauge.runs.trace_events import Names
 from tidegauge.scenario.model.topic_steps import Move
 from tidegauge.traces.run_folder import RunFolder
 from zookeeper_stories import writes

@@ -8,7 +8,7 @@ import pytest
 
 from life_stories import QUIET, Steps, all_writes, batches, begins, ends, fault, once, story
 from scenario_runs import rows_of, run_of
-from tidegauge.runs.story import Names
+from tidegauge.runs.trace_events import Names
 from tidegauge.traces.run_folder import RunFolder
 from zookeeper_stories import writes
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 import typer
+import yaml
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from documented import ROOT
 from tidegauge.command_line import app
-from tidegauge.laboratory.manual.command_page import examples
 from tidegauge.laboratory.manual.pages import PAGES, page_text, stale_pages, write_pages
-from tidegauge.laboratory.manual.scenario_examples import EXAMPLES, SELECTORS, read
-from tidegauge.laboratory.manual.scenario_fields import Field, fields_of
+from tidegauge.laboratory.manual.reference_pages import examples
+from tidegauge.laboratory.manual.scenario_page import EXAMPLES, SELECTORS, Field, fields_of
 from tidegauge.laboratory.manual.scenario_sections import SECTIONS, Section
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.selectors import SelectorField
@@ -116,19 +116,19 @@ ALL_EXAMPLES = [(part, example) for part, written in EXAMPLES.items() for exampl
 
 @pytest.mark.parametrize(("part", "example"), ALL_EXAMPLES, ids=lambda each: str(each)[:60])
 def test_the_model_takes_each_example(part: type[BaseModel], example: str) -> None:
-    part.model_validate(read(example))
+    part.model_validate(yaml.safe_load(example))
 
 
 def test_the_model_takes_each_selector() -> None:
     for selector in SELECTORS:
-        TypeAdapter(SelectorField).validate_python(read(selector))
+        TypeAdapter(SelectorField).validate_python(yaml.safe_load(selector))
 
 
 def test_an_example_with_an_unknown_field_or_another_type_is_refused() -> None:
     part, example = ALL_EXAMPLES[0]
     for change in ({"no_such_field": 1}, {"seed": "seven"}):
         with pytest.raises((ValidationError, ValueError)):
-            part.model_validate(read(example) | change)
+            part.model_validate(yaml.safe_load(example) | change)
 
 
 # Trace rows.

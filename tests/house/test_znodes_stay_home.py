@@ -19,11 +19,11 @@ ROOMS = (
     "simulation/trace_rows/controller_rows.py",
     "simulation/zookeeper_tree.py",
     "tidegauge/real_cluster/describe/",
-    "tidegauge/runs/znode_paths.py",
+    "tidegauge/runs/zookeeper.py",
     "tidegauge/runs/znode_tree.py",
-    "tidegauge/runs/zookeeper_rows.py",
     "tidegauge/views/controller_view.py",
-    "tidegauge/commands/show_run.py",
+    "tidegauge/commands/show.py",
+    "tidegauge/commands/view_options.py",
     "analysis/tables/notifications.py",
 )
 
@@ -35,10 +35,9 @@ EXCEPTIONS = {
     "engine/layout/controller_tables.py": "lays out the table of znodes",
     "engine/reassignment_spans.py": "the tool asks nothing while /admin/reassign_partitions exists",
     "simulation/trace_rows/columns.py": "the columns of the rows of znodes",
-    "tidegauge/runs/story.py": "a column that is the number of a znode is told by its path",
+    "tidegauge/runs/trace_events.py": "a column that is the number of a znode is told by its path",
     "tidegauge/laboratory/conformance/recorded_schedule.py": "recordings name a time so",
     "traces/checks/breaches.py": "leaves these rows out",
-    "traces/summary_figures.py": "counts isr_change_notifications, whose unit is the znode",
 }
 
 #: Folders at the top that are no part of the product.

@@ -12,13 +12,17 @@ import pytest
 import tidegauge
 from tidegauge.real_cluster.describe.input_file import InputError
 from tidegauge.real_cluster.incident.cluster_history import KINDS
-from tidegauge.real_cluster.incident.proposal import Proposal, proposed_scenario
-from tidegauge.real_cluster.incident.proposal_text import proposal_text, write_proposal
+from tidegauge.real_cluster.incident.proposal import (
+    Proposal,
+    proposal_text,
+    proposed_scenario,
+    write_proposal,
+)
 from tidegauge.real_cluster.incident.proposed_faults import ProposedFault
-from tidegauge.real_cluster.incident.run_pair import RunPair, run_pair
+from tidegauge.runs.run import Run
+from tidegauge.runs.side_by_side import SideBySide, side_by_side
 from tidegauge.scenario.reading import load_scenario
 from tidegauge.simulation.quantities import parse_duration
-from tidegauge.traces.run_folder import RunFolder
 
 #: Scenarios, and the share of their partitions that go through the same leaders and ISRs again.
 SHARES = {
@@ -42,10 +46,10 @@ SHARES = {
 
 
 @cache
-def recorded(scenario: str) -> RunFolder:
+def recorded(scenario: str) -> Run:
     folder = Path(mkdtemp()) / "run"
     tidegauge.run(scenario, out=folder)
-    return RunFolder(folder)
+    return Run(folder)
 
 
 @cache
@@ -53,16 +57,16 @@ def proposed(scenario: str) -> Proposal:
     return proposed_scenario(recorded(scenario))
 
 
-def played_again(scenario: str) -> RunPair:
+def played_again(scenario: str) -> SideBySide:
     folder = Path(mkdtemp()) / "again"
     tidegauge.run(proposed(scenario).scenario, out=folder)
-    return run_pair(recorded(scenario), RunFolder(folder))
+    return side_by_side([recorded(scenario), Run(folder)])
 
 
 @pytest.mark.parametrize("scenario", SHARES)
 def test_a_proposed_scenario_has_the_same_elections_and_isrs(scenario: str) -> None:
     pair = played_again(scenario)
-    compared = len(pair.same) + len(pair.parted)
+    compared = len(pair.same) + len(pair.different)
     assert compared == len(recorded(scenario).directory.all_partitions)
     assert len(pair.same_leaders) == compared
     assert len(pair.same) >= SHARES[scenario] * compared
@@ -196,11 +200,11 @@ EXISTING: dict[str, Any] = {
 
 def test_a_cluster_of_before_begins_in_its_state(tmp_path: Path) -> None:
     tidegauge.run(EXISTING, out=tmp_path / "run")
-    run = RunFolder(tmp_path / "run")
+    run = Run(tmp_path / "run")
     proposal = proposed_scenario(run)
     (topic,) = proposal.data["topics"]
     assert topic["state"] == {1: {"leader": 3, "isr": [3, 2]}}
     assert "steps" not in proposal.data
     tidegauge.run(proposal.scenario, out=tmp_path / "again")
-    pair = run_pair(run, RunFolder(tmp_path / "again"))
+    pair = side_by_side([run, Run(tmp_path / "again")])
     assert sorted(pair.same) == ["orders-0", "orders-1"]

@@ -15,12 +15,13 @@ from typer.testing import CliRunner
 import tidegauge
 from real_clusters import RECORDED, recorded
 from tidegauge.command_line import app
-from tidegauge.real_cluster.incident.run_pair import RunPair, run_pair
+from tidegauge.real_cluster.incident.absence_pairs import paired_absences
 from tidegauge.real_cluster.incident.sightings import SIGHTINGS
+from tidegauge.runs.run import Run
+from tidegauge.runs.side_by_side import SideBySide, side_by_side
 from tidegauge.scenario.reading import load_scenario
 from tidegauge.scenario.text.yaml_file import read_scenario_file
 from tidegauge.simulation.quantities import parse_duration
-from tidegauge.traces.run_folder import RunFolder
 
 #: A signal, and the fault that is proposed for it.
 KINDS = {"SIGKILL": "crash", "SIGTERM": "restart", "SIGSTOP": "pause"}
@@ -39,7 +40,7 @@ def logs_of(name: str) -> Path:
 class Read(NamedTuple):
     """A recorded incident as a run, its proposed scenario, and the output of the command."""
 
-    run: RunFolder
+    run: Run
     scenario: Path
     output: str
     content: dict[str, Any]
@@ -53,14 +54,14 @@ def read(name: str) -> Read:
     result = CliRunner().invoke(app, [*arguments, "--scenario", str(scenario), "--json"])
     assert result.exit_code == 0, result.output
     content = json.loads(result.stdout)["scenario"]
-    return Read(RunFolder(folder / "run"), scenario, result.stderr, content)
+    return Read(Run(folder / "run"), scenario, result.stderr, content)
 
 
 @cache
-def played_again(name: str) -> RunPair:
+def played_again(name: str) -> SideBySide:
     folder = Path(mkdtemp()) / "again"
     tidegauge.run(load_scenario(read(name).scenario), out=folder)
-    return run_pair(read(name).run, RunFolder(folder))
+    return side_by_side([read(name).run, Run(folder)])
 
 
 def played(name: str) -> list[tuple[str, int, float]]:
@@ -109,8 +110,8 @@ def test_the_faults_that_were_played_are_proposed(name: str) -> None:
 def test_the_proposed_scenario_has_the_same_leaders_and_isrs(name: str) -> None:
     pair = played_again(name)
     assert pair.same
-    assert not pair.parted
-    assert not pair.only_in_one
+    assert not pair.different
+    assert pair.only_in[0] == []
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -130,20 +131,13 @@ def test_moves_and_the_election_after_them_are_steps() -> None:
 
 def test_both_runs_lose_and_regain_their_broker_at_the_same_times() -> None:
     """The death is dated by lost connections in both: seconds from there agree to 0.2 s."""
-    (incident,) = played_again("zk-2.6.3-b1_leader_kill").incidents()
-    assert incident.one is not None
-    assert incident.other is not None
+    (incident,) = paired_absences(played_again("zk-2.6.3-b1_leader_kill").sides)
     assert incident.broker == 1
-    for absence in (incident.one, incident.other):
-        assert absence.noticed_us is not None
-        assert 3_000_000 < absence.noticed_us - absence.begin.at_us < 6_000_000
-        assert absence.back_us is not None
-    lengths = [
-        absence.back_us - absence.begin.at_us
-        for absence in (incident.one, incident.other)
-        if absence.back_us is not None
-    ]
-    assert abs(lengths[0] - lengths[1]) < 500_000
+    one, other = (each for each in incident.runs if each is not None)
+    for absence in (one, other):
+        assert absence.until_noticed_s is not None
+        assert 3 < absence.until_noticed_s < 6
+    assert one.away_s == pytest.approx(other.away_s, abs=0.5)
 
 
 def test_sightings_are_kept_in_the_folder_of_the_run() -> None:
@@ -200,7 +194,7 @@ def test_logs_may_begin_just_before_the_incident(
     (fault,) = proposed.resolved()["faults"]
     assert (fault["kind"], fault["brokers"]) == ("crash", [1])
     tidegauge.run(proposed, out=tmp_path / "again")
-    pair = run_pair(RunFolder(tmp_path / "run"), RunFolder(tmp_path / "again"))
+    pair = side_by_side([Run(tmp_path / "run"), Run(tmp_path / "again")])
     assert len(pair.same) >= same
     assert len(pair.same_leaders) == 3
 

@@ -65,7 +65,9 @@ def test_the_same_options_write_the_same_file_and_another_seed_another(tmp_path:
     assert first != other
 
 
-def test_the_command_at_the_top_of_the_file_writes_the_same_file(tmp_path: Path) -> None:
+def test_the_command_at_the_top_of_the_file_writes_the_same_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     options = ("--brokers", "9", "--rate-skew", "0.95", "--idle", "0.25", "--mode", "zookeeper")
     generated(tmp_path / "mine.yaml", *options, "--release", "3.9", "--duration", "90s")
     text = (tmp_path / "mine.yaml").read_text()
@@ -73,9 +75,11 @@ def test_the_command_at_the_top_of_the_file_writes_the_same_file(tmp_path: Path)
     assert found is not None
     words = shlex.split(found[1].replace("\n#", ""))
     assert words[0] == "tidegauge"
-    again = tmp_path / "again" / "mine.yaml"
-    assert run(*words[1:-1], again).exit_code == 0
-    assert again.read_text() == text
+    again = tmp_path / "again"
+    again.mkdir()
+    monkeypatch.chdir(again)
+    assert run(*words[1:]).exit_code == 0
+    assert (again / "mine.yaml").read_text() == text
 
 
 def test_200_000_partitions_are_a_small_file_with_exact_sums(large: tuple[Scenario, Path]) -> None:

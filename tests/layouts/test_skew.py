@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegauge.layouts.skew import drawn_order, zipf_shares
+from tidegauge.commands.generate import drawn_order, zipf_shares
 from tidegauge.scenario.model.replica_placement import JavaRandom
 
 

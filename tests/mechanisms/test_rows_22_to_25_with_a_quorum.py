@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from scenario_runs import rows_of, run_of, shipped
-from tidegauge.runs.quorum_history import quorum_terms
+from tidegauge.runs.quorum import quorum_terms
+from tidegauge.runs.run import Run
 from tidegauge.simulation.trace_rows.codes import BROKER_FENCED
 from tidegauge.traces.run_folder import RunFolder
 
@@ -28,7 +29,7 @@ def test_without_a_majority_nobody_is_fenced_until_a_session_after_the_next_clai
 ) -> None:
     """C3: sessions restart with the next active controller (ClusterControlManager.activate)."""
     run = run_of(shipped("22-quorum-lost"), tmp_path)
-    first, second = quorum_terms(run)
+    first, second = quorum_terms(Run(run.path))
     assert first.ended_us == 10 * SECOND
     assert second.began_us > 40 * SECOND
     claimed = rows_of(run, "controller_active")[-1]["time_us"]
@@ -51,7 +52,7 @@ def test_an_isolated_controller_resigns_from_3_7_on(
     Without pre-vote the one that has resigned stands for election until its link is back.
     """
     run = run_of(shipped("23-isolated-controller", {"release": release}), tmp_path)
-    first, second, *later = quorum_terms(run)
+    first, second, *later = quorum_terms(Run(run.path))
     assert bool(later) == unseats
     assert 11.5 * SECOND < second.began_us < 15 * SECOND
     assert first.ended_us is not None
@@ -69,7 +70,7 @@ def test_a_returning_voter_unseats_a_leader_only_without_pre_vote(
 ) -> None:
     """Q4, KIP-996: up to 3.9 it returns with a higher epoch, which all others take over."""
     run = run_of(shipped("24-returning-voter", {"release": release}), tmp_path)
-    terms = quorum_terms(run)
+    terms = quorum_terms(Run(run.path))
     assert len(terms) >= leaders
     assert (len(terms) == 1) == (leaders == 1)
     assert terms[0].ended_us is None or terms[0].ended_us > 30 * SECOND

@@ -8,13 +8,7 @@ import pytest
 
 from tidegauge.rehearsal.alerts import Alert
 from tidegauge.rehearsal.promtool import Course, Spell
-from tidegauge.rehearsal.verdicts import (
-    Incident,
-    Judged,
-    Verdict,
-    duration_text,
-    judge,
-)
+from tidegauge.rehearsal.verdicts import IncidentPlan, Judged, Verdict, duration_text, judge
 from tidegauge.scenario.model.scenario import AlertExpectations
 
 MINUTE = 60_000_000
@@ -22,13 +16,13 @@ ALERT = Alert("UnderReplicated", ["rules.yml: kafka"], [], reads_nothing=False)
 SILENT: tuple[Spell, ...] = ()
 
 
-def incident_of(**expected: Any) -> Incident:
+def incident_of(**expected: Any) -> IncidentPlan:
     """Trouble from 5 to 10 minutes, of 30."""
     alerts = AlertExpectations.model_validate(expected)
-    return Incident("night", 30 * MINUTE, 5 * MINUTE, 10 * MINUTE, alerts)
+    return IncidentPlan("night", 30 * MINUTE, 5 * MINUTE, 10 * MINUTE, alerts)
 
 
-def judged(incident: Incident, *firing: Spell, alert: Alert = ALERT) -> Judged:
+def judged(incident: IncidentPlan, *firing: Spell, alert: Alert = ALERT) -> Judged:
     (found,) = judge(incident, [alert], {alert.name: Course((), firing)})
     return found
 

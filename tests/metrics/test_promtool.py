@@ -9,18 +9,20 @@ import pytest
 
 from prometheus_server import needs_promtool
 from tidegauge.metrics.samples.exposition import UP, Scraped
+from tidegauge.rehearsal.alerts import RuleFile, read_rule_file
 from tidegauge.rehearsal.promtool import (
     Course,
     Intervals,
     Promtool,
     PromtoolError,
+    Recording,
+    Series,
     Spell,
     check_rules,
     evaluate,
     find_promtool,
+    values_text,
 )
-from tidegauge.rehearsal.recording import Recording, Series, values_text
-from tidegauge.rehearsal.rule_files import RuleFile, read_rule_file
 
 MINUTE = 60_000_000
 EVERY_MINUTE = Intervals(MINUTE, MINUTE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegauge.rehearsal.expressions import needs_of
+from tidegauge.rehearsal.alerts import needs_of
 
 SERVED = {"up", "shrinks_total", "lag"}
 

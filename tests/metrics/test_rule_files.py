@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tidegauge.rehearsal.alerts import alerts_of
-from tidegauge.rehearsal.rule_files import RuleFileError, read_rule_file
+from tidegauge.rehearsal.alerts import RuleFileError, alerts_of, read_rule_file
 
 GROUPS = """
 groups:

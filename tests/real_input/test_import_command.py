@@ -246,7 +246,9 @@ def test_files_of_kraft_nodes_give_the_controllers(small: Path, tmp_path: Path, 
     [
         ({}, ["a", "b", "c"], True),
         ({9: "c"}, ["c", "a", "b"], True),
-        ({7: "c", 8: "c", 9: "b"}, ["c", "b"], False),
+        ({7: "c", 8: "c", 9: "b"}, ["c", "c", "b"], False),
+        ({7: "a", 8: "b", 9: "b"}, ["a", "b", "b"], False),
+        ({8: "b", 9: "b"}, ["b", "b", "a"], True),
     ],
 )
 def test_controllers_without_a_rack_are_spread_over_the_brokers_racks(
@@ -314,6 +316,16 @@ def test_a_reassignment_in_progress_is_part_of_the_state(out: Path, small: Path)
     assert data["topics"][0]["state"] == {0: state}
     assert {"steps", "faults"}.isdisjoint(data)
     scenario_of(data)
+
+
+def test_a_leader_that_is_not_in_its_printed_isr_is_added(small: Path, out: Path) -> None:
+    """Also broker 0: its partition is not one that only an unclean election can give a leader."""
+    small.write_text("\tTopic: orders\tPartition: 0\tLeader: 0\tReplicas: 0,1\tIsr: \n")
+    result = run(small, "-o", out)
+    assert data_in(out)["topics"][0]["state"] == {0: {"leader": 0, "isr": [0]}}
+    text = in_words(result)
+    assert "orders-0: its leader 0 is not in the printed ISR: added" in text
+    assert "unclean election" not in text
 
 
 def test_min_insync_replicas_suit_the_eligible_leader_replicas(small: Path, out: Path) -> None:

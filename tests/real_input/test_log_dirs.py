@@ -128,11 +128,17 @@ def test_several_outputs_may_stand_in_one_file_and_be_indented(tmp_path: Path) -
     [
         (HEAD, "log-dirs.txt: has no line with JSON"),
         (f'{HEAD}{{"version":1,"brokers":', "log-dirs.txt:3: is not valid JSON"),
-        (f'{HEAD}{{"version":1}}', "log-dirs.txt:3: brokers must be a list"),
-        (f'{HEAD}{{"brokers":[{{"broker":1}}]}}', "brokers[0].logDirs must be a list"),
-        (f'{HEAD}{{"brokers":[{{"broker":"a","logDirs":[]}}]}}', "broker must be a number"),
-        (output({1: [directory("/a", {"orders": 1})]}), "partition must be such as orders-0"),
-        (output({1: [directory("/a", {"orders-0": -1})]}), "size must be a number from 0 on"),
+        (f'{HEAD}{{"version":1}}', "log-dirs.txt:3: brokers: is missing"),
+        (f'{HEAD}{{"brokers":[{{"broker":1}}]}}', "brokers[0].logDirs: is missing"),
+        (
+            f'{HEAD}{{"brokers":[{{"broker":"a","logDirs":[]}}]}}',
+            "brokers[0].broker: must be a whole number",
+        ),
+        (output({1: [directory("/a", {"orders": 1})]}), "partition: must be such as orders-0"),
+        (
+            output({1: [directory("/a", {"orders-0": -1})]}),
+            "size: must be greater than or equal to 0",
+        ),
     ],
 )
 def test_other_input_is_refused_with_file_and_line(text: str, problem: str, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from real_clusters import history_of, states_in
-from tidegauge.real_cluster.logs.broker_lives import ABSENT, ACTIVE, FENCED
+from tidegauge.real_cluster.logs.broker_states import ABSENT, ACTIVE, FENCED
 
 _REGISTERED = (
     "Replayed initial RegisterBrokerRecord for broker {0}: RegisterBrokerRecord(brokerId={0},"

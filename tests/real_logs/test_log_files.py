@@ -82,8 +82,8 @@ def test_a_compressed_file_that_is_torn_tells_what_it_has(tmp_path: Path) -> Non
     file.unlink()
     history = real_history(found_logs(folder))
     assert 0 < len(states_in(history)) < 2999
-    ((_, _, _, problem),) = history.told.files.values()
-    assert problem == "is torn: the end of the compressed file is missing"
+    (extent,) = history.content.files.values()
+    assert extent.problem == "is torn: the end of the compressed file is missing"
 
 
 def _entry(second: int, text: str) -> str:

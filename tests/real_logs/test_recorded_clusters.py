@@ -77,12 +77,12 @@ def test_the_clock_of_a_broker_of_a_quorum_is_corrected(tmp_path: Path, ahead_ms
     for file in (folder / "broker-2").glob("*.log"):
         lines = file.read_text().splitlines(keepends=True)
         file.write_text("".join(_shifted(line, ahead_ms) for line in lines))
-    told = compared(folder)
-    assert (told.states.missing, told.states.invented) == ([], [])
-    (found,) = (each for each in told.history.offsets if each.offset_ms)
+    cluster = compared(folder)
+    assert (cluster.states.missing, cluster.states.invented) == ([], [])
+    (found,) = (each for each in cluster.history.offsets if each.offset_ms)
     assert (found.node, found.uncertainty_ms is not None) == (2, True)
     assert abs(found.offset_ms - ahead_ms) <= (found.uncertainty_ms or 0) < 150
-    assert max(told.states.delays_ms) < _LATE_MS
+    assert max(cluster.states.delays_ms) < _LATE_MS
 
 
 def _shifted(line: str, ahead_ms: int) -> str:

@@ -16,14 +16,7 @@ from typer.testing import CliRunner
 
 from prometheus_server import Prometheus, needs_prometheus, prometheus
 from tidegauge.command_line import app
-from watched_cluster import (
-    GROUPS,
-    RATES,
-    cluster_text,
-    described,
-    largest_deviation,
-    rates_in,
-)
+from watched_cluster import GROUPS, RATES, cluster_text, described, largest_deviation, rates_in
 
 pytestmark = [pytest.mark.long, needs_prometheus]
 

@@ -422,7 +422,7 @@ def test_labels_and_times_that_no_series_has_are_refused(dump: Path) -> None:
 
 def test_two_files_of_one_moment_are_refused(recorded: Path, dump: Path) -> None:
     file = recorded / "strimzi" / "first" / "broker-1.prom"
-    assert "--over 60s says that a minute is between the scrapes" in refusal(
+    assert "--over 60s means a minute between the scrapes" in refusal(
         dump, "--samples", file, "--samples", file
     )
 

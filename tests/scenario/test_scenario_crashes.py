@@ -29,12 +29,7 @@ from tidegauge.scenario.model.topic_steps import (
     CreateTopicStep,
     PreferredElectionStep,
 )
-from tidegauge.scenario.reading import (
-    Scenario,
-    ScenarioError,
-    load_scenario,
-    scenario_from_mapping,
-)
+from tidegauge.scenario.reading import Scenario, ScenarioError, load_scenario, scenario_from_mapping
 from tidegauge.simulation.links import NETWORK_TABLES
 from tidegauge.simulation.rows import (
     APPEND,

@@ -73,16 +73,25 @@ create view looks as
     asof left join registrations
         on registrations.broker = leader and moment + 0.5 >= registrations.time_us;
 
-create view leaving as
-    select process, partition, slot_ids[member] as broker from (
-        select process, partition, old_isr, isr, unnest(range({_PLACES})) as place,
-            (old_isr >> (4 * place)) & 15 as member
-        from isr_shrunk where time_us < (select ends_us from ends)
+create view isr_changes as
+    select process, partition, old_isr, isr, true as by_leader from isr_shrunk
+    where time_us < (select ends_us from ends)
+    union all
+    select process, partition, lag(isr) over (
+            partition by partition order by time_us, process, sequence, minor
+        ), isr, false
+    from partition_state where time_us < (select ends_us from ends);
+
+create view all_leaving as
+    select process, partition, by_leader, slot_ids[member] as broker from (
+        select *, unnest(range({_PLACES})) as place, (old_isr >> (4 * place)) & 15 as member
+        from isr_changes
     )
     join partitions using (partition)
     where member > 0 and not list_contains(
         list_transform(range({_PLACES}), lambda other: (isr >> (4 * other)) & 15), member
     );
+create view leaving as from all_leaving where by_leader;
 """
 
 #: When a look finds a partition in a condition.
@@ -174,11 +183,12 @@ class Oracle:
             for name, kind, more in (
                 ("shrink", "isr_shrunk", ""),
                 ("expand", "isr_expanded", ""),
-                ("removal", "removed_from_isr", ""),
                 ("elections", "leader_elected", "and leader != old_leader"),
                 ("unclean", "leader_elected", "and unclean != 0"),
             )
         }
+        # A member leaves a state of its partition by its leader or by the controller.
+        counts["removal"] = "select sum(if(by_leader, -1, 1)) from all_leaving"
         columns = ", ".join(f"({count}) as {name}" for name, count in counts.items())
         (found,) = self.rows(f"select {columns} from ends")
         return found

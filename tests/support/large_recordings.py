@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 
-from tidegauge.report.recorded_run import BROKER_CHANGES, RecordedRun
-from tidegauge.report.recording import recording_of
+from tidegauge.report.recording import RecordedRun, recording_of
 
 S = 1_000_000
 END_US = 900 * S
@@ -69,6 +68,8 @@ def large_recording(brokers: int, partitions: int, changes: int) -> str:
             "leader": pa.array(leader, pa.int64(), mask=~leads),
             "leader_epoch": np.tile(np.arange(each), partitions),
             "isr": pa.array(isrs, pa.list_(pa.int64())),
+            "replicas": pa.array(np.repeat(replicas, each, axis=0).tolist(), pa.list_(pa.int64())),
+            "adding": pa.array([[]] * changes, pa.list_(pa.int64())),
             "min_insync_replicas": np.full(changes, 2),
             "offline": ~leads,
             "accepting": leads,
@@ -76,19 +77,17 @@ def large_recording(brokers: int, partitions: int, changes: int) -> str:
             "at_min_isr": in_sync.ravel() == 2,
         }
     )
-    faults = pa.Table.from_pylist(
-        [
-            {
-                "begin_us": at * 100 * S,
-                "end_us": (at * 100 + 80) * S,
-                "fault": at,
-                "fault_name": f"power of rack {rack}",
-                "fault_kind": "power_loss",
-                "fault_text": f"rack:{rack}",
-                "ended": True,
-                "processes": list(range(at, brokers, 3)),
-            }
-            for at, rack in enumerate(_RACKS)
-        ]
-    )
-    return recording_of(manifest, RecordedRun(states, faults, BROKER_CHANGES.empty_table()), END_US)
+    faults = [
+        {
+            "begin_us": at * 100 * S,
+            "end_us": (at * 100 + 80) * S,
+            "fault": at,
+            "fault_name": f"power of rack {rack}",
+            "fault_kind": "power_loss",
+            "fault_text": f"rack:{rack}",
+            "ended": True,
+            "processes": list(range(at, brokers, 3)),
+        }
+        for at, rack in enumerate(_RACKS)
+    ]
+    return recording_of(manifest, RecordedRun(states, faults), END_US)

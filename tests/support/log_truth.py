@@ -1,8 +1,8 @@
-"""What the logs of a cluster tell, held against the truth that was recorded beside them.
+"""The history in the logs of a cluster, against the truth that was recorded beside them.
 
 The truth of a shared cluster is ``truth.json``: every write that ZooKeeper accepted, or every
 record of the metadata log (tests/data/real_logs/README.md). ``compared(folder)`` reads the logs of
-one and counts what is missing, what is invented, and how late it is told.
+one and counts what is missing, what is invented, and how late its line is.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tidegauge.real_cluster.logs.broker_lives import ABSENT, ACTIVE, FENCED, SHUTTING_DOWN
+from tidegauge.real_cluster.logs.broker_states import ABSENT, ACTIVE, FENCED, SHUTTING_DOWN
 from tidegauge.real_cluster.logs.log_files import found_logs
 from tidegauge.real_cluster.logs.real_history import RealHistory, real_history
 
@@ -47,18 +47,18 @@ def compared(folder: Path) -> Compared:
     states, brokers, controllers = of_mode(rows)
     return Compared(
         history,
-        counted(states, told_states(history)),
-        counted(brokers, told_brokers(history)),
+        counted(states, logged_states(history)),
+        counted(brokers, logged_brokers(history)),
         counted(
             controllers, [((each.node, each.epoch), each.time_ms) for each in history.controllers]
         ),
     )
 
 
-Told = list[tuple[tuple[Any, ...], float]]
+Timed = list[tuple[tuple[Any, ...], float]]
 
 
-def told_states(history: RealHistory) -> Told:
+def logged_states(history: RealHistory) -> Timed:
     """(partition, version, leader, epoch, ISR) of each state, with its time."""
     return [
         (
@@ -77,7 +77,7 @@ def told_states(history: RealHistory) -> Told:
     ]
 
 
-def told_brokers(history: RealHistory) -> Told:
+def logged_brokers(history: RealHistory) -> Timed:
     """(broker, state, epoch) of each change, with its time; ZooKeeper's epoch is not compared."""
     return [
         (
@@ -88,10 +88,10 @@ def told_brokers(history: RealHistory) -> Told:
     ]
 
 
-def counted(expected: Told, told: Told) -> Counted:
+def counted(expected: Timed, logged: Timed) -> Counted:
     """Pair what is equal, in the order of time."""
     waiting: dict[tuple[Any, ...], list[float]] = {}
-    for key, time_ms in sorted(told, key=lambda each: each[1]):
+    for key, time_ms in sorted(logged, key=lambda each: each[1]):
         waiting.setdefault(key, []).append(time_ms)
     missing, delays = [], []
     for key, time_ms in sorted(expected, key=lambda each: each[1]):
@@ -103,10 +103,10 @@ def counted(expected: Told, told: Told) -> Counted:
     return Counted(len(expected), len(delays), missing, invented, delays)
 
 
-def _of_zookeeper(rows: Iterable[list[Any]]) -> tuple[Told, Told, Told]:
-    states: Told = []
-    brokers: Told = []
-    controllers: Told = []
+def _of_zookeeper(rows: Iterable[list[Any]]) -> tuple[Timed, Timed, Timed]:
+    states: Timed = []
+    brokers: Timed = []
+    controllers: Timed = []
     elected = None
     for time_ms, who, operation, path, data, version in rows:
         if operation == "session-closed":
@@ -133,10 +133,10 @@ def _of_zookeeper(rows: Iterable[list[Any]]) -> tuple[Told, Told, Told]:
     return states, brokers, controllers
 
 
-def _of_kraft(rows: Iterable[list[Any]]) -> tuple[Told, Told, Told]:
-    states: Told = []
-    brokers: Told = []
-    controllers: Told = []
+def _of_kraft(rows: Iterable[list[Any]]) -> tuple[Timed, Timed, Timed]:
+    states: Timed = []
+    brokers: Timed = []
+    controllers: Timed = []
     last: dict[int, tuple[Any, ...]] = {}
     for time_ms, record, key, fields, _, epoch, state in rows:
         if state is not None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tidegauge.replication.records import pack
-from tidegauge.runs.story import Names
+from tidegauge.runs.trace_events import Names
 from tidegauge.simulation.trace_rows.codes import (
     BROKER_ACTIVE,
     BROKER_FENCED,

@@ -140,12 +140,12 @@ def folder_of(rows: WrittenRows, path: Path) -> Path:
     return folder
 
 
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(app, ["show", *map(str, arguments)])
+def run(folder: Path, view: str, *arguments: str) -> Result:
+    return CliRunner().invoke(app, ["show", view, str(folder), *arguments])
 
 
-def shown(*arguments: str | Path) -> str:
-    result = run(*arguments)
+def shown(folder: Path, view: str, *arguments: str) -> str:
+    result = run(folder, view, *arguments)
     assert result.exit_code == 0, result.stderr
     return result.stdout
 

@@ -25,12 +25,16 @@ from tidegauge.traces.run_folder import RunFolder, TraceRow
 _COUNTED = {
     "isr_shrunk": "isr_shrinks",
     "isr_expanded": "isr_expands",
-    "removed_from_isr": "isr_removals",
     "notification_sent": "isr_notifications",
 }
 
 #: Totals of clients, in their rows and in the summary.
-_OF_CLIENTS = ("records_offered", "records_acknowledged", "records_unsent", "records_in_flight")
+_OF_CLIENTS = (
+    *("records_offered", "records_acknowledged", "records_failed", "records_unsent"),
+    "records_in_flight",
+)
+#: Figures with which start-up counts, too.
+_OF_ALL_TIMES = (*_OF_CLIENTS, "starts", "failovers")
 
 #: Rows of other kinds change no state: the time before them passes with that before the next one.
 _CHANGE_STATES = {
@@ -61,6 +65,11 @@ class PlainReader:
         assert run.summary is not None
         self.ends_us = int(run.summary["virtual_seconds"] * 1e6)
         self.states: dict[int, TraceRow] = {}
+        #: The ISR before that of the state, and when the last leader was elected.
+        self.isr_before: dict[int, list[int]] = {}
+        self.elected: dict[int, tuple[int, int]] = {}
+        #: The brokers that have begun to start.
+        self.loading: set[int] = set()
         self.registered: set[int] = set()
         self.leaders: dict[int, tuple[int, int]] = {}
         self.alive: set[int] = set()
@@ -137,7 +146,7 @@ class PlainReader:
     def _begin(self, from_us: int) -> None:
         """Forget what was counted during start-up."""
         self.from_us = from_us
-        self.figures = Counter({name: self.figures[name] for name in _OF_CLIENTS})
+        self.figures = Counter({name: self.figures[name] for name in _OF_ALL_TIMES})
         self.queued_us.clear()
         self.busy_us = 0
         self.isr_of_one = set()
@@ -241,6 +250,8 @@ class PlainReader:
         if row["change"] == STATE_DELETED:
             del self.states[partition]
             return
+        before = self.states.get(partition)
+        self.isr_before[partition] = unpack(before["isr"]) if before else []
         if row["change"] == STATE_CREATED:
             self.replicas[partition] = len(self.created[partition])
         self.states[partition] = row
@@ -258,6 +269,13 @@ class PlainReader:
         elif row.kind == "client_totals":
             for name in _OF_CLIENTS:
                 self.figures[name] += row[name]
+        elif row["time_us"] < self.ends_us:
+            if row.kind in {"broker_loading", "broker_started", "broker_stopped"}:
+                is_new = row["process"] not in self.loading
+                self.figures["starts"] += is_new and row.kind != "broker_stopped"
+                is_loading = row.kind == "broker_loading"
+                (self.loading.add if is_loading else self.loading.discard)(row["process"])
+            self.figures["failovers"] += row.kind == "controller_active" and row["broker"] >= 0
 
     def _count(self, row: TraceRow) -> None:
         if row.kind in _COUNTED:
@@ -265,10 +283,24 @@ class PlainReader:
         elif row.kind == "leader_elected":
             self.figures["leader_elections"] += row["leader"] != row["old_leader"]
             self.figures["unclean_elections"] += row["unclean"]
+            self.figures["isr_removals"] += len(self._left_by_election(row))
+            self.elected[row["partition"]] = (row["time_us"], row["version"])
+        elif row.kind == "removed_from_isr":
+            slot = self.slots[row["partition"]].index(row["replica"])
+            is_counted = self.elected.get(row["partition"]) == (row["time_us"], row["version"])
+            self.figures["isr_removals"] += not is_counted and slot not in unpack(row["isr"])
         elif row.kind == "controller_event":
             self.queued_us.append(row["queued_us"])
         elif row.kind == "controller_event_done":
             self.busy_us += row["processing_us"]
+
+    def _left_by_election(self, row: TraceRow) -> set[int]:
+        """The slots that were in the ISR before an election: its state is written first or last."""
+        state = self.states[row["partition"]]
+        names = ("leader", "leader_epoch")
+        is_held = all(state[name] == row[name] for name in names)
+        before = self.isr_before[row["partition"]] if is_held else unpack(state["isr"])
+        return {*before} - {*unpack(row["isr"])}
 
     def _lost(self) -> tuple[int, int]:
         """Acknowledged records that the last leaders do not have, and those without a leader."""
@@ -291,8 +323,8 @@ class PlainReader:
         """The figures under the names that the summary gives them."""
         names = (
             *_COUNTED.values(),
-            *("leader_elections", "unclean_elections", "isr_of_one_episodes"),
-            *_OF_CLIENTS,
+            *("leader_elections", "unclean_elections", "isr_removals", "isr_of_one_episodes"),
+            *_OF_ALL_TIMES,
         )
         seconds = ["offline", "not_accepting", "under_min_isr", "at_min_isr", "isr_of_one"]
         seconds += ["isr_in_one_rack"] * self.has_racks

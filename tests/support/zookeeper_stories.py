@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from tidegauge.runs.znode_paths import ZnodePaths
+from tidegauge.runs.zookeeper import ZnodePaths
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 

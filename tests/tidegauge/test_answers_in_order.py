@@ -43,7 +43,8 @@ def test_views_and_reports_ask_for_rows_in_a_total_order(
         crashed_run(tmp_path / acks, acks)
     lossy, page = tmp_path / "1", tmp_path / "report.html"
     for command in (
-        *(("show", lossy, *of) for of in ((), ("--faults",), ("--controller",), PARTITION)),
+        *(("show", view, lossy) for view in ("partitions", "faults", "controller")),
+        ("show", "partition", lossy, "story-0"),
         *(("picture", lossy, *of) for of in ((), PARTITION)),
         ("report", lossy, tmp_path / "all", "--out", page),
     ):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import doctest
+import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -16,7 +18,8 @@ import tidegauge.api
 from small_clusters import cluster_of, producers_of
 from tidegauge.scenario.reading import Scenario
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+ROOT = Path(__file__).resolve().parents[2]
+README, PAGE = ROOT / "README.md", ROOT / "docs" / "python.md"
 
 STORY: dict[str, Any] = {
     "duration": "5s",
@@ -37,11 +40,22 @@ def a_crash() -> Scenario:
     return cluster_of(workload=producers, faults=[crash])
 
 
-def test_the_example_of_the_docstring_is_true_and_is_that_of_the_readme() -> None:
-    assert doctest.testmod(tidegauge.api) == (0, 5)
+def examples_of(page: Path) -> str:
+    return "".join(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL))
+
+
+def test_the_examples_of_the_page_are_true_and_its_first_is_that_of_docstring_and_readme() -> None:
+    examples, in_readme = map(examples_of, (PAGE, README))
+    test = doctest.DocTestParser().get_doctest(examples, {}, PAGE.name, str(PAGE), 0)
+    said: list[str] = []
+    runner = doctest.DocTestRunner()
+    assert runner.run(test, out=said.append).failed == 0, "".join(said)
+    assert runner.tries > 15
     lines = dedent(f"    {tidegauge.api.run.__doc__}").splitlines()
-    example = lines[lines.index(">>> import tidegauge") :]
-    assert "\n".join(example[: example.index("")]) in README.read_text()
+    docstring = doctest.DocTestParser().get_examples("\n".join(lines))
+    for shown in (in_readme, examples):
+        page = [(each.source, each.want) for each in doctest.DocTestParser().get_examples(shown)]
+        assert [each for each in docstring if (each.source, each.want) not in page] == []
 
 
 def test_the_package_is_quick_to_import() -> None:
@@ -94,6 +108,41 @@ def test_an_event_has_the_values_that_people_would_write() -> None:
     ]
     (stopped, *_) = result.events("broker_stopped")
     assert (stopped["broker"], stopped["stop"]) == (2, "killed")
+
+
+def test_a_follower_that_is_lost_is_in_every_history_of_the_run() -> None:
+    result = tidegauge.run(a_crash(), changes={"duration": "40s"})
+    change = next(each for each in result.isr_changes if 2 in each.brokers)
+    assert (change.partition, change.change, change.fault_name) == ("story-0", "removal", "crash")
+    states = [state for state in result.states if state.partition == "story-0"]
+    assert [*states[0].isr, *states[-1].isr] == [1, 2, 3, 1, 3]
+    assert states[-1].end_us is None
+    last = [each for each in result.brokers if each.broker == 2][-1]
+    assert (last.process_state, last.end_us) == ("down", 40_000_000)
+    first = result.elections[0]
+    assert (first.partition, first.leader, first.old_leader) == ("story-0", 1, None)
+    assert result.figures["virtual_seconds"] == result.summary["virtual_seconds"]
+    assert "crash" in str(next(line for line in result.story("story-0") if line.reasons))
+
+
+def test_a_history_is_a_table_for_people_and_for_other_libraries() -> None:
+    result = tidegauge.run(STORY)
+    states = result.sql("select topic_partition, isr, leader from described_states")
+    assert states.arrow().column_names == ["topic_partition", "isr", "leader"]
+    assert states[-1].leader == 1
+    assert repr(states).splitlines() == [
+        "topic_partition  isr        leader",
+        "story-0          [1, 2, 3]  1",
+        "(1 row)",
+    ]
+    assert "<td>[1, 2, 3]</td>" in states._repr_html_()
+    assert result._repr_html_().startswith("<table><caption>scenario, seed 1: as expected")
+    for name in ("pandas", "polars"):
+        if find_spec(name) is None:
+            with pytest.raises(ImportError, match=f"pip install {name}"):
+                getattr(states, name)()
+        else:
+            assert list(getattr(states, name)().columns) == states.arrow().column_names
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tidegauge.command_line import app
-from tidegauge.laboratory.manual.check_page import PARTS, check_texts
+from tidegauge.laboratory.manual.catalogue_pages import PARTS, check_texts
 from tidegauge.traces.checks import CHECK_NAMES
 
 #: What an example says, and how the line of its check begins then.

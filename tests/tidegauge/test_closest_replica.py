@@ -13,14 +13,7 @@ import pytest
 
 from process_groups import groups_of
 from scenario_runs import rows_of, run_of
-from small_clusters import (
-    BROKER_1,
-    BROKER_2,
-    SECOND,
-    cluster_of,
-    producers_of,
-    times_us,
-)
+from small_clusters import BROKER_1, BROKER_2, SECOND, cluster_of, producers_of, times_us
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.simulate import simulate
 from tidegauge.scenario.reading import Scenario

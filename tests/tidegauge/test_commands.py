@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 from tidegauge import __version__
 from tidegauge.command_line import app
-from tidegauge.commands.show_releases import switch_meanings
+from tidegauge.commands.releases import switch_meanings
 from tidegauge.compiled import rules
 from tidegauge.compiled.kept_code import cache_folder
 from tidegauge.replication import kraft_releases, releases

@@ -93,7 +93,7 @@ def test_the_screen_has_the_figures_what_decides_what_changed_and_the_next_comma
     assert "What decides - Partitions stalled for producers, in all: How long batches wait" in text
     assert "- Leaderless time, first partition: ZooKeeper: The session (18 s" in text
     assert "Changed for KRaft 4.1.1 - cluster.settings[auto.leader.rebalance.enable]:" in text
-    assert f"tidegauge show '{out}/mode=kraft,release=4.1.1,seed=7' --faults" in text
+    assert f"tidegauge show faults '{out}/mode=kraft,release=4.1.1,seed=7'" in text
     assert text.endswith(f"tidegauge report '{out}'")
     assert len(runs_of_sweep(out)) == 2
     # A converted scenario is a file that can be run alone.

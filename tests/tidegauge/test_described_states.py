@@ -13,13 +13,8 @@ from small_clusters import SECOND, cluster_of
 from tidegauge.command_line import app
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.simulate import simulate
-from tidegauge.runs.result_tables import tables_of
-from tidegauge.runs.topic_description import (
-    TopicDescription,
-    describe_topics,
-    partition_line,
-    topic_lines,
-)
+from tidegauge.runs.partitions import TopicDescription, describe_topics, partition_line, topic_lines
+from tidegauge.runs.run import Run
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
 from tidegauge.traces.run_folder import RunFolder
@@ -27,7 +22,7 @@ from tidegauge.traces.run_folder import RunFolder
 
 def topics_of(run: RunFolder, at_us: int) -> list[TopicDescription]:
     """The topics at a time."""
-    return describe_topics(run, tables_of(run), at_us)
+    return describe_topics(Run(run.path), at_us)
 
 
 DOWN = {"name": "down", "kind": "crash", "at": "0s", "brokers": [2]}

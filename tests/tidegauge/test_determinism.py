@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from process_groups import groups_of
-from tidegauge.commands.verify_run import verified
+from tidegauge.commands.verify import verified
 from tidegauge.compiled import rules
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.simulate import simulate

@@ -15,7 +15,7 @@ from process_groups import groups_of
 from scenario_runs import rows_of, run_of
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.simulate import simulate
-from tidegauge.runs.result_tables import tables_of
+from tidegauge.runs.run import Run
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
 from tidegauge.simulation.trace_rows.codes import REASON_EXISTED
 from tidegauge.traces.run_folder import RunFolder
@@ -149,7 +149,7 @@ def test_a_loss_of_what_existed_before_is_counted(mode: str, tmp_path: Path) -> 
     lost = 10_000  # of 1 kB
     assert summary(run)["records_acknowledged_lost"] == lost
     assert summary(run)["records_acknowledged_lost_permitted"] == lost
-    (row,) = tables_of(run).rows("select records, permitted_by from lost")
+    (row,) = Run(run.path).tables.rows("select records, permitted_by from lost")
     assert (row["records"], row["permitted_by"]) == (lost, "unclean election")
 
 

@@ -31,11 +31,11 @@ def invoke(*arguments: str | Path) -> Result:
     return CliRunner().invoke(app, [*map(str, arguments)])
 
 
-@pytest.mark.parametrize("command", ["show", "picture", "describe", "verify", "replay"])
+@pytest.mark.parametrize("command", ["show partitions", "picture", "describe", "verify", "replay"])
 def test_a_command_about_one_run_says_that_it_is_a_sweep_and_lists_its_runs(
     command: str, swept: Path
 ) -> None:
-    result = invoke(command, swept)
+    result = invoke(*command.split(), swept)
     assert result.exit_code == 2, result.output
     first, *lines = result.stderr.splitlines()
     assert first == f"tidegauge: {swept}: is the folder of a sweep of 3 runs; {command} takes one"
@@ -60,13 +60,13 @@ def test_a_sweep_that_was_stopped_before_its_end_is_one_too(tmp_path: Path, swep
     stopped = tmp_path / "stopped"
     stopped.mkdir()
     (stopped / ".sweep.lock").touch()
-    result = invoke("show", stopped)
+    result = invoke("show", "partitions", stopped)
     assert result.exit_code == 2, result.output
     assert "the folder of a sweep, and no run of it has begun yet" in result.stderr
     (stopped / "seed=9").symlink_to(swept / "seed=9")
-    said = invoke("show", stopped).stderr
-    assert "the folder of a sweep of 1 run; show takes one" in said
-    assert f"the first of them: tidegauge show {stopped}/seed=9" in said
+    said = invoke("show", "partitions", stopped).stderr
+    assert "the folder of a sweep of 1 run; show partitions takes one" in said
+    assert f"the first of them: tidegauge show partitions {stopped}/seed=9" in said
 
 
 def test_from_python_it_is_an_error_that_says_so(swept: Path) -> None:
@@ -76,7 +76,7 @@ def test_from_python_it_is_an_error_that_says_so(swept: Path) -> None:
 
 def test_another_sweep_json_is_one_line(tmp_path: Path) -> None:
     (tmp_path / SWEEP).write_text('{"runs": 3}')
-    result = invoke("show", tmp_path)
+    result = invoke("show", "partitions", tmp_path)
     assert result.exit_code == 2, result.output
     assert result.stderr == (
         f"tidegauge: {tmp_path / SWEEP}: is not the table of a sweep of Tidegauge\n"

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tidegauge.options.hosting import Hosting
+from tidegauge.commands.performing import hosted
+from tidegauge.commands.shared_options import Hosting
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import load_scenario
 
@@ -63,8 +64,8 @@ def test_options_decide_where_processes_run(
     asked: Hosting, decided: Hosting, told: str, tiny: Path
 ) -> None:
     plan = ClusterPlan(load_scenario(tiny))
-    assert asked.of(plan) == decided
-    assert asked.of(plan).told(asked) == told
+    assert hosted(asked, plan) == decided
+    assert hosted(asked, plan).description(asked) == told
 
 
 def test_racks_that_are_far_apart_and_busy_run_in_actors(
@@ -81,5 +82,7 @@ def test_racks_that_are_far_apart_and_busy_run_in_actors(
         "workload": {"producers": [busy]},
     }
     plan = ClusterPlan(load_scenario(tiny, far))
-    assert Hosting().of(plan) == Hosting(ray=True, actors=2)
-    assert Hosting().of(plan).told(Hosting()).startswith("in 2 actors of Ray, faster here")
+    assert hosted(Hosting(), plan) == Hosting(ray=True, actors=2)
+    assert (
+        hosted(Hosting(), plan).description(Hosting()).startswith("in 2 actors of Ray, faster here")
+    )

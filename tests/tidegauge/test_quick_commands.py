@@ -31,7 +31,11 @@ def imported_by(*words: str) -> set[str]:
     return {*result.stderr.splitlines()[-1].split()}
 
 
-@pytest.mark.parametrize("words", [("--help",), ("--version",), ("run", "--help")], ids=" ".join)
+@pytest.mark.parametrize(
+    "words",
+    [("--help",), ("--version",), ("run", "--help"), ("show", "cause", "--help")],
+    ids=" ".join,
+)
 def test_help_imports_nothing_that_only_runs_need(words: tuple[str, ...]) -> None:
     assert not imported_by(*words) & {*HEAVY, *UNNEEDED}
 

@@ -119,10 +119,10 @@ def test_a_connection_to_a_machine_without_power_takes_10_s_not_30(tmp_path: Pat
 def test_a_run_says_which_clients_know_only_dead_brokers(tmp_path: Path) -> None:
     """Otherwise a producer is silent for minutes without a word."""
     run = run_of(replaced_brokers(settings={STRATEGY: "none"}), tmp_path / "run")
-    shown = CliRunner().invoke(app, ["show", str(run.path)]).output
+    shown = CliRunner().invoke(app, ["show", "partitions", str(run.path)]).output
     assert "clients of shop knew only brokers that they could not reach" in shown
     assert "metadata.recovery.strategy: rebootstrap" in shown
-    story = CliRunner().invoke(app, ["show", str(run.path), "--client", "shop"]).output
+    story = CliRunner().invoke(app, ["show", "client", str(run.path), "shop"]).output
     assert "reaches none of the 3 brokers that it knows" in story
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tidegauge.runs.result_tables import TABLES_FOLDER, tables_of
-from tidegauge.traces.run_folder import RunFolder
+from tidegauge.runs.run import TABLES_FOLDER, Run
 from written_rows import S, WrittenRows
 
 BROKER_1, BROKER_2 = 0, 1
@@ -28,7 +27,7 @@ def a_leader_that_leads_on() -> WrittenRows:
 
 def test_tables_lie_in_the_folder_of_the_run(tmp_path: Path) -> None:
     folder = a_leader_that_leads_on().run(tmp_path / "run")
-    tables_of(RunFolder(folder)).make(["acting_leaders"])
+    Run(folder).tables.make(["acting_leaders"])
     assert [each.name for each in (folder / TABLES_FOLDER).iterdir()] == ["run=run"]
 
 
@@ -37,13 +36,13 @@ def test_tables_of_a_folder_that_cannot_be_written_lie_elsewhere(
 ) -> None:
     folder = a_leader_that_leads_on().run(tmp_path / "run")
     monkeypatch.setattr(os, "access", lambda *_: False)
-    assert tables_of(RunFolder(folder)).rows("select * from acting_leaders")
+    assert Run(folder).tables.rows("select * from acting_leaders")
     assert not (folder / TABLES_FOLDER).exists()
 
 
 def test_an_unfinished_run_has_tables_up_to_its_last_row(tmp_path: Path) -> None:
     folder = a_leader_that_leads_on().run(tmp_path / "run", summary=False)
-    (last,) = tables_of(RunFolder(folder)).rows(
+    (last,) = Run(folder).tables.rows(
         "select max(end_us) as end_us from acting_leaders where leader = 2"
     )
     assert last["end_us"] == 25 * S + 1
@@ -51,7 +50,7 @@ def test_an_unfinished_run_has_tables_up_to_its_last_row(tmp_path: Path) -> None
 
 def test_a_leader_of_an_older_epoch_is_superseded_while_it_leads_on(tmp_path: Path) -> None:
     folder = a_leader_that_leads_on().run(tmp_path / "run")
-    former, current = tables_of(RunFolder(folder)).rows(
+    former, current = Run(folder).tables.rows(
         "select leader, leader_epoch, superseded_us, end_us from acting_leaders order by begin_us"
     )
     assert (former["leader"], former["leader_epoch"]) == (1, 0)

@@ -17,7 +17,7 @@ from process_groups import groups_of
 from scenario_runs import rows_of, run_of
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.simulate import simulate
-from tidegauge.runs.result_tables import tables_of
+from tidegauge.runs.run import Run
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
 from tidegauge.simulation.trace_rows.codes import RAISED_BY_LEADER, RAISED_BY_RETENTION
 from tidegauge.traces.run_folder import RunFolder
@@ -69,7 +69,9 @@ def test_by_size_as_many_segments_go_as_leave_retention_bytes_or_more(
     counted = PlainReader(run).counted()
     assert counted["records_acknowledged_lost"] == 0
     assert counted["records_acknowledged_unavailable"] == 0
-    pieces = tables_of(run).rows("select fate, sum(records) as n from acknowledged group by fate")
+    pieces = Run(run.path).tables.rows(
+        "select fate, sum(records) as n from acknowledged group by fate"
+    )
     assert {each["fate"]: each["n"] for each in pieces} == {"deleted": 30_000, "held": 70_000}
 
 

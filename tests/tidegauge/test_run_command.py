@@ -90,7 +90,7 @@ def test_what_came_of_a_run_is_told(tiny: Path, tmp_path: Path) -> None:
     assert "; 0 of the acknowledged ones lost, 0 unavailable; " in result.output
     assert "check liveness" in result.output
     assert f"trace_sha256 {sha256_of(RunFolder(out))}" in result.output.splitlines()
-    assert f"Next: tidegauge show {out}" in result.output
+    assert f"Next: tidegauge show partitions {out}" in result.output
 
 
 def test_settings_that_made_no_difference_are_listed(tiny: Path, tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_run_without_a_folder_gets_one_of_its_own(
     monkeypatch.chdir(tmp_path)
     said = [run(tiny, "--set", "name=nightly/tiny").output for _ in range(2)]
     assert "into runs/nightly-tiny-5;" in said[0]
-    assert "Next: tidegauge show runs/nightly-tiny-5-2\n" in said[1]
+    assert "Next: tidegauge show partitions runs/nightly-tiny-5-2\n" in said[1]
     one, other = (RunFolder(Path("runs") / f"nightly-tiny-5{end}") for end in ("", "-2"))
     assert sha256_of(one) == sha256_of(other)
 

@@ -7,8 +7,7 @@ import time
 import pytest
 
 from tidegauge.engine.contract import Passed
-from tidegauge.views.run_progress import Lines, Rates
-from tidegauge.views.working import working
+from tidegauge.views.progress import Lines, Rates, working
 
 SECOND = 1_000_000
 
@@ -56,7 +55,7 @@ def test_what_is_at_work_says_so_every_ten_seconds(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A large trace, Spark, the compiler: on standard error, so that --json stays JSON."""
-    monkeypatch.setattr("tidegauge.views.working.LINE_S", 0.05)
+    monkeypatch.setattr("tidegauge.views.progress.LINE_S", 0.05)
     with working("reading runs/first") as tell:
         time.sleep(0.12)
         tell("reading runs/first: elections")

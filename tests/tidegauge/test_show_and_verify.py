@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tidegauge.command_line import app
-from tidegauge.runs.story import Names, told
+from tidegauge.runs.trace_events import Names, event_of
 from tidegauge.simulation.trace_rows.row import RowSlot
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 from tidegauge.traces.run_files import MANIFEST, SUMMARY, TRACE
@@ -80,7 +80,7 @@ def cut(tmp_path: Path) -> Path:
 
 
 def story(folder: Path, *options: str) -> str:
-    result = run("show", folder, "--partition", "orders-0", *options)
+    result = run("show", "partition", folder, "orders-0", *options)
     assert result.exit_code == 0, result.stderr
     return result.stdout
 
@@ -102,14 +102,14 @@ def test_every_kind_of_row_can_be_told_whatever_its_values(value: int) -> None:
     for kind in ROW_KINDS.values():
         row = TraceRow(kind.name, {**dict.fromkeys(kind.columns, value), "partition": 0, "isr": 1})
         row.columns.update(dict.fromkeys(("old_isr", "replicas", "adding", "removing"), SLOT_0_1))
-        words = told(row, Names(MANIFEST_OF_TESTS))
+        words = event_of(row, Names(MANIFEST_OF_TESTS)).words
         assert words, kind.name
         assert "{" not in words, kind.name
 
 
 def test_a_row_of_a_kind_that_is_not_known_is_told_by_its_columns() -> None:
     row = TraceRow("elr_shrunk", {"partition": 0})
-    assert told(row, Names(MANIFEST_OF_TESTS)) == "elr_shrunk {'partition': 0}"
+    assert event_of(row, Names(MANIFEST_OF_TESTS)).words == "elr_shrunk {'partition': 0}"
 
 
 def test_the_last_state_is_described_as_kafka_topics_does(cut: Path) -> None:
@@ -147,28 +147,9 @@ def test_replicas_are_told_by_the_partitions_own_slots(tmp_path: Path) -> None:
     rows.write("became_leader", 1 * S, BROKER_2, partition=1, isr=SLOT_0_1)
     rows.held(1 * S, 1, leader=BROKER_2, isr=SLOT_0_1)
     folder = rows.run(tmp_path / "run")
-    output = run("show", folder, "--partition", "orders-1").output
+    output = run("show", "partition", folder, "orders-1").output
     assert "ISR [2,3]" in output
     assert "Replicas: 2,3,1  Isr: 2,3" in output
-
-
-def test_errors_and_requests_have_kafkas_names(cut: Path) -> None:
-    line = line_with("refuses", story(cut))
-    assert "refuses PRODUCE of client shop-0: NOT_ENOUGH_REPLICAS" in line
-
-
-def test_a_fault_is_the_reason_of_what_did_not_arrive(cut: Path) -> None:
-    lines = story(cut).splitlines()
-    after = lines[lines.index(line_with("shrinks", story(cut))) + 1]
-    assert after.strip() == "because: cut_link 'cut-1' began at 10.000s"
-
-
-def test_else_the_reason_is_the_last_that_was_known_of_the_peer(cut: Path) -> None:
-    output = story(cut)
-    assert (
-        "because: the last event of broker 1 was request_refused of orders-0 at 50.000s" in output
-    )
-    assert "because: the last event of zookeeper was session_expired at 60.000s" in output
 
 
 def test_a_reason_that_the_trace_does_not_have_is_told_as_that(tmp_path: Path) -> None:
@@ -178,19 +159,6 @@ def test_a_reason_that_the_trace_does_not_have_is_told_as_that(tmp_path: Path) -
     output = story(rows.run(tmp_path / "run"))
     assert "because: row 5 of broker 2, which the trace does not have" in output
     assert "because: no message of broker 3 had arrived" in output
-
-
-def test_a_fault_is_told_once_in_whichever_processes_it_begins(cut: Path) -> None:
-    line = line_with("begins", story(cut))
-    assert line.split(maxsplit=1)[1].startswith("broker 1 (+1)")
-    assert line.endswith("cut_link 'cut-1' (between broker 1 and broker 3) begins")
-
-
-def test_what_happens_around_a_partition_is_part_of_its_story(cut: Path) -> None:
-    output = story(cut)
-    assert "broker 1 becomes controller, controller epoch 1" in output
-    assert "expires session 3 of broker 1, silent for 18.000s" in output
-    assert "znode" not in output
 
 
 def test_only_notifications_of_the_leader_are_part_of_the_story(cut: Path) -> None:
@@ -213,13 +181,6 @@ def test_samples_and_single_requests_are_shown_if_asked_for(cut: Path) -> None:
     assert "leader: log end offset 60" in story(cut, "--all")
 
 
-def test_a_story_is_in_the_order_of_time(cut: Path) -> None:
-    _, told = story(cut).split("\n\n", 1)
-    times = [float(line.split("s ")[0]) for line in told.splitlines() if "because" not in line]
-    assert times == sorted(times)
-    assert len(times) == 11
-
-
 def test_only_the_time_that_is_asked_for_is_shown(cut: Path) -> None:
     output = story(cut, "--from", "40s", "--to", "45s")
     assert "shrinks" in output
@@ -233,38 +194,37 @@ def test_a_time_without_rows_is_told_as_that(cut: Path) -> None:
 
 
 def test_partitions_that_are_worth_a_look_come_first(cut: Path) -> None:
-    lines = run("show", cut).output.splitlines()
+    lines = run("show", "partitions", cut).output.splitlines()
     assert lines[0] == "2 partitions, 1 of them worth a look; no acknowledged record is lost"
     name, lost, isr_changes, terms, reasons = lines[3].split(maxsplit=4)
-    assert (name, lost, isr_changes, terms) == ("orders-0", "0", "1", "1")
+    assert (name, lost, isr_changes, terms) == ("orders-0", "0", "2", "1")
     assert reasons.startswith("1 of 3 in sync at the end, not accepting for ")
     assert reasons.endswith("unclean elections: 1, records truncated: 7")
     assert lines[4].split() == ["orders-1", "0", "0", "1"]
-    assert lines[-1].endswith(f"tidegauge show {cut} --partition orders-0")
+    assert lines[-1].endswith(f"tidegauge show partition {cut} orders-0")
 
 
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (("--partition", "order-0"), "nearest: orders-0, orders-1"),
-        (("--partition", "xyz"), "there are: orders-0, orders-1"),
-        (("--partition", "orders-0", "--from", "soon"), "--from: must be a duration"),
-        (("--partition", "orders-0", "--from", "9s", "--to", "8s"), "--to 8s"),
-        (("--from", "9s"), "need a --partition"),
+        (("order-0",), "nearest: orders-0, orders-1"),
+        (("xyz",), "there are: orders-0, orders-1"),
+        (("orders-0", "--from", "soon"), "--from: must be a duration"),
+        (("orders-0", "--from", "9s", "--to", "8s"), "--to 8s"),
     ],
 )
 def test_what_cannot_be_shown_is_one_line_that_names_it(
     cut: Path, options: tuple[str, ...], complaint: str
 ) -> None:
-    result = run("show", cut, *options)
+    result = run("show", "partition", cut, *options)
     assert result.exit_code == 2
     assert complaint in result.stderr
     assert len(result.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("command", ["show", "verify"])
+@pytest.mark.parametrize("command", ["show partitions", "verify"])
 def test_a_folder_that_is_no_run_is_one_line(tmp_path: Path, command: str) -> None:
-    result = run(command, tmp_path)
+    result = run(*command.split(), tmp_path)
     assert result.exit_code == 2
     assert result.stderr == (
         f"tidegauge: {tmp_path}: not the folder of a run: it has no manifest.json\n"
@@ -284,7 +244,7 @@ def test_a_manifest_that_cannot_be_read_is_one_line(
     cut: Path, change: dict[str, object], complaint: str
 ) -> None:
     (cut / MANIFEST).write_text(json.dumps({**MANIFEST_OF_TESTS, **change}))
-    result = run("show", cut)
+    result = run("show", "partitions", cut)
     assert result.exit_code == 2
     assert complaint in result.stderr
     assert len(result.stderr.splitlines()) == 1
@@ -293,7 +253,7 @@ def test_a_manifest_that_cannot_be_read_is_one_line(
 def test_an_unfinished_run_with_a_torn_file_is_shown_with_notes(tmp_path: Path) -> None:
     folder = a_cut().run(tmp_path / "run", summary=False)
     tear(folder / TRACE / "group-0.msgpack")
-    result = run("show", folder, "--partition", "orders-0")
+    result = run("show", "partition", folder, "orders-0")
     assert result.exit_code == 0
     assert "the run is unfinished" in result.stderr
     assert "group-0.msgpack ends within a frame" in result.stderr

@@ -1,4 +1,4 @@
-"""What led to a row, and what cannot be shown: ``tidegauge show --cause``."""
+"""What led to a row, and what cannot be shown: ``tidegauge show cause``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from night_story import BROKER_1, a_night, folder_of, line_with, run, shown
-from tidegauge.runs.cause_chain import cause_strands
-from tidegauge.traces.run_folder import RunFolder
+from tidegauge.runs.causes import cause_strands
+from tidegauge.runs.run import Run
 from written_rows import S, WrittenRows
 
 
@@ -18,23 +18,23 @@ def night(tmp_path: Path) -> Path:
 
 
 def test_a_handle_leads_to_the_causes_of_its_line(night: Path) -> None:
-    assert "4:10 " not in shown(night, "--broker", "1")
-    line = line_with("expires", shown(night, "--broker", "1", "--handles"))
+    assert "4:10 " not in shown(night, "broker", "1")
+    line = line_with("expires", shown(night, "broker", "1", "--handles"))
     handle = line.split()[1]
-    lines = shown(night, "--cause", handle).splitlines()
+    lines = shown(night, "cause", handle).splitlines()
     assert lines[1].split()[:3] == ["16.000s", handle, "zookeeper"]
     assert lines[2].strip() == "because: pause 'stop' began at 10.000s"
     assert lines[3].endswith("pause 'stop' (pause of 1) begins")
 
 
 def test_each_story_has_handles_if_asked_for(night: Path) -> None:
-    for view in (("--partition", "orders-0"), ("--broker", "1"), ("--controller",)):
+    for view in (("partition", "orders-0"), ("broker", "1"), ("controller",)):
         assert "16.000s  4:13 " in shown(night, *view, "--handles")
         assert "16.000s  4:13 " not in shown(night, *view)
 
 
 def test_a_sample_has_no_handle(night: Path) -> None:
-    story = shown(night, "--broker", "1", "--all", "--handles")
+    story = shown(night, "broker", "1", "--all", "--handles")
     assert line_with("leader: log end offset 40", story).split()[:3] == ["9.000s", "broker", "1"]
 
 
@@ -50,15 +50,15 @@ def linked(*links: tuple[int, int]) -> WrittenRows:
 
 
 def strands(rows: WrittenRows, folder: Path, start: int) -> list[tuple[list[int], int | None]]:
-    run = RunFolder(rows.run(folder))
+    run = Run(rows.run(folder))
     row = run.canonical_row(BROKER_1, start)
     assert row is not None
     return [
         (
-            [row["sequence"] for row in strand.rows],
-            None if strand.joins is None else strand.joins["sequence"],
+            [event.sequence for event in strand.rows],
+            None if strand.joins is None else strand.joins.sequence,
         )
-        for strand in cause_strands(run, row)
+        for strand in cause_strands(run, run.event(row))
     ]
 
 
@@ -78,7 +78,7 @@ def test_a_loop_of_causes_ends(tmp_path: Path) -> None:
 
 def test_of_a_long_chain_both_ends_are_listed(tmp_path: Path) -> None:
     rows = linked(*((number - 1, -1) for number in range(100)))
-    lines = shown(rows.run(tmp_path / "run"), "--cause", "0:99").splitlines()
+    lines = shown(rows.run(tmp_path / "run"), "cause", "0:99").splitlines()
     assert len(lines) == 42
     assert lines[1].split()[1] == "0:99"
     assert lines[31].strip() == "... 60 more ..."
@@ -88,21 +88,15 @@ def test_of_a_long_chain_both_ends_are_listed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (("--broker", "7"), "--broker 7: no such broker; there are: 1, 2, 3"),
-        (("--broker", "x"), "--broker x: no such broker; there are: 1, 2, 3"),
-        (("--cause", "12"), "--cause 12: must be PROCESS:SEQUENCE, such as 0:12"),
-        (("--cause", "0:" + "9" * 30), "must be PROCESS:SEQUENCE"),
-        (("--cause", "9:0"), "no such process; there are 0 (broker 1) to 6"),
-        (("--cause", "0:99"), "no such row; broker 1 has rows 0:0 to 0:18"),
-        (("--cause", "5:0"), "no such row; client shop-0 has no rows"),
-        (("--broker", "1", "--controller"), "--broker and --controller exclude each other"),
-        (("--broker", "1", "--at", "x"), "--at: must be a duration"),
-        (("--partition", "orders-0", "--at", "1s"), "--at needs"),
-        (
-            ("--cause", "0:0", "--handles"),
-            "need a --partition, a --broker, a --client or --controller",
-        ),
-        (("--controller", "--at", "1s", "--to", "2s"), "--at shows one moment"),
+        (("broker", "7"), "7: no such broker; there are: 1, 2, 3"),
+        (("broker", "x"), "x: no such broker; there are: 1, 2, 3"),
+        (("cause", "12"), "12: must be PROCESS:SEQUENCE, such as 0:12"),
+        (("cause", "0:" + "9" * 30), "must be PROCESS:SEQUENCE"),
+        (("cause", "9:0"), "no such process; there are 0 (broker 1) to 6"),
+        (("cause", "0:99"), "no such row; broker 1 has rows 0:0 to 0:18"),
+        (("cause", "5:0"), "no such row; client shop-0 has no rows"),
+        (("broker", "1", "--at", "x"), "--at: must be a duration"),
+        (("controller", "--at", "1s", "--to", "2s"), "--at shows one moment"),
     ],
 )
 def test_what_cannot_be_shown_is_one_line(
@@ -116,5 +110,5 @@ def test_what_cannot_be_shown_is_one_line(
 
 
 def test_a_time_in_which_nothing_happened_is_told_as_that(night: Path) -> None:
-    assert "No events" in shown(night, "--broker", "1", "--from", "100s")
-    assert "No events of the controller" in shown(night, "--controller", "--from", "100s")
+    assert "No events" in shown(night, "broker", "1", "--from", "100s")
+    assert "No events of the controller" in shown(night, "controller", "--from", "100s")

@@ -1,4 +1,4 @@
-"""``tidegauge show --client``: the story of a producer, of a consumer, and of a group."""
+"""``tidegauge show client``: the story of a producer, of a consumer, and of a group."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def crashed(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     return run_of(scenario, tmp_path_factory.mktemp("client") / "run")
 
 
-def shown(run: RunFolder, *options: str) -> str:
-    result = CliRunner().invoke(app, ["show", str(run.path), *options])
+def shown(run: RunFolder, *arguments: str) -> str:
+    result = CliRunner().invoke(app, ["show", "client", str(run.path), *arguments])
     assert result.exit_code == 0, result.output
     return result.output
 
 
 def test_a_group_is_shown_with_its_stalls_records_and_errors(crashed: RunFolder) -> None:
-    story = shown(crashed, "--client", "shop")
+    story = shown(crashed, "shop")
     assert "Client shop: shop-0, shop-1" in story
     assert "outcome within:" in story
     assert "gives up batches:" in story
@@ -48,32 +48,24 @@ def test_a_group_is_shown_with_its_stalls_records_and_errors(crashed: RunFolder)
     # Without retries each batch has an outcome soon: it fails. With retries it waits.
     assert "stalled:" not in story
     (stall,) = (
-        line
-        for line in shown(crashed, "--client", "patient").splitlines()
-        if line.startswith("  stalled:")
+        line for line in shown(crashed, "patient").splitlines() if line.startswith("  stalled:")
     )
     assert re.search(r"stalled: +9\.\d+s to 1\d\.\d+s, [\d.]+ s, at 1 partition, with gone", stall)
 
 
 def test_one_client_of_a_group_has_a_story_of_its_own(crashed: RunFolder) -> None:
-    story = shown(crashed, "--client", "shop-1", "--from", "7s", "--to", "20s")
+    story = shown(crashed, "shop-1", "--from", "7s", "--to", "20s")
     assert "Client shop-1: shop-1" in story
     assert "shop-0" not in story
 
 
 def test_a_consumer_is_shown_with_its_coordinator(crashed: RunFolder) -> None:
-    story = shown(crashed, "--client", "readers")
+    story = shown(crashed, "readers")
     assert "consumed" in story
     assert "finds its group's coordinator" in story
 
 
 def test_an_unknown_client_is_an_error_that_lists_the_groups(crashed: RunFolder) -> None:
-    result = CliRunner().invoke(app, ["show", str(crashed.path), "--client", "shup"])
+    result = CliRunner().invoke(app, ["show", "client", str(crashed.path), "shup"])
     assert result.exit_code == 2
     assert "no such client or group; the groups are: shop, patient, readers" in result.output
-
-
-def test_a_client_and_a_broker_exclude_each_other(crashed: RunFolder) -> None:
-    result = CliRunner().invoke(app, ["show", str(crashed.path), "--client", "a", "--broker", "1"])
-    assert result.exit_code == 2
-    assert "--broker and --client exclude each other" in result.output

@@ -1,4 +1,4 @@
-"""Who was controller, and what its queue held: ``tidegauge show --controller``."""
+"""Who was controller, and what its queue held: ``tidegauge show controller``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from night_story import (
     the_evening,
     the_stop,
 )
-from tidegauge.views.story_lines import duration_text
+from tidegauge.scenario.text.errors import duration_text
 from written_rows import S, WrittenRows
 
 
@@ -30,26 +30,9 @@ def night(tmp_path: Path) -> Path:
 
 
 def test_terms_end_in_zookeeper_before_the_controller_knows_it(night: Path) -> None:
-    lines = shown(night, "--controller").splitlines()
+    lines = shown(night, "controller").splitlines()
     assert lines[1].split() == ["1", "1", "2.000s", "16.000s", "30.000s"]
     assert lines[2].split() == ["2", "2", "17.000s", "-", "-"]
-
-
-def test_an_event_is_told_with_how_long_it_waited(night: Path) -> None:
-    story = shown(night, "--controller")
-    line = line_with("more in the queue", story)
-    assert line.endswith("BrokerChange: waited 250.00 ms, took 2.00 s, 3 more in the queue")
-    assert line_with("BrokerChange  ", story).split() == [
-        "BrokerChange", "1", *(["250.00", "ms"] * 3), *(["2.00", "s"] * 3),
-    ]  # fmt: skip
-
-
-def test_what_the_controller_saw_and_decided_is_told(night: Path) -> None:
-    story = shown(night, "--controller")
-    assert "sees that broker 1 is gone" in story
-    assert "5 leaders elected, 1 UNCLEAN" in story
-    assert "expires session 1 of broker 1" in story
-    assert "/controller is deleted by the end of its session" in story
 
 
 def test_only_faults_that_hit_a_controller_in_office_are_told(tmp_path: Path) -> None:
@@ -57,23 +40,23 @@ def test_only_faults_that_hit_a_controller_in_office_are_told(tmp_path: Path) ->
     rows.write("fault_began", 500_000, CONTROLLER_2, fault=1, fault_kind=5)
     the_evening(rows)
     the_stop(rows)
-    story = shown(folder_of(rows, tmp_path / "run"), "--controller")
+    story = shown(folder_of(rows, tmp_path / "run"), "controller")
     assert line_with("begins", story).split()[1:5] == ["controller", "of", "broker", "1"]
     assert "crash" not in story
 
 
 def test_a_controller_that_does_not_know_that_it_is_none_is_told_as_that(night: Path) -> None:
-    state = shown(night, "--controller", "--at", "20s")
+    state = shown(night, "controller", "--at", "20s")
     assert state.startswith("Broker 2 is controller, in epoch 2 (elected at 17.000s), at 20.000s")
     assert "still believes to be:  broker 1, epoch 1" in state
     assert "/controller names:     broker 2" in state
-    assert "still believes" not in shown(night, "--controller", "--at", "30s")
+    assert "still believes" not in shown(night, "controller", "--at", "30s")
 
 
 def test_it_knows_as_alive_who_was_registered_and_has_not_gone_since(night: Path) -> None:
-    assert "knows as alive:        1, 2, 3\n" in shown(night, "--controller", "--at", "10s")
+    assert "knows as alive:        1, 2, 3\n" in shown(night, "controller", "--at", "10s")
     # Broker 1 was not registered any more when broker 2 became controller.
-    assert "knows as alive:        2, 3\n" in shown(night, "--controller", "--at", "17s")
+    assert "knows as alive:        2, 3\n" in shown(night, "controller", "--at", "17s")
 
 
 def test_it_knows_as_alive_who_registers_later(tmp_path: Path) -> None:
@@ -81,27 +64,27 @@ def test_it_knows_as_alive_who_registers_later(tmp_path: Path) -> None:
     rows.write("broker_registered", 32 * S, CONTROLLER_2, broker=FIRST)
     rows.write("broker_failed", 33 * S, CONTROLLER_1, broker=SECOND)  # another's view
     folder = folder_of(rows, tmp_path / "run")
-    assert "knows as alive:        1, 2, 3\n" in shown(folder, "--controller", "--at", "33s")
+    assert "knows as alive:        1, 2, 3\n" in shown(folder, "controller", "--at", "33s")
 
 
 def test_who_fails_later_is_not_known_as_alive(tmp_path: Path) -> None:
     rows = a_night()
     rows.write("broker_failed", 47 * S, CONTROLLER_2, broker=THIRD)
     folder = folder_of(rows, tmp_path / "run")
-    assert "knows as alive:        2, 3\n" in shown(folder, "--controller", "--at", "46s")
-    assert "knows as alive:        2\n" in shown(folder, "--controller", "--at", "47s")
+    assert "knows as alive:        2, 3\n" in shown(folder, "controller", "--at", "46s")
+    assert "knows as alive:        2\n" in shown(folder, "controller", "--at", "47s")
 
 
 def test_partitions_whose_leader_is_dead_are_without_one(night: Path) -> None:
-    state = shown(night, "--controller", "--at", "20s")
+    state = shown(night, "controller", "--at", "20s")
     assert "without a leader:      1 partition" in state
     assert "leader 1 of epoch 0 is not alive: orders-5" in state
-    early = shown(night, "--controller", "--at", "2s")
+    early = shown(night, "controller", "--at", "2s")
     assert "no leader was ever elected: orders-0, orders-1" in early
 
 
 def test_a_time_without_a_controller_is_told_as_that(night: Path) -> None:
-    state = shown(night, "--controller", "--at", "1s")
+    state = shown(night, "controller", "--at", "1s")
     assert state.startswith("No broker is controller at 1.000s")
     assert "/controller names:     none" in state
 
@@ -116,7 +99,7 @@ def story_of(folder: Path, *rows: tuple[str, int, int, int]) -> str:
         column = "queued_us" if kind == EVENT else "processing_us"
         values: dict[str, Any] = {"event_kind": event_kind, column: duration_us}
         written.write(kind, place * S, process, **values)
-    return shown(folder_of(written, folder), "--controller")
+    return shown(folder_of(written, folder), "controller")
 
 
 def test_an_event_took_as_long_as_the_row_of_its_end_says(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from typer.testing import CliRunner, Result
 from swept_scenario import CRASHES, sweep
 from tidegauge.command_line import app
 from tidegauge.sweeps.many_runs import Outcome
-from tidegauge.sweeps.sweep_axis import Axis
 from tidegauge.sweeps.sweep_content import (
     FIGURES,
     SweptRun,
@@ -24,8 +23,9 @@ from tidegauge.sweeps.sweep_content import (
     worst_by,
     worst_of,
 )
+from tidegauge.sweeps.sweep_folder import Axis
 from tidegauge.traces.run_folder import RunFolder
-from tidegauge.views.run_batch import BatchPace
+from tidegauge.views.progress import BatchPace
 from tidegauge.views.sweep_report import show_sweep
 
 pytestmark = pytest.mark.usefixtures("ray_here")

@@ -29,12 +29,12 @@ FOREIGN = re.compile(r"\b(?:at|from|until|since) (?:\d+:\d\d|\d+m\d+|[\d.]+ s\b)
 
 #: The outputs of a run of each mode.
 OUTPUTS = (
-    ("show", "RUN"),
-    ("show", "RUN", "--faults"),
-    ("show", "RUN", "--partition", "orders-0"),
-    ("show", "RUN", "--broker", "2"),
-    ("show", "RUN", "--broker", "2", "--at", "50"),
-    ("show", "RUN", "--controller"),
+    ("show", "partitions", "RUN"),
+    ("show", "faults", "RUN"),
+    ("show", "partition", "RUN", "orders-0"),
+    ("show", "broker", "RUN", "2"),
+    ("show", "broker", "RUN", "2", "--at", "50"),
+    ("show", "controller", "RUN"),
     ("picture", "RUN"),
     ("picture", "RUN", "--partition", "orders-0", "--from", "25", "--to", "1m15s"),
     ("describe", "RUN", "--at", "1m1.5s"),
@@ -43,11 +43,11 @@ OUTPUTS = (
 #: ... and those of one mode, by its scenario.
 OUTPUTS_OF_MODES = {
     "quickstart": (
-        ("show", "RUN", "--quorum"),
-        ("show", "RUN", "--quorum", "--at", "3m31s"),
-        ("show", "RUN", "--metadata-log", "--from", "30", "--to", "1m15s"),
+        ("show", "quorum", "RUN"),
+        ("show", "quorum", "RUN", "--at", "3m31s"),
+        ("show", "metadata-log", "RUN", "--from", "30", "--to", "1m15s"),
     ),
-    "quickstart-zookeeper": (("show", "RUN", "--zookeeper", "--at", "0"),),
+    "quickstart-zookeeper": (("show", "zookeeper", "RUN", "--at", "0"),),
 }
 
 
@@ -124,12 +124,12 @@ def test_a_time_that_is_typed_back_has_the_events_that_are_printed_with_it(
     printing: Printing,
 ) -> None:
     """A row at 44.036412s is printed as 44.036s, and `--to 44.036s` is to show it."""
-    told = tidegauge("show", printing.run.path, "--partition", "orders-1").stdout
+    told = tidegauge("show", "partition", printing.run.path, "orders-1").stdout
     lines = re.findall(r"^ +(\d+\.\d{3}s)  (.*)$", told, re.MULTILINE)
     assert len(lines) > 20
     for text, words in lines[:: max(1, len(lines) // 8)]:
         part = tidegauge(
-            *("show", printing.run.path, "--partition", "orders-1", "--from", text, "--to", text)
+            *("show", "partition", printing.run.path, "orders-1", "--from", text, "--to", text)
         )
         # Many of the same sort are told in one line.
         wanted = [text, *words.partition(";")[0].split()]

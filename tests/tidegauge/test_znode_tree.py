@@ -13,11 +13,11 @@ from typer.testing import CliRunner, Result
 from scenario_runs import rows_of, run_of
 from tidegauge.command_line import app
 from tidegauge.engine.layout.cluster_tables import new_topology
-from tidegauge.runs.result_tables import tables_of
-from tidegauge.runs.story import Names, told
-from tidegauge.runs.topic_description import described_states
-from tidegauge.runs.znode_paths import ZnodePaths
+from tidegauge.runs.partitions import described_states
+from tidegauge.runs.run import Run
+from tidegauge.runs.trace_events import Names, event_of
 from tidegauge.runs.znode_tree import Owner, TreeNode, znode_tree
+from tidegauge.runs.zookeeper import ZnodePaths
 from tidegauge.scenario.cluster_directory import directory_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.zookeeper_tree import (
@@ -32,7 +32,7 @@ from tidegauge.simulation.zookeeper_tree import (
     topic_znode,
 )
 from tidegauge.traces.directory import Directory
-from tidegauge.traces.run_folder import RunFolder, TraceRow
+from tidegauge.traces.run_folder import TraceRow
 from written_rows import MANIFEST_OF_TESTS, S, WrittenRows
 from zookeeper_stories import cluster, paused, settings, writes
 
@@ -47,7 +47,7 @@ TWO_PARTITIONS = (
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Brokers 1 and 2 are cut; later the session of broker 3, the controller, expires."""
     scenario = cluster(
         duration="40s",
@@ -68,10 +68,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
             paused(3, "22s", "8s"),
         ],
     )
-    return run_of(scenario, tmp_path_factory.mktemp("tree") / "run")
+    return Run(run_of(scenario, tmp_path_factory.mktemp("tree") / "run").path)
 
 
-def at(run: RunFolder, at_us: int | None = None) -> dict[str, TreeNode]:
+def at(run: Run, at_us: int | None = None) -> dict[str, TreeNode]:
     return {node.path: node for node in znode_tree(run, at_us)}
 
 
@@ -81,10 +81,10 @@ def data(node: TreeNode) -> Any:
 
 
 def show(folder: Path, *options: str) -> Result:
-    return CliRunner().invoke(app, ["show", str(folder), *options])
+    return CliRunner().invoke(app, ["show", "zookeeper", str(folder), *options])
 
 
-def test_the_numbers_of_znodes_are_those_of_the_topology(run: RunFolder) -> None:
+def test_the_numbers_of_znodes_are_those_of_the_topology(run: Run) -> None:
     topology = new_topology(ClusterPlan(cluster(topics=TOPICS))).view
     paths = ZnodePaths(run.directory)
     assert paths.path(int(CONTROLLER_ZNODE)) == "/controller"
@@ -172,7 +172,7 @@ def test_a_failed_log_directory_is_told_under_its_own_path_beside_a_reassignment
     )
     numbered = [
         (path, row.kind)
-        for path, row in writes(run_of(scenario, tmp_path / "run"))
+        for path, row in writes(Run(run_of(scenario, tmp_path / "run").path))
         if "_event_" in path or "isr_change_" in path
     ]
     first = "/log_dir_event_notification/log_dir_event_0000000000"
@@ -180,7 +180,7 @@ def test_a_failed_log_directory_is_told_under_its_own_path_beside_a_reassignment
     assert not any("isr_change_" in path for path, _ in numbered)
 
 
-def test_the_tree_after_the_start_is_as_kafka_writes_it(run: RunFolder) -> None:
+def test_the_tree_after_the_start_is_as_kafka_writes_it(run: Run) -> None:
     tree = [node for node in znode_tree(run, 3 * S) if node.path != "/controller"]
     assert [(node.path, node.data) for node in tree if "timestamp" not in str(node.data)] == [
         ("/brokers/ids", None),
@@ -215,7 +215,7 @@ def test_the_tree_after_the_start_is_as_kafka_writes_it(run: RunFolder) -> None:
     assert {node.version for node in tree} == {0, 1}
 
 
-def test_controller_and_brokers_belong_to_sessions(run: RunFolder) -> None:
+def test_controller_and_brokers_belong_to_sessions(run: Run) -> None:
     tree = at(run, 3 * S)
     created = {path: row["time_us"] for path, row in reversed(list(writes(run)))}
     timestamp = created["/controller"] // 1000
@@ -231,7 +231,7 @@ def test_controller_and_brokers_belong_to_sessions(run: RunFolder) -> None:
     assert ephemeral == {"/controller", *(f"/brokers/ids/{broker}" for broker in (1, 2, 3))}
 
 
-def test_what_a_session_owned_goes_with_it_and_comes_with_the_next(run: RunFolder) -> None:
+def test_what_a_session_owned_goes_with_it_and_comes_with_the_next(run: Run) -> None:
     (expired,) = rows_of(run, "session_expired")
     before, after = (at(run, expired["time_us"] - less) for less in (1, 0))
     assert before.keys() - after.keys() == {"/brokers/ids/3", "/controller"}
@@ -247,19 +247,19 @@ def test_what_a_session_owned_goes_with_it_and_comes_with_the_next(run: RunFolde
 
 
 @pytest.mark.parametrize("at_us", [3 * S, 12 * S, 22 * S, 29 * S, None])
-def test_states_are_those_of_the_table(run: RunFolder, at_us: int | None) -> None:
+def test_states_are_those_of_the_table(run: Run, at_us: int | None) -> None:
     tree = at(run, at_us)
-    states = described_states(tables_of(run), at_us)
+    states = described_states(run, at_us)
     assert len(states) == 3
     for state in states.values():
-        path = f"/brokers/topics/{state.topic}/partitions/{state.partition}/state"
+        path = f"/brokers/topics/{state.topic}/partitions/{state.number}/state"
         written = data(tree[path])
         assert written["leader"] == (-1 if state.leader is None else state.leader)
         assert written["leader_epoch"] == state.leader_epoch
         assert written["isr"] == state.isr
 
 
-def test_the_version_of_a_state_is_the_number_of_its_writes(run: RunFolder) -> None:
+def test_the_version_of_a_state_is_the_number_of_its_writes(run: Run) -> None:
     counts: dict[str, int] = {}
     for path, row in writes(run, "/brokers/topics/"):
         counts[path] = counts.get(path, -1) + 1
@@ -270,7 +270,7 @@ def test_the_version_of_a_state_is_the_number_of_its_writes(run: RunFolder) -> N
     assert max(counts.values()) > 3
 
 
-def test_a_notification_names_what_its_leader_has_changed(run: RunFolder) -> None:
+def test_a_notification_names_what_its_leader_has_changed(run: Run) -> None:
     created = [
         (path, row)
         for path, row in writes(run, "/isr_change_notification/")
@@ -302,11 +302,11 @@ ZOOKEEPER = 4
 BROKER_2 = 1
 
 
-def by_hand(folder: Path, rows: WrittenRows, release: str = "2.6.3") -> RunFolder:
+def by_hand(folder: Path, rows: WrittenRows, release: str = "2.6.3") -> Run:
     path = rows.run(folder)
     manifest = json.dumps(written_manifest(release))
     (path / "manifest.json").write_text(manifest, encoding="utf-8")
-    return RunFolder(path)
+    return Run(path)
 
 
 @pytest.mark.parametrize(("release", "topic", "broker"), [
@@ -407,11 +407,11 @@ def test_a_change_in_several_terms_is_named_once_and_anew_after_the_next(tmp_pat
 def test_rows_about_znodes_are_told_by_path_and_broker(
     row: tuple[str, dict[str, int]], words: str
 ) -> None:
-    assert told(TraceRow(*row), Names(MANIFEST_OF_TESTS)) == words
+    assert event_of(TraceRow(*row), Names(MANIFEST_OF_TESTS)).words == words
 
 
-def test_show_lists_the_tree_a_line_for_each_znode(run: RunFolder) -> None:
-    result = show(run.path, "--zookeeper", "--at", "12s")
+def test_show_lists_the_tree_a_line_for_each_znode(run: Run) -> None:
+    result = show(run.path, "--at", "12s")
     assert result.exit_code == 0, result.stderr
     head, *lines = result.stdout.splitlines()
     assert head == f"ZooKeeper at 12.000s: {len(lines)} znodes"
@@ -428,21 +428,13 @@ def test_show_lists_the_tree_a_line_for_each_znode(run: RunFolder) -> None:
     assert "/isr_change_notification null dataVersion=0" in lines
 
 
-def test_show_lists_the_end_of_the_run_if_no_time_is_given(run: RunFolder) -> None:
-    head, *lines = show(run.path, "--zookeeper").stdout.splitlines()
+def test_show_lists_the_end_of_the_run_if_no_time_is_given(run: Run) -> None:
+    head, *lines = show(run.path).stdout.splitlines()
     assert head == f"ZooKeeper at the end: {len(lines)} znodes"
     assert "/controller_epoch 2 dataVersion=2" in lines
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    (["--zookeeper", "--partition", "orders-0"], "--partition and --zookeeper exclude each other"),
-    (["--at", "3s"], "--at needs --zookeeper"),
-    (["--zookeeper", "--at", "3x"], "--at: must be a duration"),
-    (["--zookeeper", "--from", "3s"], "--from, --to, --all and --handles need a --partition"),
-])  # fmt: skip
-def test_options_that_do_not_go_together_are_named(
-    run: RunFolder, options: list[str], message: str
-) -> None:
-    result = show(run.path, *options)
+def test_a_time_that_cannot_be_read_is_named(run: Run) -> None:
+    result = show(run.path, "--at", "3x")
     assert result.exit_code == 2
-    assert result.stderr.startswith(f"tidegauge: {message}")
+    assert result.stderr.startswith("tidegauge: --at: must be a duration")

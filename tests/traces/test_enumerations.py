@@ -12,11 +12,9 @@ from typing import Any
 import msgpack  # type: ignore[import-untyped]  # it comes without types
 import pytest
 
-from tidegauge.runs.result_tables import tables_of
-from tidegauge.runs.story import Names, told
+from tidegauge.runs.run import Run
 from tidegauge.simulation.trace_rows.codes import BROKER_CHANGE
 from tidegauge.simulation.trace_rows.schema import ENUMERATIONS
-from tidegauge.traces.run_folder import RunFolder
 from tidegauge.traces.trace_file import TraceError
 from written_rows import WrittenRows
 
@@ -31,7 +29,7 @@ def recorded(folder: Path) -> Path:
     return rows.run(folder)
 
 
-def with_header(folder: Path, **changes: Any) -> RunFolder:
+def with_header(folder: Path, **changes: Any) -> Run:
     """The same run, with another header of its trace file."""
     (file,) = (folder / "trace").glob("*.msgpack")
     content = file.read_bytes()
@@ -42,16 +40,16 @@ def with_header(folder: Path, **changes: Any) -> RunFolder:
     file.write_bytes(
         msgpack.packb({name: part for name, part in header.items() if part is not None}) + frames
     )
-    return RunFolder(folder)
+    return Run(folder)
 
 
-def words(run: RunFolder) -> str:
-    (row,) = run.rows("controller_event")
-    return told(row, Names.of(run))
+def words(run: Run) -> str:
+    (event,) = run.events_of("controller_event")
+    return event.words
 
 
 def test_the_header_names_the_numbers_of_this_release(tmp_path: Path) -> None:
-    run = RunFolder(recorded(tmp_path / "run"))
+    run = Run(recorded(tmp_path / "run"))
     declared = run.traces[0].header["enumerations"]
     assert [column for each in declared for column in each["columns"]] == list(ENUMERATIONS)
     assert run.enumerations == ENUMERATIONS
@@ -63,7 +61,7 @@ def test_a_number_of_another_release_has_the_name_that_its_header_gives(tmp_path
     theirs = [{"columns": ["event_kind"], "names": {number: "RegisterBroker"}}]
     run = with_header(recorded(tmp_path / "run"), enumerations=theirs)
     assert "takes event RegisterBroker from its queue" in words(run)
-    (event,) = tables_of(run).rows("select event from controller_events")
+    (event,) = run.tables.rows("select event from controller_events")
     assert event["event"] == "RegisterBroker"
     # An enumeration that the other release did not have keeps this release's names.
     assert run.enumerations["error"] == ENUMERATIONS["error"]

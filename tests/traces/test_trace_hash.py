@@ -16,13 +16,7 @@ from tidegauge.compiled.records import new_records
 from tidegauge.compiled.rules import COMPILED
 from tidegauge.simulation.random_streams import GOLDEN, MIX_1, MIX_2
 from tidegauge.traces.trace_file import Table, TraceError, TraceKind, TraceWriter, read_trace
-from tidegauge.traces.trace_hash import (
-    NO_ROWS,
-    FoldedValue,
-    fold,
-    hash_of_rows,
-    trace_sha256,
-)
+from tidegauge.traces.trace_hash import NO_ROWS, FoldedValue, fold, hash_of_rows, trace_sha256
 from written_rows import WrittenRows
 
 INT64 = st.integers(-(2**63), 2**63 - 1)

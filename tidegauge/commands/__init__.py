@@ -1,8 +1,13 @@
-"""The commands of ``tidegauge``, one module each; ``tidegauge.command_line`` lists them.
+"""The commands of ``tidegauge``: the options of each, and the function that performs it.
 
-Those that read measurements of a real cluster are in ``real_cluster_commands``.
+``*_options.py`` are the options of all commands as named tuples, by their aims; nothing there takes
+long to import, so ``--help`` is quick. The other modules perform commands, one or two related ones
+each: they take the options, call the rooms below, and print through ``views``. ``opening.py`` opens
+a run, ``loading.py`` has other prerequisites, ``performing.py`` performs one run and
+``performing_many.py`` many.
 
-A command parses its options (``options``), calls what does the work (runs: ``performing``), and
-prints through ``views``.
-**To add a command**: its module here, and a line in ``command_line.py``.
+A wrong input raises ``TidegaugeError``, and no command ends the process for it.
+
+**To add a command**: a class of options, a function that takes it, and a line in
+``tidegauge/command_line.py``; then ``make docs``.
 """

@@ -1,16 +1,18 @@
 """``tidegauge demo``: a demonstration of Tidegauge, in commands that any user can type."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import typer
 
-from tidegauge.options.extras import has_spark
-from tidegauge.views.output import console, fail
+import tidegauge.scenarios
+from tidegauge.commands.loading import has_spark
+from tidegauge.commands.scenario_options import DemoOptions
+from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.traces.run_folder import RunFolder, new_run_folder
+from tidegauge.views.output import console
 
 _CRASH = "[{name: crash, kind: crash, at: 20s, for: 20s, brokers: [2]}]"
 _RACK = (
@@ -26,41 +28,18 @@ class Scene(NamedTuple):
     words: tuple[str, ...]
 
 
-def demo(
-    context: typer.Context,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Folder for the runs. Default: runs/demo."),
-    ] = None,
-    *,
-    zookeeper: Annotated[
-        bool,
-        typer.Option("--zookeeper", help="Clusters with ZooKeeper, of Kafka 2.6, in their place."),
-    ] = False,
-) -> None:
-    """Run a demonstration: a crash on Ray, then a real cluster that loses a rack.
-
-    It takes a minute. The clusters are of Kafka 4.1, with KRaft. Each step is a command, which is
-    printed and run as if typed.
-
-    \b
-    Examples:
-      tidegauge demo
-      tidegauge demo --out runs/seen
-      tidegauge demo --zookeeper --out runs/before
-    """
-    from tidegauge.traces.run_folder import new_run_folder
-
-    folder = new_run_folder("demo") if out is None else out
+def demo(options: DemoOptions) -> None:
+    """Perform ``tidegauge demo``."""
+    folder = new_run_folder("demo") if options.out is None else options.out
     if folder.exists() and any(folder.iterdir()):
-        fail(f"{folder}: is not empty, and a run never overwrites another")
+        raise TidegaugeError(f"{folder}: is not empty, and a run never overwrites another")
     folder.mkdir(parents=True, exist_ok=True)
     screen = console()
-    for scene in _scenes(folder, with_zookeeper=zookeeper):
+    for scene in _scenes(folder, with_zookeeper=options.zookeeper):
         screen.rule(style="dim")
         screen.print(scene.why, style="bold")
         screen.print(f"$ tidegauge {shlex.join(scene.words)}\n", style="cyan", soft_wrap=True)
-        _perform(context.find_root().command, scene.words)
+        _perform(options.context.find_root().command, scene.words)
         screen.print()
     screen.rule(style="dim")
     if not has_spark():
@@ -96,9 +75,9 @@ def _crash(run: str, scenario: str) -> Iterator[Scene]:
     yield Scene("The cluster over time:", ("picture", run))
     yield Scene(
         "One of its partitions, with the reason for each change:",
-        ("show", run, "--partition", "orders-0", "--to", "60s"),
+        ("show", "partition", run, "orders-0", "--to", "60s"),
     )
-    yield Scene("The cost of the crash:", ("show", run, "--faults"))
+    yield Scene("The cost of the crash:", ("show", "faults", run))
 
 
 def _loss_of_a_rack(folder: Path, *, with_zookeeper: bool) -> Iterator[Scene]:
@@ -118,9 +97,9 @@ def _loss_of_a_rack(folder: Path, *, with_zookeeper: bool) -> Iterator[Scene]:
     )
     yield Scene(
         "The events that led to the loss:",
-        ("show", rack, "--partition", worst, "--from", "85s", "--to", "240s"),
+        ("show", "partition", rack, worst, "--from", "85s", "--to", "240s"),
     )
-    yield Scene("The cost of each fault:", ("show", rack, "--faults"))
+    yield Scene("The cost of each fault:", ("show", "faults", rack))
     yield Scene(
         "The cluster during the outage, in the format of kafka-topics.sh:",
         ("describe", rack, "--at", "150s", "--topic", "payments", "--under-replicated-partitions"),
@@ -139,8 +118,6 @@ def _loss_of_a_rack(folder: Path, *, with_zookeeper: bool) -> Iterator[Scene]:
 
 def _import(scenario: str, *, with_zookeeper: bool) -> Scene:
     """The import of a cluster whose files are of one with ZooKeeper."""
-    import tidegauge.scenarios
-
     real = Path(tidegauge.scenarios.__file__).parent / "real-cluster"
     words = ("import", str(real / "topics.txt"), "--properties", str(real), "-o", scenario)
     why = "2. A real cluster, from the output of kafka-topics.sh and its brokers' files"
@@ -151,8 +128,6 @@ def _import(scenario: str, *, with_zookeeper: bool) -> Scene:
 
 def _worst_partition(run: Path) -> str:
     """Of the partitions with more than one replica, that which lost most records, or any."""
-    from tidegauge.traces.run_folder import RunFolder
-
     folder = RunFolder(run)
     assert folder.summary is not None
     replicated = {

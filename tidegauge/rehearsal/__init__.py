@@ -5,13 +5,9 @@ a file are evaluated as by Prometheus itself, so that ``for`` and ``keep_firing_
 in virtual time.
 
 ==========================  ========================================================================
-``rule_files.py``           the tested rules, as written in their files
-``alerts.py``               the alerts of all rule files, one for each name
-``expressions.py``          metrics that an expression needs, and those that are not served
-``recording.py``            scraped samples as series, in the form of promtool's tests
+``alerts.py``               the rules of files, their alerts, and the metrics that they need
 ``promtool.py``             evaluation of rules over series by promtool; when each alert fired
 ``verdicts.py``             comparison with the expectations of an incident
+``incidents.py``            each incident run in virtual time, scraped and judged
 ==========================  ========================================================================
-
-``incidents.py`` runs each incident in virtual time, scrapes it and collects the verdicts.
 """

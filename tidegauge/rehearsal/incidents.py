@@ -5,8 +5,6 @@ discovery; a broker that is down does not respond. An incident is a scenario wit
 ``alerts``; the shipped ones are in ``scenarios/incidents``.
 """
 
-from __future__ import annotations
-
 import shutil
 import signal
 import threading
@@ -26,11 +24,9 @@ from tidegauge.metrics.families.family import Scope
 from tidegauge.metrics.samples.exposition import UP, Presentation, Scraper
 from tidegauge.metrics.spellings.all_spellings import STRIMZI
 from tidegauge.metrics.spellings.spelling import Spelling
-from tidegauge.rehearsal.alerts import Alerts
-from tidegauge.rehearsal.promtool import Intervals, Promtool, PromtoolError, evaluate
-from tidegauge.rehearsal.recording import Recording
-from tidegauge.rehearsal.rule_files import RuleFile
-from tidegauge.rehearsal.verdicts import Incident, Judged, judge
+from tidegauge.rehearsal.alerts import Alerts, RuleFile
+from tidegauge.rehearsal.promtool import Intervals, Promtool, PromtoolError, Recording, evaluate
+from tidegauge.rehearsal.verdicts import IncidentPlan, Judged, judge
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.scenario import AlertExpectations
 from tidegauge.scenario.reading import Scenario, ScenarioError, load_scenario
@@ -63,7 +59,7 @@ class Rehearsed(NamedTuple):
     #: As the command line names it.
     name: str
     #: None if it failed.
-    incident: Incident | None
+    incident: IncidentPlan | None
     judged: Sequence[Judged] = ()
     #: Alerts in its expectations that are in none of the files.
     unknown: Sequence[str] = ()
@@ -157,7 +153,7 @@ def _rehearse_in_processes(
             except BrokenProcessPool:
                 yield Rehearsed(name, None, error="the process of this incident died")
     finally:
-        # Ended first and then waited for: a pool that is told not to wait is never joined, and its
+        # Ended first and then waited for: a pool that does not wait is never joined, and its
         # thread may close a pipe that the interpreter writes to as it exits.
         if left:
             for process in active_children():
@@ -210,7 +206,7 @@ def rehearse_one(rehearsal: Rehearsal, name: str, folder: Path | None = None) ->
 def _rehearse(rehearsal: Rehearsal, name: str, within: Path | None) -> Rehearsed:
     scenario = load_incident(name)
     kept = _kept_folder(rehearsal, scenario)
-    incident = Incident(
+    incident = IncidentPlan(
         scenario.name,
         scenario.duration_us,
         scenario.trouble_begins_us(),
@@ -262,8 +258,7 @@ def _recording_of(scenario: Scenario, rehearsal: Rehearsal, folder: Path) -> Rec
         scenario,
         folder,
         scrapes=Scrapes(
-            rehearsal.intervals.scrape_us,
-            lambda snapshot: recording.take(scraper.scrape(snapshot)),
+            rehearsal.intervals.scrape_us, lambda snapshot: recording.take(scraper.scrape(snapshot))
         ),
     )
     return recording

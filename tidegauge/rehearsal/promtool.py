@@ -7,18 +7,73 @@ test expects an impossible value: promtool then prints the actual result. The ex
 evaluation.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from tidegauge.rehearsal.recording import Series, values_text
-from tidegauge.rehearsal.rule_files import RuleFile
+from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.metrics.endpoint.openmetrics_file import number_text
+from tidegauge.metrics.samples.exposition import Scraped
+from tidegauge.rehearsal.alerts import RuleFile
+
+
+class Series(NamedTuple):
+    """One series, with a value for each scrape from the beginning on; None where there was none."""
+
+    #: Name and labels as in PromQL: ``up{job="kafka"}``.
+    selector: str
+    values: Sequence[float | None]
+
+
+class Recording:
+    """The samples of successive scrapes."""
+
+    def __init__(self) -> None:
+        #: The first scrape has no samples: it is at the time 0, when the cluster is started.
+        self.scrapes = 1
+        self._values: dict[str, list[float | None]] = {}
+
+    def take(self, found: Iterable[Scraped]) -> None:
+        """Keep the samples of the next scrape."""
+        for scraped in found:
+            for labels, value in zip(scraped.labels, scraped.values, strict=True):
+                selector = f"{scraped.family.name}{{{labels}}}"
+                values = self._values.setdefault(selector, [])
+                values += [None] * (self.scrapes - len(values))
+                values.append(value)
+        self.scrapes += 1
+
+    def series(self) -> Iterator[Series]:
+        """All series, by selector."""
+        for selector in sorted(self._values):
+            values = self._values[selector]
+            yield Series(selector, [*values, *[None] * (self.scrapes - len(values))])
+
+
+def values_text(values: Iterable[float | None]) -> str:
+    """The values of a series as promtool reads them.
+
+    A series that is missing in a scrape is stale from then on: Prometheus marks it so when a target
+    does not respond, or no longer has it.
+    """
+    parts: list[str] = []
+    for value, run in groupby(values):
+        count = len(list(run))
+        if value is not None:
+            parts.append(number_text(value) + (f"x{count - 1}" if count > 1 else ""))
+            continue
+        if parts:
+            parts.append("stale")
+            count -= 1
+        if count:
+            parts.append(f"_x{count}")
+    return " ".join(parts)
+
 
 #: In the folder of a test.
 TEST_FILE = "test.yml"
@@ -35,7 +90,7 @@ _VERSION = re.compile(r"promtool, version ([0-9]+\.[0-9]+[^\s+]*)")
 #: First release with keep_firing_for, and ``1x3`` for four equal values.
 _FIRST_FIT = (2, 42)
 
-_ASKED = re.compile(r'^\s*expr: ".*", time: (?P<time>[0-9a-z]+),\s*$')
+_QUERY = re.compile(r'^\s*expr: ".*", time: (?P<time>[0-9a-z]+),\s*$')
 _GOT = re.compile(r"^\s*got: ?(?P<samples>.*)$")
 _SAMPLE = re.compile(
     r"""\{(?P<labels>(?:"(?:[^"\\]|\\.)*"|[^{}"])*)\}[ ](?P<value>[-+.0-9A-Za-z]+)""", re.VERBOSE
@@ -49,7 +104,7 @@ _LONGEST_S = 600
 _LONGEST_COMPLAINT = 300
 
 
-class PromtoolError(Exception):
+class PromtoolError(TidegaugeError):
     """promtool does not exist, refuses a rule, or prints unknown output; one line."""
 
 
@@ -207,8 +262,8 @@ def _answers(output: str) -> Iterator[tuple[int, dict[tuple[str, str], int]]]:
     """By time: the number of alerts of each name in each state."""
     time_us: int | None = None
     for line in output.splitlines():
-        if asked := _ASKED.match(line):
-            parts = _DURATION_PART.findall(asked["time"])
+        if query := _QUERY.match(line):
+            parts = _DURATION_PART.findall(query["time"])
             time_us = 1_000 * sum(int(number) * _UNITS_MS[unit] for number, unit in parts)
         elif (got := _GOT.match(line)) and time_us is not None:
             counts = {}
@@ -227,17 +282,17 @@ def _labels(sample: re.Match[str]) -> list[tuple[str, str]]:
 def _complaint(promtool: Promtool, output: str, files: dict[str, RuleFile]) -> str:
     """Promtool's error output, with the names of the user's own files."""
     lines = [line.strip() for line in output.splitlines()]
-    said = " ".join(
+    text = " ".join(
         line
         for line in lines
         if line and not line.startswith(("Unit Testing", "FAILED", "SUCCESS", "exp:", "got:"))
     )
     for name, file in files.items():
-        said = said.replace(name, str(file.path))
-    if len(said) > _LONGEST_COMPLAINT:
-        said = f"{said[:_LONGEST_COMPLAINT]}..."
+        text = text.replace(name, str(file.path))
+    if len(text) > _LONGEST_COMPLAINT:
+        text = f"{text[:_LONGEST_COMPLAINT]}..."
     return (
-        f"promtool {promtool.version} did not evaluate the rules: {said or 'it printed no reason'}"
+        f"promtool {promtool.version} did not evaluate the rules: {text or 'it printed no reason'}"
     )
 
 

@@ -1,7 +1,5 @@
 """The verdicts on alerts in an incident: their times, compared with its expectations."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
@@ -37,16 +35,10 @@ class Verdict(StrEnum):
         return self in _FAILURES
 
 
-_FAILURES = {
-    Verdict.MISSED,
-    Verdict.LATE,
-    Verdict.TOO_EARLY,
-    Verdict.MISFIRE,
-    Verdict.NOT_CLEARED,
-}
+_FAILURES = {Verdict.MISSED, Verdict.LATE, Verdict.TOO_EARLY, Verdict.MISFIRE, Verdict.NOT_CLEARED}
 
 
-class Incident(NamedTuple):
+class IncidentPlan(NamedTuple):
     """The expectations of an incident, and the times of its trouble."""
 
     name: str
@@ -75,13 +67,13 @@ class Judged(NamedTuple):
 
 
 def judge(
-    incident: Incident, alerts: Iterable[Alert], courses: Mapping[str, Course]
+    incident: IncidentPlan, alerts: Iterable[Alert], courses: Mapping[str, Course]
 ) -> list[Judged]:
     """The verdict on each alert, from the times of those that were pending or fired."""
     return [_judged(incident, alert, courses.get(alert.name, Course())) for alert in alerts]
 
 
-def _judged(incident: Incident, alert: Alert, course: Course) -> Judged:
+def _judged(incident: IncidentPlan, alert: Alert, course: Course) -> Judged:
     first_us = course.firing[0].begin_us if course.firing else None
     last_us = course.firing[-1].end_us if course.firing else None
     since_us = incident.begins_us
@@ -106,7 +98,7 @@ def _judged(incident: Incident, alert: Alert, course: Course) -> Judged:
     )
 
 
-def _verdict(incident: Incident, alert: Alert, course: Course, late_us: int | None) -> Verdict:
+def _verdict(incident: IncidentPlan, alert: Alert, course: Course, late_us: int | None) -> Verdict:
     expected = incident.expected
     if not alert.is_simulated:
         return Verdict.NOT_SIMULATED
@@ -118,7 +110,7 @@ def _verdict(incident: Incident, alert: Alert, course: Course, late_us: int | No
 
 
 def _verdict_of_firing(
-    incident: Incident, name: str, course: Course, late_us: int | None
+    incident: IncidentPlan, name: str, course: Course, late_us: int | None
 ) -> Verdict:
     expected = incident.expected
     if not course.firing:

@@ -4,8 +4,6 @@ Colours are those of the style sheet (``page.css``), after Okabe and Ito: people
 colours can tell them apart, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

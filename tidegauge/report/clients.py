@@ -1,16 +1,13 @@
 """What clients saw: throughput, latency and failures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tidegauge.report.charts import BAD, GOOD, QUIET, WARNING, WORSE
 from tidegauge.report.one_run import OneRun
-from tidegauge.report.panels import Mark, Panel, Point, collected, panel_charts
+from tidegauge.report.panels import Mark, Panel, Point, collected, measured, panel_charts
 from tidegauge.report.quantities import duration_text
 from tidegauge.report.section import Grid, Heading, Piece, Section, Words
-from tidegauge.report.series import measured
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import time_text
 

@@ -1,7 +1,5 @@
 """The basis of the results: the parameters of the cost model, and the limits of the simulation."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from tidegauge.report.one_run import OneRun
@@ -40,7 +38,7 @@ def section(run: OneRun) -> Section:
             "Basis of these results",
             "These are the logs of a real cluster, and their times are those of its lines.",
             [Words(_OF_LOGS)],
-            [run.command("show", "RUN", "--controller")],
+            [run.command("show", "controller", "RUN")],
         )
     pieces: list[Piece] = [Words(_LIMITS)]
     if run.summary is None:
@@ -55,7 +53,7 @@ def section(run: OneRun) -> Section:
         "yours, or are plausible values: measure them on yours before you rely on milliseconds, "
         "and set them in the scenario.",
         pieces,
-        [run.command("show", "RUN", "--controller")],
+        [run.command("show", "controller", "RUN")],
     )
 
 

@@ -1,20 +1,107 @@
-"""The run and its result, in a few plain sentences."""
+"""A run in short: its verdict, its losses, stalls and moves of replicas, and its figures."""
 
-# ruff: noqa: S608 - queries are put together from texts of these rooms
-
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.tables.dialect import united
 from tidegauge.analysis.tables.unavailable import REFUSING
-from tidegauge.report.moved_replicas import reassignment_lines
 from tidegauge.report.one_run import OneRun
 from tidegauge.report.quantities import duration_text, number_text
 from tidegauge.report.section import Piece, Section, Tile, Tiles, Words
-from tidegauge.report.stalled_partitions import StalledPartitions, stalled_partitions
 from tidegauge.scenario.text.errors import counted
+
+
+class StalledPartitions(NamedTuple):
+    """The partitions that producers write to, and those of them that were stalled."""
+
+    written: int
+    stalled: int
+    #: The longest stall without a break of each partition: of these the shortest and the longest.
+    shortest_us: int
+    longest_us: int
+    #: The partition of the longest one; None: none was stalled.
+    longest: str | None
+    #: All stalls of all partitions.
+    partition_seconds: float
+
+    @property
+    def text(self) -> str:
+        """It in words, such as ``60 of 60 partitions stalled for producers, for 35 to 65 s``."""
+        of_all = counted(self.written, "partition")
+        if not self.stalled:
+            return f"0 of {of_all} stalled for producers"
+        lasted = span_text(self.shortest_us, self.longest_us)
+        return f"{self.stalled:,} of {of_all} stalled for producers, for {lasted}"
+
+
+def span_text(least_us: int, most_us: int) -> str:
+    """Two durations as one span, with the unit once: ``35.0 to 64.9 s``."""
+    least, most = duration_text(least_us), duration_text(most_us)
+    if least == most:
+        return most
+    value, unit = least.split(" ", 1)
+    return f"{value if most.endswith(f' {unit}') else least} to {most}"
+
+
+def stalled_partitions(tables: RunTables) -> StalledPartitions | None:
+    """The account of a run; None: no producer writes, or its logs do not tell of producers.
+
+    Raises:
+        KeyError, RunError, ScenarioError, OSError: as :meth:`RunTables.make`.
+    """
+    (found,) = tables.rows(
+        """
+        select count(*) filter (where is_written) as written,
+            count(*) filter (where stalled_us > 0) as stalled,
+            coalesce(min(longest_stall_us) filter (where stalled_us > 0), 0) as shortest_us,
+            coalesce(max(longest_stall_us), 0) as longest_us,
+            max_by(topic_partition, row(longest_stall_us, -partition, run))
+                filter (where stalled_us > 0) as longest,
+            coalesce(sum(stalled_us), 0) / 1e6 as partition_seconds
+        from partition_figures
+        """
+    )
+    return StalledPartitions(**found) if found["written"] else None
+
+
+_MEGABYTE = 1_000_000
+
+
+def reassignment_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    """A line for each step that moved replicas, and one for the bytes; none if no step does."""
+    moved = {name: each for name, each in _moves(summary).items() if each["partitions"]}
+    for name, each in moved.items():
+        text = f"step {_step_place(name) + 1} moved {counted(each['partitions'], 'partition')}"
+        if each["unfinished"]:
+            text += f", of which {each['unfinished']:,} are not finished as the run ends,"
+        if each["replaced"]:
+            text += f", of which a later step replaced {each['replaced']:,},"
+        yield f"{text} in {duration_text(each['seconds'] * 1e6)}"
+    if moved and summary.get("reassignment_bytes"):
+        yield f"new replicas fetched {summary['reassignment_bytes'] / _MEGABYTE:,.1f} MB"
+
+
+def moving_us(summary: Mapping[str, Any]) -> dict[int, int]:
+    """How long each step moved replicas, by its place in the scenario."""
+    return {
+        _step_place(name): round(each["seconds"] * 1e6) for name, each in _moves(summary).items()
+    }
+
+
+def _step_place(name: str) -> int:
+    """The place of a step, by its name in ``--set``."""
+    return int(name.removeprefix("steps."))
+
+
+def _moves(summary: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The figures of steps, by their names; a run that another program wrote can have none."""
+    moves: Mapping[str, Any] = summary.get("reassignments", {})
+    return moves
+
+
+# ruff: noqa: S608 - queries are put together from texts of these rooms
+
 
 #: The reasons that permit a loss, by their names in the table of lost records.
 _EXPLAINED = {
@@ -84,7 +171,7 @@ def section(run: OneRun) -> Section:
         pieces.append(
             Words(f"Figures begin {since} after the start: start-up does not count.", "note")
         )
-    commands = [run.command("show", "RUN")]
+    commands = [run.command("show", "partitions", "RUN")]
     decided = run.manifest.get("left_to_chance")
     if decided:
         pieces.append(

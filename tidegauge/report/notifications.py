@@ -1,7 +1,5 @@
 """Notifications of ISR changes: the number of changes in each, and how long they waited."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tidegauge.replication.release_versions import KRAFT_MODE

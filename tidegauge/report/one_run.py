@@ -2,8 +2,6 @@
 
 # ruff: noqa: S608 - queries are put together from texts of these rooms
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The page around the sections: one file that loads no other resource, and opens anywhere."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 from importlib.util import find_spec

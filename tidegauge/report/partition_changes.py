@@ -1,7 +1,7 @@
 """The changes of all partitions over time, each to one of a few distinct states.
 
-``partition_states`` has an interval for each state of a partition. Here they become changes in the
-order of time. A partition knows its brokers by slot, so partitions in the same condition share one
+Result tables have an interval for each state of a partition. Here they become changes in the order
+of time. A partition knows its brokers by slot, so partitions in the same condition share one
 state, and the states of a run are few: a change needs its time, its partition and a number.
 """
 
@@ -34,7 +34,7 @@ _COLUMNS = {
 _SLOT_BITS, _SLOTS = 4, 15
 
 
-class PartitionState(NamedTuple):
+class SharedState(NamedTuple):
     """A state that partitions share; replicas are slots."""
 
     #: -1: there is none.
@@ -56,7 +56,7 @@ class PartitionChanges(NamedTuple):
     #: Each the place of a state in ``states``.
     state: Numbers
     #: The first one is that of a partition that does not exist.
-    states: Sequence[PartitionState]
+    states: Sequence[SharedState]
 
 
 class _Events(NamedTuple):
@@ -70,6 +70,9 @@ class _Events(NamedTuple):
     #: All but UNDER_REPLICATED.
     conditions: Numbers
     isr: Numbers
+    replicas: Numbers
+    #: How many of these are being added.
+    adding: Numbers
 
     def picked(self, rows: NDArray[np.intp]) -> _Events:
         """Some of the rows, in this order."""
@@ -80,29 +83,37 @@ class _Events(NamedTuple):
         return _Events(*map(np.concatenate, zip(self, others, strict=True)))
 
 
-def partition_changes(
-    directory: Directory, states: pa.Table, assignments: pa.Table, end_us: int
-) -> PartitionChanges:
+#: The states of partitions, with their assignments.
+STATES = """
+    select s.partition, greatest(s.begin_us, d.begin_us) as begin_us,
+        least(s.end_us, coalesce(d.end_us, s.end_us)) as end_us, s.leader, s.leader_epoch,
+        s.min_insync_replicas, s.offline, s.accepting, s.under_min_isr, s.at_min_isr, s.isr,
+        d.replicas, d.adding
+    from partition_states as s
+    join described_states as d on d.run = s.run and d.partition = s.partition
+        and d.begin_us < s.end_us and coalesce(s.begin_us < d.end_us, true)
+    order by all
+"""
+
+
+def partition_changes(directory: Directory, states: pa.Table, end_us: int) -> PartitionChanges:
     """All changes of partitions.
 
     Args:
         directory: of the run.
-        states: the result table ``partition_states``.
-        assignments: as ``RecordedRun.assignments``.
+        states: as :data:`STATES` finds them.
         end_us: the end of the run.
     """
-    slots = _Slots(directory)
-    events = _events(states, slots, end_us)
-    events, replicas, adding = _with_assignments(events, slots, assignments)
+    events = _events(states, _Slots(directory), end_us)
     is_first = np.append(True, np.diff(events.partition) != 0)
-    missing = _lengths(events.isr) < _lengths(replicas) - adding
+    missing = _lengths(events.isr) < _lengths(events.replicas) - events.adding
     exists = events.conditions & EXISTS > 0
     conditions = events.conditions | np.where(exists & missing, UNDER_REPLICATED, 0)
     before = np.where(is_first, 0, np.roll(events.epoch, 1))
     epochs = np.where(exists, events.epoch - before, 0)
     columns = [
         *(events.leader, epochs, events.min_insync_replicas),
-        *(conditions, events.isr, np.where(exists, replicas, 0)),
+        *(conditions, events.isr, events.replicas),
     ]
     held = _numbered([columns[0], *columns[2:]])[0]
     is_news = is_first | (np.diff(held, prepend=-1) != 0) | (epochs != 0)
@@ -114,7 +125,7 @@ def partition_changes(
     ]
     numbers, samples = _numbered(columns)
     distinct = [
-        PartitionState(leader, by, needed, held, _unpacked(isr), _unpacked(wanted))
+        SharedState(leader, by, needed, held, _unpacked(isr), _unpacked(wanted))
         for leader, by, needed, held, isr, wanted in zip(
             *(column[samples].tolist() for column in columns), strict=True
         )
@@ -132,9 +143,6 @@ class _Slots:
         self._brokers = np.full((len(partitions), _SLOTS), -1, np.int64)
         for number, each in enumerate(partitions):
             self._brokers[number, : len(each.slots)] = each.slots
-        of_new = pa.array([list(each.replicas) for each in partitions], pa.list_(pa.int64()))
-        #: The replicas of each partition as it is created, packed.
-        self.of_new = self.packed(of_new, np.arange(len(partitions)))
 
     def of(self, brokers: Numbers, partitions: Numbers) -> Numbers:
         """The slot of each broker in its partition."""
@@ -190,53 +198,17 @@ def _events(states: pa.Table, slots: _Slots, end_us: int) -> _Events:
         column("min_insync_replicas", 0),
         conditions,
         slots.packed(states["isr"].combine_chunks(), partition),
+        slots.packed(states["replicas"].combine_chunks(), partition),
+        pc.list_value_length(states["adding"]).to_numpy().astype(np.int64),
     )
     goes_on = np.append((np.diff(partition) == 0) & (begin_us[1:] == ends_us[:-1]), False)
     is_deleted = np.flatnonzero(~goes_on & (ends_us < end_us))
     nothing = np.zeros(len(is_deleted), np.int64)
     gone = _Events(
-        partition[is_deleted], ends_us[is_deleted], nothing - 1, *(nothing for _ in range(4))
+        partition[is_deleted], ends_us[is_deleted], nothing - 1, *(nothing for _ in range(6))
     )
     both = there.then(gone)
     return both.picked(np.lexsort([both.time_us, both.partition]))
-
-
-def _with_assignments(
-    events: _Events, slots: _Slots, assignments: pa.Table
-) -> tuple[_Events, Numbers, Numbers]:
-    """Events, cut where replicas are moved; the replicas since each, and those being added."""
-    of_new = slots.of_new[events.partition]
-    if not len(assignments):
-        return events, of_new, np.zeros_like(of_new)
-    partition = assignments["partition"].to_numpy().astype(np.int64)
-    moved_us = assignments["time_us"].to_numpy().astype(np.int64)
-    moved = slots.packed(assignments["replicas"].combine_chunks(), partition)
-    adding = pc.list_value_length(assignments["adding"]).to_numpy().astype(np.int64)
-    unknown = np.zeros(len(partition), np.int64)
-    both = events.then(_Events(partition, moved_us, unknown - 1, *(unknown for _ in range(4))))
-    # Of several at one instant a creation comes first, and the last assignment counts.
-    order = np.lexsort([np.arange(len(both.time_us)), both.time_us, both.partition])
-    both, is_state = both.picked(order), order < len(of_new)
-    is_first = np.append(True, np.diff(both.partition) != 0)
-    state_from = _last_true(is_state, is_first)
-    exists = (state_from >= 0) & (both.conditions[state_from] & EXISTS > 0)
-    # A topic that is created again has the replicas that it began with.
-    was_there = np.append(False, exists[:-1]) & ~is_first
-    is_new = is_state & exists & ~was_there
-    replicas_from = _last_true(~is_state | is_new, is_first)
-    wanted = np.where(is_new, slots.of_new[both.partition], np.append(of_new, moved)[order])
-    being_added = np.where(is_new, 0, np.append(np.zeros_like(of_new), adding)[order])
-    held = both.picked(state_from)._replace(partition=both.partition, time_us=both.time_us)
-    known = np.flatnonzero(state_from >= 0)
-    return held.picked(known), wanted[replicas_from][known], being_added[replicas_from][known]
-
-
-def _last_true(these: NDArray[np.bool_], is_first: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Of each row the last one up to it that is of these, in the same partition; -1: none is."""
-    rows = np.arange(len(these))
-    last = np.maximum.accumulate(np.where(these, rows, -1))
-    begins = np.maximum.accumulate(np.where(is_first, rows, 0))
-    return np.where(last >= begins, last, -1)
 
 
 def _numbered(columns: Sequence[Numbers]) -> tuple[Numbers, NDArray[np.intp]]:

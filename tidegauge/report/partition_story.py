@@ -1,65 +1,49 @@
 """The worst affected partition: its leaders, its ISR and its losses, replica by replica."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tidegauge.report.charts import (
-    BAD,
-    LANE,
-    LANE_BAR,
-    LANE_LOWER,
-    SKY,
-    WARNING,
-    WORSE,
-    fault_band,
-    lanes,
-    layout,
-    seconds,
-    time_axis,
-)
+from tidegauge.report import charts
 from tidegauge.report.one_run import OneRun
 from tidegauge.report.quantities import duration_text
 from tidegauge.report.section import Chart, Grid, Heading, Key, Piece, Section, Words
+from tidegauge.runs.run import Run
+from tidegauge.runs.stories import StoryLine, partition_story
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import time_text
 
 #: Tables that tell of one partition.
-_TABLES = (
-    "isr_members",
-    "leader_intervals",
-    "unavailable",
-    "isr_changes",
-    "elections",
-    "truncations",
-    "lost",
-)
+_TABLES = ("isr_members", "leader_intervals", "unavailable", "truncations", "lost")
 #: So many events are listed, the worst of them; the command shows all.
 _EVENTS = 40
 
 _CONDITIONS = {
-    "stalled": ("stalled", SKY),
-    "under_min_isr": ("under min ISR", WARNING),
-    "not_accepting": ("not accepting", WORSE),
-    "offline": ("offline", BAD),
+    "stalled": ("stalled", charts.SKY),
+    "under_min_isr": ("under min ISR", charts.WARNING),
+    "not_accepting": ("not accepting", charts.WORSE),
+    "offline": ("offline", charts.BAD),
 }
-_CHANGES = {"shrink": "ISR shrinks", "expand": "ISR expands", "removal": "ISR, by the controller"}
 
 
 class _Event(NamedTuple):
-    """What happened to the partition, in words."""
+    """An event of the partition, in words."""
 
     time_us: int
-    what: str
-    how: str
-    fault: str
+    #: The process that it happened in.
+    process: str
+    words: str
+    because: str
     #: Those with the smallest are told if there are too many.
     rank: int
 
 
 #: Ranks of events.
 _LOST, _ELECTED, _CUT, _CHANGED = range(4)
+_RANKS = {
+    "leader_elected": _ELECTED,
+    **dict.fromkeys(("truncated", "log_lost"), _CUT),
+    **dict.fromkeys(("isr_shrunk", "isr_expanded", "removed_from_isr"), _CHANGED),
+}
 
 
 def section(run: OneRun) -> Section:
@@ -83,18 +67,18 @@ def section(run: OneRun) -> Section:
         for table in _TABLES
     }
     pieces: list[Piece] = [Words(_in_short(rows)), _chart(run, name, rows)]
-    events = sorted(_events(rows))
+    events = sorted(_events(partition_story(Run(run.run.folder), number), rows["lost"]))
     told = sorted(sorted(events, key=lambda each: (each.rank, each.time_us))[:_EVENTS])
     pieces.append(
         Grid(
             f"The story of {name}",
             [
                 Heading("Time", is_number=True),
+                Heading("Process"),
                 Heading("Event"),
-                Heading("Details"),
                 Heading("Cause"),
             ],
-            [(time_text(each.time_us), each.what, each.how, each.fault) for each in told],
+            [(time_text(each.time_us), each.process, each.words, each.because) for each in told],
         )
     )
     if len(events) > len(told):
@@ -111,7 +95,7 @@ def section(run: OneRun) -> Section:
         pieces,
         [
             run.command("picture", "RUN", "--partition", name),
-            run.command("show", "RUN", "--partition", name),
+            run.command("show", "partition", "RUN", name),
         ],
     )
 
@@ -141,24 +125,24 @@ def _chart(run: OneRun, name: str, rows: dict[str, list[dict[str, Any]]]) -> Cha
     led = [(place[each["leader"]], each) for each in leads]
     keys = [Key("in the ISR", _IN_ISR), Key("leader", _LEADS)]
     data = [
-        _bars("in the ISR", in_isr, _IN_ISR, LANE_BAR, ""),
-        _bars("leader", led, _LEADS, LANE_BAR / 3, "epoch %{customdata}"),
+        _bars("in the ISR", in_isr, _IN_ISR, charts.LANE_BAR, ""),
+        _bars("leader", led, _LEADS, charts.LANE_BAR / 3, "epoch %{customdata}"),
     ]
     names = [f"broker {each}" for each in brokers]
     for condition, (text, colour) in _CONDITIONS.items():
         spans = [each for each in rows["unavailable"] if each["condition"] == condition]
         if spans:
             lane = float(len(names))
-            data.append(_bars(text, [(lane, each) for each in spans], colour, LANE_BAR, ""))
+            data.append(_bars(text, [(lane, each) for each in spans], colour, charts.LANE_BAR, ""))
             names.append(text)
     for trace, key in _markers(rows, place):
         data.append(trace)
         keys.append(key)
-    whole = layout(
-        LANE * len(names) + 34,
-        xaxis=time_axis(run.duration_us),
-        shapes=[fault_band(each) for each in run.faults],
-        **lanes(names),
+    whole = charts.layout(
+        charts.LANE * len(names) + 34,
+        xaxis=charts.time_axis(run.duration_us),
+        shapes=[charts.fault_band(each) for each in run.faults],
+        **charts.lanes(names),
     )
     return Chart(f"Leader and ISR of {name}", data, whole, keys, is_over_time=True)
 
@@ -173,9 +157,9 @@ def _bars(
         "type": "bar",
         "orientation": "h",
         "name": name,
-        "y": [place + LANE_LOWER for place, _ in spans],
-        "base": [seconds(each["begin_us"]) for _, each in spans],
-        "x": [seconds(each["end_us"] - each["begin_us"]) for _, each in spans],
+        "y": [place + charts.LANE_LOWER for place, _ in spans],
+        "base": [charts.seconds(each["begin_us"]) for _, each in spans],
+        "x": [charts.seconds(each["end_us"] - each["begin_us"]) for _, each in spans],
         "width": width,
         "customdata": [each.get("leader_epoch") for _, each in spans],
         "text": [
@@ -202,16 +186,16 @@ def _markers(
         if each["began_us"] is not None
     ]
     for name, found, symbol, colour in (
-        ("log cut", cut, "triangle-down", WARNING),
-        ("leads without acknowledged records", lost, "x", BAD),
+        ("log cut", cut, "triangle-down", charts.WARNING),
+        ("leads without acknowledged records", lost, "x", charts.BAD),
     ):
         if found:
             trace = {
                 "type": "scatter",
                 "mode": "markers",
                 "name": name,
-                "x": [seconds(time_us) for time_us, _, _ in found],
-                "y": [place[broker] + LANE_LOWER for _, broker, _ in found],
+                "x": [charts.seconds(time_us) for time_us, _, _ in found],
+                "y": [place[broker] + charts.LANE_LOWER for _, broker, _ in found],
                 "text": [text for _, _, text in found],
                 "hovertemplate": "%{x}: %{text}<extra></extra>",
                 "marker": {
@@ -224,48 +208,21 @@ def _markers(
             yield trace, Key(name, colour, f"{len(found):,}")
 
 
-def _events(rows: dict[str, list[dict[str, Any]]]) -> Iterator[_Event]:
-    """The events in words."""
-    for each in rows["isr_changes"]:
-        how = f"ISR {_list(each['isr'])}: {_change(each)}"
-        if each["lag_ms"] is not None and each["change"] == "shrink":
-            how += f", {duration_text(each['lag_ms'] * 1000)} not caught up"
-        what = _CHANGES[each["change"]]
-        yield _Event(each["time_us"], what, how, each["fault_name"] or "", _CHANGED)
-    for each in rows["elections"]:
-        leader = "none" if each["leader"] is None else f"broker {each['leader']}"
-        how = f"{leader}, epoch {each['leader_epoch']}, ISR {_list(each['isr'])}"
-        what = "unclean election" if each["unclean"] else "leader elected"
-        rank = _LOST if each["unclean"] else _ELECTED
-        yield _Event(each["time_us"], what, how, each["fault_name"] or "", rank)
-    for each in rows["truncations"]:
-        why = "power was lost" if each["reason"] == "power" else "it follows its leader"
-        how = f"broker {each['broker']}: {counted(each['records'], 'record')}, since {why}"
-        rank = _CUT if each["records"] else _CHANGED
-        yield _Event(each["time_us"], "log cut", how, each["fault_name"] or "", rank)
-    for each in rows["lost"]:
+def _events(lines: Iterable[StoryLine], lost: Iterable[Mapping[str, Any]]) -> Iterator[_Event]:
+    """The events that matter, with their reasons, and the losses."""
+    for line in lines:
+        if line.kind in _RANKS:
+            rank = _LOST if "UNCLEAN" in line.words else _RANKS[line.kind]
+            yield _Event(line.time_us, line.speaker, line.words, "; ".join(line.reasons), rank)
+    for each in lost:
         began_us = each["time_us"] if each["began_us"] is None else each["began_us"]
-        how = (
-            f"offsets {each['first_offset']:,} to {each['end_offset'] - 1:,} of epoch "
-            f"{each['leader_epoch']}, acknowledged by broker {each['leader']} with acks="
+        what = (
+            f"{counted(each['records'], 'acknowledged record')} lost: offsets "
+            f"{each['first_offset']:,} to {each['end_offset'] - 1:,} of epoch "
+            f"{each['leader_epoch']}, acknowledged with acks="
             f"{'all' if each['acks'] == -1 else each['acks']}"
         )
         if each["new_leader"] is not None:
-            how += f"; broker {each['new_leader']} leads without them"
+            what += f"; broker {each['new_leader']} leads without them"
         because = each["fault_name"] or each["permitted_by"] or ""
-        yield _Event(began_us, f"{counted(each['records'], 'record')} lost", how, because, _LOST)
-
-
-def _change(each: dict[str, Any]) -> str:
-    """The brokers that joined an ISR, or left it."""
-    brokers = f"broker {_list(each['brokers'])}"
-    if each["change"] == "expand":
-        return f"joined by {brokers}"
-    # The last replica remains in the ISR, as no other may be elected.
-    if set(each["brokers"]) <= set(each["isr"]):
-        return f"{brokers} is gone, and remains in it as the last member"
-    return f"without {brokers}"
-
-
-def _list(brokers: Sequence[int]) -> str:
-    return ",".join(str(each) for each in brokers)
+        yield _Event(began_us, f"broker {each['leader']}", what, because, _LOST)

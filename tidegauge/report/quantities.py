@@ -1,7 +1,5 @@
 """Numbers and names for readers: with their units, and only significant digits."""
 
-from __future__ import annotations
-
 from tidegauge.analysis.tables.result_table import Column
 from tidegauge.simulation.quantities import time_text
 
@@ -56,8 +54,9 @@ def number_text(number: float) -> str:
 
 def mean_text(mean: float, unit: str) -> str:
     """A mean of a figure with this unit; of counts without a fraction where there is none."""
-    if unit in _DURATIONS and mean:
-        return duration_text(mean * _DURATIONS[unit])
+    in_us = {**_DURATIONS, "s": 1_000_000}
+    if unit in in_us and mean:
+        return duration_text(mean * in_us[unit])
     return number_text(int(mean) if mean == int(mean) else mean)
 
 

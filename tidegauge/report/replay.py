@@ -1,26 +1,45 @@
-"""The replay of a run: the cluster at any moment, with a slider over time."""
+"""A run to watch in a browser: its recording and its player, as a section of the report.
 
-from __future__ import annotations
+The player is a piece of a page: elements, style, script and recording. It loads nothing. The
+page around it gives the colours (``page.css`` of the report), and the policy by which the browser
+refuses all that is not in the page.
+"""
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 from tidegauge.report.one_run import OneRun
-from tidegauge.report.player import Player
-from tidegauge.report.recorded_run import recorded_run
-from tidegauge.report.recording import recording_of
+from tidegauge.report.recording import recorded_run, recording_of
 from tidegauge.report.section import Section
-from tidegauge.traces.run_folder import RunFolder
+from tidegauge.runs.run import Run
 
-_TABLES = ("partition_states", "faults", "lost")
+_HERE = Path(__file__).parent
+#: In the order in which they use each other; together they are one module.
+_SCRIPTS = ("recording.js", "board.js", "story.js", "replay.js")
+
+
+class Player(NamedTuple):
+    """A piece of a section."""
+
+    #: As ``recording_of`` made it.
+    recording: str
+
+    def html(self) -> str:
+        """The player; its elements are filled by its script."""
+        script = "".join((_HERE / name).read_text() for name in _SCRIPTS)
+        return (
+            f"<style>{(_HERE / 'replay.css').read_text()}</style>"
+            f"{(_HERE / 'replay.html').read_text()}"
+            f'<script type="text/plain" class="recording">{self.recording}</script>'
+            f'<script type="module">{script}</script>'
+        )
 
 
 def section(run: OneRun) -> Section:
     """The section of a run."""
-    folder = RunFolder(run.run.folder)
-    recorded = recorded_run(
-        folder,
-        *(run.tables.arrow(f"select * from {name} order by all") for name in _TABLES),  # noqa: S608
-    )
+    folder = Run(run.run.folder)
+    recorded = recorded_run(folder, run.tables)
     commands = [
         run.command("describe", "RUN", "--at", "TIME"),
         run.command("replay-view", "RUN"),

@@ -1,6 +1,4 @@
-"""The report: one file beside the tables, for one run or for many."""
-
-from __future__ import annotations
+"""The report about one run, or about many and the worst of them, section by section."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,13 +6,61 @@ from tempfile import NamedTemporaryFile
 
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.tables.all_tables import TABLES
-from tidegauge.report import many_runs
-from tidegauge.report.all_sections import FIRST, LAST
+from tidegauge.report import (
+    clients,
+    fidelity,
+    headline,
+    many_runs,
+    notifications,
+    partition_story,
+    replay,
+    timeline,
+)
 from tidegauge.report.answers import answers
 from tidegauge.report.one_run import OneRun
 from tidegauge.report.page import page
-from tidegauge.report.section import Section
+from tidegauge.report.section import Grid, Heading, Section
 from tidegauge.scenario.text.errors import counted
+
+
+def _again(run: OneRun) -> Section | None:
+    """Commands, and their expected results; none for a run that nothing can repeat."""
+    if run.is_of_logs:
+        return None
+    trace = (
+        "unknown before the end of the run" if run.summary is None else run.summary["trace_sha256"]
+    )
+    facts = [
+        ("Tidegauge", str(run.manifest["tidegauge"])),
+        ("scenario, seed", f"{run.scenario['name']}, {run.manifest['seed']}"),
+        ("trace", f"{run.manifest['trace']}, schema {run.manifest['schema_version']}"),
+        ("trace_sha256", trace),
+        ("folder", str(run.run.folder)),
+    ]
+    return Section(
+        "again",
+        "How to repeat the run",
+        "The folder of the run is sufficient: replay runs it again and compares all rows. The "
+        "same scenario, seed and release of Tidegauge give the same hash.",
+        [Grid("What the run is", [Heading("Fact"), Heading("Value")], facts)],
+        [run.command("replay", "RUN"), run.command("report", "RUN")],
+    )
+
+
+#: Makes a section of a run, or none if it has no meaning in the run.
+MakesSection = Callable[[OneRun], Section | None]
+
+#: Before the answers to questions,
+FIRST: tuple[MakesSection, ...] = (
+    headline.section,
+    clients.section,
+    timeline.section,
+    replay.section,
+    partition_story.section,
+)
+#: and after them.
+LAST: tuple[MakesSection, ...] = (notifications.section, fidelity.section, _again)
+
 
 REPORT = "report.html"
 

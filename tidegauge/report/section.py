@@ -4,8 +4,6 @@ All that comes from a run (names of topics, of faults, of scenarios) is escaped 
 else: pieces take plain text.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from html import escape

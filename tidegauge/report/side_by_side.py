@@ -1,21 +1,19 @@
 """Two to four variants of a cluster side by side, such as ZooKeeper and KRaft: a row per figure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.over_seeds import OverSeeds
-from tidegauge.analysis.tables.all_tables import TABLES
+from tidegauge.analysis.tables.control_plane import CONTROL_PLANE_FIGURES
 from tidegauge.report.answers import glossary
 from tidegauge.report.charts import COLOURS
 from tidegauge.report.one_run import folders_command
 from tidegauge.report.quantities import mean_text
 from tidegauge.report.section import Piece, Section, Words
-from tidegauge.runs.compared import TABLE, ComparedFigure, caveat_in, compared_in
-from tidegauge.runs.variants import variants_of
+from tidegauge.runs.compared import ComparedFigure, caveat_in, compared_in, variants_of
+from tidegauge.runs.figures import FIGURES
 from tidegauge.scenario.text.errors import counted
 
 _SAYS = (
@@ -49,13 +47,13 @@ def section(tables: RunTables) -> Section | None:
             Words("Requests are counted in runs that record them: --trace-level all.", "note")
         )
     explained = [*shown, *(each for each in zero if each.exception)]
-    pieces += [Explanations(explained), glossary(TABLES[TABLE].columns)]
+    pieces += [Explanations(explained), glossary(CONTROL_PLANE_FIGURES.columns)]
     return Section(
         "side-by-side",
         f"Side by side: {' and '.join(variants)}",
         _SAYS,
         pieces,
-        [folders_command(tables.runs, "--table", TABLE)],
+        [folders_command(tables.runs, "--table", CONTROL_PLANE_FIGURES.name)],
     )
 
 
@@ -87,14 +85,14 @@ class FigureTable(NamedTuple):
     def html(self) -> str:
         """A table that scrolls sideways where the page is narrow, by keys, too."""
         colours = dict(zip(self.seeds, COLOURS, strict=False))
-        meanings = {each.name: each.meaning for each in TABLES[TABLE].columns}
         heads = "".join(
             f'<th scope="col" class="number">{_mark(colours[name])}{escape(name)}'
             f"<small>{counted(seeds, 'seed')}</small></th>"
             for name, seeds in self.seeds.items()
         )
         body = "".join(
-            f'<tr><th scope="row" title="{escape(meanings[each.name])}">{escape(each.label)}</th>'
+            f'<tr><th scope="row" title="{escape(FIGURES[each.name].meaning)}">'
+            f"{escape(each.label)}</th>"
             f"{''.join(_cell(each, name) for name in self.seeds)}"
             f'<td class="number">{_ratio(each)}</td><td>{_verdict(each, colours)}</td>'
             f"<td>{_picture(each, colours)}</td></tr>"

@@ -2,31 +2,13 @@
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tidegauge.analysis.fault_reach import FaultRows, fault_lanes
-from tidegauge.report.charts import (
-    BAD,
-    GOOD,
-    LANE,
-    LANE_BAR,
-    LANE_LOWER,
-    QUIET,
-    WARNING,
-    WORSE,
-    lanes,
-    layout,
-    seconds,
-    shortened,
-    time_axis,
-)
+from tidegauge.report import charts, panels
 from tidegauge.report.one_run import OneRun
-from tidegauge.report.panels import Mark, Panel, Point, collected, panel_charts
 from tidegauge.report.section import Chart, Piece, Section, Span, Words, Zoom, plain
-from tidegauge.report.series import counts, levels, measured
 from tidegauge.simulation.quantities import time_text
 
 #: So many faults have a line each; else those of a kind share one.
@@ -35,130 +17,138 @@ _LANES = 10
 _AROUND, _AT_LEAST = 0.25, 0.02
 
 #: Only clients tell of stalls: logs of real brokers do not.
-_OF_CLIENTS = Panel(
+_OF_CLIENTS = panels.Panel(
     "Stalled partitions",
     "partitions",
     (
-        Mark("stalled", "for producers: a batch has waited for over 1 s", BAD, "level"),
-        Mark("reads_stalled", "for consumers: a fetch has", WARNING, "level"),
+        panels.Mark(
+            "stalled", "for producers: a batch has waited for over 1 s", charts.BAD, "level"
+        ),
+        panels.Mark("reads_stalled", "for consumers: a fetch has", charts.WARNING, "level"),
     ),
 )
 
 PANELS = (
     _OF_CLIENTS,
-    Panel(
+    panels.Panel(
         "Unhealthy partitions",
         "partitions",
         (
-            Mark("under_min_isr", "under min ISR", WARNING, "level"),
-            Mark("not_accepting", "not accepting: no broker actually leads", WORSE, "level"),
-            Mark("offline", "offline: no leader with a session", BAD, "level"),
+            panels.Mark("under_min_isr", "under min ISR", charts.WARNING, "level"),
+            panels.Mark(
+                "not_accepting", "not accepting: no broker actually leads", charts.WORSE, "level"
+            ),
+            panels.Mark("offline", "offline: no leader with a session", charts.BAD, "level"),
         ),
     ),
-    Panel(
+    panels.Panel(
         "Replicas in sync",
         "replicas",
         (
-            Mark("assigned", "all replicas", QUIET, "line", "any"),
-            Mark("in_sync", "in the ISR of their partition", GOOD, "level", "least"),
+            panels.Mark("assigned", "all replicas", charts.QUIET, "line", "any"),
+            panels.Mark("in_sync", "in the ISR of their partition", charts.GOOD, "level", "least"),
         ),
     ),
-    Panel(
+    panels.Panel(
         "Under-replicated partitions, as running brokers report them",
         "partitions",
-        (Mark("under_replicated", "UnderReplicatedPartitions, all brokers", WARNING, "line"),),
+        (
+            panels.Mark(
+                "under_replicated", "UnderReplicatedPartitions, all brokers", charts.WARNING, "line"
+            ),
+        ),
     ),
-    Panel(
+    panels.Panel(
         "Leader elections",
         "partitions",
         (
-            Mark("clean", "from the ISR", GOOD, "bar"),
-            Mark("unclean", "unclean: from outside it", BAD, "bar"),
+            panels.Mark("clean", "from the ISR", charts.GOOD, "bar"),
+            panels.Mark("unclean", "unclean: from outside it", charts.BAD, "bar"),
         ),
     ),
-    Panel(
+    panels.Panel(
         "Changes of ISRs",
         "changes",
         (
-            Mark("expand", "expanded by leaders", GOOD, "bar"),
-            Mark("shrink", "shrunk by leaders", WARNING, "bar"),
-            Mark("removal", "removed by the controller", WORSE, "bar"),
+            panels.Mark("expand", "expanded by leaders", charts.GOOD, "bar"),
+            panels.Mark("shrink", "shrunk by leaders", charts.WARNING, "bar"),
+            panels.Mark("removal", "removed by the controller", charts.WORSE, "bar"),
         ),
     ),
-    Panel(
+    panels.Panel(
         "Lag of high watermarks behind log ends",
         "records",
         (
-            Mark("lag_max", "the largest", BAD, "line"),
-            Mark("lag_p99", "P99 of partitions", WARNING, "line"),
-            Mark("lag_p50", "median of partitions", GOOD, "line"),
+            panels.Mark("lag_max", "the largest", charts.BAD, "line"),
+            panels.Mark("lag_p99", "P99 of partitions", charts.WARNING, "line"),
+            panels.Mark("lag_p50", "median of partitions", charts.GOOD, "line"),
         ),
     ),
-    Panel(
+    panels.Panel(
         "Longest wait in the controller's queue",
         "seconds",
-        (Mark("queued", "until an event was taken", WARNING, "bar"),),
+        (panels.Mark("queued", "until an event was taken", charts.WARNING, "bar"),),
     ),
-    Panel(
+    panels.Panel(
         "Longest queue of the controller",
         "events left",
-        (Mark("queue", "events left behind one that was taken", GOOD, "bar"),),
+        (panels.Mark("queue", "events left behind one that was taken", charts.GOOD, "bar"),),
     ),
-    Panel(
+    panels.Panel(
         "Responses of the controller that wait for a commit",
         "responses",
-        (Mark("deferred", "the most at a sample", WARNING, "line"),),
+        (panels.Mark("deferred", "the most at a sample", charts.WARNING, "line"),),
     ),
-    Panel(
+    panels.Panel(
         "Largest isr_change_notification",
         "partitions",
-        (Mark("notified", "when it was sent", GOOD, "point"),),
+        (panels.Mark("notified", "when it was sent", charts.GOOD, "point"),),
     ),
 )
 
 
 def section(run: OneRun) -> Section:
     """The timeline."""
-    found = collected(run, _queries(run))
+    found = panels.collected(run, _queries(run))
     replicas = float(sum(len(each["replicas"]) for each in run.manifest["partitions"]))
-    found["assigned"] = [Point(0, replicas), Point(run.duration_us, replicas)]
+    found["assigned"] = [panels.Point(0, replicas), panels.Point(run.duration_us, replicas)]
     return Section(
         "timeline",
         "Timeline",
         "Time is virtual time since the run began; start-up does not count. Times of active "
         "faults are shaded. Drag in a chart to zoom in, or use the buttons; double-click, or Whole "
         "run, zooms out.",
-        [*_faults(run), *panel_charts(run, PANELS[1:] if run.is_of_logs else PANELS, found)],
+        [*_faults(run), *panels.panel_charts(run, PANELS[1:] if run.is_of_logs else PANELS, found)],
         [
             run.command("picture", "RUN"),
-            run.command("show", "RUN", "--faults"),
-            run.command("show", "RUN", "--controller"),
+            run.command("show", "faults", "RUN"),
+            run.command("show", "controller", "RUN"),
         ],
     )
 
 
 def _queries(run: OneRun) -> Iterator[str]:
-    yield levels(
+    yield panels.levels(
         "select condition as series, begin_us, end_us from unavailable"
         " where condition not in ('at_min_isr', 'under_replicated')",
         run.bucket_us,
         run.duration_us,
     )
-    yield levels(
+    yield panels.levels(
         "select 'in_sync' as series, begin_us, end_us from isr_members",
         run.bucket_us,
         run.duration_us,
     )
-    yield counts(
+    yield panels.counts(
         "select case when unclean then 'unclean' else 'clean' end as series, time_us"
         f" from elections where is_new and time_us > {run.figures_from_us}",
         run.bar_us,
     )
-    yield counts(
+    yield panels.counts(
         f"select change as series, time_us from isr_changes where time_us > {run.figures_from_us}",
         run.bar_us,
     )
-    yield measured(
+    yield panels.measured(
         "hw_lag",
         run.sample_us,
         {
@@ -167,14 +157,14 @@ def _queries(run: OneRun) -> Iterator[str]:
             "lag_p50": "percentile_disc(0.5) within group (order by lag)",
         },
     )
-    yield measured(
+    yield panels.measured(
         f"(select * from controller_events where time_us > {run.figures_from_us})",
         run.bar_us,
         {"queue": "max(queue_length)", "queued": "max(queued_us) / 1e6"},
     )
-    yield measured("metadata_samples", run.sample_us, {"deferred": "max(deferred)"})
-    yield measured("notifications", run.bucket_us, {"notified": "max(partition_count)"})
-    yield measured(
+    yield panels.measured("metadata_samples", run.sample_us, {"deferred": "max(deferred)"})
+    yield panels.measured("notifications", run.bucket_us, {"notified": "max(partition_count)"})
+    yield panels.measured(
         _most_of_brokers(run.sample_us), run.sample_us, {"under_replicated": "sum(most)"}
     )
 
@@ -194,21 +184,25 @@ def _faults(run: OneRun) -> Iterator[Piece]:
         yield Words("No fault in this run.")
         return
     by_lane = fault_lanes(run.faults, _LANES)
-    yield Zoom([Span("Whole run", 0, seconds(run.duration_us)), *_spans(run, by_lane)])
+    yield Zoom([Span("Whole run", 0, charts.seconds(run.duration_us)), *_spans(run, by_lane)])
     spans = [(place, each) for place, of in enumerate(by_lane.values()) for each in of]
     data = {
         "type": "bar",
         "orientation": "h",
-        "y": [place + LANE_LOWER for place, _ in spans],
-        "base": [seconds(each["begin_us"]) for _, each in spans],
-        "x": [seconds(each["end_us"] - each["begin_us"]) for _, each in spans],
-        "width": LANE_BAR,
+        "y": [place + charts.LANE_LOWER for place, _ in spans],
+        "base": [charts.seconds(each["begin_us"]) for _, each in spans],
+        "x": [charts.seconds(each["end_us"] - each["begin_us"]) for _, each in spans],
+        "width": charts.LANE_BAR,
         "text": [plain(_fault_text(each)) for _, each in spans],
         "textposition": "none",
         "hovertemplate": "%{text}<extra></extra>",
         "marker": {"color": "var(--fault)"},
     }
-    whole = layout(LANE * len(by_lane) + 34, xaxis=time_axis(run.duration_us), **lanes([*by_lane]))
+    whole = charts.layout(
+        charts.LANE * len(by_lane) + 34,
+        xaxis=charts.time_axis(run.duration_us),
+        **charts.lanes([*by_lane]),
+    )
     yield Chart("Active faults", [data], whole, is_over_time=True)
 
 
@@ -219,9 +213,9 @@ def _spans(run: OneRun, by_lane: Mapping[str, FaultRows]) -> Iterator[Span]:
         end_us = max(each["end_us"] for each in faults)
         around_us = max(_AROUND * (end_us - begin_us), _AT_LEAST * run.duration_us)
         yield Span(
-            shortened(name),
-            seconds(max(0, begin_us - around_us)),
-            seconds(min(run.duration_us, end_us + around_us)),
+            charts.shortened(name),
+            charts.seconds(max(0, begin_us - around_us)),
+            charts.seconds(min(run.duration_us, end_us + around_us)),
         )
 
 

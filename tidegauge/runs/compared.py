@@ -1,8 +1,4 @@
-"""The figures of variants side by side: over seeds, and which variant is better."""
-
-# ruff: noqa: S608 - queries are put together from texts of these rooms
-
-from __future__ import annotations
+"""Variants side by side: the variants of runs, their figures over seeds, and the better one."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,14 +8,13 @@ from typing import Any, NamedTuple
 
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.over_seeds import OverSeeds, over_seeds
-from tidegauge.analysis.requests import runs_at
-from tidegauge.analysis.tables.all_tables import TABLES
+from tidegauge.analysis.questions.sweep import RunSetting, settings_of
+from tidegauge.analysis.requests import FoundRun, runs_at
 from tidegauge.replication.release_versions import MODE_NAMES
-from tidegauge.runs.figures import FIGURES, Figure
+from tidegauge.runs.figures import EXPLANATIONS, FIGURES, FIGURES_OF_RUNS, Explanation
+from tidegauge.traces.run_files import read_manifest
 from tidegauge.traces.run_folder import RunFolder
 
-#: The table of the figures.
-TABLE = "control_plane_figures"
 #: Means that differ by no more than this part of them are the same.
 _NEARLY = 0.01
 
@@ -99,7 +94,7 @@ def caveat(runs: Mapping[str, Sequence[RunFolder | Path]], folder: Path | None =
 
 def caveat_in(tables: RunTables, variants: Mapping[str, Sequence[str]]) -> str:
     """The same of runs that have tables already: a topic can be refused in one of the modes."""
-    rows = tables.rows(f"select run, partitions from {TABLE} order by run")
+    rows = tables.rows("select run, partitions from control_plane_figures order by run")
     made = {row["run"]: row["partitions"] for row in rows}
     most = {name: max(made[run] for run in runs) for name, runs in variants.items()}
     if len({made[run] for runs in variants.values() for run in runs}) == 1:
@@ -136,36 +131,35 @@ def compared_in(
     Raises:
         KeyError, RunError, ScenarioError, TraceError, OSError: as :meth:`RunTables.make`.
     """
-    rows = {row["run"]: row for row in tables.rows(f"select * from {TABLE} order by run")}
+    rows = {row["run"]: row for row in tables.rows(FIGURES_OF_RUNS)}
     of_variants = {name: [rows[run] for run in runs] for name, runs in variants.items()}
     modes = list(dict.fromkeys(row["mode"] for those in of_variants.values() for row in those))
-    units = {column.name: column.unit for column in TABLES[TABLE].columns}
-    every = (figure_of(figure, units[figure.name], modes, of_variants) for figure in FIGURES)
+    every = (compared_figure(name, modes, of_variants) for name in EXPLANATIONS)
     return tuple(each for each in every if any(each.by_variant.values()))
 
 
-def figure_of(
-    figure: Figure, unit: str, modes: Sequence[str], variants: Mapping[str, Sequence[Any]]
+def compared_figure(
+    name: str, modes: Sequence[str], variants: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> ComparedFigure:
-    """A figure of the table in each variant.
+    """A figure in each variant.
 
     Args:
-        figure: the figure.
-        unit: of its column.
+        name: of the figure.
         modes: those of all runs.
-        variants: the rows of the table of each variant.
+        variants: the rows of figures of each variant's runs.
     """
-    by_variant = {name: _over_seeds(figure.name, rows) for name, rows in variants.items()}
+    figure, explanation = FIGURES[name], EXPLANATIONS[name]
+    by_variant = {variant: _over_seeds(name, rows) for variant, rows in variants.items()}
     best, worse = _best(by_variant)
     between_modes = len(modes) > 1
     known = sum(each is not None for each in by_variant.values())
     return ComparedFigure(
-        *(figure.name, figure.label, unit, by_variant),
+        *(name, figure.label, figure.unit, by_variant),
         best if best and known > 1 and len(worse) == known - 1 else None,
         worse,
-        _decides(figure, modes),
-        figure.exception if between_modes else "",
-        figure.published if between_modes else "",
+        _decides(explanation, modes),
+        explanation.exception if between_modes else "",
+        explanation.published if between_modes else "",
     )
 
 
@@ -195,10 +189,62 @@ def _band(spread: OverSeeds) -> tuple[float, float]:
     return spread.low, spread.high
 
 
-def _decides(figure: Figure, modes: Sequence[str]) -> str:
-    texts = {"zookeeper": figure.zookeeper, "kraft": figure.kraft}
+def _decides(explanation: Explanation, modes: Sequence[str]) -> str:
+    texts = {"zookeeper": explanation.zookeeper, "kraft": explanation.kraft}
     own = [
         f"{MODE_NAMES[mode]}: {texts[mode]}" if len(modes) > 1 else texts[mode] for mode in modes
     ]
     of_modes = [text for mode, text in zip(modes, own, strict=True) if texts[mode]]
-    return " ".join([figure.either, *of_modes]).strip()
+    return " ".join([explanation.either, *of_modes]).strip()
+
+
+#: So many are read side by side; more of them are a curve.
+_FEWEST, _MOST = 2, 4
+
+
+def variants_of(runs: Sequence[FoundRun]) -> dict[str, list[str]] | None:
+    """The names of the runs of each variant; None: these are no runs to be read side by side.
+
+    They are if they are of one scenario, and of two to four variants apart from the seed. A seed
+    that was run twice counts once.
+
+    Args:
+        runs: all of them.
+
+    Raises:
+        RunError: a manifest cannot be read.
+    """
+    manifests = {run.name: read_manifest(run.folder) for run in runs}
+    scenarios = {
+        run: manifest["scenario"] | {"seed": manifest["seed"]}
+        for run, manifest in manifests.items()
+    }
+    if len({scenario["name"] for scenario in scenarios.values()}) > 1:
+        return None
+    by_order: dict[Any, dict[int | None, str]] = {}
+    settings = settings_of(scenarios)
+    for run, setting in settings.items():
+        by_order.setdefault(setting.order, {})[setting.seed] = run
+    if not _FEWEST <= len(by_order) <= _MOST:
+        return None
+    variants = [list(by_order[order].values()) for order in sorted(by_order)]
+    firsts = [(scenarios[those[0]], settings[those[0]]) for those in variants]
+    named = dict(zip(_names(firsts), variants, strict=True))
+    # ZooKeeper was first.
+    return dict(sorted(named.items(), key=lambda each: _mode(scenarios[each[1][0]]) == "kraft"))
+
+
+def _names(variants: Sequence[tuple[Mapping[str, Any], RunSetting]]) -> list[str]:
+    modes = [_mode(scenario) for scenario, _ in variants]
+    releases = [str(scenario["release"]) for scenario, _ in variants]
+    named = [
+        " ".join([MODE_NAMES[mode]] * (len({*modes}) > 1) + [release] * (len({*releases}) > 1))
+        for mode, release in zip(modes, releases, strict=True)
+    ]
+    if len({*named}) == len(variants):
+        return named
+    return [setting.text for _, setting in variants]
+
+
+def _mode(scenario: Mapping[str, Any]) -> str:
+    return str(scenario.get("mode", "zookeeper"))

@@ -7,22 +7,18 @@ has their counts, and the first names. A row that is not about a partition (a se
 the controller) stands alone, and ends all moments before it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from tidegauge.runs.reasons import because
-from tidegauge.runs.story import Names, spoken, told
+from tidegauge.runs.causes import FAULTS, because
+from tidegauge.runs.run import Run
+from tidegauge.runs.trace_events import TraceEvent
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import time_text
-from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 #: Rows of one family; at least one.
-Moment: TypeAlias = list[TraceRow]
-
-FAULTS = frozenset({"fault_began", "fault_ended"})
+Moment: TypeAlias = list[TraceEvent]
 
 #: Up to this number of rows each has its own line.
 FEW = 3
@@ -34,8 +30,11 @@ NAMED = 3
 ROLES = frozenset({"became_leader", "became_follower"})
 ISR_CHANGES = ("isr_update_sent", "isr_shrunk", "isr_expanded", "isr_update_failed")
 
+ROLES = frozenset({"became_leader", "became_follower"})
+ISR_CHANGES = ("isr_update_sent", "isr_shrunk", "isr_expanded", "isr_update_failed")
 
-def moments(rows: Iterable[TraceRow], *, one_by_one: bool = False) -> list[Moment]:
+
+def moments(rows: Iterable[TraceEvent], *, one_by_one: bool = False) -> list[Moment]:
     """Group rows that share a line of a story.
 
     Args:
@@ -45,28 +44,28 @@ def moments(rows: Iterable[TraceRow], *, one_by_one: bool = False) -> list[Momen
     found: list[Moment] = []
     faults: dict[tuple[str, int, int], Moment] = {}
     #: The moments that may still grow, by process and family.
-    growing: dict[tuple[int, str], Moment] = {}
+    growing: dict[tuple[str, str], Moment] = {}
     for row in rows:
         if row.kind in FAULTS:
-            key = (row.kind, row["fault"], row["time_us"])
+            key = (row.kind, row.row["fault"], row.time_us)
             if key in faults:
                 faults[key].append(row)
                 continue
             faults[key] = [row]
             found.append(faults[key])
             growing.clear()
-        elif one_by_one or "partition" not in row.columns:
+        elif one_by_one or "partition" not in row.row.columns:
             found.append([row])
             growing.clear()
         else:
             _grow(found, growing, row)
-    return sorted(_few_apart(found), key=lambda moment: moment[0].place)
+    return sorted(_few_apart(found), key=lambda moment: moment[0].row.place)
 
 
-def _grow(found: list[Moment], growing: dict[tuple[int, str], Moment], row: TraceRow) -> None:
-    family = (row["process"], _family(row.kind))
+def _grow(found: list[Moment], growing: dict[tuple[str, str], Moment], row: TraceEvent) -> None:
+    family = (row.process, _family(row.kind))
     moment = growing.get(family)
-    if moment is None or row["time_us"] - moment[-1]["time_us"] > GAP_US:
+    if moment is None or row.time_us - moment[-1].time_us > GAP_US:
         moment = growing[family] = []
         found.append(moment)
     moment.append(row)
@@ -86,28 +85,25 @@ def _few_apart(found: Iterable[Moment]) -> Iterable[Moment]:
             yield moment
 
 
-def speaker(moment: Moment, names: Names) -> str:
+def speaker(moment: Moment) -> str:
     """The process of a moment, or the first of several and the number of others."""
-    others = len({row["process"] for row in moment}) - 1
-    first = names.process(moment[0]["process"])
+    first, others = moment[0].process, len({row.process for row in moment}) - 1
     return f"{first} (+{others})" if others else first
 
 
-def told_moment(moment: Moment, names: Names) -> str:
+def moment_words(moment: Moment) -> str:
     """A moment in words, with the partitions that it is about."""
     first = moment[0]
     if len(moment) == 1 or first.kind in FAULTS:
-        which = first.columns.get("partition", -1)
-        return (
-            f"{names.partition(which)}: {told(first, names)}" if which >= 0 else told(first, names)
-        )
-    words = _TOGETHER.get(_family(first.kind), _others)(moment, names)
-    begin, end = time_text(first["time_us"]), time_text(moment[-1]["time_us"])
+        is_about_one = first.row.columns.get("partition", -1) >= 0
+        return f"{first.partition}: {first.words}" if is_about_one else first.words
+    words = _TOGETHER.get(_family(first.kind), _others)(moment)
+    begin, end = time_text(first.time_us), time_text(moment[-1].time_us)
     until = "" if begin == end else f" (until {end})"
-    return f"{words}: {_partitions(moment, names)}{until}"
+    return f"{words}: {_partitions(moment)}{until}"
 
 
-def reasons(moment: Moment, run: RunFolder, names: Names) -> list[str]:
+def reasons(moment: Moment, run: Run) -> list[str]:
     """The reasons of a moment that was caused by missing messages, with their counts if several.
 
     Raises:
@@ -115,24 +111,24 @@ def reasons(moment: Moment, run: RunFolder, names: Names) -> list[str]:
     """
     if moment[0].kind in FAULTS:
         return []
-    counts = Counter(filter(None, (because(row, run, names) for row in moment)))
-    told_reasons = [
+    counts = Counter(filter(None, (because(row, run) for row in moment)))
+    named = [
         reason if count == 1 else f"{reason} ({counted(count, 'time')})"
         for reason, count in counts.most_common(NAMED)
     ]
     left = sum(counts.values()) - sum(count for _, count in counts.most_common(NAMED))
-    return [*told_reasons, f"other reasons ({left})"] if left else told_reasons
+    return [*named, f"other reasons ({left})"] if left else named
 
 
-def _partitions(moment: Moment, names: Names) -> str:
-    numbers = list(dict.fromkeys(row["partition"] for row in moment))
-    named = ", ".join(names.partition(number) for number in numbers[:NAMED])
-    return f"{named} and {len(numbers) - NAMED} more" if len(numbers) > NAMED else named
+def _partitions(moment: Moment) -> str:
+    every = list(dict.fromkeys(str(row.partition) for row in moment))
+    named = ", ".join(every[:NAMED])
+    return f"{named} and {len(every) - NAMED} more" if len(every) > NAMED else named
 
 
-def _roles(moment: Moment, _names: Names) -> str:
+def _roles(moment: Moment) -> str:
     led = [row for row in moment if row.kind == "became_leader"]
-    newly = sum(row["is_new_leader"] for row in led)
+    newly = sum(row.is_new_leader for row in led)
     followed = len(moment) - len(led)
     roles = [f"{counted(len(led), 'partition')} led ({newly} of them newly)"] if led else []
     if followed:
@@ -142,7 +138,7 @@ def _roles(moment: Moment, _names: Names) -> str:
     return ", ".join(roles)
 
 
-def _isr_changes(moment: Moment, names: Names) -> str:
+def _isr_changes(moment: Moment) -> str:
     words = {
         "isr_update_sent": "asked for",
         "isr_shrunk": "ISRs shrunk",
@@ -150,47 +146,46 @@ def _isr_changes(moment: Moment, names: Names) -> str:
         "isr_update_failed": "refused",
     }
     counts = Counter(row.kind for row in moment)
-    errors = {spoken(row, "error", names) for row in moment if row.kind == "isr_update_failed"}
+    errors = {row.words_of("error") for row in moment if row.kind == "isr_update_failed"}
     refusals = f" ({', '.join(sorted(errors))})" if errors else ""
     changes = [f"{counts[kind]} {words[kind]}" for kind in ISR_CHANGES if counts[kind]]
     return f"ISR changes: {', '.join(changes)}{refusals}"
 
 
-def _refusals(moment: Moment, names: Names) -> str:
-    def sort(row: TraceRow) -> str:
-        request = names.enumerated("api_key", row["api_key"])
-        return f"{request} {spoken(row, 'error', names)}"
+def _refusals(moment: Moment) -> str:
+    def sort(row: TraceEvent) -> str:
+        return f"{row.words_of('api_key')} {row.words_of('error')}"
 
     return f"refuses {counted(len(moment), 'request')} ({_counted(moment, sort)})"
 
 
-def _elections(moment: Moment, names: Names) -> str:
-    def sort(row: TraceRow) -> str:
-        old, new = (spoken(row, column, names) for column in ("old_leader", "leader"))
-        return f"{new} before {old}" if row["old_leader"] >= 0 else f"{new}"
+def _elections(moment: Moment) -> str:
+    def sort(row: TraceEvent) -> str:
+        old, new = (row.words_of(column) for column in ("old_leader", "leader"))
+        return new if row.old_leader is None else f"{new} before {old}"
 
-    unclean = sum(row["unclean"] for row in moment)
+    unclean = sum(row.unclean for row in moment)
     warning = f", {unclean} UNCLEAN" if unclean else ""
     return f"{counted(len(moment), 'leader')} elected{warning} ({_counted(moment, sort)})"
 
 
-def _removals(moment: Moment, names: Names) -> str:
-    gone = _counted(moment, lambda row: spoken(row, "replica", names))
+def _removals(moment: Moment) -> str:
+    gone = _counted(moment, lambda row: row.words_of("replica"))
     loses = "loses" if len(moment) == 1 else "lose"
     return f"{counted(len(moment), 'ISR')} {loses} a dead replica ({gone})"
 
 
-def _shortened(moment: Moment, _names: Names) -> str:
-    removed = sum(row["old_end_offset"] - row["end_offset"] for row in moment)
+def _shortened(moment: Moment) -> str:
+    removed = sum(row.old_end_offset - row.end_offset for row in moment)
     does = "truncates" if moment[0].kind == "truncated" else "loses the ends of"
     return f"{does} {counted(len(moment), 'log')}, {counted(removed, 'record')} in all"
 
 
-def _others(moment: Moment, names: Names) -> str:
-    return f"{told(moment[0], names)}; {len(moment) - 1} more like it"
+def _others(moment: Moment) -> str:
+    return f"{moment[0].words}; {len(moment) - 1} more like it"
 
 
-def _counted(moment: Moment, sort: Callable[[TraceRow], str]) -> str:
+def _counted(moment: Moment, sort: Callable[[TraceEvent], str]) -> str:
     """The number of rows of each sort, the most frequent first."""
     counts = Counter(map(sort, moment)).most_common()
     named = [f"{count} {what}" for what, count in counts[:NAMED]]
@@ -199,7 +194,7 @@ def _counted(moment: Moment, sort: Callable[[TraceRow], str]) -> str:
 
 
 #: The words for the rows of a family; other families have the first row and a count.
-_TOGETHER: dict[str, Callable[[Moment, Names], str]] = {
+_TOGETHER: dict[str, Callable[[Moment], str]] = {
     "roles": _roles,
     "ISR changes": _isr_changes,
     "request_refused": _refusals,

@@ -9,17 +9,16 @@ Rows do not have the content of a notification. It is the set of partitions that
 changed since its last notification; a broker has at most one of them on its way.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.replication.release_versions import Release
-from tidegauge.runs.story import Names
-from tidegauge.runs.znode_paths import FIXED_PATHS, ZnodePaths, ZnodeSort
-from tidegauge.traces.run_folder import RunFolder, TraceRow
+from tidegauge.runs.run import Run
+from tidegauge.runs.trace_events import TraceEvent
+from tidegauge.runs.zookeeper import FIXED_PATHS, ZnodePaths, ZnodeSort
 
 _ISR_CHANGES = frozenset({"isr_shrunk", "isr_expanded"})
 _ROWS = _ISR_CHANGES | {
@@ -75,23 +74,21 @@ class TreeNode(NamedTuple):
     owner: Owner | None
 
 
-def znode_tree(run: RunFolder, at_us: int | None = None) -> list[TreeNode]:
+def znode_tree(run: Run, at_us: int | None = None) -> list[TreeNode]:
     """The znodes that existed at a time (by default the end of the run), parents first.
 
     Raises:
         TraceError: a trace file is damaged.
-        ValueError: the cluster has no ZooKeeper.
+        TidegaugeError: the cluster has no ZooKeeper.
     """
     if run.directory.controllers:
-        raise ValueError(
-            "--zookeeper: a KRaft cluster has no ZooKeeper; --quorum shows its controllers, "
-            "--metadata-log the records that they have committed"
+        raise TidegaugeError(
+            "show zookeeper: a KRaft cluster has no ZooKeeper; show quorum has its controllers, "
+            "show metadata-log the records that they have committed"
         )
-    tree = ZnodeTree(run.manifest)
-    for row in run.all_rows(wanted=lambda kind: kind.name in _ROWS):
-        if at_us is not None and row["time_us"] > at_us:
-            break
-        tree.take(row)
+    tree = _ZnodeTree(run)
+    for event in run.events_of(*_ROWS, until_us=at_us):
+        tree.take(event)
     return sorted(tree.znodes.values(), key=lambda node: _place(node.path))
 
 
@@ -103,24 +100,25 @@ def _place(path: str) -> list[tuple[bool, int, str]]:
     ]
 
 
-class ZnodeTree:
+class _ZnodeTree:
     """The tree, row by row."""
 
-    def __init__(self, manifest: Mapping[str, Any]) -> None:
-        self._names = Names(manifest)
+    def __init__(self, run: Run) -> None:
+        self._names = run.directory
         self._paths = ZnodePaths(self._names)
         #: By topic and number of the partition: all, those being added, those being removed.
         self._assignments: dict[str, dict[int, _Assignment]] = defaultdict(dict)
         for number in self._names.partitions.values():
             topic, partition = self._names.topic_and_partition(number)
             self._assignments[topic][partition] = _Assignment(self._names.replicas(number))
-        scenario = manifest["scenario"]
+        scenario = run.manifest["scenario"]
         self._release = Release.parse(scenario["release"])
         self._racks = {
             broker: rack
             for rack, brokers in scenario["cluster"]["racks"].items()
             for broker in brokers
         }
+        #: By the broker's id.
         self._sessions: dict[int, int] = {}
         #: Partitions that a broker has changed since its last notification, by its index. A
         #: set in Kafka; here those that were changed first come first.
@@ -134,82 +132,66 @@ class ZnodeTree:
             if self._paths.known(znode).sort is ZnodeSort.PARENT
         }
 
-    def take(self, row: TraceRow) -> None:
+    def take(self, event: TraceEvent) -> None:
         """Apply one row to the tree; rows come in their total order."""
-        if row.kind in _ISR_CHANGES:
-            changer = self._names.broker_of_process(row["process"])
-            self._changed[changer][row["partition"]] = None
-        elif row.kind == "notification_sent":
-            sender = self._names.broker_of_process(row["process"])
+        if event.kind in _ISR_CHANGES:
+            changer = self._names.broker_of_process(event.row["process"])
+            self._changed[changer][event.row["partition"]] = None
+        elif event.kind == "notification_sent":
+            sender = self._names.broker_of_process(event.row["process"])
             self._sent[sender] = list(self._changed.pop(sender, ()))
-        elif row.kind == "partition_replicas":
-            self._assign(row)
-        elif row.kind == "session_opened":
-            self._sessions[row["broker"]] = row["session"]
-        elif row.kind == "znode_created":
-            self._create(row)
-        elif row.kind == "znode_set":
-            path, _, _, owner = self.znodes[row["znode"]]
-            self.znodes[row["znode"]] = TreeNode(path, self._data(row), row["version"], owner)
+        elif event.kind == "partition_replicas":
+            topic, number = self._names.topic_and_partition(event.row["partition"])
+            assigned = _Assignment(event.replicas, event.adding, event.removing)
+            self._assignments[topic][number] = assigned
+        elif event.kind == "session_opened":
+            self._sessions[event.broker] = event.session
+        elif event.kind == "znode_created":
+            self._create(event)
+        elif event.kind == "znode_set":
+            known = self.znodes[event.row["znode"]]
+            now = known._replace(data=self._data(event), version=event.version)
+            self.znodes[event.row["znode"]] = now
         else:
-            self.znodes.pop(row["znode"], None)
+            self.znodes.pop(event.row["znode"], None)
 
-    def replicas(self, topic: str, partition: int) -> list[int | None]:
-        """The brokers that have replicas of a partition now."""
-        return list(self._assignments[topic][partition].replicas)
+    def _create(self, event: TraceEvent) -> None:
+        number, owner = event.row["znode"], None
+        if self._paths.known(number).sort in {ZnodeSort.CONTROLLER, ZnodeSort.BROKER}:
+            owner = Owner(_writer(event), self._sessions.get(event.writer, -1))
+        self.znodes[number] = TreeNode(event.znode, self._data(event), 0, owner)
 
-    def _assign(self, row: TraceRow) -> None:
-        topic, number = self._names.topic_and_partition(row["partition"])
-        self._assignments[topic][number] = _Assignment(
-            *(
-                self._names.brokers_in(row[column], row["partition"])
-                for column in ("replicas", "adding", "removing")
-            )
-        )
-
-    def _create(self, row: TraceRow) -> None:
-        path = self._paths.path(row["znode"], row["sequence_number"])
-        owner = None
-        if self._paths.known(row["znode"]).sort in {ZnodeSort.CONTROLLER, ZnodeSort.BROKER}:
-            owner = Owner(self._id(row["writer"]), self._sessions.get(row["writer"], -1))
-        self.znodes[row["znode"]] = TreeNode(path, self._data(row), 0, owner)
-
-    def _data(self, row: TraceRow) -> str | None:
+    def _data(self, event: TraceEvent) -> str | None:
         """The data of a creation or a write."""
-        sort, number = self._paths.known(row["znode"])
+        sort, number = self._paths.known(event.row["znode"])
         if sort is ZnodeSort.CONTROLLER_EPOCH:
-            return str(row["controller_epoch"])
+            return str(event.controller_epoch)
         if sort in _OF_OTHERS:
             # Rows about znodes do not have the content of these.
             is_notification = sort is ZnodeSort.NOTIFICATION
-            sent = self._sent.get(row["writer"]) if is_notification else None
+            sent = self._sent.get(event.row["writer"]) if is_notification else None
             return None if sent is None else _json(self._notification(sent))
         if sort in _OF_BROKERS:
-            return _json(self._of_broker(sort, row))
+            return _json(self._of_broker(sort, event))
         if sort is ZnodeSort.TOPIC:
             return _json(self._topic(self._names.topic(number)))
-        return _json(self._state(row, number))
+        return _json(_state(event))
 
-    def _id(self, index: int) -> int:
-        """Id of a broker; -1 for no broker, or none of this run."""
-        broker = self._names.broker_id(index)
-        return -1 if broker is None else broker
-
-    def _of_broker(self, sort: ZnodeSort, row: TraceRow) -> dict[str, object]:
+    def _of_broker(self, sort: ZnodeSort, event: TraceEvent) -> dict[str, object]:
         """Source: ControllerZNode and LogDirEventNotificationSequenceZNode.encode@2.6.0."""
-        broker = self._id(row["writer"])
+        broker = _writer(event)
         if sort is ZnodeSort.CONTROLLER:
-            return {"version": 1, "brokerid": broker, "timestamp": _timestamp(row)}
+            return {"version": 1, "brokerid": broker, "timestamp": _timestamp(event)}
         if sort is ZnodeSort.LOG_DIR_EVENT:
             return {"version": 1, "broker": broker, "event": 1}
-        return self._registration(row)
+        return self._registration(event)
 
-    def _registration(self, row: TraceRow) -> dict[str, object]:
+    def _registration(self, event: TraceEvent) -> dict[str, object]:
         """Source: BrokerIdZNode.encode@2.6.0."""
-        broker = self._id(row["writer"])
         version = 5 if self._release >= _FEATURES_IN_REGISTRATION else 4
+        broker = event.writer
         rack = {"rack": self._racks[broker]} if broker in self._racks else {}
-        return {**rack, "timestamp": _timestamp(row), "version": version}
+        return {**rack, "timestamp": _timestamp(event), "version": version}
 
     def _topic(self, topic: str) -> dict[str, object]:
         """Source: TopicZNode.encode@2.3.0 and @2.4.0."""
@@ -224,18 +206,6 @@ class ZnodeTree:
         moves = {"adding_replicas": adding, "removing_replicas": removing}
         return {"version": 2, "partitions": assignment, **moves}
 
-    def _state(self, row: TraceRow, partition: int) -> dict[str, object]:
-        """Source: TopicPartitionStateZNode.encode@2.6.0."""
-        replicas = dict(enumerate(self._names.slots(partition)))
-        return {
-            "controller_epoch": row["controller_epoch"],
-            # A slot of the partition's own brokers; -1 for no broker.
-            "leader": replicas.get(row["leader"], row["leader"]),
-            "version": 1,
-            "leader_epoch": row["leader_epoch"],
-            "isr": self._names.brokers_in(row["isr"], partition),
-        }
-
     def _notification(self, partitions: list[int]) -> dict[str, object]:
         """Source: IsrChangeNotificationSequenceZNode.encode@2.6.0."""
         named = map(self._names.topic_and_partition, partitions)
@@ -245,8 +215,24 @@ class ZnodeTree:
         }
 
 
-def _timestamp(row: TraceRow) -> str:
-    return str(row["time_us"] // 1000)
+def _state(event: TraceEvent) -> dict[str, object]:
+    """Source: TopicPartitionStateZNode.encode@2.6.0."""
+    return {
+        "controller_epoch": event.controller_epoch,
+        "leader": -1 if event.leader is None else event.leader,
+        "version": 1,
+        "leader_epoch": event.leader_epoch,
+        "isr": event.isr,
+    }
+
+
+def _writer(event: TraceEvent) -> int:
+    """Id of the broker that writes; -1 for none, or none of this run."""
+    return -1 if event.writer is None else int(event.writer)
+
+
+def _timestamp(event: TraceEvent) -> str:
+    return str(event.time_us // 1000)
 
 
 def _json(data: Mapping[str, object]) -> str:

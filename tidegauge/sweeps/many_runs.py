@@ -4,9 +4,7 @@ Each run has the same results as it would have alone. A run that fails, or whose
 reported as failed, and the others continue.
 """
 
-from __future__ import annotations
-
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any, NamedTuple
 
 from tidegauge.engine.ray_cluster import run_tasks
 from tidegauge.engine.simulate import simulate
+from tidegauge.runs.figures import summary_figures
 from tidegauge.scenario.reading import load_scenario
 from tidegauge.scenario.text.errors import one_line
 from tidegauge.sweeps.sweep_folder import remove_unfinished
@@ -41,7 +40,7 @@ class Outcome:
     error: str | None = None
     #: The checks with an unexpected verdict, and ``steps`` if a step timed out.
     unexpected: Sequence[str] = ()
-    #: As ``traces/summary_figures.py`` defines them: every number of its summary, and of each
+    #: As ``traces/figures.yaml`` defines them: every number of its summary, and of each
     #: fault how many seconds it was on.
     figures: Mapping[str, float] = field(default_factory=dict)
     trace_sha256: str | None = None
@@ -96,7 +95,7 @@ def outcome_of(run: RunFolder) -> Outcome:
     """
     assert run.summary is not None
     sha256 = run.summary["trace_sha256"]
-    return Outcome(None, _unexpected(run.summary), dict(_figures(run)), sha256)
+    return Outcome(None, _unexpected(run.summary), _figures(run), sha256)
 
 
 def _run(planned: PlannedRun) -> Outcome:
@@ -108,33 +107,12 @@ def _run(planned: PlannedRun) -> Outcome:
         return Outcome(one_line(f"{type(error).__name__}: {error}"))
 
 
-def _figures(run: RunFolder) -> Iterator[tuple[str, float]]:
-    assert run.summary is not None
-    yield from _numbers("", run.summary)
-    for fault, seconds in _fault_seconds(run).items():
-        yield f"{fault}.seconds", seconds
-
-
-def _fault_seconds(run: RunFolder) -> dict[str, float]:
-    """How long each fault was active, by its name."""
+def _figures(run: RunFolder) -> dict[str, float]:
     # Only workers need it.
     from tidegauge.analysis.making.run_tables import RunTables  # noqa: PLC0415
 
-    seconds = dict.fromkeys((fault.name for fault in run.directory.faults), 0.0)
     with TemporaryDirectory(prefix="tidegauge-") as folder:
-        rows = RunTables(run.path, Path(folder)).rows(
-            "select fault_name, sum(end_us - begin_us) / 1e6 as seconds from faults"
-            " group by fault_name order by fault_name"
-        )
-    return seconds | {row["fault_name"]: float(row["seconds"]) for row in rows}
-
-
-def _numbers(path: str, part: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    for name, value in part.items():
-        if isinstance(value, Mapping):
-            yield from _numbers(f"{path}{name}.", value)
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            yield f"{path}{name}", value
+        return dict(summary_figures(run, RunTables(run.path, Path(folder))))
 
 
 def _unexpected(summary: Mapping[str, Any]) -> list[str]:

@@ -1,7 +1,5 @@
 """``sweep.json``: the runs of a sweep, and the distribution of the figures of each setting."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any, NamedTuple

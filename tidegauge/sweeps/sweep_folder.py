@@ -1,11 +1,11 @@
-"""The folder of a sweep: its finished runs, and whether they belong to this sweep.
+"""The axes of a sweep: each is a path in the scenario, and the values that it takes.
+
+The folder of a sweep: its finished runs, and whether they belong to this sweep.
 
 The folder of each run is named after its changes and its seed, such as
 ``replica.lag.time.max.ms=10000,seed=7``. The name does not depend on the rest of the sweep. So a
 stopped sweep resumes with the missing runs, and a sweep with more values or seeds runs only those.
 """
-
-from __future__ import annotations
 
 import json
 import shutil
@@ -14,15 +14,30 @@ from contextlib import contextmanager
 from hashlib import sha256
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from filelock import FileLock, Timeout
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.scenario.reading import Scenario
 from tidegauge.simulation.trace_rows.schema import SCHEMA_VERSION, tidegauge_version
 from tidegauge.traces.run_files import MANIFEST, SUMMARY, SWEEP, SWEEP_LOCK, TRACE
 from tidegauge.traces.run_folder import RunFolder
+
+
+class Axis(NamedTuple):
+    """A path in the scenario with several values, as they were typed."""
+
+    path: str
+    values: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The name in tables: the name of a setting, else the last two names of its path."""
+        _, is_setting, setting = self.path.rpartition("settings.")
+        return setting if is_setting else ".".join(self.path.split(".")[-2:])
+
 
 _CLUSTER_SETTINGS = "cluster.settings."
 
@@ -32,7 +47,7 @@ _LONGEST_NAME = 200
 _LONGEST_VALUE = 40
 
 
-class SweepError(Exception):
+class SweepError(TidegaugeError):
     """The folder cannot be taken for this sweep; the message is one line."""
 
 

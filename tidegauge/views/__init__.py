@@ -1,6 +1,5 @@
 """The views: what commands print, a file for each view. They take results, and parse no option.
 
-``output.py`` is the console and its errors, ``story_lines.py`` the lines of a story and
-``time_axis.py`` the axis of pictures; ``working.py``, ``run_progress.py`` and ``run_batch.py`` show
-progress.
+``output.py`` is the console and JSON, ``progress.py`` the progress of a command, ``story_lines.py``
+the lines of a story and ``time_axis.py`` the axis of pictures.
 """

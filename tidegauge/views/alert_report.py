@@ -1,26 +1,22 @@
 """The output of ``tidegauge alerts`` about incidents and alerts."""
 
-from __future__ import annotations
-
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tidegauge.rehearsal.alerts import Alert
 from tidegauge.rehearsal.incidents import Rehearsal, Rehearsed, dead_alerts, incident_names
+from tidegauge.rehearsal.promtool import Spell
 from tidegauge.rehearsal.verdicts import Judged, Verdict, duration_text
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import short_time_text
-
-if TYPE_CHECKING:
-    from tidegauge.rehearsal.alerts import Alert
-    from tidegauge.rehearsal.promtool import Spell
 
 _STYLES = {Verdict.FIRED: "green", Verdict.SILENT: "green", Verdict.NOT_JUDGED: "dim"}
 _FAILURE = "bold red"

@@ -1,19 +1,61 @@
-"""Answers to questions about runs, as tables for people and as JSON for programs."""
-
-from __future__ import annotations
+"""Answers to questions about runs: tables for a terminal, which fit into its width, and JSON."""
 
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from tidegauge.views.fitting_table import column_widths, fitting_columns, table_width
-from tidegauge.views.story_lines import duration_text
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from tidegauge.analysis.questions.question import Question, worth_showing
+from tidegauge.analysis.tables.result_table import Column
+from tidegauge.scenario.text.errors import duration_text
 
-    from tidegauge.analysis.questions.question import Question
-    from tidegauge.analysis.tables.result_table import Column
+#: Columns are so far apart.
+_GAP = 2
+
+
+def column_widths(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """The widths of columns: of whole headings if a line has room for all, else of their words."""
+    whole = [
+        max(len(heading), *(len(row[place]) for row in rows))
+        for place, heading in enumerate(headings)
+    ]
+    return whole if sum(whole) + _GAP * len(whole) <= width else _narrowest(headings, rows)
+
+
+def _narrowest(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    return [
+        max(
+            *(len(word) for word in (*heading.split(), "")),
+            *(len(row[place]) for row in rows),
+        )
+        for place, heading in enumerate(headings)
+    ]
+
+
+def table_width(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """The width of a table in which only headings are broken, between words."""
+    return sum(width + _GAP for width in _narrowest(headings, rows))
+
+
+def fitting_columns(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], width: int, least: int = 1
+) -> int:
+    """The number of the first columns that fit beside each other.
+
+    Args:
+        headings: the headings of all columns.
+        rows: the texts of rows, at least one for each column.
+        width: the characters of a line.
+        least: so many columns are shown in any case.
+    """
+    fitting = len(headings)
+    while fitting > least and table_width(headings[:fitting], rows) > width:
+        fitting -= 1
+    return fitting
+
 
 #: The most rows that are shown.
 MOST_ROWS = 30
@@ -46,8 +88,6 @@ class Answer(NamedTuple):
 
 def print_questions(out: Console, questions: Mapping[str, Question]) -> None:
     """Print all questions with their names."""
-    from rich.table import Table
-
     table = Table(box=None, pad_edge=False, show_header=False)
     for question in questions.values():
         table.add_row(question.name, question.asks)
@@ -59,8 +99,6 @@ def print_answer(out: Console, answer: Answer, runs: Sequence[str]) -> None:
 
     A column that adds nothing is left out, such as the run if there is only one.
     """
-    from tidegauge.analysis.questions.question import worth_showing
-
     question = answer.question
     out.print(f"[bold]{question.asks}[/bold]", highlight=False)
     columns = worth_showing(question.columns, answer.rows)
@@ -105,9 +143,6 @@ def title_of(column: Column) -> str:
 
 
 def _print_table(out: Console, columns: Sequence[Column], texts: Sequence[Sequence[str]]) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
     table = Table(box=None, pad_edge=False)
     widths = column_widths([title_of(column) for column in columns], texts, out.width)
     for column, width in zip(columns, widths, strict=True):
@@ -123,9 +158,6 @@ def _print_table(out: Console, columns: Sequence[Column], texts: Sequence[Sequen
 
 def _print_blocks(out: Console, columns: Sequence[Column], texts: Sequence[Sequence[str]]) -> None:
     """Print rows one below the other: they are too wide for a table."""
-    from rich.markup import escape
-    from rich.table import Table
-
     for row in texts:
         block = Table(box=None, pad_edge=False, show_header=False)
         for column, text in zip(columns, row, strict=True):

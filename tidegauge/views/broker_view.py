@@ -1,76 +1,53 @@
-"""``tidegauge show --broker``: the story of one broker, and its state at a time."""
-
-from __future__ import annotations
+"""``tidegauge show broker``: the story of one broker, and its state at a time."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from rich.console import Console
+from rich.text import Text
+
+from tidegauge.runs.brokers import BrokerDescription, ReplicaState, broker_events, described_broker
+from tidegauge.runs.run import Run
+from tidegauge.runs.stories import story
+from tidegauge.runs.trace_events import TraceEvent
+from tidegauge.simulation.quantities import time_text
+from tidegauge.simulation.trace_rows.codes import BROKER_ABSENT
 from tidegauge.views.partition_view import listed
-from tidegauge.views.story_lines import StoryOptions, moment_line, print_lines, when_text
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.runs.broker_history import BrokerState, ReplicaState
-    from tidegauge.runs.story import Names
-    from tidegauge.traces.run_folder import RunFolder, TraceRow
+from tidegauge.views.story_lines import StoryOptions, print_story, when_text
 
 #: Shown where no row has the value.
 UNTOLD = "?"
 
 
-def show_broker(
-    out: Console,
-    run: RunFolder,
-    tables: RunTables,
-    names: Names,
-    broker: int,
-    options: StoryOptions,
-) -> None:
+def show_broker(out: Console, run: Run, broker: int, options: StoryOptions) -> None:
     """Print a broker's last state in a few lines, then its story."""
-    from tidegauge.runs.broker_history import broker_rows, broker_state
-    from tidegauge.runs.moments import moments, told_moment
-
     end_us = options.span.end_us
-    _print_facts(out, broker_state(run, tables, names, broker, end_us), names, broker, end_us)
+    _print_facts(out, run, broker, described_broker(run, broker, end_us), end_us)
     out.print()
-    rows = broker_rows(run, names, broker, details=options.details)
-    shown = (row for row in rows if row["time_us"] in options.span)
-    lines = [
-        moment_line(moment, run, names, told_moment)
-        for moment in moments(shown, one_by_one=options.details)
-    ]
-    print_lines(out, lines, handles=options.handles)
-    if not lines:
-        out.print("No events in this time.")
+    events = broker_events(run, broker, details=options.details)
+    print_story(out, story(events, run, options.span, details=options.details), options)
 
 
-def show_broker_at(
-    out: Console, run: RunFolder, tables: RunTables, names: Names, broker: int, at_us: int
-) -> None:
+def show_broker_at(out: Console, run: Run, broker: int, at_us: int) -> None:
     """Print a broker's state at a time, with each of its replicas."""
-    from tidegauge.runs.broker_history import broker_state
-
-    state = broker_state(run, tables, names, broker, at_us)
-    _print_facts(out, state, names, broker, at_us)
+    state = described_broker(run, broker, at_us)
+    _print_facts(out, run, broker, state, at_us)
     if state.replicas:
         out.print()
-        _print_replicas(out, state.replicas, names)
+        _print_replicas(out, state.replicas)
 
 
 def _print_facts(
-    out: Console, state: BrokerState, names: Names, broker: int, at_us: int | None
+    out: Console, run: Run, broker: int, state: BrokerDescription, at_us: int | None
 ) -> None:
-    from tidegauge.simulation.quantities import time_text
-
-    out.print(f"Broker {names.broker_id(broker)} {when_text(at_us)}: {_life(state, names)}",
-              style="bold", soft_wrap=True)  # fmt: skip
+    identity = run.names.broker_id(broker)
+    out.print(
+        f"Broker {identity} {when_text(at_us)}: {_life(state.life)}", style="bold", soft_wrap=True
+    )
     for fault in state.faults:
-        words = f"{names.fault_text(fault['fault'])}, since {time_text(fault['time_us'])}"
+        words = f"{fault.words_of('fault')}, since {time_text(fault.time_us)}"
         out.print(f"  hit by:      {words}", style="bold yellow", soft_wrap=True)
-    if names.controllers:
-        out.print(f"  controller:  {_taken_for(state.registration, names)}", soft_wrap=True)
+    if run.names.controllers:
+        out.print(f"  controller:  {_taken_for(state.registration)}", soft_wrap=True)
     else:
         out.print(f"  session:     {_session(state.session)}", soft_wrap=True)
         out.print(f"  registered:  {_registered(state.registration)}")
@@ -78,59 +55,42 @@ def _print_facts(
     out.print(f"  replicas:    {_role_counts(state.replicas)}", soft_wrap=True)
 
 
-def _life(state: BrokerState, names: Names) -> str:
-    from tidegauge.runs.story import told
-    from tidegauge.simulation.quantities import time_text
-
-    life = state.life
+def _life(life: TraceEvent | None) -> str:
     if life is None:
         return "no start is recorded"
-    at = time_text(life["time_us"])
-    if life.kind == "broker_started":
-        return f"up since {at}"
-    return f"not up; at {at}: {told(life, names)}"
+    at = time_text(life.time_us)
+    return f"up since {at}" if life.kind == "broker_started" else f"not up; at {at}: {life.words}"
 
 
-def _session(row: TraceRow | None) -> str:
-    from tidegauge.simulation.quantities import time_text
-
-    if row is None:
+def _session(event: TraceEvent | None) -> str:
+    if event is None:
         return "none yet"
-    at = time_text(row["time_us"])
-    number = row.columns.get("session", UNTOLD)
-    if row.kind == "session_opened":
-        return f"{number}, since {at}"
-    return f"none; {number} {row.kind.removeprefix('session_')} at {at}"
+    at = time_text(event.time_us)
+    if event.kind == "session_opened":
+        return f"{event.session}, since {at}"
+    return f"none; {event.session} {event.kind.removeprefix('session_')} at {at}"
 
 
-def _registered(row: TraceRow | None) -> str:
-    from tidegauge.simulation.quantities import time_text
-    from tidegauge.simulation.trace_rows.codes import BROKER_ABSENT
-
-    if row is None:
+def _registered(event: TraceEvent | None) -> str:
+    if event is None:
         return "not yet"
-    return f"{'no' if row['state'] == BROKER_ABSENT else 'yes'}, since {time_text(row['time_us'])}"
+    is_gone = event.row["state"] == BROKER_ABSENT
+    return f"{'no' if is_gone else 'yes'}, since {time_text(event.time_us)}"
 
 
-def _taken_for(row: TraceRow | None, names: Names) -> str:
+def _taken_for(event: TraceEvent | None) -> str:
     """The state that a quorum has the broker in."""
-    from tidegauge.runs.story import spoken
-    from tidegauge.simulation.quantities import time_text
-
-    if row is None:
+    if event is None:
         return "it has not registered"
-    state, reason = (spoken(row, column, names) for column in ("state", "state_reason"))
-    at = time_text(row["time_us"])
-    return f"takes it for {state} since {at} ({reason}), broker epoch {row['broker_epoch']}"
+    since = f"since {time_text(event.time_us)} ({event.state_reason})"
+    return f"takes it for {event.state} {since}, broker epoch {event.broker_epoch}"
 
 
-def _seen(row: TraceRow | None) -> str:
-    from tidegauge.simulation.quantities import time_text
-
-    if row is None:
+def _seen(event: TraceEvent | None) -> str:
+    if event is None:
         return "none has seen it come or go"
-    saw = "has registered" if row.kind == "broker_registered" else "is gone"
-    return f"saw at {time_text(row['time_us'])} that it {saw}"
+    saw = "has registered" if event.kind == "broker_registered" else "is gone"
+    return f"saw at {time_text(event.time_us)} that it {saw}"
 
 
 def _role_counts(replicas: Sequence[ReplicaState]) -> str:
@@ -145,13 +105,9 @@ def _role_counts(replicas: Sequence[ReplicaState]) -> str:
     )
 
 
-def _print_replicas(out: Console, replicas: Sequence[ReplicaState], names: Names) -> None:
+def _print_replicas(out: Console, replicas: Sequence[ReplicaState]) -> None:
     """Print all replicas: those with a note first, then those that it leads."""
-    from rich.text import Text
-
-    from tidegauge.simulation.quantities import time_text
-
-    width = max(len("partition"), *(len(names.partition(each.partition)) for each in replicas))
+    width = max(len("partition"), *(len(each.partition) for each in replicas))
     isrs = [UNTOLD if each.isr is None else f"[{listed(each.isr)}]" for each in replicas]
     isr_width = max(len("ISR"), *map(len, isrs))
     out.print(
@@ -162,12 +118,12 @@ def _print_replicas(out: Console, replicas: Sequence[ReplicaState], names: Names
     )
     order = sorted(
         zip(replicas, isrs, strict=True),
-        key=lambda each: (not each[0].note, each[0].role != "leader", each[0].partition),
+        key=lambda each: (not each[0].note, each[0].role != "leader"),
     )
     for replica, isr in order:
-        as_of = UNTOLD if replica.told_us is None else time_text(replica.told_us)
+        as_of = UNTOLD if replica.as_of_us is None else time_text(replica.as_of_us)
         line = Text(
-            f"{names.partition(replica.partition):{width}}  {replica.role:8}"
+            f"{replica.partition:{width}}  {replica.role:8}"
             f"  {_number(replica.leader_epoch):>5}  {isr:{isr_width}}"
             f"  {_number(replica.log_end_offset):>10}  {_number(replica.high_watermark):>14}"
             f"  {as_of}"

@@ -1,89 +1,58 @@
-"""``tidegauge show --client``: the story of a producer or consumer, or of a group of them."""
-
-from __future__ import annotations
+"""``tidegauge show client``: the story of a producer or consumer, or of a group of them."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from tidegauge.scenario.text.errors import counted
-from tidegauge.views.story_lines import (
-    StoryOptions,
-    duration_text,
-    moment_line,
-    print_lines,
-)
+from rich.console import Console
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.runs.story import Names
-    from tidegauge.traces.run_folder import RunFolder, TraceRow
+from tidegauge.analysis.tables.unavailable import LABELS
+from tidegauge.runs import clients
+from tidegauge.runs.causes import because
+from tidegauge.runs.run import Run
+from tidegauge.runs.stories import story
+from tidegauge.runs.trace_events import TraceEvent
+from tidegauge.scenario.text.errors import counted, duration_text
+from tidegauge.simulation.quantities import time_text
+from tidegauge.views.story_lines import StoryOptions, print_story
 
 #: The most lines of one kind among the facts.
 _MOST = 5
 
 
-def show_client(
-    out: Console,
-    run: RunFolder,
-    tables: RunTables,
-    names: Names,
-    name: str,
-    options: StoryOptions,
-) -> None:
+def show_client(out: Console, run: Run, name: str, options: StoryOptions) -> None:
     """Print the outcome of clients in a few lines, then their story.
 
     Raises:
-        ValueError: there is no such client or group.
+        TidegaugeError: there is no such client or group.
         TraceError: a trace file is damaged.
     """
-    from tidegauge.runs.client_history import client_rows, clients_called
-    from tidegauge.runs.moments import moments, told_moment
-
-    processes = clients_called(name, names)
-    rows = client_rows(run, processes, details=options.details)
-    known = ", ".join(names.clients[process].name for process in processes)
+    processes = clients.clients_called(name, run.names)
+    events = clients.client_events(run, processes, details=options.details)
+    known = ", ".join(run.names.clients[process].name for process in processes)
     out.print(f"Client {name}: {known}", style="bold", soft_wrap=True)
-    for title, words in _facts(run, tables, names, processes, rows):
+    for title, words in _facts(run, processes, events):
         out.print(f"  {title + ':':17}{words}", soft_wrap=True)
     out.print()
-    shown = (row for row in rows if row["time_us"] in options.span)
-    lines = [
-        moment_line(moment, run, names, told_moment)
-        for moment in moments(shown, one_by_one=options.details)
-    ]
-    print_lines(out, lines, handles=options.handles)
-    if not lines:
-        out.print("No events in this time.")
+    print_story(out, story(events, run, options.span, details=options.details), options)
 
 
 def _facts(
-    run: RunFolder,
-    tables: RunTables,
-    names: Names,
-    processes: Sequence[int],
-    rows: Sequence[TraceRow],
+    run: Run, processes: Sequence[int], events: Sequence[TraceEvent]
 ) -> Iterator[tuple[str, str]]:
     """The facts about clients, each with its title."""
-    yield from _stalls(tables, names, processes)
+    yield from _stalls(run, processes)
     yield from _records(run, processes)
-    latencies = (run.summary or {}).get("produce_ms", {}).get(names.clients[processes[0]].group)
+    latencies = (run.summary or {}).get("produce_ms", {}).get(run.names.clients[processes[0]].group)
     if latencies and latencies["max"]:
         figures = ", ".join(f"{word} {value:,.1f} ms" for word, value in latencies.items())
         yield "outcome within", f"{figures} (all of the group, whole run)"
-    yield from _errors(run, names, rows)
-    yield from _times(run, names, processes)
-    yield from _consumer(names, rows)
+    yield from _errors(run, events)
+    yield from _times(run, processes)
+    yield from _consumer(events)
 
 
-def _stalls(tables: RunTables, names: Names, processes: Sequence[int]) -> Iterator[tuple[str, str]]:
+def _stalls(run: Run, processes: Sequence[int]) -> Iterator[tuple[str, str]]:
     """The longest times in which they were stalled, and the faults that were active then."""
-    from tidegauge.analysis.tables.unavailable import LABELS
-    from tidegauge.runs.client_history import stalled_times
-    from tidegauge.simulation.quantities import time_text
-
-    for each in stalled_times(tables, names, processes)[:_MOST]:
+    for each in clients.stalled_times(run, processes)[:_MOST]:
         faults = f", with {', '.join(each.faults)}" if each.faults else ""
         yield (
             LABELS[each.condition],
@@ -95,11 +64,9 @@ def _stalls(tables: RunTables, names: Names, processes: Sequence[int]) -> Iterat
         )
 
 
-def _records(run: RunFolder, processes: Sequence[int]) -> Iterator[tuple[str, str]]:
+def _records(run: Run, processes: Sequence[int]) -> Iterator[tuple[str, str]]:
     """Their records by outcome: those offered are the sum of the others."""
-    from tidegauge.runs.client_history import totals_of
-
-    totals = totals_of(run, processes)
+    totals = clients.totals_of(run, processes)
     if totals["records_offered"]:
         parts = " + ".join(
             f"{totals[f'records_{word}']:,} {word.replace('_', ' ')}"
@@ -118,61 +85,43 @@ def _records(run: RunFolder, processes: Sequence[int]) -> Iterator[tuple[str, st
         yield "records", f"{totals['records_consumed']:,} consumed"
 
 
-def _errors(run: RunFolder, names: Names, rows: Sequence[TraceRow]) -> Iterator[tuple[str, str]]:
-    from tidegauge.runs.client_history import outcomes
-    from tidegauge.runs.reasons import because
-    from tidegauge.runs.story import spoken
-    from tidegauge.simulation.quantities import time_text
-
-    for outcome in outcomes(rows)[:_MOST]:
-        reason = because(outcome.first, run, names)
-        first = f"the first at {time_text(outcome.first['time_us'])}"
+def _errors(run: Run, events: Sequence[TraceEvent]) -> Iterator[tuple[str, str]]:
+    for outcome in clients.outcomes(events)[:_MOST]:
+        reason = because(outcome.first, run)
+        first = f"the first at {time_text(outcome.first.time_us)}"
         yield (
             outcome.words,
-            f"{spoken(outcome.first, 'error', names)}, {counted(outcome.times, 'time')}, {first}"
+            f"{outcome.error}, {counted(outcome.times, 'time')}, {first}"
             + (f", because: {reason}" if reason else ""),
         )
 
 
-def _times(run: RunFolder, names: Names, processes: Sequence[int]) -> Iterator[tuple[str, str]]:
+def _times(run: Run, processes: Sequence[int]) -> Iterator[tuple[str, str]]:
     """The times without a broker to ask."""
-    from tidegauge.runs.client_history import unreachable_times
-    from tidegauge.simulation.quantities import time_text
-
-    for each in unreachable_times(run, processes)[:_MOST]:
+    for each in clients.unreachable_times(run, processes)[:_MOST]:
         until = "the end of the run" if each.end_us is None else time_text(each.end_us)
         known = counted(each.brokers, "broker")
         span = f"{time_text(each.begin_us)} to {until}"
-        client = names.process(each.process)
-        yield "no broker", f"{client} reaches none of the {known} that it knows, {span}"
+        yield "no broker", f"{each.process} reaches none of the {known} that it knows, {span}"
 
 
-def _consumer(names: Names, rows: Sequence[TraceRow]) -> Iterator[tuple[str, str]]:
-    """What consumers lost, and where they read."""
-    from tidegauge.runs.client_history import read_replicas
-    from tidegauge.simulation.quantities import time_text
-
-    lost = [row for row in rows if row.kind == "coordinator_lost"]
+def _consumer(events: Sequence[TraceEvent]) -> Iterator[tuple[str, str]]:
+    """Coordinators that consumers lost, their resets, and the replicas that they read from."""
+    lost = [event for event in events if event.kind == "coordinator_lost"]
     if lost:
-        missing_us = sum(row["missing_us"] for row in rows if row.kind == "coordinator_found")
+        missing_us = sum(each.missing_us for each in events if each.kind == "coordinator_found")
         yield (
             "coordinator",
             (
-                f"lost {counted(len(lost), 'time')}, the first at {time_text(lost[0]['time_us'])}; "
+                f"lost {counted(len(lost), 'time')}, the first at {time_text(lost[0].time_us)}; "
                 f"{duration_text(missing_us)} without one"
             ),
         )
-    resets = [row for row in rows if row.kind == "consumer_reset"]
+    resets = [event for event in events if event.kind == "consumer_reset"]
     if resets:
-        first = time_text(resets[0]["time_us"])
+        first = time_text(resets[0].time_us)
         yield "reset", f"{counted(len(resets), 'time')}, the first at {first}"
-    for (process, partition), row in list(read_replicas(rows).items())[:_MOST]:
-        broker = names.broker_id(row["broker"])
-        where = "its leader" if broker is None else f"broker {broker}"
-        yield (
-            "reads from",
-            (
-                f"{where}, {names.partition(partition)} of {names.process(process)}, since "
-                f"{time_text(row['time_us'])}"
-            ),
-        )
+    for event in clients.read_replicas(events)[:_MOST]:
+        where = "its leader" if event.broker is None else f"broker {event.broker}"
+        since = time_text(event.time_us)
+        yield "reads from", f"{where}, {event.partition} of {event.process}, since {since}"

@@ -1,23 +1,18 @@
 """``tidegauge picture``: the cluster over time, a line for each kind of trouble."""
 
-from __future__ import annotations
+from collections.abc import Iterator
 
-from typing import TYPE_CHECKING
+from rich.console import Console
+from rich.text import Text
 
+from tidegauge.analysis.making.run_tables import RunTables
+from tidegauge.analysis.tables.unavailable import LABELS, OF_CLIENTS
+from tidegauge.runs.trace_events import Names
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import short_time_text
-from tidegauge.views.fault_bands import fault_lines
-from tidegauge.views.time_axis import LABEL_WIDTH, TimeAxis
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rich.console import Console
-
-    from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.runs.story import Names
-    from tidegauge.traces.directory import Directory
-    from tidegauge.traces.run_folder import RunFolder
+from tidegauge.traces.directory import Directory
+from tidegauge.traces.run_folder import RunFolder
+from tidegauge.views.time_axis import LABEL_WIDTH, TimeAxis, fault_lines
 
 #: The lines of a picture, of thirty, that are left for faults.
 _MOST_FAULTS = 8
@@ -37,8 +32,6 @@ def show_cluster(
     out: Console, run: RunFolder, tables: RunTables, names: Names, axis: TimeAxis
 ) -> None:
     """Print the picture of a whole cluster."""
-    from rich.text import Text
-
     tables.make(("faults", "steps", "condition_counts", "isr_changes", "elections", "run_figures"))
     axis.told_to(tables)
 
@@ -82,8 +75,6 @@ def conditions_of(names: Directory) -> dict[str, str]:
 
     Logs of real brokers do not tell of clients.
     """
-    from tidegauge.analysis.tables.unavailable import LABELS, OF_CLIENTS
-
     absent = OF_CLIENTS if names.is_of_logs else {}
     return {name: label for name, label in LABELS.items() if name not in absent}
 
@@ -113,11 +104,13 @@ def _gauges(tables: RunTables, conditions: dict[str, str], axis: TimeAxis) -> It
 def _counts(tables: RunTables, axis: TimeAxis) -> Iterator[str]:
     counts = tables.rows("""
         with changes as (
-            select run, change, time_us from isr_changes
+            select run, change, time_us,
+                case when change = 'removal' then size(brokers) else 1 end as times
+            from isr_changes
             union all
-            select run, 'election', time_us from elections where is_new
+            select run, 'election', time_us, 1 from elections where is_new
         )
-        select change, part, count(*) as times
+        select change, part, sum(times) as times
         from parts as p
         join changes as c on c.time_us >= p.begin_us and c.time_us < p.end_us
         join run_figures as f on f.run = c.run and c.time_us > 1e6 * f.figures_from_seconds

@@ -1,25 +1,20 @@
-"""A comparison on the terminal: figures beside each other, what decides, and what was changed."""
-
-from __future__ import annotations
+"""A comparison on the terminal: figures beside each other, their reasons, and the changes."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
 
-    from tidegauge.analysis.over_seeds import OverSeeds
-    from tidegauge.real_cluster.describe.changed_defaults import ChangedDefault
-    from tidegauge.runs.compared import ComparedFigure
-    from tidegauge.scenario.other_mode.settings import Change
-    from tidegauge.scenario.reading import Scenario
+from tidegauge.analysis.over_seeds import OverSeeds
+from tidegauge.real_cluster.describe.release_change import ChangedDefault, changed_defaults
+from tidegauge.runs.compared import ComparedFigure
+from tidegauge.runs.figures import value_text
+from tidegauge.scenario.other_mode.settings import Change
+from tidegauge.scenario.reading import Scenario
 
-_US = "us"
-_SECONDS_US = 1e6
-#: From this many seconds or objects on a mean has no decimals.
-_MUCH = 1_000
-_SOME = 100
 #: Columns of verdicts.
 _VERDICT_WIDTH = 19
 
@@ -105,8 +100,6 @@ def show_changes(out: Console, label: str, changes: Sequence[str]) -> None:
 
 def show_defaults(out: Console, before: Scenario, after: Scenario) -> None:
     """Print the settings that change their default, come or go; of those that are simulated."""
-    from tidegauge.real_cluster.describe.changed_defaults import changed_defaults
-
     found = changed_defaults(before, after)
     both = [each for each in found if each.before is not None and each.after is not None]
     gone = [each for each in found if each.after is None]
@@ -168,9 +161,6 @@ def _favours_kraft(figure: ComparedFigure) -> bool:
 
 
 def _new_table(first: str, variants: Sequence[str]) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column(first)
     for variant in variants:
@@ -183,28 +173,11 @@ def _cell(figure: ComparedFigure, spread: OverSeeds | None) -> str:
     """The mean, and below it its band, if there is one."""
     if spread is None:
         return "none"
-    mean = _value(figure.unit, spread.mean)
+    mean = value_text(spread.mean, figure.unit)
     if spread.low is None or spread.high is None:
         return mean
-    unit = " s" if figure.unit == _US else ""
-    low, high = (_value(figure.unit, each).removesuffix(unit) for each in (spread.low, spread.high))
-    return mean if low == high else f"{mean}\n[dim]{low} to {high}{unit}[/]"
-
-
-def _value(unit: str, value: float) -> str:
-    """A time in seconds, or a number; of large values no decimals, of others two."""
-    if unit == _US:
-        return f"{_rounded(value / _SECONDS_US, 3)} s"
-    return _rounded(value, 1)
-
-
-def _rounded(value: float, decimals: int) -> str:
-    if value >= _MUCH:
-        decimals = 0
-    elif value >= _SOME:
-        decimals = min(decimals, 1)
-    text = f"{value:,.{decimals}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    low, high = (value_text(each, figure.unit) for each in (spread.low, spread.high))
+    return mean if low == high else f"{mean}\n[dim]{low.removesuffix(' s')} to {high}[/]"
 
 
 def _lower(label: str) -> str:
@@ -213,9 +186,6 @@ def _lower(label: str) -> str:
 
 def _print_lines(out: Console, text: str) -> None:
     """Print an item of a list; its further lines are indented."""
-    from rich.padding import Padding
-    from rich.text import Text
-
     out.print(Padding(Text(f"- {text}"), (0, 0, 0, 2)))
 
 

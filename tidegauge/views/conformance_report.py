@@ -1,22 +1,23 @@
 """The output of ``tidegauge conform``: a line for each schedule, and its differences."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from rich.console import Console
+
+from tidegauge.laboratory.conformance import conform
+from tidegauge.laboratory.conformance.comparison import EXACT, NOT_PLAYED, TIME, VARIED
+from tidegauge.laboratory.conformance.known_differences import SHIPPED
+from tidegauge.runs.run import Run
+from tidegauge.runs.stories import StoryLine, controller_story, partition_story
+from tidegauge.runs.trace_events import Names
 from tidegauge.scenario.text.errors import counted
-from tidegauge.views.story_lines import LISTED, Line, Span, StoryOptions, print_lines
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.laboratory.conformance.conform import Conformance, FieldCounts, FieldDifference
-    from tidegauge.runs.story import Names
+from tidegauge.simulation.quantities import time_text
+from tidegauge.views.story_lines import LISTED, Span, print_lines
 
 #: The default number of seeds.
 SEEDS = 10
@@ -50,11 +51,12 @@ class Again(NamedTuple):
             + more
         )
 
-    def show(self, result: Conformance) -> str:
-        """The command that shows the run, without the option for a view."""
-        return (
-            f"tidegauge show {shlex.quote(str(self.out / self.file.stem / f'seed-{result.seed}'))}"
-        )
+    def show(self, result: conform.Conformance, partition: str | None) -> str:
+        """The command that shows a partition of the run, or else its controllers."""
+        run = shlex.quote(str(self.out / self.file.stem / f"seed-{result.seed}"))
+        if partition is None:
+            return f"tidegauge show controller {run}"
+        return f"tidegauge show partition {run} {partition}"
 
 
 class ConformanceReport:
@@ -73,7 +75,7 @@ class ConformanceReport:
         # Values and paths have brackets in them that are no markup.
         self.out.print(text, style=style, markup=False, soft_wrap=True)
 
-    def show(self, result: Conformance, again: Again) -> None:
+    def show(self, result: conform.Conformance, again: Again) -> None:
         """Print the result of a schedule."""
         schedule = result.schedule
         compared, unexplained = result.compared.total(), len(result.unexplained)
@@ -90,21 +92,21 @@ class ConformanceReport:
             self._show_parting(result)
             self._show_stories(result, again)
 
-    def _show_not_played(self, difference: FieldDifference) -> None:
+    def _show_not_played(self, difference: conform.FieldDifference) -> None:
         reason = "nothing explains this" if difference.row is None else _row(difference)
         self._print(
             f"  not played from step {difference.step.number} on:"
             f" {difference.field.simulated} ({reason})"
         )
 
-    def _show_explained(self, result: Conformance) -> None:
+    def _show_explained(self, result: conform.Conformance) -> None:
         """Print the explained differences, by rows of the table."""
         for row in dict.fromkeys(each.row for each in result.explained):
             explained = [each for each in result.explained if each.row is row]
             assert row is not None
             self._print(f"  {_row(explained[0])}: {row.cause}")
-            told = [f"    step {each.step.number}: {each.field.told()}" for each in explained]
-            self._print_some(told, "    ")
+            texts = [f"    step {each.step.number}: {each.field.text()}" for each in explained]
+            self._print_some(texts, "    ")
         if result.not_modelled:
             self._print(f"  settings without effect here: {', '.join(result.not_modelled)}")
 
@@ -114,18 +116,15 @@ class ConformanceReport:
         if len(lines) > FIELDS:
             self._print(f"{indent}... and {len(lines) - FIELDS} more")
 
-    def _show_parting(self, result: Conformance) -> None:
+    def _show_parting(self, result: conform.Conformance) -> None:
         """Print the first step that differs, and the number of others."""
-        from tidegauge.laboratory.conformance.comparison import NOT_PLAYED
-        from tidegauge.simulation.quantities import time_text
-
         parting = result.parting
         step = parting[0].step
         outcome = result.outcomes.get(step.number)
         when = "" if outcome is None else f", at {time_text(outcome.begin_us)} of the run"
         self._print(f"\n  step {step.number}{when}: {json.dumps(step.step)}", style="bold")
-        fields = [each.field.told() for each in parting if each.field.kind != NOT_PLAYED]
-        self._print_some([f"    {told}" for told in fields], "    ")
+        fields = [each.field.text() for each in parting if each.field.kind != NOT_PLAYED]
+        self._print_some([f"    {text}" for text in fields], "    ")
         rest = [each for each in result.unexplained if each.step is not step]
         if rest:
             kinds = Counter(each.field.kind for each in rest)
@@ -133,35 +132,28 @@ class ConformanceReport:
             steps = dict.fromkeys(str(each.step.number) for each in rest)
             self._print(f"  and in steps {', '.join(steps)}: {counts}")
 
-    def _show_stories(self, result: Conformance, again: Again) -> None:
+    def _show_stories(self, result: conform.Conformance, again: Again) -> None:
         """Print the story of the differing partitions around that step, and commands for more."""
-        from tidegauge.runs.result_tables import tables_of
-        from tidegauge.runs.story import Names
-        from tidegauge.views.controller_view import controller_story
-        from tidegauge.views.partition_view import partition_story
-
         commands = [again.command]
         if result.run is not None:
-            run, names = result.run, Names.of(result.run)
+            run = Run(result.run.path)
             span = _span(result)
-            options = StoryOptions(span, details=False, handles=False)
-            affected = _partitions(result.parting, names)
+            affected = _partitions(result.parting, run.names)
             for name in affected[:STORIES]:
-                story = partition_story(run, names, names.partitions[name], options)
+                story = partition_story(run, run.names.partitions[name], span)
                 self._show_story(f"{name} around it", story)
             if not affected:
-                story = controller_story(run, tables_of(run), names, options)
-                self._show_story("the controller", story)
+                self._show_story("the controller", controller_story(run, span))
             if affected[STORIES:]:
                 self._print(f"\n  the same in {', '.join(affected[STORIES:])}")
-            view = f"--partition {affected[0]}" if affected else "--controller"
-            commands.append(f"{again.show(result)} {view} {_span_options(span)}")
+            shown = again.show(result, affected[0] if affected else None)
+            commands.append(f"{shown} {_span_options(span)}")
         self._print("\n  again:")
         for command in commands:
             self._print(f"    {command}")
         self._print("")
 
-    def _show_story(self, title: str, lines: list[Line]) -> None:
+    def _show_story(self, title: str, lines: list[StoryLine]) -> None:
         self._print(f"\n  {title}:", style="bold")
         print_lines(self.out, lines[:LISTED], handles=False)
         if len(lines) > LISTED:
@@ -169,11 +161,8 @@ class ConformanceReport:
         if not lines:
             self._print("  no events")
 
-    def show_totals(self, results: list[Conformance]) -> None:
+    def show_totals(self, results: list[conform.Conformance]) -> None:
         """Print the totals of all schedules."""
-        from tidegauge.laboratory.conformance.comparison import EXACT, TIME, VARIED
-        from tidegauge.laboratory.conformance.conform import exact_fields, figures
-
         failed = sum(bool(each.unexplained) for each in results)
         stopped = sum(each.not_played is not None for each in results)
         self._print(
@@ -182,16 +171,16 @@ class ConformanceReport:
             style="bold",
         )
         for kind in (EXACT, VARIED, TIME):
-            compared, explained, unexplained = figures(results, kind)
+            compared, explained, unexplained = conform.figures(results, kind)
             different = explained + unexplained
             share = 100 * different / max(compared, 1)
             self._print(
                 f"{kind:6}  {counted(compared, 'field'):>13}, {different} different "
                 f"({share:.2f} %): {explained} explained, {unexplained} unexplained"
             )
-        self._show_fields(exact_fields(results))
+        self._show_fields(conform.exact_fields(results))
 
-    def _show_fields(self, fields: Mapping[str, FieldCounts]) -> None:
+    def _show_fields(self, fields: Mapping[str, conform.FieldCounts]) -> None:
         """Print how many exact fields are equal, by their names."""
         width = max(map(len, ("exact field", *fields)))
         head = f"\n{'exact field':{width}}  compared  different  explained  unexplained     equal"
@@ -205,15 +194,13 @@ class ConformanceReport:
             )
 
 
-def _row(difference: FieldDifference) -> str:
+def _row(difference: conform.FieldDifference) -> str:
     """The place of the row that explains a difference."""
-    from tidegauge.laboratory.conformance.known_differences import SHIPPED
-
     assert difference.row is not None
     return f"explained by line {difference.row.line} of {SHIPPED.name}"
 
 
-def _partitions(differences: Iterable[FieldDifference], names: Names) -> list[str]:
+def _partitions(differences: Iterable[conform.FieldDifference], names: Names) -> list[str]:
     """The partitions that differ; none if a field of the cluster differs."""
     found: dict[str, None] = {}
     for each in differences:
@@ -227,7 +214,7 @@ def _partitions(differences: Iterable[FieldDifference], names: Names) -> list[st
     return [name for name in found if name in names.partitions]
 
 
-def _span(result: Conformance) -> Span:
+def _span(result: conform.Conformance) -> Span:
     """The time from shortly before the first step that differs from the recording to its end.
 
     Both ends are whole milliseconds, as in options.

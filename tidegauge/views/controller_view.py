@@ -1,96 +1,33 @@
-"""``tidegauge show --controller`` and ``--zookeeper``: controllers, their queues; znodes."""
+"""``tidegauge show controller`` and ``show zookeeper``: controllers, their queues; znodes."""
 
-from __future__ import annotations
+from rich.console import Console
+from rich.text import Text
 
-from typing import TYPE_CHECKING, Any
+from tidegauge.analysis.making.run_tables import RunTables
+from tidegauge.runs.controllers import ControllerTerm, controller_knowledge, controller_terms
+from tidegauge.runs.run import Run
+from tidegauge.runs.stories import controller_story
+from tidegauge.runs.trace_events import Names
+from tidegauge.runs.znode_tree import znode_tree
+from tidegauge.scenario.text.errors import counted, duration_text
+from tidegauge.simulation.quantities import time_text
+from tidegauge.views import story_lines
 
-from tidegauge.scenario.text.errors import counted
-from tidegauge.views.story_lines import (
-    LISTED,
-    Line,
-    Span,
-    StoryOptions,
-    duration_text,
-    moment_line,
-    print_lines,
-    when_text,
-)
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.runs.controller_history import ControllerTerm
-    from tidegauge.runs.moments import Moment
-    from tidegauge.runs.story import Names
-    from tidegauge.traces.run_folder import RunFolder
-
-_EVENT = "controller_event"
 #: Room for a duration.
 _WIDTH = 10
 
 
-def show_controller(
-    out: Console, run: RunFolder, tables: RunTables, names: Names, options: StoryOptions
-) -> None:
+def show_controller(out: Console, run: Run, options: story_lines.StoryOptions) -> None:
     """Print the terms of all controllers, how long events waited, then the story."""
-    from tidegauge.runs.controller_history import terms
-
-    _print_terms(out, terms(run), names)
-    _print_durations(out, tables, options.span)
-    lines = controller_story(run, tables, names, options)
-    print_lines(out, lines, handles=options.handles)
+    _print_terms(out, controller_terms(run), run.names)
+    _print_durations(out, run.tables, options.span)
+    lines = controller_story(run, options.span, details=options.details)
+    story_lines.print_lines(out, lines, handles=options.handles)
     if not lines:
         out.print("No events of the controller in this time.")
 
 
-def controller_story(
-    run: RunFolder, tables: RunTables, names: Names, options: StoryOptions
-) -> list[Line]:
-    """The story of the controllers: their events and decisions.
-
-    Raises:
-        TraceError: a trace file is damaged.
-    """
-    from tidegauge.runs.controller_history import controller_rows
-    from tidegauge.runs.moments import moments
-
-    taken = tables.rows(
-        "select * from controller_events where queued_us is not null order by process, sequence"
-    )
-    events = {(event["process"], event["sequence"]): event for event in taken}
-    rows = controller_rows(run, details=options.details)
-    shown = (row for row in rows if row["time_us"] in options.span)
-    return [
-        _line(moment, run, names, events) for moment in moments(shown, one_by_one=options.details)
-    ]
-
-
-def _line(
-    moment: Moment, run: RunFolder, names: Names, events: dict[tuple[int, int], dict[str, Any]]
-) -> Line:
-    from tidegauge.runs.moments import told_moment
-
-    event = events.get((moment[0]["process"], moment[0]["sequence"]))
-    if event is None and moment[0].kind == _EVENT:  # of the liveness phase
-        row = moment[0]
-        kind = names.enumerated("event_kind", row["event_kind"])
-        event = {**row.columns, "event": kind, "processing_us": None}
-    if event is None:
-        return moment_line(moment, run, names, told_moment)
-    return moment_line(moment, run, names, lambda _moment, _names: _told_event(event))
-
-
-def _told_event(event: dict[str, Any]) -> str:
-    processing_us, left = event["processing_us"], event["queue_length"]
-    took = "" if processing_us is None else f", took {duration_text(processing_us)}"
-    more = f", {left} more in the queue" if left else ""
-    return f"{event['event']}: waited {duration_text(event['queued_us'])}{took}{more}"
-
-
 def _print_terms(out: Console, terms: list[ControllerTerm], names: Names) -> None:
-    from tidegauge.simulation.quantities import time_text
-
     def time_or(time_us: int | None) -> str:
         return "-" if time_us is None else time_text(time_us)
 
@@ -100,18 +37,18 @@ def _print_terms(out: Console, terms: list[ControllerTerm], names: Names) -> Non
     member, gone = ("controller", "gone") if names.controllers else ("broker", "/controller gone")
     out.print(f"controller epoch  {member}     elected  {gone:>16}    resigned", style="bold")
     width = len(member)
-    for term in terms[:LISTED]:
+    for term in terms[: story_lines.LISTED]:
         out.print(
-            f"{term.epoch:16}  {names.member_id(term.broker):{width}}"
+            f"{term.epoch:16}  {term.controller:{width}}"
             f"  {time_text(term.elected_us):>10}"
             f"  {time_or(term.gone_us):>16}  {time_or(term.resigned_us):>10}"
         )
-    if len(terms) > LISTED:
-        out.print(f"... and {len(terms) - LISTED} more")
+    if len(terms) > story_lines.LISTED:
+        out.print(f"... and {len(terms) - story_lines.LISTED} more")
     out.print()
 
 
-def _print_durations(out: Console, tables: RunTables, span: Span) -> None:
+def _print_durations(out: Console, tables: RunTables, span: story_lines.Span) -> None:
     """Print for each kind of event its time in the queue, and the controller's work on it."""
     until = "" if span.end_us is None else f"and time_us <= {span.end_us}"
     groups = tables.rows(
@@ -148,54 +85,56 @@ def _cells(*texts: str) -> list[str]:
     return [f"{text:>{_WIDTH}}" for text in texts]
 
 
-def show_controller_at(
-    out: Console, run: RunFolder, tables: RunTables, names: Names, at_us: int
-) -> None:
+def show_controller_at(out: Console, run: Run, at_us: int) -> None:
     """Print the controller at a time, the brokers it knows as alive, and leaderless partitions."""
-    from tidegauge.runs.controller_history import knowledge
-
-    known = knowledge(run, tables, names, at_us)
-    out.print(f"{_controller(known.terms, names)} {when_text(at_us)}", style="bold")
+    known = controller_knowledge(run, at_us)
+    out.print(f"{_controller(known.terms, run.names)} {story_lines.when_text(at_us)}", style="bold")
     for stale in known.terms[1:]:
-        words = f"{names.member(stale.broker)}, epoch {stale.epoch}: has not resigned yet"
+        words = f"{_member(stale, run.names)}, epoch {stale.epoch}: has not resigned yet"
         out.print(f"  still believes to be:  {words}", style="red")
-    holder = "none" if known.active is None else names.member(known.active)
-    if not names.controllers:
+    if not run.names.controllers:
+        holder = "none" if known.active is None else f"broker {known.active}"
         out.print(f"  /controller names:     {holder}")
     if not known.terms:
         return
-    alive = ", ".join(str(names.broker_id(broker)) for broker in known.alive)
+    alive = ", ".join(map(str, known.alive))
     out.print(f"  knows as alive:        {alive or 'none'}", soft_wrap=True)
     out.print(f"  without a leader:      {counted(len(known.leaderless), 'partition')}")
     partitions_by_reason: dict[str, list[str]] = {}
     for partition, why in known.leaderless.items():
-        partitions_by_reason.setdefault(why, []).append(names.partition(partition))
+        partitions_by_reason.setdefault(why, []).append(partition)
     for why, partitions in partitions_by_reason.items():
-        more = f" and {len(partitions) - LISTED} more" if len(partitions) > LISTED else ""
-        out.print(f"    {why}: {', '.join(partitions[:LISTED])}{more}", style="red", soft_wrap=True)
+        more = (
+            f" and {len(partitions) - story_lines.LISTED} more"
+            if len(partitions) > story_lines.LISTED
+            else ""
+        )
+        out.print(
+            f"    {why}: {', '.join(partitions[: story_lines.LISTED])}{more}",
+            style="red",
+            soft_wrap=True,
+        )
 
 
 def _controller(terms: list[ControllerTerm], names: Names) -> str:
-    from tidegauge.simulation.quantities import time_text
-
     if not terms:
         return "No controller is active" if names.controllers else "No broker is controller"
     term = terms[0]
     role = "active" if names.controllers else "controller"
     return (
-        f"{names.member(term.broker).capitalize()} is {role}, in epoch {term.epoch}"
+        f"{_member(term, names).capitalize()} is {role}, in epoch {term.epoch}"
         f" (elected at {time_text(term.elected_us)}),"
     )
 
 
-def show_zookeeper(out: Console, run: RunFolder, at_us: int | None) -> None:
+def _member(term: ControllerTerm, names: Names) -> str:
+    return f"{'controller' if names.controllers else 'broker'} {term.controller}"
+
+
+def show_zookeeper(out: Console, run: Run, at_us: int | None) -> None:
     """Print all znodes, in the manner of ``zookeeper-shell``."""
-    from rich.text import Text
-
-    from tidegauge.runs.znode_tree import znode_tree
-
     znodes = znode_tree(run, at_us)
-    out.print(f"ZooKeeper {when_text(at_us)}: {len(znodes)} znodes", style="bold")
+    out.print(f"ZooKeeper {story_lines.when_text(at_us)}: {len(znodes)} znodes", style="bold")
     for znode in znodes:
         line = Text(f"{znode.path} ")
         line.append("null" if znode.data is None else znode.data, style="bold")

@@ -1,26 +1,22 @@
-"""The output of ``tidegauge show --faults``: the cost of each fault, and the steps beside them."""
-
-from __future__ import annotations
+"""The output of ``tidegauge show faults``: the cost of each fault, and the steps beside them."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from tidegauge.scenario.text.errors import counted
+from rich.console import Console
+
+from tidegauge.analysis.making.run_tables import RunTables
+from tidegauge.scenario.text.errors import counted, duration_text
+from tidegauge.simulation.quantities import time_text
+from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.cluster_picture import conditions_of
-from tidegauge.views.story_lines import duration_text
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.traces.run_folder import RunFolder
 
 #: More faults than these are not printed one by one; and more steps.
 _TOLD = 20
 #: The number of sessions and errors that are named.
 _NAMED = 4
 _WIDTH = 21
-#: So many characters of a step are printed.
+#: The number of characters of a step that are printed.
 _STEP = 80
 
 #: Changes, as the lines call them.
@@ -154,8 +150,6 @@ def _without_names(row: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _heading(costs: dict[str, Any]) -> str:
-    from tidegauge.simulation.quantities import time_text
-
     end = "the end" if costs["end_us"] is None else time_text(costs["end_us"])
     last = ""
     if costs["last_effect_us"] is not None:
@@ -234,8 +228,6 @@ def _control_lines(
 
 
 def _sessions(sessions: list[dict[str, Any]], begin_us: int) -> str:
-    from tidegauge.simulation.quantities import time_text
-
     named = [
         f"broker {row['broker']} at {time_text(row['time_us'])} "
         f"({duration_text(row['time_us'] - begin_us)} after it began)"
@@ -246,8 +238,6 @@ def _sessions(sessions: list[dict[str, Any]], begin_us: int) -> str:
 
 
 def _failover_lines(costs: dict[str, Any], parts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    from tidegauge.simulation.quantities import time_text
-
     spent = [
         f"{words} {duration_text(costs[part])}" for part, words in parts.items() if costs[part]
     ]
@@ -359,8 +349,6 @@ def _show_given_up(out: Console, run: RunFolder) -> None:
 
 
 def _show_steps(out: Console, tables: RunTables) -> None:
-    from tidegauge.simulation.quantities import time_text
-
     steps = tables.rows("select * from steps order by step")
     if not steps:
         return

@@ -1,18 +1,11 @@
 """Output that all commands share: the console, errors, warnings, JSON."""
 
-from __future__ import annotations
-
 import json
 import sys
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
-from typing import TYPE_CHECKING, NoReturn
 
 import typer
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.scenario.reading import Scenario
+from rich.console import Console
 
 #: The exit status of an interrupted command.
 INTERRUPTED = 130
@@ -23,27 +16,10 @@ WIDTH = 100
 
 def console() -> Console:
     """A console for the terminal, or for a file or pipe of a fixed width."""
-    from rich.console import Console
-
     made = Console(highlight=False)
     if not made.is_terminal:
         made.width = WIDTH
     return made
-
-
-def fail(message: str) -> NoReturn:
-    """End the command with one line that names the error in its input."""
-    typer.echo(f"tidegauge: {message}", err=True)
-    raise typer.Exit(2)
-
-
-def show_warnings(*scenarios: Scenario) -> None:
-    """Print likely mistakes in scenarios on standard error, before they are run, each once."""
-    from tidegauge.scenario.warnings import warnings_of
-
-    lines = (line for scenario in scenarios for line in warnings_of(scenario))
-    for line in dict.fromkeys(lines):
-        typer.echo(f"tidegauge: warning: {line}", err=True)
 
 
 def report(*, as_json: bool) -> AbstractContextManager[object]:

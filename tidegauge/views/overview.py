@@ -1,19 +1,24 @@
-"""``tidegauge show RUN``: the partitions that are worth a look, those with losses first."""
+"""``tidegauge show partitions`` and ``show cause``: where to look first, and where it began.
 
-from __future__ import annotations
+The first lists partitions, those with losses first. The second is the chain of triggers of one row,
+back to the first fault.
+"""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tidegauge.scenario.text.errors import counted
-from tidegauge.views.story_lines import LISTED, duration_text
+from rich.console import Console
+from rich.text import Text
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.runs.story import Names
-    from tidegauge.traces.run_folder import RunFolder
+from tidegauge.analysis.making.run_tables import RunTables
+from tidegauge.report.headline import reassignment_lines, stalled_partitions
+from tidegauge.runs.causes import Strand, cause_strands
+from tidegauge.runs.clients import unreachable_lines
+from tidegauge.runs.run import Run
+from tidegauge.runs.stories import story_line
+from tidegauge.runs.trace_events import TraceEvent
+from tidegauge.scenario.text.errors import counted, duration_text
+from tidegauge.views.story_lines import LISTED, print_lines
 
 #: The worst first: losses, then what may still be lost, then the time that producers waited; of
 #: logs, which do not tell of that, the time in which writes were refused.
@@ -54,28 +59,22 @@ _TOLD = {
 }
 
 
-def show_unreachable(out: Console, run: RunFolder, names: Names) -> None:
+def show_unreachable(out: Console, run: Run) -> None:
     """Print which groups of clients knew for long only brokers that they could not reach."""
-    from tidegauge.runs.client_history import unreachable_lines
-
-    for line in unreachable_lines(run, names, run.end_us):
+    for line in unreachable_lines(run):
         out.print(f"\n{line}", style="yellow", soft_wrap=True)
 
 
-def show_partitions(out: Console, run: RunFolder, tables: RunTables) -> None:
+def show_partitions(out: Console, run: Run) -> None:
     """Print what was moved, and which partitions are worth a look, and why."""
-    from rich.text import Text
-
-    from tidegauge.report.moved_replicas import reassignment_lines
-
-    partitions = tables.rows(_RANKED)
+    partitions = run.tables.rows(_RANKED)
     causes: dict[int, list[str]] = {}
-    for each in tables.rows(_LOSSES):
+    for each in run.tables.rows(_LOSSES):
         words = f"{each['records']:,} by {each['fault']} ({each['permitted_by']})"
         causes.setdefault(each["partition"], []).append(words)
     reasons = [list(_reasons(each, causes.get(each["partition"], []))) for each in partitions]
     out.print(_heading(partitions, sum(map(bool, reasons)), of_logs=run.is_of_logs))
-    _show_stalled(out, tables)
+    _show_stalled(out, run.tables)
     for moved in reassignment_lines(run.summary) if run.summary and not run.is_of_logs else ():
         out.print(f"reassignment: {moved}")
     width = max((len(each["topic_partition"]) for each in partitions), default=0)
@@ -92,13 +91,11 @@ def show_partitions(out: Console, run: RunFolder, tables: RunTables) -> None:
         out.print(f"... and {len(partitions) - LISTED} more")
     if partitions:
         first = partitions[0]["topic_partition"]
-        out.print(f"\nIts story:   tidegauge show {run.path} --partition {first}", soft_wrap=True)
+        out.print(f"\nIts story:   tidegauge show partition {run.path} {first}", soft_wrap=True)
 
 
 def _show_stalled(out: Console, tables: RunTables) -> None:
-    """Print which partitions were stalled for producers, and what these could not send."""
-    from tidegauge.report.stalled_partitions import stalled_partitions
-
+    """Print the partitions that were stalled for producers, and the records that were not sent."""
     stalled = stalled_partitions(tables)
     if stalled is None:
         return
@@ -144,3 +141,31 @@ def _reasons(figures: dict[str, Any], causes: list[str]) -> Iterator[str]:
     for column, words in _TOLD.items():
         if figures[column]:
             yield f"{words}: {figures[column]:,}"
+
+
+#: The number of rows shown at the beginning of a chain that is too long to list.
+LAST = 10
+
+
+def show_cause(out: Console, run: Run, event: TraceEvent) -> None:
+    """Print a row and its chain of triggers, the newest first; then each cause beside that."""
+    strands = cause_strands(run, event)
+    out.print("The causes of this row, the newest first", style="bold")
+    _print_strand(out, strands[0], run)
+    for strand in strands[1:LISTED]:
+        assert strand.cause_of is not None
+        out.print(f"\nThe other cause of {strand.cause_of.handle}", style="bold")
+        _print_strand(out, strand, run)
+    if len(strands) > LISTED:
+        out.print(f"\n... and {len(strands) - LISTED} more causes")
+
+
+def _print_strand(out: Console, strand: Strand, run: Run) -> None:
+    lines = [story_line([event], run) for event in strand.rows]
+    if len(lines) > LISTED:
+        print_lines(out, lines[: LISTED - LAST], handles=True)
+        out.print(f"            ... {len(lines) - LISTED} more ...")
+        lines = lines[-LAST:]
+    print_lines(out, lines, handles=True)
+    if strand.joins is not None:
+        out.print(f"            and then {strand.joins.handle}, above")

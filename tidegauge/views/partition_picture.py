@@ -1,12 +1,13 @@
 """``tidegauge picture --partition``: the role and the log end of each replica over time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-from tidegauge.runs.replica_history import (
+from rich.console import Console
+from rich.text import Text
+
+from tidegauge.analysis.making.run_tables import RunTables
+from tidegauge.runs.replicas import (
     NOTABLE_US,
     Ends,
     ReplicaTimes,
@@ -14,18 +15,11 @@ from tidegauge.runs.replica_history import (
     replica_times,
     sampled_ends,
 )
+from tidegauge.runs.run import Run
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import short_time_text, time_text
 from tidegauge.views.cluster_picture import conditions_of, scale_text
-from tidegauge.views.fault_bands import fault_lines
-from tidegauge.views.time_axis import LABEL_WIDTH, TimeAxis
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.runs.story import Names
-    from tidegauge.traces.run_folder import RunFolder
+from tidegauge.views.time_axis import LABEL_WIDTH, TimeAxis, fault_lines
 
 #: The standing of a replica, in one character.
 MARKS = {
@@ -50,14 +44,11 @@ _TABLES = ("described_states", "broker_states", "acting_leaders", "unavailable",
 _MOST_TIMES = 4
 
 
-def show_partition(
-    out: Console, run: RunFolder, tables: RunTables, names: Names, partition: int, axis: TimeAxis
-) -> None:
+def show_partition(out: Console, run: Run, partition: int, axis: TimeAxis) -> None:
     """Print the picture of one partition."""
-    from rich.text import Text
-
+    names, tables = run.names, run.tables
     tables.make(_TABLES)
-    replicas = replica_times(tables, names, partition)
+    replicas = replica_times(run, partition)
     out.print(f"{names.partition(partition)}; {scale_text(axis)}\n", style="bold")
     times, ruler = axis.marks()
     lines = [f"{'':{LABEL_WIDTH}}{times}", f"{'replicas':<{LABEL_WIDTH}}{ruler}"]
@@ -67,7 +58,7 @@ def show_partition(
             marks = _marks(tables, partition, condition, axis)
             lines.append(f"{label:<{LABEL_WIDTH}}{marks}".rstrip())
     lines += fault_lines(run, tables, axis, _MOST_FAULTS)
-    lines += ["", *_table(run, names, partition, replicas, _times_of_interest(tables, axis))]
+    lines += ["", *_table(run, partition, replicas, _times_of_interest(tables, axis))]
     for line in lines:
         out.print(Text(line), soft_wrap=True)
     out.print(
@@ -143,14 +134,13 @@ def _times_of_interest(tables: RunTables, axis: TimeAxis) -> list[tuple[int, str
 
 
 def _table(
-    run: RunFolder,
-    names: Names,
+    run: Run,
     partition: int,
     replicas: list[ReplicaTimes],
     times: list[tuple[int, str]],
 ) -> list[str]:
     """High watermark and log end offset of each replica at some times."""
-    ends = sampled_ends(run, names, partition, [time_us for time_us, _ in times])
+    ends = sampled_ends(run, partition, [time_us for time_us, _ in times])
     heads = [f"{short_time_text(time_us)} {what}"[:20] for time_us, what in times]
     lines = ["".join([f"{'':<11}", *(f"{head:>22}" for head in heads)])]
     lines.append("".join([f"{'':<11}", *(f"{'HW':>12}{'LEO':>10}" for _ in times)]))

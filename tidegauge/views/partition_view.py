@@ -1,35 +1,20 @@
-"""``tidegauge show --partition``: one partition's story."""
+"""``tidegauge show partition``: one partition's story."""
 
-from __future__ import annotations
-
-from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from difflib import get_close_matches
 
-from tidegauge.replication.in_sync_replicas import ACKS_ALL
+from rich.console import Console
+
+from tidegauge.analysis.making.run_tables import RunTables
+from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.runs.partitions import described_states
+from tidegauge.runs.run import Run
+from tidegauge.runs.stories import partition_story
+from tidegauge.runs.trace_events import Names
 from tidegauge.scenario.text.errors import counted
-from tidegauge.views.story_lines import (
-    Line,
-    Span,
-    StoryOptions,
-    moment_line,
-    print_lines,
-)
+from tidegauge.simulation.quantities import time_text
+from tidegauge.views.story_lines import Span, StoryOptions, print_story
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.runs.moments import Moment
-    from tidegauge.runs.story import Names
-    from tidegauge.traces.run_folder import RunFolder, TraceRow
-
-_ACKNOWLEDGED = "acknowledged"
-#: Kinds of rows of which many share a line, if these columns are equal.
-_TOGETHER = {
-    "request_refused": ("process", "api_key", "error"),
-    _ACKNOWLEDGED: ("process", "leader_epoch"),
-}
 #: The number of losses, and of times without writes, that are printed before a story.
 _LISTED = 5
 #: Conditions of which each long time is printed before a story, in words.
@@ -51,112 +36,29 @@ def partition_number(name: str, names: Names) -> int:
     """Number of a partition within the cluster, by its name such as ``orders-0``.
 
     Raises:
-        ValueError: there is no partition of this name; the message has the nearest names.
+        TidegaugeError: there is no partition of this name; the message has the nearest names.
     """
-    from difflib import get_close_matches
-
     if name in names.partitions:
         return names.partitions[name]
     near = get_close_matches(name, names.partitions, n=NEAREST, cutoff=0.5)
     some = near or list(names.partitions)[:NEAREST]
     hint = "nearest" if near else "there are"
-    raise ValueError(f"--partition {name}: no such partition; {hint}: {', '.join(some)}")
+    raise TidegaugeError(f"{name}: no such partition; {hint}: {', '.join(some)}")
 
 
-def show_partition(
-    out: Console,
-    run: RunFolder,
-    tables: RunTables,
-    names: Names,
-    partition: int,
-    options: StoryOptions,
-) -> None:
+def show_partition(out: Console, run: Run, partition: int, options: StoryOptions) -> None:
     """Print a partition's last state, then its story."""
-    _show_state(out, tables, names, partition, options.span)
-    lines = partition_story(run, names, partition, options)
-    print_lines(out, lines, handles=options.handles)
-    if not lines:
-        out.print("No events in this time.")
+    _show_state(out, run, partition, options.span)
+    lines = partition_story(run, partition, options.span, details=options.details)
+    print_story(out, lines, options)
 
 
-def partition_story(
-    run: RunFolder, names: Names, partition: int, options: StoryOptions
-) -> list[Line]:
-    """The story of a partition and of the events around it.
-
-    Raises:
-        TraceError: a trace file is damaged.
-    """
-    from tidegauge.runs.moments import moments
-    from tidegauge.runs.partition_history import history
-    from tidegauge.runs.story import told
-    from tidegauge.simulation.quantities import time_text
-
-    def words(moment: Moment, names: Names) -> str:
-        first, last = moment[0], moment[-1]
-        if len(moment) == 1 or first.kind not in _TOGETHER:
-            return told(first, names)
-        until = time_text(last["time_us"])
-        if first.kind == _ACKNOWLEDGED:
-            return f"{_acknowledgements(moment)}, until {until}"
-        return f"{told(first, names)}; {len(moment) - 1:,} more like it until {until}"
-
-    rows = history(run, partition, details=options.details)
-    found = moments((row for row in rows if row["time_us"] in options.span), one_by_one=True)
-    if not options.details:
-        found = list(_with_like_together(found))
-    return [moment_line(moment, run, names, words) for moment in found]
-
-
-def _with_like_together(moments: Iterable[Moment]) -> Iterator[Moment]:
-    """Join consecutive refusals of the same request, and acknowledgements, by the thousand.
-
-    An acknowledgement between two others of the same leader and epoch needs no line, whatever its
-    acks are; and a refusal between them ends no moment of acknowledgements.
-    """
-    #: The moments that may still grow; any other row ends them all.
-    growing: dict[tuple[int | str, ...], Moment] = {}
-    order: list[Moment] = []
-    for moment in moments:
-        if moment[0].kind not in _TOGETHER:
-            growing.clear()
-            order.append(moment)
-            continue
-        key = _likeness(moment[0])
-        if key in growing:
-            growing[key] += moment
-        else:
-            growing[key] = list(moment)
-            order.append(growing[key])
-    yield from order
-
-
-def _likeness(row: TraceRow) -> tuple[int | str, ...]:
-    """A key that is equal for rows that share a line."""
-    return (row.kind, *(row[column] for column in _TOGETHER[row.kind]))
-
-
-def _acknowledgements(moment: Moment) -> str:
-    """Offsets that a leader acknowledged in one epoch, by the acks of their producers."""
-    records: Counter[str] = Counter()
-    for row in moment:
-        acks = "all" if row["acks"] == ACKS_ALL else str(row["acks"])
-        records[acks] += row["end_offset"] - row["first_offset"]
-    first = min(row["first_offset"] for row in moment)
-    last = max(row["end_offset"] for row in moment) - 1
-    counts = ", ".join(f"{count:,} with acks={acks}" for acks, count in sorted(records.items()))
-    return f"acknowledged of epoch {moment[0]['leader_epoch']}: {counts}; offsets {first} to {last}"
-
-
-def _show_state(out: Console, tables: RunTables, names: Names, partition: int, span: Span) -> None:
+def _show_state(out: Console, run: Run, partition: int, span: Span) -> None:
     """The last state, in the manner of ``kafka-topics --describe``, and the worst of all times."""
-    from tidegauge.runs.topic_description import described_states
-    from tidegauge.simulation.quantities import time_text
-
-    tables.make(("described_states", "faults", "unavailable", "lost"))
-    topic, number = names.topic_and_partition(partition)
-    state = described_states(tables, span.end_us).get(partition)
-    leader, isr, replicas = "unknown", "unknown", listed(names.replicas(partition))
+    run.tables.make(("described_states", "faults", "unavailable", "lost"))
+    topic, number = run.names.topic_and_partition(partition)
+    state = described_states(run, span.end_us).get(run.names.partition(partition))
+    leader, isr, replicas = "unknown", "unknown", listed(run.names.replicas(partition))
     if state is not None:
         leader = "none" if state.leader is None else str(state.leader)
         isr, replicas = listed(state.isr), listed(state.replicas)
@@ -167,9 +69,9 @@ def _show_state(out: Console, tables: RunTables, names: Names, partition: int, s
         soft_wrap=True,
     )
     out.print(f"({when}{'' if state is None else f', in leader epoch {state.leader_epoch}'})")
-    for line in _loss_lines(tables, partition):
+    for line in _loss_lines(run.tables, partition):
         out.print(line, style="bold red", soft_wrap=True)
-    for line in _refusing_lines(tables, partition):
+    for line in _refusing_lines(run.tables, partition):
         out.print(line, style="red", soft_wrap=True)
     out.print()
 
@@ -189,7 +91,9 @@ def _loss_lines(tables: RunTables, partition: int) -> Iterator[str]:
     for each in lost[:_LISTED]:
         cause = each["fault_name"] or "no known fault"
         permitted = each["permitted_by"] or "nothing permits it"
-        chain = "" if each["process"] is None else f"; --cause {each['process']}:{each['sequence']}"
+        chain = ""
+        if each["process"] is not None:
+            chain = f"; show cause RUN {each['process']}:{each['sequence']}"
         yield (
             f"  {each['records']:,} that broker {each['leader']} acknowledged in epoch "
             f"{each['leader_epoch']}: {cause} ({permitted}){chain}"
@@ -200,8 +104,6 @@ def _loss_lines(tables: RunTables, partition: int) -> Iterator[str]:
 
 def _refusing_lines(tables: RunTables, partition: int) -> Iterator[str]:
     """Long times without writes or reads, and the faults that were active when each began."""
-    from tidegauge.simulation.quantities import time_text
-
     rows = tables.rows(
         "select u.begin_us, u.end_us, u.condition, runs_end.end_us as run_us, f.fault_kind,"  # noqa: S608 - numbers
         " f.fault_name"

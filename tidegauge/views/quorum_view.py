@@ -1,35 +1,29 @@
-"""``tidegauge show --quorum`` and ``--metadata-log``: the control plane of a KRaft cluster."""
-
-from __future__ import annotations
+"""``tidegauge show quorum`` and ``show metadata-log``: the control plane of a KRaft cluster."""
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from rich.console import Console
+from rich.text import Text
+
+from tidegauge.runs import quorum as quorums
+from tidegauge.runs.quorum import DescribedQuorum
+from tidegauge.runs.run import Run
+from tidegauge.simulation.quantities import time_text
 from tidegauge.views.story_lines import Span, when_text
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.runs.quorum_history import DescribedQuorum
-    from tidegauge.runs.story import Names
-    from tidegauge.traces.run_folder import RunFolder
 
 #: At so many times, in even distances, lags are printed.
 _MOMENTS = 20
 
 
-def show_quorum(out: Console, run: RunFolder, at_us: int | None) -> None:
+def show_quorum(out: Console, run: Run, at_us: int | None) -> None:
     """Print status and replication, in the manner of ``kafka-metadata-quorum describe``.
 
     Without a time all leaders follow, and over the run how many records each node lacked and what
     waited for the active controller.
     """
-    from tidegauge.runs.metadata_log import check_has_quorum
-    from tidegauge.runs.quorum_history import described_quorum
-
-    check_has_quorum(run, "--quorum")
-    quorum = described_quorum(run, at_us)
+    quorums.check_has_quorum(run, "quorum")
+    quorum = quorums.described_quorum(run, at_us)
     out.print(f"Quorum {when_text(at_us)}", style="bold")
     if quorum is None:
         out.print("No controller has started yet.")
@@ -60,8 +54,6 @@ def _print_status(out: Console, quorum: DescribedQuorum) -> None:
 
 
 def _print_replication(out: Console, quorum: DescribedQuorum) -> None:
-    from tidegauge.simulation.quantities import time_text
-
     rows = [
         (
             str(node.node),
@@ -78,11 +70,8 @@ def _print_replication(out: Console, quorum: DescribedQuorum) -> None:
     _print_table(out, (*headings, "Status"), rows)
 
 
-def _print_leaders(out: Console, run: RunFolder) -> None:
-    """Print who has led in which epoch, from when to when, and what it was next."""
-    from tidegauge.runs.quorum_history import quorum_terms
-    from tidegauge.simulation.quantities import time_text
-
+def _print_leaders(out: Console, run: Run) -> None:
+    """Print the leader of each epoch, the times of its term, and its next state."""
     rows = [
         (
             str(term.epoch),
@@ -91,20 +80,17 @@ def _print_leaders(out: Console, run: RunFolder) -> None:
             "the end" if term.ended_us is None else time_text(term.ended_us),
             term.next_state or "",
         )
-        for term in quorum_terms(run)
+        for term in quorums.quorum_terms(run)
     ]
     _print_table(out, ("Epoch", "Leader", "From", "To", "Then"), rows)
 
 
-def _print_lags(out: Console, run: RunFolder) -> None:
+def _print_lags(out: Console, run: Run) -> None:
     """Print how many records each node lacked; ``-``: its process did not run."""
-    from tidegauge.runs.quorum_history import quorum_over_time
-    from tidegauge.simulation.quantities import time_text
-
     ids = [*run.directory.controllers, *run.directory.brokers]
     times_us = [run.end_us * number // _MOMENTS for number in range(1, _MOMENTS + 1)]
     rows = []
-    for quorum in quorum_over_time(run, times_us):
+    for quorum in quorums.quorum_over_time(run, times_us):
         lags = {
             node.node: str(quorum.lag_of(node)) if node.is_running else "-" for node in quorum.nodes
         }
@@ -137,16 +123,11 @@ def _print_table(out: Console, headings: Sequence[str], rows: Sequence[Sequence[
         out.print("  ".join(cells).rstrip(), style="bold" if number == 0 else "", soft_wrap=True)
 
 
-def show_metadata_log(out: Console, run: RunFolder, names: Names, span: Span) -> None:
+def show_metadata_log(out: Console, run: Run, span: Span) -> None:
     """Print the records, in the manner of ``kafka-dump-log --cluster-metadata-decoder``."""
-    from rich.text import Text
-
-    from tidegauge.runs.metadata_log import check_has_quorum, metadata_records
-    from tidegauge.simulation.quantities import time_text
-
-    check_has_quorum(run, "--metadata-log")
+    quorums.check_has_quorum(run, "metadata-log")
     count = 0
-    for record in metadata_records(run, names):
+    for record in quorums.metadata_records(run):
         if record.time_us not in span:
             continue
         count += 1

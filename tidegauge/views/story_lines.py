@@ -1,18 +1,18 @@
 """Lines of a story: time, process, event, and below it the reason; the same in every view."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.runs.moments import Moment
-    from tidegauge.runs.story import Names
-    from tidegauge.traces.run_folder import RunFolder
+from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.runs.stories import StoryLine
+from tidegauge.simulation import quantities
+from tidegauge.simulation.quantities import time_text
+from tidegauge.traces.run_folder import RunFolder
 
 #: The most items in any list.
 LISTED = 40
@@ -30,10 +30,9 @@ STYLES = {
 #: Room for a time.
 _TIME_WIDTH = 10
 
-_MILLISECOND_US, _SECOND_US = 1_000, 1_000_000
 
-
-class Span(NamedTuple):
+@dataclass(frozen=True)
+class Span:
     """A part of virtual time; both ends belong to it."""
 
     begin_us: int
@@ -45,57 +44,26 @@ class Span(NamedTuple):
         return self.begin_us <= time_us and (self.end_us is None or time_us <= self.end_us)
 
 
-class Line(NamedTuple):
-    """One line of a story."""
-
-    time_us: int
-    #: Its handle for ``--cause``; empty if it has none.
-    handle: str
-    speaker: str
-    words: str
-    style: str
-    #: Each in a line of its own below it.
-    reasons: list[str]
-
-
 class StoryOptions(NamedTuple):
     """The options for the content of a story."""
 
     span: Span
     #: Every row by itself, and those that are left out else.
     details: bool
-    #: Print the handle for ``--cause`` in each line.
+    #: Print the handle for ``show cause`` in each line.
     handles: bool
 
 
-def moment_line(
-    moment: Moment, run: RunFolder, names: Names, words: Callable[[Moment, Names], str]
-) -> Line:
-    """The line of a moment.
-
-    Raises:
-        TraceError: a trace file is damaged.
-    """
-    from tidegauge.runs.cause_chain import handle_of
-    from tidegauge.runs.moments import reasons, speaker
-
-    first = moment[0]
-    return Line(
-        first["time_us"],
-        handle_of(first),
-        speaker(moment, names),
-        words(moment, names),
-        STYLES.get(first.kind, ""),
-        reasons(moment, run, names),
-    )
+def print_story(out: Console, lines: Iterable[StoryLine], options: StoryOptions) -> None:
+    """Print the lines of a story, or that there are none."""
+    lines = list(lines)
+    print_lines(out, lines, handles=options.handles)
+    if not lines:
+        out.print("No events in this time.")
 
 
-def print_lines(out: Console, lines: Iterable[Line], *, handles: bool) -> None:
+def print_lines(out: Console, lines: Iterable[StoryLine], *, handles: bool) -> None:
     """Print lines in columns; handles stand after the time, where they can be copied."""
-    from rich.text import Text
-
-    from tidegauge.simulation.quantities import time_text
-
     lines = list(lines)
     speaker_width = max((len(line.speaker) for line in lines), default=0)
     handle_width = max((len(line.handle) for line in lines), default=0) if handles else 0
@@ -105,7 +73,7 @@ def print_lines(out: Console, lines: Iterable[Line], *, handles: bool) -> None:
             text.append(f"{line.handle:{handle_width}}  ", style="dim")
         text.append(f"{line.speaker:{speaker_width}}  ")
         indent = " " * len(text)
-        text.append(line.words, style=line.style)
+        text.append(line.words, style=STYLES.get(line.kind, ""))
         out.print(text, soft_wrap=True)
         for reason in line.reasons:
             out.print(Text(f"{indent}because: {reason}", style="dim"), soft_wrap=True)
@@ -115,26 +83,24 @@ def parse_time(option: str, text: str) -> int:
     """Read the time in an option.
 
     Raises:
-        ValueError: the time cannot be read; the message names the option.
+        TidegaugeError: the time cannot be read; the message names the option.
     """
-    from tidegauge.simulation import quantities
-
     try:
         return quantities.parse_time(text)
     except ValueError as error:
-        raise ValueError(f"{option}: {error}") from error
+        raise TidegaugeError(f"{option}: {error}") from error
 
 
 def parse_span(begin: str | None, end: str | None) -> Span:
     """Read --from and --to.
 
     Raises:
-        ValueError: one of them cannot be read, or their order is wrong; the message names it.
+        TidegaugeError: one of them cannot be read, or their order is wrong; the message names it.
     """
     begin_us = 0 if begin is None else parse_time("--from", begin)
     end_us = None if end is None else _to_the_millisecond(parse_time("--to", end))
     if end_us is not None and end_us < begin_us:
-        raise ValueError(f"--to {end}: is before --from {begin}")
+        raise TidegaugeError(f"--to {end}: is before --from {begin}")
     return Span(begin_us, end_us)
 
 
@@ -145,36 +111,23 @@ def _to_the_millisecond(time_us: int) -> int:
 
 def when_text(at_us: int | None) -> str:
     """``at 12.345s``, or ``at the end``."""
-    from tidegauge.simulation.quantities import time_text
-
     return "at the end" if at_us is None else f"at {time_text(at_us)}"
-
-
-def duration_text(duration_us: int) -> str:
-    """A duration in a suitable unit: ``650 us``, ``6.18 ms``, ``12.35 s``."""
-    if duration_us < _MILLISECOND_US:
-        return f"{duration_us} us"
-    if duration_us < _SECOND_US:
-        return f"{duration_us / _MILLISECOND_US:.2f} ms"
-    return f"{duration_us / _SECOND_US:.2f} s"
 
 
 def moment_of(run: RunFolder, text: str) -> int:
     """The virtual time that ``--at`` names, in microseconds.
 
     Raises:
-        ValueError: the text is not a time, or the time is after the end of the run.
+        TidegaugeError: the text is not a time, or the time is after the end of the run.
         TraceError: a trace file is damaged.
     """
-    from tidegauge.simulation.quantities import time_text
-
     at_us = _to_the_millisecond(parse_time("--at", text))
     if run.summary is None or "duration" not in run.manifest.get("scenario", {}):
         return at_us
     # The last thing that happened may be long before the end, or in the liveness phase behind it.
     end_us = max(run.last_time_us, run.end_us)
     if at_us - at_us % 1000 > end_us:
-        raise ValueError(f"--at {text}: the run ends at {time_text(end_us)}")
+        raise TidegaugeError(f"--at {text}: the run ends at {time_text(end_us)}")
     return at_us
 
 

@@ -1,12 +1,20 @@
-"""The figures of a run, as ``tidegauge run`` prints them."""
-
-from __future__ import annotations
+"""The end of ``tidegauge run``: figures, verdicts of checks, the story of an unexpected break."""
 
 from typing import Any
 
 import typer
+from rich.console import Console
 
+from tidegauge.report.headline import reassignment_lines
+from tidegauge.runs.causes import cause_strands
+from tidegauge.runs.replicas import misled_replica
+from tidegauge.runs.run import Run
+from tidegauge.runs.stories import story_line
 from tidegauge.scenario.text.errors import counted
+from tidegauge.simulation.quantities import time_text
+from tidegauge.traces.checks import CHECKS
+from tidegauge.traces.directory import Directory
+from tidegauge.views.story_lines import print_lines
 
 #: Longer times are in seconds.
 _LONG_MS = 1_000
@@ -39,7 +47,6 @@ def show_summary(summary: dict[str, Any], *, has_quorum: bool) -> None:
         f"{counted(summary['isr_removals'], 'removal')} by controllers"
         f"{'' if has_quorum else ', ' + counted(summary['isr_notifications'], 'notification')}"
     )
-    from tidegauge.simulation.quantities import time_text
 
     from_us = round(summary["figures_from_seconds"] * 1e6)
     typer.echo(f"figures from {time_text(from_us)} on: start-up does not count")
@@ -60,8 +67,6 @@ def show_summary(summary: dict[str, Any], *, has_quorum: bool) -> None:
             f"active controller: busy for {summary['controller_busy_seconds']:,.1f} s; "
             f"an event waited in its queue for {queued} at most"
         )
-    from tidegauge.report.moved_replicas import reassignment_lines
-
     for line in reassignment_lines(summary):
         typer.echo(f"reassignment: {line}")
     _show_losses(summary["records_lost_by_partition"])
@@ -98,7 +103,7 @@ def _show_stalls(summary: dict[str, Any]) -> None:
 
 
 def _blocked(summary: dict[str, Any], group: str) -> str:
-    """How long the applications of a group waited for memory."""
+    """The time for which the applications of a group waited for memory."""
     seconds = summary["blocked_seconds"][group]
     return f"; send() blocked for {seconds:,.1f} s" if seconds else ""
 
@@ -118,7 +123,7 @@ def _show_losses(lost: dict[str, int]) -> None:
     named = ", ".join(f"{name} {count:,}" for name, count in list(lost.items())[:_LISTED])
     more = f" and {len(lost) - _LISTED:,} more" if len(lost) > _LISTED else ""
     typer.echo(f"acknowledged records lost of: {named}{more}")
-    typer.echo(f"  the story: tidegauge show DIR --partition {next(iter(lost))}")
+    typer.echo(f"  the story: tidegauge show partition DIR {next(iter(lost))}")
 
 
 def _about(milliseconds: float) -> str:
@@ -138,3 +143,97 @@ def _show_groups(summary: dict[str, Any]) -> None:
         f"{summary['events_per_window']:,.1f} events; exchange {exchange:.0f} us of CPU a window "
         f"at most; busiest: {busiest['name']}, {busiest['kernel_cpu_seconds']:.1f} s"
     )
+
+
+#: The check that counts records.
+_LOSS = "acknowledged_records_lost"
+
+#: The number of causes of the first event that are printed.
+_CAUSES = 8
+
+#: The bug and its releases. Source: AbstractFetcherThread.processFetchRequest@3.4.0.
+_KAFKA_14704 = (
+    "KAFKA-14704: a follower of releases 2.8.0 to 3.4.0 takes over the high watermark of a "
+    "response that has it truncate, and only then truncates. In between consumers could read the "
+    "truncated records from it, never from a leader. Fixed in 3.4.1 and 3.5.0"
+)
+
+
+def show_verdicts(out: Console, run: Run) -> list[str]:
+    """Print a line for each check, and return the names of the unexpected ones."""
+    assert run.summary is not None
+    checks: dict[str, dict[str, Any]] = run.summary["checks"]
+    if not checks:
+        out.print("No check is judged: logs do not tell of records.")
+    width = max((len(name) for name in checks), default=0)
+    for name, found in checks.items():
+        style = "" if found["as_expected"] else "bold red"
+        text = _verdict_text(found, run.directory)
+        if name == _LOSS and found["verdict"] is True:
+            text += _permitted_loss(run.summary)
+        out.print(f"check {name:{width}}  {text}", style=style, soft_wrap=True)
+        _explain_release(out, run, found)
+    for reason in (run.summary["liveness"] or {}).get("reasons", []):
+        out.print(f"  after the liveness phase {reason}")
+    unexpected = [name for name, found in checks.items() if not found["as_expected"]]
+    for name in unexpected:
+        _tell_first_event(out, run, name, checks[name])
+    return unexpected
+
+
+def _verdict_text(found: dict[str, Any], names: Directory) -> str:
+    text = "holds" if found["verdict"] is True else found["verdict"]
+    first = found["first_event"]
+    if found["verdict"] is False:
+        parts = []
+        if found["broken"] and (first is None or first["partition"] >= 0):
+            parts.append(f"BROKEN in {counted(found['broken'], 'partition')}")
+        if found["permitted"]:
+            parts.append(
+                f"given up in {counted(found['permitted'], 'partition')} by {found['permitted_by']}"
+            )
+        text = ", ".join(parts) or "BROKEN"
+    if first is not None:
+        # A promise about the controllers of a quorum is about no partition.
+        where = f"{names.partition(first['partition'])}, " if first["partition"] >= 0 else ""
+        text += f"; first {where}row {first['process']}:{first['sequence']}"
+    if not found["as_expected"]:
+        expected = {True: "that it holds", False: "that it is broken"}
+        text += f"; expected: {expected.get(found['expected'], found['expected'])}"
+    return text
+
+
+def _explain_release(out: Console, run: Run, found: dict[str, Any]) -> None:
+    """Print the records that a replica took for committed, if its release has KAFKA-14704."""
+    first = found["first_event"]
+    if not found["permitted"] or found["broken"] or first is None:
+        return
+    row = run.canonical_row(first["process"], first["sequence"])
+    if row is None or row.kind != "diverging_high_watermark":
+        return
+    misled = misled_replica(run, run.event(row))
+    if misled is None:
+        return
+    for line in (f"{time_text(misled.time_us)}: {misled.words}", _KAFKA_14704):
+        out.print(f"  {line}", soft_wrap=True)
+
+
+def _permitted_loss(summary: dict[str, Any]) -> str:
+    """The records whose loss a setting, or acks, permits."""
+    lost = summary["records_acknowledged_lost_permitted"]
+    if not lost:
+        return ""
+    records = counted(lost, "record")
+    return f" but for {records} whose loss is permitted: `tidegauge show partitions` says by what"
+
+
+def _tell_first_event(out: Console, run: Run, name: str, found: dict[str, Any]) -> None:
+    """Print the row that broke a check, and its causes."""
+    first = found["first_event"]
+    row = run.canonical_row(first["process"], first["sequence"]) if first else None
+    if row is None:
+        return
+    promise = next(check.promise for check in CHECKS.values() if check.name == name)
+    out.print(f"\n{name}: {promise}. The row that broke it, and its causes:", style="bold")
+    events = cause_strands(run, run.event(row))[0].rows[:_CAUSES]
+    print_lines(out, [story_line([each], run) for each in events], handles=True)

@@ -1,22 +1,20 @@
 """The results of a sweep on the terminal: runs side by side, or distributions over seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
 
 from tidegauge.scenario.text.errors import counted
-from tidegauge.views.fitting_table import column_widths, fitting_columns
-from tidegauge.views.run_batch import number_text
+from tidegauge.sweeps.sweep_content import SweptRun
+from tidegauge.sweeps.sweep_folder import Axis
+from tidegauge.traces.run_files import SWEEP
+from tidegauge.views.answers_view import column_widths, fitting_columns
+from tidegauge.views.progress import number_text
 from tidegauge.views.story_lines import LISTED
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
-    from tidegauge.sweeps.sweep_axis import Axis
-    from tidegauge.sweeps.sweep_content import SweptRun
 
 
 def show_sweep(
@@ -35,8 +33,6 @@ def show_sweep(
         runs: all runs, in their order.
         folder: the folder of the sweep.
     """
-    from tidegauge.traces.run_files import SWEEP
-
     figures: list[str] = content["figures"]
     out.print()
     if len(content["settings"]) < len(runs) or not axes:
@@ -55,9 +51,6 @@ def show_sweep(
 
 
 def _new_table() -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
     return Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
 
 

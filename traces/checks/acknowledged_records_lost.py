@@ -25,16 +25,8 @@ from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.in_sync_replicas import ACKS_ALL
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.trace_rows import replica_rows
-from tidegauge.traces.checks.breaches import (
-    note_breach,
-    what_permits,
-)
-from tidegauge.traces.checks.histories import (
-    NOTHING_PERMITS,
-    Acknowledged,
-    Histories,
-    LogRuns,
-)
+from tidegauge.traces.checks.breaches import note_breach, what_permits
+from tidegauge.traces.checks.histories import NOTHING_PERMITS, Acknowledged, Histories, LogRuns
 from tidegauge.traces.checks.lineage import count_held, term_of
 
 #: Its place among the checks.

@@ -17,12 +17,7 @@ from tidegauge.simulation.trace_rows.controller_rows import ZnodeCreated, ZnodeD
 from tidegauge.simulation.trace_rows.replica_rows import EpochAnswered, EpochAssigned, EpochsCut
 from tidegauge.simulation.trace_rows.row import PartitionRow, Row
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
-from tidegauge.traces.checks.histories import (
-    BY_LOSS_OF_POWER,
-    NOTHING_PERMITS,
-    Histories,
-    RowPlace,
-)
+from tidegauge.traces.checks.histories import BY_LOSS_OF_POWER, NOTHING_PERMITS, Histories, RowPlace
 
 
 @inner_rule

@@ -14,13 +14,14 @@ end itself.
 
 from tidegauge.compiled.records import Record, Records, flag, i64, view_as
 from tidegauge.compiled.rules import Tables, code, inner_rule
-from tidegauge.replication.records import EMPTY, first, rest, size, without
+from tidegauge.replication.records import EMPTY, contains, first, rest, size, without
 from tidegauge.simulation.faults import PAUSE
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.trace_rows import controller_rows, process_rows, replica_rows
 from tidegauge.simulation.trace_rows.client_rows import ClientTotals
 from tidegauge.simulation.trace_rows.row import PartitionRow, Row
 from tidegauge.traces.checks import stall_counts
+from tidegauge.traces.checks.breaches import slot_of
 from tidegauge.traces.checks.histories import Histories
 
 # A partition's part of the counts.
@@ -129,6 +130,14 @@ class CountedPartition(Record):
     reads: stall_counts.PartitionStalls
     #: It is counted with an ISR of one: an episode has begun, and has not ended.
     isr_is_one: flag
+    #: The ISR of the state before the one that the control plane holds.
+    isr_before: i64
+    #: The last election: when it was written, and the version of that state; -1 there was none.
+    elected_us: i64 = -1
+    elected_version: i64 = -1
+    #: When its last episode began, and ended; -1 there was none.
+    one_since_us: i64 = -1
+    one_until_us: i64 = -1
 
 
 class StoppedBy(Record):
@@ -184,7 +193,7 @@ def count_row(history: Histories, figures: Figures, row: Row) -> None:
     elif row.process < len(figures.brokers) and _is_about_life(kind):
         _live_or_die(figures, row)
     elif not count.has_begun or row.time_us > count.from_us:
-        _count_event(figures, row)
+        _count_event(history, figures, row)
 
 
 @inner_rule
@@ -242,6 +251,7 @@ def _begin(figures: Figures, from_us: int) -> None:
     stall_counts.begin_counting(count.writes)
     stall_counts.begin_counting(count.reads)
     for number in range(len(figures.partitions)):
+        figures.partitions[number].one_since_us = from_us
         stall_counts.begin_counting_of(count.writes, figures.partitions[number].writes, from_us)
         stall_counts.begin_counting_of(count.reads, figures.partitions[number].reads, from_us)
     count.leaders_most = 0
@@ -270,7 +280,7 @@ def _pass(count: Count, time_us: int) -> None:
 
 
 @inner_rule
-def _count_event(figures: Figures, row: Row) -> None:
+def _count_event(history: Histories, figures: Figures, row: Row) -> None:
     count = figures.count[0]
     kind = row.kind
     if kind == replica_rows.IsrShrunk.KIND:
@@ -278,13 +288,15 @@ def _count_event(figures: Figures, row: Row) -> None:
     elif kind == replica_rows.IsrExpanded.KIND:
         count.isr_expands += 1
     elif kind == controller_rows.RemovedFromIsr.KIND:
-        count.isr_removals += 1
+        removed = view_as(row, controller_rows.RemovedFromIsr)
+        count.isr_removals += _is_taken_out(history, figures, removed)
     elif kind == replica_rows.NotificationSent.KIND:
         count.isr_notifications += 1
     elif kind == controller_rows.LeaderElected.KIND:
         elected = view_as(row, controller_rows.LeaderElected)
         count.leader_elections += 1 if elected.leader != elected.old_leader else 0
         count.unclean_elections += elected.unclean
+        count.isr_removals += _taken_out_by_election(history, figures, elected)
     elif kind == controller_rows.ControllerEvent.KIND:
         figures.queued[count.controller_events].value_us = view_as(
             row, controller_rows.ControllerEvent
@@ -292,6 +304,36 @@ def _count_event(figures: Figures, row: Row) -> None:
         count.controller_events += 1
     elif kind == controller_rows.ControllerEventDone.KIND:
         count.controller_busy_us += view_as(row, controller_rows.ControllerEventDone).processing_us
+
+
+@inner_rule
+def _is_taken_out(
+    history: Histories, figures: Figures, row: controller_rows.RemovedFromIsr
+) -> bool:
+    """Whether a replica leaves the ISR with this row: the last member stays in it.
+
+    With KRaft the election of the same record has already been counted.
+    """
+    slot = slot_of(history, row.partition, row.replica)
+    own = figures.partitions[row.partition]
+    is_counted = own.elected_us == row.time_us and own.elected_version == row.version
+    return not is_counted and not contains(row.isr, slot)
+
+
+@inner_rule
+def _taken_out_by_election(
+    history: Histories, figures: Figures, row: controller_rows.LeaderElected
+) -> int:
+    """How many replicas an election takes out of the ISR.
+
+    ZooKeeper's controller writes the row after the state, a quorum before it.
+    """
+    known = history.partitions[row.partition]
+    own = figures.partitions[row.partition]
+    own.elected_us = row.time_us
+    own.elected_version = row.version
+    is_held = known.leader == row.leader and known.leader_epoch == row.leader_epoch
+    return size(without(own.isr_before if is_held else known.isr, row.isr))
 
 
 @inner_rule
@@ -317,7 +359,15 @@ def _count_highest(history: Histories, figures: Figures, partition: int) -> None
     own = figures.partitions[partition]
     is_one = known.exists and _is_isr_of_one(history, figures, partition)
     if is_one and not own.isr_is_one:
-        count.isr_of_one_episodes += 1
+        # States of one instant are one change.
+        if own.one_until_us != count.now_us:
+            count.isr_of_one_episodes += 1
+            own.one_since_us = count.now_us
+    elif own.isr_is_one and not is_one:
+        own.one_until_us = count.now_us
+        if own.one_since_us == count.now_us:
+            count.isr_of_one_episodes -= 1
+            own.one_until_us = NONE
     own.isr_is_one = is_one
     count.isr_in_one_rack_most = max(count.isr_in_one_rack_most, count.isr_in_one_rack)
     if known.exists and known.leader >= 0:

@@ -16,11 +16,7 @@ ReplicaFetcherThread.processPartitionData@2.8.0.
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.checks.breaches import copy_place, slot_of
-from tidegauge.traces.checks.histories import (
-    Histories,
-    ReplicaSlot,
-    RowPlace,
-)
+from tidegauge.traces.checks.histories import Histories, ReplicaSlot, RowPlace
 
 
 @inner_rule

@@ -44,10 +44,7 @@ from tidegauge.traces.checks.figures import (
 )
 from tidegauge.traces.checks.last_known_leader_alone import check_last_known_leader
 from tidegauge.traces.checks.log_matching import check_log_matches
-from tidegauge.traces.checks.misled_replicas import (
-    forget_misled,
-    mislead,
-)
+from tidegauge.traces.checks.misled_replicas import forget_misled, mislead
 from tidegauge.traces.checks.one_leader_per_epoch import check_only_leader
 from tidegauge.traces.checks.partition_epoch_grows import check_partition_epoch
 from tidegauge.traces.checks.strong_isr import (
@@ -308,6 +305,7 @@ def _take_partition(history: histories.Histories, figures: Figures, row: Partiti
         _begin_anew(known)
         create_again(figures, partition)
         _forget_replicas(history, partition)
+    figures.partitions[partition].isr_before = known.isr if known.exists else EMPTY
     if exists:
         _take_state(history, known, row)
     known.exists = exists

@@ -9,15 +9,13 @@ import pytest
 from both_modes import MODES, in_mode
 from tidegauge.analysis.questions.sweep import settings_at
 from tidegauge.analysis.requests import runs_at
-from tidegauge.analysis.tables.control_plane import CONTROL_PLANE_FIGURES
 from tidegauge.engine.simulate import simulate
-from tidegauge.runs.compared import ComparedFigure, caveat, compared, figure_of
-from tidegauge.runs.figures import FIGURES, LABELS
-from tidegauge.runs.variants import variants_of
+from tidegauge.runs.compared import ComparedFigure, caveat, compared, compared_figure, variants_of
+from tidegauge.runs.figures import EXPLANATIONS, FIGURES
 from tidegauge.traces.run_folder import RunFolder
 
 SEEDS = (1, 2, 3)
-LAST = next(each for each in FIGURES if each.name == "leaderless_last_us")
+LAST = "leaderless_last_us"
 
 
 @pytest.fixture(scope="module")
@@ -37,15 +35,13 @@ def found(runs: dict[str, list[RunFolder]]) -> dict[str, ComparedFigure]:
 def of_values(**values: list[int | None]) -> ComparedFigure:
     """A figure of variants with these values, a seed each."""
     rows = {
-        name: [{LAST.name: value, "mode": "kraft"} for value in those]
-        for name, those in values.items()
+        name: [{LAST: value, "mode": "kraft"} for value in those] for name, those in values.items()
     }
-    return figure_of(LAST, "us", ["kraft"], rows)
+    return compared_figure(LAST, ["kraft"], rows)
 
 
-def test_every_figure_of_the_table_is_compared() -> None:
-    columns = {column.name for column in CONTROL_PLANE_FIGURES.columns}
-    assert {figure.name for figure in FIGURES} == columns - LABELS
+def test_every_figure_that_is_compared_is_one_of_the_table_with_a_label() -> None:
+    assert all(FIGURES[name].label for name in EXPLANATIONS)
 
 
 @pytest.mark.parametrize(
@@ -99,12 +95,12 @@ def test_the_modes_differ_as_their_clocks_do(found: dict[str, ComparedFigure]) -
 def test_what_decides_is_said_of_each_mode(
     found: dict[str, ComparedFigure], runs: dict[str, list[RunFolder]]
 ) -> None:
-    both = found["leaderless_last_us"]
-    assert both.decides == f"ZooKeeper: {LAST.zookeeper} KRaft: {LAST.kraft}"
+    both, explained = found[LAST], EXPLANATIONS[LAST]
+    assert both.decides == f"ZooKeeper: {explained.zookeeper} KRaft: {explained.kraft}"
     one, *others = runs["kraft"]
     alike = {each.name: each for each in compared({"one": [one], "others": others})}
     figure = alike["leaderless_last_us"]
-    assert (figure.decides, figure.exception, figure.published) == (LAST.kraft, "", "")
+    assert (figure.decides, figure.exception, figure.published) == (explained.kraft, "", "")
 
 
 def test_runs_of_two_modes_are_two_variants(

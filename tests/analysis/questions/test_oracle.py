@@ -174,8 +174,8 @@ def test_the_runs_have_something_to_compare(large: Asked, recorded: dict[str, Ru
 def changes(asked: Asked, run: str) -> Row:
     (found,) = asked.tables.rows(f"""
         select count_if(change = 'shrink') as shrink, count_if(change = 'expand') as expand,
-            count_if(change = 'removal') as removal, any_value(elections) as elections,
-            any_value(unclean) as unclean
+            coalesce(sum(size(brokers)) filter (where change = 'removal'), 0) as removal,
+            any_value(elections) as elections, any_value(unclean) as unclean
         from isr_changes cross join (
             select count_if(is_new) as elections, count_if(unclean) as unclean
             from elections where run = '{run}'

@@ -10,23 +10,22 @@ import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 import pytest
 
 from large_recordings import S, large_manifest
-from tidegauge.report.recorded_run import ASSIGNMENTS, BROKER_CHANGES, STEPS, RecordedRun
-from tidegauge.report.recording import recording_of
-from tidegauge.report.varints import unsigned, varints
+from tidegauge.report.recording import (
+    BrokerChange,
+    RecordedRun,
+    TakenStep,
+    recording_of,
+    unsigned,
+    varints,
+)
 from unpacked_recording import EXISTS, UNDER_REPLICATED, UnpackedRecording
 
 END_US = 100 * S
-_FAULTS = pa.schema(
-    [
-        *((name, pa.int64()) for name in ("begin_us", "end_us", "fault")),
-        *((name, pa.string()) for name in ("fault_name", "fault_kind", "fault_text")),
-        *(("ended", pa.bool_()), ("processes", pa.list_(pa.int64()))),
-    ]
-)
 _STATES = pa.schema(
     [
         *((name, pa.int64()) for name in ("partition", "begin_us", "end_us", "leader")),
-        *(("leader_epoch", pa.int64()), ("isr", pa.list_(pa.int64()))),
+        ("leader_epoch", pa.int64()),
+        *((name, pa.list_(pa.int64())) for name in ("isr", "replicas", "adding")),
         ("min_insync_replicas", pa.int64()),
         *((name, pa.bool_()) for name in ("offline", "accepting", "under_min_isr", "at_min_isr")),
     ]
@@ -42,6 +41,8 @@ def state(begin_s: int, end_s: int, isr: Sequence[int], **more: Any) -> dict[str
         "leader": isr[0],
         "leader_epoch": 0,
         "isr": isr,
+        "replicas": [1, 2, 3],
+        "adding": [],
         "min_insync_replicas": 2,
         "offline": False,
         "accepting": True,
@@ -55,14 +56,10 @@ def recorded(
     states: Sequence[Mapping[str, Any]],
     faults: Sequence[Mapping[str, Any]] = (),
     manifest: Mapping[str, Any] | None = None,
-    **more: pa.Table,
+    **more: Sequence[Any],
 ) -> UnpackedRecording:
     """The recording of these states, read back."""
-    run = RecordedRun(
-        pa.Table.from_pylist(list(states), _STATES),
-        pa.Table.from_pylist(list(faults), _FAULTS),
-        **({"broker_changes": BROKER_CHANGES.empty_table()} | more),
-    )
+    run = RecordedRun(pa.Table.from_pylist(list(states), _STATES), faults, **more)
     return UnpackedRecording(recording_of(manifest or large_manifest(4, 2), run, END_US))
 
 
@@ -97,7 +94,7 @@ def test_states_that_differ_in_nothing_shown_are_one() -> None:
 
 
 def test_partitions_in_the_same_condition_share_a_state() -> None:
-    other = state(40, 100, [2, 3], partition=1)
+    other = state(40, 100, [2, 3], partition=1, replicas=[2, 3, 4])
     told = recorded([state(0, 100, [1, 2]), other])
     # Beside it there is the state of a partition that does not exist.
     assert len(told.header["states"]) == 2
@@ -110,24 +107,20 @@ def test_a_topic_is_gone_while_it_is_deleted() -> None:
     assert told.at(40 * S)[0]["epoch"] == 0
 
 
-def moved(time_s: int, replicas: Sequence[int], adding: Sequence[int]) -> dict[str, Any]:
-    return {"time_us": time_s * S, "partition": 0, "replicas": replicas, "adding": adding}
-
-
 def test_a_replica_that_is_being_added_is_not_missing() -> None:
     """``PartitionDescription.isUnderReplicated``: as kafka-topics.sh counts."""
     manifest = large_manifest(4, 2)
     manifest["partitions"][0]["slots"] = [1, 2, 3, 4]
-    assignments = [moved(20, [1, 2, 3, 4], [4]), moved(60, [1, 2, 4], [])]
+    moving = {"replicas": [1, 2, 3, 4], "adding": [4]}
     told = recorded(
         [
-            state(0, 40, [1, 2, 3]),
-            state(40, 70, [1, 2, 3, 4]),
-            state(70, 80, [1, 2]),
-            state(90, 100, [1, 2]),
+            state(0, 20, [1, 2, 3]),
+            state(20, 40, [1, 2, 3], **moving),
+            state(40, 60, [1, 2, 3, 4], **moving),
+            state(60, 70, [1, 2, 3, 4], replicas=[1, 2, 4]),
+            state(70, 80, [1, 2], replicas=[1, 2, 4]),
         ],
         manifest=manifest,
-        assignments=pa.Table.from_pylist(assignments, ASSIGNMENTS),
     )
 
     def seen(time_s: int) -> tuple[list[int], bool]:
@@ -138,8 +131,6 @@ def test_a_replica_that_is_being_added_is_not_missing() -> None:
     assert seen(20) == ([1, 2, 3, 4], False)
     assert seen(60) == ([1, 2, 4], False)
     assert seen(70) == ([1, 2, 4], True)
-    # Created again, it has the replicas that it began with.
-    assert seen(90) == ([1, 2, 3], True)
 
 
 def fault(number: int, kind: str, begin_s: int) -> dict[str, Any]:
@@ -168,8 +159,8 @@ def test_faults_have_a_lane_each_or_else_one_by_kind() -> None:
 
 def test_brokers_steps_and_losses_are_told() -> None:
     changes = [
-        {"time_us": 10 * S, "broker": 2, "registered": None, "runs": False},
-        {"time_us": 28 * S, "broker": 2, "registered": False, "runs": None},
+        BrokerChange(10 * S, 2, registered=None, runs=False),
+        BrokerChange(28 * S, 2, registered=False, runs=None),
     ]
     manifest = large_manifest(4, 2)
     manifest["registered_before"] = [2]
@@ -177,8 +168,8 @@ def test_brokers_steps_and_losses_are_told() -> None:
     told = recorded(
         [state(0, 100, [1, 2, 3])],
         manifest=manifest,
-        broker_changes=pa.Table.from_pylist(changes, BROKER_CHANGES),
-        steps=pa.Table.from_pylist([{"time_us": 60 * S, "step": 0}], STEPS),
+        broker_changes=changes,
+        steps=[TakenStep(60 * S, 0)],
     )
     # Time, the broker's place, registered, running.
     assert told.header["brokerChanges"] == [[0, 1, 1, 1], [10 * S, 1, 1, 0], [28 * S, 1, 0, 0]]

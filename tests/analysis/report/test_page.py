@@ -7,6 +7,7 @@ import pytest
 from report_page import ReportPage
 from tidegauge.analysis.tables.result_table import Column
 from tidegauge.report.charts import GOOD, layout
+from tidegauge.report.many_runs import always_zero, sweep_curves, unchanged
 from tidegauge.report.page import page
 from tidegauge.report.quantities import column_title, duration_text, value_text
 from tidegauge.report.section import (
@@ -24,7 +25,6 @@ from tidegauge.report.section import (
     Zoom,
     plain,
 )
-from tidegauge.report.sweep_curves import always_zero, sweep_curves, unchanged
 from tidegauge.simulation.quantities import time_text
 
 #: The name of a fault can be anything.

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from tidegauge.analysis.making.duckdb_engine import connected
-from tidegauge.report.panels import Point, steps
-from tidegauge.report.series import counts, in_order, levels, measured
+from tidegauge.report.panels import Point, counts, in_order, levels, measured, steps
 
 SECOND = 1_000_000
 

@@ -12,7 +12,8 @@ from small_clusters import SECOND, cluster_of, producers_of, topic_of
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.tables.elections import PARTS
 from tidegauge.engine.simulate import simulate
-from tidegauge.runs.cause_chain import cause_strands
+from tidegauge.runs.causes import cause_strands
+from tidegauge.runs.run import Run
 from tidegauge.traces.run_folder import RunFolder
 
 
@@ -63,15 +64,16 @@ def test_what_waits_in_the_queue_is_no_notice(
 def test_the_fault_of_a_row_is_among_its_causes(
     run: str, tables: RunTables, recorded: dict[str, RunFolder]
 ) -> None:
-    """Held against the causes that ``tidegauge show --cause`` tells: its beginning, or its end."""
+    """Held against the causes that ``tidegauge show cause`` tells: its beginning, or its end."""
     found = 0
+    opened = Run(recorded[run].path)
     for name in ("elections", "isr_changes", "truncations"):
         for row in table(tables, name, run)[::7]:
-            start = recorded[run].canonical_row(row["process"], row["sequence"])
+            start = opened.canonical_row(row["process"], row["sequence"])
             assert start is not None
             faults = {
-                (each["fault"], each["time_us"])
-                for strand in cause_strands(recorded[run], start)
+                (each.row["fault"], each.time_us)
+                for strand in cause_strands(opened, opened.event(start))
                 for each in strand.rows
                 if each.kind in {"fault_began", "fault_ended"}
             }

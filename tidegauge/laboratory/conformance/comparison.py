@@ -3,25 +3,22 @@
 A field is a value with a path, such as ``partitions.t-0.zk.leader``. A value that was equal in all
 repeats must be equal here. A value that varied must be one of the recorded values. A time must be
 within the recorded span, widened, since the recording machine was shared.
+
+A recording observes its cluster at some moments. If it observes during a change, a millisecond
+decides whether the change is seen after this step or after the next. A field that differs is
+*shifted* if the simulator shows its recorded value of a step before or after. Writes of a
+partition's state are shifted if two steps together have the writes that were recorded of them.
 """
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
+from tidegauge.laboratory.conformance import recorded_schedule
+from tidegauge.laboratory.conformance.played_state import StateWrite, StepOutcome
 from tidegauge.laboratory.conformance.recorded_dialects import STATE, Tree
-from tidegauge.laboratory.conformance.recorded_schedule import (
-    ABSENT,
-    REASSIGNED_MS,
-    Merged,
-    RecordedStep,
-    Span,
-    StateWrites,
-)
-from tidegauge.laboratory.conformance.step_outcome import StateWrite, StepOutcome
 from tidegauge.replication.release_versions import KRAFT_MODE
 
 EXACT, VARIED, TIME = "exact", "varied", "time"
@@ -30,7 +27,7 @@ NOT_PLAYED = "not played"
 KINDS = (EXACT, VARIED, TIME, NOT_PLAYED)
 #: The ways in which fields differ: by their kind, or, for a time, before or after its span.
 FASTER, SLOWER = "faster", "slower"
-#: Exact or varied, but equal to the value before or after (``neighbouring_steps.py``).
+#: Exact or varied, but equal to the value a step before or after.
 SHIFTED = "shifted"
 WAYS = (EXACT, VARIED, SHIFTED, FASTER, SLOWER, NOT_PLAYED)
 
@@ -54,7 +51,7 @@ _OF_PARTITIONS = {
 _NOT_COMPARED = {
     *("magic", "exit", "size", "attempts", "failed_starts", "flaps"),
     *("ok", "quiesce", "quiesce_timeout", "t_registered_ms", "message"),
-    *("wait", "step_ms", "quiesced_after_ms", REASSIGNED_MS),
+    *("wait", "step_ms", "quiesced_after_ms", recorded_schedule.REASSIGNED_MS),
 }
 
 
@@ -73,7 +70,7 @@ class Field:
 
     @property
     def name(self) -> str:
-        """What it is, of whatever partition or broker: ``leader``, ``leo``, ``responses``."""
+        """The name without partition and broker: ``leader``, ``leo``, ``responses``."""
         return field_name(self.path)
 
     @property
@@ -90,15 +87,16 @@ class Field:
         apart_ms: float = max(first_ms - self.simulated, self.simulated - last_ms)
         return round(1000 * apart_ms)
 
-    def told(self) -> str:
+    def text(self) -> str:
         """The difference in one line."""
         if self.kind == NOT_PLAYED:
             return f"not played: {self.simulated}"
         if self.kind == TIME:
             first, last = self.recorded
             return f"{self.path}: {first:g} to {last:g} ms, simulated {self.simulated:g} ms"
-        recorded = "one of " if self.kind == VARIED else ""
-        return f"{self.path}: {recorded}{_told(self.recorded)}, simulated {_told(self.simulated)}"
+        recorded, simulated = _value_text(self.recorded), _value_text(self.simulated)
+        one_of = "one of " if self.kind == VARIED else ""
+        return f"{self.path}: {one_of}{recorded}, simulated {simulated}"
 
 
 def field_name(path: str) -> str:
@@ -126,7 +124,7 @@ def not_played(step: int, path: str, reason: str) -> Field:
 
 
 def compare(
-    recorded: RecordedStep, outcome: StepOutcome, *, records_writes: bool = False
+    recorded: recorded_schedule.RecordedStep, outcome: StepOutcome, *, records_writes: bool = False
 ) -> Iterator[Field]:
     """All fields of a step.
 
@@ -158,7 +156,9 @@ def compare(
             yield _time(number, name, span, outcome.times_ms[name])
 
 
-def _compare_values(number: int, recorded: Merged, shown: Tree) -> Iterator[Field]:
+def _compare_values(
+    number: int, recorded: recorded_schedule.Merged, shown: Tree
+) -> Iterator[Field]:
     for parts, value in _leaves(recorded.exact):
         path = ".".join(parts)
         # A tree that is empty because all of its values vary is not compared by itself.
@@ -178,7 +178,9 @@ def _known(path: str, value: Any) -> Any:
     return 0 if value is None and path.endswith(".recovery_point") else value
 
 
-def _surplus_partitions(recorded: RecordedStep, outcome: StepOutcome) -> Iterator[Field]:
+def _surplus_partitions(
+    recorded: recorded_schedule.RecordedStep, outcome: StepOutcome
+) -> Iterator[Field]:
     """Partitions that a controller of KRaft has in the run and did not have in the recording.
 
     The recording has all partitions or none. ZooKeeper's topics are there before their partitions,
@@ -189,10 +191,19 @@ def _surplus_partitions(recorded: RecordedStep, outcome: StepOutcome) -> Iterato
     for name in sorted(shown.keys() - seen.keys()) if seen else ():
         if STATE[KRAFT_MODE] in shown[name]:
             state = shown[name][STATE[KRAFT_MODE]]
-            yield Field(recorded.number, f"partitions.{name}", EXACT, ABSENT, state, equal=False)
+            yield Field(
+                recorded.number,
+                f"partitions.{name}",
+                EXACT,
+                recorded_schedule.ABSENT,
+                state,
+                equal=False,
+            )
 
 
-def _surplus_logs(recorded: RecordedStep, outcome: StepOutcome) -> Iterator[Field]:
+def _surplus_logs(
+    recorded: recorded_schedule.RecordedStep, outcome: StepOutcome
+) -> Iterator[Field]:
     """Logs that the run has and the recording, which has the logs of this partition, does not."""
     if recorded.observed is None:
         return
@@ -206,13 +217,15 @@ def _surplus_logs(recorded: RecordedStep, outcome: StepOutcome) -> Iterator[Fiel
         shown = value_at(outcome.observed, above)
         for broker in sorted(shown.keys() - seen) if seen and isinstance(shown, dict) else ():
             path = f"{above}.{broker}"
-            yield Field(recorded.number, path, EXACT, ABSENT, shown[broker], equal=False)
+            yield Field(
+                recorded.number, path, EXACT, recorded_schedule.ABSENT, shown[broker], equal=False
+            )
 
 
 def _surplus_writes(
     number: int,
     above: str,
-    recorded: Mapping[str, StateWrites],
+    recorded: Mapping[str, recorded_schedule.StateWrites],
     played: Mapping[str, list[StateWrite]],
 ) -> Iterator[Field]:
     """Writes of a partition or a broker of which none was recorded in this step."""
@@ -223,7 +236,11 @@ def _surplus_writes(
 
 
 def _compare_writes(
-    number: int, path: str, writes: StateWrites, played: list[StateWrite], outcome: StepOutcome
+    number: int,
+    path: str,
+    writes: recorded_schedule.StateWrites,
+    played: list[StateWrite],
+    outcome: StepOutcome,
 ) -> Iterator[Field]:
     """The writes of a partition or a broker, and their times."""
     columns = [each.columns for each in played]
@@ -242,14 +259,14 @@ def _since(outcome: StepOutcome, write: StateWrite) -> float:
     return (write.time_us - outcome.begin_us) / 1000
 
 
-def _time(number: int, path: str, span: Span, simulated_ms: float) -> Field:
+def _time(number: int, path: str, span: recorded_schedule.Span, simulated_ms: float) -> Field:
     is_equal = _BELOW * span[0] <= simulated_ms <= span[1] + _ABOVE_MS
     return Field(number, path, TIME, span, simulated_ms, is_equal)
 
 
-def _told(value: Any) -> str:
+def _value_text(value: Any) -> str:
     """A value in the form of the file."""
-    return value if value == ABSENT else json.dumps(value)
+    return value if value == recorded_schedule.ABSENT else json.dumps(value)
 
 
 def _leaves(tree: Tree, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -269,7 +286,7 @@ def value_at(tree: Any, path: str) -> Any:
     if isinstance(tree, list):
         tree = {str(place): each for place, each in enumerate(tree)}
     if not isinstance(tree, dict):
-        return ABSENT
+        return recorded_schedule.ABSENT
     if path in tree:
         return tree[path]
     below = (
@@ -277,8 +294,74 @@ def value_at(tree: Any, path: str) -> Any:
         for name in tree
         if path.startswith(f"{name}.")
     )
-    return next((found for found in below if found is not ABSENT), ABSENT)
+    return next(
+        (found for found in below if found is not recorded_schedule.ABSENT),
+        recorded_schedule.ABSENT,
+    )
 
 
 def _is_compared(path: Iterable[str]) -> bool:
     return _NOT_COMPARED.isdisjoint(path)
+
+
+#: Number of observations before or after a step that count.
+_LOOKS = 3
+
+#: A step: recorded, and played.
+Played = tuple[recorded_schedule.RecordedStep, StepOutcome]
+
+
+def with_shift(field: Field, steps: Sequence[Played], place: int) -> Field:
+    """The field of the step at a place, marked if it is shifted."""
+    if field.equal or field.kind not in (EXACT, VARIED):
+        return field
+    if field.path.startswith((WRITES, BROKER_RECORDS)):
+        shifted = _writes_are_shifted(field.path, steps, place)
+    else:
+        before = _nearest_other(field, steps[:place][::-1])
+        behind = _nearest_other(field, steps[place + 1 :])
+        shifted = field.simulated in [*before, *behind]
+    return replace(field, shifted=shifted)
+
+
+def _nearest_other(field: Field, steps: Sequence[Played]) -> list[Any]:
+    """The recorded value of the field in the first of these steps with another value."""
+    here = field.recorded if field.kind == VARIED else [field.recorded]
+    looks = (step for step, _ in steps if step.observed is not None)
+    for step in islice(looks, _LOOKS):
+        values = _recorded_values(step, field.path)
+        if values and any(value not in here for value in values):
+            return values
+    return []
+
+
+def _recorded_values(step: recorded_schedule.RecordedStep, path: str) -> list[Any]:
+    """The values of a step's repeats at a path: none, one for all, or one for each."""
+    if step.observed is None:
+        return []
+    exact = value_at(step.observed.exact, path)
+    return step.observed.varies.get(path, []) if exact is recorded_schedule.ABSENT else [exact]
+
+
+def _writes_are_shifted(path: str, steps: Sequence[Played], place: int) -> bool:
+    return any(
+        first >= 0 and first + 1 < len(steps) and _same_writes(path, steps[first : first + 2])
+        for first in (place - 1, place)
+    )
+
+
+def _same_writes(path: str, steps: Sequence[Played]) -> bool:
+    """Whether these steps together have the writes that were recorded of them."""
+    sort, _, name = path.partition(".")
+    simulated = [
+        each.columns for _, outcome in steps for each in getattr(outcome, sort).get(name, [])
+    ]
+    (first, second) = (_repeats((getattr(step, sort) or {}).get(name)) for step, _ in steps)
+    return any(one + other == simulated for one in first for other in second)
+
+
+def _repeats(writes: recorded_schedule.StateWrites | None) -> list[list[list[Any]]]:
+    """The writes that were recorded in a step, of each repeat if they differ."""
+    if writes is None:
+        return [[]]
+    return writes.writes_by_repeat if writes.exact is False else [writes.writes]

@@ -8,8 +8,6 @@ A schedule that cannot be played to its end is compared as far as it was; the re
 of its own kind, which the table may explain like any other.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -18,23 +16,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tidegauge.engine.simulate import simulate
-from tidegauge.laboratory.conformance.comparison import (
-    EXACT,
-    NOT_PLAYED,
-    TIME,
-    Field,
-    compare,
-    not_played,
-)
+from tidegauge.laboratory.conformance import comparison
 from tidegauge.laboratory.conformance.known_differences import KnownDifference, KnownDifferences
-from tidegauge.laboratory.conformance.neighbouring_steps import with_shift
 from tidegauge.laboratory.conformance.played_schedule import outcomes_of
+from tidegauge.laboratory.conformance.played_state import StepOutcome
 from tidegauge.laboratory.conformance.recorded_schedule import (
     RecordedSchedule,
     RecordedStep,
     RecordingError,
 )
-from tidegauge.laboratory.conformance.step_outcome import StepOutcome
 from tidegauge.laboratory.conformance.translation import Translation, translate
 from tidegauge.scenario.reading import ScenarioError
 from tidegauge.traces.run_folder import RunFolder
@@ -48,7 +38,7 @@ class FieldDifference:
     """An unequal field, and the row that explains it."""
 
     step: RecordedStep
-    field: Field
+    field: comparison.Field
     #: None: no row explains it.
     row: KnownDifference | None
 
@@ -84,7 +74,7 @@ class Conformance:
     @property
     def not_played(self) -> FieldDifference | None:
         """The field for the steps that were not played; None if all were."""
-        found = (each for each in self.differences if each.field.kind == NOT_PLAYED)
+        found = (each for each in self.differences if each.field.kind == comparison.NOT_PLAYED)
         return next(found, None)
 
     @property
@@ -93,16 +83,16 @@ class Conformance:
 
         If no state does, of the first step in which a time differs.
         """
-        states = [each for each in self.unexplained if each.field.kind != TIME]
+        states = [each for each in self.unexplained if each.field.kind != comparison.TIME]
         first = next(iter(states or self.unexplained), None)
         found = [each for each in self.unexplained if first and each.step is first.step]
-        return sorted(found, key=lambda each: each.field.kind == TIME)
+        return sorted(found, key=lambda each: each.field.kind == comparison.TIME)
 
     @property
     def rank(self) -> tuple[int, ...]:
         """Of two runs of a schedule the one with the lower rank is the better one."""
         left_out = 0 if self.not_played is None else len(self.schedule.steps) - len(self.outcomes)
-        times = sum(each.field.kind == TIME for each in self.unexplained)
+        times = sum(each.field.kind == comparison.TIME for each in self.unexplained)
         return left_out, len(self.unexplained) - times, times, len(self.differences)
 
 
@@ -132,7 +122,7 @@ def exact_fields(results: Iterable[Conformance]) -> dict[str, FieldCounts]:
     for result in results:
         compared += result.exact
         for each in result.differences:
-            if each.field.kind == EXACT:
+            if each.field.kind == comparison.EXACT:
                 (unexplained if each.row is None else explained)[each.field.name] += 1
     return {
         name: FieldCounts(count, explained[name], unexplained[name])
@@ -170,9 +160,9 @@ def _conform_once(
 ) -> Conformance:
     result = Conformance(schedule, seed)
     for step, each in _fields(result, folder / f"seed-{seed}"):
-        if each.kind != NOT_PLAYED:
+        if each.kind != comparison.NOT_PLAYED:
             result.compared[each.kind] += 1
-        if each.kind == EXACT:
+        if each.kind == comparison.EXACT:
             result.exact[each.name] += 1
         if not each.equal:
             row = table.explanation(schedule, step, each)
@@ -180,7 +170,7 @@ def _conform_once(
     return result
 
 
-def _fields(result: Conformance, folder: Path) -> Iterator[tuple[RecordedStep, Field]]:
+def _fields(result: Conformance, folder: Path) -> Iterator[tuple[RecordedStep, comparison.Field]]:
     """Play the schedule; all fields of its steps, and the field for those not played."""
     schedule = result.schedule
     try:
@@ -188,7 +178,10 @@ def _fields(result: Conformance, folder: Path) -> Iterator[tuple[RecordedStep, F
         result.run = simulate(translation.scenario, folder)
     except (RecordingError, ScenarioError) as error:
         reason = "; ".join(str(error).splitlines())
-        yield schedule.steps[0], not_played(schedule.steps[0].number, NOTHING_PLAYED, reason)
+        yield (
+            schedule.steps[0],
+            comparison.not_played(schedule.steps[0].number, NOTHING_PLAYED, reason),
+        )
         return
     result.not_modelled = translation.not_modelled
     yield from _fields_of_run(result, translation, result.run)
@@ -196,7 +189,7 @@ def _fields(result: Conformance, folder: Path) -> Iterator[tuple[RecordedStep, F
 
 def _fields_of_run(
     result: Conformance, translation: Translation, run: RunFolder
-) -> Iterator[tuple[RecordedStep, Field]]:
+) -> Iterator[tuple[RecordedStep, comparison.Field]]:
     outcomes, stuck = outcomes_of(translation, run)
     recorded = [played.recorded for played in translation.steps]
     steps = list(zip(recorded, outcomes, strict=True))
@@ -205,13 +198,13 @@ def _fields_of_run(
         result.outcomes[step.number] = outcome
         if outcome.end_us is None:
             reason = stuck or f"step {step.number} did not come to an end before the run did"
-            yield step, not_played(step.number, step.op, reason)
+            yield step, comparison.not_played(step.number, step.op, reason)
             return
-        for each in compare(step, outcome, records_writes=records_writes):
-            yield step, with_shift(each, steps, place)
+        for each in comparison.compare(step, outcome, records_writes=records_writes):
+            yield step, comparison.with_shift(each, steps, place)
     if translation.not_played is not None:
         unknown, reason = translation.not_played
-        yield unknown, not_played(unknown.number, unknown.op, reason)
+        yield unknown, comparison.not_played(unknown.number, unknown.op, reason)
 
 
 def idle_rows(table: KnownDifferences, results: Iterable[Conformance]) -> list[KnownDifference]:

@@ -1,7 +1,7 @@
 """The table of differences whose cause is known, and the differences that it explains.
 
-``known_differences.md`` says how a row is read and how one is added. The table that counts is the
-one with the columns of :data:`COLUMNS`; the rest of the file is documentation.
+``known_differences.md`` explains how a row is read and how one is added. The table that counts is
+the one with the columns of :data:`COLUMNS`; the rest of the file is documentation.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.laboratory.conformance.comparison import FASTER, SLOWER, TIME, WAYS, Field
 from tidegauge.laboratory.conformance.recorded_schedule import RecordedSchedule, RecordedStep
 from tidegauge.replication.release_versions import MODE_NAMES, Release, all_releases
@@ -24,7 +25,7 @@ SHIPPED = Path(__file__).with_name("known_differences.md")
 _ALL = "all"
 
 
-class TableError(ValueError):
+class TableError(TidegaugeError):
     """A table that cannot be read; the message is one line with file and line."""
 
 

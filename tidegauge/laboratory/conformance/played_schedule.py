@@ -1,28 +1,19 @@
 """The observations of a translated schedule's run, step by step, in the form of a recording."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from tidegauge.laboratory.conformance.kraft_state import KRaftState
+from tidegauge.laboratory.conformance import played_state
+from tidegauge.laboratory.conformance.played_state import KRaftState, StepOutcome, ZooKeeperState
 from tidegauge.laboratory.conformance.recorded_dialects import Tree
 from tidegauge.laboratory.conformance.schedule_writer import PlayedStep
-from tidegauge.laboratory.conformance.step_outcome import StepOutcome
 from tidegauge.laboratory.conformance.translation import Translation
-from tidegauge.laboratory.conformance.zookeeper_state import ZooKeeperState
 from tidegauge.replication import errors
 from tidegauge.replication.release_versions import KRAFT_MODE
 from tidegauge.replication.releases import rules_of
-from tidegauge.runs.story import Names
-from tidegauge.simulation.trace_rows.codes import (
-    NOT_HOSTED,
-    NOT_LISTENING,
-    NOT_UP,
-    REASON_OBSERVED,
-    WAITS_FOR_LOCK,
-)
+from tidegauge.runs.trace_events import Names
+from tidegauge.simulation.trace_rows import codes
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 _NAMES_OF_ERRORS = {code: name for name, code in errors.CODES.items()}
@@ -30,14 +21,13 @@ _NAMES_OF_ERRORS = {code: name for name, code in errors.CODES.items()}
 _NAMES_OF_ERRORS[errors.CODES["NOT_LEADER_OR_FOLLOWER"]] = "NOT_LEADER_FOR_PARTITION"
 
 _UNSEEN = {
-    int(NOT_UP): None,
-    int(NOT_HOSTED): "UNKNOWN_TOPIC_OR_PARTITION",
-    int(WAITS_FOR_LOCK): "NO_RESPONSE(TimeoutError)",
-    int(NOT_LISTENING): "NO_RESPONSE(ConnectionRefusedError)",
+    int(codes.NOT_UP): None,
+    int(codes.NOT_HOSTED): "UNKNOWN_TOPIC_OR_PARTITION",
+    int(codes.WAITS_FOR_LOCK): "NO_RESPONSE(TimeoutError)",
+    int(codes.NOT_LISTENING): "NO_RESPONSE(ConnectionRefusedError)",
 }
 #: How long the harness waits for a fetch.
 _PATIENCE_US = 3_000_000
-_UP, _PAUSED, _DOWN = "up", "paused", "down"
 _NO_ERROR = "NONE"
 #: Steps that wait for a condition.
 _WAITS = {"wait", "wait_reg", "wait_unreg", "wait_ctrl", "wait_fenced", "wait_unfenced"}
@@ -67,7 +57,7 @@ class _Reader:
         self.outcomes = [StepOutcome() for _ in translation.steps]
         self.stuck: str | None = None
         schedule = translation.schedule
-        #: What the control plane holds.
+        #: The state of the control plane.
         self.held: ZooKeeperState | KRaftState
         if schedule.mode == KRAFT_MODE:
             self.held, self.keeps_epochs = KRaftState(self.names, schedule), True
@@ -85,20 +75,17 @@ class _Reader:
             for number in range(step.first, step.end)
         }
         self._requests = {
-            number: (step, name, epoch)
-            for step in self.steps
-            for number, name, epoch in step.requests
+            request.step: (step, request) for step in self.steps for request in step.requests
         }
         self._observations = {
             step.observation: index
             for index, step in enumerate(self.steps)
             if step.observation is not None
         }
-        #: When the wait for the next response began.
-        self._asked_us = 0
+        #: The time of the last request.
+        self._request_us = 0
         self._up: dict[int, bool] = dict.fromkeys(self.brokers, False)
         self._stopped_us: dict[int, int] = defaultdict(int)
-        self._paused: dict[int, set[int]] = defaultdict(set)
         self._epochs: dict[tuple[int, int], int] = {}
         #: Batches that were appended: partition, epoch, first offset -> records, tag.
         self._batches: dict[tuple[str, int, int], tuple[int, str]] = {}
@@ -122,8 +109,6 @@ class _Reader:
             self._epochs[row["process"], row["partition"]] = row["leader_epoch"]
         elif row.kind in {"broker_started", "broker_loading", "broker_stopped"}:
             self._take_life(row)
-        elif row.kind in {"fault_began", "fault_ended"}:
-            self._take_fault(row)
 
     # Steps.
 
@@ -135,7 +120,7 @@ class _Reader:
         if index != self.now:
             self.now = index
             self.outcomes[index].begin_us = row["time_us"]
-            self._asked_us = row["time_us"]
+            self._request_us = row["time_us"]
             created = self.steps[index].recorded.step
             if created["op"] == "create":
                 self.topics.append(created["topic"])
@@ -160,7 +145,7 @@ class _Reader:
             outcome.times_ms["waited_ms"] = (time_us - outcome.begin_us) / 1000
 
     def _is_moving(self, partitions: Iterable[str]) -> bool:
-        """Whether a reassignment is in progress; recordings of ZooKeeper do not say."""
+        """Whether a reassignment is in progress; recordings of ZooKeeper do not have it."""
         held = self.held
         return isinstance(held, KRaftState) and any(map(held.is_moving, partitions))
 
@@ -171,7 +156,7 @@ class _Reader:
     def _take_answer(self, row: TraceRow) -> None:
         if row["step"] not in self._requests:
             return
-        step, name, epoch = self._requests[row["step"]]
+        step, (_, name, epoch) = self._requests[row["step"]]
         outcome = self.outcomes[self.steps.index(step)]
         if step.recorded.op in _ADMINISTERS:
             self._take_admin_answer(outcome, row, name)
@@ -186,8 +171,8 @@ class _Reader:
             results = outcome.result.setdefault("results", {}).setdefault(name, [])
             path = f"results.{name}.{len(results)}.ms"
             results.append(answer)
-            outcome.times_ms[path] = (row["time_us"] - self._asked_us) / 1000
-            self._asked_us = row["time_us"]
+            outcome.times_ms[path] = (row["time_us"] - self._request_us) / 1000
+            self._request_us = row["time_us"]
         elif step.recorded.op == "epochs":
             outcome.result.setdefault("answers", {})[str(epoch)] = answer
         elif step.recorded.op == "fetch":
@@ -237,10 +222,10 @@ class _Reader:
             self._batches[name, epoch, row["offset"]] = (records, tag)
 
     def _cause(self, row: TraceRow) -> str:
-        """Why a broker did not respond; one that did not run when it was asked was not reached."""
+        """The reason of a missing response; a broker that was down was not reached."""
         cause = _CAUSES.get(_NAMES_OF_ERRORS[row["error"]], "TimeoutError")
         broker = self._id(row)
-        was_down = not self._up[broker] and self._stopped_us[broker] < self._asked_us
+        was_down = not self._up[broker] and self._stopped_us[broker] < self._request_us
         return _REFUSED if cause == _RESET and was_down else cause
 
     def _id(self, row: TraceRow) -> int:
@@ -250,15 +235,15 @@ class _Reader:
 
     def _process(self, broker: int) -> str:
         if not self._up[broker]:
-            return _DOWN
-        return _PAUSED if self._paused[broker] else _UP
+            return played_state.DOWN
+        is_paused = self.held.is_hit(self.brokers.index(broker), "pause")
+        return played_state.PAUSED if is_paused else played_state.UP
 
     def _take_life(self, row: TraceRow) -> None:
         broker = self.brokers[row["broker"]]
         self._up[broker] = row.kind != "broker_stopped"
         if row.kind == "broker_stopped":
             self._stopped_us[broker] = row["time_us"]
-            self._paused[broker].clear()
         if self.now < 0:
             return
         outcome = self.outcomes[self.now]
@@ -267,19 +252,9 @@ class _Reader:
         elif row.kind == "broker_stopped":
             outcome.times_ms.setdefault("shutdown_ms", (row["time_us"] - outcome.begin_us) / 1000)
 
-    def _take_fault(self, row: TraceRow) -> None:
-        broker = self.names.broker_of_process(row["process"])
-        if broker < 0 or self.names.fault_kind(row["fault"]) != "pause":
-            return
-        paused = self._paused[self.brokers[broker]]
-        if row.kind == "fault_began":
-            paused.add(row["fault"])
-        else:
-            paused.discard(row["fault"])
-
     def _take_observation(self, row: TraceRow) -> None:
         process = row["process"]
-        if row.kind == "log_end" and row["reason"] != REASON_OBSERVED:
+        if row.kind == "log_end" and row["reason"] != codes.REASON_OBSERVED:
             return
         if row.kind != "log_end":
             self._observing[process] = row["step"]

@@ -15,15 +15,107 @@ state of a partition            ``zk``                     ``kraft``
 ==============================  =========================  ======================================
 
 ``RecordedSchedule`` is the one form.
+
+The records about brokers of a KRaft controller are compared by order alone. A broker's epoch is the
+offset of its registration in the metadata log, and offsets depend on all earlier records:
+``[registered, 2]`` is the second registration of a broker.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tidegauge.laboratory.conformance.broker_records import BrokerRecords, records_by_step
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.replication.release_versions import KRAFT_MODE, MODE_NAMES, ZOOKEEPER_MODE
+
+REGISTERED, FENCED, UNFENCED = "registered", "fenced", "unfenced"
+SHUTTING_DOWN = "shutting down"
+
+_REGISTRATION, _CHANGE = "RegisterBrokerRecord", "BrokerRegistrationChangeRecord"
+
+#: The records of a step, by broker: [state, number of the registration].
+BrokerRecords = dict[str, list[list[Any]]]
+
+
+class Registrations:
+    """The registrations of brokers, numbered for each broker by their epochs."""
+
+    def __init__(self) -> None:
+        self._epochs: dict[int, set[int]] = defaultdict(set)
+        self._last: dict[int, list[Any]] = {}
+
+    def take(self, broker: int, state: str, epoch: int) -> list[Any] | None:
+        """A record in the form that is compared; None: it repeats the one before.
+
+        A controller fences a broker that has left once more when its session would be over, and a
+        request for a registration may come twice.
+        """
+        self._epochs[broker].add(epoch)
+        record = [state, sorted(self._epochs[broker]).index(epoch) + 1]
+        if self._last.get(broker) == record:
+            return None
+        self._last[broker] = record
+        return record
+
+    def begin(self) -> None:
+        """The first step begins: the registration in force is the first one of a broker.
+
+        How often a broker tries to register while the cluster starts is a race.
+        """
+        for broker, epochs in self._epochs.items():
+            epochs.intersection_update({max(epochs)})
+            self._last[broker][1] = 1
+
+
+def records_by_step(
+    startup: list[list[Any]], timelines: Iterable[list[list[Any]]]
+) -> Iterator[BrokerRecords]:
+    """The records about brokers in each step of a repeat.
+
+    Args:
+        startup: all records before the first step: [ms, type, key, data, offset, controller epoch].
+        timelines: the same of each step.
+    """
+    registrations = Registrations()
+    _taken(registrations, startup)
+    registrations.begin()
+    for timeline in timelines:
+        yield _taken(registrations, timeline)
+
+
+def _taken(registrations: Registrations, timeline: list[list[Any]]) -> BrokerRecords:
+    records: BrokerRecords = {}
+    for _, kind, key, data, *_ in timeline:
+        if kind in (_REGISTRATION, _CHANGE):
+            broker = int(key.removeprefix("b"))
+            record = registrations.take(broker, _state(kind, data), data["broker_epoch"])
+            if record is not None:
+                records.setdefault(key, []).append(record)
+    return records
+
+
+def _state(kind: str, data: dict[str, Any]) -> str:
+    if kind == _REGISTRATION:
+        return REGISTERED
+    if data.get("in_controlled_shutdown"):
+        return SHUTTING_DOWN
+    return FENCED if data["fenced"] else UNFENCED
+
+
+def fencing_order(brokers: list[int], timelines: Iterable[list[list[Any]]]) -> list[int]:
+    """Brokers in the order in which they are fenced first; those that are not come last.
+
+    Args:
+        brokers: some brokers.
+        timelines: the records of a step and of those after it.
+    """
+    fenced: list[int] = []
+    for timeline in timelines:
+        for _, kind, key, data, *_ in timeline:
+            if kind == _CHANGE and _state(kind, data) == FENCED:
+                fenced.append(int(key.removeprefix("b")))
+    return sorted(brokers, key=lambda each: fenced.index(each) if each in fenced else len(fenced))
+
 
 #: A tree of observed values by name.
 Tree = dict[str, Any]
@@ -46,14 +138,14 @@ _FIRST_LEVELS = {
     "4.2": 28,
 }
 
-#: What a partition's state has only while a reassignment runs.
+#: The lists of a partition's state that exist only while a reassignment runs.
 _MOVING = ("adding", "removing")
-#: What every state has that a harness wrote.
+#: The field of every state that a harness wrote.
 _LAST_OF_A_STATE = "last_known_elr"
 
 
-class UnknownDialectError(ValueError):
-    """A file with steps that is of neither dialect; the message says what it is."""
+class UnknownDialectError(TidegaugeError):
+    """A file with steps that is of neither dialect; the message has the reason."""
 
 
 def in_one_form(recording: Tree) -> Tree:

@@ -17,11 +17,9 @@ Required are only ``release``, ``brokers`` and ``steps``, and for a step only ``
       ]
     }
 
-A schedule of a KRaft cluster says ``"mode": "kraft"``; ``recorded_dialects.py`` has the differences
+A schedule of a KRaft cluster has ``"mode": "kraft"``; ``recorded_dialects.py`` has the differences
 between the two dialects.
 """
-
-from __future__ import annotations
 
 import json
 from pathlib import Path
@@ -29,6 +27,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.laboratory.conformance.recorded_dialects import (
     Tree,
     UnknownDialectError,
@@ -59,7 +58,7 @@ ABSENT = "ABSENT"
 _LISTED = 5
 
 
-class RecordingError(ValueError):
+class RecordingError(TidegaugeError):
     """A file that is not a recorded schedule; the message is one line."""
 
 
@@ -75,11 +74,6 @@ def _has_operation(step: dict[str, Any]) -> dict[str, Any]:
 
 
 Span = Annotated[tuple[float, float], BeforeValidator(_span)]
-
-
-def middle(span: Span) -> float:
-    """The middle of the recorded times."""
-    return (span[0] + span[1]) / 2
 
 
 class RecordedPart(BaseModel):
@@ -136,6 +130,10 @@ class RecordedStep(RecordedPart):
         """The action of the step."""
         return str(self.step["op"])
 
+    def time_ms(self, name: str) -> float:
+        """The middle of the recorded times of a part of the step; 0: there is none."""
+        return sum(self.result.ranges_ms.get(name, (0.0, 0.0))) / 2
+
     @property
     def quiet_ms(self) -> float | None:
         """The time until quiescence, in the middle of the recorded times; None: no wait.
@@ -146,10 +144,9 @@ class RecordedStep(RecordedPart):
         if "result" not in self.model_fields_set:
             waits = self.op not in _CHANGES_NOTHING and self.step.get("q", True)
             return 0.0 if waits else None
-        span = self.result.ranges_ms.get("quiesce.quiesced_after_ms")
-        if span is None:
-            return 0.0 if "quiesce" in self.result.exact else None
-        return middle(span)
+        name = "quiesce.quiesced_after_ms"
+        waited = name in self.result.ranges_ms or "quiesce" in self.result.exact
+        return self.time_ms(name) if waited else None
 
 
 class RecordedSchedule(RecordedPart):
@@ -278,7 +275,7 @@ def recorded_files(paths: list[Path]) -> list[Path]:
 
 
 def _content(folder: Path) -> str:
-    """What a folder holds, for people who have named the wrong one."""
+    """The entries of a folder, for users who have named the wrong one."""
     entries = sorted(folder.iterdir())
     named = [each.name + "/" * each.is_dir() for each in entries[:_LISTED]]
     more = len(entries) - len(named)

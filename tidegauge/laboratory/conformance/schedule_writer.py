@@ -1,23 +1,19 @@
 """Writes the steps of a scenario for the steps of a recorded schedule, in either mode."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tidegauge.laboratory.conformance.recorded_costs import (
-    CONNECTING,
-    OBSERVING_MS,
-    OBSERVING_REPLICA_MS,
-)
 from tidegauge.laboratory.conformance.recorded_schedule import (
     RecordedSchedule,
     RecordedStep,
     RecordingError,
-    middle,
 )
 
+#: The time in which the harness looks up the leader and connects to it.
+_CONNECTING = "10ms"
+#: The time in which the harness reads all files and queries all brokers: a minimum, and by replica.
+_OBSERVING_MS, _OBSERVING_REPLICA_MS = 5.0, 3.0
 #: Time without a change after which a harness assumes quiescence.
 STILL_MS = 1500
 #: A start of the simulator's brokers, with small logs.
@@ -33,6 +29,15 @@ _SEEN_AFTER = 0.3
 _ENDS_DOWN = {"kill": "crash", "term": "restart", "restart": "crash"}
 
 
+class Request(NamedTuple):
+    """A step of the scenario whose response is compared."""
+
+    step: int
+    #: The partition of which the response is; "": of all.
+    partition: str = ""
+    leader_epoch: int | None = None
+
+
 @dataclass
 class PlayedStep:
     """The steps of the scenario for a recorded step."""
@@ -41,10 +46,14 @@ class PlayedStep:
     #: The first of them, and one behind the last.
     first: int = 0
     end: int = 0
-    #: The steps with requests, and their subjects: (partition, epoch or None).
-    requests: list[tuple[int, str, int | None]] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
     #: The step that observes; None if there was no observation.
     observation: int | None = None
+
+    @property
+    def step(self) -> dict[str, Any]:
+        """The recorded operation and its arguments."""
+        return self.recorded.step
 
 
 class NotPlayed(NamedTuple):
@@ -82,7 +91,7 @@ class ScheduleWriter:
         self.schedule = schedule
         self.seed = seed
         #: How long an observation takes that is of no replica.
-        self.observing_ms = OBSERVING_MS
+        self.observing_ms = _OBSERVING_MS
         self.steps: list[dict[str, Any]] = []
         self.faults: list[dict[str, Any]] = []
         self.topics: list[dict[str, Any]] = []
@@ -102,8 +111,7 @@ class ScheduleWriter:
         self._when(registered=sorted(up))
         for broker in self._absent_at_first():
             self._bring_down("restart", [broker], "absent")
-            self._when(unregistered=[broker])
-            self._lingering.discard(broker)
+            self._when_gone([broker])
         self._quiet()
         self._add("wait", after=_BEFORE_FIRST_STEP[(self.seed - 1) % len(_BEFORE_FIRST_STEP)])
         for recorded in self.schedule.steps:
@@ -136,7 +144,7 @@ class ScheduleWriter:
         replicas = sum(
             len(brokers) for topic in self.topics for brokers in topic["assignment"].values()
         )
-        return f"{share * (self.observing_ms + OBSERVING_REPLICA_MS * replicas):.0f}ms"
+        return f"{share * (self.observing_ms + _OBSERVING_REPLICA_MS * replicas):.0f}ms"
 
     def _absent_at_first(self) -> list[int]:
         """Brokers that are started before anything has stopped them."""
@@ -172,8 +180,7 @@ class ScheduleWriter:
         """Wait until exactly the running brokers are registered, and no partition is moving."""
         gone = sorted(self._gone())
         if gone:
-            self._when(unregistered=gone)
-            self._lingering -= set(gone)
+            self._when_gone(gone)
         up = [broker for broker in self.schedule.brokers if broker not in gone]
         if self._control_plane_is_up():
             if up:
@@ -198,11 +205,15 @@ class ScheduleWriter:
         known = hasattr(self, f"_write_{recorded.op}")
         return None if known else f"the simulator has no step {recorded.op!r}"
 
+    def _processes(self, recorded: RecordedStep) -> list[Any]:
+        """The processes that a recorded step hits."""
+        return listed(recorded.step["b"])
+
     def _end(self, end: Any) -> Any:
         """The end of a link, as a scenario has it."""
         return end
 
-    def _asked_broker(self, recorded: RecordedStep, name: str) -> int | None:
+    def _target_broker(self, recorded: RecordedStep, name: str) -> int | None:
         """The broker to which a step produces; None: to the leader that the control plane names."""
         del name
         to: int | None = recorded.step.get("to")
@@ -226,6 +237,16 @@ class ScheduleWriter:
     def _when(self, within: str = _WITHIN, **condition: Any) -> None:
         self.steps.append({"do": "wait", "when": condition, "within": within})
 
+    def _when_gone(self, brokers: list[int]) -> None:
+        """Wait until the control plane has lost these brokers."""
+        self._when(unregistered=brokers)
+        self._lingering -= set(brokers)
+
+    def _request(self, played: PlayedStep, do: str, about: str = "", **arguments: Any) -> None:
+        """A request to the controller; with ZooKeeper its response is not recorded."""
+        del played, about
+        self._add(do, **arguments)
+
     def _begin(self, kind: str, name: str, **arguments: Any) -> str:
         """Begin a fault that is new; its name."""
         self.faults.append({"kind": kind, "name": name} | arguments)
@@ -239,10 +260,10 @@ class ScheduleWriter:
             self._down.setdefault(broker, []).append(name)
             self._paused.pop(broker, None)
 
-    # One method for each kind of step; its name says which.
+    # One method for each kind of step, named after it.
 
     def _write_create(self, played: PlayedStep) -> None:
-        step = played.recorded.step
+        step = played.step
         settings = {name: setting_value(value) for name, value in step.get("config", {}).items()}
         topic = {
             "name": step["topic"],
@@ -252,54 +273,52 @@ class ScheduleWriter:
         # A topic may be created once more: the first time it was refused, or deleted since.
         if topic not in self.topics:
             self.topics.append(topic)
-        self._add("create_topic", topic=step["topic"])
+        self._request(played, "create_topic", topic=step["topic"])
 
     def _write_produce(self, played: PlayedStep) -> None:
-        step = played.recorded.step
+        step = played.step
         for name in listed(step["tp"]):
             arguments = self._produce_arguments(step)
-            to = self._asked_broker(played.recorded, name)
+            to = self._target_broker(played.recorded, name)
             if to is not None:
                 arguments["to"] = to
             for _ in range(step.get("batches", 1)):
-                number = self._add("produce", after=CONNECTING, **partition_of(name), **arguments)
-                played.requests.append((number, name, None))
+                number = self._add("produce", after=_CONNECTING, **partition_of(name), **arguments)
+                played.requests.append(Request(number, name))
 
     def _produce_arguments(self, step: dict[str, Any]) -> dict[str, Any]:
         timeout_ms = step.get("timeout_ms", _PRODUCE_TIMEOUT_MS)
         return {"records": step["n"], "acks": step["acks"], "timeout": f"{timeout_ms}ms"}
 
     def _write_send_async(self, played: PlayedStep) -> None:
-        step = played.recorded.step
+        step = played.step
         arguments = self._produce_arguments(step) | {"to": step["b"], "wait": False}
         number = self._add("produce", **partition_of(step["tp"]), **arguments)
-        played.requests.append((number, step["tp"], None))
+        played.requests.append(Request(number, step["tp"]))
 
     def _write_collect(self, _: PlayedStep) -> None:
         """The response is recorded when it arrives; this step only waits for it."""
         self._when(answered=True)
 
     def _write_kill(self, played: PlayedStep) -> None:
-        self._bring_down("crash", listed(played.recorded.step["b"]), "kill")
+        self._bring_down("crash", self._processes(played.recorded), "kill")
 
     def _write_term(self, played: PlayedStep) -> None:
-        brokers = listed(played.recorded.step["b"])
+        brokers = self._processes(played.recorded)
         self._bring_down("restart", brokers, "term")
-        self._when(unregistered=brokers)
-        self._lingering -= set(brokers)
+        self._when_gone(brokers)
 
     def _write_start(self, played: PlayedStep) -> None:
         self._take_as_long_as_recorded(played.recorded)
-        self._start(listed(played.recorded.step["b"]))
+        self._start(self._processes(played.recorded))
 
     def _take_as_long_as_recorded(self, recorded: RecordedStep) -> None:
         """How long a virtual machine takes to come up is the machine's, not Kafka's.
 
         The time of the simulator's own brokers is subtracted.
         """
-        span = recorded.result.ranges_ms.get("t_registered_ms")
-        if span is not None:
-            wait_ms = max(0.0, middle(span) - START_MS)
+        if "t_registered_ms" in recorded.result.ranges_ms:
+            wait_ms = max(0.0, recorded.time_ms("t_registered_ms") - START_MS)
             self._add("wait", after=f"{wait_ms:.0f}ms")
             self.duration_ms += wait_ms
 
@@ -307,25 +326,24 @@ class ScheduleWriter:
         for broker in brokers:
             for fault in self._down.pop(broker, []):
                 self._add("end_fault", fault=fault)
-        mortal = self._brokers_among(brokers)
-        lingering = [broker for broker in mortal if broker in self._lingering]
+        restarted = self._brokers_among(brokers)
+        lingering = [broker for broker in restarted if broker in self._lingering]
         if lingering:
-            self._when(unregistered=lingering)
-            self._lingering -= set(lingering)
-        if mortal:
-            self._when(registered=mortal)
+            self._when_gone(lingering)
+        if restarted:
+            self._when(registered=restarted)
 
     def _write_pause(self, played: PlayedStep) -> None:
-        for broker in listed(played.recorded.step["b"]):
-            self._pause(broker, f"pause-of-{broker}-at-step-{len(self.played)}")
+        for process in self._processes(played.recorded):
+            self._pause(process, f"pause-of-{process}-at-step-{len(self.played)}")
 
     def _write_resume(self, played: PlayedStep) -> None:
-        for broker in listed(played.recorded.step["b"]):
-            self._add("end_fault", fault=self._paused.pop(broker))
+        for process in self._processes(played.recorded):
+            self._add("end_fault", fault=self._paused.pop(process))
 
     def _write_flap(self, played: PlayedStep) -> None:
         """Pause, send one record to each partition and resume, until the time is over."""
-        step = played.recorded.step
+        step = played.step
         for turn in range(round(step["s"] / (step["down"] + step["up"]))):
             self._pause(step["b"], f"flap-{turn}-of-{step['b']}")
             for name in step["produce"]:
@@ -335,7 +353,7 @@ class ScheduleWriter:
             self._add("wait", after=f"{step['up'] * 1000:.0f}ms")
 
     def _write_cut(self, played: PlayedStep) -> None:
-        for source, destination in played.recorded.step["links"]:
+        for source, destination in played.step["links"]:
             self._cut(source, destination)
 
     def _cut(self, source: Any, destination: Any) -> None:
@@ -345,30 +363,30 @@ class ScheduleWriter:
         self._cuts[source, destination] = cut
 
     def _write_heal(self, played: PlayedStep) -> None:
-        for source, destination in played.recorded.step["links"]:
+        for source, destination in played.step["links"]:
             self._add("end_fault", fault=self._cuts.pop((source, destination)))
 
     def _write_drop_tail(self, played: PlayedStep) -> None:
         """A loss of power while the broker is down: it hits the log alone."""
-        step = played.recorded.step
+        step = played.step
         kept = {"broker": step["b"], "offset": step["keep"]} | partition_of(step["tp"])
         name = f"power-loss-of-{step['b']}-at-step-{len(self.played)}"
         fault = self._begin("power_loss", name, brokers=[step["b"]], keeps=[kept])
         self._down.setdefault(step["b"], []).append(fault)
 
     def _write_delete(self, played: PlayedStep) -> None:
-        self._add("delete_topic", topic=played.recorded.step["topic"])
+        self._request(played, "delete_topic", topic=played.step["topic"])
 
     def _write_config(self, played: PlayedStep) -> None:
-        step = played.recorded.step
+        step = played.step
         settings = {name: setting_value(value) for name, value in step["set"].items()}
-        self._add("configure", topic=step["topic"], settings=settings)
+        self._request(played, "configure", topic=step["topic"], settings=settings)
 
     def _write_sleep(self, played: PlayedStep) -> None:
-        self._add("wait", after=f"{played.recorded.step['s'] * 1000:.0f}ms")
+        self._add("wait", after=f"{played.step['s'] * 1000:.0f}ms")
 
     def _write_wait(self, played: PlayedStep) -> None:
-        step = played.recorded.step
+        step = played.step
         for name in listed(step["tp"]):
             if "isr" in step:
                 self._when(isr=partition_of(name) | {"is": step["isr"]})
@@ -377,19 +395,28 @@ class ScheduleWriter:
             else:
                 self._when(leader=partition_of(name) | {"is_not": step["not_leader"]})
 
+    def _write_wait_reg(self, played: PlayedStep) -> None:
+        self._when(registered=self._processes(played.recorded))
+
+    def _write_wait_unreg(self, played: PlayedStep) -> None:
+        self._when_gone(self._processes(played.recorded))
+
+    # The same conditions in recordings of KRaft clusters.
+    _write_wait_fenced, _write_wait_unfenced = _write_wait_unreg, _write_wait_reg
+
     def _write_epochs(self, played: PlayedStep) -> None:
-        step = played.recorded.step
+        step = played.step
         broker = {} if str(step["b"]).startswith("leader") else {"broker": step["b"]}
         for epoch in step["epochs"]:
             number = self._add(
                 "ask_epoch", **partition_of(step["tp"]), leader_epoch=epoch, **broker
             )
-            played.requests.append((number, step["tp"], epoch))
+            played.requests.append(Request(number, step["tp"], epoch))
 
     def _write_fetch(self, played: PlayedStep) -> None:
-        name = played.recorded.step["tp"]
+        name = played.step["tp"]
         number = self._add("fetch", **partition_of(name), offset=0)
-        played.requests.append((number, name, None))
+        played.requests.append(Request(number, name))
 
     def _write_values(self, played: PlayedStep) -> None:
         """The content of the logs is part of an observation."""

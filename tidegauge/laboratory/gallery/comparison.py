@@ -1,18 +1,18 @@
 """An incident, run in a release that has the bug and in one that has not, and its figures."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.engine.simulate import simulate
-from tidegauge.laboratory.gallery.figures import Figure
 from tidegauge.laboratory.gallery.incidents import Incident, Range, Version
+from tidegauge.runs.figures import FIGURES_OF_RUNS, value_text
 from tidegauge.scenario.reading import load_scenario
 from tidegauge.scenario.shipped import find_scenario
+from tidegauge.traces.summary_figures import Figure
 
 
 class Observed(NamedTuple):
@@ -26,6 +26,16 @@ class Observed(NamedTuple):
     def is_as_expected(self) -> bool:
         """Whether it has such a value."""
         return self.expected.has(self.value)
+
+    @property
+    def text(self) -> str:
+        """The value for people."""
+        return value_text(self.value, self.figure.unit)
+
+    @property
+    def expected_text(self) -> str:
+        """The values that it may have, for people."""
+        return self.expected.text(self.figure.unit)
 
 
 class Compared(NamedTuple):
@@ -57,19 +67,21 @@ def compared(incident: Incident) -> Compared:
         ScenarioError: its scenario cannot be run in one of them.
     """
     with TemporaryDirectory(prefix="tidegauge-gallery-") as folder:
-        shown = _observed(incident, incident.shown_in, Path(folder, "affected"))
-        absent = _observed(incident, incident.absent_in, Path(folder, "fixed"))
+        runs = [
+            _run(incident, version, Path(folder, name))
+            for name, version in (("affected", incident.shown_in), ("fixed", incident.absent_in))
+        ]
+        affected, fixed = RunTables(runs, Path(folder, "tables")).rows(FIGURES_OF_RUNS)
     return Compared(
         incident,
-        [Observed(each.figure, each.affected, shown[each.figure]) for each in incident.expected],
-        [Observed(each.figure, each.fixed, absent[each.figure]) for each in incident.expected],
+        [Observed(each.figure, each.affected, affected[each.name]) for each in incident.expected],
+        [Observed(each.figure, each.fixed, fixed[each.name]) for each in incident.expected],
     )
 
 
-def _observed(incident: Incident, version: Version, folder: Path) -> dict[Figure, float]:
+def _run(incident: Incident, version: Version, folder: Path) -> Path:
     scenario = load_scenario(find_scenario(incident.scenario), incident.changes(version))
-    run = simulate(scenario, folder)
-    return {each.figure: each.figure.of(run) for each in incident.expected}
+    return simulate(scenario, folder).path
 
 
 def command_of(incident: Incident, version: Version) -> str:

@@ -1,31 +1,21 @@
 """The incidents of the gallery with their figures in both releases: a table, and JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
 
 from tidegauge.laboratory.gallery.comparison import Compared, Observed, command_of
 from tidegauge.laboratory.gallery.incidents import Version
 
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.text import Text
-
 _INDENT = 4 * " "
-
-
-def value_text(value: float) -> str:
-    """A figure's value: a count as an integer, seconds with a tenth."""
-    return f"{value:,.1f}".removesuffix(".0")
 
 
 def show(out: Console, results: Sequence[Compared]) -> None:
     """Print the table of incidents, a line for each figure, and all deviations."""
-    from rich.text import Text
-
     out.print("Each figure: the release, the observed value (the expected one)\n")
-    width = max(len(one.figure.words) for each in results for one in each.affected)
+    width = max(len(one.figure.label) for each in results for one in each.affected)
     cells = [_cell(each.incident.shown_in, one) for each in results for one in each.affected]
     cell_width = max(map(len, cells))
     for each in results:
@@ -36,7 +26,7 @@ def show(out: Console, results: Sequence[Compared]) -> None:
         out.print(f"{_INDENT}affected {incident.affected}; fixed {incident.fixed}")
         out.print(f"{_INDENT}{incident.schedule}", soft_wrap=True)
         for shown, absent in zip(each.affected, each.fixed, strict=True):
-            line = Text(f"{_INDENT}{shown.figure.words.ljust(width)}  ")
+            line = Text(f"{_INDENT}{shown.figure.label.ljust(width)}  ")
             cell = _cell(incident.shown_in, shown)
             cell.pad_right(cell_width + 2 - len(cell))
             out.print(line + cell + _cell(incident.absent_in, absent), soft_wrap=True)
@@ -46,12 +36,8 @@ def show(out: Console, results: Sequence[Compared]) -> None:
 
 def _cell(version: Version, observed: Observed) -> Text:
     """A release, the observed value, and the expected ones."""
-    from rich.text import Text
-
     style = "bold green" if observed.is_as_expected else "bold red"
-    return Text.assemble(
-        f"{version}: ", (value_text(observed.value), style), f" ({observed.expected})"
-    )
+    return Text.assemble(f"{version}: ", (observed.text, style), f" ({observed.expected_text})")
 
 
 def _show_deviations(out: Console, results: Sequence[Compared]) -> None:
@@ -60,8 +46,8 @@ def _show_deviations(out: Console, results: Sequence[Compared]) -> None:
         for version, observed in each.deviations:
             count += 1
             out.print(
-                f"{each.incident.name} in {version}: {observed.figure.words}: "
-                f"{value_text(observed.value)}; expected: {observed.expected}\n"
+                f"{each.incident.name} in {version}: {observed.figure.label}: {observed.text}; "
+                f"expected: {observed.expected_text}\n"
                 f"  Again: {command_of(each.incident, version)}",
                 soft_wrap=True,
                 markup=False,
@@ -96,7 +82,8 @@ def _run_content(each: Compared, version: Version, observed: Sequence[Observed])
         "command": command_of(each.incident, version),
         "figures": [
             {
-                "figure": one.figure.words,
+                "figure": one.figure.name,
+                "unit": one.figure.unit,
                 "value": one.value,
                 "least": one.expected.least,
                 "most": one.expected.most,

@@ -1,9 +1,9 @@
 """Parts of a Markdown page: tables, code, anchors, and the line that ends a generated page."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
 
 #: In a table, such as for the unit of a name.
 NONE = "none"
@@ -12,6 +12,19 @@ _COMMAND = "python -m tidegauge.laboratory.manual"
 _CODE_IN_DOCSTRING = re.compile(r"``(.+?)``", re.DOTALL)
 #: An option of the command line outside of code.
 _BARE_OPTION = re.compile(r"(`[^`]*`)|(?<![\w-])(--[a-z][a-z-]*)")
+
+
+def prose(name: str) -> str:
+    """The prose of a page or of a section, which is written by hand; "" if it has none."""
+    return _all_prose().get(name, "")
+
+
+@cache
+def _all_prose() -> dict[str, str]:
+    """The parts of ``prose.md``: each begins with its name in a comment."""
+    text = Path(__file__).with_name("prose.md").read_text(encoding="utf-8")
+    _, *parts = re.split(r"^<!-- (.+) -->\n", text, flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 def closing() -> str:

@@ -1,19 +1,9 @@
 """The table of the generated pages, and the folder that they are written to."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tidegauge.laboratory.manual import (
-    check_page,
-    command_page,
-    gallery_page,
-    row_page,
-    scenario_page,
-    shipped_page,
-    state_page,
-)
+from tidegauge.laboratory.manual import catalogue_pages, reference_pages, scenario_page, state_page
 from tidegauge.laboratory.manual.markdown import closing
 
 #: The folder of the manual in a checkout.
@@ -21,13 +11,13 @@ FOLDER = Path(__file__).resolve().parents[3] / "docs"
 
 #: The function that makes each page, by the page's file name.
 PAGES: dict[str, Callable[[], str]] = {
-    "checks.md": check_page.documentation,
-    "commands.md": command_page.documentation,
-    "gallery.md": gallery_page.documentation,
+    "checks.md": catalogue_pages.checks_page,
+    "commands.md": reference_pages.commands_page,
+    "gallery.md": catalogue_pages.gallery_page,
     "scenario-reference.md": scenario_page.documentation,
-    "scenarios-shipped.md": shipped_page.documentation,
+    "scenarios-shipped.md": catalogue_pages.scenarios_page,
     "state-machines.md": state_page.documentation,
-    "trace-rows.md": row_page.documentation,
+    "trace-rows.md": reference_pages.rows_page,
 }
 
 

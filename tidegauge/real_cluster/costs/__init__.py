@@ -1,23 +1,16 @@
 """Calibration of the cost model with a real cluster's own logs and metrics.
 
-==========================  ==============================================================
-``cluster_logs.py``         the lines of a cluster that estimators ask for, by node
-``estimator.py``            an estimator: which lines tell a parameter, and how
-``broker_lives.py``         estimators of starts and stops of brokers
-``state_changes.py``        ... of LeaderAndIsr requests and publications of metadata
-``controller_work.py``      ... of the controller, ZooKeeper and commits
-``coordinator_loads.py``    ... of coordinators that move
-``estimators.py``           the table of all estimators, and what nothing tells
-``measured_series.py``      the metrics that tell parameters, in any spelling
-``measured_times.py``       parameters from metrics: requests, disks
-``calibration.py``          all parameters with their quantiles, or why they have none
-``cost_text.py``            parameters as YAML: a file of costs, a copy of a scenario
-``calibration_tables.py``   the tables that the command prints
-``recorded_times.py``       a recorded cluster: its schedule and the times of what happened
-``played_times.py``         the times of a run of that schedule
-``moments.py``              both in one form, and the figures of it
-``side_by_side.py``         a schedule with default and calibrated costs, beside reality
-==========================  ==============================================================
+=======================  =====================================================================
+``estimator.py``         an estimator, and the lines of a cluster that estimators ask for
+``broker_starts.py``     estimators of starts and stops of brokers
+``state_changes.py``     ... of LeaderAndIsr, publications of metadata, coordinators
+``controller_work.py``   ... of the controller, ZooKeeper and commits
+``measured_times.py``    parameters from metrics: requests, disks
+``calibration.py``       the table of estimators; all parameters, or why they have none
+``calibration_text.py``  parameters as YAML, and the tables that the command prints
+``moments.py``           moments of a cluster, real or simulated, and times between them
+``recorded_times.py``    a recorded cluster, beside its schedule with default and calibrated costs
+=======================  =====================================================================
 
 **To add an estimator**: a function of ``ClusterLogs`` that yields samples, in the file of its
 subject, and an ``Estimator`` in the table at that file's end: the parameter, the mode, the source

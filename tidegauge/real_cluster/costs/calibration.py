@@ -1,22 +1,48 @@
 """Parameters of the cost model that are fitted from a cluster's own measurements.
 
-A parameter is fitted by the quantiles of its samples as they are: no distribution is assumed. With
-a few samples only the middle ones mean much, so a parameter says how many there were. What logs
-tell counts before what metrics tell, since a line is of one event.
-"""
+The one table of estimators that read logs has at most one for each parameter of a mode.
 
-from __future__ import annotations
+A parameter is fitted by the quantiles of its samples as they are: no distribution is assumed. With
+a few samples only the middle ones mean much, so a parameter says how many there were. Logs count
+before metrics, since a line is of one event.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tidegauge.real_cluster.costs.cluster_logs import ClusterLogs
-from tidegauge.real_cluster.costs.estimator import MANY_PARTITIONS, Estimator, Sample, chosen
-from tidegauge.real_cluster.costs.estimators import ESTIMATORS, UNTOLD
+from tidegauge.real_cluster.costs.broker_starts import BROKER_STARTS
+from tidegauge.real_cluster.costs.controller_work import CONTROLLER_WORK
+from tidegauge.real_cluster.costs.estimator import (
+    MANY_PARTITIONS,
+    ClusterLogs,
+    Estimator,
+    Sample,
+    chosen,
+)
+from tidegauge.real_cluster.costs.state_changes import STATE_CHANGES
 from tidegauge.replication.release_versions import Mode
 from tidegauge.scenario.model.costs import Costs, costs_of_other_modes
 from tidegauge.scenario.model.limits import Resources
 from tidegauge.scenario.text.errors import counted
+
+ESTIMATORS = (*BROKER_STARTS, *STATE_CHANGES, *CONTROLLER_WORK)
+
+#: The literals of all lines that tell anything.
+MARKERS = tuple(dict.fromkeys(marker for each in ESTIMATORS for marker in each.markers))
+
+#: Parameters that neither logs nor metrics tell, and why.
+UNTOLD = {
+    "request_partition": "only whole requests are measured",
+    "zookeeper_pipelined_write": "lines have milliseconds, and writes of one batch share theirs",
+    "controller_partition": "the lines of one batch are written within a millisecond",
+    "controller_election": "no line says that a broker begins to try",
+    "log_recovery_mebibyte": "no line has the bytes that were read again",
+    "offsets_load_mebibyte": "only whole partitions are measured",
+    "metadata_record": "microseconds, which no line shows",
+    "metadata_append": "only its sum with metadata_fsync shows, which is dominant",
+    "metadata_snapshot_mebibyte": "no line has the duration of a transfer",
+}
+
 
 #: The quantiles that a scenario has, in hundredths.
 QUANTILES = {"min": 0, "p50": 50, "p90": 90, "p99": 99, "max": 100}
@@ -39,7 +65,7 @@ class Fitted(NamedTuple):
     seen_in: Sequence[str]
     #: From which lines or metrics.
     source: str
-    #: What it holds besides, or lacks; may be empty.
+    #: Other work that it holds, or work that it lacks; may be empty.
     bias: str = ""
 
     @property
@@ -96,15 +122,15 @@ def calibrate(
     logs = list(clusters)
     found = {each.path: each for each in measured if isinstance(each, Fitted)}
     if logs:
-        found |= {each.path: each for each in _told(logs, mode)}
+        found |= {each.path: each for each in _from_logs(logs, mode)}
     order = [f"{COSTS}.{name}" for name in Costs.model_fields]
     order += [f"{RESOURCES}.{name}" for name in Resources.model_fields]
     fitted = sorted(found.values(), key=lambda each: order.index(each.path))
     return Calibration(mode, fitted, list(_unfitted(set(found), measured, mode)))
 
 
-def _told(clusters: Sequence[ClusterLogs], mode: Mode) -> Iterator[Fitted]:
-    """The parameters that logs tell."""
+def _from_logs(clusters: Sequence[ClusterLogs], mode: Mode) -> Iterator[Fitted]:
+    """The parameters that logs hold."""
     for estimator in ESTIMATORS:
         if estimator.mode not in (None, mode):
             continue

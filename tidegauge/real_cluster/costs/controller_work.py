@@ -1,20 +1,17 @@
 """Costs of the control plane: the controller's events, ZooKeeper's answers, KRaft's commits."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 
-from tidegauge.real_cluster.costs.cluster_logs import BEGINS, ClusterLogs
-from tidegauge.real_cluster.costs.estimator import MS_US, Estimator, Sample, per_part
+from tidegauge.real_cluster.costs import estimator
 from tidegauge.real_cluster.logs.log_lines import LogLine
 from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE
 
 _CONTROLLER = "controller.log"
 _ID = r"^\[Controller id=\d+(?: epoch=\d+)?\] "
-#: What an event of the controller begins with, the first choice first: brokers that are lost, one
+#: Begins of an event of the controller, the first choice first: brokers that are lost, one
 #: that shuts down, topics that are new. One kind takes longer than another, but there is only one
 #: parameter: that of the event in which a failover is decided. The first topics of a cluster are
 #: created by code that has never run.
@@ -26,7 +23,7 @@ _EVENTS = tuple(
         r"New topics: \[(?:Hash)?Set\([^)]",
     )
 )
-#: What tells that new states are written.
+#: Lines of new states that are written.
 _NEW_STATE = re.compile(
     _ID + r"(?:Changed partition \S+ (?:state )?from \S+ to OnlinePartition with state"
     r"|Partition \S+ state changed to)"
@@ -45,7 +42,7 @@ _MANY = 1000
 _LATEST_MS = 5000
 
 
-def _events(logs: ClusterLogs) -> Iterator[Sample]:
+def _events(logs: estimator.ClusterLogs) -> Iterator[estimator.Sample]:
     """From the line that begins an event to its first new state, less the write of that state."""
     writes = [sample.value_us for sample in _zookeeper_writes(logs)]
     write_us = round(median(writes)) if writes else 0
@@ -57,30 +54,34 @@ def _events(logs: ClusterLogs) -> Iterator[Sample]:
                 begin_ms, choice = line.time_ms, begun[0]
             elif begin_ms is not None and _NEW_STATE.match(line.message):
                 if line.time_ms - begin_ms <= _LATEST_MS:
-                    took_us = (line.time_ms - begin_ms) * MS_US - write_us
-                    yield Sample(max(took_us, MS_US // 2), "state-change.log", choice)
+                    took_us = (line.time_ms - begin_ms) * estimator.MS_US - write_us
+                    yield estimator.Sample(
+                        max(took_us, estimator.MS_US // 2), "state-change.log", choice
+                    )
                 begin_ms = None
 
 
-def _warm_lines(logs: ClusterLogs) -> Iterator[list[LogLine]]:
+def _warm_lines(logs: estimator.ClusterLogs) -> Iterator[list[LogLine]]:
     """The lines of each process since it had started: until then its code is loaded."""
     for life in logs.lives():
         started = next((at for at, line in enumerate(life) if _STARTED in line.message), None)
         if started is not None:
             yield list(life[started:])
-        elif BEGINS not in life[0].message:
+        elif estimator.BEGINS not in life[0].message:
             yield list(life)
 
 
-def _reads(logs: ClusterLogs) -> Iterator[Sample]:
+def _reads(logs: estimator.ClusterLogs) -> Iterator[estimator.Sample]:
     """Between three lines of a takeover: two reads of lists, one after the other."""
     for life in _warm_lines(logs):
         lines = [line for line in life if line.message.endswith(_READS)]
         for before, after in pairwise(lines):
             for first, second in pairwise(_READS):
                 if before.message.endswith(first) and after.message.endswith(second):
-                    took_us = max((after.time_ms - before.time_ms) * MS_US, MS_US // 2)
-                    yield Sample(took_us, _CONTROLLER)
+                    took_us = max(
+                        (after.time_ms - before.time_ms) * estimator.MS_US, estimator.MS_US // 2
+                    )
+                    yield estimator.Sample(took_us, _CONTROLLER)
 
 
 def _takeovers(lines: Sequence[LogLine]) -> Iterator[tuple[int, int]]:
@@ -97,12 +98,14 @@ def _takeovers(lines: Sequence[LogLine]) -> Iterator[tuple[int, int]]:
             partitions = set(re.findall(r"(\S+-\d+) -> \w+Partition", line.message))
 
 
-def _failovers(logs: ClusterLogs) -> Iterator[Sample]:
+def _failovers(logs: estimator.ClusterLogs) -> Iterator[estimator.Sample]:
     """From elected to ready, by partition; only with so many that the rest does not count."""
     for life in _warm_lines(logs):
         for took_ms, partitions in _takeovers(life):
             if partitions >= _MANY:
-                yield Sample(per_part(0, took_ms, partitions), _CONTROLLER, 0, partitions)
+                yield estimator.Sample(
+                    estimator.per_part(0, took_ms, partitions), _CONTROLLER, 0, partitions
+                )
 
 
 # Writes of ZooKeeper.
@@ -115,7 +118,7 @@ _ALTERS = re.compile(r"^\[Controller id=\d+\] Updating ISRs for partitions: Set\
 _ALTERED = re.compile(r"^\[Controller id=\d+\] ISR for partition (\S+) updated to")
 
 
-def _isr_changes(lines: Sequence[LogLine], *, alone: bool) -> Iterator[Sample]:
+def _isr_changes(lines: Sequence[LogLine], *, alone: bool) -> Iterator[estimator.Sample]:
     """From each intent to the line that says that it was done; not every such line is written.
 
     Args:
@@ -130,10 +133,13 @@ def _isr_changes(lines: Sequence[LogLine], *, alone: bool) -> Iterator[Sample]:
         elif done is not None and done[1] in begun:
             begin_ms, isr, first = begun.pop(done[1])
             if isr == set(done[2].split(",")) and (first or not alone):
-                yield Sample(max((line.time_ms - begin_ms) * MS_US, MS_US // 2), "server.log")
+                yield estimator.Sample(
+                    max((line.time_ms - begin_ms) * estimator.MS_US, estimator.MS_US // 2),
+                    "server.log",
+                )
 
 
-def _altered(lines: Sequence[LogLine]) -> Iterator[Sample]:
+def _altered(lines: Sequence[LogLine]) -> Iterator[estimator.Sample]:
     """From the begin of an AlterPartition about one partition at the controller to its end."""
     begun: dict[str, int] = {}
     for line in lines:
@@ -141,11 +147,11 @@ def _altered(lines: Sequence[LogLine]) -> Iterator[Sample]:
         if begin is not None:
             begun[begin[1]] = line.time_ms
         elif end is not None and end[1] in begun:
-            took_us = (line.time_ms - begun.pop(end[1])) * MS_US
-            yield Sample(max(took_us, MS_US // 2), _CONTROLLER)
+            took_us = (line.time_ms - begun.pop(end[1])) * estimator.MS_US
+            yield estimator.Sample(max(took_us, estimator.MS_US // 2), _CONTROLLER)
 
 
-def _zookeeper_writes(logs: ClusterLogs) -> Iterator[Sample]:
+def _zookeeper_writes(logs: estimator.ClusterLogs) -> Iterator[estimator.Sample]:
     """One change of an ISR: by its leader, or by the controller where leaders ask it (from 2.7)."""
     altered = [sample for lines in logs.nodes.values() for sample in _altered(lines)]
     yield from altered
@@ -158,14 +164,16 @@ def _zookeeper_writes(logs: ClusterLogs) -> Iterator[Sample]:
 _LINGER_MS = 25
 
 
-def _commits(logs: ClusterLogs) -> Iterator[Sample]:
+def _commits(logs: estimator.ClusterLogs) -> Iterator[estimator.Sample]:
     """A shrink: AlterPartition, its commit and the response, less the linger of the append.
 
     A broker has one AlterPartition in flight: changes that begin meanwhile wait for it.
     """
     for lines in logs.nodes.values():
         for sample in _isr_changes(lines, alone=True):
-            yield sample._replace(value_us=max(MS_US // 2, sample.value_us - _LINGER_MS * MS_US))
+            yield sample._replace(
+                value_us=max(estimator.MS_US // 2, sample.value_us - _LINGER_MS * estimator.MS_US)
+            )
 
 
 _EVENT_MARKERS = ("New topics: ", "Shutting down broker", "Newly added brokers: ")
@@ -178,7 +186,7 @@ _TAKEOVER_MARKERS = (
 _ISR_MARKERS = ("] Shrinking ISR from", "] Expanding ISR from", "] ISR updated to")
 
 CONTROLLER_WORK = (
-    Estimator(
+    estimator.Estimator(
         "controller_event",
         ZOOKEEPER_MODE,
         "'deleted brokers: N' (else 'Shutting down broker N', else 'New topics') to the first new "
@@ -187,7 +195,7 @@ CONTROLLER_WORK = (
         _events,
         "lacks the wait in the queue; holds reads after the line",
     ),
-    Estimator(
+    estimator.Estimator(
         "controller_failover_partition",
         ZOOKEEPER_MODE,
         f"'successfully elected' to 'Ready to serve' with {_MANY} partitions or more, by partition",
@@ -195,7 +203,7 @@ CONTROLLER_WORK = (
         _failovers,
         "holds reads and the part of a takeover that has nothing to do with partitions",
     ),
-    Estimator(
+    estimator.Estimator(
         "zookeeper_read",
         ZOOKEEPER_MODE,
         "'Deleting log dir event notifications' to 'Initializing controller context', by read",
@@ -203,7 +211,7 @@ CONTROLLER_WORK = (
         _reads,
         "holds the controller's own work between two reads",
     ),
-    Estimator(
+    estimator.Estimator(
         "zookeeper_write",
         ZOOKEEPER_MODE,
         "'Shrinking (Expanding) ISR' to 'ISR updated', or at the controller 'Updating ISRs' to "
@@ -212,7 +220,7 @@ CONTROLLER_WORK = (
         _zookeeper_writes,
         "holds the wait for writes before it",
     ),
-    Estimator(
+    estimator.Estimator(
         "metadata_fsync",
         KRAFT_MODE,
         "'Shrinking ISR' to 'ISR updated' of the leader, less 25 ms of linger",

@@ -1,12 +1,92 @@
-"""An estimator: which lines of a log tell a parameter of the cost model, and how."""
+"""An estimator: lines of logs that tell a parameter of the cost model; and these lines, by node."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
-from tidegauge.real_cluster.costs.cluster_logs import ClusterLogs
-from tidegauge.replication.release_versions import Mode
+from tidegauge.real_cluster.logs.log_files import log_files_of
+from tidegauge.real_cluster.logs.log_lines import LogLine, lines_of
+from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE, Mode
+
+#: The beginning of a process's logs: releases differ in the quotes around the name behind it.
+BEGINS = "kafka.Log4jController"
+#: Lines that only one mode has, and that every start writes.
+_MODES: Mapping[str, Mode] = {
+    "Registered broker ": ZOOKEEPER_MODE,
+    "[BrokerLifecycleManager id=": KRAFT_MODE,
+    "[QuorumController id=": KRAFT_MODE,
+}
+_VERSION = re.compile(r"^Kafka version: (\d+(?:\.\d+)+)")
+
+
+class ClusterLogs(NamedTuple):
+    """The lines of a cluster that hold one of the markers."""
+
+    folder: Path
+    #: By the node's id, -1 for a node whose id nothing tells.
+    nodes: Mapping[int, Sequence[LogLine]]
+    #: None: no line tells.
+    mode: Mode | None
+    #: Those of ``Kafka version:`` as numbers; empty if no line tells.
+    releases: Sequence[tuple[int, ...]]
+
+    @property
+    def origin(self) -> str:
+        """The folder and the releases, for people."""
+        releases = ", ".join(".".join(map(str, each)) for each in self.releases)
+        return f"{self.folder} (Kafka {releases})" if releases else str(self.folder)
+
+    def lives(self) -> Iterator[Sequence[LogLine]]:
+        """The lines of each process, from its start on; before the first start is a life, too."""
+        for lines in self.nodes.values():
+            begins = [place for place, line in enumerate(lines) if BEGINS in line.message]
+            for begin, end in zip([0, *begins], [*begins, len(lines)], strict=True):
+                if begin < end:
+                    yield lines[begin:end]
+
+    def merged(self) -> list[LogLine]:
+        """The lines of all nodes, by the clocks of their machines."""
+        every = (line for lines in self.nodes.values() for line in lines)
+        return sorted(every, key=lambda line: line.time_ms)
+
+
+def read_cluster_logs(
+    folder: Path, markers: Iterable[str], tell: Callable[[str], None] = lambda _: None
+) -> ClusterLogs:
+    """The lines of the logs below a folder that hold one of the markers.
+
+    Args:
+        folder: a folder for each node, as ``real_logs`` finds them.
+        markers: literals.
+        tell: gets the name of each file before it is read.
+
+    Raises:
+        LogsError: there is no such folder, it has no log of Kafka, or a file cannot be read.
+    """
+    wanted = [*dict.fromkeys([*markers, BEGINS, *_MODES, "Kafka version: "])]
+    nodes: dict[int, list[LogLine]] = defaultdict(list)
+    for file in log_files_of(folder):
+        tell(f"reads {file.path}")
+        nodes[-1 if file.node is None else file.node] += lines_of(file, wanted)
+    for lines in nodes.values():
+        # Lines of one file are not strictly in order, and a node has several files.
+        lines.sort(key=lambda line: line.time_ms)
+    every = [line for lines in nodes.values() for line in lines]
+    return ClusterLogs(folder, dict(sorted(nodes.items())), _mode_of(every), _releases_of(every))
+
+
+def _mode_of(lines: Iterable[LogLine]) -> Mode | None:
+    found = (mode for line in lines for marker, mode in _MODES.items() if marker in line.message)
+    return next(found, None)
+
+
+def _releases_of(lines: Iterable[LogLine]) -> list[tuple[int, ...]]:
+    found = (_VERSION.match(line.message) for line in lines)
+    texts = {version[1] for version in found if version is not None}
+    return sorted(tuple(map(int, text.split("."))) for text in texts)
+
 
 #: With so many partitions the part that has nothing to do with their number does not count.
 MANY_PARTITIONS = 100
@@ -38,7 +118,7 @@ class Estimator(NamedTuple):
     #: The literals of these lines.
     markers: tuple[str, ...]
     samples: Callable[[ClusterLogs], Iterable[Sample]]
-    #: What the duration holds besides, or lacks; empty: nothing of note.
+    #: Other work that the duration holds, or work that it lacks; empty: nothing of note.
     bias: str = ""
 
 

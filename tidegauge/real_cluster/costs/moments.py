@@ -1,10 +1,8 @@
-"""What happened to a cluster and when, in one form for a recording and for a run; figures of it.
+"""What happened to a cluster and when, in one form for a recording and for a run; times of it.
 
 The moments are those of the control plane: a write of ZooKeeper, or a record that the active
 controller appended; and of processes: their start, their signals, their exit.
 """
-
-from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -34,13 +32,13 @@ class Moment(NamedTuple):
     isr: tuple[int, ...] = ()
 
 
-class Figure(NamedTuple):
+class MeasuredTime(NamedTuple):
     """A time between two moments."""
 
     name: str
     #: For people.
     title: str
-    #: All durations of this figure, milliseconds.
+    #: All durations of it, milliseconds.
     of: Callable[[Sequence[Moment]], Iterator[float]]
 
 
@@ -149,31 +147,35 @@ def _registered_to_in_sync(moments: Sequence[Moment]) -> Iterator[float]:
 
 #: A failover with KRaft is one batch of records: it takes no time of its own. How long a session
 #: lasts after a kill is a setting, so the failover is counted from its end.
-FIGURES = (
-    Figure("stop_to_exit", "broker stopped: SIGTERM to exit", _between(TOLD, EXITED)),
-    Figure("stop_to_moved", "broker stopped: SIGTERM to last leader moved", _told_to_moved),
-    Figure(
+MEASURED_TIMES = (
+    MeasuredTime("stop_to_exit", "broker stopped: SIGTERM to exit", _between(TOLD, EXITED)),
+    MeasuredTime("stop_to_moved", "broker stopped: SIGTERM to last leader moved", _told_to_moved),
+    MeasuredTime(
         "start_to_registered",
         "broker returns: start to registration",
         _after_first_stop(STARTS, REGISTERED),
     ),
-    Figure(
+    MeasuredTime(
         "registered_to_unfenced",
         "broker returns: registration to unfencing",
         _after_first_stop(REGISTERED, UNFENCED),
     ),
-    Figure(
+    MeasuredTime(
         "registered_to_in_sync", "broker returns: registration to last ISR", _registered_to_in_sync
     ),
-    Figure("lost_to_moved", "broker killed: end of session to last new leader", _lost_to_moved),
-    Figure("create_to_led", "topic created: request to last partition with a leader", _created),
+    MeasuredTime(
+        "lost_to_moved", "broker killed: end of session to last new leader", _lost_to_moved
+    ),
+    MeasuredTime(
+        "create_to_led", "topic created: request to last partition with a leader", _created
+    ),
 )
 
 
-def figures_of(moments: Iterable[Moment]) -> dict[str, list[float]]:
-    """All durations of each figure, milliseconds."""
+def durations_of(moments: Iterable[Moment]) -> dict[str, list[float]]:
+    """All durations of each measured time, milliseconds."""
     in_order = sorted(moments, key=lambda each: each.time_ms)
     found: dict[str, list[float]] = defaultdict(list)
-    for figure in FIGURES:
-        found[figure.name] += figure.of(in_order)
+    for each in MEASURED_TIMES:
+        found[each.name] += each.of(in_order)
     return found

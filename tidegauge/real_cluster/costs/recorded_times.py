@@ -1,35 +1,36 @@
-"""A cluster that was recorded: its schedule, and the moments of what really happened.
+"""A recorded cluster: its schedule, its real times, and those of default and calibrated costs.
 
 A folder has the logs of each node, ``schedule.json`` with the steps that were played, and
 ``truth.json``: the settings, the signals to processes, and every write to ZooKeeper, or every
-record of the metadata log, each with its time.
+record of the metadata log, each with its time. The simulator plays the schedule with default costs
+and with calibrated ones.
 """
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from tidegauge.engine.simulate import simulate
 from tidegauge.laboratory.conformance.recorded_dialects import in_one_form
 from tidegauge.laboratory.conformance.recorded_schedule import RecordedSchedule, RecordingError
-from tidegauge.real_cluster.costs.moments import (
-    ASKED,
-    EXITED,
-    KILLED,
-    LOST,
-    REGISTERED,
-    STARTS,
-    STATE,
-    TOLD,
-    UNFENCED,
-    Moment,
-)
+from tidegauge.laboratory.conformance.translation import Translation, translate
+from tidegauge.real_cluster.costs import moments
+from tidegauge.real_cluster.costs.moments import MEASURED_TIMES, MeasuredTime, Moment, durations_of
 from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE
+from tidegauge.runs.run import Run
+from tidegauge.runs.trace_events import TraceEvent
 
 TRUTH = "truth.json"
-_PROCESSES = {"start": STARTS, "SIGKILL": KILLED, "SIGTERM": TOLD, "exited": EXITED}
+_PROCESSES = {
+    "start": moments.STARTS,
+    "SIGKILL": moments.KILLED,
+    "SIGTERM": moments.TOLD,
+    "exited": moments.EXITED,
+}
 _BROKER, _CONTROLLER = "broker-", "controller-"
 
 
@@ -52,13 +53,13 @@ def read_recorded(file: Path) -> Recorded:
     try:
         data = _completed(schedule, truth, brokers, controllers)
         read = RecordedSchedule.model_validate(in_one_form(data))
-        moments = [*_of_processes(truth, brokers), *_of_steps(truth), *_of_writes(truth)]
+        found = [*_of_processes(truth, brokers), *_of_steps(truth), *_of_writes(truth)]
     except (KeyError, TypeError, ValueError, IndexError) as error:
         said = str(error).splitlines()[0]
         raise RecordingError(
             f"{file}: is no recorded schedule with {TRUTH} beside it: {said}"
         ) from error
-    return Recorded(read, moments)
+    return Recorded(read, found)
 
 
 def _json(file: Path) -> Any:
@@ -115,7 +116,7 @@ def _of_processes(truth: Mapping[str, Any], brokers: Sequence[int]) -> Iterator[
 def _of_steps(truth: Mapping[str, Any]) -> Iterator[Moment]:
     for step in truth["steps"]:
         if step["step"]["op"] == "create":
-            yield Moment(step["t_ms"], ASKED, about=step["step"]["topic"])
+            yield Moment(step["t_ms"], moments.ASKED, about=step["step"]["topic"])
 
 
 def _of_writes(truth: Mapping[str, Any]) -> Iterator[Moment]:
@@ -134,19 +135,130 @@ def _of_zookeeper(line: list[Any]) -> Iterator[Moment]:
     time_ms, who, operation, path, data, *_ = line
     if operation == "session-closed":
         if str(who).startswith("b"):
-            yield Moment(time_ms, LOST, int(who[1:]))
+            yield Moment(time_ms, moments.LOST, int(who[1:]))
     elif path.startswith("/brokers/ids/") and operation.startswith("create"):
-        yield Moment(time_ms, REGISTERED, int(path.rpartition("/")[2]))
+        yield Moment(time_ms, moments.REGISTERED, int(path.rpartition("/")[2]))
     elif isinstance(data, dict) and "isr" in data:
-        yield Moment(time_ms, STATE, about=path, leader=data["leader"], isr=tuple(data["isr"]))
+        yield Moment(
+            time_ms, moments.STATE, about=path, leader=data["leader"], isr=tuple(data["isr"])
+        )
 
 
 def _of_kraft(line: list[Any]) -> Iterator[Moment]:
     """[time, record, key, fields, offset, controller epoch, state]."""
     time_ms, record, key, fields, _, _, state = line
     if record == "RegisterBrokerRecord":
-        yield Moment(time_ms, REGISTERED, int(key[1:]))
+        yield Moment(time_ms, moments.REGISTERED, int(key[1:]))
     elif record == "BrokerRegistrationChangeRecord" and "fenced" in fields:
-        yield Moment(time_ms, LOST if fields["fenced"] else UNFENCED, int(key[1:]))
+        yield Moment(time_ms, moments.LOST if fields["fenced"] else moments.UNFENCED, int(key[1:]))
     elif state is not None:
-        yield Moment(time_ms, STATE, about=key, leader=state["leader"], isr=tuple(state["isr"]))
+        yield Moment(
+            time_ms, moments.STATE, about=key, leader=state["leader"], isr=tuple(state["isr"])
+        )
+
+
+#: Changes of a broker's state in a run, by their reasons.
+_REASONS = {
+    "registered": moments.REGISTERED,
+    "unfenced": moments.UNFENCED,
+    "session closed": moments.LOST,
+    "session expired": moments.LOST,
+}
+_BEGINS = {"crash": moments.KILLED, "restart": moments.TOLD}
+
+
+def moments_of_run(translation: Translation, run: Run) -> Iterator[Moment]:
+    """The moments of a run of a translated schedule, in its order."""
+    for event in run.events():
+        time_ms = event.time_us / 1000
+        if event.kind == "step_taken":
+            step = translation.scenario.steps[event.step]
+            if step.do == "create_topic":
+                yield Moment(time_ms, moments.ASKED, about=step.topic)
+        elif event.kind in ("fault_began", "fault_ended"):
+            yield from _of_fault(event, run)
+        elif event.kind == "broker_stopped":
+            yield Moment(time_ms, moments.EXITED, event.broker)
+        elif event.kind == "broker_state" and event.state_reason in _REASONS:
+            yield Moment(time_ms, _REASONS[event.state_reason], event.broker)
+        elif event.kind == "partition_state":
+            leader = -1 if event.leader is None else event.leader
+            members = tuple(broker for broker in event.isr if broker is not None)
+            yield Moment(time_ms, moments.STATE, -1, str(event.partition), leader, members)
+
+
+def _of_fault(event: TraceEvent, run: Run) -> Iterator[Moment]:
+    broker = run.directory.broker_id(run.directory.broker_of_process(event.row["process"]))
+    kind = _BEGINS.get(event.fault_kind)
+    if broker is not None and kind is not None:
+        kind = kind if event.kind == "fault_began" else moments.STARTS
+        yield Moment(event.time_us / 1000, kind, broker)
+
+
+CLOSER, SAME, FARTHER = "yes", "same", "no"
+#: A smaller part of the distance to the real time is the noise of a few seeds.
+_LEAST = 0.05
+
+#: Durations of each measured time, milliseconds.
+Durations = Mapping[str, Sequence[float]]
+
+
+class ComparedTime(NamedTuple):
+    """A time in reality, with default costs and with calibrated ones: all durations of each."""
+
+    measured: MeasuredTime
+    real_ms: Sequence[float]
+    default_ms: Sequence[float]
+    calibrated_ms: Sequence[float]
+
+    @property
+    def verdict(self) -> str:
+        """Whether the median of the calibrated runs is closer to the real one."""
+        real_ms = median(self.real_ms)
+        off_ms = abs(median(self.default_ms) - real_ms)
+        nearer_ms = off_ms - abs(median(self.calibrated_ms) - real_ms)
+        if abs(nearer_ms) < _LEAST * off_ms:
+            return SAME
+        return CLOSER if nearer_ms > 0 else FARTHER
+
+
+def compare_times(
+    recorded: Iterable[Recorded],
+    costs: Mapping[str, Any],
+    seeds: int,
+    tell: Callable[[str], None] = lambda _: None,
+) -> list[ComparedTime]:
+    """The times of recorded clusters that all three have; of several together.
+
+    Raises:
+        RecordingError, ScenarioError: a schedule cannot be played.
+    """
+    real: dict[str, list[float]] = defaultdict(list)
+    default: dict[str, list[float]] = defaultdict(list)
+    calibrated: dict[str, list[float]] = defaultdict(list)
+    for each in recorded:
+        tell(f"plays {each.schedule.name}")
+        for found, times in (
+            (real, durations_of(each.moments)),
+            (default, played_times(each, {}, seeds)),
+            (calibrated, played_times(each, costs, seeds)),
+        ):
+            for name, durations in times.items():
+                found[name] += durations
+    return [
+        ComparedTime(each, real[each.name], default[each.name], calibrated[each.name])
+        for each in MEASURED_TIMES
+        if real[each.name] and default[each.name] and calibrated[each.name]
+    ]
+
+
+def played_times(recorded: Recorded, costs: Mapping[str, Any], seeds: int) -> Durations:
+    """The times of so many runs of a schedule with these costs."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for seed in range(1, seeds + 1):
+        translation = translate(recorded.schedule, seed=seed, costs=costs)
+        with TemporaryDirectory(prefix="tidegauge-") as folder:
+            run = simulate(translation.scenario, Path(folder) / "run")
+            for name, durations in durations_of(moments_of_run(translation, Run(run.path))).items():
+                found[name] += durations
+    return found

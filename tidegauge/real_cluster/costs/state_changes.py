@@ -1,25 +1,19 @@
-"""Costs of a broker's state changes: LeaderAndIsr requests, and publications of metadata.
+"""Costs of a broker's state changes: LeaderAndIsr, publications of metadata, coordinators.
 
 Kafka writes a line for each partition that gets another leader, and lines before all of a request
 or of a publication. Their time has milliseconds, so the time of a single partition is that of all
 of them divided by their number.
-"""
 
-from __future__ import annotations
+Of a coordinator that takes over a partition of __consumer_offsets Kafka writes the duration. From
+3.5 on it also writes the size, but the time of a MiB is not told apart from the rest.
+"""
 
 import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from tidegauge.real_cluster.costs.cluster_logs import ClusterLogs
-from tidegauge.real_cluster.costs.estimator import (
-    MANY_PARTITIONS,
-    MS_US,
-    Estimator,
-    Sample,
-    per_part,
-)
+from tidegauge.real_cluster.costs import estimator
 from tidegauge.real_cluster.logs.log_lines import LogLine
 from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE
 
@@ -39,14 +33,14 @@ _ROLE = re.compile(
 _CREATED = "0"
 
 
-def _become(logs: ClusterLogs, role: str) -> Iterator[Sample]:
+def _become(logs: estimator.ClusterLogs, role: str) -> Iterator[estimator.Sample]:
     """The time of a request in this role, by partition: leaders come first, then followers."""
     for lines in logs.nodes.values():
         yield from _requests(lines, role)
         yield from _traced_requests(lines, role)
 
 
-def _requests(lines: Sequence[LogLine], role: str) -> Iterator[Sample]:
+def _requests(lines: Sequence[LogLine], role: str) -> Iterator[estimator.Sample]:
     """From the begin of a request, or its last leader, to the last partition in this role."""
     begin_ms = end_ms = -1
     partitions = 0
@@ -65,7 +59,7 @@ def _requests(lines: Sequence[LogLine], role: str) -> Iterator[Sample]:
     yield from _by_partition(begin_ms, end_ms, partitions, creates=creates)
 
 
-def _traced_requests(lines: Sequence[LogLine], role: str) -> Iterator[Sample]:
+def _traced_requests(lines: Sequence[LogLine], role: str) -> Iterator[estimator.Sample]:
     """From a request's first partition in this role to the end of its last one."""
     times: dict[tuple[str, str], list[tuple[str, int]]] = defaultdict(list)
     for line in lines:
@@ -82,23 +76,23 @@ def _traced_requests(lines: Sequence[LogLine], role: str) -> Iterator[Sample]:
 
 def _by_partition(
     begin_ms: int, end_ms: int, partitions: int, *, creates: bool
-) -> Iterator[Sample]:
+) -> Iterator[estimator.Sample]:
     """The duration of each of some partitions, if there are any.
 
     Many at once are the first choice. The log of a new partition is created, for which the model
     has no cost of its own: they are the last choice.
     """
     if partitions:
-        choice = 0 if partitions >= MANY_PARTITIONS else 1 + creates
-        took_us = per_part(begin_ms, end_ms, partitions)
-        yield Sample(took_us, _STATE_CHANGE, choice, partitions)
+        choice = 0 if partitions >= estimator.MANY_PARTITIONS else 1 + creates
+        took_us = estimator.per_part(begin_ms, end_ms, partitions)
+        yield estimator.Sample(took_us, _STATE_CHANGE, choice, partitions)
 
 
-def _become_leader(logs: ClusterLogs) -> Iterator[Sample]:
+def _become_leader(logs: estimator.ClusterLogs) -> Iterator[estimator.Sample]:
     return _become(logs, "leader")
 
 
-def _become_follower(logs: ClusterLogs) -> Iterator[Sample]:
+def _become_follower(logs: estimator.ClusterLogs) -> Iterator[estimator.Sample]:
     return _become(logs, "follower")
 
 
@@ -151,7 +145,7 @@ def _creates(burst: Sequence[LogLine]) -> bool:
     return any(each is not None and each[2] == _CREATED for each in changed)
 
 
-def _publications_by_partition(logs: ClusterLogs) -> Iterator[Sample]:
+def _publications_by_partition(logs: estimator.ClusterLogs) -> Iterator[estimator.Sample]:
     """From a publication's first partition to its last, by partition."""
     for life in logs.lives():
         for burst in _bursts(life):
@@ -159,7 +153,7 @@ def _publications_by_partition(logs: ClusterLogs) -> Iterator[Sample]:
             yield from _by_partition(*times, len(burst) - 1, creates=_creates(burst))
 
 
-def _publications(logs: ClusterLogs) -> Iterator[Sample]:
+def _publications(logs: estimator.ClusterLogs) -> Iterator[estimator.Sample]:
     """From the active controller's line of a change to the first partition of its publication."""
     changes = [line.time_ms for line in logs.merged() if _is_change(line)]
     for life in logs.lives():
@@ -170,7 +164,9 @@ def _publications(logs: ClusterLogs) -> Iterator[Sample]:
             place = bisect_right(changes, begin_ms)
             if place and begin_ms - changes[place - 1] <= _LATEST_MS:
                 took_ms = max(1, begin_ms - changes[place - 1] - _LINGER_MS)
-                yield Sample(took_ms * MS_US, _STATE_CHANGE, int(_creates(burst)))
+                yield estimator.Sample(
+                    took_ms * estimator.MS_US, _STATE_CHANGE, int(_creates(burst))
+                )
 
 
 def _is_change(line: LogLine) -> bool:
@@ -183,22 +179,42 @@ _PUBLICATION_MARKERS = (
     *(_NEW_PARTITION, "]: changing ", "handleBrokerFenced: changing "),
 )
 
+_LOADING = ("Finished loading offsets and group metadata from", "Finished loading of metadata from")
+#: GroupMetadataManager@2.6.0 and CoordinatorRuntime@4.1.0.
+_LOADED = re.compile(
+    r"Finished loading (?:offsets and group metadata from __consumer_offsets-\d+ in (\d+) milli"
+    r"|of metadata from __consumer_offsets-\d+ with epoch \d+ in (\d+)ms)"
+)
+
+
+def _loads(logs: estimator.ClusterLogs) -> Iterator[estimator.Sample]:
+    """The milliseconds of each line; half a one where it has 0."""
+    for lines in logs.nodes.values():
+        for line in lines:
+            loaded = _LOADED.search(line.message)
+            if loaded is not None:
+                took_ms = int(loaded[1] or loaded[2])
+                yield estimator.Sample(
+                    max(took_ms * estimator.MS_US, estimator.MS_US // 2), "server.log"
+                )
+
+
 STATE_CHANGES = (
-    Estimator(
+    estimator.Estimator(
         "become_leader",
         ZOOKEEPER_MODE,
         "'Handling LeaderAndIsr request' to its last 'Leader TP starts', by partition",
         _REQUEST_MARKERS,
         _become_leader,
     ),
-    Estimator(
+    estimator.Estimator(
         "become_follower",
         ZOOKEEPER_MODE,
         "the last leader of a request to its last 'Follower TP starts', by partition",
         _REQUEST_MARKERS,
         _become_follower,
     ),
-    Estimator(
+    estimator.Estimator(
         "metadata_publication",
         KRAFT_MODE,
         "the controller's line of new partitions or a fencing to the brokers' first "
@@ -207,12 +223,20 @@ STATE_CHANGES = (
         _publications,
         "of two machines: as exact as their clocks; holds commit and fetch, some ms",
     ),
-    Estimator(
+    estimator.Estimator(
         "metadata_publication_partition",
         KRAFT_MODE,
         "a publication's first to its last 'Leader (Follower) TP starts' or 'Skipped', by "
         "partition",
         _PUBLICATION_MARKERS,
         _publications_by_partition,
+    ),
+    estimator.Estimator(
+        "offsets_load",
+        None,
+        "'Finished loading ... from __consumer_offsets-N in M milliseconds'",
+        _LOADING,
+        _loads,
+        "holds offsets_load_mebibyte",
     ),
 )

@@ -3,22 +3,151 @@
 Settings that all files have in common are the cluster's; settings that differ belong to a broker. A
 broker without a file gets the common settings. A single file that names no broker is a template for
 all.
+
+A scenario takes nearly all settings, also those without effect. Left out, with a notice, are:
+settings that could contain secrets, which must not be in a file that is shared; settings with
+another place in a scenario; settings that the release does not have.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
-from tidegauge.real_cluster.describe.input_file import input_error
-from tidegauge.real_cluster.describe.notices import Notice, named
+from tidegauge.real_cluster.describe.input_file import Notices, input_error, named
 from tidegauge.real_cluster.describe.server_properties import Property, ServerProperties
-from tidegauge.real_cluster.describe.setting_values import broker_settings
-from tidegauge.replication.release_versions import Mode
+from tidegauge.replication.release_versions import KRAFT_MODE, Mode
+from tidegauge.scenario.model import settings as model_settings
 from tidegauge.scenario.model.cluster import DEFAULT_RACK, MOST_LOG_DIRECTORIES
-from tidegauge.scenario.model.settings import Value
+
+# Names of ConfigDef.Type.PASSWORD settings, and those of plug-ins.
+_SECRET = re.compile(
+    r"password|secret|credential|jaas|license|certificate\.chain$|truststore\.certificates$"
+    r"|\.key$|token$|passphrase|user\.info$|connection\.string$",
+    re.IGNORECASE,
+)
+#: A user in an address, most often with a password.
+_USER_IN_ADDRESS = re.compile(r"://[^/\s]*@")
+#: Addresses of brokers for clients, which are not needed here.
+_ADDRESSES = {
+    *("listeners", "advertised.listeners", "host.name", "port", "controller.quorum.voters"),
+    *("advertised.host.name", "advertised.port", "controller.quorum.bootstrap.servers"),
+}
+#: Settings with another place in a scenario, which the import fills in.
+_PLACED_ELSEWHERE = {
+    *("broker.id", "node.id", "broker.rack", "log.dir", "log.dirs"),
+    *("inter.broker.protocol.version", "process.roles"),
+}
+_INTEGER = re.compile(r"0|-?[1-9]\d{0,18}", re.ASCII)
+_DECIMAL = re.compile(r"-?\d{1,9}\.\d{1,9}", re.ASCII)
+_LARGEST = 2**63 - 1
+
+
+class TakenSettings(NamedTuple):
+    """The settings that a scenario takes, and notices about the others."""
+
+    values: dict[str, model_settings.Value]
+    notices: Notices
+
+
+#: Throttles of replication, and why they are left out with KRaft.
+_THROTTLES = dict.fromkeys(
+    (*model_settings.THROTTLED_RATES, *model_settings.THROTTLED_REPLICAS),
+    "they are not simulated with KRaft yet",
+)
+
+
+def broker_settings(properties: Mapping[str, Property], release: str, mode: Mode) -> TakenSettings:
+    """The settings of brokers of this release and mode, without those of KRaft's controllers.
+
+    Raises:
+        InputError: a setting that the simulator reads has a value that Kafka would refuse, or a
+            name is a misspelling of one of Kafka's.
+    """
+    defaults = dict(model_settings.broker_defaults(release, mode))
+    if mode != KRAFT_MODE:
+        return _taken(properties, "brokers", defaults)
+    own = _settings_of(properties, controllers=False)
+    problems = model_settings.problems_of_settings_with_kraft((), dict.fromkeys(own, ""))
+    of_zookeeper = {str(problem.path[-1]) for problem in problems}
+    reasons = _THROTTLES | dict.fromkeys(of_zookeeper, "they have no meaning with KRaft")
+    return _taken(own, "brokers", defaults, reasons)
+
+
+def controller_settings(properties: Mapping[str, Property], release: str) -> TakenSettings:
+    """The settings of KRaft's controllers among those of a node; errors as for brokers."""
+    own = _settings_of(properties, controllers=True)
+    return _taken(own, "controllers", dict(model_settings.controller_defaults(release)))
+
+
+def _settings_of(properties: Mapping[str, Property], *, controllers: bool) -> dict[str, Property]:
+    return {
+        name: each
+        for name, each in properties.items()
+        if (name in model_settings.CONTROLLER_SETTINGS) is controllers
+    }
+
+
+def topic_settings(properties: Mapping[str, Property], release: str, mode: Mode) -> TakenSettings:
+    """The settings of a topic in a cluster of this release and mode; errors as for brokers."""
+    defaults = model_settings.broker_defaults(release, mode)
+    known: dict[str, int | str] = {name: defaults[name] for name in model_settings.TOPIC_SETTINGS}
+    if mode == KRAFT_MODE:
+        return _taken(properties, "topics", known, _THROTTLES)
+    known |= dict.fromkeys(model_settings.THROTTLED_REPLICAS, "")
+    return _taken(properties, "topics", known)
+
+
+def _taken(
+    properties: Mapping[str, Property],
+    kind: str,
+    known: Mapping[str, int | str],
+    reasons: Mapping[str, str] = {},
+) -> TakenSettings:
+    """The settings that a scenario takes; ``reasons`` are those to leave some of them out."""
+    taken = TakenSettings({}, Notices())
+    left_out: dict[str, list[str]] = defaultdict(list)
+    for name, written in properties.items():
+        if name in _PLACED_ELSEWHERE:
+            continue
+        if reason := reasons.get(name) or _why_left_out(name, written.text):
+            left_out[reason].append(name)
+            continue
+        is_list = name in model_settings.THROTTLED_REPLICAS
+        value = written.text if is_list else _value(name, written.text)
+        problem = next(model_settings.problems_of_settings((), {name: value}, kind, known), None)
+        if problem is None:
+            taken.values[name] = value
+        elif name in known or model_settings.meant_setting(name, kind):
+            raise written.error(f"{name}: {problem.message}")
+        else:
+            text = f"left out: {name} on line {written.line} of {written.file.name}: "
+            taken.notices.add("settings", text + problem.message)
+    for reason, names in left_out.items():
+        taken.notices.name("settings", f"left out, as {reason}", sorted(names))
+    return taken
+
+
+def _why_left_out(name: str, value: str) -> str | None:
+    if _SECRET.search(name) or _USER_IN_ADDRESS.search(value):
+        return "they could contain secrets"
+    return "a scenario has no hosts" if name in _ADDRESSES else None
+
+
+def _value(name: str, text: str) -> model_settings.Value:
+    """A flag or a number where the text is the usual form of one, else the text."""
+    text = text.strip()
+    if text.lower() in {"true", "false"}:
+        return text.lower() == "true"
+    if _INTEGER.fullmatch(text) and abs(int(text)) <= _LARGEST:
+        return int(text)
+    # 2.10 is a release, not the number 2.1.
+    if not name.endswith("version") and _DECIMAL.fullmatch(text) and repr(float(text)) == text:
+        return float(text)
+    return text
+
 
 #: Placeholders of operators and config providers: ${STRIMZI_RACK_ID}.
 _PLACEHOLDER = re.compile(r"\$\{.*\}|\$\w+")
@@ -36,7 +165,7 @@ class BrokerFiles:
     template: ServerProperties | None = None
     #: Those of KRaft's controllers that are not brokers.
     controllers: list[ServerProperties] = field(default_factory=list)
-    notices: list[Notice] = field(default_factory=list)
+    notices: Notices = field(default_factory=Notices)
 
     def all(self) -> list[ServerProperties]:
         """All files of brokers."""
@@ -66,13 +195,13 @@ class BrokerFiles:
 class ClusterSettings:
     """The settings of a cluster in a scenario."""
 
-    common: dict[str, Value] = field(default_factory=dict)
+    common: dict[str, model_settings.Value] = field(default_factory=dict)
     #: By broker, only of those that differ.
-    own: dict[int, dict[str, Value]] = field(default_factory=dict)
+    own: dict[int, dict[str, model_settings.Value]] = field(default_factory=dict)
     #: Ids of brokers by rack; empty if no rack is known.
     racks: dict[str, list[int]] = field(default_factory=dict)
     log_directories: int = 1
-    notices: list[Notice] = field(default_factory=list)
+    notices: Notices = field(default_factory=Notices)
 
 
 def broker_files(files: Sequence[ServerProperties]) -> BrokerFiles:
@@ -81,7 +210,7 @@ def broker_files(files: Sequence[ServerProperties]) -> BrokerFiles:
     Raises:
         InputError: two files are of the same broker, or one of several names no broker.
     """
-    found = BrokerFiles(notices=[notice for file in files for notice in file.notices])
+    found = BrokerFiles(notices=Notices(notice for file in files for notice in file.notices))
     for file in files:
         broker = file.broker_id()
         if file.roles() == {"controller"}:
@@ -94,8 +223,9 @@ def broker_files(files: Sequence[ServerProperties]) -> BrokerFiles:
                 message = "names no broker (broker.id or node.id), so its broker is unknown"
                 raise input_error(file.file, None, message)
             found.template = file
-            text = f"{file.file.name} names no broker, so its settings apply to all brokers"
-            found.notices.append(Notice("brokers", text))
+            found.notices.add(
+                "brokers", f"{file.file.name} names no broker, so its settings apply to all brokers"
+            )
         elif broker in found.by_broker:
             first = found.by_broker[broker].file
             raise input_error(
@@ -120,15 +250,17 @@ def cluster_settings(
         values, notices = broker_settings(file.properties, release, mode)
         taken[file.file] = values
         settings.notices += notices
-    _part_common_from_own(settings, files, taken)
+    _split_common_from_own(settings, files, taken)
     _place_in_racks(settings, files, brokers)
     _count_log_directories(settings, files.all())
-    _tell_what_is_not_said(settings, files, brokers)
+    _tell_of_missing_files(settings, files, brokers)
     return settings
 
 
-def _part_common_from_own(
-    settings: ClusterSettings, files: BrokerFiles, taken: dict[Path, dict[str, Value]]
+def _split_common_from_own(
+    settings: ClusterSettings,
+    files: BrokerFiles,
+    taken: dict[Path, dict[str, model_settings.Value]],
 ) -> None:
     first, *others = taken.values() or [{}]
     settings.common = {
@@ -143,7 +275,7 @@ def _part_common_from_own(
             settings.own[broker] = own
 
 
-def _same(one: Value, other: Value) -> bool:
+def _same(one: model_settings.Value, other: model_settings.Value) -> bool:
     # In Python 1 is True.
     return one == other and type(one) is type(other)
 
@@ -156,26 +288,27 @@ def _place_in_racks(
         rack_of = dict.fromkeys(brokers, _rack(settings, files.template))
     known = {broker: rack for broker, rack in rack_of.items() if rack}
     if not known:
-        text = "no file has broker.rack: all brokers are in one rack"
-        settings.notices.append(Notice("brokers", text))
+        settings.notices.add("brokers", "no file has broker.rack: all brokers are in one rack")
         return
     for broker in sorted(brokers):
         settings.racks.setdefault(known.get(broker, DEFAULT_RACK), []).append(broker)
     unknown = [broker for broker in sorted(brokers) if broker not in known]
     if unknown:
-        text = (
+        settings.notices.add(
+            "brokers",
             f"no file has broker.rack for these brokers: {named(unknown)}; they are in a separate "
-            f"rack, {DEFAULT_RACK!r}: change `racks` to correct that"
+            f"rack, {DEFAULT_RACK!r}: change `racks` to correct that",
         )
-        settings.notices.append(Notice("brokers", text))
 
 
 def _rack(settings: ClusterSettings, file: ServerProperties) -> str | None:
     rack = file.text("broker.rack")
     if rack is None or not _PLACEHOLDER.search(rack):
         return rack
-    text = f"{file.file.name}: broker.rack is {rack}, to be filled in when the broker starts"
-    settings.notices.append(Notice("brokers", text))
+    settings.notices.add(
+        "brokers",
+        f"{file.file.name}: broker.rack is {rack}, to be filled in when the broker starts",
+    )
     return None
 
 
@@ -184,11 +317,11 @@ def _count_log_directories(settings: ClusterSettings, files: Collection[ServerPr
     most = max(counts.values(), default=1)
     settings.log_directories = min(most, MOST_LOG_DIRECTORIES)
     if len(set(counts.values())) > 1 or most > MOST_LOG_DIRECTORIES:
-        text = (
+        settings.notices.add(
+            "settings",
             f"log.dirs has {named(sorted(set(counts.values())))} directories; here all brokers "
-            f"have the same number: {settings.log_directories}"
+            f"have the same number: {settings.log_directories}",
         )
-        settings.notices.append(Notice("settings", text))
 
 
 def _log_directories(file: ServerProperties) -> int:
@@ -196,20 +329,16 @@ def _log_directories(file: ServerProperties) -> int:
     return sum(1 for directory in directories.split(",") if directory.strip()) or 1
 
 
-def _tell_what_is_not_said(
+def _tell_of_missing_files(
     settings: ClusterSettings, files: BrokerFiles, brokers: Collection[int]
 ) -> None:
-    for text in _not_said(files, brokers):
-        settings.notices.append(Notice("settings", text))
-
-
-def _not_said(files: BrokerFiles, brokers: Collection[int]) -> Iterator[str]:
+    others = [broker for broker in sorted(brokers) if broker not in files.by_broker]
     if not files.all():
-        yield "no server.properties was given: brokers have the defaults of their release"
-    elif files.by_broker:
-        others = [broker for broker in sorted(brokers) if broker not in files.by_broker]
-        if others:
-            yield (
-                f"no file is of brokers {named(others)}: they have the settings that all files "
-                "have in common"
-            )
+        text = "no server.properties was given: brokers have the defaults of their release"
+        settings.notices.add("settings", text)
+    elif files.by_broker and others:
+        settings.notices.add(
+            "settings",
+            f"no file is of brokers {named(others)}: they have the settings that all files have in "
+            "common",
+        )

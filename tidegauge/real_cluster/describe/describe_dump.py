@@ -12,20 +12,17 @@ with a notice. A line with columns that cannot be read is an error: otherwise a 
 dropped silently.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tidegauge.real_cluster.describe.input_file import InputError, input_error, lines_of, read_text
-from tidegauge.real_cluster.describe.notices import Notice, named
+from tidegauge.real_cluster.describe import input_file
 from tidegauge.scenario.model.limits import MOST_PARTITIONS
 
 _COLUMN = re.compile(r"(?:^|(?<=\s))((?:Adding |Removing )?[A-Z][A-Za-z]*):")
 #: The columns that only the description of a topic has.
 _TELLING = {
-    *("Topic", "PartitionCount", "ReplicationFactor", "Partition", "Leader", "Replicas", "Isr"),
+    *("Topic", "PartitionCount", "ReplicationFactor", "Partition", "Leader", "Replicas", "Isr")
 }
 _READ = _TELLING | {
     *("TopicId", "Configs", "Elr", "LastKnownElr", "Adding Replicas", "Removing Replicas"),
@@ -92,11 +89,11 @@ class DescribeDump:
     #: Whether brokers returned Elr, filled or empty, as only KRaft's do. N/A is no sign: tools from
     #: 3.7 on print it where no broker returned one.
     has_eligible_replicas: bool = False
-    notices: list[Notice] = field(default_factory=list)
+    notices: input_file.Notices = field(default_factory=input_file.Notices)
 
-    def error(self, line: int | None, message: str) -> InputError:
+    def error(self, line: int | None, message: str) -> input_file.InputError:
         """The error to raise about a line of the dump."""
-        return input_error(self.file, line, message)
+        return input_file.input_error(self.file, line, message)
 
 
 def read_describe_dump(file: Path) -> DescribeDump:
@@ -108,7 +105,7 @@ def read_describe_dump(file: Path) -> DescribeDump:
     """
     dump = DescribeDump(file)
     skipped: list[str] = []
-    for number, line in enumerate(lines_of(read_text(file)), start=1):
+    for number, line in enumerate(input_file.lines_of(input_file.read_text(file)), start=1):
         columns = _columns(line)
         if not line.strip() or set(line.strip()) <= {"\ufeff"}:
             continue
@@ -120,13 +117,9 @@ def read_describe_dump(file: Path) -> DescribeDump:
             _add_line(dump, number, columns)
     _refuse_what_is_incomplete(dump)
     _leave_out_deleted_topics(dump)
-    if skipped:
-        dump.notices.append(
-            Notice("input", f"skipped, not part of a description: {named(skipped)}")
-        )
+    dump.notices.name("input", "skipped, not part of a description", skipped)
     others = sorted(dump.columns - _READ)
-    if others:
-        dump.notices.append(Notice("input", f"columns that are not read: {named(others)}"))
+    dump.notices.name("input", "columns that are not read", others)
     return dump
 
 
@@ -191,8 +184,7 @@ def _add_partition(
 
 
 def _say_twice(dump: DescribeDump, name: str, first: int, second: int) -> None:
-    text = f"{name} is described twice, alike, on lines {first} and {second}"
-    dump.notices.append(Notice("input", text))
+    dump.notices.add("input", f"{name} is described twice, alike, on lines {first} and {second}")
 
 
 @dataclass
@@ -211,11 +203,7 @@ class _Line:
         if "ReplicationFactor" in self.values:
             self._count("ReplicationFactor")
         return DescribedTopic(
-            name,
-            self.number,
-            count,
-            self._settings(),
-            self.is_marked_for_deletion(),
+            name, self.number, count, self._settings(), self.is_marked_for_deletion()
         )
 
     def partition(self) -> DescribedPartition:
@@ -230,11 +218,11 @@ class _Line:
         # Tools differ in whether added and removed replicas are among the replicas.
         if removing and set(replicas) <= set(removing):
             raise self.dump.error(self.number, "Removing Replicas has all of the replicas")
-        everybody = tuple(dict.fromkeys((*replicas, *adding, *removing)))
+        all_replicas = tuple(dict.fromkeys((*replicas, *adding, *removing)))
         partition = DescribedPartition(
             number,
             self._leader(),
-            everybody,
+            all_replicas,
             self._ids("Isr", required=True),
             adding,
             removing,
@@ -242,14 +230,14 @@ class _Line:
             self._ids("LastKnownElr"),
             self.number,
         )
-        self._refuse_strangers(partition)
+        self._refuse_other_brokers(partition)
         return partition
 
     def is_marked_for_deletion(self) -> bool:
         """Whether the topic is marked for deletion; tools print it on either kind of line."""
         return self.values.get("MarkedForDeletion", "").lower() == "true"
 
-    def _refuse_strangers(self, partition: DescribedPartition) -> None:
+    def _refuse_other_brokers(self, partition: DescribedPartition) -> None:
         for column, ids in (
             ("Leader", () if partition.leader is None else (partition.leader,)),
             ("Isr", partition.isr),
@@ -306,7 +294,7 @@ class _Line:
                 raise self._error("Configs", "settings such as retention.ms=1000")
         return settings
 
-    def _error(self, column: str, expected: str) -> InputError:
+    def _error(self, column: str, expected: str) -> input_file.InputError:
         message = f"{column} must be {expected}, not {self.values.get(column, '')!r}"
         return self.dump.error(self.number, message)
 
@@ -331,9 +319,7 @@ def _refuse_what_is_incomplete(dump: DescribeDump) -> None:
 def _leave_out_deleted_topics(dump: DescribeDump) -> None:
     deleted = [topic.name for topic in dump.topics.values() if topic.is_marked_for_deletion]
     if len(deleted) == len(dump.topics):
-        raise dump.error(None, f"all topics are marked for deletion: {named(deleted)}")
+        raise dump.error(None, f"all topics are marked for deletion: {input_file.named(deleted)}")
     for name in deleted:
         del dump.topics[name]
-    if deleted:
-        text = f"topics that are marked for deletion are left out: {named(deleted)}"
-        dump.notices.append(Notice("partitions", text))
+    dump.notices.name("partitions", "topics that are marked for deletion are left out", deleted)

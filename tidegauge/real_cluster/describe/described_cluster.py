@@ -6,8 +6,6 @@ partitions that the dump leaves out are healthy, so none of their replicas can b
 is down.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
@@ -17,7 +15,7 @@ from tidegauge.real_cluster.describe.describe_dump import (
     DescribedTopic,
     DescribeDump,
 )
-from tidegauge.real_cluster.describe.notices import Notice, named, number_ranges
+from tidegauge.real_cluster.describe.input_file import Notices, named, number_ranges
 from tidegauge.scenario.text.errors import counted
 
 
@@ -32,7 +30,7 @@ class DescribedCluster:
     down: tuple[int, ...] = ()
     #: By topic: the partitions that the dump does not have.
     assumed: dict[str, list[int]] = field(default_factory=dict)
-    notices: list[Notice] = field(default_factory=list)
+    notices: Notices = field(default_factory=Notices)
 
     def partitions(self) -> Iterator[tuple[str, DescribedPartition]]:
         """All partitions, each with the name of its topic."""
@@ -60,12 +58,8 @@ def described_cluster(
         InputError: ``up`` or ``down`` names an unknown broker, or both name the same.
     """
     topics = list(dump.topics.values())
-    hosts = {
-        broker
-        for topic in topics
-        for partition in topic.partitions.values()
-        for broker in partition.replicas
-    }
+    partitions = (partition for topic in topics for partition in topic.partitions.values())
+    hosts = {broker for partition in partitions for broker in partition.replicas}
     cluster = DescribedCluster(tuple(sorted(hosts | set(others))), topics)
     for option, ids in (("--up", up), ("--down", down)):
         for broker in ids:
@@ -74,13 +68,13 @@ def described_cluster(
                 raise dump.error(None, f"{option} {broker}: the dump has brokers {known} only")
     for broker in set(up) & set(down):
         raise dump.error(None, f"--up {broker} and --down {broker} exclude each other")
-    _see_who_is_down(cluster, set(up), set(down))
+    _find_brokers_down(cluster, set(up), set(down))
     _mend_isrs(cluster)
     _assume_missing_partitions(cluster)
     return cluster
 
 
-def _see_who_is_down(cluster: DescribedCluster, up: set[int], down: set[int]) -> None:
+def _find_brokers_down(cluster: DescribedCluster, up: set[int], down: set[int]) -> None:
     """Find the brokers that are down: they have replicas, lead none, and are in no led ISR."""
     # A replica that is being added is not in sync yet, so it is no sign.
     silent = {
@@ -106,7 +100,7 @@ def _see_who_is_down(cluster: DescribedCluster, up: set[int], down: set[int]) ->
             "no broker is up: a dump of only the partitions that have no leader does not show "
             "the others; import a dump of all partitions, or use --up ID"
         )
-    cluster.notices += [Notice("brokers", text) for text in texts]
+    cluster.notices.add("brokers", *texts)
 
 
 def _mend_isrs(cluster: DescribedCluster) -> None:
@@ -123,16 +117,16 @@ def _mend_isrs(cluster: DescribedCluster) -> None:
             if leader is not None and leader not in partition.isr:
                 topic.partitions[number] = replace(partition, isr=(leader, *partition.isr))
                 text = f"{name}: its leader {leader} is not in the printed ISR: added"
-                cluster.notices.append(Notice("partitions", text))
-            topic.partitions[number] = _mended_eligible(cluster, name, topic.partitions[number])
-            if not (partition.isr or partition.eligible or partition.last_known or leader):
+                cluster.notices.add("partitions", text)
+            mended = _mended_eligible(cluster, name, topic.partitions[number])
+            topic.partitions[number] = mended
+            if not (mended.isr or mended.eligible or mended.last_known):
                 lost.append(name)
-    if lost:
-        text = (
-            "no replica is in the ISR or eligible, so only an unclean election can give these a "
-            f"leader: {named(lost)}"
-        )
-        cluster.notices.append(Notice("partitions", text))
+    cluster.notices.name(
+        "partitions",
+        "no replica is in the ISR or eligible, so only an unclean election can give these a leader",
+        lost,
+    )
 
 
 def _mended_eligible(
@@ -142,15 +136,16 @@ def _mended_eligible(
     is_lost = partition.leader is None and not partition.isr
     last_known = partition.last_known[:1] if is_lost else ()
     if eligible != partition.eligible:
-        text = f"{name}: replicas that are in the ISR and in Elr are taken for the ISR's"
-        cluster.notices.append(Notice("partitions", text))
+        cluster.notices.add(
+            "partitions", f"{name}: replicas that are in the ISR and in Elr are taken for the ISR's"
+        )
     if last_known != partition.last_known:
         kept = f"only {last_known[0]} is kept" if last_known else "left out"
-        text = (
+        cluster.notices.add(
+            "partitions",
             f"{name}: LastKnownElr has one replica at most, and only where there is no leader and "
-            f"no ISR: {kept}"
+            f"no ISR: {kept}",
         )
-        cluster.notices.append(Notice("partitions", text))
     return replace(partition, eligible=eligible, last_known=last_known)
 
 
@@ -169,30 +164,27 @@ def _assume_missing_partitions(cluster: DescribedCluster) -> None:
             topic.partitions[number] = DescribedPartition(number, leader, replicas, replicas)
         topic.partitions = dict(sorted(topic.partitions.items()))
         cluster.assumed[topic.name] = missing
-        _tell_what_is_assumed(cluster, topic.name, size, len(up))
+        _tell_of_assumed(cluster, topic.name, size, len(up))
     silent = [
         f"{topic.name} ({len(topic.partitions)})"
         for topic in cluster.topics
         if topic.partition_count is None
     ]
-    if silent:
-        text = (
-            "the dump has lines of partitions only, not of topics: settings are unknown, and these "
-            f"topics may have more partitions: {named(silent)}"
-        )
-        cluster.notices.append(Notice("partitions", text))
-
-
-def _tell_what_is_assumed(cluster: DescribedCluster, topic: str, size: int, up: int) -> None:
-    missing = cluster.assumed[topic]
-    what = "healthy, and assigned in turn to the brokers that are up" if up else "without a leader"
-    fewer = (
-        f"; with {counted(up, 'replica')}, not {size}, since no more brokers are up"
-        if 0 < up < size
-        else ""
+    cluster.notices.name(
+        "partitions",
+        "the dump has lines of partitions only, not of topics: settings are unknown, and these "
+        "topics may have more partitions",
+        silent,
     )
-    text = f"{topic}: not in the dump: {number_ranges(missing)}; assumed to be {what}{fewer}"
-    cluster.notices.append(Notice("partitions", text))
+
+
+def _tell_of_assumed(cluster: DescribedCluster, topic: str, size: int, up: int) -> None:
+    missing = cluster.assumed[topic]
+    text = f"{topic}: not in the dump: {number_ranges(missing)}; assumed to be "
+    text += "healthy, and assigned in turn to the brokers that are up" if up else "without a leader"
+    if 0 < up < size:
+        text += f"; with {counted(up, 'replica')}, not {size}, since no more brokers are up"
+    cluster.notices.add("partitions", text)
 
 
 def _dealt(brokers: Collection[int], number: int, size: int) -> tuple[int, ...]:

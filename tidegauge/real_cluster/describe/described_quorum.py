@@ -6,21 +6,17 @@ processes, on machines of their own.
 
 No dump has the rack of a controller, and few files of controllers have broker.rack, as Kafka makes
 no use of it there. Controllers of which no file has it are assumed to stand in the racks of the
-brokers, one after the other by name: outside of all racks the loss of a rack would spare a quorum
-that it hits in any cluster of several availability zones.
+brokers, one after the other by name.
 """
-
-from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tidegauge.real_cluster.describe.cluster_settings import BrokerFiles
-from tidegauge.real_cluster.describe.notices import Notice, named
+from tidegauge.real_cluster.describe.cluster_settings import BrokerFiles, controller_settings
+from tidegauge.real_cluster.describe.input_file import Notices, named
 from tidegauge.real_cluster.describe.server_properties import Property, ServerProperties
-from tidegauge.real_cluster.describe.setting_values import controller_settings
-from tidegauge.scenario.model.cluster import DEFAULT_RACK
+from tidegauge.scenario.model.cluster import racks_of_controllers
 
 #: The numbers of controllers that a scenario can have.
 _COUNTS = (1, 3, 5)
@@ -32,7 +28,7 @@ class DescribedQuorum:
     """The part ``controllers`` of a scenario."""
 
     data: dict[str, Any] = field(default_factory=dict)
-    notices: list[Notice] = field(default_factory=list)
+    notices: Notices = field(default_factory=Notices)
 
 
 def described_quorum(
@@ -60,11 +56,11 @@ def described_quorum(
         broker for broker, file in files.by_broker.items() if "controller" in file.roles()
     )
     if combined:
-        text = (
+        quorum.notices.add(
+            "controllers",
             f"nodes that are broker and controller: {named(combined)}; here the controllers are "
-            "processes of their own, so a fault of such a broker spares the controller"
+            "processes of their own, so a fault of such a broker spares the controller",
         )
-        quorum.notices.append(Notice("controllers", text))
     return quorum
 
 
@@ -86,23 +82,25 @@ def _controller_ids(files: BrokerFiles) -> list[int]:
 
 
 def _count(quorum: DescribedQuorum, files: BrokerFiles, voters: dict[int, str]) -> int:
-    said, reason = len(voters), "controller.quorum.voters has"
-    if not said:
+    named_count, reason = len(voters), "controller.quorum.voters has"
+    if not named_count:
         servers = {
             server.strip()
             for file in files.nodes()
             for server in (file.text("controller.quorum.bootstrap.servers") or "").split(",")
             if server.strip()
         }
-        said, reason = len(servers), "controller.quorum.bootstrap.servers has"
-    if not said:
-        text = f"no file names the controllers: assumed are {_DEFAULT_COUNT}"
-        quorum.notices.append(Notice("controllers", text))
+        named_count, reason = len(servers), "controller.quorum.bootstrap.servers has"
+    if not named_count:
+        quorum.notices.add(
+            "controllers", f"no file names the controllers: assumed are {_DEFAULT_COUNT}"
+        )
         return _DEFAULT_COUNT
-    count = next((count for count in _COUNTS if count >= said), _COUNTS[-1])
-    if count != said:
-        text = f"{reason} {said} controllers; simulated are {count}"
-        quorum.notices.append(Notice("controllers", text))
+    count = next((count for count in _COUNTS if count >= named_count), _COUNTS[-1])
+    if count != named_count:
+        quorum.notices.add(
+            "controllers", f"{reason} {named_count} controllers; simulated are {count}"
+        )
     return count
 
 
@@ -118,19 +116,16 @@ def _place_in_racks(
         if (node := file.broker_id()) is not None and (rack := file.text("broker.rack")) in racks:
             rack_of[node] = rack
     known = [rack_of[node] for node in voters if node in rack_of]
-    count = quorum.data["count"]
-    others = sorted({*racks} - {*known, DEFAULT_RACK})
-    assumed = others[: max(0, count - len(known))]
-    placed = [*dict.fromkeys(known), *assumed][:count]
+    placed = racks_of_controllers(racks, quorum.data["count"], known)
     if placed:
         quorum.data["racks"] = placed
-    if assumed:
-        text = (
+    if len(placed) > len(known):
+        quorum.notices.add(
+            "controllers",
             f"no file has the racks of all controllers: assumed are {named(placed)}, in turn; a "
             "rack that loses power takes its controllers along: change `controllers.racks` to "
-            "correct that"
+            "correct that",
         )
-        quorum.notices.append(Notice("controllers", text))
 
 
 def _written_settings(
@@ -141,7 +136,9 @@ def _written_settings(
         file for file in files.nodes() if "controller" in file.roles()
     ]
     if not controllers and files.all():
-        text = "no file is of a controller: settings of controllers are those in files of brokers"
-        quorum.notices.append(Notice("controllers", text))
+        quorum.notices.add(
+            "controllers",
+            "no file is of a controller: settings of controllers are those in files of brokers",
+        )
     for file in reversed(controllers or files.all()):
         yield from file.properties.items()

@@ -1,7 +1,5 @@
 """The JSON of ``kafka-reassign-partitions --execute``, as a step of a scenario."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -9,11 +7,9 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from tidegauge.real_cluster.describe.input_file import InputError, input_error, read_text
-from tidegauge.real_cluster.describe.notices import Notice
+from tidegauge.real_cluster.describe import input_file
 from tidegauge.scenario.model.references import no_such
 from tidegauge.scenario.model.topic_steps import Move, ReassignStep
-from tidegauge.scenario.text.errors import one_line, path_text, problems_in
 
 #: The field that the tool reads and the simulator does not: the log directory of a replica.
 _LOG_DIRECTORIES = "log_dirs"
@@ -23,7 +19,7 @@ class ReassignmentPlan(NamedTuple):
     """The partitions to move, each as {topic, partition, replicas}."""
 
     moves: list[dict[str, Any]]
-    notices: list[Notice]
+    notices: input_file.Notices
 
 
 def read_reassignment_plan(
@@ -35,24 +31,26 @@ def read_reassignment_plan(
         InputError: it is not such JSON, or names an unknown object; with the place in the JSON.
     """
     data = _json(file)
-    notices = []
+    notices = input_file.Notices()
     if _without_log_directories(data):
-        text = f"{file.name}: log_dirs are ignored: a broker chooses the directory of a new replica"
-        notices.append(Notice("steps", text))
+        notices.add(
+            "steps",
+            f"{file.name}: log_dirs are ignored: a broker chooses the directory of a new replica",
+        )
     if "partitions" not in data:
-        raise input_error(file, None, "partitions: is missing")
+        raise input_file.input_error(file, None, "partitions: is missing")
     try:
         step = ReassignStep.model_validate({**data, "do": "reassign", "at": "0s"})
     except ValidationError as error:
-        problem = problems_in(error, data)[0]
-        where = f"{path_text(problem.path)}: " if problem.path else ""
-        raise input_error(file, None, f"{where}{problem.message}") from error
+        raise input_file.form_error(file, None, error, data) from error
     except UnicodeEncodeError as error:
-        raise input_error(file, None, "has a name with half of a surrogate pair in it") from error
+        raise input_file.input_error(
+            file, None, "has a name with half of a surrogate pair in it"
+        ) from error
     moves = []
     for place, move in enumerate(step.partitions):
-        for message in _strangers(move, partition_counts, brokers):
-            raise input_error(file, None, f"partitions[{place}].{message}")
+        for message in _unknown_names(move, partition_counts, brokers):
+            raise input_file.input_error(file, None, f"partitions[{place}].{message}")
         replicas = list(move.replicas)
         moves.append({"topic": move.topic, "partition": move.partition, "replicas": replicas})
     return ReassignmentPlan(moves, notices)
@@ -60,15 +58,12 @@ def read_reassignment_plan(
 
 def _json(file: Path) -> dict[str, Any]:
     try:
-        data = json.loads(read_text(file))
-    except json.JSONDecodeError as error:
-        raise input_error(file, error.lineno, f"is not valid JSON: {error.msg}") from error
+        data = json.loads(input_file.read_text(file))
     except (RecursionError, ValueError) as error:
-        message = "is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise InputError(one_line(f"{file}: is not valid JSON: {message}")) from error
+        raise input_file.json_error(file, None, error) from error
     if not isinstance(data, dict):
         message = 'must be a JSON object such as {"version": 1, "partitions": [...]}'
-        raise input_error(file, None, message)
+        raise input_file.input_error(file, None, message)
     return data
 
 
@@ -82,7 +77,7 @@ def _without_log_directories(data: dict[str, Any]) -> bool:
     return found
 
 
-def _strangers(
+def _unknown_names(
     move: Move, partition_counts: Mapping[str, int], brokers: Collection[int]
 ) -> Iterator[str]:
     count = partition_counts.get(move.topic)

@@ -2,33 +2,73 @@
 
 A dump does not contain the release: the tool that printed it may be of another release than the
 brokers. The settings may show it, by inter.broker.protocol.version. KRaft has columns and settings
-of its own; the levels of its features (kafka-features.sh describe) show the release and its
-metadata.version.
+of its own; the levels of its features show the release and its metadata.version. The output of
+``kafka-features.sh describe`` has a line for each feature, with columns between which there are
+tabs::
+
+    Feature: metadata.version  SupportedMinVersion: 3.3-IV3  SupportedMaxVersion: 4.1-IV1
+        FinalizedVersionLevel: 4.0-IV3  Epoch: 5
 
 Whether a KRaft cluster has eligible leader replicas (KIP-966) does not follow from its release: an
 upgraded cluster keeps them off. They are on where the dump has some, or where the feature has a
 level.
 """
 
-from __future__ import annotations
-
+import re
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from tidegauge.real_cluster.describe import input_file
 from tidegauge.real_cluster.describe.cluster_settings import BrokerFiles
 from tidegauge.real_cluster.describe.describe_dump import DescribeDump
-from tidegauge.real_cluster.describe.feature_levels import FeatureLevels
-from tidegauge.real_cluster.describe.input_file import InputError
-from tidegauge.real_cluster.describe.notices import Notice
-from tidegauge.replication.release_versions import (
-    KRAFT_MODE,
-    LAST_PATCH,
-    ZOOKEEPER_MODE,
-    Mode,
-    ProtocolVersion,
-    Release,
-    all_releases,
-)
+from tidegauge.replication import release_versions
+from tidegauge.replication.release_versions import KRAFT_MODE, ProtocolVersion, Release
 from tidegauge.replication.releases import DEFAULT_RELEASE
+
+_FEATURE = re.compile(
+    r"\s*Feature:\s*(\S+)\s+SupportedMinVersion:\s*\S+\s+SupportedMaxVersion:\s*(\S+)\s+"
+    r"FinalizedVersionLevel:\s*(\S+)(?:\s.*)?"
+)
+
+
+@dataclass(frozen=True)
+class FeatureLevels:
+    """The features of a cluster that a scenario takes."""
+
+    metadata_version: ProtocolVersion
+    #: The newest line of releases whose metadata.version all brokers support: "4.1".
+    line: str
+    eligible_leader_replicas: bool
+
+
+def read_feature_levels(file: Path) -> FeatureLevels:
+    """The levels in a file.
+
+    Raises:
+        InputError: the file cannot be read, has no metadata.version, or an unknown one.
+    """
+    found: dict[str, tuple[int, str, str]] = {}
+    for number, line in enumerate(input_file.lines_of(input_file.read_text(file)), start=1):
+        match = _FEATURE.fullmatch(line)
+        if match:
+            found[match[1]] = (number, match[2], match[3])
+    if "metadata.version" not in found:
+        message = "has no metadata.version: is it the output of kafka-features.sh describe?"
+        raise input_file.input_error(file, None, message)
+    number, newest, level = found["metadata.version"]
+    try:
+        supported, version = (
+            ProtocolVersion.parse(newest),
+            ProtocolVersion.parse(level),
+        )
+    except ValueError as error:
+        raise input_file.input_error(file, number, f"metadata.version: {error}") from error
+    line = ".".join(map(str, supported.line))
+    if line not in release_versions.LAST_PATCH:
+        raise input_file.input_error(file, number, f"release {line} is not simulated")
+    _, _, eligible = found.get("eligible.leader.replicas.version", (0, "0", "0"))
+    return FeatureLevels(version, line, eligible != "0")
+
 
 #: The first release whose clusters can have eligible leader replicas.
 _FIRST_WITH_ELR = "4.0.0"
@@ -43,12 +83,12 @@ class ChosenRelease:
     protocol: str | None = None
     #: ... by broker, where they differ, as in the middle of an upgrade.
     protocols: dict[int, str] = field(default_factory=dict)
-    mode: Mode = ZOOKEEPER_MODE
+    mode: release_versions.Mode = release_versions.ZOOKEEPER_MODE
     #: With KRaft, if it is known.
     metadata_version: str | None = None
     #: With KRaft, from the first release that can have them.
     eligible_leader_replicas: bool | None = None
-    notices: list[Notice] = field(default_factory=list)
+    notices: input_file.Notices = field(default_factory=input_file.Notices)
 
 
 def choose_release(
@@ -61,51 +101,56 @@ def choose_release(
             does not support the protocol of a broker.
     """
     is_kraft = bool(files.are_of_kraft() or dump.has_eligible_replicas or features)
-    said = {} if is_kraft else _protocols(files)
+    protocols = {} if is_kraft else _protocols(files)
     chosen = ChosenRelease(_parsed(wanted or DEFAULT_RELEASE))
     if not wanted:
-        chosen.release, reason = (
-            _hinted_with_kraft(dump, features) if is_kraft else _hinted(said, dump)
+        suggested = (
+            _release_with_kraft(dump, features) if is_kraft else _release_by_files(protocols, dump)
         )
+        chosen.release, reason = suggested
         text = f"simulated as Kafka {chosen.release}: {reason}; --release chooses another"
-        chosen.notices.append(Notice("release", text))
+        chosen.notices.add("release", text)
+    release = Release.parse(chosen.release)
     try:
-        chosen.mode = Release.parse(chosen.release).mode(KRAFT_MODE if is_kraft else None)
+        chosen.mode = release.mode(KRAFT_MODE if is_kraft else None)
     except ValueError as error:
-        raise InputError(f"--release {wanted}: {error}, and the cluster is of KRaft") from error
-    if chosen.mode == KRAFT_MODE:
-        if not is_kraft:
-            text = f"Kafka {chosen.release} has no ZooKeeper: the cluster is simulated with KRaft"
-            chosen.notices.append(Notice("release", text))
-        _choose_features(chosen, dump, features)
-    else:
-        _set_protocols(chosen, files, said)
+        raise input_file.InputError(
+            f"--release {wanted}: {error}, and the cluster is of KRaft"
+        ) from error
+    if chosen.mode != KRAFT_MODE:
+        _set_protocols(chosen, files, protocols)
+        return chosen
+    if not is_kraft:
+        text = f"Kafka {release} has no ZooKeeper: the cluster is simulated with KRaft"
+        chosen.notices.add("release", text)
+    _choose_features(chosen, dump, features)
     return chosen
 
 
 def _choose_features(
     chosen: ChosenRelease, dump: DescribeDump, features: FeatureLevels | None
 ) -> None:
-    if features and features.metadata_version != Release.parse(chosen.release).metadata_version():
+    release = Release.parse(chosen.release)
+    if features and features.metadata_version != release.metadata_version():
         chosen.metadata_version = str(features.metadata_version)
-    if Release.parse(chosen.release) < Release.parse(_FIRST_WITH_ELR) and not dump.has_filled_elr:
+    if release < Release.parse(_FIRST_WITH_ELR) and not dump.has_filled_elr:
         return
     has_level = features is not None and features.eligible_leader_replicas
     chosen.eligible_leader_replicas = dump.has_filled_elr or has_level
-    if chosen.eligible_leader_replicas or features is not None:
-        return
-    text = (
-        "eligible leader replicas are off: no partition in the dump has any. If the cluster has "
-        "them (kafka-features.sh describe), use --features, or delete eligible_leader_replicas"
-    )
-    chosen.notices.append(Notice("release", text))
+    if not chosen.eligible_leader_replicas and features is None:
+        chosen.notices.add(
+            "release",
+            "eligible leader replicas are off: no partition in the dump has any. If the cluster "
+            "has them (kafka-features.sh describe), use --features, or delete "
+            "eligible_leader_replicas",
+        )
 
 
 def _parsed(wanted: str) -> str:
     try:
         return str(Release.parse(wanted))
     except ValueError as error:
-        raise InputError(f"--release {wanted}: {error}") from error
+        raise input_file.InputError(f"--release {wanted}: {error}") from error
 
 
 def _protocols(files: BrokerFiles) -> dict[int | None, ProtocolVersion]:
@@ -118,26 +163,28 @@ def _protocols(files: BrokerFiles) -> dict[int | None, ProtocolVersion]:
     return versions
 
 
-def _hinted_with_kraft(dump: DescribeDump, features: FeatureLevels | None) -> tuple[str, str]:
+def _release_with_kraft(dump: DescribeDump, features: FeatureLevels | None) -> tuple[str, str]:
     """A release, and the reason for choosing it."""
     if features:
         return _parsed(features.line), f"its brokers support metadata.version {features.line}"
     if not dump.has_eligible_replicas and "Elr" not in dump.columns:
         return _parsed("3.6"), "the cluster is of KRaft, and the tool, without Elr, older than 3.7"
-    newest = str(all_releases(KRAFT_MODE)[-1])
+    newest = str(release_versions.all_releases(KRAFT_MODE)[-1])
     return newest, "the newest, for a cluster of KRaft"
 
 
-def _hinted(said: dict[int | None, ProtocolVersion], dump: DescribeDump) -> tuple[str, str]:
+def _release_by_files(
+    protocols: dict[int | None, ProtocolVersion], dump: DescribeDump
+) -> tuple[str, str]:
     """A release, and the reason for choosing it."""
-    newest = str(all_releases(ZOOKEEPER_MODE)[-1])
-    if said:
-        protocol = max(said.values())
+    newest = str(release_versions.all_releases(release_versions.ZOOKEEPER_MODE)[-1])
+    if protocols:
+        protocol = max(protocols.values())
         line = ".".join(map(str, protocol.line))
-        if line in LAST_PATCH:
+        if line in release_versions.LAST_PATCH:
             reason = f"the last of the line of inter.broker.protocol.version {protocol}"
             return str(Release.parse(line)), reason
-        oldest = str(all_releases()[0])
+        oldest = str(release_versions.all_releases()[0])
         return oldest, f"the oldest supported release; inter.broker.protocol.version is {protocol}"
     if "TopicId" in dump.columns:
         return newest, "the dump has TopicId, so brokers are of 2.8 or newer"
@@ -147,18 +194,20 @@ def _hinted(said: dict[int | None, ProtocolVersion], dump: DescribeDump) -> tupl
 
 
 def _set_protocols(
-    chosen: ChosenRelease, files: BrokerFiles, said: dict[int | None, ProtocolVersion]
+    chosen: ChosenRelease,
+    files: BrokerFiles,
+    protocols: dict[int | None, ProtocolVersion],
 ) -> None:
     release = Release.parse(chosen.release)
     written = files.protocols()
-    for broker, version in said.items():
+    for broker, version in protocols.items():
         try:
             release.protocol(str(version))
         except ValueError as error:
             raise written[broker].error(str(error)) from error
-    if len(set(said.values())) == 1:
-        chosen.protocol = str(next(iter(said.values())))
+    if len(set(protocols.values())) == 1:
+        chosen.protocol = str(next(iter(protocols.values())))
     else:
         chosen.protocols = {
-            broker: str(version) for broker, version in said.items() if broker is not None
+            broker: str(version) for broker, version in protocols.items() if broker is not None
         }

@@ -3,18 +3,17 @@ r"""A broker's ``server.properties``, read as Java reads such a file.
 A line is a name and a value, with ``=``, ``:`` or a blank between them; one that ends with an odd
 number of backslashes continues in the next; ``#`` and ``!`` begin comments; ``\t``, ``\n``,
 ``\u0041`` stand for characters. If a name appears twice, the last value counts.
+
+``--properties`` names a file, a folder of such files, or a pattern.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from tidegauge.real_cluster.describe.input_file import InputError, input_error, lines_of, read_bytes
-from tidegauge.real_cluster.describe.notices import Notice
+from tidegauge.real_cluster.describe import input_file
 
 _BLANKS = " \t\f"
 # A name ends at the first separator that is not escaped by a backslash.
@@ -36,9 +35,9 @@ class Property(NamedTuple):
     file: Path
     line: int
 
-    def error(self, message: str) -> InputError:
+    def error(self, message: str) -> input_file.InputError:
         """The error to raise about the value."""
-        return input_error(self.file, self.line, message)
+        return input_file.input_error(self.file, self.line, message)
 
 
 @dataclass
@@ -47,7 +46,7 @@ class ServerProperties:
 
     file: Path
     properties: dict[str, Property] = field(default_factory=dict)
-    notices: list[Notice] = field(default_factory=list)
+    notices: input_file.Notices = field(default_factory=input_file.Notices)
 
     def broker_id(self) -> int | None:
         """node.id or broker.id; None if the file has neither, or -1: ZooKeeper assigns the id.
@@ -57,13 +56,13 @@ class ServerProperties:
         """
         ids: dict[int, Property] = {}
         for name in _ID_NAMES:
-            said = self.properties.get(name)
-            if said is None or said.text.strip() in {"", "-1"}:
+            written = self.properties.get(name)
+            if written is None or written.text.strip() in {"", "-1"}:
                 continue
-            number = said.text.strip()
+            number = written.text.strip()
             if not re.fullmatch(r"\d{1,10}", number, re.ASCII) or int(number) > _MOST_ID:
-                raise said.error(f"{name} must be a broker's id, not {said.text!r}")
-            ids[int(number)] = said
+                raise written.error(f"{name} must be a broker's id, not {written.text!r}")
+            ids[int(number)] = written
         if len(ids) > 1:
             first, second = ids
             raise ids[second].error(f"node.id is {first}, and broker.id is {second}")
@@ -98,29 +97,35 @@ def read_server_properties(file: Path) -> ServerProperties:
     """
     read = ServerProperties(file)
     # The encoding of Java for such files, in which any byte is a character.
-    text = read_bytes(file).decode("latin-1").removeprefix(_MARK)
+    text = input_file.read_bytes(file).decode("latin-1").removeprefix(_MARK)
     if "\0" in text:
-        raise input_error(file, None, "has zero bytes: it must be text, and not in UTF-16")
+        raise input_file.input_error(
+            file, None, "has zero bytes: it must be text, and not in UTF-16"
+        )
     for line, content in _logical_lines(text):
         match = _ENTRY.fullmatch(content)
         assert match is not None
         name, value = (_unescaped(file, line, part) for part in match.groups())
         if len(name) > _LONGEST_NAME:
-            raise input_error(file, line, f"a name has more than {_LONGEST_NAME} characters")
+            raise input_file.input_error(
+                file, line, f"a name has more than {_LONGEST_NAME} characters"
+            )
         before = read.properties.get(name)
         if before is not None and before.text != value:
-            text = f"{file.name}: {name} appears twice: line {line} counts, not line {before.line}"
-            read.notices.append(Notice("settings", text))
+            read.notices.add(
+                "settings",
+                f"{file.name}: {name} appears twice: line {line} counts, not line {before.line}",
+            )
         read.properties[name] = Property(value, file, line)
     if not read.properties:
-        raise input_error(file, None, "has no property: is it a server.properties?")
+        raise input_file.input_error(file, None, "has no property: is it a server.properties?")
     return read
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Lines with content, joined with their continuation lines, each with its number."""
     begin, joined = 0, ""
-    for number, natural in enumerate(lines_of(text), start=1):
+    for number, natural in enumerate(input_file.lines_of(text), start=1):
         line = natural.lstrip(_BLANKS)
         if not begin and (not line or line[0] in "#!"):
             continue
@@ -137,7 +142,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 def _unescaped(file: Path, line: int, text: str) -> str:
     if re.search(r"(?<!\\)(\\\\)*\\u(?![0-9a-fA-F]{4})", text):
-        raise input_error(file, line, r"\u needs four hexadecimal digits")
+        raise input_file.input_error(file, line, r"\u needs four hexadecimal digits")
     letters = _ESCAPE.sub(
         lambda match: (
             chr(int(match[1][1:], 16)) if len(match[1]) > 1 else _LETTERS.get(match[1], match[1])
@@ -146,3 +151,23 @@ def _unescaped(file: Path, line: int, text: str) -> str:
     )
     # Two escapes can be the halves of one character.
     return letters.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def properties_files(places: Sequence[Path]) -> list[Path]:
+    """The files that are given, each once; those of a folder or pattern in the order of names.
+
+    A folder such as Kafka's own ``config`` has other files, too: if any of its files names a broker
+    (broker.id or node.id), only those files are used.
+
+    Raises:
+        InputError: a folder has no such file, a pattern matches none, or a file cannot be read.
+    """
+    return list(dict.fromkeys(file for place in places for file in _files_of_brokers(place)))
+
+
+def _files_of_brokers(place: Path) -> list[Path]:
+    files = input_file.files_at(place, "*.properties")
+    if not place.is_dir():
+        return files
+    of_brokers = [file for file in files if read_server_properties(file).broker_id() is not None]
+    return of_brokers or files

@@ -1,4 +1,4 @@
-"""The rates of topics, and the producers that send at them: a table, or a default.
+"""The clients of an imported cluster: a table of its topics' rates, a default, or measured ones.
 
 A table is a CSV file with a header, with values such as a broker's MessagesInPerSec and
 BytesInPerSec::
@@ -7,22 +7,54 @@ BytesInPerSec::
     orders,1200,480000,all
 
 ``acks`` may be left out. The size of a producer's batch gives some ten batches per second, but is
-never larger than Kafka's batch.size.
+never larger than Kafka's batch.size. The contract of measured clients is :class:`WorkloadReader`.
 """
-
-from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from tidegauge.real_cluster.describe.input_file import input_error, lines_of, read_text
-from tidegauge.real_cluster.describe.notices import Notice, named
+from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.real_cluster.describe.input_file import Notices, input_error, lines_of, read_text
 from tidegauge.scenario.model.limits import LEAST_PER_SECOND, MOST_PER_SECOND
 from tidegauge.scenario.model.references import no_such
+from tidegauge.scenario.model.settings import Value
 from tidegauge.scenario.text.errors import did_you_mean
+
+
+class MeasuredCluster(NamedTuple):
+    """The facts of an imported cluster that measured values are compared with."""
+
+    #: The number of partitions of each topic.
+    topics: Mapping[str, int]
+    #: Settings that are the same in all brokers, defaults among them.
+    settings: Mapping[str, Value]
+
+
+class MeasuredWorkload(NamedTuple):
+    """Groups of clients of a scenario, and notices about their origin."""
+
+    producers: list[dict[str, Any]]
+    consumers: list[dict[str, Any]]
+    notices: Notices
+
+
+class WorkloadReader(Protocol):
+    """A place that measured values are read from."""
+
+    @property
+    def origin(self) -> str:
+        """A file or a URL, without its password."""
+
+    def read(self, cluster: MeasuredCluster) -> MeasuredWorkload:
+        """The clients of a cluster.
+
+        Raises:
+            InputError: the values cannot be read, or are not those of this cluster.
+        """
+
 
 #: batch.size of Kafka's producer, in bytes.
 _BATCH_BYTES = 16_384
@@ -42,7 +74,7 @@ _ACKS: dict[str, str | int] = {"all": "all", "-1": "all", "1": 1, "0": 0}
 _LARGEST = 1e12
 
 
-class ImpossibleRateError(ValueError):
+class ImpossibleRateError(TidegaugeError):
     """A rate that no group of producers can have; one line that does not name the topic."""
 
 
@@ -59,7 +91,7 @@ class Producers(NamedTuple):
     """Groups of producers of a scenario, and notices about their rates."""
 
     groups: list[dict[str, Any]]
-    notices: list[Notice]
+    notices: Notices
 
 
 def default_producers(topics: Sequence[str]) -> Producers:
@@ -72,13 +104,14 @@ def default_producers(topics: Sequence[str]) -> Producers:
     text = f"no --rates: a producer sends to each topic {rate}"
     if len(names) < len(topics):
         text += "; Kafka's own topics (__...) have no producer"
-    notices = [Notice("workload", text)]
+    notices = Notices()
+    notices.add("workload", text)
     if len(names) > _MOST_GROUPS:
-        text = (
+        notices.add(
+            "workload",
             f"{len(names)} topics are too many for one producer each: a single one sends to all "
-            "of them"
+            "of them",
         )
-        notices.append(Notice("workload", text))
         together = _group("everything", names, _DEFAULT_BATCHES_PER_SECOND * len(names))
         return Producers([together], notices)
     return Producers([_group(name, [name], _DEFAULT_BATCHES_PER_SECOND) for name in names], notices)
@@ -159,11 +192,10 @@ def read_topic_rates(file: Path, topics: Collection[str]) -> Producers:
         else:
             rate = TopicRate(messages, size, row.get("acks") or "all")
             groups[topic] = table.group(line, topic, rate)
-    notices = [Notice("workload", how_batches_come_about(file.name))]
+    notices = Notices()
+    notices.add("workload", how_batches_come_about(file.name))
     others = [name for name in topics if name not in groups]
-    if others:
-        text = f"these topics have no producer, by {file.name}: {named(others)}"
-        notices.append(Notice("workload", text))
+    notices.name("workload", f"these topics have no producer, by {file.name}", others)
     return Producers(list(groups.values()), notices)
 
 

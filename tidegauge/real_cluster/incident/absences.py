@@ -5,24 +5,13 @@ to is of a new process; the process before it has died, cleanly or not. A regist
 belongs to is of a process that hung: it comes back with all that it had.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from enum import Enum
 from typing import NamedTuple
 
-from tidegauge.real_cluster.incident.cluster_history import (
-    ACTIVE,
-    GONE,
-    REGISTERED,
-    SHUTTING_DOWN,
-    STARTED,
-    STOPPED,
-    BrokerEvent,
-    ClusterHistory,
-)
+from tidegauge.real_cluster.incident.cluster_history import BrokerEvent, ClusterHistory, Life
 from tidegauge.real_cluster.incident.sightings import Sightings
-from tidegauge.real_cluster.incident.timings import Span, Timings
+from tidegauge.real_cluster.incident.topology import Span, Timings
 
 #: A start of this time after the begin of the run is the first one.
 _FIRST_START_US = 2_000_000
@@ -50,7 +39,7 @@ class Absence(NamedTuple):
     broker: int
     manner: Manner
     begin: Span
-    #: What the begin is known from.
+    #: The evidence of the begin.
     evidence: str
     #: When the control plane noticed it; None: it did not.
     noticed_us: int | None
@@ -105,26 +94,26 @@ def _is_of_before(registration: _Registration, history: ClusterHistory) -> bool:
 def _registrations(broker: int, history: ClusterHistory) -> list[_Registration]:
     """The registrations of a broker, in their order; the first may be of before the run."""
     events = sorted(history.lives.get(broker, ()), key=lambda event: event.time_us)
-    begins = [event.time_us for event in events if event.kind == REGISTERED]
-    starts = _starts_of(begins, [event.time_us for event in events if event.kind == STARTED])
+    begins = [event.time_us for event in events if event.kind == Life.REGISTERED]
+    starts = _starts_of(begins, [event.time_us for event in events if event.kind == Life.STARTED])
     found: list[_Registration] = []
     if _is_there_before(broker, events[0] if events else None, history):
         found.append(_Registration(history.begin_us - 1, None))
     for event in events:
-        if event.kind == REGISTERED:
+        if event.kind == Life.REGISTERED:
             started_us = starts.get(event.time_us)
             if started_us is None and found and _is_restated(broker, event, found[-1], history):
                 continue
             found.append(_Registration(event.time_us, started_us))
         elif not found:
             continue
-        elif event.kind == GONE and found[-1].gone is None:
+        elif event.kind == Life.GONE and found[-1].gone is None:
             found[-1] = found[-1]._replace(gone=event)
-        elif event.kind == SHUTTING_DOWN and found[-1].shutting_down_us is None:
+        elif event.kind == Life.SHUTTING_DOWN and found[-1].shutting_down_us is None:
             found[-1] = found[-1]._replace(shutting_down_us=event.time_us)
-        elif event.kind == STOPPED:
+        elif event.kind == Life.STOPPED:
             found[-1] = found[-1]._replace(stopped_us=event.time_us)
-        elif event.kind == ACTIVE and found[-1].gone is not None:
+        elif event.kind == Life.ACTIVE and found[-1].gone is not None:
             # KRaft: the same registration again, by heartbeats that arrive again.
             found.append(_Registration(event.time_us, None))
     return found
@@ -132,21 +121,21 @@ def _registrations(broker: int, history: ClusterHistory) -> list[_Registration]:
 
 def _is_there_before(broker: int, first: BrokerEvent | None, history: ClusterHistory) -> bool:
     """Whether a broker was registered before its first event."""
-    if first is None or first.kind not in (REGISTERED, STARTED, ACTIVE):
+    if first is None or first.kind not in (Life.REGISTERED, Life.STARTED, Life.ACTIVE):
         return True
-    if history.is_from_logs and first.kind == REGISTERED and _has_former_states(history):
+    if history.is_from_logs and first.kind == Life.REGISTERED and _has_preexisting_states(history):
         # A controller lists the brokers that it finds; one that starts says so itself.
-        starts = [each.time_us for each in history.lives[broker] if each.kind == STARTED]
+        starts = [each.time_us for each in history.lives[broker] if each.kind == Life.STARTED]
         if not any(abs(time_us - first.time_us) < _STARTS_WITHIN_US for time_us in starts):
             return True
     if history.is_in_isr_before(broker, first.time_us - _FIRST_START_US):
         return True
     is_first_start = first.time_us <= history.begin_us + _FIRST_START_US
-    return broker in history.registered_before and not is_first_start
+    return history.is_registered_before(broker) and not is_first_start
 
 
-def _has_former_states(history: ClusterHistory) -> bool:
-    return any(states[0].is_former for states in history.states.values())
+def _has_preexisting_states(history: ClusterHistory) -> bool:
+    return any(states[0].is_preexisting for states in history.states.values())
 
 
 def _is_restated(

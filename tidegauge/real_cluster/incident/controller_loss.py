@@ -5,8 +5,6 @@ absence explains the change; else it only lost its office, as after its session 
 the controllers are processes of their own, and their logs alone tell how long one was gone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from enum import Enum
 from itertools import pairwise
@@ -15,7 +13,7 @@ from typing import NamedTuple
 from tidegauge.real_cluster.incident.absences import Absence
 from tidegauge.real_cluster.incident.cluster_history import ClusterHistory
 from tidegauge.real_cluster.incident.sightings import Sightings
-from tidegauge.real_cluster.incident.timings import Span, Timings
+from tidegauge.real_cluster.incident.topology import Span, Timings
 
 #: The election of a controller with ZooKeeper.
 _LOST_BEFORE_US = 10_000

@@ -5,15 +5,13 @@ preferred election: by the tool, or by the controller's own check of the balance
 as a step at the time of the first such election.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from tidegauge.real_cluster.describe.notices import named
+from tidegauge.real_cluster.describe.input_file import named
 from tidegauge.real_cluster.incident.absences import Absence
-from tidegauge.real_cluster.incident.cluster_history import ClusterHistory, PartitionState
+from tidegauge.real_cluster.incident.cluster_history import ClusterHistory, WrittenState
 from tidegauge.scenario.text.errors import counted
 
 #: Elections of one request follow each other within this time.
@@ -43,9 +41,9 @@ def operator_steps(history: ClusterHistory, found: Sequence[Absence]) -> list[Op
     return sorted(steps, key=lambda step: step.time_us)
 
 
-def is_created_in_run(states: Sequence[PartitionState]) -> bool:
+def is_created_in_run(states: Sequence[WrittenState]) -> bool:
     """Whether a partition did not exist before the run."""
-    return bool(states) and states[0].is_created and not states[0].is_former
+    return bool(states) and states[0].is_created and not states[0].is_preexisting
 
 
 def _of_topics(history: ClusterHistory) -> Iterator[OperatorStep]:
@@ -53,16 +51,16 @@ def _of_topics(history: ClusterHistory) -> Iterator[OperatorStep]:
     deleted: dict[str, int] = {}
     grown: dict[str, list[int]] = {}
     for partition, states in history.states.items():
-        topic = history.partitions[partition].name
+        topic = history.partitions[partition].topic
         for state in states:
-            if state.is_created and not state.is_former:
+            if state.is_created and not state.is_preexisting:
                 created.setdefault(topic, state.time_us)
                 if state.time_us > created[topic] + _TOGETHER_US:
                     grown.setdefault(topic, []).append(history.partitions[partition].number)
             elif state.is_deleted:
                 deleted[topic] = min(state.time_us, deleted.get(topic, state.time_us))
     existed = {
-        history.partitions[partition].name
+        history.partitions[partition].topic
         for partition, states in history.states.items()
         if not is_created_in_run(states)
     }
@@ -83,12 +81,12 @@ def _moves(history: ClusterHistory) -> Iterator[OperatorStep]:
     """Reassignments that begin together, as one request."""
     moves: list[tuple[int, dict[str, Any]]] = []
     for partition, assignments in history.assignments.items():
-        topic = history.partitions[partition]
-        former = topic.replicas
+        its = history.partitions[partition]
+        former = its.replicas
         for assignment in assignments:
             target = assignment.target
             if target != former:
-                place = {"topic": topic.name, "partition": topic.number}
+                place = {"topic": its.topic, "partition": its.number}
                 moves.append((assignment.time_us, place | {"replicas": list(target)}))
                 former = target
     moves.sort(key=lambda move: move[0])
@@ -130,8 +128,8 @@ def _preferred_elections(
             yield OperatorStep(at_us - _REQUEST_US, step, evidence)
             continue
         for name in names:
-            topic = history.partitions[name]
-            step = {"do": "preferred_election", "topic": topic.name, "partition": topic.number}
+            its = history.partitions[name]
+            step = {"do": "preferred_election", "topic": its.topic, "partition": its.number}
             yield OperatorStep(at_us - _REQUEST_US, step, evidence)
 
 

@@ -3,39 +3,49 @@
 The scenario begins where the run does. If its brokers start in the run, theirs are the times of
 their registrations; if they were there before, the scenario states what the control plane held, and
 all times move back by a lead in which the brokers start.
+
+It is written as YAML with its evidence on top.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
 from typing import Any
 
-from tidegauge.real_cluster.describe.input_file import InputError
-from tidegauge.real_cluster.describe.notices import Notice, in_order, named
-from tidegauge.real_cluster.describe.server_properties import ServerProperties
+from tidegauge.real_cluster.describe.input_file import InputError, Notice, in_order, named
+from tidegauge.real_cluster.describe.server_properties import (
+    ServerProperties,
+    read_server_properties,
+)
 from tidegauge.real_cluster.incident.absences import absences, first_registrations
-from tidegauge.real_cluster.incident.assumed_workload import assumed_workload
 from tidegauge.real_cluster.incident.cluster_history import (
     ClusterHistory,
-    PartitionState,
+    WrittenState,
     cluster_history,
 )
 from tidegauge.real_cluster.incident.controller_loss import controller_losses
-from tidegauge.real_cluster.incident.lagging import lags
+from tidegauge.real_cluster.incident.lagging import assumed_workload, lags
 from tidegauge.real_cluster.incident.operator_steps import is_created_in_run, operator_steps
 from tidegauge.real_cluster.incident.proposed_faults import FaultWriter, ProposedFault
 from tidegauge.real_cluster.incident.sightings import Sightings
-from tidegauge.real_cluster.incident.timings import Timings, timings_of
-from tidegauge.real_cluster.incident.topology import Topology, number_controllers, topology_of
-from tidegauge.real_cluster.incident.untold_begin import (
-    infer_assignments,
-    infer_former_controller,
-    is_told_after_loss,
+from tidegauge.real_cluster.incident.topology import (
+    Timings,
+    Topology,
+    number_controllers,
+    timings_of,
+    topology_of,
 )
+from tidegauge.real_cluster.incident.truncated_start import (
+    infer_assignments,
+    infer_preexisting_controller,
+    is_first_logged_after_loss,
+)
+from tidegauge.runs.run import Run
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
+from tidegauge.scenario.text.yaml_file import comment, lines_of
 from tidegauge.simulation.quantities import format_duration, short_time_text
-from tidegauge.traces.run_folder import RunFolder
+from tidegauge.traces.run_folder import write_text_atomically
 
 #: Time before the run in which brokers of an existing cluster start.
 _LEAD_US = 20_000_000
@@ -70,7 +80,7 @@ class Proposal:
 
 
 def proposed_scenario(
-    run: RunFolder,
+    run: Run,
     properties: Sequence[ServerProperties] = (),
     *,
     name: str | None = None,
@@ -82,7 +92,7 @@ def proposed_scenario(
         run: the run, of a simulation or from logs.
         properties: the ``server.properties`` of its brokers and controllers.
         name: its name; by default that of the run.
-        sightings: what processes tell of each other in their logs.
+        sightings: lost connections in the logs of other processes.
 
     Raises:
         InputError: a file of properties cannot be used, or the states make no scenario.
@@ -91,7 +101,7 @@ def proposed_scenario(
     history = cluster_history(run)
     topology = topology_of(history, properties)
     return _Writer(history, topology, sightings or Sightings()).proposal(
-        name or history.name, str(run.path)
+        name or str(history.scenario.get("name", run.path.name)), str(run.path)
     )
 
 
@@ -157,7 +167,7 @@ class _Writer:
         history, timings, sightings = self._history, self._timings, self._sightings
         self._notices += infer_assignments(history)
         found = absences(history, timings, sightings)
-        self._notices += infer_former_controller(history, timings, found, sightings)
+        self._notices += infer_preexisting_controller(history, timings, found, sightings)
         if history.has_kraft:
             number_controllers(self._topology, history)
         losses = controller_losses(history, timings, found, sightings)
@@ -191,10 +201,10 @@ class _Writer:
                 lasts_us = max(self._at(fault.end_us) - at_us, _MS_US)
                 one["for"] = format_duration(lasts_us)
             written.append(one | fault.fields)
-            self._notices.append(Notice("faults", self._told(name, fault)))
+            self._notices.append(Notice("faults", self._fault_notice(name, fault)))
         return written
 
-    def _told(self, name: str, fault: ProposedFault) -> str:
+    def _fault_notice(self, name: str, fault: ProposedFault) -> str:
         begin = fault.begin
         known = "within some 100 ms"
         if begin.uncertainty_us:
@@ -204,7 +214,7 @@ class _Writer:
 
     def _is_never_there(self, broker: int) -> bool:
         history = self._history
-        if broker in history.registered_before or history.lives.get(broker):
+        if history.is_registered_before(broker) or history.lives.get(broker):
             return False
         if broker in history.signs:
             return False
@@ -292,12 +302,12 @@ class _Writer:
         unclean = self._topics_with_unclean_elections()
         assumed = 0
         for partition, place in history.partitions.items():
-            topic = topics.setdefault(place.name, {"name": place.name})
+            topic = topics.setdefault(place.topic, {"name": place.topic})
             if "assignment" not in topic:
-                settings = dict(written.get(place.name, {}).get("settings", {}))
+                settings = dict(written.get(place.topic, {}).get("settings", {}))
                 if place.min_insync_replicas != self._topology.value(_MIN_ISR):
                     settings[_MIN_ISR] = place.min_insync_replicas
-                if place.name in unclean:
+                if place.topic in unclean:
                     settings[_UNCLEAN] = True
                 if settings:
                     topic["settings"] = settings
@@ -326,7 +336,7 @@ class _Writer:
             return set()
         history = self._history
         found = {
-            history.partitions[partition].name
+            history.partitions[partition].topic
             for partition, before, after in history.changes()
             if before.isr
             and after.leader not in (None, before.leader, *before.isr)
@@ -340,12 +350,81 @@ class _Writer:
             self._notices.append(Notice("partitions", text))
         return found
 
-    def _is_of_begin(self, states: Sequence[PartitionState]) -> bool:
-        if states[0].is_former:
-            return not is_told_after_loss(self._history, states, self._absences)
+    def _is_of_begin(self, states: Sequence[WrittenState]) -> bool:
+        if states[0].is_preexisting:
+            return not is_first_logged_after_loss(self._history, states, self._absences)
         return states[0].time_us <= self._history.begin_us + _AT_BEGIN_US
 
     def _workload(self) -> dict[str, Any]:
         found = assumed_workload(self._history, self._timings, self._absences, self._lags)
         self._notices += found.notices
         return {"producers": found.producers} if found.producers else {}
+
+
+#: The comment above a part, if the part has its own place.
+_ABOUT = {
+    "cluster": "",
+    "controllers": "",
+    "topics": "",
+    "workload": "Clients are not told by logs; these only give followers something to fetch.",
+    "steps": "The operator's actions, as the states show them.",
+    "faults": "The proposed faults; the notices on top have the evidence for each.",
+}
+
+
+def proposal_text(proposal: Proposal) -> str:
+    """The whole file."""
+    lines = [*_introduction(proposal)]
+    for name, part in proposal.data.items():
+        if name in _ABOUT:
+            lines += ["", *comment(_ABOUT[name])]
+        lines += lines_of({name: part})
+    return "\n".join(lines) + "\n"
+
+
+def proposal_lines(proposal: Proposal) -> Iterator[str]:
+    """The notices of a proposal for a terminal, by subject."""
+    for subject, notices in groupby(proposal.notices, lambda notice: notice.subject):
+        yield f"{subject}:"
+        for notice in notices:
+            yield f"  {notice.text}"
+
+
+def write_proposal(
+    run: Run,
+    properties: Sequence[Path],
+    file: Path,
+    *,
+    sightings: Sightings | None = None,
+) -> Proposal:
+    """Propose the scenario of a run, and write it into a file; its name is that of the file.
+
+    Args:
+        run: the run, such as one that was made from logs.
+        properties: the ``server.properties`` of brokers and controllers.
+        file: the file to write, or to overwrite.
+        sightings: lost connections in the logs of other processes.
+
+    Raises:
+        InputError: a file of properties cannot be used, or the states make no scenario.
+        TraceError: a trace file is damaged.
+        OSError: the file cannot be written.
+    """
+    read = [read_server_properties(each) for each in properties]
+    proposal = proposed_scenario(run, read, name=file.stem, sightings=sightings)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_text_atomically(file, proposal_text(proposal))
+    return proposal
+
+
+def _introduction(proposal: Proposal) -> Iterator[str]:
+    yield from comment(f"Proposed by `tidegauge read-logs --scenario` from {proposal.source}.")
+    earlier = short_time_text(abs(proposal.earlier_us))
+    if proposal.earlier_us:
+        way = "earlier" if proposal.earlier_us > 0 else "later"
+        yield from comment(f"Times here are {earlier} {way} than those of that run.")
+    if proposal.notices:
+        yield "#"
+        yield "# Notices:"
+    for notice in proposal.notices:
+        yield from comment(f"- {notice.subject}: {notice.text}", "  ")

@@ -1,18 +1,15 @@
 """The faults of a proposed scenario, each with the notice of its evidence."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tidegauge.real_cluster.describe.notices import named
+from tidegauge.real_cluster.describe.input_file import named
 from tidegauge.real_cluster.incident.absences import Absence, Manner
 from tidegauge.real_cluster.incident.cluster_history import ClusterHistory
 from tidegauge.real_cluster.incident.controller_loss import ControllerLoss, Loss
 from tidegauge.real_cluster.incident.lagging import Cut, Lag, cuts
 from tidegauge.real_cluster.incident.sightings import Sightings
-from tidegauge.real_cluster.incident.timings import Span
-from tidegauge.real_cluster.incident.topology import Topology
+from tidegauge.real_cluster.incident.topology import Span, Topology
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import short_time_text
 
@@ -35,7 +32,7 @@ class ProposedFault(NamedTuple):
     """A fault at a time of the run that is explained."""
 
     kind: str
-    #: What it hits, for its name: ``2``, ``controller-0``, ``rack-b``.
+    #: Its target, for its name: ``2``, ``controller-0``, ``rack-b``.
     hits: str
     begin: Span
     end_us: int | None
@@ -151,7 +148,7 @@ class FaultWriter(NamedTuple):
         """The faults of followers that left ISRs and stayed registered."""
         for lag in found:
             if not lag.is_cut:
-                text = self._told_of_lag(lag) + ". A slow disk, a slow network or a cut looks alike"
+                text = self._lag_words(lag) + ". A slow disk, a slow network or a cut looks alike"
                 fields = {"brokers": [lag.follower]}
                 yield ProposedFault("pause", str(lag.follower), lag.begin, lag.end_us, fields, text)
         for together in cuts([lag for lag in found if lag.is_cut]):
@@ -162,7 +159,7 @@ class FaultWriter(NamedTuple):
         reason = "it was out for longer than a session that it kept"
         if kept:
             reason = f"leaders {named(kept)} kept theirs"
-        text = f"{'; '.join(map(self._told_of_lag, cut.lags[:_MOST_TOLD]))}; {reason}"
+        text = f"{'; '.join(map(self._lag_words, cut.lags[:_MOST_TOLD]))}; {reason}"
         if len(cut.lags) > _MOST_TOLD:
             text += f" (and {counted(len(cut.lags) - _MOST_TOLD, 'further follower')})"
         text += (
@@ -179,7 +176,7 @@ class FaultWriter(NamedTuple):
         fields = {"between": [list(side) for side in cut.sides]}
         return ProposedFault("cut_link", hits, begin, end_us, fields, text)
 
-    def _told_of_lag(self, lag: Lag) -> str:
+    def _lag_words(self, lag: Lag) -> str:
         leaders = f"leader{'s' if len(lag.leaders) > 1 else ''} {named(lag.leaders)}"
         removed = short_time_text(max(0, lag.removed_us - self.earlier_us))
         return (

@@ -1,15 +1,15 @@
 """The offsets of the nodes' clocks, from causes that precede their effects.
 
-A line at one node that tells a cause, and a line at another that tells its effect, bound the
-difference of the two clocks from one side: were the clocks equal, the effect would not come before
-its cause. Pairs in both directions leave an interval:
+The line of a cause at one node, and the line of its effect at another, bound the difference of the
+two clocks from one side: were the clocks equal, the effect would not come before its cause. Pairs
+in both directions leave an interval:
 
 * the controller logs a partition's state before it sends it, and a broker logs that it leads or
   follows in that epoch;
 * a follower logs that it follows before the leader can take it into the ISR;
 * a broker logs that it registers before a controller sees it (ZooKeeper, KRaft), and a quorum's
   active controller logs the registration before the broker learns of it;
-* a broker logs that it asks to be unfenced, the active controller that it is, then the broker;
+* a broker logs its request to be unfenced, the active controller that it is, then the broker;
 * the active controller of a quorum replays a record before any other node does.
 
 Clocks that may be equal are taken as equal. The others are taken in the middle of their interval.
@@ -17,7 +17,6 @@ Clocks that may be equal are taken as equal. The others are taken in the middle 
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -25,10 +24,12 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tidegauge.real_cluster.logs.log_reading import ClusterTold
-from tidegauge.real_cluster.logs.told import Column, Event, Told
+from tidegauge.real_cluster.logs import log_events
+from tidegauge.real_cluster.logs.broker_states import of_kind
+from tidegauge.real_cluster.logs.log_events import LogEvent
+from tidegauge.real_cluster.logs.log_reading import ClusterContent
+from tidegauge.real_cluster.logs.partition_rows import LineKind, PartitionRow, Rows
 
 #: A node whose clock nothing bounds.
 _ENDLESS = 1 << 50
@@ -37,7 +38,7 @@ _ENDLESS = 1 << 50
 _NARROW_MS = 40
 _ENOUGH = 3
 
-#: node -> node -> the most that the second clock is ahead of the first.
+#: By node and node: the most that the second clock is ahead of the first.
 Bounds = dict[int, dict[int, int]]
 
 
@@ -50,202 +51,213 @@ class ClockOffset(NamedTuple):
     uncertainty_ms: int | None
 
 
-def clock_offsets(told: ClusterTold, nodes: Iterable[int]) -> list[ClockOffset]:
+class _Moment(NamedTuple):
+    """The time of a line, by the clock of its node."""
+
+    node: int
+    time_ms: int
+
+
+class _Pair(NamedTuple):
+    """The lines of a cause and of its effect."""
+
+    cause: _Moment
+    effect: _Moment
+
+
+def clock_offsets(content: ClusterContent, nodes: Iterable[int]) -> list[ClockOffset]:
     """The offset of each node's clock, against most of the others."""
     names = sorted(nodes)
     bounds: Bounds = defaultdict(dict)
-    for cause, effect, difference in _differences(told):
+    for (cause, cause_ms), (effect, effect_ms) in _pairs(content):
         if cause != effect and cause in names and effect in names:
             known = bounds[cause].get(effect, _ENDLESS)
-            bounds[cause][effect] = min(known, difference)
-    return _solved(names, bounds, cache(lambda: _learned_times(told.rows)))
+            bounds[cause][effect] = min(known, effect_ms - cause_ms)
+    return _solved(names, bounds, cache(lambda: _learned_times(content.rows)))
 
 
-def _learned_times(rows: NDArray[np.int64]) -> list[dict[int, int]]:
+#: Kinds of lines of a broker that has learned of a state.
+_LEARNS = (LineKind.LEADS, LineKind.FOLLOWS, LineKind.STATE)
+
+
+def _rows(rows: Rows) -> Iterator[PartitionRow]:
+    return map(PartitionRow._make, rows.tolist())
+
+
+def _learned_times(rows: Rows) -> list[dict[int, int]]:
     """When each broker has learned of a state, state by state: brokers learn at about one time."""
     times: dict[tuple[int, int, int], dict[int, int]] = defaultdict(dict)
-    kinds = rows[:, Column.KIND]
-    for _, time_ms, teller, partition, _, epoch, version, *_ in rows[
-        np.isin(kinds, (Told.LEADS, Told.FOLLOWS, Told.STATE))
-    ].tolist():
-        times[partition, epoch, version].setdefault(teller, time_ms)
-    return [told for told in times.values() if len(told) > 1]
+    for row in _rows(rows[np.isin(rows["kind"], _LEARNS)]):
+        state = (row.partition, row.leader_epoch, row.version)
+        times[state].setdefault(row.node, row.time_ms)
+    return [of_state for of_state in times.values() if len(of_state) > 1]
 
 
-def _differences(told: ClusterTold) -> Iterator[tuple[int, int, int]]:
-    """Pairs of cause and effect: their nodes, and the difference of their times."""
-    yield from _of_partitions(told.rows, told)
-    yield from _of_registrations(told.events)
+def _pairs(content: ClusterContent) -> Iterator[_Pair]:
+    is_active = ActiveSpans(content.events)
+    yield from _of_partitions(content, is_active)
+    yield from _of_czxids(content.events)
+    yield from _of_unfencing(content.events, is_active)
+    yield from _of_records(content.events, is_active)
 
 
-#: Kinds of lines by which a broker tells that it has learned of a state.
-_LEARNS = (Told.LEADS, Told.FOLLOWS, Told.STATE)
-
-
-def _of_partitions(rows: NDArray[np.int64], told: ClusterTold) -> Iterator[tuple[int, int, int]]:
+def _of_partitions(content: ClusterContent, is_active: ActiveSpans) -> Iterator[_Pair]:
     """A controller sends a state before brokers learn of it; a follower follows before it joins."""
-    sent, created, follows = _causes(rows, ActiveSpans(told.events))
-    learned: set[tuple[int, ...]] = set()
-    for kind, time_ms, teller, partition, _, epoch, _, isr, *_ in rows.tolist():
-        if kind in _LEARNS:
+    sent, created, follows = _causes(content.rows, is_active)
+    seen: set[tuple[int, ...]] = set()
+    for row in _rows(content.rows):
+        here = _Moment(row.node, row.time_ms)
+        if row.kind in _LEARNS:
             for cause, key in (
-                (sent.get((partition, epoch)), (partition, teller, epoch)),
-                (created.get(partition), (partition, teller)),
+                (
+                    sent.get((row.partition, row.leader_epoch)),
+                    (row.partition, row.node, row.leader_epoch),
+                ),
+                (created.get(row.partition), (row.partition, row.node)),
             ):
-                if cause is not None and key not in learned:
-                    learned.add(key)
-                    yield cause[0], teller, time_ms - cause[1]
-        elif kind in (Told.EXPANDING, Told.ISR_UPDATED):
-            joins = (partition, teller, isr, 0)
-            if joins in learned:
+                if cause is not None and key not in seen:
+                    seen.add(key)
+                    yield _Pair(cause, here)
+        elif row.kind in (LineKind.EXPANDING, LineKind.ISR_UPDATED):
+            joins = (row.partition, row.node, row.isr, 0)
+            if joins in seen:
                 continue
-            learned.add(joins)
-            for member in told.isrs[isr]:
-                if (partition, member) in follows:
-                    yield member, teller, time_ms - follows[partition, member]
-
-
-#: The node that tells something, and when it does.
-_Moment = tuple[int, int]
+            seen.add(joins)
+            for member in content.isrs[row.isr]:
+                if (row.partition, member) in follows:
+                    yield _Pair(follows[row.partition, member], here)
 
 
 def _causes(
-    rows: NDArray[np.int64], is_active: ActiveSpans
-) -> tuple[dict[tuple[int, int], _Moment], dict[int, _Moment], dict[tuple[int, int], int]]:
-    """Who sent each epoch (ZooKeeper) or created each partition (KRaft); who first followed it."""
+    rows: Rows, is_active: ActiveSpans
+) -> tuple[dict[tuple[int, int], _Moment], dict[int, _Moment], dict[tuple[int, int], _Moment]]:
+    """The first line that sends each epoch (ZooKeeper), creates each partition (KRaft), follows."""
     sent: dict[tuple[int, int], _Moment] = {}
     created: dict[int, _Moment] = {}
-    follows: dict[tuple[int, int], int] = {}
-    for kind, time_ms, teller, partition, _, epoch, *_ in rows.tolist():
-        if kind == Told.FOLLOWS:
-            follows.setdefault((partition, teller), time_ms)
-        elif kind in (Told.CREATED, Told.ELECTED):
+    follows: dict[tuple[int, int], _Moment] = {}
+    for row in _rows(rows):
+        here = _Moment(row.node, row.time_ms)
+        if row.kind == LineKind.FOLLOWS:
+            follows.setdefault((row.partition, row.node), here)
+        elif row.kind in (LineKind.CREATED, LineKind.ELECTED):
             if not is_active.of_quorum:
-                sent.setdefault((partition, epoch), (teller, time_ms))
-            elif is_active.at(teller, time_ms):
-                created.setdefault(partition, (teller, time_ms))
+                sent.setdefault((row.partition, row.leader_epoch), here)
+            elif is_active.at(here):
+                created.setdefault(row.partition, here)
     return sent, created, follows
 
 
-def _of_registrations(events: list[Event]) -> Iterator[tuple[int, int, int]]:
-    is_active = ActiveSpans(events)
-    yield from _of_czxids(events)
-    yield from _of_unfencing(events, is_active)
-    incarnations: dict[object, _Moment] = {}
-    replayed: dict[object, _Moment] = {}
+def _moment(event: LogEvent) -> _Moment:
+    return _Moment(event.node, event.time_ms)
+
+
+def _of_records(events: list[LogEvent], is_active: ActiveSpans) -> Iterator[_Pair]:
+    """The active controller replays a registration after the broker requests it, others later."""
+    incarnations: dict[str, _Moment] = {}
+    replayed: dict[int, _Moment] = {}
     for event in events:
-        if event.kind == "incarnation":
-            incarnations.setdefault(event.values[0], (event.teller, event.time_ms))
-        elif event.kind == "register_record" and is_active.at(event.teller, event.time_ms):
-            replayed.setdefault(event.values[2], (event.teller, event.time_ms))
+        if isinstance(event, log_events.Incarnation):
+            incarnations.setdefault(event.incarnation_id, _moment(event))
+        elif isinstance(event, log_events.RegisterBrokerRecord) and is_active.at(_moment(event)):
+            replayed.setdefault(event.broker_epoch, _moment(event))
     seen: set[tuple[object, ...]] = set()
     for event in events:
-        if event.kind not in ("register_record", "broker_epoch"):
+        if not isinstance(event, log_events.RegisterBrokerRecord | log_events.BrokerEpochReceived):
             continue
-        epoch = event.values[-2 if event.kind == "register_record" else -1]
-        if (key := (event.kind, event.teller, epoch)) in seen:
-            continue
-        seen.add(key)
-        cause = incarnations.get(event.values[1]) if event.kind == "register_record" else None
-        if cause is not None and is_active.at(event.teller, event.time_ms):
-            yield cause[0], event.teller, event.time_ms - cause[1]
-        if epoch in replayed:
-            yield replayed[epoch][0], event.teller, event.time_ms - replayed[epoch][1]
-
-
-def _of_unfencing(events: list[Event], is_active: ActiveSpans) -> Iterator[tuple[int, int, int]]:
-    """A broker asks to be unfenced, the active controller unfences it, and the broker is told."""
-    epochs: dict[int, object] = {}
-    asked: dict[tuple[int, object], int] = {}
-    told: dict[tuple[int, object], int] = {}
-    for event in events:
-        if event.kind == "broker_epoch":
-            epochs[event.teller] = event.values[0]
-        elif event.kind == "recovering":
-            asked.setdefault((event.teller, epochs.get(event.teller)), event.time_ms)
-        elif event.kind == "unfenced":
-            told.setdefault((event.teller, epochs.get(event.teller)), event.time_ms)
-    seen: set[tuple[int, object]] = set()
-    for event in events:
-        if event.kind != "change_record" or not is_active.at(event.teller, event.time_ms):
-            continue
-        broker, epoch, fenced, _ = event.values
-        key = (_number(broker), epoch)
-        if fenced != -1 or key in seen:
+        here, key = _moment(event), (type(event), event.node, event.broker_epoch)
+        if key in seen:
             continue
         seen.add(key)
-        if key in asked:
-            yield key[0], event.teller, event.time_ms - asked[key]
-        if key in told:
-            yield event.teller, key[0], told[key] - event.time_ms
+        if isinstance(event, log_events.RegisterBrokerRecord) and is_active.at(here):
+            cause = incarnations.get(event.incarnation_id)
+            if cause is not None:
+                yield _Pair(cause, here)
+        if event.broker_epoch in replayed:
+            yield _Pair(replayed[event.broker_epoch], here)
 
 
-def _of_czxids(events: list[Event]) -> Iterator[tuple[int, int, int]]:
+def _of_unfencing(events: list[LogEvent], is_active: ActiveSpans) -> Iterator[_Pair]:
+    """A broker requests to be unfenced, the active controller unfences it, the broker learns it."""
+    epochs: dict[int, int] = {}
+    requested: dict[tuple[int, int], _Moment] = {}
+    received: dict[tuple[int, int], _Moment] = {}
+    for event in events:
+        registration = (event.node, epochs.get(event.node, -1))
+        if isinstance(event, log_events.BrokerEpochReceived):
+            epochs[event.node] = event.broker_epoch
+        elif isinstance(event, log_events.UnfencingRequested):
+            requested.setdefault(registration, _moment(event))
+        elif isinstance(event, log_events.UnfencingReceived):
+            received.setdefault(registration, _moment(event))
+    seen: set[tuple[int, int]] = set()
+    for record in of_kind(events, log_events.BrokerRegistrationChangeRecord):
+        registration = (record.broker, record.broker_epoch)
+        here = _moment(record)
+        if record.fenced != -1 or registration in seen or not is_active.at(here):
+            continue
+        seen.add(registration)
+        if registration in requested:
+            yield _Pair(requested[registration], here)
+        if registration in received:
+            yield _Pair(here, received[registration])
+
+
+def _of_czxids(events: list[LogEvent]) -> Iterator[_Pair]:
     """Registrations that the controller of a cluster with ZooKeeper sees, by their czxid."""
-    registering: dict[int, int] = {}
+    registering: dict[int, _Moment] = {}
     #: When the broker of a registration was about to make it.
-    tries: dict[tuple[int, int], int] = {}
-    for event in events:
-        if event.kind == "registering":
-            registering[event.teller] = event.time_ms
-        elif event.kind == "registered" and event.teller in registering:
-            tries.setdefault((event.teller, _number(event.values[0])), registering[event.teller])
-    changed: dict[int, Event] = {}
+    tries: dict[tuple[int, int], _Moment] = {}
+    changed: dict[int, log_events.BrokersChanged] = {}
     seen: set[tuple[int, int, int]] = set()
     for event in events:
-        if event.kind == "brokers_changed":
-            changed[event.teller] = event
-        elif event.kind in ("brokers_cached", "brokers_found"):
-            for registration in epochs_of(event):
-                if (key := (event.teller, *registration)) in seen:
+        if isinstance(event, log_events.Registering):
+            registering[event.node] = _moment(event)
+        elif isinstance(event, log_events.Registered) and event.node in registering:
+            tries.setdefault((event.node, event.broker_epoch), registering[event.node])
+    for event in events:
+        if isinstance(event, log_events.BrokersChanged):
+            changed[event.node] = event
+        elif isinstance(event, log_events.BrokerEpochsInitialized | log_events.BrokerEpochsUpdated):
+            for registration in event.epochs:
+                if (key := (event.node, *registration)) in seen:
                     continue
                 seen.add(key)
                 if registration in tries:
-                    at_ms = _seen_ms(event, changed.get(event.teller), registration[0])
-                    yield registration[0], event.teller, at_ms - tries[registration]
+                    seen_ms = _seen_ms(event, changed.get(event.node), registration[0])
+                    yield _Pair(tries[registration], _Moment(event.node, seen_ms))
 
 
-def _seen_ms(event: Event, changed: Event | None, broker: int) -> int:
+def _seen_ms(event: LogEvent, changed: log_events.BrokersChanged | None, broker: int) -> int:
     """When the controller has seen a broker: the line before names it, too, and is nearer."""
-    if changed is not None and event.kind == "brokers_cached":
-        new = (changed.values[0], changed.values[2])
-        if any(isinstance(each, tuple) and broker in each for each in new):
-            return min(event.time_ms, changed.time_ms)
+    if (
+        isinstance(event, log_events.BrokerEpochsUpdated)
+        and changed is not None
+        and broker in (*changed.added, *changed.bounced)
+    ):
+        return min(event.time_ms, changed.time_ms)
     return event.time_ms
-
-
-_EPOCH_OF = re.compile(r"(\d+) -> (\d+)")
-
-
-def epochs_of(event: Event) -> list[tuple[int, int]]:
-    """The brokers and their epochs in a controller's cache."""
-    return [(int(a), int(b)) for a, b in _EPOCH_OF.findall(str(event.values[0]))]
-
-
-def _number(value: object) -> int:
-    return value if isinstance(value, int) else -1
 
 
 class ActiveSpans:
     """When a controller of a quorum was the active one, by its own clock."""
 
-    def __init__(self, events: list[Event]) -> None:
+    def __init__(self, events: list[LogEvent]) -> None:
         """Take events in the order of their times."""
         self._changes: dict[int, list[tuple[int, bool]]] = defaultdict(list)
         self.of_quorum = False
         for event in events:
-            if event.kind == "active":
+            if isinstance(event, log_events.ActiveController):
                 self.of_quorum = True
-                self._changes[event.teller].append((event.time_ms, True))
-            elif event.kind in ("renounced", "active_seen"):
-                self._changes[event.teller].append((event.time_ms, False))
-            elif event.kind == "register_record":
+                self._changes[event.node].append((event.time_ms, True))
+            elif isinstance(event, log_events.LeadershipRenounced | log_events.LeaderLearned):
+                self._changes[event.node].append((event.time_ms, False))
+            elif isinstance(event, log_events.RegisterBrokerRecord):
                 self.of_quorum = True
 
-    def at(self, node: int, time_ms: int) -> bool:
+    def at(self, moment: _Moment) -> bool:
         """Whether a node was the active controller at a time of its own clock."""
-        changes = self._changes.get(node, [])
-        place = bisect_right(changes, time_ms, key=lambda change: change[0])
+        changes = self._changes.get(moment.node, [])
+        place = bisect_right(changes, moment.time_ms, key=lambda change: change[0])
         return place > 0 and changes[place - 1][1]
 
 

@@ -2,25 +2,117 @@
 
 Kafka's appenders leave ``server.log.2024-05-01-10`` beside ``server.log``; others number the
 files, or put the date before the suffix, and logrotate compresses them. All files of one folder
-are of one node. Its id is that of the ``server.properties`` beside them, else that which its own
-lines say, else the number at the end of the folder's name.
+are of one node. Its id is that of the ``server.properties`` beside them, else that of its own
+lines, else the number at the end of the folder's name. Of a torn compressed file all that is
+readable is read.
 """
 
-from __future__ import annotations
-
+import gzip
 import os
 import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from types import TracebackType
+from typing import BinaryIO, NamedTuple, Self, cast
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.real_cluster.logs.log_layout import HEADER, SAMPLE_BYTES, LogClock, beginning_of
-from tidegauge.real_cluster.logs.log_stream import LogStream
+
+#: Read at once; an entry of more than twice this is cut.
+_BLOCK_BYTES = 4 << 20
+
+
+def unreadable(error: Exception) -> str:
+    """The problem of a file whose reading fails."""
+    return f"cannot be read: {getattr(error, 'strerror', None) or error}"
+
+
+class LogStream:
+    """A log file, opened for reading."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a file.
+
+        Raises:
+            OSError: it cannot be opened.
+        """
+        self.is_compressed = path.suffix == ".gz"
+        opened = gzip.GzipFile(path) if self.is_compressed else path.open("rb")
+        self._file = cast("BinaryIO", opened)
+        #: The end of the compressed file is missing.
+        self.is_torn = False
+
+    def read(self, size: int) -> bytes:
+        """The next bytes, fewer only at the end of the file.
+
+        Raises:
+            OSError, zlib.error: they cannot be read.
+        """
+        if not self.is_compressed:
+            return self._file.read(size)
+        parts = []
+        left = size
+        try:
+            while left and (part := cast("gzip.GzipFile", self._file).read1(left)):
+                parts.append(part)
+                left -= len(part)
+        except EOFError:
+            self.is_torn = True
+        return b"".join(parts)
+
+    def blocks(self, beginning: bytes, begin: int = 0, end: int | None = None) -> Iterator[bytes]:
+        """The entries that begin in a part of the file, in blocks of whole entries.
+
+        Args:
+            beginning: the first bytes of each entry.
+            begin: the first byte of the part.
+            end: the byte behind the part; None: the end of the file.
+
+        Raises:
+            OSError, zlib.error: they cannot be read.
+        """
+        first = b"\n" + beginning
+        self._file.seek(begin)
+        carried, is_inside, left = b"", begin == 0, _BLOCK_BYTES if end is None else end - begin
+        while left > 0 and (read := self.read(min(_BLOCK_BYTES, left))):
+            left -= 0 if end is None else len(read)
+            data = carried + read
+            if not is_inside:
+                # An entry that begins in the part before is read with that.
+                start = data.find(first) + 1
+                if not start:
+                    continue
+                data, is_inside = data[start:], True
+            cut = data.rfind(first) + 1
+            if not cut and len(data) < 2 * _BLOCK_BYTES:
+                carried = data
+                continue
+            cut = cut or len(data)
+            yield data[:cut]
+            carried = data[cut:]
+        if end is not None and is_inside:
+            # The last entry continues in the next part.
+            more = self.read(SAMPLE_BYTES)
+            carried += more[: more.find(first) + 1] or more
+        if carried:
+            yield carried
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._file.close()
+
 
 #: The content by the file's name: ``server.log``, ``server.log.1``, ``server-2024-05-01.log.gz``.
 _KIND = re.compile(r"(?:^|[-_.])(server|controller|state-change)[-_.](?:.*[-_.])?log(?:[-_.]|$)")
-#: Logs of Kafka that tell nothing of replication.
+#: Logs of Kafka that have no line about replication.
 _SILENT = re.compile(r"kafka-request|log-cleaner|kafka-authorizer|gc\.log|-gc|garbage")
 _OTHER_LOG = re.compile(r"\.log(?:[-_.]|$)|\.out(?:[-_.]|$)|^kafka[-_.].*\.txt$|^kafka\.txt$")
 
@@ -47,7 +139,7 @@ _MOST_FILES = 20_000
 _DEEPEST = 5
 
 
-class LogsError(ValueError):
+class LogsError(TidegaugeError):
     """Logs that cannot be read; one line that names the file."""
 
 
@@ -55,7 +147,7 @@ class LogFile(NamedTuple):
     """A log file of a node."""
 
     path: Path
-    #: The id of the broker or controller; None if nothing tells it.
+    #: The id of the broker or controller; None if it is unknown.
     node: int | None
     #: ``broker``, ``controller``, or ``node`` for both or unknown.
     node_role: str
@@ -100,9 +192,11 @@ def found_logs(folder: Path) -> FoundLogs:
     unread: list[Unread] = []
     for place, paths in _folders_below(folder):
         samples = [(path, kind, _sample_of(path)) for path in paths if (kind := _kind_of(path))]
-        unread += [Unread(path, said) for path, _, said in samples if isinstance(said, str)]
+        unread += [Unread(path, reason) for path, _, reason in samples if isinstance(reason, str)]
         readable = [
-            (path, kind, said) for path, kind, said in samples if isinstance(said, bytes) and said
+            (path, kind, sample)
+            for path, kind, sample in samples
+            if sample and isinstance(sample, bytes)
         ]
         node, role = _node_of(place, [sample for _, _, sample in readable])
         for path, kind, sample in readable:
@@ -135,7 +229,7 @@ def _folders_below(folder: Path) -> Iterator[tuple[Path, list[Path]]]:
 
 
 def _kind_of(path: Path) -> str | None:
-    """The kind of log that a file's name promises; None: it is no log, or tells nothing."""
+    """The kind of log by a file's name; None: it is no log, or none of replication."""
     if _SILENT.search(path.name):
         return None
     named = _KIND.search(path.name)
@@ -154,7 +248,7 @@ def _sample_of(path: Path) -> bytes | str:
         with LogStream(path) as stream:
             sample = stream.read(SAMPLE_BYTES)
     except (OSError, zlib.error) as error:
-        return f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        return unreadable(error)
     if not sample or beginning_of(sample) is not None:
         return sample
     if b"\0" in sample:
@@ -170,20 +264,20 @@ def _first_ms(sample: bytes) -> int:
 
 def _node_of(folder: Path, samples: list[bytes]) -> tuple[int | None, str]:
     """The id and the role of the node whose files these are."""
-    told: dict[bytes, bytes] = {}
+    properties: dict[bytes, bytes] = {}
     for place in (folder, folder / "config", folder.parent, folder.parent / "config"):
-        properties = place / "server.properties"
-        if samples and properties.is_file():
-            told = dict(_PROPERTIES.findall(properties.read_bytes()[: 1 << 20]))
+        file = place / "server.properties"
+        if samples and file.is_file():
+            properties = dict(_PROPERTIES.findall(file.read_bytes()[: 1 << 20]))
             break
-    identity = told.get(b"node.id", told.get(b"broker.id", b""))
-    node = int(identity) if identity.isdigit() else _said_id(samples)
+    identity = properties.get(b"node.id", properties.get(b"broker.id", b""))
+    node = int(identity) if identity.isdigit() else _id_in_lines(samples)
     if node is None and (number := re.search(r"(\d+)$", folder.name)):
         node = int(number[1])
-    return node, _role_of(folder, told, samples)
+    return node, _role_of(folder, properties, samples)
 
 
-def _said_id(samples: list[bytes]) -> int | None:
+def _id_in_lines(samples: list[bytes]) -> int | None:
     for pattern in _IDS:
         for sample in samples:
             if found := pattern.search(sample):
@@ -191,9 +285,9 @@ def _said_id(samples: list[bytes]) -> int | None:
     return None
 
 
-def _role_of(folder: Path, told: dict[bytes, bytes], samples: list[bytes]) -> str:
-    roles = told.get(b"process.roles", b"")
-    if roles or b"broker.id" in told:
+def _role_of(folder: Path, properties: dict[bytes, bytes], samples: list[bytes]) -> str:
+    roles = properties.get(b"process.roles", b"")
+    if roles or b"broker.id" in properties:
         is_broker, is_controller = not roles or b"broker" in roles, b"controller" in roles
     else:
         is_broker = any(_BROKER.search(sample) for sample in samples)

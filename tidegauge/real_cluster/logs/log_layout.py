@@ -1,14 +1,19 @@
-"""The layout of a log file: where its lines begin, and what their first words are.
+"""The layout of a log: where its lines begin, their times, and how the lines begin that are read.
 
 Kafka's own configurations write ``[2024-05-01 10:00:00,123] INFO message (logger)``. Others are in
 use, too: without brackets, with a dot or a ``T`` in the time, with a time zone, with the thread in
 brackets before or behind the level.
+
+Most lines of a log are of no use, so they must cost next to nothing: a single pattern of the header
+and all openings goes over a block in C, and Python sees only the lines that may be of use. Dense
+state-change.log files are read at twice the speed of a look at each line.
 """
 
-from __future__ import annotations
-
-import calendar
 import re
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import groupby
+from typing import NamedTuple
 
 _SECOND = rb"(20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d)"
 _LEVEL = rb"(TRACE|DEBUG|INFO|WARNING|WARN|ERROR|FATAL)"
@@ -32,7 +37,6 @@ _BEGINNINGS = (b"[20", b"20")
 
 #: A sample that has no line of any layout is not that of a log.
 SAMPLE_BYTES = 1 << 18
-
 
 _MOST_SECONDS = 100_000
 _SAMPLE_LINES = 400
@@ -74,13 +78,68 @@ class LogClock:
 
 
 def _second_ms(second: bytes, zone: bytes | None) -> int:
-    fields = tuple(int(part) for part in re.split(rb"[-T :]", second))
-    year, month, day, hour, minute, of_minute = fields
-    if not (1 <= month <= 12 and 1 <= day <= 31 and hour < 24 and minute < 60):  # noqa: PLR2004
+    ahead = zone.decode() if zone and zone[:1] in b"+-" else "+00:00"
+    try:
+        return round(datetime.fromisoformat(f"{second.decode()}{ahead}").timestamp()) * 1_000
+    except ValueError:  # there is no such day or hour
         return -1_000
-    seconds = calendar.timegm((year, month, day, hour, minute, of_minute))
-    if zone and zone[:1] in b"+-":
-        digits = zone[1:].replace(b":", b"")
-        ahead = int(digits[:2]) * 3_600 + int(digits[2:]) * 60
-        seconds -= ahead if zone[:1] == b"+" else -ahead
-    return seconds * 1_000
+
+
+#: A group that captures, and the name that it may have.
+_CAPTURING = re.compile(rb"(?<!\\)\((?:\?P<\w+>|(?!\?))")
+
+#: Most speakers begin with one.
+_BRACKET = rb"\["
+
+
+class Opening(NamedTuple):
+    """The beginning of the messages of a kind of line; patterns without groups that capture."""
+
+    #: ``[Controller id=1] ``: many kinds share it; may be empty.
+    speaker: bytes
+    #: The words that follow, as many as distinguish the kind from the others.
+    words: bytes
+
+
+class LinePattern(NamedTuple):
+    """The pattern of a kind of line, and the opening by which such lines are found."""
+
+    opening: Opening
+    #: Of the message from its beginning.
+    pattern: re.Pattern[bytes]
+
+
+def line_pattern(speaker: bytes, words: bytes, rest: bytes = b"") -> LinePattern:
+    """The pattern of lines that ``speaker`` and ``words`` find, and that ``rest`` must follow."""
+    opening = Opening(*(_CAPTURING.sub(b"(?:", each) for each in (speaker, words)))
+    return LinePattern(opening, re.compile(speaker + words + rest))
+
+
+def pattern_of(header: bytes, openings: Sequence[Opening]) -> re.Pattern[bytes]:
+    """The pattern of a header that one of the openings follows.
+
+    Each opening has an empty group behind it: ``lastindex`` of a match is that of the opening.
+    Another one, the last of the header, marks where the message begins.
+
+    Args:
+        header: a pattern.
+        openings: as :func:`in_order` has them.
+    """
+    alternatives = [
+        speaker + b"(?:" + b"|".join(each.words + b"()" for each in of_speaker) + b")"
+        for speaker, of_speaker in groupby(openings, lambda each: each.speaker)
+    ]
+    # Alternatives that differ in their first byte need no try: 1.3 times as fast.
+    bracketed = [each.removeprefix(_BRACKET) for each in alternatives if each.startswith(_BRACKET)]
+    others = [each for each in alternatives if not each.startswith(_BRACKET)]
+    all_of_them = [_BRACKET + b"(?:" + b"|".join(bracketed) + b")", *others]
+    return re.compile(header + b"()(?:" + b"|".join(all_of_them) + b")")
+
+
+def in_order(openings: Sequence[Opening]) -> list[Opening]:
+    """Each opening once: those with a bracket first, and those of a speaker together."""
+    speakers = list(dict.fromkeys(each.speaker for each in openings))
+    return sorted(
+        dict.fromkeys(openings),
+        key=lambda each: (not each.speaker.startswith(_BRACKET), speakers.index(each.speaker)),
+    )

@@ -1,33 +1,21 @@
-"""The entries of a log file that matter, with their time, level, logger and message.
+"""The entries of a log file with certain literals: time, level, logger and message of each.
 
 An entry is a line with a time and the lines without one that follow it: a stack trace, a dump of
-settings, a message with line breaks. A log may have gigabytes, most of which tell nothing: it is
-read in blocks, and only entries that hold one of the wanted literals are taken apart.
+settings, a message with line breaks. A log may have gigabytes, most of which are of no use: it is
+read in blocks, and only entries that hold one of the wanted literals are parsed.
 """
-
-from __future__ import annotations
 
 import re
 import zlib
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.real_cluster.logs.log_files import LogFile, LogsError
-from tidegauge.real_cluster.logs.log_layout import (
-    HEADER,
-    SAMPLE_BYTES,
-    LogClock,
-    beginning_of,
-    header_of,
-)
-from tidegauge.real_cluster.logs.log_stream import LogStream
+from tidegauge.real_cluster.logs import log_layout
+from tidegauge.real_cluster.logs.log_files import LogFile, LogsError, LogStream, unreadable
 
-#: Read at once; what an entry may have beyond it is left out.
-_BLOCK_BYTES = 4 << 20
 #: Characters of a message; the rest is left out.
 _LONGEST_MESSAGE = 64 << 10
 
@@ -56,7 +44,7 @@ def lines_of(file: LogFile, markers: Sequence[str]) -> Iterator[LogLine]:
     Raises:
         LogsError: the file cannot be read; one line.
     """
-    clock = LogClock()
+    clock = log_layout.LogClock()
     for block, beginning in _blocks_of(file):
         yield from _lines_in(block, beginning, markers, clock, file)
 
@@ -71,16 +59,20 @@ def times_and_lines_of(
     Raises:
         LogsError: the file cannot be read; one line.
     """
-    clock = LogClock()
+    clock = log_layout.LogClock()
     for block, beginning in _blocks_of(file):
-        headers = re.finditer(header_of(beginning), block)
+        headers = re.finditer(log_layout.header_of(beginning), block)
         times_ms = np.fromiter(map(clock.time_ms, headers), np.int64)
         lines = list(_lines_in(block, beginning, markers, clock, file))
         yield times_ms[times_ms >= 0], lines
 
 
 def _lines_in(
-    block: bytes, beginning: bytes, markers: Sequence[str], clock: LogClock, file: LogFile
+    block: bytes,
+    beginning: bytes,
+    markers: Sequence[str],
+    clock: log_layout.LogClock,
+    file: LogFile,
 ) -> Iterator[LogLine]:
     wanted = [marker.encode() for marker in markers]
     for begin, end in entries_with(block, wanted, beginning):
@@ -108,34 +100,19 @@ def entries_with(block: bytes, markers: Sequence[bytes], beginning: bytes) -> li
 
 
 def _blocks_of(file: LogFile) -> Iterator[tuple[bytes, bytes]]:
-    """The file in blocks that begin with an entry, and how each entry begins."""
+    """The file in blocks of whole entries, and the first bytes of each entry."""
     try:
         with LogStream(file.path) as stream:
-            sample = stream.read(SAMPLE_BYTES)
-            beginning = beginning_of(sample)
-            if beginning is None:
-                return
-            first = b"\n" + beginning
-            carried = b""
-            more = iter(lambda: stream.read(_BLOCK_BYTES), b"")
-            for read in chain((sample,), more):
-                data = carried + read
-                # The last entry of a block may go on in the next one. One without end is cut.
-                cut = data.rfind(first)
-                if cut < 0 and len(data) < 2 * _BLOCK_BYTES:
-                    carried = data
-                    continue
-                cut = len(data) if cut < 0 else cut + 1
-                yield data[:cut], beginning
-                carried = data[cut:]
-            yield carried, beginning
+            beginning = log_layout.beginning_of(stream.read(log_layout.SAMPLE_BYTES))
+            if beginning is not None:
+                for block in stream.blocks(beginning):
+                    yield block, beginning
     except (OSError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise LogsError(f"{file.path}: cannot be read: {reason}") from error
+        raise LogsError(f"{file.path}: {unreadable(error)}") from error
 
 
-def _line_of(entry: bytes, clock: LogClock, file: LogFile) -> LogLine | None:
-    header = HEADER.match(entry)
+def _line_of(entry: bytes, clock: log_layout.LogClock, file: LogFile) -> LogLine | None:
+    header = log_layout.HEADER.match(entry)
     if header is None:
         return None
     time_ms = clock.time_ms(header)

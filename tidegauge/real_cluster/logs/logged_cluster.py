@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
-from itertools import chain
+from itertools import chain, count, islice
 from typing import Any, NamedTuple
 
-from tidegauge.real_cluster.logs.broker_lives import REGISTERED
+from tidegauge.real_cluster.logs import log_events
+from tidegauge.real_cluster.logs.broker_states import REGISTERED, of_kind
 from tidegauge.real_cluster.logs.log_files import LogsError
-from tidegauge.real_cluster.logs.real_history import PartitionTold, RealHistory
+from tidegauge.real_cluster.logs.real_history import PartitionHistory, RealHistory
 from tidegauge.replication.records import SLOTS
 from tidegauge.replication.releases import DEFAULT_RELEASE
 from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedPartition
@@ -21,22 +22,24 @@ from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_ma
 _SETTINGS = ("min.insync.replicas", "unclean.leader.election.enable", "replica.lag.time.max.ms")
 #: Logs without any line of the release: a release that knows both modes.
 _RELEASE_OF_KRAFT = "3.9"
+#: Controllers without an id in the logs have larger ones.
+_LARGEST_ID = 2999
 
 
 class LoggedCluster(NamedTuple):
     """The cluster that the logs are of."""
 
     plan: LoggedPlan
-    #: The partitions in the order of their numbers in rows; None: no line tells of it.
-    partitions: list[PartitionTold | None]
+    #: The partitions in the order of their numbers in rows; None: no line is about it.
+    partitions: list[PartitionHistory | None]
     #: Ids of controllers of a quorum, in their order.
     controllers: list[int]
 
 
 class LoggedPlan(ClusterPlan):
-    """The plan of a cluster whose replicas, and the brokers registered before, logs tell."""
+    """The plan of a cluster whose replicas, and the brokers registered before, are from logs."""
 
-    def with_told(
+    def with_logged(
         self,
         hosts: Mapping[tuple[str, int], list[int]],
         registered: set[int],
@@ -64,7 +67,7 @@ class LoggedPlan(ClusterPlan):
 
     @cached_property
     def registered_before(self) -> tuple[bool, ...]:
-        """For each broker, whether its first line tells that it was registered before."""
+        """For each broker, whether it was registered before its first line."""
         return tuple(broker in vars(self)["_registered"] for broker in self.brokers)
 
 
@@ -83,15 +86,16 @@ def logged_cluster(history: RealHistory, name: str) -> LoggedCluster:
     }
     if history.is_kraft:
         data["mode"] = "kraft"
-        data["controllers"] = {"count": _odd(len(controllers))}
+        # Some controllers of the quorum may have left no logs.
+        data["controllers"] = {"count": max(len(controllers), 1)}
     scenario = _scenario(data, history, name)
     hosts = {
         (each.partition.topic, each.partition.number): _hosts(each) for each in history.partitions
     }
     if history.is_kraft and len(controllers) != scenario.controllers.count:
-        spare = chain(controllers, _spare(brokers, controllers))
-        controllers = [next(spare) for _ in range(scenario.controllers.count)]
-    plan = LoggedPlan(scenario).with_told(hosts, _registered_before(history), controllers)
+        spare = count(max([*brokers, *controllers, _LARGEST_ID]) + 1)
+        controllers = [*islice(chain(controllers, spare), scenario.controllers.count)]
+    plan = LoggedPlan(scenario).with_logged(hosts, _registered_before(history), controllers)
     return LoggedCluster(plan, partitions, controllers)
 
 
@@ -111,12 +115,11 @@ def brokers_of(history: RealHistory) -> list[int]:
 def _scenario(data: dict[str, Any], history: RealHistory, name: str) -> Scenario:
     """The scenario, with the release that most starts name or the next one that is known."""
     counts: dict[str, int] = defaultdict(int)
-    for event in history.events:
-        if event.kind == "release":
-            counts[str(event.values[0])] += 1
-    said = max(sorted(counts), key=lambda release: counts[release], default="")
+    for event in of_kind(history.events, log_events.KafkaVersion):
+        counts[event.release] += 1
+    logged = max(sorted(counts), key=lambda release: counts[release], default="")
     default = _RELEASE_OF_KRAFT if history.is_kraft else DEFAULT_RELEASE
-    choices = [said, ".".join(said.split(".")[:2])] if said else []
+    choices = [logged, ".".join(logged.split(".")[:2])] if logged else []
     problem: ScenarioError | None = None
     for release in (*choices, default):
         try:
@@ -128,31 +131,16 @@ def _scenario(data: dict[str, Any], history: RealHistory, name: str) -> Scenario
 
 def settings_of(history: RealHistory) -> dict[str, Any]:
     """The brokers' settings that their starts print, where all agree."""
-    said: dict[str, set[str]] = defaultdict(set)
-    for event in history.events:
-        if event.kind == "setting":
-            said[str(event.values[0])].add(str(event.values[1]).strip())
-    return {
-        name: _value(next(iter(said[name]))) for name in _SETTINGS if len(said.get(name, ())) == 1
-    }
+    values: dict[str, set[str]] = defaultdict(set)
+    for setting in of_kind(history.events, log_events.Setting):
+        values[setting.name].add(setting.value.strip())
+    return {name: _value(*values[name]) for name in _SETTINGS if len(values[name]) == 1}
 
 
 def _value(text: str) -> int | bool | str:
     if text in ("true", "false"):
         return text == "true"
     return int(text) if re.fullmatch(r"-?\d+", text) else text
-
-
-def _odd(count: int) -> int:
-    """A quorum's size: some of its controllers may have left no logs."""
-    return max(count, 1)
-
-
-def _spare(brokers: list[int], controllers: list[int]) -> Iterator[int]:
-    identity = max([*brokers, *controllers, 2999]) + 1
-    while True:
-        yield identity
-        identity += 1
 
 
 def _controllers_of(history: RealHistory) -> list[int]:
@@ -163,17 +151,18 @@ def _controllers_of(history: RealHistory) -> list[int]:
         if file.node is not None and file.node_role == "controller"
     }
     for event in history.events:
-        if event.kind == "setting" and event.values[0] == "controller.quorum.voters":
-            found.update(int(each) for each in re.findall(r"(\d+)@", str(event.values[1])))
-        elif event.kind in ("register_record", "active_seen"):
-            found.add(event.teller)
+        if isinstance(event, log_events.Setting) and event.name == "controller.quorum.voters":
+            found.update(int(each) for each in re.findall(r"(\d+)@", event.value))
+        elif isinstance(event, log_events.RegisterBrokerRecord | log_events.LeaderLearned):
+            found.add(event.node)
     return sorted(found)
 
 
-def _hosts(each: PartitionTold) -> list[int]:
+def _hosts(each: PartitionHistory) -> list[int]:
     """All brokers that ever have a replica: those of the first assignment first."""
     assigned = (
-        (told.assignment.replicas or (), told.assignment.adding or ()) for told in each.assignments
+        (change.assignment.replicas or (), change.assignment.adding or ())
+        for change in each.assignments
     )
     isrs = ((*(state.isr or ()), state.leader) for state in each.states)
     named = chain(chain.from_iterable(chain.from_iterable(assigned)), chain.from_iterable(isrs))
@@ -181,32 +170,30 @@ def _hosts(each: PartitionTold) -> list[int]:
     return list(hosts)[:SLOTS]
 
 
-def _first_replicas(each: PartitionTold) -> list[int]:
-    for told in each.assignments:
-        if told.assignment.replicas:
-            return list(told.assignment.replicas)
-    # No line has the assignment: the ISR at first, and who joins it later.
+def _first_replicas(each: PartitionHistory) -> list[int]:
+    for change in each.assignments:
+        if change.assignment.replicas:
+            return list(change.assignment.replicas)
+    # No line has the assignment: the ISR at first, and the brokers that join it later.
     return _hosts(each)
 
 
 def _topics(
     history: RealHistory, brokers: list[int]
-) -> tuple[list[dict[str, Any]], list[PartitionTold | None]]:
-    by_topic: dict[str, dict[int, PartitionTold]] = defaultdict(dict)
+) -> tuple[list[dict[str, Any]], list[PartitionHistory | None]]:
+    by_topic: dict[str, dict[int, PartitionHistory]] = defaultdict(dict)
     for each in history.partitions:
         by_topic[each.partition.topic][each.partition.number] = each
     settings: dict[str, dict[str, Any]] = defaultdict(dict)
-    for event in history.events:
-        if event.kind == "topic_setting":
-            topic, name, value = map(str, event.values)
-            settings[topic][name] = _value(value)
+    for setting in of_kind(history.events, log_events.TopicSetting):
+        settings[setting.topic][setting.name] = _value(setting.value)
     topics: list[dict[str, Any]] = []
-    partitions: list[PartitionTold | None] = []
-    for topic, told in by_topic.items():
-        numbers = range(max(told) + 1)
-        any_replicas = _first_replicas(next(iter(told.values()))) or brokers[:1]
+    partitions: list[PartitionHistory | None] = []
+    for topic, known in by_topic.items():
+        numbers = range(max(known) + 1)
+        any_replicas = _first_replicas(next(iter(known.values()))) or brokers[:1]
         assignment = {
-            number: (_first_replicas(told[number]) if number in told else any_replicas)[:SLOTS]
+            number: (_first_replicas(known[number]) if number in known else any_replicas)[:SLOTS]
             or any_replicas
             for number in numbers
         }
@@ -214,17 +201,17 @@ def _topics(
         if topic in settings:
             described["settings"] = settings[topic]
         topics.append(described)
-        partitions += [told.get(number) for number in numbers]
+        partitions += [known.get(number) for number in numbers]
     return topics, partitions
 
 
 def _registered_before(history: RealHistory) -> set[int]:
-    """Brokers that no line tells the arrival of before it tells that they are there."""
+    """Brokers whose first line has a state, and not their registration."""
     first: dict[int, bool] = {}
     for change in history.brokers:
         first.setdefault(change.broker, change.reason != REGISTERED)
-    told = {broker for broker, was_there in first.items() if was_there}
-    # Members of an ISR that the control plane says nothing of were there all the time.
+    registered = {broker for broker, was_there in first.items() if was_there}
+    # Members of an ISR without any line of the control plane were there all the time.
     silent = {
         broker
         for each in history.partitions
@@ -232,4 +219,4 @@ def _registered_before(history: RealHistory) -> set[int]:
         for broker in (state.isr or ())
         if broker not in first
     }
-    return told | silent
+    return registered | silent

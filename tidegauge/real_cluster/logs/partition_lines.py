@@ -1,393 +1,305 @@
-"""Lines about partitions: how each begins, its pattern, and what it tells.
+"""Lines about partitions: their patterns, and the rows that are read from them.
 
 ``PARTITION_LINES`` is the table. A line is found by its opening; its whole pattern must match, or
-the line tells nothing: a torn line does not. The function makes of the match a row without its
-time (``told.Column``).
+the line has no row: a torn line does not. A named group of a pattern is the column of that name.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from tidegauge.real_cluster.logs.log_openings import Opening, opening_of
-from tidegauge.real_cluster.logs.told import UNTOLD, Assignment, Names, Told, brokers_in
+from tidegauge.real_cluster.logs.log_layout import LinePattern, line_pattern
+from tidegauge.real_cluster.logs.partition_rows import (
+    BY_LEADER,
+    MISSING,
+    Assignment,
+    LineKind,
+    Names,
+    PartitionRow,
+    brokers_in,
+)
 
 Match = re.Match[bytes]
-#: Kind, teller, partition, leader, leader epoch, version, ISR, assignment, controller epoch, value.
-Row = tuple[int, int, int, int, int, int, int, int, int, int]
-Rows = tuple[Row, ...]
-
-_NONE = UNTOLD
 
 
 class PartitionLine(NamedTuple):
-    """A kind of line about partitions."""
+    """A line about a partition that is read."""
 
-    opening: Opening
-    #: Of the message from its beginning.
-    pattern: re.Pattern[bytes]
-    rows: Callable[[Match, Names], Rows]
+    line: LinePattern
+    rows: Callable[[Match, Names, int], Iterable[Sequence[int]]]
 
 
-def _line(
-    speaker: bytes, words: bytes, rest: bytes, rows: Callable[[Match, Names], Rows]
-) -> PartitionLine:
-    """A kind of line: ``speaker`` and ``words`` find it, and ``rest`` must follow."""
-    return PartitionLine(opening_of(speaker, words), re.compile(speaker + words + rest), rows)
+def _integer(_: Names, text: bytes | None) -> int:
+    return MISSING if text is None else int(text)
 
 
-_CONTROLLER = rb"\[Controller id=(\d+)\] "
-_CONTROLLER_IN_EPOCH = rb"\[Controller id=(\d+) epoch=(\d+)\] "
-_BROKER = rb"\[Broker id=(\d+)\] "
-_PARTITION = rb"\[Partition (\S+) broker=(\d+)\] "
-_LOG = rb"\[(?:Log|UnifiedLog) partition=([^\s,]+), dir=[^\]]*\] "
-_QUORUM = rb"\[QuorumController id=(\d+)\] "
-_LEADER_AND_ISR = (
-    rb"LeaderAndIsr\(leader=(-?\d+), ?leaderEpoch=(\d+), ?"
-    rb"(?:isr=List\(([\d, ]*)\)|isrWithBrokerEpoch=List\((.*?)\)), ?"
-    rb"(?:leaderRecoveryState=\w+, ?)?(?:zkVersion|partitionEpoch)=(\d+)\)"
-)
-#: As the controller of ZooKeeper writes the state that it sends.
-_SHORT_STATE = (
-    rb"\(Leader:(-?\d+),ISR:([\d,]*),(?:LeaderRecoveryState:\w+,)?LeaderEpoch:(\d+),"
-    rb"(?:ZkVersion:(\d+),)?ControllerEpoch:(\d+)\)"
-)
-_MEMBER = re.compile(rb"brokerId=(\d+)")
+def _partition(names: Names, partition: bytes | None, topic: bytes, number: bytes) -> int:
+    return names.partition(topic + b"-" + number if partition is None else partition)
 
 
-def _isr(names: Names, plain: bytes | None, with_epochs: bytes | None) -> int:
-    if plain is not None:
-        return names.isr(plain)
-    return names.isr(b",".join(_MEMBER.findall(with_epochs or b"")))
+#: How columns are read that are not integers, and the groups of each.
+_READERS: dict[str, tuple[Callable[..., int], tuple[str, ...]]] = {
+    "partition": (_partition, ("partition", "topic", "number")),
+    "isr": (Names.isr, ("isr", "members")),
+    "assignment": (Names.assignment, ("replicas", "adding", "removing")),
+}
 
 
-def _changed(match: Match, names: Names) -> Rows:
-    node, epoch, partition, before, leader, leader_epoch, isr, members, version = match.groups()
-    kind = Told.CREATED if before == b"NewPartition" else Told.ELECTED
-    members_isr = _isr(names, isr, members)
-    partition_number = names.partition(partition)
-    return (
-        (
-            *(kind, int(node), partition_number, int(leader), int(leader_epoch), int(version)),
-            *(members_isr, _NONE, int(epoch), _NONE),
-        ),
-    )
+_TIME_MS = PartitionRow._fields.index("time_ms")
 
 
-def _removed(match: Match, names: Names) -> Rows:
-    node, _, partition, leader, isr, leader_epoch, version, epoch = match.groups()
-    return (
-        (
-            *(Told.REMOVED, int(node), names.partition(partition), int(leader), int(leader_epoch)),
-            *(_NONE if version is None else int(version), names.isr(isr), _NONE, int(epoch), _NONE),
-        ),
-    )
+class _RowReader:
+    """Makes the row of a line whose groups are its columns."""
+
+    def __init__(self, kind: LineKind, pattern: re.Pattern[bytes]) -> None:
+        self._empty = list(PartitionRow(kind, 0))
+        #: For each column that the line has: place, reader, numbers of groups (0: it has none).
+        self._columns: list[tuple[int, Callable[..., int], tuple[int, ...]]] = []
+        for place, column in enumerate(PartitionRow._fields):
+            read, groups = _READERS.get(column, (_integer, (column,)))
+            if column == "leader" and kind in BY_LEADER:
+                groups = ("node",)
+            if any(group in pattern.groupindex for group in groups):
+                numbers = tuple(pattern.groupindex.get(group, 0) for group in groups)
+                self._columns.append((place, read, numbers))
+
+    def __call__(self, match: Match, names: Names, time_ms: int) -> Iterable[Sequence[int]]:
+        row = self._empty.copy()
+        row[_TIME_MS] = time_ms
+        texts = (None, *match.groups())
+        for place, read, numbers in self._columns:
+            row[place] = read(names, *[texts[number] for number in numbers])
+        return (row,)
 
 
-def _sent(match: Match, names: Names) -> Rows:
-    node, _, leader, isr, leader_epoch, version, epoch, *lists, partition = match.groups()
-    assignment = names.assignment_in(*lists)
-    return (
-        (
-            *(Told.REASSIGNED, int(node), names.partition(partition), int(leader)),
-            *(int(leader_epoch), _NONE if version is None else int(version), names.isr(isr)),
-            *(assignment, int(epoch), _NONE),
-        ),
-    )
+def _line(kind: LineKind, speaker: bytes, words: bytes, rest: bytes) -> PartitionLine:
+    """A line with one row: ``speaker`` and ``words`` find it, and ``rest`` must follow."""
+    line = line_pattern(speaker, words, rest)
+    return PartitionLine(line, _RowReader(kind, line.pattern))
 
 
-def _altered(match: Match, names: Names) -> Rows:
-    node, partition, leader, leader_epoch, isr, members, version = match.groups()
-    return (
-        (
-            *(Told.ALTERED, int(node), names.partition(partition), int(leader), int(leader_epoch)),
-            *(int(version), _isr(names, isr, members), _NONE, _NONE, _NONE),
-        ),
-    )
-
-
-def _leads(match: Match, names: Names) -> Rows:
-    node, partition, epoch, offset, version, isr, adding, removing = match.groups()
-    assignment = names.assignment_in(None, adding, removing)
-    return (
-        (
-            *(Told.LEADS, int(node), names.partition(partition), int(node), int(epoch)),
-            *(_NONE if version is None else int(version), names.isr(isr), assignment, _NONE),
-            int(offset),
-        ),
-    )
-
-
-def _follows(match: Match, names: Names) -> Rows:
-    node, partition, epoch, offset, version, leader = match.groups()
-    return (
-        (
-            *(Told.FOLLOWS, int(node), names.partition(partition)),
-            *(_NONE if leader is None else int(leader), int(epoch)),
-            *(_NONE if version is None else int(version), _NONE, _NONE, _NONE, int(offset)),
-        ),
-    )
-
-
-def _state(match: Match, names: Names) -> Rows:
-    # A controller tells its epoch beside its id.
-    node, *_ = groups = match.groups()
-    topic, number, controller, leader, epoch, isr, version, replicas, adding, removing = groups[
-        -10:
-    ]
-    if int(leader) < -1:  # the topic is being deleted
-        return ()
-    assignment = names.assignment_in(replicas, adding or b"", removing or b"")
-    if adding is None:
-        assignment = names.assignment(Assignment(brokers_in(replicas)))
-    controller_epoch = int(controller)
-    return (
-        (
-            *(Told.STATE, int(node), names.partition(topic + b"-" + number), int(leader)),
-            *(int(epoch), int(version), names.isr(isr), assignment),
-            *(controller_epoch if controller_epoch >= 0 else _NONE, _NONE),
-        ),
-    )
-
-
-def _isr_updated(match: Match, names: Names) -> Rows:
-    partition, node, isr, version = match.groups()
-    broker = int(node)
-    return (
-        (
-            *(Told.ISR_UPDATED, broker, names.partition(partition), broker, _NONE, int(version)),
-            *(names.isr(isr), _NONE, _NONE, _NONE),
-        ),
-    )
-
-
-def _intended(match: Match, names: Names) -> Rows:
-    partition, node, verb, _, isr = match.groups()
-    broker = int(node)
-    kind = Told.SHRINKING if verb == b"Shrinking" else Told.EXPANDING
-    return (
-        (
-            *(kind, broker, names.partition(partition), broker, _NONE, _NONE),
-            *(names.isr(isr), _NONE, _NONE, _NONE),
-        ),
-    )
-
-
-def _assigned_new(match: Match, names: Names) -> Rows:
-    node, _, partition, replicas = match.groups()
-    assignment = names.assignment(Assignment(brokers_in(replicas), (), ()))
-    return ((Told.ASSIGNED, int(node), names.partition(partition), *_no_state(assignment)),)
-
-
-def _assigned(match: Match, names: Names) -> Rows:
-    node, partition, *lists = match.groups()
-    assignment = names.assignment_in(*lists)
-    return ((Told.ASSIGNED, int(node), names.partition(partition), *_no_state(assignment)),)
-
-
-def _no_state(assignment: int) -> tuple[int, int, int, int, int, int, int]:
-    return (_NONE, _NONE, _NONE, _NONE, assignment, _NONE, _NONE)
-
-
+# Records of the metadata log: ``leader=1, isr=[1, 2], partitionEpoch=3``.
 _FIELD = re.compile(rb"(\w+)=(\[[^\]]*\]|[^,)]+)")
+_CHANGED_FIELD = re.compile(rb"(\w+): (\[[^\]]*\]|[^,\s]+) -> (\[[^\]]*\]|[^,\s]+)")
+#: The fields of a change of the assignment; the others have values that mean no change.
+_LISTS = {b"replicas", b"addingReplicas", b"removingReplicas"}
 
 
-def _registration(text: bytes, names: Names) -> tuple[int, int, int, int, int]:
-    """Leader, epoch, version, ISR and assignment of a PartitionRegistration."""
-    fields = {name: value.strip(b"[]") for name, value in _FIELD.findall(text)}
+def _with_fields(row: PartitionRow, fields: Mapping[bytes, bytes], names: Names) -> PartitionRow:
+    """A row with the fields of a record."""
+
+    def integer(name: bytes) -> int:
+        return int(fields.get(name, MISSING))
 
     def brokers(name: bytes) -> tuple[int, ...] | None:
-        return None if name not in fields else brokers_in(fields[name])
+        text = fields.get(name, b"null")
+        return None if text == b"null" else brokers_in(text)
 
+    recovery = fields.get(b"leaderRecoveryState")
     assignment = Assignment(
         brokers(b"replicas"),
         brokers(b"addingReplicas"),
         brokers(b"removingReplicas"),
         brokers(b"elr"),
         brokers(b"lastKnownElr"),
-        fields.get(b"leaderRecoveryState", b"RECOVERED") != b"RECOVERED",
+        None if recovery is None else recovery != b"RECOVERED",
     )
-    return (
-        *(int(fields[b"leader"]), int(fields[b"leaderEpoch"]), int(fields[b"partitionEpoch"])),
-        *(names.isr(fields[b"isr"]), names.assignment(assignment)),
+    return row._replace(
+        leader=integer(b"leader"),
+        leader_epoch=integer(b"leaderEpoch"),
+        version=integer(b"partitionEpoch"),
+        isr=names.isr(fields.get(b"isr")),
+        assignment=names.assignment_of(assignment),
     )
 
 
-def _new_record(match: Match, names: Names) -> Rows:
-    node, partition, _, text = match.groups()
-    state = _registration(text, names)
-    return ((Told.CREATED, int(node), names.partition(partition), *state, _NONE, _NONE),)
+def _new_record(match: Match, names: Names, time_ms: int) -> Iterable[PartitionRow]:
+    partition = names.partition(match["partition"])
+    row = PartitionRow(LineKind.CREATED, time_ms, int(match["node"]), partition)
+    yield _with_fields(row, dict(_FIELD.findall(match["fields"])), names)
 
 
-def _before(match: Match, names: Names) -> Rows:
-    topic_id, number, text = match.groups()
-    state = _registration(text, names)
-    # The topic has its id here; `topic_names` of the whole gives its name.
-    partition = names.partition(b"\0" + topic_id + b"-" + number)
-    return ((Told.BEFORE, _NONE, partition, *state, _NONE, _NONE),)
+def _before_unclean_election(match: Match, names: Names, time_ms: int) -> Iterable[PartitionRow]:
+    # The topic has its id here; its TopicRecord has its name.
+    partition = names.partition(b"\0" + match["topic_id"] + b"-" + match["number"])
+    row = PartitionRow(LineKind.BEFORE, time_ms, partition=partition)
+    yield _with_fields(row, dict(_FIELD.findall(match["fields"])), names)
 
 
-_CHANGE = re.compile(rb"(\w+): (\[[^\]]*\]|[^,\s]+) -> (\[[^\]]*\]|[^,\s]+)")
+def _change_record(match: Match, names: Names, time_ms: int) -> Iterable[PartitionRow]:
+    """The states before and after a change."""
+    changed = [(name, (old, new)) for name, old, new in _CHANGED_FIELD.findall(match["fields"])]
+    partition = names.partition(match["partition"])
+    kind = LineKind.UNCLEAN if match["unclean"] else LineKind.STATE
+    for side, each in enumerate((LineKind.BEFORE, kind)):
+        row = PartitionRow(each, time_ms, int(match["node"]), partition)
+        yield _with_fields(row, {name: values[side] for name, values in changed}, names)
 
 
-def _changed_by_quorum(match: Match, names: Names) -> Rows:
-    node, unclean, partition, text = match.groups()
-    fields = {name: (old, new) for name, old, new in _CHANGE.findall(text)}
-    if b"partitionEpoch" not in fields:
-        return ()
-    number = names.partition(partition)
-    rows = []
-    for side, kind in ((0, Told.BEFORE), (1, Told.UNCLEAN if unclean else Told.STATE)):
-        known = {name: value[side].strip(b"[]") for name, value in fields.items()}
-
-        def integer(name: bytes, known: dict[bytes, bytes] = known) -> int:
-            return int(known[name]) if name in known else _NONE
-
-        isr = names.isr(known[b"isr"]) if b"isr" in known else _NONE
-        recovery = known.get(b"leaderRecoveryState")
-        assignment = Assignment(
-            eligible_leaders=brokers_in(known[b"elr"]) if b"elr" in known else None,
-            last_known=brokers_in(known[b"lastKnownElr"]) if b"lastKnownElr" in known else None,
-            recovering=None if recovery is None else recovery != b"RECOVERED",
-        )
-        rows.append(
-            (
-                *(int(kind), int(node), number, integer(b"leader"), integer(b"leaderEpoch")),
-                *(integer(b"partitionEpoch"), isr, names.assignment(assignment), _NONE, _NONE),
-            )
-        )
-    return tuple(rows)
-
-
-def _assigned_by_quorum(match: Match, names: Names) -> Rows:
-    node, text, topic = match.groups()
-    fields = {name: value.strip(b"[]") for name, value in _FIELD.findall(text)}
+def _assignment_record(match: Match, names: Names, time_ms: int) -> Iterable[PartitionRow]:
+    fields = dict(_FIELD.findall(match["fields"]))
     if fields.get(b"replicas", b"null") == b"null" or not fields.get(b"partitionId"):
-        return ()
-
-    def brokers(name: bytes) -> tuple[int, ...] | None:
-        value = fields.get(name, b"null")
-        return None if value == b"null" else brokers_in(value)
-
-    assignment = names.assignment(
-        Assignment(brokers(b"replicas"), brokers(b"addingReplicas"), brokers(b"removingReplicas"))
-    )
-    partition = names.partition(topic + b"-" + fields[b"partitionId"])
-    return ((Told.ASSIGNED, int(node), partition, *_no_state(assignment)),)
+        return
+    partition = names.partition(match["topic"] + b"-" + fields[b"partitionId"])
+    row = PartitionRow(LineKind.ASSIGNED, time_ms, int(match["node"]), partition)
+    lists = {name: text for name, text in fields.items() if name in _LISTS}
+    yield _with_fields(row, lists, names)
 
 
-def _truncated(match: Match, names: Names) -> Rows:
-    partition, offset = match.groups()
-    none = (_NONE, _NONE, _NONE, _NONE, _NONE, _NONE)
-    return ((Told.TRUNCATED, _NONE, names.partition(partition), *none, int(offset)),)
-
-
-_LISTS = (
-    rb"ReplicaAssignment\(replicas=([\d,]*), addingReplicas=([\d,]*), removingReplicas=([\d,]*)\)"
+_CONTROLLER = rb"\[Controller id=(?P<node>\d+)\] "
+_CONTROLLER_IN_EPOCH = rb"\[Controller id=(?P<node>\d+) epoch=\d+\] "
+#: ... in lines without another controller epoch.
+_CONTROLLER_WITH_EPOCH = rb"\[Controller id=(?P<node>\d+) epoch=(?P<controller_epoch>\d+)\] "
+_BROKER = rb"\[Broker id=(?P<node>\d+)\] "
+_PARTITION = rb"\[Partition (?P<partition>\S+) broker=(?P<node>\d+)\] "
+_LOG = rb"\[(?:Log|UnifiedLog) partition=(?P<partition>[^\s,]+), dir=[^\]]*\] "
+_QUORUM = rb"\[QuorumController id=(?P<node>\d+)\] "
+_LEADER_AND_ISR = (
+    rb"LeaderAndIsr\(leader=(?P<leader>-?\d+), ?leaderEpoch=(?P<leader_epoch>\d+), ?"
+    rb"(?:isr=List\((?P<isr>[\d, ]*)\)|isrWithBrokerEpoch=List\((?P<members>.*?)\)), ?"
+    rb"(?:leaderRecoveryState=\w+, ?)?(?:zkVersion|partitionEpoch)=(?P<version>\d+)\)"
 )
+#: As the controller of ZooKeeper writes the state that it sends.
+_SHORT_STATE = (
+    rb"\(Leader:(?P<leader>-?\d+),ISR:(?P<isr>[\d,]*),(?:LeaderRecoveryState:\w+,)?"
+    rb"LeaderEpoch:(?P<leader_epoch>\d+),(?:ZkVersion:(?P<version>\d+),)?"
+    rb"ControllerEpoch:(?P<controller_epoch>\d+)\)"
+)
+_ASSIGNMENT = (
+    rb"ReplicaAssignment\(replicas=(?P<replicas>[\d,]*), addingReplicas=(?P<adding>[\d,]*),"
+    rb" removingReplicas=(?P<removing>[\d,]*)\)"
+)
+#: Leader -2 is that of a topic that is being deleted. Some releases send controller epoch -1.
 _STATE = (
-    rb"topicName='([^']*)', partitionIndex=(\d+), controllerEpoch=(-?\d+), leader=(-?\d+),"
-    rb" leaderEpoch=(-?\d+), isr=\[([\d, ]*)\], (?:zkVersion|partitionEpoch)=(\d+),"
-    rb" replicas=\[([\d, ]*)\](?:, addingReplicas=\[([\d, ]*)\], removingReplicas=\[([\d, ]*)\])?"
+    rb"topicName='(?P<topic>[^']*)', partitionIndex=(?P<number>\d+),"
+    rb" controllerEpoch=(?:(?P<controller_epoch>\d+)|-\d+), leader=(?P<leader>\d+|-1),"
+    rb" leaderEpoch=(?P<leader_epoch>-?\d+), isr=\[(?P<isr>[\d, ]*)\],"
+    rb" (?:zkVersion|partitionEpoch)=(?P<version>\d+), replicas=\[(?P<replicas>[\d, ]*)\]"
+    rb"(?:, addingReplicas=\[(?P<adding>[\d, ]*)\], removingReplicas=\[(?P<removing>[\d, ]*)\])?"
+)
+#: In brokers' lines about their role.
+_ROLE = (
+    rb"(?P<partition>\S+) (?:with topic id \S+ )?starts at leader epoch (?P<leader_epoch>\d+)"
+    rb" from offset (?P<offset>\d+) with (?:partition epoch (?P<version>\d+)(?:,| and) )?"
+    rb"high watermark \d+"
 )
 
 PARTITION_LINES: tuple[PartitionLine, ...] = (
     # The controller of a cluster with ZooKeeper, in state-change.log.
     _line(
-        _CONTROLLER_IN_EPOCH,
-        rb"Changed partition (\S+) from (\w+) to OnlinePartition with state ",
+        LineKind.CREATED,
+        _CONTROLLER_WITH_EPOCH,
+        rb"Changed partition (?P<partition>\S+) from NewPartition to OnlinePartition with state ",
         _LEADER_AND_ISR,
-        _changed,
     ),
     _line(
+        LineKind.ELECTED,
+        _CONTROLLER_WITH_EPOCH,
+        rb"Changed partition (?P<partition>\S+) from O\w+ to OnlinePartition with state ",
+        _LEADER_AND_ISR,
+    ),
+    _line(
+        LineKind.REMOVED,
         _CONTROLLER_IN_EPOCH,
-        rb"Partition (\S+) state changed to ",
+        rb"Partition (?P<partition>\S+) state changed to ",
         _SHORT_STATE + rb".* as part of transition to OfflineReplica",
-        _removed,
     ),
     _line(
+        LineKind.REASSIGNED,
         _CONTROLLER_IN_EPOCH,
         rb"Sent LeaderAndIsr request ",
         _SHORT_STATE
         + rb" with new replica assignment "
-        + _LISTS
-        + rb" to leader -?\d+ for partition being reassigned (\S+)",
-        _sent,
+        + _ASSIGNMENT
+        + rb" to leader -?\d+ for partition being reassigned (?P<partition>\S+)",
     ),
+    # Empty groups: a new partition adds no replica and removes none.
     _line(
+        LineKind.ASSIGNED,
         _CONTROLLER_IN_EPOCH,
-        rb"Changed partition (\S+) state from NonExistentPartition to NewPartition with assigned",
-        rb" replicas ([\d,]+)(?= )",
-        _assigned_new,
+        rb"Changed partition (?P<partition>\S+) state from NonExistentPartition to NewPartition"
+        rb" with assigned",
+        rb" replicas (?P<replicas>[\d,]+)(?P<adding>)(?P<removing>)(?= )",
     ),
-    _line(_CONTROLLER_IN_EPOCH, rb"Sending .*?PartitionState\(", _STATE, _state),
+    _line(LineKind.STATE, _CONTROLLER_IN_EPOCH, rb"Sending .*?PartitionState\(", _STATE),
     # ... and in controller.log.
-    _line(_CONTROLLER, rb"ISR for partition (\S+) updated to ", _LEADER_AND_ISR, _altered),
     _line(
+        LineKind.ALTERED,
+        _CONTROLLER,
+        rb"ISR for partition (?P<partition>\S+) updated to ",
+        _LEADER_AND_ISR,
+    ),
+    _line(
+        LineKind.ASSIGNED,
         _CONTROLLER,
         rb"Successfully updated assignment of partition ",
-        rb"(\S+) to " + _LISTS,
-        _assigned,
+        rb"(?P<partition>\S+) to " + _ASSIGNMENT,
     ),
     # Brokers, in state-change.log.
     _line(
+        LineKind.LEADS,
         _BROKER,
         rb"Leader ",
-        rb"(\S+) (?:with topic id \S+ )?starts at leader epoch (\d+) from"
-        rb" offset (\d+) with (?:partition epoch (\d+), )?high watermark \d+,? ISR"
-        rb" \[([\d,]*)\],? adding ?[rR]eplicas \[([\d,]*)\](?: and|,)? removing ?[rR]eplicas"
-        rb" \[([\d,]*)\]",
-        _leads,
+        _ROLE
+        + rb",? ISR \[(?P<isr>[\d,]*)\],? adding ?[rR]eplicas \[(?P<adding>[\d,]*)\](?: and|,)?"
+        rb" removing ?[rR]eplicas \[(?P<removing>[\d,]*)\]",
     ),
     _line(
+        LineKind.FOLLOWS,
         _BROKER,
         rb"Follower ",
-        rb"(\S+) (?:with topic id \S+ )?starts at leader epoch (\d+) from"
-        rb" offset (\d+) with (?:partition epoch (\d+) and )?high watermark \d+\."
-        rb"(?: Current leader is (-?\d+)\.)?",
-        _follows,
+        _ROLE + rb"\.(?: Current leader is (?P<leader>-?\d+)\.)?",
     ),
-    _line(_BROKER, rb"(?:Received|Cached|Skipped) .*?PartitionState\(", _STATE, _state),
+    _line(LineKind.STATE, _BROKER, rb"(?:Received|Cached|Skipped) .*?PartitionState\(", _STATE),
     # Leaders, in server.log.
     _line(
+        LineKind.ISR_UPDATED,
         _PARTITION,
         rb"ISR updated to ",
-        rb"\[?([\d,]*)\]? +(?:\([\w-]+\) +)?and (?:zkVersion|version) updated to \[?(\d+)[\] ]",
-        _isr_updated,
+        rb"\[?(?P<isr>[\d,]*)\]? +(?:\([\w-]+\) +)?and (?:zkVersion|version) updated to"
+        rb" \[?(?P<version>\d+)[\] ]",
     ),
     _line(
-        _PARTITION,
-        rb"(Shrinking|Expanding) ISR from ",
-        rb"([\d,]*) to ([\d,]*)[. ]",
-        _intended,
+        LineKind.SHRINKING, _PARTITION, rb"Shrinking ISR from ", rb"[\d,]* to (?P<isr>[\d,]*)[. ]"
     ),
-    _line(_LOG, rb"Truncating to offset ", rb"(\d+) ", _truncated),
+    _line(
+        LineKind.EXPANDING, _PARTITION, rb"Expanding ISR from ", rb"[\d,]* to (?P<isr>[\d,]*)[. ]"
+    ),
+    _line(LineKind.TRUNCATED, _LOG, rb"Truncating to offset ", rb"(?P<offset>\d+) "),
     # The controllers of a quorum, in controller.log.
-    _line(
-        _QUORUM,
-        rb"Replayed PartitionRecord for new partition ",
-        rb"(\S+) with topic ID (\S+) and PartitionRegistration\((.*?partitionEpoch=\d+)\)",
+    PartitionLine(
+        line_pattern(
+            _QUORUM,
+            rb"Replayed PartitionRecord for new partition ",
+            rb"(?P<partition>\S+) with topic ID \S+ and"
+            rb" PartitionRegistration\((?P<fields>.*?partitionEpoch=\d+)\)",
+        ),
         _new_record,
     ),
-    _line(
-        _QUORUM,
-        rb"(?:Replayed )?(UNCLEAN )?partition change for ",
-        rb"(\S+) with topic ID [^:\s]+: (.*? -> .*partitionEpoch: \d+ -> \d+(?= ).*)",
-        _changed_by_quorum,
+    PartitionLine(
+        line_pattern(
+            _QUORUM,
+            rb"(?:Replayed )?(?P<unclean>UNCLEAN )?partition change for ",
+            rb"(?P<partition>\S+) with topic ID [^:\s]+:"
+            rb" (?P<fields>.*? -> .*partitionEpoch: \d+ -> \d+(?= ).*)",
+        ),
+        _change_record,
     ),
-    _line(
-        _QUORUM,
-        rb"Replayed partition assignment change ",
-        rb"PartitionChangeRecord\((.*)\) for topic (\S+)(?= )",
-        _assigned_by_quorum,
+    PartitionLine(
+        line_pattern(
+            _QUORUM,
+            rb"Replayed partition assignment change ",
+            rb"PartitionChangeRecord\((?P<fields>.*)\) for topic (?P<topic>\S+)(?= )",
+        ),
+        _assignment_record,
     ),
-    _line(
-        b"",
-        rb"Setting new leader for topicId ",
-        rb"(\S+), partition (\d+) to -?\d+ using an unclean election\. Previous partition:"
-        rb" PartitionRegistration\((.*?partitionEpoch=\d+)\)",
-        _before,
+    PartitionLine(
+        line_pattern(
+            b"",
+            rb"Setting new leader for topicId ",
+            rb"(?P<topic_id>\S+), partition (?P<number>\d+) to -?\d+ using an unclean election\."
+            rb" Previous partition: PartitionRegistration\((?P<fields>.*?partitionEpoch=\d+)\)",
+        ),
+        _before_unclean_election,
     ),
 )

@@ -1,17 +1,15 @@
-"""The states of partitions, one for each version, from all lines that tell of them.
+"""The states of partitions, one for each version, from all lines about them.
 
-A state has a version: zkVersion, or KRaft's partition epoch. Several lines tell one state, some of
-them long after it was made; it is taken once, at the earliest time that tells it. Lines of Kafka
-2.6 and before lack the version of what the controller has written, but then each of its writes
+A state has a version: zkVersion, or KRaft's partition epoch. Several lines have one state, some of
+them long after its write; it is taken once, at the earliest time of these lines. Lines of Kafka 2.6
+and before lack the version of a state that the controller has written, but then each of its writes
 raises the leader epoch by one, while the writes of leaders keep it and have their version in the
 line: so the controller's writes fill the versions that no leader has written, in the order of
 their epochs.
 
-What a line only intends, restates, or logs without a write adds no state: its epoch or version is
-there already.
+A line that intends or restates a state, or logs one without a write, adds none: its epoch or
+version is there already.
 """
-
-from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -19,57 +17,53 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import attrgetter
+from typing import NamedTuple
 
-from tidegauge.real_cluster.logs.told import BY_CONTROLLER, UNTOLD, Assignment, Told
+from tidegauge.real_cluster.logs import partition_rows
 
-#: A leader's line about an ISR change is at most so long before the change is told.
+#: A leader's line about an ISR change is at most so long before the line of the change.
 _LONGEST_CHANGE_MS = 5_000
 #: Lines of a new topic may come so long before the line of its creation.
 _SLACK_MS = 100
 
 
-@dataclass(slots=True)
-class Line:
-    """What a line tells of a partition; its time is that of the common clock."""
+class Line(NamedTuple):
+    """A line about a partition; its time is that of the common clock."""
 
     kind: int
     time_ms: int
-    teller: int
+    node: int
     leader: int
     leader_epoch: int
     version: int
     isr: tuple[int, ...] | None
-    assignment: Assignment | None
+    assignment: partition_rows.Assignment | None
     controller_epoch: int
-    value: int
+    offset: int
 
 
 @dataclass(slots=True)
 class State:
-    """A state of a partition, from the time at which it was written or first told."""
+    """A state of a partition, from the time of its write or of the first line that has it."""
 
     version: int
     time_ms: int
-    leader: int = UNTOLD
-    leader_epoch: int = UNTOLD
+    leader: int = partition_rows.MISSING
+    leader_epoch: int = partition_rows.MISSING
     isr: tuple[int, ...] | None = None
     #: Whether a line has the ISR; else it is what is left of the ISR before.
-    isr_told: bool = True
-    controller_epoch: int = UNTOLD
-    assignment: Assignment | None = None
+    is_isr_logged: bool = True
+    controller_epoch: int = partition_rows.MISSING
+    assignment: partition_rows.Assignment | None = None
     created: bool = False
     unclean: bool = False
     deleted: bool = False
     #: A leader has changed the ISR, by its own line.
     by_leader: bool = False
-    #: The controller that wrote it; None: no line says so.
+    #: The controller that wrote it; None: no line names it.
     controller: int | None = None
-    #: The kinds of lines that tell it, a bit for each.
-    kinds: int = 0
-
-    def is_told_by(self, kind: Told) -> bool:
-        """Whether a line of a kind tells it."""
-        return bool(self.kinds >> kind & 1)
+    #: The controller has accepted it from the leader.
+    altered: bool = False
 
 
 def states_of(lines: list[Line], births: Sequence[int], deaths: Sequence[int]) -> list[State]:
@@ -85,8 +79,8 @@ def states_of(lines: list[Line], births: Sequence[int], deaths: Sequence[int]) -
     for line in lines:
         lives[bisect_right(cuts, line.time_ms)].append(line)
     states = []
-    for life, told in sorted(lives.items()):
-        of_life = _of_one_life(told)
+    for life, of_one in sorted(lives.items()):
+        of_life = _of_one_life(of_one)
         states += of_life
         ends = [time_ms for time_ms in deaths if of_life and time_ms >= of_life[0].time_ms]
         if ends and (life >= len(cuts) or ends[0] <= cuts[life] + _SLACK_MS):
@@ -102,16 +96,21 @@ def _of_one_life(lines: list[Line]) -> list[State]:
     versioned: dict[int, State] = {}
     epochs: dict[int, State] = {}
     for line in lines:
-        if line.kind in (Told.SHRINKING, Told.EXPANDING, Told.ASSIGNED, Told.TRUNCATED):
-            continue
-        if line.version != UNTOLD:
+        if line.version != partition_rows.MISSING and line.kind not in (
+            *partition_rows.INTENTS,
+            partition_rows.LineKind.ASSIGNED,
+        ):
             state = versioned.setdefault(line.version, State(line.version, line.time_ms))
             _take(state, line)
     known = {state.leader_epoch for state in versioned.values()}
     for line in lines:
-        is_whole = UNTOLD not in (line.leader_epoch, line.leader) and line.isr is not None
-        if line.version == UNTOLD and is_whole and line.leader_epoch not in known:
-            state = epochs.setdefault(line.leader_epoch, State(UNTOLD, line.time_ms))
+        is_whole = (
+            partition_rows.MISSING not in (line.leader_epoch, line.leader) and line.isr is not None
+        )
+        if line.version == partition_rows.MISSING and is_whole and line.leader_epoch not in known:
+            state = epochs.setdefault(
+                line.leader_epoch, State(partition_rows.MISSING, line.time_ms)
+            )
             _take(state, line)
     _give_versions(versioned, [epochs[epoch] for epoch in sorted(epochs)])
     states = [versioned[version] for version in sorted(versioned)]
@@ -122,38 +121,36 @@ def _of_one_life(lines: list[Line]) -> list[State]:
 
 
 def _take(state: State, line: Line) -> None:
-    """Add to a state what a line tells of it; what was told first stays."""
-    if not state.kinds or line.time_ms < state.time_ms:
-        state.time_ms = line.time_ms
-    state.kinds |= 1 << line.kind
-    if state.leader == UNTOLD:
-        state.leader = line.leader
-    if state.leader_epoch == UNTOLD:
-        state.leader_epoch = line.leader_epoch
-    if state.controller_epoch == UNTOLD:
-        state.controller_epoch = line.controller_epoch
-    if line.isr is not None and (state.isr is None or line.kind in BY_CONTROLLER):
+    """Add the values of a line to a state; those of earlier lines stay."""
+    state.time_ms = min(state.time_ms, line.time_ms)
+    for name in ("leader", "leader_epoch", "controller_epoch"):
+        if getattr(state, name) == partition_rows.MISSING:
+            setattr(state, name, getattr(line, name))
+    if line.isr is not None and (state.isr is None or line.kind in partition_rows.BY_CONTROLLER):
         state.isr = line.isr
     state.assignment = joined(state.assignment, line.assignment)
-    state.created |= line.kind == Told.CREATED and line.version <= 0
-    state.unclean |= line.kind == Told.UNCLEAN
-    state.by_leader |= line.kind == Told.ISR_UPDATED
-    if line.kind in BY_CONTROLLER and state.controller is None:
-        state.controller = line.teller
+    state.created |= line.kind == partition_rows.LineKind.CREATED and line.version <= 0
+    state.unclean |= line.kind == partition_rows.LineKind.UNCLEAN
+    state.by_leader |= line.kind == partition_rows.LineKind.ISR_UPDATED
+    state.altered |= line.kind == partition_rows.LineKind.ALTERED
+    if line.kind in partition_rows.BY_CONTROLLER and state.controller is None:
+        state.controller = line.node
 
 
-def joined(first: Assignment | None, second: Assignment | None) -> Assignment | None:
-    """What two lines tell together; the first one counts where both do."""
+def joined(
+    first: partition_rows.Assignment | None, second: partition_rows.Assignment | None
+) -> partition_rows.Assignment | None:
+    """The assignment of two lines together; the first one counts where both have a value."""
     if first is None or second is None:
         return first or second
-    told = {name: value for name, value in first._asdict().items() if value is not None}
-    return second._replace(**told)
+    known = {name: value for name, value in first._asdict().items() if value is not None}
+    return second._replace(**known)
 
 
 def _give_versions(versioned: dict[int, State], unversioned: list[State]) -> None:
     """Give each state that lacks one its version: one that nothing else has."""
     anchors = sorted(
-        (state for state in versioned.values() if state.leader_epoch != UNTOLD),
+        (state for state in versioned.values() if state.leader_epoch != partition_rows.MISSING),
         key=attrgetter("version"),
     )
     bounds = [None, *anchors, None]
@@ -217,25 +214,27 @@ def _number_forwards(
 
 
 def _fill(states: list[State]) -> None:
-    """Give each state what the one before has, where no line tells it."""
+    """Give each state the values of the one before, where no line has them."""
     before = State(-1, 0)
     for place, state in enumerate(states):
-        if state.leader_epoch == UNTOLD:
+        if state.leader_epoch == partition_rows.MISSING:
             state.leader_epoch = before.leader_epoch
-            if state.leader_epoch == UNTOLD:
+            if state.leader_epoch == partition_rows.MISSING:
                 later = (each.leader_epoch for each in states[place:])
-                state.leader_epoch = next((epoch for epoch in later if epoch != UNTOLD), 0)
-        if state.leader == UNTOLD:
-            state.leader = before.leader if before.leader != UNTOLD else -1
-        if state.controller_epoch == UNTOLD:
+                state.leader_epoch = next(
+                    (epoch for epoch in later if epoch != partition_rows.MISSING), 0
+                )
+        if state.leader == partition_rows.MISSING:
+            state.leader = before.leader if before.leader != partition_rows.MISSING else -1
+        if state.controller_epoch == partition_rows.MISSING:
             state.controller_epoch = before.controller_epoch
         if state.isr is None:
-            state.isr, state.isr_told = _left_of(before, state), False
+            state.isr, state.is_isr_logged = _left_of(before, state), False
         before = state
 
 
 def _left_of(before: State, state: State) -> tuple[int, ...]:
-    """The ISR that a state has at least, where no line tells it."""
+    """The ISR that a state has at least, where no line has it."""
     if before.isr is None:
         return () if state.leader < 0 else (state.leader,)
     if state.leader < 0:
@@ -248,14 +247,14 @@ def _left_of(before: State, state: State) -> tuple[int, ...]:
 
 
 def _find_leaders_changes(states: list[State], lines: list[Line]) -> None:
-    """Note which changes leaders made without a line of their own that says so.
+    """Note which changes leaders made without a line of their own about it.
 
     An ISR that grows under the same leader does so by its leader. One that shrinks does if the
-    leader has said just before that it is about to do so.
+    leader has logged just before that it is about to do so.
     """
-    intents = [line for line in lines if line.kind == Told.SHRINKING]
+    intents = [line for line in lines if line.kind == partition_rows.LineKind.SHRINKING]
     for before, state in pairwise(states):
-        if state.leader != before.leader or state.leader < 0 or not state.isr_told:
+        if state.leader != before.leader or state.leader < 0 or not state.is_isr_logged:
             continue
         old, new = set(before.isr or ()), set(state.isr or ())
         if new > old:
@@ -264,7 +263,7 @@ def _find_leaders_changes(states: list[State], lines: list[Line]) -> None:
             state.by_leader = any(
                 line.isr is not None
                 and set(line.isr) == new
-                and line.teller == state.leader
+                and line.node == state.leader
                 and 0 <= state.time_ms - line.time_ms <= _LONGEST_CHANGE_MS
                 for line in intents
             )
@@ -281,9 +280,8 @@ def earlier_by_brokers(
 ) -> None:
     """Move changes that a quorum makes when it fences a broker to the time of the fence.
 
-    Its active controller appends a broker's fence, and what that changes of partitions, in one
-    batch; the lines of other brokers come later, or, if none of them runs, when the first one
-    starts.
+    Its active controller appends a broker's fence, and the changes of partitions, in one batch; the
+    lines of other brokers come later, or, if none of them runs, when the first one starts.
 
     Args:
         states: the states of a partition.
@@ -301,11 +299,11 @@ def earlier_by_brokers(
         if before.leader < 0 <= state.leader:
             _move(state, before, back_ms.get(state.leader, []))
     _order_times(states)
-    _add_untold_ends(states, gone_ms)
+    _add_missing_ends(states, gone_ms)
 
 
-def _add_untold_ends(states: list[State], gone_ms: dict[int, list[int]]) -> None:
-    """Add the state in which a partition lost its leader, if only a later one is told.
+def _add_missing_ends(states: list[State], gone_ms: dict[int, list[int]]) -> None:
+    """Add the state in which a partition lost its leader, if lines have only a later one.
 
     Its version is missing, and the epoch was raised once in between: the fence of the leader did
     it.

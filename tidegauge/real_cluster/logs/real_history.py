@@ -1,6 +1,4 @@
-"""All that the logs of a cluster tell: partitions, brokers, controllers, on one clock."""
-
-from __future__ import annotations
+"""The history of a cluster from its logs: partitions, brokers and controllers, on one clock."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -10,24 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.real_cluster.logs.broker_lives import (
-    ACTIVE,
-    FENCED,
-    SHUTTING_DOWN,
-    BrokerChange,
-    ControllerChange,
-    Life,
-    broker_changes,
-    controllers_of,
-    lives_of,
-    session_timeout_ms,
-    with_deaths,
-)
+from tidegauge.real_cluster.logs import broker_states, log_events, partition_rows
+from tidegauge.real_cluster.logs.broker_states import of_kind
 from tidegauge.real_cluster.logs.clock_offsets import ClockOffset, clock_offsets
+from tidegauge.real_cluster.logs.log_events import LogEvent
 from tidegauge.real_cluster.logs.log_files import FoundLogs, LogsError
-from tidegauge.real_cluster.logs.log_reading import ClusterTold, read_logs
+from tidegauge.real_cluster.logs.log_reading import ClusterContent, read_logs
 from tidegauge.real_cluster.logs.partition_states import Line, State, earlier_by_brokers, states_of
-from tidegauge.real_cluster.logs.told import UNTOLD, Assignment, Column, Event, Told, first_told
 
 #: More would take more than a gigabyte of memory.
 _MOST_LINES = 500_000
@@ -40,11 +27,11 @@ class TopicPartition(NamedTuple):
     number: int
 
 
-class AssignmentTold(NamedTuple):
-    """An assignment, from the time that a line tells it."""
+class AssignmentChange(NamedTuple):
+    """An assignment, from the time of the line that has it."""
 
     time_ms: int
-    assignment: Assignment
+    assignment: partition_rows.Assignment
 
 
 class Truncation(NamedTuple):
@@ -70,28 +57,28 @@ class Role(NamedTuple):
     log_end_offset: int
 
 
-class PartitionTold(NamedTuple):
-    """All that is told of a partition."""
+class PartitionHistory(NamedTuple):
+    """The history of a partition."""
 
     partition: TopicPartition
     states: list[State]
-    assignments: list[AssignmentTold]
+    assignments: list[AssignmentChange]
     truncations: list[Truncation]
     roles: list[Role]
 
 
 class RealHistory(NamedTuple):
-    """All that the logs of a cluster tell."""
+    """The history of a cluster."""
 
     found: FoundLogs
-    told: ClusterTold
+    content: ClusterContent
     offsets: list[ClockOffset]
     #: All events on the common clock.
-    events: list[Event]
-    partitions: list[PartitionTold]
-    brokers: list[BrokerChange]
-    controllers: list[ControllerChange]
-    lives: list[Life]
+    events: list[LogEvent]
+    partitions: list[PartitionHistory]
+    brokers: list[broker_states.BrokerChange]
+    controllers: list[broker_states.ControllerChange]
+    lives: list[broker_states.Life]
     is_kraft: bool
     #: The first and the last time of any line, on the common clock.
     first_ms: int
@@ -103,89 +90,95 @@ def real_history(
     progress: Callable[[int, int], None] = lambda _done, _all: None,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> RealHistory:
-    """Read the logs of a cluster, and put together what they tell.
+    """Read the logs of a cluster, and derive its history.
 
     Args:
         found: the files.
         progress: called with the bytes that are read, and those of all files.
         meanwhile: called once, while other processes read if there are such.
     """
-    told = read_logs(found.files, progress, meanwhile)
+    content = read_logs(found.files, progress, meanwhile)
     nodes = {file.node for file in found.files if file.node is not None}
-    offsets = clock_offsets(told, nodes)
+    offsets = clock_offsets(content, nodes)
     ahead = {each.node: each.offset_ms for each in offsets}
     events = sorted(
-        (_on_common_clock(event, ahead) for event in told.events), key=lambda event: event.time_ms
+        (event.earlier(ahead.get(event.node, 0)) for event in content.events),
+        key=lambda event: event.time_ms,
     )
     spans = [
-        (first - ahead.get(file.node or 0, 0), last - ahead.get(file.node or 0, 0), file.node)
-        for file, (_, first, last, _) in told.files.items()
-        if first >= 0
+        (file.node, extent.first_ms - offset_ms, extent.last_ms - offset_ms)
+        for file, extent in content.files.items()
+        for offset_ms in [ahead.get(file.node or 0, 0)]
+        if extent.first_ms >= 0
     ]
     last_of: dict[int, int] = {}
-    for _, last, node in spans:
+    for node, _, last_ms in spans:
         if node is not None:
-            last_of[node] = max(last, last_of.get(node, last))
-    is_kraft = any(
-        event.kind in ("register_record", "change_record", "quorum_leader", "active", "incarnation")
-        for event in events
-    )
-    lives = lives_of(events, last_of)
-    controllers = controllers_of(events)
-    brokers = broker_changes(events, lives)
-    timeout_ms = session_timeout_ms(events, is_kraft=is_kraft)
-    lives = with_deaths(lives, brokers, last_of, timeout_ms)
-    partitions = _partitions(told, ahead, events, brokers if is_kraft else [])
-    # The rows are in the states now; they may be hundreds of megabytes.
-    told = told._replace(rows=told.rows[:0])
+            last_of[node] = max(last_ms, last_of.get(node, last_ms))
+    is_kraft = any(isinstance(event, _OF_QUORUM) for event in events)
+    lives = broker_states.lives_of(events, last_of)
+    brokers = broker_states.broker_changes(events, lives)
+    timeout_ms = broker_states.session_timeout_ms(events, is_kraft=is_kraft)
     return RealHistory(
-        *(found, told, offsets, events, partitions, brokers, controllers, lives, is_kraft),
-        min((first for first, _, _ in spans), default=0),
-        max((last for _, last, _ in spans), default=0),
+        found=found,
+        # The rows are in the states now; they may be hundreds of megabytes.
+        content=content._replace(rows=content.rows[:0]),
+        offsets=offsets,
+        events=events,
+        partitions=_partitions(content, ahead, events, brokers if is_kraft else []),
+        brokers=brokers,
+        controllers=broker_states.controllers_of(events),
+        lives=broker_states.with_deaths(lives, brokers, last_of, timeout_ms),
+        is_kraft=is_kraft,
+        first_ms=min((first_ms for _, first_ms, _ in spans), default=0),
+        last_ms=max((last_ms for _, _, last_ms in spans), default=0),
     )
 
 
-def _on_common_clock(event: Event, ahead: dict[int, int]) -> Event:
-    offset = ahead.get(event.teller, 0)
-    if not offset:
-        return event
-    values = event.values
-    if event.kind == "starting" and isinstance(values[0], int) and values[0] >= 0:
-        values = (values[0] - offset,)
-    return event._replace(time_ms=event.time_ms - offset, values=values)
+#: Only a cluster with KRaft has such events.
+_OF_QUORUM = (
+    log_events.RegisterBrokerRecord,
+    log_events.BrokerRegistrationChangeRecord,
+    log_events.QuorumLeader,
+    log_events.ActiveController,
+    log_events.Incarnation,
+)
 
 
 def _partitions(
-    told: ClusterTold, ahead: dict[int, int], events: list[Event], fences: list[BrokerChange]
-) -> list[PartitionTold]:
-    names = _named(told.partitions, events)
+    content: ClusterContent,
+    ahead: dict[int, int],
+    events: list[LogEvent],
+    fences: list[broker_states.BrokerChange],
+) -> list[PartitionHistory]:
+    names = _named(content.partitions, events)
     births, deaths = _topics_lives(events)
     gone, back = _fences(fences)
-    rows = told.rows.copy()
+    rows = content.rows.copy()
     for node, offset in ahead.items():
         if offset:
-            rows[rows[:, Column.TELLER] == node, Column.TIME_MS] -= offset
+            rows["time_ms"][rows["node"] == node] -= offset
     # Lines of one partition together, in the order of time.
     if not len(rows):
         return []
-    rows[:, Column.PARTITION] = _same_partition(names)[rows[:, Column.PARTITION]]
-    rows = rows[rows[:, Column.PARTITION] >= 0]
-    roles = _roles(rows, told, events)
-    rows = first_told(rows, (Told.SHRINKING, Told.EXPANDING, Told.TRUNCATED))
-    rows = rows[np.lexsort((rows[:, Column.TIME_MS], rows[:, Column.PARTITION]))]
+    rows["partition"] = _same_partition(names)[rows["partition"]]
+    rows = rows[rows["partition"] >= 0]
+    roles = _roles(rows, content, events)
+    rows = partition_rows.earliest(rows, partition_rows.INTENTS)
+    rows = rows[np.lexsort((rows["time_ms"], rows["partition"]))]
     if len(rows) > _MOST_LINES:
         raise LogsError(
-            f"the logs tell of {len(rows):,} changes of partitions, more than the {_MOST_LINES:,}"
+            f"the logs have {len(rows):,} changes of partitions, more than the {_MOST_LINES:,}"
             " that a run can hold: read fewer nodes, or a shorter time"
         )
-    found, begins = np.unique(rows[:, Column.PARTITION], return_index=True)
-    partitions: list[PartitionTold] = []
+    found, begins = np.unique(rows["partition"], return_index=True)
+    partitions: list[PartitionHistory] = []
     for number, begin, end in zip(
-        found.tolist(), begins.tolist(), [*begins[1:].tolist(), len(rows)], strict=False
+        found.tolist(), begins.tolist(), [*begins[1:].tolist(), len(rows)], strict=True
     ):
         name = names[number]
         assert name is not None
-        lines = [_line(row, told) for row in rows[begin:end].tolist()]
+        lines = [_line(row, content) for row in rows[begin:end].tolist()]
         created = births.get(name.topic) or _created_again(lines, deaths.get(name.topic, []))
         states = states_of(lines, created, deaths.get(name.topic, []))
         if fences:
@@ -196,106 +189,99 @@ def _partitions(
     return partitions
 
 
-def _topics_lives(events: list[Event]) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
-    """When topics were created, as far as ids tell it, and deleted."""
+def _topics_lives(events: list[LogEvent]) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+    """When topics were created, as far as their ids show it, and deleted."""
     births: dict[str, list[int]] = defaultdict(list)
     deaths: dict[str, list[int]] = defaultdict(list)
-    topic_ids: set[object] = set()
+    topic_ids: set[str] = set()
     for event in events:
-        if event.kind == "topic_record" and event.values[1] not in topic_ids:
-            topic_ids.add(event.values[1])
-            births[str(event.values[0])].append(event.time_ms)
-        elif event.kind == "topic_deleted":
-            deaths[str(event.values[0])].append(event.time_ms)
+        if isinstance(event, log_events.TopicRecord) and event.topic_id not in topic_ids:
+            topic_ids.add(event.topic_id)
+            births[event.topic].append(event.time_ms)
+        elif isinstance(event, log_events.TopicDeleted):
+            deaths[event.topic].append(event.time_ms)
     return births, deaths
 
 
-def _fences(changes: list[BrokerChange]) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+def _fences(
+    changes: list[broker_states.BrokerChange],
+) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
     """When each broker was fenced, or began to shut down; and when it was unfenced."""
     gone: dict[int, list[int]] = defaultdict(list)
     back: dict[int, list[int]] = defaultdict(list)
     for change in changes:
-        if change.state in (FENCED, SHUTTING_DOWN):
+        if change.state in (broker_states.FENCED, broker_states.SHUTTING_DOWN):
             gone[change.broker].append(change.time_ms)
-        elif change.state == ACTIVE:
+        elif change.state == broker_states.ACTIVE:
             back[change.broker].append(change.time_ms)
     return gone, back
 
 
 def _roles(
-    rows: NDArray[np.int64], told: ClusterTold, events: list[Event]
+    rows: partition_rows.Rows, content: ClusterContent, events: list[LogEvent]
 ) -> dict[int, list[Role]]:
     """The roles that brokers took, by the number of the partition.
 
     A broker that takes the role that it has already adds none, unless it has started again since.
     """
-    starts: dict[int, list[int]] = defaultdict(list)
-    for event in events:
-        if event.kind == "starting":
-            starts[event.teller].append(event.time_ms)
-    kinds = rows[:, Column.KIND]
-    if not (kinds == Told.LEADS).any():
-        # Kafka 2.5 and before tell roles by the states that brokers receive.
-        rows = rows[kinds == Told.STATE]
-        leads = rows[:, Column.LEADER] == rows[:, Column.TELLER]
-        rows[:, Column.KIND] = np.where(leads, Told.LEADS, Told.FOLLOWS)
-        rows[:, Column.VALUE] = -1
-        rows = rows[
-            [
-                teller in (told.assignments[assignment].replicas or ())
-                for teller, assignment in rows[:, [Column.TELLER, Column.ASSIGNMENT]].tolist()
-            ]
-        ]
-        kinds = rows[:, Column.KIND]
-    rows = rows[(kinds == Told.LEADS) | (kinds == Told.FOLLOWS)]
-    rows = rows[np.argsort(rows[:, Column.TIME_MS], kind="stable")]
+    starts = broker_states.start_times_ms(events)
+    if not (rows["kind"] == partition_rows.LineKind.LEADS).any():
+        rows = _roles_by_states(rows, content)
+    rows = rows[
+        np.isin(rows["kind"], (partition_rows.LineKind.LEADS, partition_rows.LineKind.FOLLOWS))
+    ]
+    rows = rows[np.argsort(rows["time_ms"], kind="stable")]
     roles: dict[int, list[Role]] = defaultdict(list)
     last: dict[tuple[int, int], tuple[int, ...]] = {}
-    for (
-        kind,
-        time_ms,
-        broker,
-        partition,
-        leader,
-        epoch,
-        version,
-        isr,
-        _,
-        _,
-        offset,
-    ) in rows.tolist():
-        life = bisect_right(starts[broker], time_ms)
-        role = (kind, epoch, life)
-        if last.get((partition, broker)) == role:
+    for row in map(partition_rows.PartitionRow._make, rows.tolist()):
+        life = bisect_right(starts[row.node], row.time_ms)
+        role = (row.kind, row.leader_epoch, life)
+        if last.get((row.partition, row.node)) == role:
             continue
-        last[partition, broker] = role
-        roles[partition].append(
+        last[row.partition, row.node] = role
+        roles[row.partition].append(
             Role(
-                *(time_ms, broker, kind == Told.LEADS, None if leader == UNTOLD else leader),
-                *(epoch, max(version, -1), None if isr == UNTOLD else told.isrs[isr], offset),
+                time_ms=row.time_ms,
+                broker=row.node,
+                leads=row.kind == partition_rows.LineKind.LEADS,
+                leader=None if row.leader == partition_rows.MISSING else row.leader,
+                leader_epoch=row.leader_epoch,
+                version=max(row.version, -1),
+                isr=None if row.isr == partition_rows.MISSING else content.isrs[row.isr],
+                log_end_offset=row.offset,
             )
         )
     return roles
+
+
+def _roles_by_states(rows: partition_rows.Rows, content: ClusterContent) -> partition_rows.Rows:
+    """Rows of roles, of Kafka 2.5 and before: the states that brokers receive show them."""
+    rows = rows[rows["kind"] == partition_rows.LineKind.STATE]
+    leads = rows["leader"] == rows["node"]
+    rows["kind"] = np.where(leads, partition_rows.LineKind.LEADS, partition_rows.LineKind.FOLLOWS)
+    rows["offset"] = -1
+    is_replica = [
+        node in (content.assignments[assignment].replicas or ())
+        for node, assignment in rows[["node", "assignment"]].tolist()
+    ]
+    kept: partition_rows.Rows = rows[np.array(is_replica, bool)]
+    return kept
 
 
 def _created_again(lines: list[Line], deaths: list[int]) -> list[int]:
     """The times at which ZooKeeper's controller created a partition, after it was deleted."""
     times: list[int] = []
     for line in lines:
-        if line.kind == Told.CREATED and (
+        if line.kind == partition_rows.LineKind.CREATED and (
             not times or any(times[-1] <= death <= line.time_ms for death in deaths)
         ):
             times.append(line.time_ms)
     return times
 
 
-def _named(texts: list[str], events: list[Event]) -> list[TopicPartition | None]:
-    """The partitions of texts; None for a topic id without a name, and for what is none."""
-    topics = {
-        str(event.values[1]): str(event.values[0])
-        for event in events
-        if event.kind == "topic_record"
-    }
+def _named(texts: list[str], events: list[LogEvent]) -> list[TopicPartition | None]:
+    """The partitions of texts; None for a topic id without a name, and for another text."""
+    topics = {each.topic_id: each.topic for each in of_kind(events, log_events.TopicRecord)}
     names: list[TopicPartition | None] = []
     for text in texts:
         topic, _, number = text.rpartition("-")
@@ -319,34 +305,33 @@ def _same_partition(names: list[TopicPartition | None]) -> NDArray[np.int64]:
     )
 
 
-def _line(row: list[int], told: ClusterTold) -> Line:
-    kind, time_ms, teller, _, leader, epoch, version, isr, assignment, controller, value = row
+def _line(cells: tuple[int, ...], content: ClusterContent) -> Line:
+    row = partition_rows.PartitionRow._make(cells)
     return Line(
-        *(kind, time_ms, teller, leader, epoch, version),
-        None if isr == UNTOLD else told.isrs[isr],
-        None if assignment == UNTOLD else told.assignments[assignment],
-        controller,
-        value,
+        *(row.kind, row.time_ms, row.node, row.leader, row.leader_epoch, row.version),
+        None if row.isr == partition_rows.MISSING else content.isrs[row.isr],
+        None if row.assignment == partition_rows.MISSING else content.assignments[row.assignment],
+        *(row.controller_epoch, row.offset),
     )
 
 
 def _partition(
     name: TopicPartition, states: list[State], lines: list[Line], roles: list[Role]
-) -> PartitionTold:
+) -> PartitionHistory:
     assigned = [
-        AssignmentTold(line.time_ms, line.assignment)
+        AssignmentChange(line.time_ms, line.assignment)
         for line in lines
-        if line.kind == Told.ASSIGNED and line.assignment is not None
+        if line.kind == partition_rows.LineKind.ASSIGNED and line.assignment is not None
     ]
     assigned += [
-        AssignmentTold(state.time_ms, state.assignment)
+        AssignmentChange(state.time_ms, state.assignment)
         for state in states
         if state.assignment is not None
     ]
     assigned.sort(key=lambda each: each.time_ms)
     truncations = [
-        Truncation(line.time_ms, line.teller, line.value)
+        Truncation(line.time_ms, line.node, line.offset)
         for line in lines
-        if line.kind == Told.TRUNCATED
+        if line.kind == partition_rows.LineKind.TRUNCATED
     ]
-    return PartitionTold(name, states, assigned, truncations, roles)
+    return PartitionHistory(name, states, assigned, truncations, roles)

@@ -3,55 +3,26 @@
 A log's time has milliseconds. Rows of one millisecond are put into the order in which they cause
 each other, and get microseconds by that order. A row's cause is the row that it follows from,
 where lines leave no doubt: a state follows from the change that wrote it, an election from the
-loss of the leader. What logs cannot tell has the value that means "unknown" in its column, which
-is -1.
+loss of the leader. A value that no line has is -1 in its column, which means "unknown".
 """
 
-from __future__ import annotations
-
 from array import array
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.compiled.records import dtype_of
-from tidegauge.real_cluster.logs.broker_lives import ABSENT, ACTIVE, BrokerChange
+from tidegauge.real_cluster.logs.broker_states import ABSENT, ACTIVE, BrokerChange
 from tidegauge.real_cluster.logs.logged_cluster import LoggedCluster
+from tidegauge.real_cluster.logs.partition_rows import Assignment
 from tidegauge.real_cluster.logs.partition_states import State, joined
-from tidegauge.real_cluster.logs.real_history import PartitionTold, RealHistory
-from tidegauge.real_cluster.logs.told import Assignment, Told
+from tidegauge.real_cluster.logs.real_history import PartitionHistory, RealHistory
 from tidegauge.replication.records import pack
-from tidegauge.simulation.trace_rows.codes import (
-    FORMER_WRITER,
-    STATE_CREATED,
-    STATE_DELETED,
-    STATE_WRITTEN,
-    STOP_CLEAN,
-    STOP_KILLED,
-)
-from tidegauge.simulation.trace_rows.controller_rows import (
-    BrokerFailed,
-    BrokerRegistered,
-    BrokerState,
-    ControllerActive,
-    ControllerElected,
-    LeaderElected,
-    LeaderEpochRaised,
-    PartitionReplicas,
-    PartitionState,
-    RemovedFromIsr,
-)
-from tidegauge.simulation.trace_rows.process_rows import BrokerStarted, BrokerStopped
-from tidegauge.simulation.trace_rows.replica_rows import (
-    BecameFollower,
-    BecameLeader,
-    IsrExpanded,
-    IsrShrunk,
-    Truncated,
-)
+from tidegauge.simulation.trace_rows import codes, controller_rows, process_rows, replica_rows
 from tidegauge.simulation.trace_rows.row import ROW_VALUES, Row, RowSlot
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 
@@ -59,8 +30,19 @@ _UNKNOWN = -1
 #: A lost leader causes an election at most so much later.
 _CAUSES_WITHIN_MS = 60_000
 
-# The order of rows within a millisecond.
-_PROCESS, _BROKERS, _CONTROLLERS, _PARTITIONS, _ROLES = range(5)
+#: The order of rows within a millisecond; rows about partitions are of rank 3.
+_RANKS: dict[type[Row], int] = {
+    process_rows.BrokerStarted: 0,
+    process_rows.BrokerStopped: 0,
+    controller_rows.BrokerFailed: 1,
+    controller_rows.BrokerRegistered: 1,
+    controller_rows.BrokerState: 1,
+    controller_rows.ControllerElected: 2,
+    controller_rows.ControllerActive: 2,
+    replica_rows.BecameLeader: 4,
+    replica_rows.BecameFollower: 4,
+}
+_RANK_OF_PARTITIONS = 3
 
 
 class _Planned:
@@ -70,28 +52,36 @@ class _Planned:
     _HEAD = 5
     _WIDTH = _HEAD + ROW_VALUES
 
-    def __init__(self) -> None:
+    def __init__(self, first_ms: int) -> None:
+        self._first_ms = first_ms
         self._cells = array("q")
 
-    def __len__(self) -> int:
-        return len(self._cells) // self._WIDTH
-
     def add(
-        self, time_ms: int, rank: int, process: int, kind: int, cause: int | None, told: list[int]
+        self, row: type[Row], time_ms: int, process: int, cause: int | None = None, **values: int
     ) -> int:
-        """Add a row, and return its place."""
-        place = len(self)
-        padding = [0] * (ROW_VALUES - len(told))
-        self._cells.extend((time_ms, rank, process, kind, _UNKNOWN if cause is None else cause))
-        self._cells.extend(told + padding)
+        """Add a row, and return its place; columns that are not given are unknown.
+
+        Args:
+            row: its class.
+            time_ms: of its line.
+            process: that it is about.
+            cause: the place of the row that it follows from, which is not later.
+            values: of its columns.
+        """
+        columns = ROW_KINDS[row.KIND].columns
+        assert values.keys() <= set(columns), (row, values)
+        time_ms, rank = max(time_ms, self._first_ms), _RANKS.get(row, _RANK_OF_PARTITIONS)
+        if cause is not None:
+            cause_ms, cause_rank = self._cells[cause * self._WIDTH : cause * self._WIDTH + 2]
+            rank = max(rank, cause_rank) if time_ms <= cause_ms else rank
+            time_ms = max(time_ms, cause_ms)
+        place = len(self._cells) // self._WIDTH
+        self._cells.extend((time_ms, rank, process, row.KIND, _UNKNOWN if cause is None else cause))
+        self._cells.extend(values.get(name, _UNKNOWN) for name in columns)
+        self._cells.extend([0] * (ROW_VALUES - len(columns)))
         return place
 
-    def moment_of(self, place: int) -> tuple[int, int]:
-        """The time and the rank of a row."""
-        begin = place * self._WIDTH
-        return self._cells[begin], self._cells[begin + 1]
-
-    def laid_out(self, first_ms: int) -> NDArray[np.void]:
+    def laid_out(self) -> NDArray[np.void]:
         """The rows in their order, with microseconds, numbers and causes."""
         cells = np.frombuffer(self._cells, np.int64).reshape(-1, self._WIDTH)
         order = np.lexsort((cells[:, 1], cells[:, 0]))
@@ -99,7 +89,7 @@ class _Planned:
         places = np.empty(len(order), np.int64)
         places[order] = np.arange(len(order))
         rows = np.zeros(len(order), dtype_of(RowSlot))
-        at_us = (cells[:, 0] - first_ms) * 1_000
+        at_us = (cells[:, 0] - self._first_ms) * 1_000
         rows["time_us"] = at_us + np.minimum(_places_within(at_us), 999)
         process = rows["process"] = cells[:, 2]
         by_process = np.argsort(process, kind="stable")
@@ -121,387 +111,355 @@ def _places_within(values: NDArray[np.int64]) -> NDArray[np.int64]:
     return numbers - np.maximum.accumulate(np.where(begins, numbers, 0))
 
 
-#: Makes a replica list of brokers.
-_Packs = Callable[[tuple[int, ...] | None], int]
+def rows_of(history: RealHistory, cluster: LoggedCluster) -> NDArray[np.void]:
+    """All rows of a history, in their total order but for the process."""
+    rows = _ClusterRows(history, cluster)
+    for number, each in enumerate(cluster.partitions):
+        if each is not None:
+            _PartitionRows(rows, number, each, cluster).plan()
+    return rows.planned.laid_out()
+
+
+class _ClusterRows:
+    """The rows about brokers and controllers, and the numbers of nodes for all rows."""
+
+    def __init__(self, history: RealHistory, cluster: LoggedCluster) -> None:
+        self._history = history
+        self.is_kraft = history.is_kraft
+        self.planned = _Planned(history.first_ms)
+        plan = cluster.plan
+        processes: dict[str, list[int]] = defaultdict(list)
+        for number, process in enumerate(plan.processes):
+            processes[process.name.split()[0]].append(number)
+        #: By id of a node: the index of a broker, and the processes.
+        self._index = {broker: index for index, broker in enumerate(plan.brokers)}
+        self.brokers = dict(zip(plan.brokers, processes["broker"], strict=True))
+        controllers = cluster.controllers if self.is_kraft else plan.brokers
+        self._controllers = dict(zip(controllers, processes["controller"], strict=True))
+        #: The number of a controller in rows; those of a quorum come after the brokers.
+        first = len(plan.brokers) if self.is_kraft else 0
+        self._members = {node: first + place for place, node in enumerate(controllers)}
+        self._plane = processes["controller" if self.is_kraft else "zookeeper"][0]
+        #: By broker: times and places of the rows of its loss.
+        self._lost: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        self._plan_lives()
+        self._plan_brokers()
+        self._plan_controllers()
+
+    def broker(self, broker: int) -> int:
+        """The index of a broker; -1: there is none."""
+        return self._index.get(broker, _UNKNOWN)
+
+    def member(self, controller: int | None, time_ms: int) -> int:
+        """The number of a controller, or of the one that is active at a time."""
+        if controller not in self._members:
+            controller = self._active_at(time_ms)
+        return _UNKNOWN if controller is None else self._members.get(controller, _UNKNOWN)
+
+    def deciding(self, controller: int | None, time_ms: int) -> int:
+        """The process of a controller, or of the one that is active at a time."""
+        if controller not in self._controllers:
+            controller = self._active_at(time_ms)
+        return self._plane if controller is None else self._controllers.get(controller, self._plane)
+
+    def plane_at(self, time_ms: int) -> int:
+        """The process that holds the cluster's state at a time."""
+        return self.deciding(None, time_ms) if self.is_kraft else self._plane
+
+    def loss_of(self, brokers: Iterable[int], after_ms: int, before_ms: int) -> int | None:
+        """The row of the loss of one of these brokers, just before a change."""
+        found = [
+            (time_ms, place)
+            for broker in brokers
+            for time_ms, place in self._lost.get(broker, ())
+            if after_ms <= time_ms <= before_ms and before_ms - time_ms <= _CAUSES_WITHIN_MS
+        ]
+        return max(found)[1] if found else None
+
+    def _plan_lives(self) -> None:
+        for life in self._history.lives:
+            if life.node not in self.brokers:
+                continue
+            process, broker = self.brokers[life.node], self._index[life.node]
+            if life.started_ms is not None:
+                self.planned.add(
+                    process_rows.BrokerStarted, life.started_ms, process, broker=broker
+                )
+            if life.end_ms is not None:
+                stop = codes.STOP_CLEAN if life.stopped_cleanly else codes.STOP_KILLED
+                self.planned.add(
+                    process_rows.BrokerStopped, life.end_ms, process, broker=broker, stop=int(stop)
+                )
+
+    def _plan_brokers(self) -> None:
+        for change in self._history.brokers:
+            place = self.planned.add(
+                controller_rows.BrokerState,
+                change.time_ms,
+                self.plane_at(change.time_ms),
+                self._seen(change),
+                broker=self._index[change.broker],
+                state=change.state,
+                broker_epoch=change.broker_epoch,
+                state_reason=change.reason,
+            )
+            if change.state != ACTIVE:
+                self._lost[change.broker].append((change.time_ms, place))
+
+    def _seen(self, change: BrokerChange) -> int | None:
+        """The row of a controller that sees a broker come or go; ZooKeeper's only."""
+        rows = {ABSENT: controller_rows.BrokerFailed, ACTIVE: controller_rows.BrokerRegistered}
+        node = self._active_at(change.time_ms)
+        if self.is_kraft or change.state not in rows or node not in self._controllers:
+            return None
+        process, broker = self._controllers[node], self._index[change.broker]
+        return self.planned.add(rows[change.state], change.time_ms, process, broker=broker)
+
+    def _plan_controllers(self) -> None:
+        for time_ms, node, epoch in self._history.controllers:
+            if node not in self._members:
+                continue
+            numbers = {"broker": self._members[node], "controller_epoch": epoch}
+            cause = None
+            if not self.is_kraft:
+                process = self._controllers[node]
+                elected = controller_rows.ControllerElected
+                cause = self.planned.add(elected, time_ms, process, **numbers)
+            plane = self.plane_at(time_ms)
+            active = controller_rows.ControllerActive
+            self.planned.add(active, time_ms, plane, cause, **numbers)
+
+    def _active_at(self, time_ms: int) -> int | None:
+        """The active controller; before the first one, that."""
+        changes = self._history.controllers
+        place = bisect_right(changes, time_ms, key=lambda change: change.time_ms)
+        return changes[max(place - 1, 0)].node if changes else None
 
 
 class _Change(NamedTuple):
     """A change of a partition's state."""
 
-    partition: int
     before: State
     state: State
-    packed: _Packs
 
     @property
     def lost(self) -> list[int]:
         """The brokers that have left the ISR."""
         return [broker for broker in self.before.isr or () if broker not in (self.state.isr or ())]
 
-    @property
-    def columns(self) -> dict[str, int]:
-        """The columns that all rows about a change have."""
-        return {
-            "partition": self.partition,
-            "isr": self.packed(self.state.isr),
-            "leader_epoch": self.state.leader_epoch,
-            "version": self.state.version,
-        }
 
+class _PartitionRows:
+    """The rows about a partition."""
 
-def rows_of(history: RealHistory, cluster: LoggedCluster) -> NDArray[np.void]:
-    """All rows of a history, in their total order but for the process."""
-    return _Rows(history, cluster).laid_out()
-
-
-class _Rows:
-    """The rows of a history, as they are planned."""
-
-    def __init__(self, history: RealHistory, cluster: LoggedCluster) -> None:
-        self._history = history
-        plan = cluster.plan
-        self._index = {broker: index for index, broker in enumerate(plan.brokers)}
-        roles: dict[str, list[int]] = defaultdict(list)
-        for number, process in enumerate(plan.processes):
-            roles[process.name.split()[0]].append(number)
-        self._brokers = dict(zip(plan.brokers, roles["broker"], strict=True))
-        if history.is_kraft:
-            self._controllers = dict(zip(cluster.controllers, roles["controller"], strict=True))
-            self._members = {
-                **{node: len(plan.brokers) + at for at, node in enumerate(cluster.controllers)}
-            }
-            self._plane = next(iter(self._controllers.values()))
-        else:
-            self._controllers = dict(zip(plan.brokers, roles["controller"], strict=True))
-            self._members = dict(self._index)
-            self._plane = roles["zookeeper"][0]
-        self._planned = _Planned()
-        #: When each controller became the active one.
-        self._active = [(each.time_ms, each.node, each.epoch) for each in history.controllers]
-        self._lost: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        self._plan_lives()
-        self._plan_brokers()
-        self._plan_controllers()
-        for number, each in enumerate(cluster.partitions):
-            if each is not None:
-                planned = plan.partitions[number]
-                slots = [plan.brokers[index] for index in planned.slots]
-                self._plan_partition(number, each, slots, len(planned.replicas))
-
-    def laid_out(self) -> NDArray[np.void]:
-        """The rows with microseconds, numbers and causes."""
-        return self._planned.laid_out(self._history.first_ms)
-
-    def _add(
-        self,
-        time_ms: int,
-        rank: int,
-        process: int,
-        row: type[Row],
-        cause: int | None = None,
-        common: Mapping[str, int] | None = None,
-        **values: int,
-    ) -> int:
-        """Plan a row; columns that are not given are unknown."""
-        columns = ROW_KINDS[row.KIND].columns
-        values |= common or {}
-        assert values.keys() <= set(columns), (row, values)
-        time_ms = max(time_ms, self._history.first_ms)
-        if cause is not None:
-            # What a row follows from is not later.
-            cause_ms, cause_rank = self._planned.moment_of(cause)
-            rank = max(rank, cause_rank) if time_ms <= cause_ms else rank
-            time_ms = max(time_ms, cause_ms)
-        told = [values.get(name, _UNKNOWN) for name in columns]
-        return self._planned.add(time_ms, rank, process, row.KIND, cause, told)
-
-    def _plan_lives(self) -> None:
-        for life in self._history.lives:
-            if life.node not in self._brokers or life.node in self._controllers_alone():
-                continue
-            process, broker = self._brokers[life.node], self._index[life.node]
-            if life.started_ms is not None:
-                self._add(life.started_ms, _PROCESS, process, BrokerStarted, broker=broker)
-            if life.end_ms is not None:
-                stop = STOP_CLEAN if life.stopped_cleanly else STOP_KILLED
-                self._add(
-                    *(life.end_ms, _PROCESS, process, BrokerStopped), broker=broker, stop=int(stop)
-                )
-
-    def _controllers_alone(self) -> set[int]:
-        return set(self._members) - set(self._index) if self._history.is_kraft else set()
-
-    def _plan_brokers(self) -> None:
-        epochs: dict[int, int] = {}
-        for change in self._history.brokers:
-            cause = self._seen(change)
-            at = self._add(
-                *(change.time_ms, _BROKERS, self._plane_at(change.time_ms), BrokerState, cause),
-                broker=self._index[change.broker],
-                state=change.state,
-                broker_epoch=change.broker_epoch,
-                state_reason=change.reason,
-            )
-            epochs[change.broker] = change.broker_epoch
-            if change.state != ACTIVE:
-                self._lost[change.broker].append((change.time_ms, at))
-
-    def _seen(self, change: BrokerChange) -> int | None:
-        """The row of a controller that sees a broker come or go; ZooKeeper's only."""
-        if self._history.is_kraft:
-            return None
-        row = {ABSENT: BrokerFailed, ACTIVE: BrokerRegistered}.get(change.state)
-        node = self._controller_at(change.time_ms)
-        if row is None or node not in self._controllers:
-            return None
-        process = self._controllers[node]
-        return self._add(
-            *(change.time_ms, _BROKERS, process, row), broker=self._index[change.broker]
-        )
-
-    def _plan_controllers(self) -> None:
-        for time_ms, node, epoch in self._active:
-            if node not in self._members:
-                continue
-            member = self._members[node]
-            cause = None
-            if not self._history.is_kraft:
-                cause = self._add(
-                    *(time_ms, _CONTROLLERS, self._controllers[node], ControllerElected),
-                    broker=member,
-                    controller_epoch=epoch,
-                )
-            self._add(
-                *(time_ms, _CONTROLLERS, self._plane_at(time_ms), ControllerActive, cause),
-                broker=member,
-                controller_epoch=epoch,
-            )
-
-    def _controller_at(self, time_ms: int) -> int | None:
-        node = None
-        for at_ms, active, _ in self._active:
-            if at_ms > time_ms and node is not None:
-                break
-            node = active
-        return node
-
-    def _plane_at(self, time_ms: int) -> int:
-        """The process that holds the cluster's state at a time."""
-        if not self._history.is_kraft:
-            return self._plane
-        return self._controllers.get(self._controller_at(time_ms) or -1, self._plane)
-
-    def _plan_partition(
-        self, number: int, told: PartitionTold, slots: list[int], first_replicas: int
+    def __init__(
+        self, rows: _ClusterRows, number: int, history: PartitionHistory, cluster: LoggedCluster
     ) -> None:
-        slot_of = {broker: slot for slot, broker in enumerate(slots)}
+        self._rows = rows
+        self._planned = rows.planned
+        self._number = number
+        self._history = history
+        planned = cluster.plan.partitions[number]
+        slots = [cluster.plan.brokers[index] for index in planned.slots]
+        self._slot_of = {broker: slot for slot, broker in enumerate(slots)}
+        self._first_replicas = tuple(slots[: len(planned.replicas)])
 
-        def packed(brokers: tuple[int, ...] | None) -> int:
-            known = dict.fromkeys(slot_of[each] for each in brokers or () if each in slot_of)
-            return int(pack(tuple(known)))
-
+    def plan(self) -> None:
+        """Plan all of them."""
         before: State | None = None
-        for state in told.states:
-            cause = self._plan_change(number, before, state, packed)
-            self._plan_state(number, before, state, packed, cause)
+        for state in self._history.states:
+            cause = None if before is None else self._plan_change(_Change(before, state))
+            self._plan_state(state, before, cause)
             before = None if state.deleted else state
-        self._plan_roles(number, told, packed)
-        self._plan_assignments(number, told, slots[:first_replicas], packed)
-        for cut in told.truncations:
-            if cut.broker in self._brokers:
-                self._add(
-                    *(cut.time_ms, _PARTITIONS, self._brokers[cut.broker], Truncated),
-                    partition=number,
+        self._plan_roles()
+        self._plan_assignments()
+        for cut in self._history.truncations:
+            if cut.broker in self._rows.brokers:
+                self._planned.add(
+                    replica_rows.Truncated,
+                    cut.time_ms,
+                    self._rows.brokers[cut.broker],
+                    partition=self._number,
                     end_offset=cut.offset,
                 )
 
-    def _plan_roles(self, number: int, told: PartitionTold, packed: _Packs) -> None:
-        leads: dict[int, bool] = {}
-        for role in told.roles:
-            if role.broker not in self._brokers:
-                continue
-            common = {
-                "partition": number,
-                "leader_epoch": role.leader_epoch,
-                "version": role.version,
-                "log_end_offset": role.log_end_offset,
-            }
-            process = self._brokers[role.broker]
-            if role.leads:
-                self._add(
-                    *(role.time_ms, _ROLES, process, BecameLeader),
-                    isr=packed(role.isr),
-                    is_new_leader=int(not leads.get(role.broker, False)),
-                    common=common,
-                )
-            else:
-                leader = role.leader
-                if leader is None:
-                    leader = _leader_in(told.states, role.leader_epoch)
-                self._add(
-                    *(role.time_ms, _ROLES, process, BecameFollower),
-                    leader=self._broker(leader),
-                    common=common,
-                )
-            leads[role.broker] = role.leads
+    def _packed(self, brokers: tuple[int, ...] | None) -> int:
+        """A list of brokers as a replica list."""
+        slots = (self._slot_of[each] for each in brokers or () if each in self._slot_of)
+        return int(pack(tuple(dict.fromkeys(slots))))
 
-    def _plan_state(
-        self, number: int, before: State | None, state: State, packed: _Packs, cause: int | None
-    ) -> None:
-        change, writer = STATE_WRITTEN, self._writer(state)
+    def _common(self, state: State) -> dict[str, int]:
+        """The columns that all rows about a change have."""
+        return {
+            "partition": self._number,
+            "isr": self._packed(state.isr),
+            "leader_epoch": state.leader_epoch,
+            "version": state.version,
+        }
+
+    def _plan_state(self, state: State, before: State | None, cause: int | None) -> None:
+        change, writer = codes.STATE_WRITTEN, self._writer(state)
         if state.deleted:
-            change = STATE_DELETED
+            change = codes.STATE_DELETED
         elif before is None:
-            change = STATE_CREATED
+            change = codes.STATE_CREATED
             if not state.created:
-                writer = int(FORMER_WRITER)
-        self._add(
-            *(state.time_ms, _PARTITIONS, self._plane_at(state.time_ms), PartitionState, cause),
-            partition=number,
+                writer = int(codes.FORMER_WRITER)
+        self._planned.add(
+            controller_rows.PartitionState,
+            state.time_ms,
+            self._rows.plane_at(state.time_ms),
+            cause,
+            partition=self._number,
             change=int(change),
-            leader=self._broker(state.leader),
+            leader=self._rows.broker(state.leader),
             leader_epoch=max(state.leader_epoch, _UNKNOWN),
             partition_epoch=state.version,
-            isr=packed(state.isr),
+            isr=self._packed(state.isr),
             controller_epoch=max(state.controller_epoch, _UNKNOWN),
             writer=writer,
         )
 
     def _writer(self, state: State) -> int:
-        """Who wrote a state: the leader with ZooKeeper alone, else the controller."""
-        leader_writes = not self._history.is_kraft and not state.is_told_by(Told.ALTERED)
-        if state.by_leader and leader_writes:
-            return self._broker(state.leader)
-        node = state.controller
-        if node is None or node not in self._members:
-            node = self._controller_at(state.time_ms)
-        return self._members.get(-1 if node is None else node, _UNKNOWN)
+        """The writer of a state: the leader with ZooKeeper alone, else the controller."""
+        if state.by_leader and not self._rows.is_kraft and not state.altered:
+            return self._rows.broker(state.leader)
+        return self._rows.member(state.controller, state.time_ms)
 
-    def _broker(self, broker: int) -> int:
-        return self._index.get(broker, _UNKNOWN)
-
-    def _plan_change(
-        self, number: int, before: State | None, state: State, packed: _Packs
-    ) -> int | None:
-        """The row of the change that leads to a state; none for the first state."""
-        if before is None or state.deleted:
+    def _plan_change(self, change: _Change) -> int | None:
+        """The row of the change that leads to a state."""
+        before, state = change
+        if state.deleted:
             return None
-        change = _Change(number, before, state, packed)
-        if state.by_leader and state.leader in self._brokers:
+        if state.by_leader and state.leader in self._rows.brokers:
             return self._plan_leaders_change(change)
         elected = None
         if state.leader not in (before.leader, -1):
             elected = self._plan_election(change)
-            if not self._history.is_kraft:
+            if not self._rows.is_kraft:
                 # ZooKeeper's controller elects among those that live, in one write.
                 return elected
         removed = self._plan_removals(change)
         if elected is None and removed is None and state.leader_epoch != before.leader_epoch:
             assignment = state.assignment or Assignment()
-            return self._add(
-                *(state.time_ms, _PARTITIONS, self._deciding(state), LeaderEpochRaised),
-                replicas=packed(assignment.replicas or state.isr),
-                leader=self._broker(state.leader),
-                common=change.columns,
+            return self._add_decision(
+                controller_rows.LeaderEpochRaised,
+                state,
+                None,
+                replicas=self._packed(assignment.replicas or state.isr),
             )
         return removed if elected is None else elected
 
+    def _add_decision(self, row: type[Row], state: State, cause: int | None, **values: int) -> int:
+        """Plan the row of a controller's decision."""
+        process = self._rows.deciding(state.controller, state.time_ms)
+        values |= {"leader": self._rows.broker(state.leader)} | self._common(state)
+        return self._planned.add(row, state.time_ms, process, cause, **values)
+
     def _plan_leaders_change(self, change: _Change) -> int | None:
-        old, new = set(change.before.isr or ()), set(change.state.isr or ())
+        before, state = change
+        old, new = set(before.isr or ()), set(state.isr or ())
         if old == new:
             return None
-        process = self._brokers[change.state.leader]
-        row = IsrShrunk if len(new) < len(old) else IsrExpanded
-        return self._add(
-            *(change.state.time_ms, _PARTITIONS, process, row),
-            old_isr=change.packed(change.before.isr),
-            common=change.columns,
+        return self._planned.add(
+            replica_rows.IsrShrunk if len(new) < len(old) else replica_rows.IsrExpanded,
+            state.time_ms,
+            self._rows.brokers[state.leader],
+            old_isr=self._packed(before.isr),
+            **self._common(state),
         )
 
     def _plan_election(self, change: _Change) -> int:
-        before, state = change.before, change.state
+        before, state = change
         unclean = state.unclean
-        if not self._history.is_kraft:
-            unclean = before.isr_told and state.leader not in (before.isr or ())
-        return self._add(
-            *(state.time_ms, _PARTITIONS, self._deciding(state), LeaderElected),
-            cause=self._loss_of((before.leader, *change.lost), before.time_ms, state.time_ms),
-            leader=self._broker(state.leader),
-            old_leader=self._broker(before.leader),
+        if not self._rows.is_kraft:
+            unclean = before.is_isr_logged and state.leader not in (before.isr or ())
+        return self._add_decision(
+            controller_rows.LeaderElected,
+            state,
+            self._rows.loss_of((before.leader, *change.lost), before.time_ms, state.time_ms),
+            old_leader=self._rows.broker(before.leader),
             unclean=int(unclean),
-            common=change.columns,
         )
 
     def _plan_removals(self, change: _Change) -> int | None:
-        before, state = change.before, change.state
+        before, state = change
         lost = change.lost
-        if not lost and before.leader >= 0 > state.leader and not self._history.is_kraft:
+        if not lost and before.leader >= 0 > state.leader and not self._rows.is_kraft:
             # The last member stays in the ISR; its leadership ends.
             lost = [before.leader]
-        rows = [
-            self._add(
-                *(state.time_ms, _PARTITIONS, self._deciding(state), RemovedFromIsr),
-                cause=self._loss_of((broker,), before.time_ms, state.time_ms),
-                replica=self._broker(broker),
-                leader=self._broker(state.leader),
-                common=change.columns,
+        places = [
+            self._add_decision(
+                controller_rows.RemovedFromIsr,
+                state,
+                self._rows.loss_of((broker,), before.time_ms, state.time_ms),
+                replica=self._rows.broker(broker),
             )
             for broker in lost
         ]
-        return rows[0] if rows else None
+        return places[0] if places else None
 
-    def _deciding(self, state: State) -> int:
-        node = state.controller
-        if node is None or node not in self._controllers:
-            node = self._controller_at(state.time_ms)
-        return self._controllers.get(-1 if node is None else node, self._plane)
+    def _plan_roles(self) -> None:
+        led: dict[int, bool] = {}
+        for role in self._history.roles:
+            if role.broker not in self._rows.brokers:
+                continue
+            if role.leads:
+                row: type[Row] = replica_rows.BecameLeader
+                own = {
+                    "isr": self._packed(role.isr),
+                    "is_new_leader": int(not led.get(role.broker, False)),
+                }
+            else:
+                row = replica_rows.BecameFollower
+                leader = role.leader
+                if leader is None:
+                    leader = _leader_in(self._history.states, role.leader_epoch)
+                own = {"leader": self._rows.broker(leader)}
+            self._planned.add(
+                row,
+                role.time_ms,
+                self._rows.brokers[role.broker],
+                partition=self._number,
+                leader_epoch=role.leader_epoch,
+                version=role.version,
+                log_end_offset=role.log_end_offset,
+                **own,
+            )
+            led[role.broker] = role.leads
 
-    def _loss_of(self, brokers: tuple[int, ...], after_ms: int, before_ms: int) -> int | None:
-        """The row that tells that one of these brokers was lost, just before a change."""
-        found = [
-            (time_ms, at)
-            for broker in brokers
-            for time_ms, at in self._lost.get(broker, ())
-            if after_ms <= time_ms <= before_ms and before_ms - time_ms <= _CAUSES_WITHIN_MS
-        ]
-        return max(found)[1] if found else None
-
-    def _plan_assignments(
-        self, number: int, told: PartitionTold, first_replicas: list[int], packed: _Packs
-    ) -> None:
-        """Rows of the replicas, where they or what belongs to them has changed."""
-        if not told.assignments:
-            return
+    def _plan_assignments(self) -> None:
+        """Rows of the replicas, where they or their roles in a reassignment have changed."""
         known = Assignment()
-        last: tuple[int, ...] = (packed(tuple(first_replicas)), 0, 0, 0, 0)
-        for each in told.assignments:
-            says = each.assignment
-            if says.replicas is None and says.removing == () and known.removing and known.replicas:
-                # The leader alone tells that a reassignment is done.
-                left = [broker for broker in known.replicas if broker not in known.removing]
-                says = says._replace(replicas=tuple(left))
-            known = joined(says, known) or says
-            if known.replicas is None:
+        last = self._replicas(Assignment(self._first_replicas))
+        for time_ms, change in self._history.assignments:
+            if change.replicas is None and change.removing == () and known.removing:
+                # Only the leader's line shows that a reassignment is done.
+                left = tuple(each for each in known.replicas or () if each not in known.removing)
+                change = change._replace(replicas=left or None)  # noqa: PLW2901
+            known = joined(change, known) or change
+            replicas = self._replicas(known)
+            if known.replicas is None or replicas == last:
                 continue
-            values = (
-                *(packed(known.replicas), packed(known.adding), packed(known.removing)),
-                *(packed(known.eligible_leaders), int(bool(known.recovering))),
-            )
-            if values == last:
-                continue
-            last = values
-            replicas, adding, removing, eligible, recovering = values
+            last = replicas
             last_known = known.last_known or ()
-            self._add(
-                *(each.time_ms, _PARTITIONS, self._plane_at(each.time_ms), PartitionReplicas),
-                partition=number,
-                replicas=replicas,
-                adding=adding,
-                removing=removing,
-                eligible_leaders=eligible,
-                last_known_leader=self._broker(last_known[0]) if last_known else _UNKNOWN,
-                recovering=recovering,
+            self._planned.add(
+                controller_rows.PartitionReplicas,
+                time_ms,
+                self._rows.plane_at(time_ms),
+                partition=self._number,
+                last_known_leader=self._rows.broker(last_known[0]) if last_known else _UNKNOWN,
+                **replicas,
             )
+
+    def _replicas(self, assignment: Assignment) -> dict[str, int]:
+        """The columns of an assignment whose changes have rows."""
+        return {
+            "replicas": self._packed(assignment.replicas),
+            "adding": self._packed(assignment.adding),
+            "removing": self._packed(assignment.removing),
+            "eligible_leaders": self._packed(assignment.eligible_leaders),
+            "recovering": int(bool(assignment.recovering)),
+        }
 
 
 def _leader_in(states: list[State], leader_epoch: int) -> int:

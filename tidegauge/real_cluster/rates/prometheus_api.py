@@ -1,9 +1,7 @@
-"""A Prometheus, or whatever has its HTTP API: its series, and what it answers.
+"""A Prometheus, or another server with its HTTP API: its series and responses.
 
 Read: ``/api/v1/label/__name__/values``, ``/api/v1/query`` and ``/api/v1/query_range``, by GET.
 """
-
-from __future__ import annotations
 
 import base64
 import http.client
@@ -19,10 +17,8 @@ from math import isfinite
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlencode, urlsplit, urlunsplit
 
-from tidegauge.real_cluster.describe.input_file import InputError
-from tidegauge.real_cluster.describe.notices import Notice
-from tidegauge.real_cluster.rates.label_matchers import Matcher
-from tidegauge.real_cluster.rates.rate_source import Over, Selected, Together, Values, Window
+from tidegauge.real_cluster.describe.input_file import InputError, Notices
+from tidegauge.real_cluster.rates import rate_source
 from tidegauge.scenario.text.errors import one_line
 
 _TIMEOUT_S = 60.0
@@ -30,19 +26,21 @@ _MOST_BYTES = 512 * 2**20
 #: Steps in which the beginning of series is looked for.
 _STEPS = 30
 _FUNCTIONS = {
-    Over.RATE: "rate({})",
-    Over.GROWTH: "clamp_min(delta({}), 0)",
-    Over.MEAN: "avg_over_time({})",
-    Over.LAST: "last_over_time({})",
-    Over.COUNT: "count_over_time({})",
+    rate_source.Over.RATE: "rate({})",
+    rate_source.Over.GROWTH: "clamp_min(delta({}), 0)",
+    rate_source.Over.MEAN: "avg_over_time({})",
+    rate_source.Over.LAST: "last_over_time({})",
+    rate_source.Over.COUNT: "count_over_time({})",
 }
 _REFUSED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 
 class PrometheusSource:
-    """A source (``rate_source.py``) that asks a Prometheus."""
+    """A source (``rate_source.py``) that queries a Prometheus."""
 
-    def __init__(self, url: str, window: Window, matchers: Sequence[Matcher]) -> None:
+    def __init__(
+        self, url: str, window: rate_source.Window, matchers: Sequence[rate_source.Matcher]
+    ) -> None:
         """Ask the Prometheus at a URL, which may have a user, a password and a path.
 
         Raises:
@@ -52,14 +50,14 @@ class PrometheusSource:
         host = parts.netloc.rpartition("@")[2]
         self.place = urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
         self.window = window
-        self.notices: list[Notice] = []
+        self.notices = Notices()
         self._matchers = list(matchers)
         self._authorization = _authorization(parts)
 
     def names(self, also: Collection[str] = ()) -> Collection[str]:
         """The names of all series that begin with ``kafka_``, and of these if they are there."""
         pattern = "|".join(["(?i)kafka_.*", *map(re.escape, also)])
-        selector = self._selector("", [Matcher("__name__", "=~", pattern)])
+        selector = self._selector("", [rate_source.Matcher("__name__", "=~", pattern)])
         parameters = {
             "match[]": selector,
             "start": f"{self.window.begin_s:.3f}",
@@ -70,7 +68,7 @@ class PrometheusSource:
             raise self._not_prometheus("label/__name__/values")
         return names
 
-    def settle(self, selected: Selected) -> None:
+    def settle(self, selected: rate_source.Selected) -> None:
         """Shorten the window to the part in which these series have samples."""
         begin, end = self.window
         step = max((end - begin) / _STEPS, 1.0)
@@ -82,23 +80,29 @@ class PrometheusSource:
         newest = self._values(f"max(timestamp({selector}))", (), times[-1])
         end = min([end, *newest.values()])
         begin = max(times[0] - step, begin)
-        self.window = Window(min(begin, end), end)
+        self.window = rate_source.Window(min(begin, end), end)
 
-    def read(self, selected: Selected, over: Over, by: Sequence[str], together: Together) -> Values:
+    def read(
+        self,
+        selected: rate_source.Selected,
+        over: rate_source.Over,
+        by: Sequence[str],
+        together: rate_source.Together,
+    ) -> rate_source.Values:
         """An aggregation that Prometheus evaluates."""
         seconds = max(self.window.seconds, 1e-3)
         selector = self._selector(selected.name, _conditions(selected))
         inner = _FUNCTIONS[over].format(f"{selector}[{round(seconds * 1000)}ms]")
         query = f"{together.value} by ({', '.join(by)}) ({inner})"
         values = self._values(query, by, self.window.end_s)
-        if over is not Over.GROWTH:
+        if over is not rate_source.Over.GROWTH:
             return values
         return {labels: value / seconds for labels, value in values.items()}
 
-    def _selector(self, name: str, conditions: Sequence[Matcher]) -> str:
+    def _selector(self, name: str, conditions: Sequence[rate_source.Matcher]) -> str:
         return f"{name}{{{','.join(map(str, [*conditions, *self._matchers]))}}}"
 
-    def _values(self, query: str, by: Sequence[str], at_s: float) -> Values:
+    def _values(self, query: str, by: Sequence[str], at_s: float) -> rate_source.Values:
         data = self._data("query", {"query": query, "time": f"{at_s:.3f}"})
         try:
             found = {
@@ -124,7 +128,7 @@ class PrometheusSource:
             raise self._not_prometheus("query_range") from error
 
     def _data(self, path: str, parameters: dict[str, str]) -> Any:
-        """What Prometheus has to say; its warnings become notices."""
+        """The data of a response; its warnings become notices."""
         content = self._content(path, parameters)
         try:
             response = json.loads(content)
@@ -134,7 +138,7 @@ class PrometheusSource:
             raise self._not_prometheus(path)
         warnings = response.get("warnings")
         for warning in warnings if isinstance(warnings, list) else ():
-            self.notices.append(Notice("input", f"{self.place} warns: {warning}"))
+            self.notices.add("input", f"{self.place} warns: {warning}")
         return response.get("data")
 
     def _content(self, path: str, parameters: dict[str, str]) -> bytes:
@@ -199,10 +203,10 @@ def _authorization(parts: SplitResult) -> str:
     return f"Basic {base64.b64encode(pair.encode()).decode()}"
 
 
-def _conditions(selected: Selected) -> list[Matcher]:
+def _conditions(selected: rate_source.Selected) -> list[rate_source.Matcher]:
     return [
-        *(Matcher(label, "=", value) for label, value in selected.labels.items()),
-        *(Matcher(label, "!=", "") for label in selected.required),
+        *(rate_source.Matcher(label, "=", value) for label, value in selected.labels.items()),
+        *(rate_source.Matcher(label, "!=", "") for label in selected.required),
     ]
 
 

@@ -1,23 +1,13 @@
 """Series that are in memory, and the aggregations over them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import fsum, isfinite
 from typing import NamedTuple
 
-from tidegauge.real_cluster.describe.input_file import InputError
-from tidegauge.real_cluster.describe.notices import Notice
-from tidegauge.real_cluster.rates.rate_source import (
-    Over,
-    Selected,
-    Together,
-    Values,
-    Window,
-    moment_text,
-)
+from tidegauge.real_cluster.describe.input_file import InputError, Notices
+from tidegauge.real_cluster.rates import rate_source
 
 
 class SampledSeries(NamedTuple):
@@ -30,10 +20,10 @@ class SampledSeries(NamedTuple):
 #: Between its scrapes and those of others a target misses no more than this many intervals.
 _MOST_MISSED = 1.5
 #: From the first of them to the last.
-_TOGETHER: dict[Together, Callable[[list[float]], float]] = {
-    Together.SUM: fsum,
-    Together.MAX: max,
-    Together.MEAN: lambda values: fsum(values) / len(values),
+_TOGETHER: dict[rate_source.Together, Callable[[list[float]], float]] = {
+    rate_source.Together.SUM: fsum,
+    rate_source.Together.MAX: max,
+    rate_source.Together.MEAN: lambda values: fsum(values) / len(values),
 }
 
 
@@ -54,7 +44,7 @@ class SampledSource:
             InputError: no sample is in the window.
         """
         self.place = place
-        self.notices: list[Notice] = []
+        self.notices = Notices()
         self._names = names
         of_name = {
             name: [SampledSeries(each.labels, sorted(set(each.samples))) for each in found]
@@ -64,12 +54,12 @@ class SampledSource:
         if not times:
             raise InputError(f"{place}: has no sample of a known metric of Kafka")
         end = max(times) if end_s is None else end_s
-        self.window = Window(min(times) if window_s is None else end - window_s, end)
+        self.window = rate_source.Window(min(times) if window_s is None else end - window_s, end)
         self._series = {name: _within(found, self.window) for name, found in of_name.items()}
         if not any(self._series.values()):
             raise InputError(
                 f"{place}: has no sample in {self.window}; its samples are from "
-                f"{moment_text(min(times))} to {moment_text(max(times))}"
+                f"{rate_source.moment_text(min(times))} to {rate_source.moment_text(max(times))}"
             )
 
     def names(self, also: Collection[str] = ()) -> Collection[str]:
@@ -77,14 +67,20 @@ class SampledSource:
         del also
         return self._names
 
-    def settle(self, selected: Selected) -> None:
+    def settle(self, selected: rate_source.Selected) -> None:
         """Shorten the window to the part in which these series have samples."""
         times = [sample[0] for each in self._selected(selected) for sample in each.samples]
         if not times:
             raise InputError(f"{self.place}: has no sample of {selected.name} in {self.window}")
-        self.window = Window(min(times), max(times))
+        self.window = rate_source.Window(min(times), max(times))
 
-    def read(self, selected: Selected, over: Over, by: Sequence[str], together: Together) -> Values:
+    def read(
+        self,
+        selected: rate_source.Selected,
+        over: rate_source.Over,
+        by: Sequence[str],
+        together: rate_source.Together,
+    ) -> rate_source.Values:
         """An aggregation of the series."""
         found = self._selected(selected)
         spans = _spans(found)
@@ -95,7 +91,7 @@ class SampledSource:
                 groups[tuple(each.labels.get(label, "") for label in by)].append(value)
         return {labels: _TOGETHER[together](values) for labels, values in groups.items()}
 
-    def _selected(self, selected: Selected) -> list[SampledSeries]:
+    def _selected(self, selected: rate_source.Selected) -> list[SampledSeries]:
         return [
             each
             for each in self._series.get(selected.name, ())
@@ -104,7 +100,7 @@ class SampledSource:
         ]
 
 
-def _within(series: Iterable[SampledSeries], window: Window) -> list[SampledSeries]:
+def _within(series: Iterable[SampledSeries], window: rate_source.Window) -> list[SampledSeries]:
     found = []
     for each in series:
         samples = [
@@ -138,17 +134,17 @@ def _span(first: float, last: float, begin: float, end: float, series: SampledSe
     return until - since
 
 
-def _value(values: list[float], over: Over, span_s: float) -> float | None:
+def _value(values: list[float], over: rate_source.Over, span_s: float) -> float | None:
     match over:
-        case Over.COUNT:
+        case rate_source.Over.COUNT:
             return float(len(values))
-        case Over.LAST:
+        case rate_source.Over.LAST:
             return values[-1]
-        case Over.MEAN:
+        case rate_source.Over.MEAN:
             return fsum(values) / len(values)
     if len(values) == 1 or span_s <= 0:
         return None
-    if over is Over.GROWTH:
+    if over is rate_source.Over.GROWTH:
         return max(values[-1] - values[0], 0) / span_s
     steps = pairwise(values)
     return fsum(after - before if after >= before else after for before, after in steps) / span_s

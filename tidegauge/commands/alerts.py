@@ -1,0 +1,128 @@
+"""``tidegauge alerts``: alert rules, tested on simulated incidents."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import typer
+
+from tidegauge.commands.loading import announce_compilation
+from tidegauge.commands.run_options import AlertsOptions
+from tidegauge.commands.shared_options import words_of
+from tidegauge.commands.watching import spelling_named
+from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.rehearsal import incidents
+from tidegauge.rehearsal.alerts import RuleFile, alerts_of, read_rule_file
+from tidegauge.rehearsal.promtool import Intervals, check_rules, find_promtool
+from tidegauge.simulation.quantities import parse_time
+from tidegauge.views.alert_report import content_of, show_beginning, show_incident, show_summary
+from tidegauge.views.output import INTERRUPTED, console, print_json, report
+from tidegauge.views.progress import jobs_of, make_batch_folder
+
+ALL = "all"
+#: Prometheus allows less, but no cluster is scraped so often.
+_LEAST_INTERVAL_US = 1_000_000
+
+
+def rehearse_alerts(options: AlertsOptions) -> None:
+    """Perform ``tidegauge alerts``."""
+    paths = [*options.rules, *(options.more_rules or ())]
+    names = _incidents_of(options.incidents or [ALL])
+    with report(as_json=options.as_json):
+        rehearsal = _prepared(options, paths)
+        announce_compilation()
+        ended = _rehearsed(rehearsal, names, jobs_of(options.jobs, len(names)))
+        asked = options._replace(rules=paths, more_rules=None, incidents=None, jobs=None, keep=None)
+        again = shlex.join(["tidegauge", "alerts", *words_of(asked._replace(as_json=False))])
+        show_summary(console(), rehearsal, ended, again)
+    if options.as_json:
+        print_json(content_of(rehearsal, ended))
+    if not all(each.is_as_expected for each in ended):
+        raise typer.Exit(1)
+
+
+def _incidents_of(options: Sequence[str]) -> list[str]:
+    """The named incidents, each once; the command ends if one cannot be run."""
+    listed = [name.strip() for option in options for name in option.split(",") if name.strip()]
+    if not listed:
+        raise TidegaugeError("--incidents: must name an incident")
+    names = [
+        each for name in listed for each in (incidents.incident_names() if name == ALL else [name])
+    ]
+    names = list(dict.fromkeys(names))
+    taken: dict[str, str] = {}
+    for name in names:
+        scenario = incidents.load_incident(name)
+        if scenario.name in taken:
+            raise TidegaugeError(
+                f"--incidents: {taken[scenario.name]} and {name} are both called {scenario.name}"
+            )
+        taken[scenario.name] = name
+    return names
+
+
+def _intervals(scrape: str, evaluation: str) -> Intervals:
+    found = []
+    for option, text in (("--scrape-interval", scrape), ("--evaluation-interval", evaluation)):
+        try:
+            interval_us = parse_time(text)
+        except ValueError as error:
+            raise TidegaugeError(f"{option} {error}") from error
+        if interval_us < _LEAST_INTERVAL_US or interval_us % 1_000:
+            raise TidegaugeError(f"{option} {text}: must be whole milliseconds, and 1s at least")
+        found.append(interval_us)
+    return Intervals(*found)
+
+
+def _prepared(options: AlertsOptions, paths: Sequence[Path]) -> incidents.Rehearsal:
+    """The input of all incidents; the command ends if a file or promtool cannot be used."""
+    intervals = _intervals(options.scrape_interval, options.evaluation_interval)
+    files = _rule_files(paths)
+    named = spelling_named(options.metrics_spelling)
+    alerts = alerts_of(files, incidents.served_metrics(named))
+    if not alerts.alerts:
+        raise TidegaugeError(f"{', '.join(map(str, paths))}: there is no alert in it")
+    if options.keep is not None:
+        make_batch_folder(options.keep)
+    program = find_promtool(options.promtool)
+    with TemporaryDirectory(prefix="tidegauge-alerts-") as folder:
+        check_rules(program, files, Path(folder))
+    return incidents.Rehearsal(files, alerts, program, intervals, options.keep, named)
+
+
+def _rule_files(paths: Sequence[Path]) -> list[RuleFile]:
+    for path in paths:
+        if str(path) in incidents.incident_names() and not path.exists():
+            raise TidegaugeError(
+                f"{path}: is an incident, not a rule file; separate incidents with commas"
+            )
+    return [read_rule_file(path) for path in dict.fromkeys(paths)]
+
+
+def _rehearsed(
+    rehearsal: incidents.Rehearsal, names: Sequence[str], jobs: int
+) -> list[incidents.Rehearsed]:
+    """The result of each incident, in their order; each is shown as soon as it is known."""
+    out = console()
+    show_beginning(out, rehearsal, len(names), jobs)
+    shown: list[incidents.Rehearsed] = []
+    try:
+        for each in _in_order(rehearsal, names, jobs):
+            show_incident(out, each)
+            shown.append(each)
+    except KeyboardInterrupt:
+        typer.echo(f"\nStopped: {len(shown)} of {len(names)} incidents were tried")
+        raise typer.Exit(INTERRUPTED) from None
+    return shown
+
+
+def _in_order(
+    rehearsal: incidents.Rehearsal, names: Sequence[str], jobs: int
+) -> Iterator[incidents.Rehearsed]:
+    waiting = list(names)
+    ended: dict[str, incidents.Rehearsed] = {}
+    for each in incidents.rehearse(rehearsal, names, jobs):
+        ended[each.name] = each
+        while waiting and waiting[0] in ended:
+            yield ended.pop(waiting.pop(0))

@@ -1,0 +1,165 @@
+"""The prerequisites of commands: a scenario, a new file, Spark, compiled rules.
+
+``tidegauge compile`` is here, too.
+"""
+
+import importlib
+from importlib.util import find_spec
+from pathlib import Path
+
+import typer
+
+from tidegauge.commands.run_options import CompileOptions, RunOptions
+from tidegauge.commands.shared_options import parsed
+from tidegauge.compiled.compile_all import Compilation, compile_all, import_kernel, is_compiled
+from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.compiled.rules import COMPILED, RULES, RUN
+from tidegauge.scenario.reading import Scenario, ScenarioError, load_scenario
+from tidegauge.scenario.shipped import find_scenario
+from tidegauge.scenario.text.changes import parse_change
+from tidegauge.scenario.text.yaml_file import read_scenario_file
+from tidegauge.scenario.warnings import warnings_of
+from tidegauge.simulation.quantities import format_duration, parse_time
+from tidegauge.traces.run_folder import write_text_atomically
+from tidegauge.views.progress import working
+
+_PARTS = ("costs", "resources")
+
+
+def costs_in(file: Path) -> dict[str, object]:
+    """The values of a file by their paths in a scenario; the command ends if it has others."""
+    data = read_scenario_file(file).data
+    if not isinstance(data, dict) or not data or not set(data) <= set(_PARTS):
+        raise TidegaugeError(f"{file}: must have {' and '.join(_PARTS)}, and nothing else")
+    values: dict[str, object] = {}
+    for part, fields in data.items():
+        if not isinstance(fields, dict):
+            raise TidegaugeError(
+                f"{file}: {part}: must be a mapping, with a line for each parameter"
+            )
+        values |= {f"{part}.{field}": value for field, value in fields.items()}
+    return values
+
+
+def check_new_file(out: Path, *, force: bool) -> None:
+    """Fail unless the file can be written, or overwritten if that is wanted."""
+    try:
+        if out.is_dir():
+            raise TidegaugeError(f"{out}: is a folder")
+        if out.exists() and not out.is_file():
+            raise TidegaugeError(f"{out}: is a device or a pipe, not a file")
+        if out.exists() and not force:
+            raise TidegaugeError(f"{out}: exists; --force overwrites it")
+    except OSError as error:
+        raise TidegaugeError(f"{out}: cannot be written: {error.strerror}") from error
+
+
+def write_new_file(out: Path, text: str) -> None:
+    """Write the whole file, or nothing."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write_text_atomically(out, text)
+    except OSError as error:
+        raise TidegaugeError(f"{out}: cannot be written: {error.strerror}") from error
+
+
+def time_in_scenario(option: str, text: str) -> str:
+    """A time from the command line, as a scenario has it; the command ends if it is not a time."""
+    return format_duration(parsed(option, text, parse_time))
+
+
+def scenario_file(request: RunOptions) -> Path:
+    """The file of the scenario of a request.
+
+    Raises:
+        ScenarioError: there is none.
+    """
+    return find_scenario(request.scenario)
+
+
+def loaded(request: RunOptions, seed: int | None = None) -> Scenario:
+    """The scenario of a request with its changes, and with another seed if one is given.
+
+    Raises:
+        ScenarioError: it cannot be run.
+    """
+    changes = changes_of(request)
+    if seed is not None:
+        changes["seed"] = seed
+    return load_scenario(scenario_file(request), changes)
+
+
+def changes_of(request: RunOptions) -> dict[str, object]:
+    """The changed values of a request by their paths.
+
+    Raises:
+        TidegaugeError: a change cannot be read.
+    """
+    changes = {} if request.costs is None else costs_in(request.costs)
+    for text in request.changes or ():
+        try:
+            path, value = parse_change(text)
+        except ScenarioError as error:
+            raise TidegaugeError(f"--set {error}") from error
+        # A path that is given twice has its last value, after what came between.
+        changes.pop(path, None)
+        changes[path] = value
+    if request.seed is not None:
+        changes["seed"] = request.seed
+    if request.trace_level is not None:
+        changes["trace"] = request.trace_level
+    return changes
+
+
+def show_warnings(*scenarios: Scenario) -> None:
+    """Print likely mistakes in scenarios on standard error, before they are run, each once."""
+    lines = (line for scenario in scenarios for line in warnings_of(scenario))
+    for line in dict.fromkeys(lines):
+        typer.echo(f"tidegauge: warning: {line}", err=True)
+
+
+def has_spark() -> bool:
+    """Whether Spark is installed."""
+    return find_spec("pyspark") is not None
+
+
+def need_spark(command: str) -> None:
+    """End a command with one line unless it can use Spark."""
+    if not has_spark():
+        raise TidegaugeError(
+            f"{command} needs Spark, which is not installed: pip install 'tidegauge[spark]'"
+        )
+
+
+def announce_compilation() -> None:
+    """Compile the rules that are not cached, and report it: the first run would wait for them."""
+    if not COMPILED:
+        return
+    # All that a run needs, and no more: the import of every room takes as long as a small run.
+    importlib.import_module(RUN)
+    if not is_compiled():
+        import_kernel()
+        done = compile_with_progress()
+        typer.echo(f"Compiled in {done.seconds:.0f} s", err=True)
+
+
+def compile_with_progress() -> Compilation:
+    """Compile all rules that are not cached; the command ends if that fails."""
+    title = "compiling the kernel, once for each release of Tidegauge"
+    with working(title) as tell:
+        return compile_all(lambda done, total: tell(f"{title}: {done:,} of {total:,} functions"))
+
+
+def compile_rules(_options: CompileOptions) -> None:
+    """Perform ``tidegauge compile``."""
+    import_kernel()
+    count = len(RULES)
+    if not COMPILED:
+        typer.echo(f"TIDEGAUGE_COMPILED=0: {count} rules run as plain Python, none to compile")
+        return
+    done = compile_with_progress()
+    if done.compiled:
+        typer.echo(f"Compiled {done.compiled} of {done.rules} rules in {done.seconds:.1f} s")
+    else:
+        typer.echo(f"All {done.rules} rules were in the cache")
+    typer.echo(f"The cache is {done.folder}")

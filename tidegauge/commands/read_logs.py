@@ -1,0 +1,136 @@
+"""``tidegauge read-logs``: the logs of a real cluster as a run, and as a proposed scenario."""
+
+from __future__ import annotations
+
+import importlib
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from tidegauge.commands.result_options import ReadLogsOptions
+from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.real_cluster.describe.server_properties import properties_files
+from tidegauge.real_cluster.logs.log_files import found_logs
+from tidegauge.real_cluster.logs.real_history import real_history
+from tidegauge.runs.run import Run
+from tidegauge.traces.run_folder import RunFolder
+from tidegauge.views.output import print_json, report
+from tidegauge.views.progress import working
+
+if TYPE_CHECKING:
+    from tidegauge.real_cluster.incident.proposal import Proposal
+
+
+def read_logs(options: ReadLogsOptions) -> None:
+    """Perform ``tidegauge read-logs``."""
+    check_proposal(options.scenario, options.properties or [])
+    if options.out.exists():
+        raise TidegaugeError(f"{options.out}: exists; name a folder that does not")
+    with working(f"reading {options.folder}") as tell:
+        found = found_logs(options.folder)
+        history = real_history(
+            found,
+            lambda done, whole: tell(
+                f"reading {options.folder}: {done >> 20:,} of {max(whole >> 20, 1):,} MiB"
+            ),
+            _import_writing,
+        )
+        tell(f"writing {options.out}")
+        from tidegauge.real_cluster.logs.logged_run import found_in_logs, write_run  # noqa: PLC0415
+
+        run = write_run(history, options.out)
+    proposal = None
+    if options.scenario is not None:
+        with working(f"proposing {options.scenario}"):
+            proposal = propose_scenario(
+                run, options.folder, options.properties or [], options.scenario
+            )
+
+    told = found_in_logs(history, run)
+    with report(as_json=options.as_json):
+        for line in told.lines():
+            typer.echo(line)
+        typer.echo(f"Run: {options.out}")
+        name = shlex.quote(str(options.out))
+        typer.echo(f"Next: tidegauge show partitions {name}")
+        typer.echo(f"      tidegauge picture {name}")
+        if options.scenario is not None and proposal is not None:
+            for line in proposal_report(proposal, options.out, options.scenario):
+                typer.echo(line)
+    if options.as_json:
+        content = {"run": str(options.out), **told.as_json()}
+        if options.scenario is not None and proposal is not None:
+            content["scenario"] = proposal_content(proposal, options.scenario)
+        print_json(content)
+
+
+def _import_writing() -> None:
+    """Import the rooms that write runs: they take two seconds, in which other processes read."""
+    importlib.import_module("tidegauge.real_cluster.logs.logged_run")
+
+
+#: Names of files that say the settings of a node.
+_PROPERTIES = ("server.properties", "controller.properties", "broker.properties")
+
+
+def propose_scenario(
+    run: RunFolder, folder: Path, properties: Sequence[Path], file: Path
+) -> Proposal:
+    """Write the scenario that would leave these logs; the command ends if there is none.
+
+    Args:
+        run: the run that was made from the logs.
+        folder: the folder of the logs.
+        properties: files of settings; without one those in the folder, and beside it in config.
+        file: the file to write.
+    """
+    from tidegauge.real_cluster.incident.proposal import write_proposal  # noqa: PLC0415
+    from tidegauge.real_cluster.incident.sightings import log_sightings  # noqa: PLC0415
+
+    try:
+        files = properties_files(properties) if properties else list(_properties_in(folder))
+        sightings = log_sightings(folder, run.manifest["logs"])
+        sightings.write(run.path)
+        return write_proposal(Run(run.path), files, file, sightings=sightings)
+    except OSError as error:
+        raise TidegaugeError(
+            f"{error.filename or file}: cannot be written: {error.strerror}"
+        ) from error
+
+
+def check_proposal(file: Path | None, properties: Sequence[Path]) -> None:
+    """Fail if the file of a proposed scenario is not a new one, or options need one."""
+    if file is None and properties:
+        raise TidegaugeError("--properties: has no effect without --scenario FILE")
+    if file is not None and file.exists():
+        raise TidegaugeError(f"{file}: exists; name a file that does not")
+
+
+def proposal_report(proposal: Proposal, run: Path, file: Path) -> Iterator[str]:
+    """The lines of a proposal for a terminal, with the next commands."""
+    from tidegauge.real_cluster.incident.proposal import proposal_lines  # noqa: PLC0415
+
+    yield ""
+    yield f"Scenario: {file}"
+    yield from proposal_lines(proposal)
+    again = Path("runs") / f"{file.stem}-again"
+    yield f"Next: tidegauge run {shlex.quote(str(file))} --out {shlex.quote(str(again))}"
+    yield f"      tidegauge compare-runs {shlex.quote(str(run))} {shlex.quote(str(again))}"
+
+
+def proposal_content(proposal: Proposal, file: Path) -> dict[str, object]:
+    """The proposal as JSON."""
+    return {
+        "file": str(file),
+        "earlier_us": proposal.earlier_us,
+        "scenario": proposal.data,
+        "notices": [notice._asdict() for notice in proposal.notices],
+    }
+
+
+def _properties_in(folder: Path) -> Iterator[Path]:
+    for name in _PROPERTIES:
+        yield from sorted(folder.rglob(name))

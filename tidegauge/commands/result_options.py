@@ -1,0 +1,210 @@
+"""The options of commands about results: reports, tables, real logs, two runs, repetitions."""
+
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+from tidegauge.commands import shared_options as shared
+
+
+class ReportOptions(NamedTuple):
+    """Write a report of recorded runs: one HTML file, which opens in any browser.
+
+    The report has the result in words, what clients saw, a timeline with all faults, a replay, the
+    story of the worst affected partition, the answers to all questions, and the basis of the
+    figures. The report of several runs compares their settings first, and has the worst run in
+    detail. It loads nothing from a network, so it can be sent to a colleague.
+
+    The result tables are made in this process, without Spark, and kept in tables/. Tables that
+    are there already are used. An unfinished run is read up to its last row. `analyze` makes the
+    same report and tables with Spark, for many runs or a cluster.
+
+    \b
+    Examples:
+      tidegauge report runs/first
+      tidegauge report runs/first --out for-a-colleague
+      tidegauge report runs/lag-time
+                                 all runs in a sweep's folder
+      tidegauge report 'runs/*' --out analysis
+    """
+
+    runs: shared.RunNames
+    #: Folder for report.html and tables/. Default: the folder of the run or of the sweep; analysis/
+    #: for several runs.
+    out: Annotated[Path | None, typer.Option(metavar="DIR")] = None
+
+
+class ReplayViewOptions(NamedTuple):
+    """Write the replay of a run: one HTML file that a browser plays without a network.
+
+    A slider moves over the run's time. Racks, brokers and partitions are shown as they were at that
+    moment: leader, ISR, offline, under min ISR. Faults are above the slider. A click on a replica
+    shows the story of its partition. The state is that of `tidegauge describe RUN --at TIME`.
+
+    The fragment of the address opens a moment and a partition:
+    replay.html#t=12.5&partition=orders-3
+
+    \b
+    Examples:
+      tidegauge replay-view runs/rack-outage
+      tidegauge replay-view runs/rack-outage --out rack-outage.html
+    """
+
+    run: shared.RunPath
+    #: File to write. Default: RUN/replay.html.
+    out: Annotated[Path | None, typer.Option(metavar="FILE")] = None
+
+
+class AnalyzeOptions(NamedTuple):
+    """Make result tables and a report of recorded runs with Spark, and print their figures.
+
+    Tables are Parquet, with a folder for each run. They have intervals of ISRs, leaders, offline
+    partitions and partitions under min ISR; elections with the time of each step; notifications;
+    truncations; acknowledged records; lost records with their cause; faults. TABLES.md in
+    analysis/ describes their columns. An unfinished run is read up to its last row.
+
+    Spark runs on this machine with its Java (17 or later). Under spark-submit it uses the cluster
+    of that session.
+
+    \b
+    Examples:
+      tidegauge analyze runs/first
+      tidegauge analyze 'runs/*' --out analysis
+      tidegauge analyze runs/first --table elections --table lost
+      tidegauge analyze --questions
+      tidegauge analyze runs/first --question failover-budget
+      tidegauge analyze runs/lag-time --question sweep --json
+                                 all runs in a sweep's folder
+      tidegauge analyze runs/first runs/second --question first-divergence
+    """
+
+    #: Folders of runs or of sweeps, or 'runs/*'.
+    runs: Annotated[list[str] | None, typer.Argument(metavar="RUN")] = None
+    #: Folder for tables/ and report.html. Default: the folder of the run or of the sweep; analysis/
+    #: for several runs.
+    out: Annotated[Path | None, typer.Option(metavar="DIR")] = None
+    #: Make only this table. Repeatable. Default: all.
+    tables: Annotated[list[str] | None, typer.Option("--table", metavar="NAME")] = None
+    #: Answer this question from the tables that it needs. Repeatable.
+    questions: Annotated[list[str] | None, typer.Option("--question", metavar="NAME")] = None
+    #: List all questions.
+    list_questions: Annotated[bool, typer.Option("--questions")] = False
+    #: Number of cores. Default: all.
+    cores: Annotated[int | None, typer.Option(min=1)] = None
+    #: Print the figures or the answers; all else goes to standard error.
+    as_json: Annotated[bool, typer.Option("--json")] = False
+
+
+class ReadLogsOptions(NamedTuple):
+    """Turn the logs of a real cluster into a run.
+
+    The command reads server.log, controller.log and state-change.log of each node, with their
+    rotated and compressed files. Brokers 2.x with ZooKeeper to 4.x with KRaft are known, with
+    Kafka's own log4j and log4j2 layouts. Nodes are told apart by folder: broker-1/server.log,
+    broker-2/server.log.
+
+    The run has the states of partitions, ISR changes, elections, the lives of brokers, and the
+    controllers. show, picture, describe, report, analyze and compare-runs take it like a simulated
+    run. What logs do not tell, such as acknowledged records, is absent in it. The offset of each
+    node's clock is estimated, and times are corrected by it.
+
+    --scenario proposes brokers, topics, faults and steps that would leave such logs. run plays
+    them, and compare-runs puts both runs side by side. Deaths are dated by lost connections, or by
+    timeouts in server.properties.
+
+    \b
+    Examples:
+      tidegauge read-logs /var/log/kafka-cluster -o runs/outage
+      tidegauge read-logs logs -o runs/outage --json
+      tidegauge read-logs logs -o runs/outage --scenario outage.yaml
+      tidegauge show partition runs/outage orders-0
+      tidegauge describe runs/outage --at 90s
+    """
+
+    #: A folder with a folder of logs for each node, or with the logs of one node.
+    folder: Annotated[Path, typer.Argument(metavar="DIR")]
+    #: The folder of the run to write.
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="RUN")]
+    #: Also propose the scenario that would leave such logs: topology, faults, steps and times, with
+    #: the evidence of each. A file that does not exist yet.
+    scenario: Annotated[Path | None, typer.Option(metavar="FILE")] = None
+    #: With --scenario: server.properties of a node, or a folder of such files; repeatable. Default:
+    #: those below DIR.
+    properties: Annotated[list[Path] | None, typer.Option(metavar="FILE")] = None
+    #: Print the result as JSON, on standard output.
+    as_json: Annotated[bool, typer.Option("--json")] = False
+
+
+class CompareRunsOptions(NamedTuple):
+    """Put two runs side by side: real or simulated ones.
+
+    A real run is made by `tidegauge read-logs`. The output has elections, ISR changes, times
+    without a leader, brokers, controllers, and the partitions that went through other leaders and
+    ISRs, with the first state that differs. What logs do not tell is "not told by logs". The exit
+    status is 0.
+
+    \b
+    Examples:
+      tidegauge compare-runs runs/real runs/proposed
+      tidegauge compare-runs runs/real runs/proposed --shift 12s --json
+    """
+
+    #: The folder of the first run.
+    one: Annotated[Path, typer.Argument(metavar="RUN")]
+    #: The folder of the second run.
+    other: Annotated[Path, typer.Argument(metavar="RUN")]
+    #: The time that is added to times of the second run, such as 12s or -3.5s. Default: by the
+    #: first changes that both have.
+    shift: Annotated[str | None, typer.Option(metavar="TIME")] = None
+    as_json: shared.AsJson = False
+
+
+class ReplayOptions(NamedTuple):
+    """Repeat a run from its manifest, and compare both runs.
+
+    The same scenario and seed give the same rows and the same trace_sha256, however the processes
+    are hosted. If the runs differ, the command prints the first different row, in order of time.
+
+    A run that ended early is compared up to its last row.
+
+    The exit status is 0 if the runs are equal, and 1 if they differ. It is 2 if RUN is not a run,
+    its trace is damaged, or this release cannot run its scenario.
+
+    \b
+    Examples:
+      tidegauge replay runs/first
+      tidegauge replay runs/first --actors 2
+      tidegauge replay runs/first --out runs/again
+                                 keep the new run, for tidegauge show
+    """
+
+    run: shared.RunPath
+    #: Run in this interpreter, without Ray. The default.
+    inline: bool = False
+    #: Run in actors of Ray.
+    ray: bool = False
+    #: Number of Ray actors that host brokers.
+    actors: Annotated[int | None, typer.Option(min=1)] = None
+    #: Keep the new run in this folder; new or empty.
+    out: Annotated[Path | None, typer.Option(metavar="DIR")] = None
+
+
+class VerifyOptions(NamedTuple):
+    """Check the trace of a run against its summary.
+
+    The command computes the hash of each process from the canonical rows of the trace files, and
+    compares it with the hash in the summary. It detects any row that was lost, added or changed.
+
+    The exit status is 0 if the hashes are equal. It is 1 if they differ or the run is unfinished,
+    and 2 if RUN is not a run.
+
+    \b
+    Examples:
+      tidegauge verify runs/rack-outage
+      tidegauge verify runs/rack-outage --json
+    """
+
+    run: shared.RunPath
+    #: Print the result as JSON, on standard output.
+    as_json: Annotated[bool, typer.Option("--json")] = False

@@ -1,0 +1,342 @@
+"""The options of commands that run scenarios, and of those that prepare it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+from tidegauge.commands import shared_options as shared
+from tidegauge.compiled.errors import TidegaugeError
+
+
+class RunOptions(NamedTuple):
+    """Run a scenario in virtual time; write manifest, trace and summary.
+
+    All processes run in this interpreter, or in actors of Ray with --ray, --actors or --address.
+    The same scenario and seed give the same trace, either way and on any machine. The exit status
+    is 1 if a check has another verdict than the scenario expects, or if the condition of a step was
+    not met in time.
+
+    --seeds is a sweep over seeds: each run has its own folder. The file sweep.json beside them has
+    mean, interval and worst of partition-seconds and lost records. See also `tidegauge sweep`.
+
+    --set changes a field of the scenario. PATH consists of names with dots between them; an item
+    of a list has its index or its name. Below `settings` the rest of PATH is the name of one
+    setting. VALUE is YAML, as in the file. Put text that looks like a number in double quotes.
+
+    \b
+    Examples:
+      tidegauge run quickstart
+      tidegauge run quickstart --out runs/first
+      tidegauge run rack-power-loss --actors 2 --speed 10 --out runs/rack
+      tidegauge run my-cluster.yaml --out runs/mine --seed 7 --trace-level all
+      tidegauge run cut-and-pause --seeds 1..20 --jobs 4
+                                 twenty runs, and the distribution of their figures
+      tidegauge run quickstart --metrics 9404
+                                 in real time, for a Prometheus; targets: http://127.0.0.1:9404/sd
+      tidegauge run quickstart --openmetrics quickstart.om
+      tidegauge run my-cluster.yaml --costs costs.yaml
+                                 costs of your own cluster, from `tidegauge calibrate`
+      tidegauge run quickstart --set faults.crash.for=2m --set 'release="3.9"' --set mode=kraft
+      tidegauge run quickstart-zookeeper --set 'release="2.8"'
+      tidegauge run quickstart --set cluster.settings.replica.lag.time.max.ms=10000
+    """
+
+    scenario: shared.ScenarioName
+    #: Folder for the run; new or empty. Default: runs/NAME-SEED.
+    out: Annotated[Path | None, typer.Option(metavar="DIR")] = None
+    inline: shared.Inline = False
+    ray: shared.OnRay = False
+    actors: shared.Actors = None
+    #: Join the Ray cluster at this address. Default with --ray: the address in RAY_ADDRESS, else
+    #: Ray starts on this machine.
+    address: str | None = None
+    #: Limit the speed to X times real time; or max. Default: max, with --metrics 1.
+    speed: Annotated[str | None, typer.Option(metavar="X")] = None
+    #: Serve metrics to a Prometheus during the run. Binds to loopback (127.0.0.1) by default; use
+    #: HOST:PORT to expose them.
+    metrics: Annotated[str | None, typer.Option(metavar="[HOST:]PORT")] = None
+    #: Series of single partitions: full, topic (sums), sparse (unhealthy partitions only) or off.
+    #: Default: full up to 10,000 partitions, then topic.
+    metrics_level: str | None = None
+    #: Names of Kafka's metrics: strimzi (default), strimzi-metrics-reporter, jmx-exporter,
+    #: jmx-exporter-example, grafana-cloud, confluent, bitnami, or a file of rules for the JMX
+    #: exporter.
+    metrics_spelling: Annotated[str | None, typer.Option(metavar="NAME|FILE")] = None
+    #: KRaft controllers that report counts of the cluster: active (default: sums are right), or
+    #: faithful: each of them, as in Kafka.
+    metrics_controllers: str | None = None
+    #: Write the series of the whole run to this file, for promtool's `tsdb create-blocks-from
+    #: openmetrics`.
+    openmetrics: Annotated[Path | None, typer.Option(metavar="FILE")] = None
+    #: The real time of virtual time 0 in that file. Default: the run ends now.
+    openmetrics_start: Annotated[str | None, typer.Option(metavar="TIME")] = None
+    #: Change a field of the scenario; VALUE is YAML. Repeatable.
+    changes: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE")] = None
+    costs: shared.CostsFile = None
+    #: Another seed than the scenario's.
+    seed: int | None = None
+    #: Run each of these seeds, as `tidegauge sweep` does.
+    seeds: Annotated[str | None, typer.Option(metavar="A..B")] = None
+    jobs: shared.Jobs = None
+    #: transitions, or all: also single requests.
+    trace_level: Annotated[str | None, typer.Option("--trace-level", "--trace")] = None
+    #: Print summary.json or sweep.json; all else goes to standard error.
+    as_json: Annotated[bool, typer.Option("--json")] = False
+
+    @property
+    def hosting(self) -> shared.Hosting:
+        """The options about processes."""
+        return shared.Hosting(self.inline, self.ray, self.actors, self.address)
+
+    def check(self) -> None:
+        """Check that the options agree.
+
+        Raises:
+            TidegaugeError: two of them contradict each other, or one needs another.
+        """
+        self.hosting.check()
+        of_metrics = {
+            "--metrics-level": self.metrics_level,
+            "--metrics-spelling": self.metrics_spelling,
+            "--metrics-controllers": self.metrics_controllers,
+        }
+        if self.metrics is None and self.openmetrics is None:
+            for option, value in of_metrics.items():
+                if value is not None:
+                    raise TidegaugeError(f"{option} needs --metrics or --openmetrics")
+        if self.openmetrics_start is not None and self.openmetrics is None:
+            raise TidegaugeError(
+                "--openmetrics-start needs --openmetrics: it sets the times in that file"
+            )
+        if self.seeds is None:
+            if self.jobs is not None:
+                raise TidegaugeError("--jobs needs --seeds: one run is one job")
+            return
+        if self.seed is not None:
+            raise TidegaugeError("--seeds and --seed exclude each other")
+        if self.metrics is not None or self.openmetrics is not None:
+            raise TidegaugeError("--seeds excludes --metrics and --openmetrics")
+        if self.actors is not None or self.speed is not None:
+            raise TidegaugeError(
+                "--seeds runs each seed in one process at full speed: no --actors, no --speed"
+            )
+
+    def changed(self, *changes: str) -> RunOptions:
+        """The same with more changes."""
+        return self._replace(changes=[*(self.changes or ()), *changes])
+
+    def command(self, seed: int, trace_level: str) -> str:
+        """The shell command that repeats the run with this seed."""
+        again = self._replace(
+            seed=seed, trace_level=trace_level, out=None, seeds=None, jobs=None, as_json=False
+        )
+        return shlex.join(["tidegauge", "run", *shared.words_of(again)])
+
+    def over_seeds(self) -> str:
+        """The shell command that shows how the figures of the run spread over seeds."""
+        # Twenty seeds show a spread in a minute or two.
+        again = RunOptions(self.scenario, changes=self.changes, costs=self.costs, seeds="1..20")
+        return shlex.join(["tidegauge", "run", *shared.words_of(again)])
+
+
+class SweepOptions(NamedTuple):
+    """Run a scenario with several values of its fields and many seeds, and compare them.
+
+    Runs are tasks of Ray. With seeds, each figure of each setting has its mean with an interval
+    (95 %), the number of seeds in which it is above 0, P50, and the worst; P99 needs 100 seeds, and
+    a figure that is mostly 0 has no interval. `tidegauge analyze` has more. Without seeds, one
+    figure over two paths is a grid, anything else a line for each run. The worst run is an
+    unexpected one, else the worst by the first figure in which runs differ. The exit status is 1 if
+    a run failed, or if one of its checks has another verdict than the scenario expects.
+
+    Every run has its own folder in DIR, named after its changes and its seed, for show, picture
+    and describe. The same command, repeated, runs only missing, stopped and failed runs; with more
+    values or seeds, only the new ones. sweep.json has the runs of the last command.
+
+    \b
+    Examples:
+      tidegauge sweep lag-time --seeds 1..15 --out runs/lag-time \\
+          --set cluster.settings.replica.lag.time.max.ms=10000,15000,30000,60000
+      tidegauge sweep cut-and-pause --seeds 1..100 --analyze
+      tidegauge sweep rolling-restart --set faults.roll.batch=1,2,3 --figure roll.seconds \\
+          --figure partition_seconds_under_min_isr
+      tidegauge sweep lag-and-session --figure partition_seconds_offline \\
+          --set cluster.settings.replica.lag.time.max.ms=5000,10000,30000 \\
+          --set cluster.settings.zookeeper.session.timeout.ms=6000,18000
+      tidegauge sweep isr-storm --set release=2.6,2.8 --figure controller_queue_ms.max
+      tidegauge sweep rolling-restart --figures
+    """
+
+    #: A scenario file, or the name of a shipped scenario.
+    scenario: Annotated[str | None, typer.Argument()] = None
+    #: Change a field of the scenario. One VALUE applies to all runs. Several values have runs of
+    #: their own, in each combination with the values of other paths.
+    changes: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE[,VALUE...]")] = (
+        None
+    )
+    seeds: shared.Seeds = None
+    #: A figure to show of each run: a number of summary.json, such as controller_queue_ms.p99, or
+    #: the duration of a fault, such as roll.seconds.
+    figures: Annotated[list[str] | None, typer.Option("--figure", metavar="NAME")] = None
+    #: List the figures that runs of SCENARIO have, with unit and meaning, without running it.
+    #: Without SCENARIO: all forms of figures.
+    list_figures: Annotated[bool, typer.Option("--figures")] = False
+    seed: shared.SeedOfAll = None
+    #: Trace level of all runs.
+    trace_level: str | None = None
+    jobs: shared.Jobs = None
+    address: shared.SharedAddress = None
+    #: Folder for all runs. A folder with runs of this sweep is resumed. Default: a new folder
+    #: runs/NAME-sweep.
+    out: Annotated[Path | None, typer.Option(metavar="DIR")] = None
+    #: Make the tables and the report of all runs with Spark as they are finished.
+    analyze: bool = False
+    #: Print sweep.json; all else goes to standard error.
+    as_json: Annotated[bool, typer.Option("--json")] = False
+
+
+class CompareOptions(NamedTuple):
+    """Run a scenario with ZooKeeper and with KRaft, and compare the runs.
+
+    Instead of modes, releases or the values of one field are compared. Brokers, topics and clients
+    are the same in all variants. Fields that a mode or release does not have are left out, faults
+    of its control plane become those with the same cause, and each such change is printed. A
+    session timeout is not converted: the other mode has its own default.
+
+    The table has the mean of each figure over the seeds, and the interval (95 %) of that mean. A
+    variant is better or worse in a figure if the intervals do not meet. The text below the table
+    names what decides, and the cases in which KRaft is not better.
+
+    Runs are tasks of Ray. Each has its own folder in DIR, as in a sweep, and the same command
+    resumes. A converted scenario is a file in DIR, which can be run alone. The exit status is 1 if
+    a run failed, or if one of its checks has another verdict than the scenario expects.
+
+    \b
+    Examples:
+      tidegauge compare incidents/broker-crash --modes zookeeper,kraft
+      tidegauge compare failover-budget --modes zookeeper,kraft --seeds 1..10 --out runs/failover
+      tidegauge compare rolling-restart --releases 2.8,3.9,4.1 --seeds 1..5
+      tidegauge compare incidents/broker-crash --set mode=kraft --set 'release="4.1"' \\
+          --set controllers.settings.broker.session.timeout.ms=6000,9000,18000
+      tidegauge report runs/failover
+    """
+
+    scenario: shared.ScenarioName
+    #: Compare modes: zookeeper,kraft. The release is the scenario's if it names one that has the
+    #: mode, else 3.9 with ZooKeeper and 4.1 with KRaft.
+    modes: Annotated[str | None, typer.Option(metavar="MODE,MODE")] = None
+    #: Compare releases, each in the scenario's mode if it has that.
+    releases: Annotated[str | None, typer.Option(metavar="RELEASE,RELEASE...")] = None
+    #: Change a field of the scenario. One VALUE applies to all variants. Two to four values are
+    #: compared.
+    changes: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE[,VALUE...]")] = (
+        None
+    )
+    seeds: shared.Seeds = None
+    seed: shared.SeedOfAll = None
+    #: Trace level of all runs: with `all` requests to the control plane are counted.
+    trace_level: str | None = None
+    jobs: shared.Jobs = None
+    address: shared.SharedAddress = None
+    #: Folder for all runs. A folder with runs of this comparison is resumed. Default: a new folder
+    #: runs/NAME-compare.
+    out: Annotated[Path | None, typer.Option(metavar="DIR")] = None
+    as_json: shared.AsJson = False
+
+
+class UpgradeOptions(NamedTuple):
+    """Run a cluster and its upgrade under standard faults, and print what changes.
+
+    The command answers what another release, or KRaft, would change. A broker is killed, some are
+    restarted, the active controller and a rack are lost: each fault has a table of its figures in
+    both. Lists of settings follow: other defaults, and settings without a meaning.
+
+    SCENARIO is a real cluster (tidegauge import), or any other. Its own faults and steps are left
+    out: all runs begin with all brokers up and with preferred leaders.
+
+    \b
+    Examples:
+      tidegauge upgrade mine.yaml --to 4.1
+      tidegauge upgrade mine.yaml --to 4.1 --seeds 1..5 --out runs/upgrade
+    """
+
+    scenario: shared.ScenarioName
+    #: The release to compare with. From 4.0 on a release has KRaft only.
+    target: Annotated[str, typer.Option("--to", metavar="RELEASE")]
+    seeds: shared.Seeds = None
+    jobs: shared.Jobs = None
+    #: Folder for all runs, with one comparison for each fault. Default: a new folder
+    #: runs/NAME-to-RELEASE.
+    out: Annotated[Path | None, typer.Option(metavar="DIR")] = None
+
+
+class AlertsOptions(NamedTuple):
+    """Test unchanged alert rules on incidents in simulated time.
+
+    Tidegauge runs each incident and scrapes it as Prometheus would. promtool evaluates the rules
+    over these series, so `for` and `keep_firing_for` are Prometheus's own. The report has each
+    alert that fired, its delay after the start of the trouble and its duration, beside the
+    expectations of the incident. It shows late rules, misfires and dead rules. Rules about parts
+    that are not simulated (a JVM, for example) are listed but not judged.
+
+    The exit status is 1 if an expectation failed.
+
+    \b
+    Examples:
+      tidegauge alerts --rules kafka-rules.yml
+      tidegauge alerts --rules rules/*.yml --incidents broker-crash,rolling-restart
+      tidegauge alerts --rules kafka-rules.yml --incidents my-incident.yaml
+      tidegauge alerts --rules kafka-rules.yml --json > alerts.json
+      tidegauge alerts --rules kafka-rules.yml --incidents broker-crash --keep kept
+                                 keep the input of promtool
+    """
+
+    #: File with Prometheus rules or PrometheusRule objects. Repeatable.
+    rules: Annotated[list[Path], typer.Option(metavar="FILE")]
+    #: More rule files: --rules rules/*.yml
+    more_rules: Annotated[list[Path] | None, typer.Argument(metavar="FILE")] = None
+    #: Shipped incidents (tidegauge scenarios lists them), or scenario files with a section
+    #: `alerts`. Repeatable. Default: all shipped incidents.
+    incidents: Annotated[list[str] | None, typer.Option(metavar="all|NAME[,NAME...]")] = None
+    #: Names of Kafka's metrics, as for `tidegauge run`.
+    metrics_spelling: Annotated[str, typer.Option(metavar="NAME|FILE")] = "strimzi"
+    #: Path of promtool. Default: the promtool on the PATH.
+    promtool: Annotated[str | None, typer.Option(metavar="PATH")] = None
+    #: Interval between scrapes, in virtual time.
+    scrape_interval: Annotated[str, typer.Option(metavar="DURATION")] = "15s"
+    #: Interval of all rule groups.
+    evaluation_interval: Annotated[str, typer.Option(metavar="DURATION")] = "15s"
+    jobs: shared.Jobs = None
+    #: Keep the series of each incident as a promtool test, and promtool's output.
+    keep: Annotated[Path | None, typer.Option(metavar="DIR")] = None
+    as_json: shared.AsJson = False
+
+
+class DashboardsOptions(NamedTuple):
+    """Write Grafana's dashboard, alert rules and Prometheus's configuration to a folder.
+
+    The files are for a run that serves metrics (`tidegauge run SCENARIO --metrics 9404`). The
+    file COVERAGE.md beside them has the meaning of each metric, and the panels of other
+    dashboards that stay empty.
+
+    \b
+    Examples:
+      tidegauge dashboards watching
+      prometheus --config.file=watching/prometheus/prometheus.yml
+    """
+
+    #: Folder for the files; new or empty.
+    folder: Annotated[Path, typer.Argument(metavar="DIR")]
+
+
+class CompileOptions(NamedTuple):
+    """Compile the rules into the cache.
+
+    The rules of Kafka are compiled to machine code once for each version of their sources.
+    A run compiles them if they are not cached; this command compiles them now. The cache is
+    ~/.cache/tidegauge, or the folder in TIDEGAUGE_CACHE_DIR.
+    """

@@ -1,0 +1,115 @@
+"""``tidegauge upgrade``: what another release or mode changes for a cluster."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from tidegauge.commands import comparing
+from tidegauge.commands.loading import loaded
+from tidegauge.commands.run_options import RunOptions, UpgradeOptions
+from tidegauge.commands.shared_options import parsed, seeds_of
+from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.real_cluster.describe.release_change import FaultCase, fault_cases, in_health
+from tidegauge.replication.release_versions import KRAFT_MODE, Release
+from tidegauge.scenario.other_mode.settings import Change
+from tidegauge.scenario.reading import Scenario
+from tidegauge.traces.run_folder import new_run_folder
+from tidegauge.views import comparison_view
+from tidegauge.views.output import console
+from tidegauge.views.sweep_report import show_surprises
+
+#: Where eligible leader replicas stay off in a cluster that was upgraded.
+_ELR = "eligible_leader_replicas"
+
+
+def upgrade_cluster(options: UpgradeOptions) -> None:
+    """Perform ``tidegauge upgrade``."""
+    request = RunOptions(options.scenario)
+    own = loaded(request)
+    release = parsed("--to", options.target, Release.parse)
+    mode = own.mode if own.mode in release.modes else release.mode()
+    if (own.mode, own.release) == (mode, str(release)):
+        raise TidegaugeError(f"--to {release}: the cluster has this release and mode already")
+    data = _in_health(comparing.written_scenario(request), own)
+    before = comparing.converted_variant(data, options.scenario, own.mode, own.release)
+    after = _successor(comparing.converted_variant(data, options.scenario, mode, str(release)), own)
+    folder = options.out or new_run_folder(f"{own.name}-to-{release}")
+    span = None if options.seeds is None else seeds_of(options.seeds)
+    screen = console()
+    cases = list(fault_cases(before.scenario))
+    screen.print(
+        f"What changes from {before.label} to {after.label}: {len(cases)} faults, each in runs of"
+        " its own. They begin with all brokers up, and with preferred leaders.",
+        soft_wrap=True,
+    )
+    found = [_case(case, before, after, span, options.jobs, folder / case.name) for case in cases]
+    _show(before, after, {case.title: one for case, one in zip(cases, found, strict=True)})
+    if not all(comparison.is_well for comparison in found):
+        raise typer.Exit(1)
+
+
+def _in_health(data: Mapping[str, Any], own: Scenario) -> dict[str, Any]:
+    """The cluster without its faults; one that is written as a number of brokers lists them."""
+    cluster = {**data["cluster"], "brokers": list(own.broker_ids())}
+    return in_health({"topics": [], **data, "cluster": cluster})
+
+
+def _show(
+    before: comparing.Variant, after: comparing.Variant, found: Mapping[str, comparing.Comparison]
+) -> None:
+    """Print the figures under each fault, then what changes under any."""
+    screen = console()
+    for title, comparison in found.items():
+        screen.print(f"\n{title}", style="bold", soft_wrap=True)
+        comparison_view.show_figures(screen, [before.label, after.label], comparison.figures)
+    comparison_view.show_decisions(
+        screen, [figure for each in found.values() for figure in each.figures]
+    )
+    comparison_view.show_defaults(screen, before.scenario, after.scenario)
+    comparison_view.show_settings_that_end(screen, after.changes)
+    others = [str(each) for each in after.changes if "settings" not in each.path]
+    comparison_view.show_changes(screen, after.label, others)
+    screen.print()
+    for comparison in found.values():
+        show_surprises(screen, comparison.runs)
+    for place, comparison in enumerate(found.values()):
+        lead = "     " if place else "Next:"
+        screen.print(f"{lead} tidegauge report '{comparison.folder}'", soft_wrap=True, markup=False)
+
+
+def _successor(after: comparing.Variant, own: Scenario) -> comparing.Variant:
+    """The cluster as it is after its upgrade: without what only new clusters have by default."""
+    had_it = own.has_kraft and own.has_eligible_leader_replicas()
+    if had_it or not after.scenario.has_eligible_leader_replicas():
+        return after
+    assert after.data is not None
+    text = "false: an upgrade does not turn them on, kafka-features.sh does"
+    converted = comparing.converted_variant(
+        {**after.data, _ELR: False}, after.label, KRAFT_MODE, after.scenario.release
+    )
+    return converted._replace(changes=(*after.changes, Change((_ELR,), text)))
+
+
+def _case(
+    case: FaultCase,
+    before: comparing.Variant,
+    after: comparing.Variant,
+    seeds: range | None,
+    jobs: int | None,
+    out: Path,
+) -> comparing.Comparison:
+    typer.echo(case.title)
+    variants = [_with_fault(each, case) for each in (before, after)]
+    return comparing.perform_comparison(
+        RunOptions(before.scenario.name), variants, seeds, out, jobs
+    )
+
+
+def _with_fault(variant: comparing.Variant, case: FaultCase) -> comparing.Variant:
+    assert variant.data is not None
+    mode = variant.scenario.mode
+    data = {**variant.data, "duration": f"{case.duration_s}s", "faults": [case.fault(mode)]}
+    made = comparing.converted_variant(data, variant.label, mode, variant.scenario.release)
+    return made._replace(changes=variant.changes)

@@ -1,0 +1,255 @@
+"""``tidegauge validate``: a scenario checked, and its run predicted, without running it."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+
+from tidegauge.commands.loading import loaded, show_warnings
+from tidegauge.commands.performing import hosted
+from tidegauge.commands.run_options import RunOptions
+from tidegauge.commands.scenario_options import ValidateOptions
+from tidegauge.engine.grouping import grouping_of, usual_broker_groups
+from tidegauge.engine.prediction import Prediction, predict
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.model.workload import ClientGroup
+from tidegauge.scenario.text.errors import counted, duration_text
+from tidegauge.scenario.timetable import fault_words, timetable
+from tidegauge.scenario.used_resources import LeanedOn, UsedResource, leaned_on, used_resources
+from tidegauge.scenario.warnings import warnings_of
+from tidegauge.simulation.quantities import format_duration, time_text
+from tidegauge.views.output import print_json
+
+#: The number of faults and steps that are listed.
+_LISTED = 40
+#: The number of topics of a group of clients that are named.
+_NAMED = 8
+#: From here on minutes are easier to read.
+_TOO_MANY_SECONDS = 180
+_GIBIBYTE = 2**30
+
+
+def validate_scenario(options: ValidateOptions) -> None:
+    """Perform ``tidegauge validate``."""
+    request = RunOptions(
+        options.scenario,
+        inline=options.inline,
+        ray=options.ray,
+        actors=options.actors,
+        changes=options.changes,
+        costs=options.costs,
+        seed=options.seed,
+    )
+    request.check()
+    plan = ClusterPlan(loaded(request))
+    hosting = hosted(request.hosting, plan)
+    groups = [] if hosting.inline else _groups(plan, hosting.actors)
+    prediction = predict(plan)
+    show_warnings(plan.scenario)
+    if options.as_json:
+        print_json(_as_json(plan, prediction, groups))
+    else:
+        _print(plan, prediction, groups)
+
+
+def _groups(plan: ClusterPlan, actors: int | None) -> list[str]:
+    """The groups that actors would host; by default as many as in a run on this machine."""
+    return grouping_of(plan, actors or usual_broker_groups(plan, os.cpu_count() or 1)).names
+
+
+def _print(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> None:
+    for name, words in _size(plan).items():
+        _entry(name, words)
+    for topic in _topics(plan):
+        _entry("topic", topic)
+    for group in _clients(plan):
+        _entry("clients", group)
+    if groups:
+        _entry("actors", f"{len(groups)}: {'; '.join(groups)}")
+    _print_timetable(plan)
+    _print_prediction(prediction)
+    settings = plan.scenario.settings_not_modelled()
+    if settings:
+        typer.echo("\nSettings that are not modelled, and have no effect:")
+        for setting in settings[:_LISTED]:
+            typer.echo(f"  {setting}")
+        if len(settings) > _LISTED:
+            typer.echo(f"  ... and {len(settings) - _LISTED} more")
+    _print_costs(leaned_on(plan.scenario))
+    _print_resources(used_resources(plan.scenario))
+
+
+def _entry(name: str, words: str) -> None:
+    typer.echo(f"{name:<10}{words}")
+
+
+def _controllers(plan: ClusterPlan) -> str:
+    if not plan.is_kraft:
+        return ""
+    elr = "with" if plan.scenario.has_eligible_leader_replicas() else "without"
+    return (
+        f"; KRaft: {counted(len(plan.controllers), 'controller')}, {elr} eligible leader replicas"
+    )
+
+
+def _size(plan: ClusterPlan) -> dict[str, str]:
+    """The scenario in a few lines."""
+    scenario = plan.scenario
+    replicas = sum(len(partition.replicas) for partition in plan.partitions)
+    racks = {name: len(brokers) for name, brokers in scenario.cluster.racks.items()}
+    placed = ", ".join(f"{count} in rack {name}" for name, count in racks.items())
+    releases = sorted({scenario.release_of(broker).release for broker in plan.brokers})
+    return {
+        "scenario": f"{scenario.name}, seed {scenario.seed}: can be run",
+        "lasts": f"{format_duration(scenario.duration_us)} of virtual time"
+        + (", then until the cluster has recovered" if scenario.liveness else ""),
+        "cluster": f"{counted(len(plan.brokers), 'broker')} of Kafka {', '.join(releases)}: "
+        f"{placed}{_controllers(plan)}",
+        "holds": f"{counted(len(scenario.topics), 'topic')}, "
+        f"{counted(len(plan.partitions), 'partition')}, {counted(replicas, 'replica')}",
+    }
+
+
+def _topics(plan: ClusterPlan) -> list[str]:
+    """A line for each of the first topics."""
+    lines = []
+    for topic in plan.scenario.topics[:_LISTED]:
+        first = next(each for each in plan.partitions if each.topic == topic.name)
+        lines.append(
+            f"{topic.name}: {counted(topic.partition_count, 'partition')} of "
+            f"{counted(len(first.replicas), 'replica')}, min.insync.replicas "
+            f"{first.min_insync_replicas}"
+        )
+    left = len(plan.scenario.topics) - _LISTED
+    return [*lines, f"... and {left} more"] if left > 0 else lines
+
+
+def _clients(plan: ClusterPlan) -> list[str]:
+    """A line for each group of clients."""
+    scenario = plan.scenario
+    lines = []
+    for producers in scenario.workload.producers:
+        acks = scenario.producer_settings(producers)["acks"]
+        lines.append(
+            f"{producers.name}: {counted(producers.clients, 'producer')}, "
+            f"{producers.batches_per_second:,.6g} batches/s of "
+            f"{counted(producers.records_per_batch * producers.record_bytes, 'byte')} to "
+            f"{_named(producers.topics)}, acks={'all' if acks < 0 else acks}"
+            f"{_never(plan, producers)}"
+        )
+    for consumers in scenario.workload.consumers:
+        commits = ", commits" if plan.commits(consumers) else ""
+        lines.append(
+            f"{consumers.name}: {counted(consumers.clients, 'consumer')} of "
+            f"{_named(consumers.topics)}{commits}{_never(plan, consumers)}"
+        )
+    return lines
+
+
+def _named(topics: Sequence[str]) -> str:
+    """The names of topics, of many only the first ones."""
+    named, left = topics[:_NAMED], len(topics) - _NAMED
+    return ", ".join(named) + (f" and {counted(left, 'more topic')}" if left > 0 else "")
+
+
+def _never(plan: ClusterPlan, group: ClientGroup) -> str:
+    """A warning for clients that would begin after the end of the run."""
+    return "; NEVER BEGINS: too short a run" if group.start_us >= plan.scenario.duration_us else ""
+
+
+def _print_timetable(plan: ClusterPlan) -> None:
+    scenario = plan.scenario
+    planned = timetable(scenario)
+    typer.echo("\nFaults and steps:" if planned else "\nThere are no faults and no steps.")
+    for time_us, is_exact, words in planned[:_LISTED]:
+        when = time_text(time_us)
+        typer.echo(f"  {when if is_exact else f'from {when}':>15}  {words}")
+    if len(planned) > _LISTED:
+        typer.echo(f"  ... and {len(planned) - _LISTED} more")
+    for place, fault in enumerate(scenario.faults):
+        if fault.at_us is None:
+            typer.echo(f"  {'begun by a step':>15}  {fault_words(scenario, place)}")
+
+
+def _print_prediction(prediction: Prediction) -> None:
+    events = prediction.events
+    parts = ", ".join(
+        f"{_rounded(count)} {name}"
+        for name, count in sorted(events._asdict().items(), key=lambda part: -part[1])
+        if count >= 1
+    )
+    typer.echo("\nPrediction of an inline run, mostly within a factor of 2:")
+    typer.echo(f"  events  {_rounded(events.total)} ({parts})")
+    if prediction.seconds is None or prediction.memory_bytes is None:
+        typer.echo("  time    unknown until the rules are compiled: tidegauge compile")
+        return
+    typer.echo(f"  time    {_time_words(prediction.seconds)}, of which 2 s or so is the start")
+    typer.echo(f"  memory  {_memory_words(prediction.memory_bytes)}")
+
+
+def _rounded(count: float) -> str:
+    """A number rounded to two digits."""
+    digits = max(0, len(str(round(count))) - 2)
+    return f"{round(count, -digits):,.0f}"
+
+
+def _time_words(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < _TOO_MANY_SECONDS else f"{seconds / 60:.0f} min"
+
+
+def _memory_words(memory_bytes: float) -> str:
+    if memory_bytes >= _GIBIBYTE:
+        return f"{memory_bytes / _GIBIBYTE:.1f} GiB"
+    return f"{memory_bytes / 2**20:.0f} MiB"
+
+
+def _print_costs(parameters: list[LeanedOn]) -> None:
+    typer.echo("\nThe result depends on these costs in time (medians; * is a default,")
+    typer.echo("not measured on your brokers):")
+    for occasion in dict.fromkeys(parameter.occasion for parameter in parameters):
+        typer.echo(f"  {occasion}:")
+        for name, _, median_us, is_default in (
+            parameter for parameter in parameters if parameter.occasion == occasion
+        ):
+            typer.echo(f"    {'*' if is_default else ' '} {name:<38}{duration_text(median_us):>12}")
+
+
+def _print_resources(resources: list[UsedResource]) -> None:
+    if not resources:
+        return
+    typer.echo(
+        "\nThe result depends on these resources (* is a default, not that of your machines):"
+    )
+    for occasion in dict.fromkeys(resource.occasion for resource in resources):
+        typer.echo(f"  {occasion}:")
+        for name, _, value, is_default in (each for each in resources if each.occasion == occasion):
+            typer.echo(f"    {'*' if is_default else ' '} {name:<38}{value:>12}")
+
+
+def _as_json(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> dict[str, Any]:
+    """The prediction for programs; names end in their unit."""
+    scenario = plan.scenario
+    return {
+        "name": scenario.name,
+        "seed": scenario.seed,
+        "duration_us": scenario.duration_us,
+        "brokers": len(plan.brokers),
+        "racks": {name: len(brokers) for name, brokers in scenario.cluster.racks.items()},
+        "topics": len(scenario.topics),
+        "partitions": len(plan.partitions),
+        "replicas": sum(len(partition.replicas) for partition in plan.partitions),
+        "clients": len(plan.clients) - 1,
+        "actors": groups,
+        "timetable": [planned._asdict() for planned in timetable(scenario)],
+        "expected_events": {
+            "total": round(prediction.events.total),
+            **{name: round(count) for name, count in prediction.events._asdict().items()},
+        },
+        "expected_seconds": prediction.seconds,
+        "expected_memory_bytes": prediction.memory_bytes,
+        "warnings": warnings_of(scenario),
+        "settings_not_modelled": scenario.settings_not_modelled(),
+        "leans_on": [parameter._asdict() for parameter in leaned_on(scenario)],
+        "resources": [resource._asdict() for resource in used_resources(scenario)],
+    }

@@ -1,0 +1,377 @@
+"""Events of brokers, controllers and topics in logs: the fields of each kind, and its lines.
+
+A kind of event is a class, with a decorator for each line that it is read from: the speaker and the
+words by which the line is found, and the rest that must follow. A named group of a pattern is the
+field of that name, read by the type of the field. The group ``node`` is the node of the event,
+which else is the node of the file. To add a kind of event, add a class.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import astuple, dataclass, replace
+from typing import Any, NamedTuple, Self, TypeVar, dataclass_transform, get_type_hints
+
+from tidegauge.real_cluster.logs.log_layout import LinePattern, line_pattern
+from tidegauge.real_cluster.logs.partition_rows import brokers_in
+
+#: The ids of brokers and their epochs, as the controller of a cluster with ZooKeeper caches them.
+BrokerEpochs = tuple[tuple[int, int], ...]
+
+_EPOCH_OF = re.compile(rb"(\d+) -> (\d+)")
+#: How a group is read, by the type of its field; a group without text is -1.
+_READERS: dict[object, Callable[[bytes], object]] = {
+    int: lambda text: int(text or -1),
+    str: lambda text: text.decode("utf-8", "replace"),
+    bool: lambda text: text != b"false",
+    tuple[int, ...]: brokers_in,
+    BrokerEpochs: lambda text: tuple((int(a), int(b)) for a, b in _EPOCH_OF.findall(text)),
+}
+
+
+@dataclass(frozen=True)
+class LogEvent:
+    """A rare event of a broker, a controller or a topic, from a line of a log."""
+
+    #: By the clock of the node, until the events of all nodes have one clock.
+    time_ms: int
+    #: The id of the node whose line it is.
+    node: int
+
+    def earlier(self, by_ms: int) -> Self:
+        """The event with all of its times earlier."""
+        return replace(self, time_ms=self.time_ms - by_ms)
+
+
+class EventLine(NamedTuple):
+    """A line that an event is read from."""
+
+    line: LinePattern
+    kind: type[LogEvent]
+    readers: dict[str, Callable[[bytes], object]]
+    #: The fields matter alone, not the time: the event is kept once for each of their values.
+    is_kept_once: bool
+
+    def event(self, match: re.Match[bytes], time_ms: int, node: int) -> LogEvent:
+        """The event of a line, of this node if the line names none."""
+        groups = match.groupdict(b"")
+        fields: dict[str, Any] = {name: self.readers[name](text) for name, text in groups.items()}
+        return self.kind(**{"time_ms": time_ms, "node": node} | fields)
+
+
+#: The lines of all kinds of events.
+EVENT_LINES: list[EventLine] = []
+_Kind = TypeVar("_Kind", bound=LogEvent)
+
+
+@dataclass_transform(frozen_default=True)
+def _read_from(
+    speaker: bytes, words: bytes, rest: bytes = b"", *, is_kept_once: bool = False
+) -> Callable[[type[_Kind]], type[_Kind]]:
+    """Declare a line that a kind of event is read from; a kind may have several."""
+    line = line_pattern(speaker, words, rest)
+
+    def declared(kind: type[_Kind]) -> type[_Kind]:
+        if "__dataclass_params__" not in vars(kind):
+            kind = dataclass(frozen=True)(kind)
+        readers = {name: _READERS[hint] for name, hint in get_type_hints(kind).items()}
+        EVENT_LINES.append(EventLine(line, kind, readers, is_kept_once))
+        return kind
+
+    return declared
+
+
+_BROKER_SERVER = rb"\[BrokerServer id=(?P<node>\d+)\] "
+_LIFECYCLE = rb"\[BrokerLifecycleManager id=(?P<node>\d+)[^\]]*\] "
+_CONTROLLER = rb"\[Controller id=(?P<node>\d+)\] "
+_QUORUM = rb"\[QuorumController id=(?P<node>\d+)\] "
+_ANY_QUORUM = rb"(?:\[QuorumController id=\d+\] )?"
+_ANY = b""
+
+# The process of a broker or a controller.
+
+
+@_read_from(_ANY, rb"starting \(kafka\.server\.KafkaServer\)")
+@_read_from(_BROKER_SERVER, rb"Transition from SHUTDOWN to STARTING")
+@_read_from(rb"\[ControllerServer id=(?P<node>\d+)\] ", rb"Starting controller")
+class ProcessStarting(LogEvent):
+    """The process of a node starts."""
+
+    #: The last line of the process before: only it shows when a killed process ended; -1: none.
+    previous_line_ms: int = -1
+
+    def earlier(self, by_ms: int) -> Self:
+        """The event with all of its times earlier."""
+        if self.previous_line_ms < 0:
+            return super().earlier(by_ms)
+        return replace(super().earlier(by_ms), previous_line_ms=self.previous_line_ms - by_ms)
+
+
+@_read_from(rb"\[KafkaServer id=(?P<node>\d+)\] ", rb"started \(kafka\.server\.KafkaServer\)")
+@_read_from(_BROKER_SERVER, rb"Transition from STARTING to STARTED")
+class ProcessStarted(LogEvent):
+    """A broker serves requests."""
+
+
+@_read_from(rb"\[KafkaServer id=(?P<node>\d+)\] ", rb"shut down completed \(")
+@_read_from(_BROKER_SERVER, rb"shut down completed \(")
+class ProcessStopped(LogEvent):
+    """A broker has shut down."""
+
+
+@_read_from(_ANY, rb"Kafka version: ", rb"(?P<release>\d+\.\d+(?:\.\d+)?)", is_kept_once=True)
+class KafkaVersion(LogEvent):
+    """The release of a node."""
+
+    release: str
+
+
+#: The settings of interest in the dump of a start, each in a line of its own.
+SETTINGS = (
+    "min.insync.replicas",
+    "unclean.leader.election.enable",
+    "replica.lag.time.max.ms",
+    "zookeeper.session.timeout.ms",
+    "broker.session.timeout.ms",
+    "controller.quorum.voters",
+)
+
+
+@dataclass(frozen=True)
+class Setting(LogEvent):
+    """A setting of a node."""
+
+    name: str
+    value: str
+
+
+# ZooKeeper.
+
+
+@_read_from(_ANY, rb"Creating /brokers/ids/", rb"(?P<node>\d+) ")
+class Registering(LogEvent):
+    """A broker is about to register."""
+
+
+@_read_from(
+    _ANY,
+    rb"Registered broker ",
+    rb"(?P<node>\d+) at path \S+ with addresses: .*,"
+    rb" czxid \(broker epoch\): (?P<broker_epoch>\d+)(?= )",
+)
+class Registered(LogEvent):
+    """A broker has registered."""
+
+    broker_epoch: int
+
+
+@_read_from(
+    _CONTROLLER,
+    rb"\d+ successfully elected as the controller",
+    rb"\. Epoch incremented to (?P<controller_epoch>\d+) ",
+)
+class ControllerElected(LogEvent):
+    """A broker has become the controller."""
+
+    controller_epoch: int
+
+
+@_read_from(
+    _CONTROLLER,
+    rb"Newly added brokers: ",
+    rb"(?P<added>[\d,]*), deleted brokers: (?P<deleted>[\d,]*),"
+    rb" bounced brokers: (?P<bounced>[\d,]*), all live brokers: (?P<live>[\d,]*)(?= )",
+)
+class BrokersChanged(LogEvent):
+    """The controller has found other brokers registered than before."""
+
+    added: tuple[int, ...]
+    deleted: tuple[int, ...]
+    bounced: tuple[int, ...]
+    live: tuple[int, ...]
+
+
+@_read_from(_CONTROLLER, rb"Initialized broker epochs cache: ", rb"\w+\((?P<epochs>.*)\)(?= )")
+class BrokerEpochsInitialized(LogEvent):
+    """A new controller has listed the brokers that are registered."""
+
+    epochs: BrokerEpochs
+
+
+@_read_from(_CONTROLLER, rb"Updated broker epochs cache: ", rb"\w+\((?P<epochs>.*)\)(?= )")
+class BrokerEpochsUpdated(LogEvent):
+    """The controller lists the brokers that are registered now."""
+
+    epochs: BrokerEpochs
+
+
+# The quorum.
+
+
+@_read_from(
+    _LIFECYCLE,
+    rb"Incarnation ",
+    rb"(?P<incarnation_id>[\w-]+) of broker \d+ in cluster \S+ is now STARTING",
+)
+class Incarnation(LogEvent):
+    """A broker has the id of its incarnation, and is about to register."""
+
+    incarnation_id: str
+
+
+@_read_from(
+    _LIFECYCLE,
+    rb"Successfully registered broker ",
+    rb"\d+ with broker epoch (?P<broker_epoch>\d+)(?= )",
+)
+class BrokerEpochReceived(LogEvent):
+    """A broker has learned the epoch of its registration."""
+
+    broker_epoch: int
+
+
+@_read_from(_LIFECYCLE, rb".*? ?Transitioning from STARTING to RECOVERY")
+class UnfencingRequested(LogEvent):
+    """A broker is about to request that it is unfenced."""
+
+
+@_read_from(_LIFECYCLE, rb".*? ?Transitioning from RECOVERY to RUNNING")
+class UnfencingReceived(LogEvent):
+    """A broker has learned that it is unfenced."""
+
+
+@_read_from(
+    rb"\[RaftManager (?:id|nodeId)=(?P<node>\d+)\] ",
+    rb"Completed transition to Leader",
+    rb"(?:State)?\(.*?\bepoch=(?P<controller_epoch>\d+), ",
+)
+class QuorumLeader(LogEvent):
+    """A controller has become the leader of the quorum."""
+
+    controller_epoch: int
+
+
+@_read_from(
+    _QUORUM, rb"Becoming the active controller at epoch ", rb"(?P<controller_epoch>\d+)[, ]"
+)
+class ActiveController(LogEvent):
+    """A controller has become the active one."""
+
+    controller_epoch: int
+
+
+@_read_from(
+    _QUORUM, rb"In the new epoch ", rb"(?P<controller_epoch>\d+), the leader is (?P<leader>\d+)\."
+)
+class LeaderLearned(LogEvent):
+    """A controller has learned of the leader of a new epoch."""
+
+    controller_epoch: int
+    leader: int
+
+
+@_read_from(_QUORUM, rb"Renouncing the leadership", rb".*? epoch \d+")
+class LeadershipRenounced(LogEvent):
+    """A controller is not the active one any more."""
+
+
+@dataclass(frozen=True)
+class RegistrationRecord(LogEvent):
+    """A record of the metadata log about a broker's registration, as a controller replays it."""
+
+    broker: int
+    broker_epoch: int
+
+    @property
+    def content(self) -> tuple[object, ...]:
+        """The record itself, without the time and the node of its replay."""
+        _, _, *content = astuple(self)
+        return (type(self), *content)
+
+
+@_read_from(
+    _QUORUM,
+    rb"Replayed (?:initial )?RegisterBrokerRecord ",
+    rb"(?:for|modifying|establishing).*?RegisterBrokerRecord\(brokerId=(?P<broker>\d+),"
+    rb".*? incarnationId=(?P<incarnation_id>[\w-]+), brokerEpoch=(?P<broker_epoch>\d+),"
+    rb".*?fenced=(?P<is_fenced>\w+)",
+)
+class RegisterBrokerRecord(RegistrationRecord):
+    """A broker registers."""
+
+    incarnation_id: str
+    is_fenced: bool
+
+
+@_read_from(
+    _QUORUM,
+    rb"Replayed BrokerRegistrationChangeRecord ",
+    rb".*?BrokerRegistrationChangeRecord\(brokerId=(?P<broker>\d+),"
+    rb" brokerEpoch=(?P<broker_epoch>\d+), fenced=(?P<fenced>-?\d+),"
+    rb" inControlledShutdown=(?P<in_controlled_shutdown>-?\d+)[,)]",
+)
+class BrokerRegistrationChangeRecord(RegistrationRecord):
+    """A broker is fenced or unfenced, or shuts down: 1 and -1, and 0 without a change."""
+
+    fenced: int
+    in_controlled_shutdown: int
+
+
+@_read_from(
+    _QUORUM,
+    rb"Replayed [^(]*?UnregisterBrokerRecord",
+    rb".*?brokerId=(?P<broker>\d+), brokerEpoch=(?P<broker_epoch>\d+)",
+)
+class UnregisterBrokerRecord(RegistrationRecord):
+    """A registration is removed."""
+
+
+@_read_from(
+    _QUORUM,
+    rb"Fencing broker ",
+    rb"(?P<broker>\d+) (?:at epoch \d+ )?because its session has timed out",
+)
+class SessionTimedOut(LogEvent):
+    """The active controller is about to fence a broker that sends no heartbeat."""
+
+    broker: int
+
+
+# Topics, with either control plane.
+
+
+@_read_from(
+    _ANY_QUORUM,
+    rb"Replayed TopicRecord for topic ",
+    rb"(?P<topic>\S+) with topic ID (?P<topic_id>[\w-]+)\.",
+)
+class TopicRecord(LogEvent):
+    """A topic is created."""
+
+    topic: str
+    topic_id: str
+
+
+@_read_from(
+    rb"(?:\[Topic Deletion Manager \d+\] )?",
+    rb"Deletion of topic ",
+    rb"(?P<topic>\S+) successfully completed",
+)
+@_read_from(_ANY_QUORUM, rb"Replayed RemoveTopicRecord for topic ", rb"(?P<topic>\S+) with ")
+class TopicDeleted(LogEvent):
+    """A topic is deleted."""
+
+    topic: str
+
+
+@_read_from(
+    _ANY_QUORUM,
+    rb"Replayed ConfigRecord for ConfigResource\(type=TOPIC, ",
+    rb"name='(?P<topic>[^']*)'\) which set configuration"
+    rb" (?P<name>min\.insync\.replicas|unclean\.leader\.election\.enable) to (?P<value>\w+)",
+)
+class TopicSetting(LogEvent):
+    """A setting of a topic is set."""
+
+    topic: str
+    name: str
+    value: str

@@ -1,0 +1,177 @@
+"""Stories of a run: the events of a partition, a broker, a client, the controllers; their reasons.
+
+A line of a story is a moment (``moments.py``): one row, or many rows of one family. In the story of
+a partition rows stand alone, and refusals of the same request or acknowledgements of one leader
+share a line.
+"""
+
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from tidegauge.runs.controllers import controller_events
+from tidegauge.runs.moments import Moment, moment_words, moments, reasons, speaker
+from tidegauge.runs.partitions import partition_events
+from tidegauge.runs.run import Run
+from tidegauge.runs.trace_events import TraceEvent
+from tidegauge.scenario.text.errors import duration_text
+from tidegauge.simulation.quantities import time_text
+
+_ACKNOWLEDGED = "acknowledged"
+#: Kinds of rows of which many share a line, if these columns are equal.
+_TOGETHER = {
+    "request_refused": ("process", "api_key", "error"),
+    _ACKNOWLEDGED: ("process", "leader_epoch"),
+}
+#: All times of any run, in microseconds.
+ALWAYS = range(1 << 62)
+
+
+class StoryLine(NamedTuple):
+    """One line of a story."""
+
+    time_us: int
+    #: The kind of its first row.
+    kind: str
+    #: Its handle for ``show cause``; empty if it has none.
+    handle: str
+    speaker: str
+    words: str
+    #: Why it happened; each is a line of its own below it.
+    reasons: list[str]
+
+    def __str__(self) -> str:
+        first = f"{time_text(self.time_us):>10}  {self.speaker}: {self.words}"
+        return "\n".join([first, *(f"{'':12}because: {reason}" for reason in self.reasons)])
+
+
+def story_line(moment: Moment, run: Run, words: str | None = None) -> StoryLine:
+    """The line of a moment, in its own words or in others.
+
+    Raises:
+        TraceError: a trace file is damaged.
+    """
+    return StoryLine(
+        moment[0].time_us,
+        moment[0].kind,
+        moment[0].handle,
+        speaker(moment),
+        moment_words(moment) if words is None else words,
+        reasons(moment, run),
+    )
+
+
+def story(
+    events: Iterable[TraceEvent], run: Run, times: Container[int], *, details: bool = False
+) -> list[StoryLine]:
+    """The story of a broker or of clients.
+
+    Args:
+        events: its rows, in their total order.
+        run: the run.
+        times: the wanted times, in microseconds of virtual time.
+        details: each row by itself.
+
+    Raises:
+        TraceError: a trace file is damaged.
+    """
+    shown = (event for event in events if event.time_us in times)
+    return [story_line(moment, run) for moment in moments(shown, one_by_one=details)]
+
+
+def controller_story(
+    run: Run, times: Container[int] = ALWAYS, *, details: bool = False
+) -> list[StoryLine]:
+    """The story of the controllers: their events and decisions.
+
+    Raises:
+        TraceError: a trace file is damaged.
+    """
+    taken = run.tables.rows(
+        "select * from controller_events where queued_us is not null order by process, sequence"
+    )
+    queued = {f"{each['process']}:{each['sequence']}": each for each in taken}
+    events = controller_events(run, details=details)
+    shown = (event for event in events if event.time_us in times)
+    return [
+        story_line(moment, run, _event_words(moment[0], queued))
+        for moment in moments(shown, one_by_one=details)
+    ]
+
+
+def _event_words(event: TraceEvent, queued: dict[str, dict[str, Any]]) -> str | None:
+    """An event of the controller's queue in words; None: it is no such event."""
+    taken = queued.get(event.handle)
+    if taken is None and event.kind == "controller_event":  # of the liveness phase
+        taken = {**event.columns, "event": event.event_kind, "processing_us": None}
+    if taken is None:
+        return None
+    processing_us, left = taken["processing_us"], taken["queue_length"]
+    took = "" if processing_us is None else f", took {duration_text(processing_us)}"
+    more = f", {left} more in the queue" if left else ""
+    return f"{taken['event']}: waited {duration_text(taken['queued_us'])}{took}{more}"
+
+
+def partition_story(
+    run: Run, partition: int, times: Container[int] = ALWAYS, *, details: bool = False
+) -> list[StoryLine]:
+    """The story of a partition, by its number, and of the events around it.
+
+    Raises:
+        TraceError: a trace file is damaged.
+    """
+    events = partition_events(run, partition, details=details)
+    shown = (event for event in events if event.time_us in times)
+    found: Iterable[Moment] = moments(shown, one_by_one=True)
+    if not details:
+        found = _with_like_together(found)
+    return [story_line(moment, run, _words(moment)) for moment in found]
+
+
+def _words(moment: Moment) -> str:
+    first, last = moment[0], moment[-1]
+    if len(moment) == 1 or first.kind not in _TOGETHER:
+        return first.words
+    until = time_text(last.time_us)
+    if first.kind == _ACKNOWLEDGED:
+        return f"{_acknowledgements(moment)}, until {until}"
+    return f"{first.words}; {len(moment) - 1:,} more like it until {until}"
+
+
+def _with_like_together(moments: Iterable[Moment]) -> Iterator[Moment]:
+    """Join consecutive refusals of the same request, and acknowledgements, by the thousand.
+
+    An acknowledgement between two others of the same leader and epoch needs no line, whatever its
+    acks are; and a refusal between them ends no moment of acknowledgements.
+    """
+    #: The moments that may still grow; any other row ends them all.
+    growing: dict[tuple[object, ...], Moment] = {}
+    order: list[Moment] = []
+    for moment in moments:
+        if moment[0].kind not in _TOGETHER:
+            growing.clear()
+            order.append(moment)
+            continue
+        key = _likeness(moment[0])
+        if key in growing:
+            growing[key] += moment
+        else:
+            growing[key] = list(moment)
+            order.append(growing[key])
+    yield from order
+
+
+def _likeness(event: TraceEvent) -> tuple[object, ...]:
+    """A key that is equal for rows that share a line."""
+    return (event.kind, *(event.row[column] for column in _TOGETHER[event.kind]))
+
+
+def _acknowledgements(moment: Moment) -> str:
+    """Offsets that a leader acknowledged in one epoch, by the acks of their producers."""
+    records: Counter[str] = Counter()
+    for event in moment:
+        records[str(event.acks)] += event.end_offset - event.first_offset
+    first = min(event.first_offset for event in moment)
+    last = max(event.end_offset for event in moment) - 1
+    counts = ", ".join(f"{count:,} with acks={acks}" for acks, count in sorted(records.items()))
+    return f"acknowledged of epoch {moment[0].leader_epoch}: {counts}; offsets {first} to {last}"
