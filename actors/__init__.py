@@ -20,7 +20,7 @@ room or file    subject
 
 One record's way from produce to high watermark: ``request_handlers.take_request`` gives the
 request a thread, ``produce.handle_produce`` checks and appends (``leader.append_to_leader``),
-which wakes the followers' fetches (``delayed_operations.wake_fetches``); they append
+which wakes the followers' fetches (``fetch_purgatory.wake_fetches``); they append
 (``follower.handle_fetch_response``) and fetch again; ``fetch.handle_fetch`` counts that fetch
 (``leader.count_fetch``), and ``leader.try_high_watermark`` moves the high watermark, answers
 the producer and wakes the consumers.

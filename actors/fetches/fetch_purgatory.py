@@ -7,7 +7,7 @@ moment. A follower's waits in its session, a consumer's is watched by each of it
 from tidegauge.actors.fetches import producer_connections
 from tidegauge.actors.fetches.fetch_read import answer_fetch, read_partition, row_on
 from tidegauge.actors.fetches.fetch_sessions import name_active, place_of_fetch, put_to_rest, touch
-from tidegauge.actors.state import brokers
+from tidegauge.actors.state import brokers, replica_records
 from tidegauge.actors.state.broker_stats import mark_fetch
 from tidegauge.actors.state.brokers import WATCHES
 from tidegauge.actors.state.handlers import BROKER
@@ -165,7 +165,7 @@ def handle_fetch_expires(world: brokers.Brokers, timer: FetchExpires) -> None:
 
 @inner_rule
 def _look_at_expiry(
-    world: Kernel, session: brokers.FetchSession, request: client_requests.FetchRequest
+    world: Kernel, session: replica_records.FetchSession, request: client_requests.FetchRequest
 ) -> None:
     # One timer for a session, not one for each fetch: nearly all are answered before.
     session.expiry_timer = True

@@ -17,7 +17,8 @@ Source: KIP-227; ``FetchManager``, ``FetchSession`` and ``FetchSessionHandler`` 
 """
 
 from tidegauge.actors.state.broker_stats import mark_left
-from tidegauge.actors.state.brokers import ACTIVE, IN_SESSION, Brokers, FetchSession, FollowerFetch
+from tidegauge.actors.state.brokers import ACTIVE, IN_SESSION, Brokers
+from tidegauge.actors.state.replica_records import FetchSession, FollowerFetch
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED, contains

@@ -12,7 +12,8 @@ Simplified: bytes are those of records, without the headers of answers.
 Source: BrokerConfigHandler, TopicConfigHandler.updateThrottledList@2.6.0.
 """
 
-from tidegauge.actors.state.brokers import FETCHED, MOVED, Brokers, Fetcher, now_ms
+from tidegauge.actors.state.brokers import FETCHED, MOVED, Brokers, now_ms
+from tidegauge.actors.state.replica_records import Fetcher
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import replication_quota
 from tidegauge.replication.fetcher import NOT_FETCHED

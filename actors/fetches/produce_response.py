@@ -5,7 +5,7 @@ something changes that they rest on: the ISR, the leader's term, the log.
 """
 
 from tidegauge.actors.fetches import producer_connections
-from tidegauge.actors.state import brokers
+from tidegauge.actors.state import brokers, replica_records
 from tidegauge.actors.state.request_times import mark_error
 from tidegauge.actors.storage.group_offsets import answer_group_append
 from tidegauge.compiled.records import view_as
@@ -178,7 +178,7 @@ def write_acknowledged(world: brokers.Brokers, row: int, acks: int, reason: int)
 
 
 @inner_rule
-def forget_acknowledged(hosted: brokers.HostedReplica) -> None:
+def forget_acknowledged(hosted: replica_records.HostedReplica) -> None:
     """Begin a term, or a process, in which nothing is acknowledged yet."""
     hosted.acknowledged_all_first = 0
     hosted.acknowledged_all_end = 0

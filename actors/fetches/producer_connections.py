@@ -23,7 +23,7 @@ Its waking (``fetch_purgatory.py``, ``produce_purgatory.py``):
 * losing leadership wakes both, with an error.
 """
 
-from tidegauge.actors.state import brokers
+from tidegauge.actors.state import broker_records, brokers
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.events import append_event, free_all
@@ -82,7 +82,7 @@ def forget_connections(world: brokers.Brokers, broker: int) -> None:
     """A broker drops all connections, with what has come on them."""
     clients = len(world.producer_connections) // world.sizes[0].brokers
     for place in range(broker * clients, (broker + 1) * clients):
-        connection: brokers.ProducerConnection = world.producer_connections[place]
+        connection: broker_records.ProducerConnection = world.producer_connections[place]
         free_all(world, connection.waiting)
         connection.busy = False
         connection.free_us = 0
@@ -106,13 +106,13 @@ def _free_watch(world: brokers.Brokers, index: int) -> None:
 
 
 @inner_rule
-def watch(world: brokers.Brokers, waiting: brokers.WatchList, event: int) -> None:
+def watch(world: brokers.Brokers, waiting: broker_records.WatchList, event: int) -> None:
     """Let a request wait for a replica, behind those that do already."""
     brokers.WATCHES.append(world, waiting, new_watch(world, event))
 
 
 @inner_rule
-def unwatch(world: brokers.Brokers, waiting: brokers.WatchList, event: int) -> None:
+def unwatch(world: brokers.Brokers, waiting: broker_records.WatchList, event: int) -> None:
     """Take a request that is complete out of the list of a replica."""
     for index in brokers.WATCHES.of(world, waiting):
         if world.watches[index].event == event:
@@ -129,7 +129,7 @@ def forget_watches_of(world: brokers.Brokers, row: int) -> None:
 
 
 @inner_rule
-def _forget_list(world: brokers.Brokers, waiting: brokers.WatchList) -> None:
+def _forget_list(world: brokers.Brokers, waiting: broker_records.WatchList) -> None:
     while waiting.first != NONE:
         _free_watch(world, brokers.WATCHES.take_first(world, waiting))
 

@@ -19,8 +19,9 @@ from tidegauge.actors.followers.follower_truncation import (
 from tidegauge.actors.leaders.leader import append_to_log, trace_high_watermark
 from tidegauge.actors.process.retention import raise_log_start
 from tidegauge.actors.state.broker_stats import mark_replicated
-from tidegauge.actors.state.brokers import FETCHED, MOVED, RUNS_PER_ANSWER, Brokers, Fetcher
+from tidegauge.actors.state.brokers import FETCHED, MOVED, RUNS_PER_ANSWER, Brokers
 from tidegauge.actors.state.handlers import BROKER
+from tidegauge.actors.state.replica_records import Fetcher
 from tidegauge.actors.storage.disks import (
     flush_wait_us,
     flushes_by_itself,

@@ -14,7 +14,8 @@ Source: AlterIsrManagerImpl@2.7.0, DefaultAlterIsrManager@2.8.0, DefaultAlterPar
 @3.8.0; BrokerToControllerRequestThread@2.8.0, NodeToControllerRequestThread@3.8.0.
 """
 
-from tidegauge.actors.state.brokers import LOGS, Broker, Brokers
+from tidegauge.actors.state.broker_records import Broker
+from tidegauge.actors.state.brokers import LOGS, Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.request_times import known_leader
 from tidegauge.compiled.records import view_as

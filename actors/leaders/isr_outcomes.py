@@ -10,8 +10,9 @@ from tidegauge.actors.leaders import alter_partition
 from tidegauge.actors.leaders.leader import close_account, try_high_watermark
 from tidegauge.actors.session.isr_change_propagation import record_isr_change
 from tidegauge.actors.state.broker_stats import mark_failed_isr_update
-from tidegauge.actors.state.brokers import Brokers, HostedReplica
+from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.handlers import BROKER
+from tidegauge.actors.state.replica_records import HostedReplica
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors, isr_update

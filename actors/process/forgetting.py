@@ -13,9 +13,11 @@ from tidegauge.actors.fetches.fetcher_thread import (
 from tidegauge.actors.fetches.produce_response import forget_acknowledged
 from tidegauge.actors.fetches.producer_connections import forget_connections, forget_watches_of
 from tidegauge.actors.leaders.alter_partition import drop_submitted_isr, forget_request
+from tidegauge.actors.state.broker_records import BrokerMemory
 from tidegauge.actors.state.broker_stats import forget_stats
-from tidegauge.actors.state.brokers import LOGS, BrokerMemory, Brokers, ReplicaMemory
+from tidegauge.actors.state.brokers import LOGS, Brokers
 from tidegauge.actors.state.lifecycles import LifecycleMemory
+from tidegauge.actors.state.replica_records import ReplicaMemory
 from tidegauge.actors.storage.group_offsets import forget_groups
 from tidegauge.compiled.records import blank
 from tidegauge.compiled.rules import inner_rule

@@ -31,7 +31,8 @@ from tidegauge.actors.process.forgetting import forget_everything
 from tidegauge.actors.process.retention import schedule_retention
 from tidegauge.actors.session import zookeeper_client
 from tidegauge.actors.session.isr_change_propagation import schedule_propagation
-from tidegauge.actors.state.brokers import LOGS, Broker, Brokers, epochs_of, now_ms, runs_of
+from tidegauge.actors.state.broker_records import Broker
+from tidegauge.actors.state.brokers import LOGS, Brokers, epochs_of, now_ms, runs_of
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.lifecycles import IDLE, READS_CHECKPOINTS
 from tidegauge.actors.storage import checkpoints

@@ -14,7 +14,8 @@ from tidegauge.actors.requests.controller_requests import (
     handle_update_metadata,
 )
 from tidegauge.actors.requests.other_requests import tell_observer
-from tidegauge.actors.state.brokers import NEVER_US, Broker, Brokers, listens
+from tidegauge.actors.state.broker_records import Broker
+from tidegauge.actors.state.brokers import NEVER_US, Brokers, listens
 from tidegauge.actors.state.handlers import BROKER, REQUESTS
 from tidegauge.actors.state.request_times import go_on_later, mark_request, type_of_request
 from tidegauge.compiled.records import view_as

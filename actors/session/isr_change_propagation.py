@@ -13,7 +13,8 @@ Source: BrokerLifecycleManager.scheduleNextCommunication@4.1.0.
 """
 
 from tidegauge.actors.session.zookeeper_client import send_in_session
-from tidegauge.actors.state.brokers import ISR_CHANGES, Broker, Brokers, BrokerStats, now_ms
+from tidegauge.actors.state.broker_records import Broker, BrokerStats
+from tidegauge.actors.state.brokers import ISR_CHANGES, Brokers, now_ms
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.isr_update import should_propagate_isr_changes

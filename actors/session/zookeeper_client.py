@@ -10,7 +10,8 @@ Settings of topics as a broker applies them: read with each session, and at each
 Source: DynamicConfigManager and TopicConfigHandler@2.4.0, LogManager.fetchLogConfig@2.6.0.
 """
 
-from tidegauge.actors.state.brokers import LOGS, Brokers, BrokerTopic
+from tidegauge.actors.state.broker_records import BrokerTopic
+from tidegauge.actors.state.brokers import LOGS, Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.records import UNDEFINED

@@ -10,7 +10,9 @@ that comes to for a partition is added up when the partition leaves, or when som
 No fetch counts as failed: Kafka leaves out every error that a partition can have here.
 """
 
-from tidegauge.actors.state.brokers import Brokers, BrokerStats, BrokerTopicStats, FetchSession
+from tidegauge.actors.state.broker_records import BrokerStats, BrokerTopicStats
+from tidegauge.actors.state.brokers import Brokers
+from tidegauge.actors.state.replica_records import FetchSession
 from tidegauge.actors.state.request_times import forget_request_times
 from tidegauge.compiled.records import blank
 from tidegauge.compiled.rules import inner_rule

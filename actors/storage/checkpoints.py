@@ -9,7 +9,8 @@ In the tables the files are fields of ``LogOnDisk``. A scenario can have them as
 too, and then a start reads those (``engine/row_stream.py``).
 """
 
-from tidegauge.actors.state.brokers import LOGS, Broker, Brokers, epochs_of
+from tidegauge.actors.state.broker_records import Broker
+from tidegauge.actors.state.brokers import LOGS, Brokers, epochs_of
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.storage.log_dirs import is_unwritable, notice_at_checkpoint
 from tidegauge.compiled.rules import code, inner_rule

@@ -30,7 +30,8 @@ Source: Documentation/admin-guide/sysctl/vm.rst of Linux (dirty_ratio), mm/page-
 (balance_dirty_pages).
 """
 
-from tidegauge.actors.state.brokers import LOGS, Broker, Brokers
+from tidegauge.actors.state.broker_records import Broker
+from tidegauge.actors.state.brokers import LOGS, Brokers
 from tidegauge.actors.state.machines import GENERATIONS, CachedLog
 from tidegauge.actors.storage.logs import NEVER_FLUSHED, offset_on_disk
 from tidegauge.compiled.records import Records

@@ -11,7 +11,8 @@ Simplified: a record of a group is that of one member. Nothing expires, and noth
 reading a partition takes the longer the more was ever committed.
 """
 
-from tidegauge.actors.state.brokers import Brokers, GroupMember, runs_of
+from tidegauge.actors.state.broker_records import GroupMember
+from tidegauge.actors.state.brokers import Brokers, runs_of
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.request_times import mark_error
 from tidegauge.compiled.rules import code, inner_rule

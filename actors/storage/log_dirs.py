@@ -21,7 +21,8 @@ Source: LogManager@2.6.0, LogDirFailureChannel@2.6.0 (KIP-112).
 import os
 from pathlib import Path
 
-from tidegauge.actors.state.brokers import LOGS, Broker, Brokers
+from tidegauge.actors.state.broker_records import Broker
+from tidegauge.actors.state.brokers import LOGS, Brokers
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.faults import FAULT_CODES
 from tidegauge.simulation.kernel import NONE

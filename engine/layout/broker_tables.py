@@ -8,16 +8,10 @@ the recovery point in the checkpoints are its end. A broker's first process load
 
 import numpy as np
 
-from tidegauge.actors.state.brokers import (
-    EPOCH_MARGIN,
-    MOST_ENTRIES_TOLD,
-    Broker,
-    Brokers,
-    BrokerSettings,
-    KeptLog,
-    ZooKeeperBrokerSettings,
-)
+from tidegauge.actors.state.broker_records import Broker, BrokerSettings, ZooKeeperBrokerSettings
+from tidegauge.actors.state.brokers import EPOCH_MARGIN, MOST_ENTRIES_TOLD, Brokers
 from tidegauge.actors.state.lifecycles import Lifecycle, LifecycleSettings
+from tidegauge.actors.state.replica_records import KeptLog
 from tidegauge.actors.state.request_stats import PARTS
 from tidegauge.actors.storage.logs import MARKS
 from tidegauge.compiled.records import Records, column, grown, new_records

@@ -1,19 +1,14 @@
-"""The series of a whole run as one OpenMetrics file, to be imported by any Prometheus.
+"""Pages of samples as text, and the series of a whole run as one OpenMetrics file.
 
-Each sample has its virtual time, counted from a beginning in real time, and the labels of its
-target; ``up`` is 1 while the target responded. OpenMetrics requires all samples of a series one
-after the other, so they are kept, as two arrays for each series, until the run has ended.
+A page has Prometheus's own format (0.0.4) or OpenMetrics (1.0), as the client prefers. The writer
+is for large pages: it joins existing pieces once, some thirty times faster than prometheus_client;
+a test compares both. ``pages.py`` keeps the unchanged lines of a target's page.
 
-``promtool tsdb create-blocks-from openmetrics FILE DIR`` makes blocks of it, which a Prometheus
-reads from its storage folder.
-
-Pages of samples, as text: Prometheus's own format (0.0.4) and OpenMetrics (1.0).
-
-This writer is for large pages: it joins existing pieces once, some thirty times faster than
-prometheus_client; a test compares both. ``pages.py`` keeps the unchanged lines of a target's
-page.
-
-The two formats of a page, and the choice of a client.
+A file can be imported by any Prometheus. Each sample has its virtual time, counted from a beginning
+in real time, and the labels of its target; ``up`` is 1 while the target responded. OpenMetrics
+requires all samples of a series one after the other, so they are kept, as two arrays for each
+series, until the run has ended. ``promtool tsdb create-blocks-from openmetrics FILE DIR`` makes
+blocks of it, which a Prometheus reads from its storage folder.
 """
 
 from __future__ import annotations

@@ -1,16 +1,13 @@
-"""The lines of all brokers' pages, kept from one snapshot to the next.
-
-Most samples do not change in a second, and a broker has few samples of each metric. So metrics are
-read once for all brokers, lines are rendered only for changed samples, and a page is joined from
-its broker's part of each metric. Reading and writing every page separately took 50 ms for the 60
-brokers of ``rack-power-loss``, as much as a scrape of them may cost; this takes 10 ms.
-
-The pages of the endpoint: metrics of the last snapshot that it received.
+"""The pages of the endpoint: metrics of the last snapshot that it received.
 
 Pages are rendered on request, in a thread of the endpoint, once for each snapshot. The run only
-delivers its snapshots, and never waits.
+delivers its snapshots, and never waits. Pages of the usual size are written by prometheus_client.
 
-The same samples for prometheus_client, which writes pages of the usual size.
+The lines of all brokers' pages are kept from one snapshot to the next. Most samples do not change
+in a second, and a broker has few samples of each metric. So metrics are read once for all brokers,
+lines are rendered only for changed samples, and a page is joined from its broker's part of each
+metric. Reading and writing every page separately took 50 ms for the 60 brokers of
+``rack-power-loss``, as much as a scrape of them may cost; this takes 10 ms.
 """
 
 import threading

@@ -1,18 +1,12 @@
-"""The page at ``/``, for browsers: the targets and their paths.
-
-Service discovery over HTTP, for Prometheus's ``http_sd_configs``.
-
-The HTTP server of the endpoint: the page of each request, and responses to wrong requests.
-
-Each connection has its own thread, so that a slow client delays no other. The number of connections
-is limited. The server writes nothing to the console.
-
-Pages are not compressed: over loopback that takes as long as rendering them, or longer.
-
-The endpoint: pages of metrics over HTTP during a run.
+"""The endpoint: pages of metrics over HTTP during a run.
 
 It listens as soon as it is created, so that a port in use is an error before a run begins. It
-responds while it is entered as a context.
+responds while it is entered as a context. The page at ``/`` is for browsers and has the targets
+with their paths; another is the service discovery for Prometheus's ``http_sd_configs``.
+
+Each connection has its own thread, so that a slow client delays no other. The number of connections
+is limited. The server writes nothing to the console. Pages are not compressed: over loopback that
+takes as long as rendering them, or longer.
 """
 
 import errno

@@ -1,9 +1,8 @@
-"""The tables of kafka_exporter: from metadata, from leaders, from coordinators.
+"""The tables of kafka_exporter, of the control plane's view, and of Tidegauge itself.
 
-Values from the metadata are always known, also for a partition without a leader. Offsets are
-requested from the leader, so they are known only while that leader responds; the others are NaN.
-
-Tables beside Kafka's own: the control plane's view of the cluster, and Tidegauge itself.
+kafka_exporter asks for metadata, leaders and coordinators. Values from the metadata are always
+known, also for a partition without a leader. Offsets are requested from the leader, so they are
+known only while that leader responds; the others are NaN.
 """
 
 from math import nan

@@ -1,16 +1,12 @@
-"""How metrics are shown: in which detail, under which names, and which controllers count.
-
-From a snapshot to samples: metric by metric, as arrays.
+"""From a snapshot to samples: metric by metric, as arrays.
 
 All output of metrics begins here: the pages of the endpoint, the file for backfilling, the
-rehearsal of alert rules.
+rehearsal of alert rules. A presentation says in which detail and under which names metrics are
+shown, and which controllers count. A scope has its page, and its rows at one moment.
 
-The scopes of metrics: the page of each, and its rows at one moment.
-
-The samples of a Prometheus that scrapes a run in virtual time, without HTTP in between.
-
-These are the samples that the endpoint of a live run serves, each with the labels that the
-discovery gives its target, and ``up``, which Prometheus adds itself: whether the target responded.
+A scraper has the samples of a Prometheus that scrapes a run in virtual time, without HTTP in
+between: those that the endpoint of a live run serves, each with the labels that the discovery gives
+its target, and ``up``, which Prometheus adds itself: whether the target responded.
 """
 
 from collections.abc import Callable, Collection, Iterator

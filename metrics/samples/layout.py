@@ -1,6 +1,6 @@
 """The targets and label texts of a snapshot's rows, rendered once for a whole run.
 
-The level of detail for single partitions.
+A level says in which detail single partitions are shown:
 
 ==========  ======================================================================================
 ``full``    a series for each replica of each partition, as Kafka has it

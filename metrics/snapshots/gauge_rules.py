@@ -4,7 +4,8 @@ The rules write to the gauges alone. Objects of another group stay zero here, so
 of all groups add up to the cluster.
 """
 
-from tidegauge.actors.state.brokers import NEVER_US, Broker, Brokers
+from tidegauge.actors.state.broker_records import Broker
+from tidegauge.actors.state.brokers import NEVER_US, Brokers
 from tidegauge.clients.client_state import Clients
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import code, inner_rule, rule

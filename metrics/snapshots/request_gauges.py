@@ -1,4 +1,4 @@
-"""How long requests to brokers and controllers take, type by type, read off the tables.
+"""Reading times and errors of requests to brokers and controllers, type by type.
 
 Fetch is the sum of FetchConsumer and FetchFollower, as in Kafka: of its histograms, too.
 """

@@ -1,6 +1,4 @@
-"""The state that metrics are read from.
-
-All data for scrapes at one moment: columns, one array for each kind of object.
+"""All data for scrapes at one moment: columns, one array for each kind of object.
 
 Every group takes a snapshot of its own rows, between two windows; the driver adds them up. The
 endpoint renders from the last one that it was given, and never looks at a run itself.

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tidegauge.actors.state.brokers import BrokerSettings
+from tidegauge.actors.state.broker_records import BrokerSettings
 from tidegauge.compiled.records import new_record
 from tidegauge.engine.layout.broker_tables import new_brokers
 from tidegauge.engine.layout.by_name import set_by_name

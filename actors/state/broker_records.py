@@ -1,0 +1,295 @@
+"""Records of a broker and its topics: memory of its process, settings, counts, request handlers."""
+
+from tidegauge.compiled.records import Record, flag, i64
+from tidegauge.simulation.messages.event import EventList
+
+
+class BrokerMemory(Record):
+    """A broker's memory: gone with the process, reset as a whole."""
+
+    # Request handlers.
+    #: Requests that wait for one.
+    queue: EventList
+
+    # Its process.
+    #: Those that its process does not use any more: bits.
+    offline_directories: i64
+    #: ... of which the controller has still to be told.
+    untold_failures: i64
+    #: Its logs are loaded; they had to be recovered, as it was not stopped cleanly.
+    loaded: flag
+    recovered: flag
+    #: From when on it listens, then; and from when on it takes requests, and can be stopped.
+    port_opens_us: i64
+    ready_us: i64
+
+    # A clean stop.
+    stopping: flag
+    #: It has been told to stop, and is: only its session and its end are left.
+    ends: flag
+    shutdown_attempt: i64
+    #: It has to look again who is controller: the session was gone when it did.
+    look_lost: flag
+    #: The request to the controller that is in flight, and when it was sent; 0: none.
+    shutdown_request: i64
+    shutdown_sent_us: i64
+    #: The process that it was sent to.
+    shutdown_controller: i64
+    #: Its ZooKeeper session: the number that ZooKeeper gave it, -1 without one.
+    session: i64 = -1
+    #: The session that its controller has been told of.
+    told_session: i64 = -1
+    #: The session has expired, which it finds out when it has connected anew.
+    reconnecting: flag
+    #: When ZooKeeper was heard last, and when something was sent to it.
+    zookeeper_heard_us: i64
+    zookeeper_sent_us: i64
+    #: A LeaderAndIsr gives it partitions whose topics' settings it reads.
+    reads_topic_configs: flag
+    #: The czxid of its registration.
+    broker_epoch: i64 = -1
+    #: Epoch of the controller that it obeys.
+    controller_epoch: i64 = -1
+    #: Any of its replicas is throttled (``HostedReplica``).
+    throttles: flag
+    #: Its one thread that reads __consumer_offsets is busy until then.
+    offsets_load_until_us: i64
+
+    # Request handlers.
+    #: When the queue is looked at again; 0: no timer is set.
+    handler_due_us: i64
+    #: When acks=all produces that wait are looked at for their time-out; 0: never.
+    produces_expire_us: i64
+    #: highwatermark-checkpoint has been started.
+    checkpoints_high_watermarks: flag
+
+    # isr-expiration.
+    #: When its next run is due.
+    expiration_due_us: i64
+    #: A run is on, and at which replica it waits.
+    expiring: flag
+    expiring_row: i64 = -1
+
+    # isr-change-propagation.
+    #: Partitions in the set of changes: a list of replicas.
+    first_changed: i64 = -1
+    last_changed: i64 = -1
+    changed_count: i64
+    last_isr_change_ms: i64
+    last_isr_propagation_ms: i64
+    #: A notification is being written: how many of the set it covers.
+    propagating: i64
+    propagation_time_ms: i64
+    propagation_due_us: i64
+    #: The session of the write was gone; it is sent again under the next.
+    notification_lost: flag
+
+    # AlterPartition (leaders/alter_partition.py).
+    #: The controller's broker, as the last UpdateMetadata named it; -1 none.
+    known_controller: i64 = -1
+    #: Partitions whose proposals have still to be answered.
+    submitted_isrs: i64
+    #: The request that is on its way, kept to be sent again: an event; -1 none.
+    alter_partition: i64 = -1
+    alter_partition_sent_us: i64
+    alter_partition_controller: i64 = -1
+    #: A timer looks after its answer; and when it is time to send (again).
+    alter_partition_deadline: flag
+    alter_partition_due_us: i64
+
+
+class BrokerSettings(Record):
+    """A broker's settings (server.properties), under Kafka's names."""
+
+    replica_lag_time_max_ms: i64
+    replica_fetch_wait_max_ms: i64
+    replica_fetch_min_bytes: i64
+    replica_fetch_max_bytes: i64
+    replica_fetch_response_max_bytes: i64
+    #: The most that it answers a fetch; before there was the setting, as much as is asked for.
+    fetch_max_bytes: i64
+    replica_fetch_backoff_ms: i64
+    replica_socket_timeout_ms: i64
+    num_replica_fetchers: i64
+    num_io_threads: i64
+    log_flush_interval_messages: i64
+    log_flush_offset_checkpoint_interval_ms: i64
+    log_initial_task_delay_ms: i64
+    replica_high_watermark_checkpoint_interval_ms: i64
+    controlled_shutdown_enable: flag
+    controller_socket_timeout_ms: i64
+    offsets_commit_timeout_ms: i64
+
+
+class ZooKeeperBrokerSettings(Record):
+    """Settings that have no meaning with KRaft."""
+
+    zookeeper_session_timeout_ms: i64
+    isr_change_check_interval_ms: i64
+    isr_change_quiet_ms: i64
+    isr_change_max_delay_ms: i64
+    isr_change_batching: flag
+    controlled_shutdown_max_retries: i64
+    controlled_shutdown_retry_backoff_ms: i64
+
+
+class Broker(BrokerSettings, ZooKeeperBrokerSettings, BrokerMemory):
+    """One broker: its settings, its machine, and what outlives its process."""
+
+    #: replica.selector.class: a consumer is sent to a replica in its rack (KIP-392).
+    selects_by_rack: flag
+    #: log.retention.check.interval.ms; 0: no log of it ever has anything to delete.
+    log_retention_check_interval_ms: i64
+
+    # The machine that it runs on.
+    #: How long after an exit of its own it is started again; -1: never.
+    restart_after_exit_us: i64 = -1
+    #: After how long the operating system has put on disk what was appended.
+    write_back_us: i64
+    #: How many log directories it has.
+    log_directories: i64
+    #: How long a disk takes to write a directory's share of the memory for dirty pages.
+    dirty_us: i64
+    #: Until when an append waits to the directory whose disk is behind most; -1: never so far.
+    writes_wait_until_us: i64 = -1
+    #: The page cache: size of one of its generations, which of them is filled now, and how many
+    #: bytes are left of it (``storage/disks.py``).
+    generation_bytes: i64 = 1
+    generation: i64
+    generation_left_bytes: i64 = 1
+    #: Those to which a write fails now, and those of them that cannot be read: bits.
+    failing_directories: i64
+    unreadable_directories: i64
+    #: Only a test has it so: ISRs are written to ZooKeeper whatever version is there.
+    isr_written_unconditionally: flag
+
+    # Its process.
+    #: How often it was started.
+    starts: i64
+    #: Log directories that were left cleanly (.kafka_cleanshutdown is there): bits.
+    clean_directories: i64
+    #: How many losses of power it has seen.
+    power_losses: i64
+
+    # A clean stop.
+    #: Checkpoints that are to be files: bits as in ``storage/checkpoints.py``.
+    files_due: i64
+    #: Where its threads lie in ``Brokers.threads``.
+    first_thread: i64
+    #: How many it has asked for.
+    connects: i64
+    zookeeper_servers: i64
+    #: First and last of the logs that it has on disk, whether it hosts their partitions now or not.
+    first_log: i64 = -1
+    last_log: i64 = -1
+
+    # AlterPartition (leaders/alter_partition.py).
+    #: How often one was sent, when it was last (-1: it has still to be sent), and to whom.
+    alter_partition_sends: i64
+
+    # Counted over all its processes.
+    failed_isr_updates: i64
+    notifications: i64
+    #: Bytes appended by replicas that a reassignment adds.
+    reassignment_bytes: i64
+    #: Records that a retry has brought again, and that were not appended again.
+    records_deduplicated: i64
+
+
+class BrokerStats(Record):
+    """Counts of a broker's process for JMX (``broker_stats.py``)."""
+
+    isr_shrinks: i64
+    isr_expands: i64
+    failed_isr_updates: i64
+    isr_change_notifications: i64
+    #: Bytes appended by followers, and sent to them; and of it those of reassignments.
+    replication_bytes_in: i64
+    replication_bytes_out: i64
+    reassignment_bytes_in: i64
+    reassignment_bytes_out: i64
+
+
+class BrokerTopicStats(Record):
+    """Counts of a broker's process about a topic (Kafka: ``BrokerTopicMetrics``)."""
+
+    #: Bytes appended for producers, and sent to consumers.
+    messages_in: i64
+    bytes_in: i64
+    bytes_out: i64
+    #: Partitions to be appended to, and read: a request has several.
+    produce_requests: i64
+    failed_produce_requests: i64
+    fetch_requests: i64
+
+
+class CommittedOffset(Record):
+    """A coordinator's cache of an offset that a group commits."""
+
+    #: -1: none.
+    offset: i64 = -1
+
+
+class GroupMember(Record):
+    """A coordinator's state of a consumer."""
+
+    #: It is a member, in this of its starts (``Client.restarts``).
+    present: flag
+    start: i64
+    heard_us: i64
+    #: A timer looks whether it is still heard.
+    watched: flag
+
+
+class BrokerTopic(Record):
+    """The settings of a topic as a broker has read them last."""
+
+    min_insync_replicas: i64
+    unclean_leader_election: flag
+
+
+class ProducerConnection(Record):
+    """A producer's connection, as its broker has it: one request at a time is handled."""
+
+    #: Produce requests that wait for their turn.
+    waiting: EventList
+    #: When the response to the last one has left; whether one is being handled.
+    free_us: i64
+    busy: flag
+
+
+class IoThread(Record):
+    """A KafkaRequestHandler."""
+
+    #: When it can take the next request; NEVER_US while it waits for a lock.
+    free_us: i64
+    #: How long it has waited for requests, in all, up to the last one, and when it took that.
+    idle_us: i64
+    taken_us: i64
+
+
+class Watch(Record):
+    """One delayed operation in the list of a partition that it waits for."""
+
+    event: i64
+    next: i64
+
+
+class WatchList(Record):
+    """The delayed operations that wait for one replica, in order of their coming."""
+
+    first: i64 = -1
+    last: i64 = -1
+
+
+class Pools(Record):
+    """Free slots: one record."""
+
+    free_watch: i64 = -1
+    free_watches: i64
+    #: How many entries each replica has room for in ``runs`` and ``epochs``.
+    epoch_room: i64
+    free_producer: i64 = -1
+    free_producers: i64
+    #: So many are kept free while a handler runs.
+    producer_reserve: i64

@@ -1,0 +1,207 @@
+"""Records of a replica at its broker: memory of the process, its log on disk, its fetches.
+
+A replica's *row* is its place in ``Topology.slots``.
+"""
+
+from tidegauge.compiled.records import Record, flag, i64
+from tidegauge.simulation.messages.event import EventList
+
+
+class ReplicaMemory(Record):
+    """The memory of a broker's process about a replica."""
+
+    # The partition's lock: an ISR write is made inside it.
+    #: Requests that wait for the lock.
+    waiting: EventList
+    #: The broker has been told that it hosts it.
+    exists: flag
+    #: It cannot host it: the log directory is offline.
+    offline: flag
+
+    # The partition's lock: an ISR write is made inside it.
+    locked: flag
+    #: The ISR that is being written, and who waits for it.
+    written_isr: i64
+    #: The rows in which another ISR was asked for, and with which it followed, last; -1: none.
+    isr_row: i64 = -1
+    follows_row: i64 = -1
+    #: The request that expands the ISR; -1: isr-expiration shrinks it.
+    writing_request: i64 = -1
+    lag_ms: i64
+    #: The write was refused because the session was gone; it is sent again under the next.
+    write_lost: flag
+    #: A partition of __consumer_offsets: its groups are coordinated here; it is being read.
+    coordinates: flag
+    loads_offsets: flag
+    #: Settings of its topic throttle it: what it sends as leader, or fetches as follower.
+    leader_throttled: flag
+    follower_throttled: flag
+    #: 1 + the step that looks at it and waits for the lock, as a fetch would; 0: none.
+    observer: i64
+
+    # AlterPartition: what the leader has proposed and is not answered (``AlterPartitionItem``).
+    #: The ISR, and in which leader epoch and partition epoch; an empty list: nothing.
+    submitted_isr: i64
+    submitted_leader_epoch: i64
+    submitted_partition_epoch: i64
+
+    #: The newest entry about it in the metadata that is being published (``metadata``).
+    published_item: i64 = -1
+
+    # isr-change-propagation.
+    changed: flag
+    #: ... and once more while the notification about it is being written.
+    changed_again: flag
+    next_changed: i64 = -1
+
+    # The fetcher that it is in, if it follows.
+    fetcher: i64 = -1
+    next_in_fetcher: i64 = -1
+    #: How far it is behind the leader's high watermark, as of the last answer (Kafka:
+    #: ``FetcherLagMetrics``); -1 before the first.
+    fetcher_lag: i64
+    delayed_until_us: i64
+    #: Its fetch offset has moved since its fetcher asked last; the next of those.
+    moved: flag
+    next_moved: i64
+
+    # Ranges acknowledged by its leader since the last row about it: one per acks.
+    acknowledged_all_first: i64
+    acknowledged_all_end: i64
+    acknowledged_leader_first: i64
+    acknowledged_leader_end: i64
+
+
+class HostedReplica(ReplicaMemory):
+    """A broker's state of a replica beside the replica itself."""
+
+    broker: i64
+    partition: i64
+    #: The next log of the broker.
+    next_log: i64 = -1
+    #: The producer of its last batch, the first of a list; -1: no idempotent one has written to it.
+    #: Producer snapshots keep it on disk.
+    first_producer: i64 = -1
+
+
+class LogOnDisk(Record):
+    """The state of a replica, beside its log, that outlives its broker's process.
+
+    The leader-epoch cache is written to its file at each change, so the cache is the file.
+    """
+
+    #: There is a folder for it, in this log directory.
+    exists: flag
+    directory: i64
+    #: The id of its topic, with KRaft; a topic that is created again under its name has another.
+    topic_id: i64 = -1
+    #: Values of the checkpoints; -1: it is not in them.
+    high_watermark: i64 = -1
+    recovery_point_checkpoint: i64 = -1
+    #: Up to here the log was flushed (Kafka: ``Log.recoveryPoint``).
+    recovery_point: i64
+    #: Records that the partition had before the run: they expire by their age.
+    existing_records: i64
+    #: How many marks of appends were set (``storage/logs.py``).
+    marks: i64
+    #: Its epochs have changed, and are not in a real file yet.
+    epochs_due: flag
+
+
+class HeldProducer(Record):
+    """An idempotent producer that a replica knows: its place is that of its state."""
+
+    #: The next producer of the replica, whose last batch is older; or the next of the free ones.
+    next: i64
+
+
+class AppendMark(Record):
+    """A span of appends to a log: when it began, and at which offset."""
+
+    time_us: i64
+    offset: i64
+
+
+class KeptLog(Record):
+    """The end of a replica's log that a scenario pins through a loss of power."""
+
+    fault: i64
+    row: i64
+    offset: i64
+
+
+class FollowerFetch(Record):
+    """A leader's state of one follower's fetches of a partition (Kafka: ``CachedPartition``)."""
+
+    #: It is in the session of this fetcher, and the next of that in no particular order.
+    in_session: flag
+    fetcher: i64
+    next_in_session: i64
+    #: The next fetch looks at it; and the next of those.
+    active: flag
+    next_active: i64
+    #: It has to be read before it may rest.
+    unread: flag
+    #: The follower's last request.
+    topic_id: i64 = -1
+    fetch_offset: i64
+    leader_epoch: i64
+    last_fetched_epoch: i64
+    #: High watermark and log start of the last answer of the session that named the
+    #: partition, -1 if none has.
+    session_high_watermark: i64 = -1
+    session_log_start_offset: i64 = -1
+    #: The high watermark that its last fetch has read (Kafka: ``lastSentHighWatermark``).
+    last_sent_high_watermark: i64
+    #: The epoch of the follower's broker in its last request (KIP-903); -1: it did not tell.
+    broker_epoch: i64 = -1
+    #: How often the session had been read when it joined.
+    reads_before: i64
+
+
+class Fetcher(Record):
+    """A ReplicaFetcherThread: one of a broker, for one source broker."""
+
+    broker: i64
+    source_broker: i64
+    #: Replicas that it fetches: a list.
+    first_row: i64 = -1
+    last_row: i64 = -1
+    row_count: i64
+    #: Number of the request in flight; 0 if none is.
+    in_flight: i64
+    requests: i64
+    #: The replica whose fetch offset was out of range and is being looked up; -1 none.
+    looking_up: i64 = -1
+    #: When the request in flight fails, and whether a timer is set for that.
+    deadline_us: i64
+    deadline_timer: flag
+    #: A timer is set for its next round; nothing else wakes it before ``asleep_until_us``.
+    wake_timer: flag
+    asleep_until_us: i64
+    #: Its leader has a session with all of its partitions, and all of them are fetched:
+    #: requests name those whose fetch offsets have moved, which are a list.
+    in_session: flag
+    first_moved: i64 = -1
+    last_moved: i64 = -1
+
+
+class FetchSession(Record):
+    """A leader's state of a fetcher of another broker (``fetches/fetch_sessions.py``).
+
+    Partitions are places in ``Brokers.follower_fetches``.
+    """
+
+    first: i64 = -1
+    partition_count: i64
+    #: How often all of them were read.
+    reads: i64
+    #: Those that the next fetch looks at: a list.
+    first_active: i64 = -1
+    last_active: i64 = -1
+    #: When all others were fetched last, at their log ends.
+    fetched_ms: i64
+    #: The request that lies in the purgatory: an event; -1 none.
+    waiting: i64 = -1
+    #: A timer is set for it, or for one before it.
+    expiry_timer: flag
