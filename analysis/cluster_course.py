@@ -66,7 +66,7 @@ class Row(NamedTuple):
 def _slots(replicas: int) -> tuple[int, ...]:
     """The slots of a replica list."""
     # Spark's executors import this module, and they have no compiler.
-    from tidegauge.replication.records import unpack  # noqa: PLC0415
+    from tidegauge.replication.replica_list import unpack  # noqa: PLC0415
 
     return tuple(unpack(replicas))
 

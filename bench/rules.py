@@ -25,10 +25,11 @@ from tidegauge.replication.high_watermark import maybe_increment_leader_high_wat
 from tidegauge.replication.in_sync_replicas import needs_expand_isr
 from tidegauge.replication.isr_update import commit_isr, expanded_isr
 from tidegauge.replication.partition import initialize_partition
-from tidegauge.replication.records import EMPTY, Partition, RemoteReplica, pack
+from tidegauge.replication.records import Partition, RemoteReplica
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.remote_replica import initialize_follower, update_fetch_state
+from tidegauge.replication.replica_list import EMPTY, pack
 
 PARTITIONS = 4096
 FOLLOWERS = 3

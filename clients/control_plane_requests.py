@@ -18,7 +18,7 @@ from tidegauge.clients.client_state import Answer, Client, Clients
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.records import EMPTY
+from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation import zookeeper_tree
 from tidegauge.simulation.events import items_of
 from tidegauge.simulation.kernel import NONE, QUORUM_CONTROLLER, Kernel

@@ -24,7 +24,7 @@ from tidegauge.clients.control_plane_requests import (
 )
 from tidegauge.clients.handlers import OPERATOR
 from tidegauge.compiled.rules import code, inner_rule, rule
-from tidegauge.replication.records import contains, first, size
+from tidegauge.replication.replica_list import contains, first, size
 from tidegauge.simulation.events import new_item
 from tidegauge.simulation.faults import FAULT_CODES, tell_of_fault
 from tidegauge.simulation.kernel import NONE, FaultRole, Kernel

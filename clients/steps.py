@@ -13,7 +13,7 @@ from tidegauge.clients.handlers import OPERATOR
 from tidegauge.clients.rolling_restarts import take_roll_answer
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.records import EMPTY, first, rest, size
+from tidegauge.replication.replica_list import EMPTY, first, rest, size
 from tidegauge.simulation.faults import tell_of_fault
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send

@@ -5,8 +5,8 @@ file                      subject
 ========================  ===================================================================
 ``rules.py``              ``@rule`` and ``@inner_rule``: compiled by Numba, or plain Python
 ``codes.py``              typed constants and environment variables, without the compiler
-``records.py``            records: rows of numpy arrays, their layout and their arrays; one
-..                        record seen as another over the same memory
+``records.py``            records: rows of numpy arrays, their layout and their arrays
+``record_views.py``       records and their classes in compiled code
 ``filled_records.py``     functions that fill a free record of a class, by keywords
 ``lists.py``              linked lists of records, and loops through them
 ``handlers.py``           handlers of events by a decorator, and the rule that chooses

@@ -16,18 +16,8 @@ from numba.core.typing.templates import AbstractTemplate, infer_global
 from numba.extending import lower_builtin, lower_cast, models, register_model
 
 from tidegauge.compiled.kept_code import IMPLEMENTED_IN
-from tidegauge.compiled.records import (
-    R,
-    Record,
-    RecordClassType,
-    RecordMethod,
-    blank,
-    body_of,
-    dtype_of,
-    member_of,
-    nested_in,
-    set_body,
-)
+from tidegauge.compiled.record_views import RecordClassType, member_of, set_body
+from tidegauge.compiled.records import R, Record, RecordMethod, blank, body_of, dtype_of, nested_in
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -27,7 +27,8 @@ from numba.extending import (
     typeof_impl,
 )
 
-from tidegauge.compiled.records import Record, RecordClassType, member_of
+from tidegauge.compiled.record_views import RecordClassType, member_of
+from tidegauge.compiled.records import Record
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

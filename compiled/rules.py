@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 
-from tidegauge.compiled import inner_code
+from tidegauge.compiled import inner_code, record_views  # noqa: F401 - how rules see records
 from tidegauge.compiled.codes import BOUNDS_CHECKED
 from tidegauge.compiled.codes import COMPILED as COMPILED  # noqa: PLC0414 - ...
 from tidegauge.compiled.codes import NamedCodes as NamedCodes  # noqa: PLC0414 - ...

@@ -21,7 +21,7 @@ from tidegauge.controller.zookeeper.held_states import (
 )
 from tidegauge.engine.doors import World
 from tidegauge.replication.fetcher import TRUNCATING
-from tidegauge.replication.records import EMPTY
+from tidegauge.replication.replica_list import EMPTY
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.links import NETWORK_TABLES
 from tidegauge.simulation.random_streams import mix

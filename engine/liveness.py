@@ -30,7 +30,7 @@ from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.engine.contract import Engine
 from tidegauge.engine.group_states import ObservedPartition, ObservedReplica
 from tidegauge.engine.layout.cluster_tables import new_topology
-from tidegauge.replication.records import EMPTY, contains, first, rest, size
+from tidegauge.replication.replica_list import EMPTY, contains, first, rest, size
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.costs import Latency
 from tidegauge.simulation.kernel import NONE

@@ -38,7 +38,7 @@ Errors                                      ``errors.py``
 ==========================================  ================================================
 
 A rule works on records (``records.py``). Replicas are slots in a replica list
-(``records.py``). A difference between releases is a switch (``release_rules.py``) that one
+(``replica_list.py``). A difference between releases is a switch (``release_rules.py``) that one
 table sets (``releases.py``). The decorator that makes machine code of a rule is in ``compiled``.
 ``reconciliation.py`` puts the rules of a follower and a leader together and plays one meeting of
 two logs.

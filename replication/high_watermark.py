@@ -15,7 +15,7 @@ log end offset has changed).
 
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import rule
-from tidegauge.replication import records
+from tidegauge.replication import records, replica_list
 from tidegauge.replication.in_sync_replicas import is_replica_isr_eligible, is_under_min_isr
 from tidegauge.replication.release_rules import (
     HIGH_WATERMARK_BY_ISR,
@@ -40,7 +40,7 @@ def holds_back_high_watermark(
 
     Source: Partition.maybeIncrementLeaderHW@0.9.0.0, @0.10.2.0, @2.8.0, @3.3.0, @3.6.0.
     """
-    if records.contains(partition.maximal_isr, replica):
+    if replica_list.contains(partition.maximal_isr, replica):
         return True
     if rules.high_watermark_rule == HIGH_WATERMARK_BY_ISR:
         return False
@@ -72,9 +72,9 @@ def maybe_increment_leader_high_watermark(
         return False
     new_high_watermark = partition.log_end_offset
     replicas = partition.replicas
-    while replicas != records.EMPTY:
-        replica = records.first(replicas)
-        replicas = records.rest(replicas)
+    while replicas != replica_list.EMPTY:
+        replica = replica_list.first(replicas)
+        replicas = replica_list.rest(replicas)
         if replica == partition.local_replica:
             continue
         follower = followers[partition.first_follower + replica]

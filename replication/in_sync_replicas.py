@@ -18,7 +18,7 @@ are below the high watermark: they can be read.
 
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import code, rule
-from tidegauge.replication import errors, records
+from tidegauge.replication import errors, records, replica_list
 from tidegauge.replication.release_rules import OUT_OF_SYNC_BY_TIME, ReleaseRules
 
 
@@ -57,13 +57,13 @@ def get_out_of_sync_replicas(
 
     Source: Partition.getOutOfSyncReplicas@0.10.2.0 and @2.8.0.
     """
-    out_of_sync = records.EMPTY
-    if partition.proposed_isr != records.EMPTY:
+    out_of_sync = replica_list.EMPTY
+    if partition.proposed_isr != replica_list.EMPTY:
         return out_of_sync
     members = partition.isr
-    while members != records.EMPTY:
-        replica = records.first(members)
-        members = records.rest(members)
+    while members != replica_list.EMPTY:
+        replica = replica_list.first(members)
+        members = replica_list.rest(members)
         if replica != partition.local_replica and is_follower_out_of_sync(
             rules,
             followers[partition.first_follower + replica],
@@ -71,7 +71,7 @@ def get_out_of_sync_replicas(
             now_ms,
             replica_lag_time_max_ms,
         ):
-            out_of_sync = records.append(out_of_sync, replica)
+            out_of_sync = replica_list.append(out_of_sync, replica)
     return out_of_sync
 
 
@@ -84,7 +84,7 @@ def is_replica_isr_eligible(rules: ReleaseRules, replica: int, ineligible: int) 
 
     Source: Partition.isReplicaIsrEligible@3.3.0.
     """
-    return not rules.expand_requires_eligible or not records.contains(ineligible, replica)
+    return not rules.expand_requires_eligible or not replica_list.contains(ineligible, replica)
 
 
 @rule
@@ -120,9 +120,9 @@ def needs_expand_isr(
     Source: Partition.maybeExpandIsr@0.10.2.0, needsExpandIsr and canAddReplicaToIsr@2.8.0.
     """
     return (
-        partition.proposed_isr == records.EMPTY
-        and records.contains(partition.replicas, replica)
-        and not records.contains(partition.isr, replica)
+        partition.proposed_isr == replica_list.EMPTY
+        and replica_list.contains(partition.replicas, replica)
+        and not replica_list.contains(partition.isr, replica)
         and is_replica_isr_eligible(rules, replica, ineligible)
         and is_follower_in_sync(rules, partition, followers[partition.first_follower + replica])
     )
@@ -134,10 +134,10 @@ def is_under_replicated(rules: ReleaseRules, partition: records.Partition) -> bo
 
     Source: Partition.isUnderReplicated@2.4.0 and @2.5.0 (KIP-352).
     """
-    expected = records.size(partition.replicas)
+    expected = replica_list.size(partition.replicas)
     if rules.under_replicated_without_adding:
-        expected -= records.size(partition.adding_replicas)
-    return records.size(partition.isr) < expected
+        expected -= replica_list.size(partition.adding_replicas)
+    return replica_list.size(partition.isr) < expected
 
 
 @rule
@@ -147,7 +147,8 @@ def is_reassigning(partition: records.Partition) -> bool:
     Source: Partition.isReassigning@2.5.0 (KIP-352).
     """
     return (
-        partition.adding_replicas != records.EMPTY or partition.removing_replicas != records.EMPTY
+        partition.adding_replicas != replica_list.EMPTY
+        or partition.removing_replicas != replica_list.EMPTY
     )
 
 
@@ -158,7 +159,7 @@ def effective_min_isr(rules: ReleaseRules, partition: records.Partition) -> int:
     Source: Partition.effectiveMinIsr@3.7.0 (KAFKA-15583); before, min.insync.replicas.
     """
     if rules.min_isr_capped_by_replicas:
-        return min(partition.min_insync_replicas, records.size(partition.replicas))
+        return min(partition.min_insync_replicas, replica_list.size(partition.replicas))
     return partition.min_insync_replicas
 
 
@@ -168,7 +169,7 @@ def is_under_min_isr(rules: ReleaseRules, partition: records.Partition) -> bool:
 
     Source: Partition.isUnderMinIsr@2.4.0.
     """
-    return records.size(partition.isr) < effective_min_isr(rules, partition)
+    return replica_list.size(partition.isr) < effective_min_isr(rules, partition)
 
 
 @rule
@@ -177,7 +178,7 @@ def is_at_min_isr(rules: ReleaseRules, partition: records.Partition) -> bool:
 
     Source: Partition.isAtMinIsr@2.4.0.
     """
-    return records.size(partition.isr) == effective_min_isr(rules, partition)
+    return replica_list.size(partition.isr) == effective_min_isr(rules, partition)
 
 
 #: ``acks`` of a produce request.
@@ -213,6 +214,6 @@ def check_enough_replicas_reach_offset(
     """
     if partition.high_watermark < required_offset:
         return False, errors.NONE
-    if records.size(partition.maximal_isr) < effective_min_isr(rules, partition):
+    if replica_list.size(partition.maximal_isr) < effective_min_isr(rules, partition):
         return True, errors.NOT_ENOUGH_REPLICAS_AFTER_APPEND
     return True, errors.NONE

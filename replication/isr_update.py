@@ -43,12 +43,13 @@ first one after a quiet minute leaves at the next tick, and a storm leaves every
 
 from tidegauge.compiled.rules import code, rule
 from tidegauge.replication import errors
-from tidegauge.replication.records import EMPTY, LeaderAndIsr, Partition, append, size, without
+from tidegauge.replication.records import LeaderAndIsr, Partition
 from tidegauge.replication.release_rules import (
     ISR_UPDATE_ALTER_PARTITION,
     ISR_UPDATE_ZOOKEEPER,
     ReleaseRules,
 )
+from tidegauge.replication.replica_list import EMPTY, append, size, without
 
 # Outcomes of an answer; see the table above.
 COMMITTED = code(1)

@@ -6,7 +6,7 @@ broker leads, then whether there is a log, then where the logs part, then the of
 
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import code, rule
-from tidegauge.replication import errors, records
+from tidegauge.replication import errors, records, replica_list
 from tidegauge.replication.leader_epoch_cache import end_offset_for
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.release_rules import ReleaseRules
@@ -195,22 +195,22 @@ def preferred_read_replica(
     Source: ReplicaManager.findPreferredReadReplica and RackAwareReplicaSelector@2.6.0
     (KIP-392).
     """
-    preferred = records.NO_REPLICA
-    if records.contains(same_rack, partition.local_replica):
+    preferred = replica_list.NO_REPLICA
+    if replica_list.contains(same_rack, partition.local_replica):
         return preferred
-    while same_rack != records.EMPTY:
-        replica = records.first(same_rack)
-        same_rack = records.rest(same_rack)
+    while same_rack != replica_list.EMPTY:
+        replica = replica_list.first(same_rack)
+        same_rack = replica_list.rest(same_rack)
         follower = followers[partition.first_follower + replica]
         has_offset = follower.log_start_offset <= fetch_offset <= follower.log_end_offset
         eligible = (
-            records.contains(partition.isr, replica) or not rules.preferred_read_replica_in_isr
+            replica_list.contains(partition.isr, replica) or not rules.preferred_read_replica_in_isr
         )
         if (
             has_offset
             and eligible
             and (
-                preferred == records.NO_REPLICA
+                preferred == replica_list.NO_REPLICA
                 or _is_more_caught_up(follower, followers[partition.first_follower + preferred])
             )
         ):

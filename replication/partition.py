@@ -16,7 +16,7 @@ broker's (from 2.2, KIP-380: the czxid of its registration), the partition's lea
 
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import code, rule
-from tidegauge.replication import errors, records, release_rules
+from tidegauge.replication import errors, records, release_rules, replica_list
 from tidegauge.replication.high_watermark import check_high_watermark_of_new_leader
 from tidegauge.replication.isr_update import commit_isr
 from tidegauge.replication.leader_epoch_cache import assign
@@ -118,9 +118,9 @@ def _reset_followers(
     now_ms: int,
 ) -> None:
     replicas = partition.replicas
-    while replicas != records.EMPTY:
-        replica = records.first(replicas)
-        replicas = records.rest(replicas)
+    while replicas != replica_list.EMPTY:
+        replica = replica_list.first(replicas)
+        replicas = replica_list.rest(replicas)
         if replica != partition.local_replica:
             reset_replica_state(
                 rules,
@@ -128,7 +128,7 @@ def _reset_followers(
                 now_ms,
                 partition.log_end_offset,
                 is_new_leader,
-                records.contains(partition.isr, replica),
+                replica_list.contains(partition.isr, replica),
             )
 
 
@@ -154,7 +154,7 @@ def make_follower(
     partition.leader_epoch = state.leader_epoch
     partition.leader_epoch_start_offset = records.UNDEFINED
     partition.controller_epoch = controller_epoch
-    commit_isr(partition, records.EMPTY, state.partition_epoch)
+    commit_isr(partition, replica_list.EMPTY, state.partition_epoch)
     return restart
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from tidegauge.compiled.records import Records, new_record, new_records
-from tidegauge.replication import errors, fetcher, records, truncation
+from tidegauge.replication import errors, fetcher, records, replica_list, truncation
 from tidegauge.replication.leader_epoch_cache import end_offset_for, latest_epoch
 from tidegauge.replication.leader_read import (
     check_current_leader_epoch,
@@ -44,7 +44,7 @@ class ReplicaLog:
     def empty(cls, rules: ReleaseRules, replica: int = 0) -> ReplicaLog:
         """A replica without records; two replicas, slots 0 and 1, are assigned."""
         partition = new_record(records.Partition)
-        initialize_partition(partition, replica, records.pack([0, 1]), 0, 1)
+        initialize_partition(partition, replica, replica_list.pack([0, 1]), 0, 1)
         return cls(
             rules, partition, new_records(records.EpochEntry, 4), new_records(records.EpochEntry, 4)
         )

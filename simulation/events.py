@@ -150,7 +150,7 @@ def new_item(
 
 
 class Chain(Protocol):
-    """An owner of entries: an event, or a znode that keeps those of a request."""
+    """An owner of entries: an event, or what else keeps the entries of a request."""
 
     first_item: int
 

@@ -11,8 +11,8 @@ from itertools import accumulate, pairwise
 
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import Tables, inner_rule
-from tidegauge.replication.records import EMPTY, NO_REPLICA, append
 from tidegauge.replication.release_rules import ReleaseRules
+from tidegauge.replication.replica_list import EMPTY, NO_REPLICA, append
 from tidegauge.simulation.kernel import CONTROLLER, QUORUM_CONTROLLER, ZOOKEEPER, Kernel
 
 

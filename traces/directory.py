@@ -247,7 +247,7 @@ class Directory:
         """Ids of the brokers in a replica list; None for a slot without one."""
         brokers = dict(enumerate(self.slots(partition)))
         # Executors of Spark have no compiler, which rules need.
-        from tidegauge.replication.records import unpack  # noqa: PLC0415
+        from tidegauge.replication.replica_list import unpack  # noqa: PLC0415
 
         return [brokers.get(slot) for slot in unpack(replicas)]
 

@@ -22,7 +22,8 @@ from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors, leader_read
 from tidegauge.replication.leader_epoch_cache import entry_for_offset
 from tidegauge.replication.partition import is_leader
-from tidegauge.replication.records import EMPTY, NO_REPLICA, UNDEFINED, append, contains
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import EMPTY, NO_REPLICA, append, contains
 from tidegauge.simulation.bandwidth import transfer_end_us
 from tidegauge.simulation.events import items_of, new_item, new_response
 from tidegauge.simulation.kernel import NONE, Kernel

@@ -21,7 +21,8 @@ from tidegauge.actors.state.brokers import ACTIVE, IN_SESSION, Brokers
 from tidegauge.actors.state.replica_records import FetchSession, FollowerFetch
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import is_leader
-from tidegauge.replication.records import UNDEFINED, contains
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.events import free_event, free_items, items_of, new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.client_requests import FetchPartition, FetchRequest

@@ -17,7 +17,8 @@ from tidegauge.actors.state.replica_records import Fetcher
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import replication_quota
 from tidegauge.replication.fetcher import NOT_FETCHED
-from tidegauge.replication.records import UNDEFINED, contains
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.events import items_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send

@@ -13,7 +13,7 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.in_sync_replicas import ACKS_ALL
 from tidegauge.replication.leader_epoch_cache import entry_for_offset
-from tidegauge.replication.records import EMPTY, first, rest
+from tidegauge.replication.replica_list import EMPTY, first, rest
 from tidegauge.simulation.events import items_of, move_items, new_response
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Kernel

@@ -34,8 +34,9 @@ from tidegauge.replication.fetcher import (
 from tidegauge.replication.isr_update import commit_isr
 from tidegauge.replication.leader_epoch_cache import end_offset_for, latest_epoch
 from tidegauge.replication.partition import make_follower
-from tidegauge.replication.records import EMPTY, UNDEFINED
+from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.release_rules import TRUNCATE_KIP_101
+from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation.events import free_event, items_of, new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import client_requests

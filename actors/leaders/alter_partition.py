@@ -21,7 +21,7 @@ from tidegauge.actors.state.request_times import known_leader
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.records import EMPTY, first, rest
+from tidegauge.replication.replica_list import EMPTY, first, rest
 from tidegauge.simulation import events
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send

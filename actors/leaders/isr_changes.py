@@ -23,7 +23,8 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import isr_update
 from tidegauge.replication.in_sync_replicas import get_out_of_sync_replicas, needs_expand_isr
 from tidegauge.replication.partition import is_leader
-from tidegauge.replication.records import EMPTY, UNDEFINED, first, rest
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import EMPTY, first, rest
 from tidegauge.simulation.events import new_item
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE

@@ -16,7 +16,8 @@ from tidegauge.actors.state.replica_records import HostedReplica
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors, isr_update
-from tidegauge.replication.records import EMPTY, Partition, first, size, without
+from tidegauge.replication.records import Partition
+from tidegauge.replication.replica_list import EMPTY, first, size, without
 from tidegauge.simulation.events import items_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.messages.controller_requests import (

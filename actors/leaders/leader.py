@@ -30,13 +30,14 @@ from tidegauge.replication.isr_update import commit_isr
 from tidegauge.replication.leader_epoch_cache import latest_epoch
 from tidegauge.replication.log import append
 from tidegauge.replication.partition import is_leader, make_leader
-from tidegauge.replication.records import EMPTY, UNDEFINED, first, rest, without
+from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.remote_replica import (
     counts_fetch,
     initialize_follower,
     update_after_failed_read,
     update_fetch_state,
 )
+from tidegauge.replication.replica_list import EMPTY, first, rest, without
 from tidegauge.simulation.messages.client_requests import FetchPartition
 from tidegauge.simulation.messages.controller_requests import LeaderAndIsrPartition
 from tidegauge.simulation.rows import traces_all

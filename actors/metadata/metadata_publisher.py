@@ -44,7 +44,7 @@ from tidegauge.actors.storage.checkpoints import (
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.partition import is_leader, skips_older_partition_epoch
-from tidegauge.replication.records import contains
+from tidegauge.replication.replica_list import contains
 from tidegauge.simulation import rows
 from tidegauge.simulation.events import free_event
 from tidegauge.simulation.kernel import NONE

@@ -21,7 +21,8 @@ from tidegauge.actors.state.replica_records import ReplicaMemory
 from tidegauge.actors.storage.group_offsets import forget_groups
 from tidegauge.compiled.records import blank
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.replication.records import EMPTY, UNDEFINED
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation.events import free_all, free_event
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.kinds import IS_REQUEST

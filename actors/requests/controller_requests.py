@@ -31,7 +31,7 @@ from tidegauge.replication.partition import (
     skips_older_partition_epoch,
     stop_replica_error,
 )
-from tidegauge.replication.records import contains
+from tidegauge.replication.replica_list import contains
 from tidegauge.simulation import rows
 from tidegauge.simulation.events import items_of, new_item, new_response
 from tidegauge.simulation.kernel import NONE, Kernel

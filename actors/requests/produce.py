@@ -33,7 +33,8 @@ from tidegauge.replication.high_watermark import high_watermark_of_response
 from tidegauge.replication.in_sync_replicas import ACKS_ALL, append_error
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.producer_state import increment_sequence
-from tidegauge.replication.records import NO_REPLICA, UNDEFINED
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import NO_REPLICA
 from tidegauge.simulation.events import free_event, items_of
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import client_requests

@@ -17,7 +17,7 @@ from tidegauge.actors.state.request_times import forget_request_times
 from tidegauge.compiled.records import blank
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.records import contains
+from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.events import items_of
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.client_requests import (

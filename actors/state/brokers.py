@@ -33,7 +33,7 @@ from tidegauge.actors.state.request_stats import RequestStats, ZooKeeperClientSt
 from tidegauge.compiled.lists import LinkedList
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.replication import records
+from tidegauge.replication import records, replica_list
 from tidegauge.simulation.bandwidth import Bandwidth
 from tidegauge.simulation.kernel import Context
 from tidegauge.simulation.metadata_log import MetadataPosition, is_known_alive, is_known_eligible
@@ -170,7 +170,7 @@ def ineligible_replicas(world: Brokers, row: int) -> int:
     """
     slot = world.slots[row]
     facts = world.partitions[slot.partition]
-    ineligible = records.EMPTY
+    ineligible = replica_list.EMPTY
     for other in range(facts.slot_count):
         broker = world.slots[facts.first_slot + other].broker
         known = world.known_metadata[slot.broker]
@@ -180,7 +180,7 @@ def ineligible_replicas(world: Brokers, row: int) -> int:
         else:
             is_eligible = is_known_alive(world, known, broker)
         if not is_eligible:
-            ineligible = records.append(ineligible, other)
+            ineligible = replica_list.append(ineligible, other)
     return ineligible
 
 

@@ -33,7 +33,7 @@ from tidegauge.controller.partitions.replica_states import (
 )
 from tidegauge.controller.state import control_plane
 from tidegauge.controller.state.assignments import is_assigned, issue_children, want_move
-from tidegauge.replication import errors, records
+from tidegauge.replication import errors, records, replica_list
 from tidegauge.simulation.events import free_event, new_response
 from tidegauge.simulation.jvm_orders import MOST_IN_ORDER
 from tidegauge.simulation.kernel import NONE, Kernel
@@ -129,7 +129,7 @@ def _resume_reassignments(world: control_plane.ControlPlane, controller: int) ->
     for partition in range(world.sizes[0].partitions):
         known = control_plane.partition_at(world, controller, partition)
         if known.reassigned and _has_come(world, controller, partition):
-            known.target = records.without(known.replicas, known.removing)
+            known.target = replica_list.without(known.replicas, known.removing)
             want_move(world, controller, partition)
             found = True
     return found
@@ -139,10 +139,10 @@ def _resume_reassignments(world: control_plane.ControlPlane, controller: int) ->
 def _has_come(world: control_plane.ControlPlane, controller: int, partition: int) -> bool:
     """Whether a replica that a partition is to have is on a broker that has come."""
     known = control_plane.partition_at(world, controller, partition)
-    target = records.without(known.replicas, known.removing)
-    while target != records.EMPTY:
-        broker = broker_of(world, partition, records.first(target))
-        target = records.rest(target)
+    target = replica_list.without(known.replicas, known.removing)
+    while target != replica_list.EMPTY:
+        broker = broker_of(world, partition, replica_list.first(target))
+        target = replica_list.rest(target)
         if control_plane.broker_at(world, controller, broker).change in (_APPEARED, _BOUNCED):
             return True
     return False
@@ -304,11 +304,11 @@ def _take_offline(world: control_plane.ControlPlane, controller: int, change: in
         if not known.has_state:
             continue
         facts = world.partitions[partition]
-        dead = records.EMPTY
+        dead = replica_list.EMPTY
         for slot in range(facts.slot_count):
             broker = world.slots[facts.first_slot + slot].broker
             if control_plane.broker_at(world, controller, broker).change == change:
-                dead = records.append(dead, slot)
+                dead = replica_list.append(dead, slot)
         online = partition_changes.live_replicas(world, controller, partition)
         current = control_plane.state_at(world, controller, partition)
         is_hit = failure_takes_offline(world.rules[controller], current, dead, online)
@@ -397,8 +397,8 @@ def _is_concerned(
     slot = slot_of(world, partition, broker)
     return (
         known.has_state
-        and records.size(known.replicas) > 1
-        and records.contains(known.replicas, slot)
+        and replica_list.size(known.replicas) > 1
+        and replica_list.contains(known.replicas, slot)
     )
 
 

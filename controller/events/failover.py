@@ -26,7 +26,8 @@ from tidegauge.controller.partitions.replica_state_machine import (
 )
 from tidegauge.controller.partitions.replica_states import ALL_REPLICAS, take_replicas_offline
 from tidegauge.controller.state import assignments, control_plane
-from tidegauge.replication.records import EMPTY, UNDEFINED, contains
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import EMPTY, contains
 from tidegauge.simulation import zookeeper_tree
 from tidegauge.simulation.events import free_all, new_item
 from tidegauge.simulation.kernel import NONE

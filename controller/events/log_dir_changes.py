@@ -28,7 +28,7 @@ from tidegauge.controller.partitions.replica_states import (
 )
 from tidegauge.controller.state import control_plane
 from tidegauge.controller.state.assignments import is_assigned, issue_children, issue_for_children
-from tidegauge.replication.records import contains
+from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.events import items_of
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import ControlResponse

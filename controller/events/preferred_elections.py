@@ -21,7 +21,7 @@ from tidegauge.controller.state.assignments import (
     issue_get,
 )
 from tidegauge.controller.state.control_plane import ControlPlane, partition_at, state_at
-from tidegauge.replication.records import contains, first
+from tidegauge.replication.replica_list import contains, first
 from tidegauge.simulation.events import items_of
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_timers import AutoLeaderRebalance

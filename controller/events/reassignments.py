@@ -54,7 +54,7 @@ from tidegauge.controller.partitions.partition_changes import (
 )
 from tidegauge.controller.partitions.replica_states import bring_replica_online, enter_replica_state
 from tidegauge.controller.state import assignments, control_plane
-from tidegauge.replication.records import EMPTY, contains, first, rest, single, without
+from tidegauge.replication.replica_list import EMPTY, contains, first, rest, single, without
 from tidegauge.simulation.events import new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.zookeeper_requests import TopicPartition, ZkSetRequest

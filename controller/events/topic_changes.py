@@ -18,7 +18,7 @@ from tidegauge.controller.state.control_plane import (
     is_deleted,
     partition_at,
 )
-from tidegauge.replication.records import EMPTY, contains, first, rest, without
+from tidegauge.replication.replica_list import EMPTY, contains, first, rest, without
 from tidegauge.simulation.events import append_event, free_event, items_of, new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import AlterReassignmentsRequest

@@ -39,7 +39,7 @@ from tidegauge.controller.partitions.replica_states import enter_replica_state, 
 from tidegauge.controller.state import control_plane
 from tidegauge.controller.state.assignments import issue_children, issue_delete
 from tidegauge.replication import errors
-from tidegauge.replication.records import contains
+from tidegauge.replication.replica_list import contains
 from tidegauge.simulation import zookeeper_tree
 from tidegauge.simulation.events import items_of
 from tidegauge.simulation.kernel import NONE

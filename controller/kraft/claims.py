@@ -31,7 +31,7 @@ from tidegauge.controller.raft.snapshots import begin_epoch
 from tidegauge.controller.raft.state import name_of_voter, this_voter, voter_of
 from tidegauge.controller.state.control_plane import write_existing_records
 from tidegauge.replication import errors
-from tidegauge.replication.records import EMPTY
+from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation.events import take_first
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import CommittedResponse

@@ -7,7 +7,8 @@ state, as in ZooKeeper mode.
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft import state
 from tidegauge.controller.raft.state import name_of_voter, this_voter
-from tidegauge.replication.records import EMPTY, PartitionRegistration, first, only, rest, without
+from tidegauge.replication.records import PartitionRegistration
+from tidegauge.replication.replica_list import EMPTY, first, only, rest, without
 from tidegauge.simulation import metadata_log
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.rows import caused_by, record_row

@@ -10,7 +10,7 @@ from tidegauge.controller.kraft.state import QUORUM, Quorum
 from tidegauge.controller.raft.measured import respond
 from tidegauge.controller.raft.state import this_voter
 from tidegauge.replication import errors
-from tidegauge.replication.records import EMPTY, contains
+from tidegauge.replication.replica_list import EMPTY, contains
 from tidegauge.simulation.events import new_item, new_response
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.quorum_requests import (

@@ -30,7 +30,7 @@ from tidegauge.controller.kraft.metadata_log import append_record, respond_when_
 from tidegauge.controller.kraft.state import BROKER_RECORD, WRITES, Quorum
 from tidegauge.controller.kraft_partitions import partition_target
 from tidegauge.replication import errors
-from tidegauge.replication.records import contains
+from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.events import items_of, new_item, new_response
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import OfflineReplica

@@ -16,7 +16,7 @@ from tidegauge.controller.raft.measured import respond
 from tidegauge.controller.raft.replication import FETCH_WAIT_US, refuses_fetch, take_voter_fetch
 from tidegauge.controller.raft.snapshots import needs_snapshot, offer_snapshot
 from tidegauge.controller.raft.state import this_voter
-from tidegauge.replication.records import contains
+from tidegauge.replication.replica_list import contains
 from tidegauge.simulation import events
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_timers import QuorumAppended, RaftFetchExpires

@@ -28,7 +28,7 @@ from tidegauge.controller.kraft_partitions.partition_change import (
 )
 from tidegauge.controller.raft.measured import respond
 from tidegauge.replication import errors
-from tidegauge.replication.records import EMPTY, append, first, rest, single, without
+from tidegauge.replication.replica_list import EMPTY, append, first, rest, single, without
 from tidegauge.simulation.events import new_item, new_response
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import (

@@ -36,7 +36,7 @@ from tidegauge.controller.kraft_partitions.partition_target import (
 from tidegauge.controller.raft.elections import resign
 from tidegauge.controller.raft.measured import respond
 from tidegauge.replication import errors
-from tidegauge.replication.records import EMPTY, first, only, rest
+from tidegauge.replication.replica_list import EMPTY, first, only, rest
 from tidegauge.simulation.events import items_of, new_item, new_response
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import quorum_requests

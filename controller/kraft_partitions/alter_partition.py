@@ -32,7 +32,8 @@ comes first.
 from tidegauge.compiled.records import Record, flag
 from tidegauge.compiled.rules import rule
 from tidegauge.replication import errors
-from tidegauge.replication.records import EMPTY, PartitionRegistration, contains, single, without
+from tidegauge.replication.records import PartitionRegistration
+from tidegauge.replication.replica_list import EMPTY, contains, single, without
 
 
 class KRaftSwitches(Record):

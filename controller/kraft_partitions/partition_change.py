@@ -29,7 +29,7 @@ from tidegauge.controller.kraft_partitions.partition_target import (
     UNCLEAN,
     PartitionTarget,
 )
-from tidegauge.replication import records
+from tidegauge.replication import records, replica_list
 
 #: ``leader`` of a partition without a leader.
 NO_LEADER = code(-1)
@@ -61,14 +61,14 @@ def partition_change(
     elected = _elect_leader(switches, partition, target, acceptable)
     names_leader = (
         target.leader != partition.leader
-        or records.without(partition.replicas, target.replicas) != records.EMPTY
+        or replica_list.without(partition.replicas, target.replicas) != replica_list.EMPTY
         or _shrink_raises_leader_epoch(switches, partition, target)
     )
     if switches.eligible_leader_replicas:
         _update_last_known_leader(partition, target)
     else:
-        target.elr = records.EMPTY
-        if target.isr == records.EMPTY:
+        target.elr = replica_list.EMPTY
+        if target.isr == replica_list.EMPTY:
             target.isr = partition.isr
     if not names_leader and not _differs(partition, target):
         return UNCHANGED
@@ -83,35 +83,35 @@ def partition_change(
 @inner_rule
 def _complete_reassignment(switches: KRaftSwitches, target: PartitionTarget) -> None:
     # Source: PartitionReassignmentReplicas.maybeCompleteReassignment@4.1.0, @3.7.0.
-    if target.adding == records.EMPTY and target.removing == records.EMPTY:
+    if target.adding == replica_list.EMPTY and target.removing == replica_list.EMPTY:
         return
-    replicas = records.without(target.replicas, target.removing)
-    isr = records.without(target.isr, target.removing)
+    replicas = replica_list.without(target.replicas, target.removing)
+    isr = replica_list.without(target.isr, target.removing)
     awaited = target.adding if switches.reassignment_waits_for_added_only else replicas
     if (
-        isr == records.EMPTY
-        or replicas == records.EMPTY
-        or records.without(awaited, isr) != records.EMPTY
+        isr == replica_list.EMPTY
+        or replicas == replica_list.EMPTY
+        or replica_list.without(awaited, isr) != replica_list.EMPTY
     ):
         return
     target.replicas = replicas
     target.isr = isr
-    target.adding = records.EMPTY
-    target.removing = records.EMPTY
+    target.adding = replica_list.EMPTY
+    target.removing = replica_list.EMPTY
 
 
 @inner_rule
 def _populate_elr(partition: records.PartitionRegistration, target: PartitionTarget) -> None:
     # Source: PartitionChangeBuilder.maybePopulateTargetElr@4.1.0.
-    elr = records.EMPTY
-    if records.size(target.isr) < target.min_insync_replicas:
+    elr = replica_list.EMPTY
+    if replica_list.size(target.isr) < target.min_insync_replicas:
         for slot in range(records.SLOTS):
-            was_in_sync = records.contains(partition.isr, slot) or records.contains(
+            was_in_sync = replica_list.contains(partition.isr, slot) or replica_list.contains(
                 target.elr, slot
             )
-            if was_in_sync and not records.contains(target.isr, slot):
-                elr = records.append(elr, slot)
-    target.elr = records.without(elr, target.unclean_shutdown)
+            if was_in_sync and not replica_list.contains(target.isr, slot):
+                elr = replica_list.append(elr, slot)
+    target.elr = replica_list.without(elr, target.unclean_shutdown)
 
 
 @inner_rule
@@ -131,15 +131,15 @@ def _elect_leader(
     if target.leader == partition.leader:
         return LEADER_NAMED
     if is_unclean:
-        target.isr = records.single(target.leader)
-        target.elr = records.EMPTY
+        target.isr = replica_list.single(target.leader)
+        target.elr = replica_list.EMPTY
         # A recovery state that the cause asks for comes before it.
         if target.recovering == partition.recovering:
             target.recovering = True
         return ELECTED_UNCLEANLY
-    if records.contains(target.elr, target.leader):
-        target.isr = records.single(target.leader)
-        target.elr = records.without(target.elr, target.isr)
+    if replica_list.contains(target.elr, target.leader):
+        target.isr = replica_list.single(target.leader)
+        target.elr = replica_list.without(target.elr, target.isr)
         return ELECTED_FROM_ELR
     return LEADER_NAMED
 
@@ -149,13 +149,15 @@ def _valid_leader(
     partition: records.PartitionRegistration, target: PartitionTarget, acceptable: int
 ) -> int:
     # Source: PartitionChangeBuilder.isValidNewLeader, electAnyLeader, electPreferredLeader@4.1.0.
-    valid = records.only(target.elr if target.isr == records.EMPTY else target.isr, acceptable)
-    preferred = records.first(target.replicas)
-    if target.election == PREFERRED and records.contains(valid, preferred):
+    valid = replica_list.only(
+        target.elr if target.isr == replica_list.EMPTY else target.isr, acceptable
+    )
+    preferred = replica_list.first(target.replicas)
+    if target.election == PREFERRED and replica_list.contains(valid, preferred):
         return preferred
-    if records.contains(valid, partition.leader):
+    if replica_list.contains(valid, partition.leader):
         return partition.leader
-    return records.first(records.only(target.replicas, valid))
+    return replica_list.first(replica_list.only(target.replicas, valid))
 
 
 @inner_rule
@@ -166,14 +168,16 @@ def _unclean_leader(
     acceptable: int,
 ) -> int:
     # Source: PartitionChangeBuilder.canElectLastKnownLeader, electAnyLeader@4.1.0, @4.0.0.
-    last_known = records.first(partition.last_known_elr)
-    may_lead = records.contains(acceptable, last_known) or switches.fenced_last_known_leader_elected
-    nobody_is_in_sync = target.isr == records.EMPTY and target.elr == records.EMPTY
+    last_known = replica_list.first(partition.last_known_elr)
+    may_lead = (
+        replica_list.contains(acceptable, last_known) or switches.fenced_last_known_leader_elected
+    )
+    nobody_is_in_sync = target.isr == replica_list.EMPTY and target.elr == replica_list.EMPTY
     is_known = switches.eligible_leader_replicas and last_known != NO_LEADER
     if is_known and nobody_is_in_sync and may_lead:
         return last_known
     if target.election == UNCLEAN:
-        return records.first(records.only(target.replicas, acceptable))
+        return replica_list.first(replica_list.only(target.replicas, acceptable))
     return NO_LEADER
 
 
@@ -183,7 +187,7 @@ def _shrink_raises_leader_epoch(
 ) -> bool:
     # The target counts, also where the last member stays (from 3.8 on, what is written counts).
     # Source: PartitionChangeBuilder.triggerLeaderEpochBumpIfNeeded@3.5.0, @3.6.0.
-    is_shrink = records.without(partition.isr, target.isr) != records.EMPTY
+    is_shrink = replica_list.without(partition.isr, target.isr) != replica_list.EMPTY
     return switches.isr_shrink_raises_leader_epoch and is_shrink
 
 
@@ -193,9 +197,9 @@ def _update_last_known_leader(
 ) -> None:
     # Source: PartitionChangeBuilder.maybeUpdateLastKnownLeader@4.1.0.
     if target.leader != NO_LEADER:
-        target.last_known_elr = records.EMPTY
-    elif target.isr == records.EMPTY and partition.isr != records.EMPTY:
-        target.last_known_elr = records.single(partition.leader)
+        target.last_known_elr = replica_list.EMPTY
+    elif target.isr == replica_list.EMPTY and partition.isr != replica_list.EMPTY:
+        target.last_known_elr = replica_list.single(partition.leader)
 
 
 @inner_rule
@@ -231,10 +235,10 @@ def clear_elr(partition: records.PartitionRegistration) -> bool:
 
     Source: TopicDelta.replay(ClearElrRecord), ReplicationControlManager.replay@4.1.0.
     """
-    if partition.elr == records.EMPTY and partition.last_known_elr == records.EMPTY:
+    if partition.elr == replica_list.EMPTY and partition.last_known_elr == replica_list.EMPTY:
         return False
-    partition.elr = records.EMPTY
-    partition.last_known_elr = records.EMPTY
+    partition.elr = replica_list.EMPTY
+    partition.last_known_elr = replica_list.EMPTY
     partition.partition_epoch += 1
     return True
 
@@ -251,16 +255,16 @@ def create_partition(
 
     Source: ReplicationControlManager.createTopic, buildPartitionRegistration@4.1.0.
     """
-    isr = records.only(assignment, acceptable)
-    if isr == records.EMPTY:
+    isr = replica_list.only(assignment, acceptable)
+    if isr == replica_list.EMPTY:
         return False
     partition.replicas = assignment
-    partition.adding = records.EMPTY
-    partition.removing = records.EMPTY
+    partition.adding = replica_list.EMPTY
+    partition.removing = replica_list.EMPTY
     partition.isr = isr
-    partition.elr = records.EMPTY
-    partition.last_known_elr = records.EMPTY
-    partition.leader = records.first(isr)
+    partition.elr = replica_list.EMPTY
+    partition.last_known_elr = replica_list.EMPTY
+    partition.leader = replica_list.first(isr)
     partition.leader_epoch = 0
     partition.partition_epoch = 0
     partition.recovering = False

@@ -26,7 +26,7 @@ unfenced is one already.
 
 from tidegauge.compiled.records import Record, flag, i64
 from tidegauge.compiled.rules import code, rule
-from tidegauge.replication import records
+from tidegauge.replication import records, replica_list
 
 # How a leader is elected where one is needed (Kafka: ``PartitionChangeBuilder.Election``).
 ONLINE = code(0)  #: from the ISR, or the ELR if the ISR is empty
@@ -75,7 +75,7 @@ def target_as_is(
     target.elr = partition.elr
     target.last_known_elr = partition.last_known_elr
     target.leader = partition.leader
-    target.unclean_shutdown = records.EMPTY
+    target.unclean_shutdown = replica_list.EMPTY
     target.recovering = partition.recovering
     target.election = election
     target.min_insync_replicas = min_insync_replicas
@@ -97,7 +97,7 @@ def election_is_needed(partition: records.PartitionRegistration, election: int) 
     Source: ReplicationControlManager.electLeader@4.1.0.
     """
     if election == PREFERRED:
-        return partition.leader != records.first(partition.replicas)
+        return partition.leader != replica_list.first(partition.replicas)
     return partition.leader < 0
 
 
@@ -107,7 +107,7 @@ def effective_min_insync_replicas(configured: int, replicas_of_partition_0: int)
 
     Source: ReplicationControlManager.getTopicEffectiveMinIsr@4.1.0.
     """
-    return min(configured, records.size(replicas_of_partition_0))
+    return min(configured, replica_list.size(replicas_of_partition_0))
 
 
 @rule
@@ -116,7 +116,7 @@ def remove_replica(target: PartitionTarget, replica: int) -> None:
 
     Source: ReplicationControlManager.generateLeaderAndIsrUpdates@4.1.0 (brokerToRemove).
     """
-    target.isr = records.without(target.isr, records.single(replica))
+    target.isr = replica_list.without(target.isr, replica_list.single(replica))
 
 
 @rule
@@ -125,8 +125,8 @@ def remove_after_unclean_shutdown(target: PartitionTarget, replica: int) -> None
 
     Source: ReplicationControlManager.handleBrokerShutdown@4.1.0 (brokerWithUncleanShutdown).
     """
-    target.isr = records.without(target.isr, records.single(replica))
-    target.unclean_shutdown = records.single(replica)
+    target.isr = replica_list.without(target.isr, replica_list.single(replica))
+    target.unclean_shutdown = replica_list.single(replica)
 
 
 @rule
@@ -150,12 +150,12 @@ def reassign(target: PartitionTarget, replicas: int, by_broker_id: int) -> None:
     Source: ReplicationControlManager.changePartitionReassignment,
     PartitionReassignmentReplicas@4.1.0.
     """
-    removing = records.only(by_broker_id, records.without(target.replicas, replicas))
-    adding = records.only(by_broker_id, records.without(replicas, target.replicas))
+    removing = replica_list.only(by_broker_id, replica_list.without(target.replicas, replicas))
+    adding = replica_list.only(by_broker_id, replica_list.without(replicas, target.replicas))
     target.replicas = _followed_by(replicas, removing)
-    if removing != records.EMPTY:
+    if removing != replica_list.EMPTY:
         target.removing = removing
-    if adding != records.EMPTY:
+    if adding != replica_list.EMPTY:
         target.adding = adding
 
 
@@ -169,19 +169,19 @@ def cancel_reassignment(target: PartitionTarget) -> bool:
     Source: ReplicationControlManager.cancelPartitionReassignment,
     PartitionReassignmentRevert@4.1.0.
     """
-    target.replicas = records.without(target.replicas, target.adding)
-    target.isr = records.without(target.isr, target.adding)
-    target.adding = records.EMPTY
-    target.removing = records.EMPTY
-    if target.isr != records.EMPTY:
+    target.replicas = replica_list.without(target.replicas, target.adding)
+    target.isr = replica_list.without(target.isr, target.adding)
+    target.adding = replica_list.EMPTY
+    target.removing = replica_list.EMPTY
+    if target.isr != replica_list.EMPTY:
         return False
-    target.isr = records.single(records.first(target.replicas))
+    target.isr = replica_list.single(replica_list.first(target.replicas))
     return True
 
 
 @rule
 def _followed_by(replicas: int, more: int) -> int:
-    while more != records.EMPTY:
-        replicas = records.append(replicas, records.first(more))
-        more = records.rest(more)
+    while more != replica_list.EMPTY:
+        replicas = replica_list.append(replicas, replica_list.first(more))
+        more = replica_list.rest(more)
     return replicas

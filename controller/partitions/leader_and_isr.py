@@ -41,7 +41,7 @@ about to stop
 """
 
 from tidegauge.compiled.rules import code, rule
-from tidegauge.replication import errors, records
+from tidegauge.replication import errors, records, replica_list
 from tidegauge.replication.release_rules import ReleaseRules
 
 # The strategies of which a controller has chosen one.
@@ -66,14 +66,14 @@ def offline_partition_leader_election(
 
     Source: Election.leaderForOffline, offlinePartitionLeaderElection@2.4.0.
     """
-    in_sync = records.only(records.only(assignment, live), state.isr)
-    if in_sync != records.EMPTY:
-        new_leader_and_isr(state, records.first(in_sync), records.only(state.isr, live))
+    in_sync = replica_list.only(replica_list.only(assignment, live), state.isr)
+    if in_sync != replica_list.EMPTY:
+        new_leader_and_isr(state, replica_list.first(in_sync), replica_list.only(state.isr, live))
         return ELECTED
-    live_replicas = records.only(assignment, live)
-    if live_replicas != records.EMPTY and unclean_election_enabled:
-        leader = records.first(live_replicas)
-        new_leader_and_isr(state, leader, records.single(leader))
+    live_replicas = replica_list.only(assignment, live)
+    if live_replicas != replica_list.EMPTY and unclean_election_enabled:
+        leader = replica_list.first(live_replicas)
+        new_leader_and_isr(state, leader, replica_list.single(leader))
         return ELECTED_UNCLEAN
     return NOBODY_ELECTED
 
@@ -84,10 +84,10 @@ def reassign_partition_leader_election(state: records.LeaderAndIsr, target: int,
 
     Source: Election.leaderForReassign@2.4.0.
     """
-    in_sync = records.only(records.only(target, live), state.isr)
-    if in_sync == records.EMPTY:
+    in_sync = replica_list.only(replica_list.only(target, live), state.isr)
+    if in_sync == replica_list.EMPTY:
         return NOBODY_ELECTED
-    new_leader_and_isr(state, records.first(in_sync), state.isr)
+    new_leader_and_isr(state, replica_list.first(in_sync), state.isr)
     return ELECTED
 
 
@@ -102,7 +102,7 @@ def needs_preferred_election(
     Source: PreferredReplicaPartitionLeaderSelector.selectLeader@1.0.0,
     KafkaController.onPreferredReplicaElection@1.1.0, PreferredReplicaLeaderElection@2.2.0.
     """
-    return state.leader != records.first(assignment) or rules.preferred_leader_elected_again
+    return state.leader != replica_list.first(assignment) or rules.preferred_leader_elected_again
 
 
 @rule
@@ -113,8 +113,8 @@ def preferred_replica_partition_leader_election(
 
     Source: Election.leaderForPreferredReplica@2.4.0.
     """
-    preferred = records.first(assignment)
-    if not (records.contains(live, preferred) and records.contains(state.isr, preferred)):
+    preferred = replica_list.first(assignment)
+    if not (replica_list.contains(live, preferred) and replica_list.contains(state.isr, preferred)):
         return NOBODY_ELECTED
     new_leader_and_isr(state, preferred, state.isr)
     return ELECTED
@@ -128,11 +128,13 @@ def controlled_shutdown_partition_leader_election(
 
     Source: Election.leaderForControlledShutdown@2.4.0.
     """
-    staying = records.without(live_or_shutting_down, shutting_down)
-    in_sync = records.only(records.only(assignment, staying), state.isr)
-    if in_sync == records.EMPTY:
+    staying = replica_list.without(live_or_shutting_down, shutting_down)
+    in_sync = replica_list.only(replica_list.only(assignment, staying), state.isr)
+    if in_sync == replica_list.EMPTY:
         return NOBODY_ELECTED
-    new_leader_and_isr(state, records.first(in_sync), records.without(state.isr, shutting_down))
+    new_leader_and_isr(
+        state, replica_list.first(in_sync), replica_list.without(state.isr, shutting_down)
+    )
     return ELECTED
 
 
@@ -153,10 +155,10 @@ def initialize_leader_and_isr(state: records.LeaderAndIsr, assignment: int, live
 
     Source: PartitionStateMachine.initializeLeaderAndIsrForPartitions@2.4.0.
     """
-    isr = records.only(assignment, live)
-    if isr == records.EMPTY:
+    isr = replica_list.only(assignment, live)
+    if isr == replica_list.EMPTY:
         return False
-    state.leader = records.first(isr)
+    state.leader = replica_list.first(isr)
     state.leader_epoch = INITIAL_LEADER_EPOCH
     state.isr = isr
     state.partition_epoch = INITIAL_PARTITION_EPOCH
@@ -186,10 +188,10 @@ def remove_replica_from_isr(
     Source: KafkaController.removeReplicaFromIsr@1.0.0,
     ReplicaStateMachine.doRemoveReplicasFromIsr@2.4.0.
     """
-    if not records.contains(state.isr, replica):
+    if not replica_list.contains(state.isr, replica):
         return False
-    isr = records.without(state.isr, records.single(replica))
-    if isr == records.EMPTY and (rules.last_isr_member_stays or not unclean_election_enabled):
+    isr = replica_list.without(state.isr, replica_list.single(replica))
+    if isr == replica_list.EMPTY and (rules.last_isr_member_stays or not unclean_election_enabled):
         isr = state.isr
     leader = NO_LEADER if state.leader == replica else state.leader
     new_leader_and_isr(state, leader, isr)
@@ -209,8 +211,8 @@ def failure_takes_offline(
     Source: KafkaController.onBrokerFailure@0.11.0.0, onReplicasBecomeOffline@1.0.0.
     """
     if rules.failure_checks_every_leader:
-        return not records.contains(online, state.leader)
-    return records.contains(dead, state.leader)
+        return not replica_list.contains(online, state.leader)
+    return replica_list.contains(dead, state.leader)
 
 
 @rule
@@ -238,7 +240,7 @@ def alter_partition_error(
         return errors.INVALID_UPDATE_VERSION
     if (
         rules.alter_partition_requires_eligible
-        and records.without(proposed.isr, live) != records.EMPTY
+        and replica_list.without(proposed.isr, live) != replica_list.EMPTY
     ):
         return errors.INELIGIBLE_REPLICA
     return errors.NONE

@@ -24,7 +24,8 @@ from tidegauge.controller.partitions import leader_and_isr
 from tidegauge.controller.partitions.channels import add_leader_and_isr_request_for_replicas
 from tidegauge.controller.state import assignments, control_plane
 from tidegauge.replication.isr_update import alters_partition
-from tidegauge.replication.records import EMPTY, UNDEFINED, append
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import EMPTY, append
 from tidegauge.simulation.events import new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import zookeeper_requests

@@ -5,7 +5,7 @@ from tidegauge.controller.partitions import replica_state_machine
 from tidegauge.controller.partitions.partition_changes import remove_from_isr
 from tidegauge.controller.state import control_plane
 from tidegauge.controller.state.assignments import is_assigned
-from tidegauge.replication.records import contains
+from tidegauge.replication.replica_list import contains
 
 #: A ``turn``: whenever theirs is.
 ALL_REPLICAS = code(-1)

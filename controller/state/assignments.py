@@ -23,7 +23,7 @@ from tidegauge.compiled.filled_records import filled, made_by
 from tidegauge.compiled.records import Record
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.controller.state.control_plane import ControllerPartition, ControlPlane, partition_at
-from tidegauge.replication.records import EMPTY, append, contains, first, rest, without
+from tidegauge.replication.replica_list import EMPTY, append, contains, first, rest, without
 from tidegauge.simulation.events import append_event, items_of, new_item, take_first, take_slot
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send

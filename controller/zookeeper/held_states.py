@@ -20,7 +20,8 @@ from tidegauge.controller.state.control_plane import (
     write_existing_records,
 )
 from tidegauge.controller.zookeeper.znodes import delete_znode, write_znode_row
-from tidegauge.replication.records import UNDEFINED, contains, size
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import contains, size
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.topology import Cluster, broker_of, is_kraft, zookeeper_process
 from tidegauge.simulation.trace_rows.codes import (

@@ -23,7 +23,7 @@ ReassignPartitionsCommand.calculateMoveMap@2.6.3.
 
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.control_plane import SESSIONS, ControlPlane
-from tidegauge.replication.records import contains, without
+from tidegauge.replication.replica_list import contains, without
 from tidegauge.replication.replication_quota import UNLIMITED
 from tidegauge.simulation.events import items_of, new_item
 from tidegauge.simulation.kernel import NONE

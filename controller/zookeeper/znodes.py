@@ -14,7 +14,8 @@ order of their sequence numbers.
 
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state import control_plane
-from tidegauge.replication.records import EMPTY, UNDEFINED
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation import zookeeper_tree
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send

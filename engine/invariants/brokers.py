@@ -14,7 +14,7 @@ from tidegauge.engine.invariants.checked import (
 )
 from tidegauge.engine.invariants.logs import is_led
 from tidegauge.replication.fetcher import FETCHING, NOT_FETCHED
-from tidegauge.replication.records import EMPTY
+from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import timers
 from tidegauge.simulation.messages.client_requests import FetchRequest

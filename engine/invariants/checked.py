@@ -12,7 +12,7 @@ from tidegauge.compiled.records import Record, Records, i64
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.compiled.signatures import Tables
 from tidegauge.metrics.snapshots.snapshot import MeasuredState
-from tidegauge.replication.records import EMPTY, without
+from tidegauge.replication.replica_list import EMPTY, without
 from tidegauge.simulation.messages.kinds import KINDS
 
 #: Nothing violates an invariant.

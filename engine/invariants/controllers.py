@@ -3,7 +3,7 @@
 from tidegauge.controller.state.control_plane import broker_at, partition_at, state_at
 from tidegauge.controller.zookeeper.held_states import is_control_plane_hosted
 from tidegauge.engine.invariants import checked
-from tidegauge.replication.records import contains
+from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import (
     LeaderAndIsrRequest,

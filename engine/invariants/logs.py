@@ -9,7 +9,8 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.engine.invariants.checked import HOLDS, Checked, Invariants, all_slots, is_within
 from tidegauge.replication.isr_update import alters_partition
 from tidegauge.replication.partition import is_leader
-from tidegauge.replication.records import EMPTY, UNDEFINED, contains
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import EMPTY, contains
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.topology import is_kraft
 from tidegauge.simulation.zookeeper_tree import is_administered

@@ -7,7 +7,7 @@ from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.partition_records import is_active
 from tidegauge.engine.invariants.checked import HOLDS, Checked, Invariants, is_within, pending
-from tidegauge.replication.records import EMPTY, contains, first, rest, size, without
+from tidegauge.replication.replica_list import EMPTY, contains, first, rest, size, without
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import controller_timers
 from tidegauge.simulation.messages.controller_requests import CommittedResponse

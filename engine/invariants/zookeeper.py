@@ -4,7 +4,7 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.control_plane import NOTIFICATIONS, SESSIONS, ZNODE_WATCHES
 from tidegauge.controller.zookeeper.held_states import FORMER_SESSION, is_control_plane_hosted
 from tidegauge.engine.invariants import checked
-from tidegauge.replication.records import contains
+from tidegauge.replication.replica_list import contains
 from tidegauge.simulation import zookeeper_tree
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.zookeeper_requests import ZkTick

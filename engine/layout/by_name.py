@@ -3,7 +3,7 @@
 A class of records holds settings alone (``BrokerSettings``, ``VoterSettings``, ...), and the record
 of a process derives from it. Kafka's name of a setting is the field's, with dots:
 ``replica_lag_time_max_ms`` is replica.lag.time.max.ms. The unit is the suffix: a field in
-microseconds takes a setting in milliseconds or seconds. ``_KAFKA_NAMES`` has the exceptions.
+microseconds takes a setting in milliseconds or seconds. ``KAFKA_NAMES`` has the exceptions.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from tidegauge.compiled.signatures import Tables
 T = TypeVar("T", bound=Tables)
 
 #: Fields with another name than their settings.
-_KAFKA_NAMES = {
+KAFKA_NAMES = {
     # ISR changes with ZooKeeper: constants of Kafka's, named as in a scenario.
     "isr_change_check_interval_ms": "isr_change_notification_check_interval_ms",
     "isr_change_quiet_ms": "isr_change_notification_quiet_ms",
@@ -90,7 +90,7 @@ def set_by_name(record: Record, kind: type[Record], settings: Mapping[str, int |
 
 
 def _value(field: str, settings: Mapping[str, int | str]) -> int:
-    name = _KAFKA_NAMES.get(field, field.replace("_", "."))
+    name = KAFKA_NAMES.get(field, field.replace("_", "."))
     if field.endswith("_us"):
         stem, _, _ = name.rpartition(".")
         unit = next((unit for unit in _IN_US if f"{stem}.{unit}" in settings), "us")

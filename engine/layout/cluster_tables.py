@@ -14,10 +14,10 @@ from tidegauge.compiled.records import Records, column, grown, new_records
 from tidegauge.engine.layout.by_name import new_tables, set_by_name
 from tidegauge.engine.layout.network_tables import enter_networks, new_networks
 from tidegauge.engine.layout.step_tables import new_rolls, new_steps, plan_faults
-from tidegauge.replication.records import pack
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.release_versions import Release
 from tidegauge.replication.releases import rules_of
+from tidegauge.replication.replica_list import pack
 from tidegauge.scenario.cluster_plan import (
     UNCONDITIONAL_ISR,
     ClusterPlan,

@@ -10,7 +10,7 @@ from tidegauge.controller.state import control_plane
 from tidegauge.engine.layout.by_name import new_tables, set_by_name
 from tidegauge.engine.layout.cluster_tables import chain_free
 from tidegauge.engine.layout.step_tables import throttled_partitions
-from tidegauge.replication.records import pack, unpack
+from tidegauge.replication.replica_list import pack, unpack
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.settings import THROTTLED_RATES
 from tidegauge.simulation import zookeeper_tree

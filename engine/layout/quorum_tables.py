@@ -16,7 +16,7 @@ from tidegauge.replication.kraft_releases import (
     STALE_BROKERS_PERIODICALLY,
     kraft_rules_of,
 )
-from tidegauge.replication.records import pack
+from tidegauge.replication.replica_list import pack
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.messages.kinds import CONTROLLER_TYPE_COUNT
 from tidegauge.simulation.sampled_stats import BUCKETS

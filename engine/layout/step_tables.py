@@ -11,7 +11,7 @@ from typing import NamedTuple
 from tidegauge.clients import client_state, rolling_restarts, step_requests
 from tidegauge.clients.step_requests import STEP_CODES
 from tidegauge.compiled.records import Records, column, new_records
-from tidegauge.replication.records import pack
+from tidegauge.replication.replica_list import pack
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.fault import Stop
 from tidegauge.scenario.model.process_faults import LeadershipAfter, RollingRestartFault

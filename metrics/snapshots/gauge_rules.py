@@ -26,7 +26,8 @@ from tidegauge.replication.in_sync_replicas import (
     is_under_replicated,
 )
 from tidegauge.replication.partition import is_leader
-from tidegauge.replication.records import UNDEFINED, contains, first, size
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import contains, first, size
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.topology import broker_of, is_kraft
 

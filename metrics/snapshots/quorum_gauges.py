@@ -11,7 +11,7 @@ from tidegauge.metrics.families.all_families import ClusterGauges, PartitionGaug
 from tidegauge.metrics.families.brokers import BrokerGauges
 from tidegauge.metrics.families.controllers import QuorumControllerGauges, RaftGauges
 from tidegauge.metrics.families.requests import HistogramGauges, read_histogram
-from tidegauge.replication.records import first, size
+from tidegauge.replication.replica_list import first, size
 from tidegauge.simulation import sampled_stats
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.topology import broker_of, is_kraft, quorum_process

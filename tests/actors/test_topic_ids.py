@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from scenario_runs import rows_of, run_of
-from tidegauge.replication.records import pack
+from tidegauge.replication.replica_list import pack
 from tidegauge.scenario.reading import scenario_from_mapping
 
 CUT_ENDS_US = 30_000_000

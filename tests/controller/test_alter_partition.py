@@ -23,8 +23,8 @@ from tidegauge.replication.errors import (
     NOT_CONTROLLER,
     OPERATION_NOT_ATTEMPTED,
 )
-from tidegauge.replication.records import pack
 from tidegauge.replication.releases import rules_of
+from tidegauge.replication.replica_list import pack
 from tidegauge.scenario.reading import Scenario
 from tidegauge.simulation.messages.controller_requests import UpdateMetadataRequest
 from tidegauge.simulation.trace_rows.codes import ALTER_PARTITION, ISR_CHANGE

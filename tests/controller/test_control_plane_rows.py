@@ -8,7 +8,7 @@ import pytest
 
 from life_stories import QUIET, Steps, begins, ends, fault, story
 from scenario_runs import rows_of, run_of
-from tidegauge.replication.records import EMPTY
+from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation.trace_rows.codes import (
     BROKER_ABSENT,
     BROKER_ACTIVE,

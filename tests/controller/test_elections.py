@@ -20,7 +20,8 @@ from tidegauge.controller.partitions.leader_and_isr import (
     preferred_replica_partition_leader_election,
     reassign_partition_leader_election,
 )
-from tidegauge.replication.records import LeaderAndIsr, pack, unpack
+from tidegauge.replication.records import LeaderAndIsr
+from tidegauge.replication.replica_list import pack, unpack
 
 STRATEGIES = ["offline", "unclean", "reassign", "preferred", "controlled shutdown"]
 EPOCH = 8

@@ -13,8 +13,9 @@ from tidegauge.controller.partitions.leader_and_isr import (
     initialize_leader_and_isr,
     remove_replica_from_isr,
 )
-from tidegauge.replication.records import EMPTY, LeaderAndIsr, pack, unpack
+from tidegauge.replication.records import LeaderAndIsr
 from tidegauge.replication.releases import rules_of
+from tidegauge.replication.replica_list import EMPTY, pack, unpack
 
 
 def after_deaths(release: str, *dead: int, unclean: bool = False) -> LeaderAndIsr:

@@ -33,7 +33,8 @@ from tidegauge.controller.kraft_partitions.partition_change import (
     partition_change,
 )
 from tidegauge.replication import errors
-from tidegauge.replication.records import EMPTY, PartitionRegistration, pack, unpack
+from tidegauge.replication.records import PartitionRegistration
+from tidegauge.replication.replica_list import EMPTY, pack, unpack
 
 RECORDINGS = sorted(file.stem for file in GOLDEN_KRAFT.glob("*.json"))
 
@@ -41,12 +42,12 @@ RECORDINGS = sorted(file.stem for file in GOLDEN_KRAFT.glob("*.json"))
 #: notices.
 BENT = {
     "the ISR's order elects": (
-        "first(only(target.replicas, valid))",
-        "first(valid)",
+        "replica_list.first(replica_list.only(target.replicas, valid))",
+        "replica_list.first(valid)",
         "b2_ar_order_not_isr_order",
     ),
     "the ELR is kept at min.insync.replicas": (
-        "if size(target.isr) < target.min_insync_replicas:",
+        "if replica_list.size(target.isr) < target.min_insync_replicas:",
         "if True:",
         "e6_elr_shrink_by_leader",
     ),
@@ -56,7 +57,7 @@ BENT = {
         "a1_follower_kill",
     ),
     "an unclean shutdown keeps its place in the ELR": (
-        "without(elr, target.unclean_shutdown)",
+        "replica_list.without(elr, target.unclean_shutdown)",
         "elr",
         "e0_elr_member_returns_kill",
     ),
@@ -66,7 +67,7 @@ BENT = {
         "f1_rf2_kill_ret12",
     ),
     "a reassignment removes no replica": (
-        "replicas = without(target.replicas, target.removing)",
+        "replicas = replica_list.without(target.replicas, target.removing)",
         "replicas = target.replicas",
         "s1_reassign",
     ),

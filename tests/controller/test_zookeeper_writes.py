@@ -12,7 +12,7 @@ import pytest
 
 from isr_stories import members
 from scenario_runs import rows_of, run_of
-from tidegauge.replication.records import unpack
+from tidegauge.replication.replica_list import unpack
 from tidegauge.simulation.trace_rows.codes import BAD_VERSION
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 from zookeeper_stories import (

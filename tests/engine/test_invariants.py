@@ -19,7 +19,7 @@ from tidegauge.engine.doors import World
 from tidegauge.engine.group import Group
 from tidegauge.engine.invariants.quorum import QUORUM_STATE, VOTERS
 from tidegauge.engine.invariants.validator import INVARIANTS, InvariantViolatedError, Validator
-from tidegauge.replication.records import pack, without
+from tidegauge.replication.replica_list import pack, without
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import scenario_from_mapping
 from tidegauge.simulation.kernel import CONTROLLER, NONE

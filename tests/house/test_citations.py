@@ -17,7 +17,7 @@ CITATION = re.compile(r"Source:(.|\n)*[A-Za-z]\w+@\d+\.\d+")
 
 #: What is ours and not Kafka's: how lists of replicas are packed, the truth about a log, all of
 #: virtual time, and the doors by which events come in.
-OURS = {"tidegauge.replication.records"}
+OURS = {"tidegauge.replication.replica_list"}
 OUR_ROOMS = (
     *("tidegauge.simulation.", "tidegauge.clients.", "tidegauge.traces.", "tidegauge.engine."),
     "tests.",

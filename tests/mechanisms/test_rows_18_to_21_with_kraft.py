@@ -15,7 +15,7 @@ from isr_stories import process_named
 from partition_fates import Records, log_of, lost
 from scenario_runs import rows_of, run_of, shipped
 from tidegauge.replication import errors
-from tidegauge.replication.records import unpack
+from tidegauge.replication.replica_list import unpack
 from tidegauge.simulation.trace_rows.codes import (
     BROKER_REGISTERS,
     BROKER_SESSION_EXPIRED,

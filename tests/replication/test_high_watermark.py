@@ -13,8 +13,9 @@ from tidegauge.replication.high_watermark import (
     takes_high_watermark_of_response,
     update_high_watermark,
 )
-from tidegauge.replication.records import Partition, pack, single
+from tidegauge.replication.records import Partition
 from tidegauge.replication.releases import rules_of
+from tidegauge.replication.replica_list import pack, single
 
 EVERY_RULE = ["0.10.2", "2.0", "2.3", "2.6", "2.8", "3.3", "3.6", "3.9"]
 

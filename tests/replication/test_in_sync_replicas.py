@@ -12,7 +12,7 @@ from tidegauge.replication.in_sync_replicas import (
     is_under_replicated,
     needs_expand_isr,
 )
-from tidegauge.replication.records import EMPTY, pack, single
+from tidegauge.replication.replica_list import EMPTY, pack, single
 
 EVERY_RULE = ["0.10.2", "2.0", "2.1", "2.6", "2.8", "3.9"]
 

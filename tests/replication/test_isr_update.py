@@ -18,8 +18,8 @@ from tidegauge.replication.isr_update import (
     high_watermark_may_move,
     isr_is_pending_first,
 )
-from tidegauge.replication.records import EMPTY, pack, unpack
 from tidegauge.replication.releases import rules_of
+from tidegauge.replication.replica_list import EMPTY, pack, unpack
 
 #: One release of each column of the table below.
 COLUMNS = ["2.7", "2.8", "3.0", "3.1", "3.2", "3.3", "3.6", "3.9"]

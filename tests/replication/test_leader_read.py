@@ -21,8 +21,9 @@ from tidegauge.replication.leader_read import (
     read_limit,
 )
 from tidegauge.replication.log import increment_log_start_offset
-from tidegauge.replication.records import NO_REPLICA, Partition, pack
+from tidegauge.replication.records import Partition
 from tidegauge.replication.releases import rules_of
+from tidegauge.replication.replica_list import NO_REPLICA, pack
 
 UNDEFINED = -1
 NOTHING = (errors.NONE, UNDEFINED, UNDEFINED)

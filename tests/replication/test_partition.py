@@ -13,9 +13,10 @@ from tidegauge.replication.partition import (
     make_follower,
     make_leader,
 )
-from tidegauge.replication.records import EMPTY, Partition, pack
+from tidegauge.replication.records import Partition
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.releases import rules_of
+from tidegauge.replication.replica_list import EMPTY, pack
 
 #: A release of each of the four restart rules.
 ON_NEW_LEADER, UNLESS_NEXT_EPOCH, UNLESS_SAME_EPOCH, ON_NEW_EPOCH = "2.0.0", "2.0.1", "2.6", "3.3"

@@ -10,8 +10,9 @@ from replication_stories import Leader
 from tidegauge.compiled.records import new_record, new_records
 from tidegauge.replication.high_watermark import update_high_watermark
 from tidegauge.replication.log import append, truncate_to
-from tidegauge.replication.records import EMPTY, EpochEntry, Partition
+from tidegauge.replication.records import EpochEntry, Partition
 from tidegauge.replication.releases import rules_of
+from tidegauge.replication.replica_list import EMPTY
 
 REPLICAS = 3
 RELEASES = ["0.10.2", "1.1", "2.6", "2.8", "3.6", "3.9"]

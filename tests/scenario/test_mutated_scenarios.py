@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 
 from scenario_mutations import ODD_VALUES, PLANNED, Mutant, mutant, odd
 from tidegauge.command_line import app
-from tidegauge.engine import simulate
+from tidegauge.commands import performing
 from tidegauge.engine.group import Group
 from tidegauge.engine.simulate import manifest_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -73,7 +73,7 @@ def judge(file: Path, made: Mutant, status: int, stderr: str) -> None:
 def test_a_mutant_is_played_or_refused_in_words(
     part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(simulate, "simulate", play)
+    monkeypatch.setattr(performing, "simulate", play)
     file, out = tmp_path / "mutant.yaml", tmp_path / "out"
     outcomes: Counter[int] = Counter()
     for number in range(part, MUTANTS, PARTS):

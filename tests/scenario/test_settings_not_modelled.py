@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tidegauge.compiled.records import Record, body_of
+from tidegauge.engine.layout.by_name import KAFKA_NAMES
 from tidegauge.scenario.model.settings import (
     NAMES,
     THROTTLED_RATES,
@@ -18,6 +20,7 @@ from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_ma
 from tidegauge.scenario.warnings import warnings_of
 
 ROOT = Path(__file__).parents[2]
+UNITS = ("ms", "seconds")
 TOGETHER = {"THROTTLED_RATES": THROTTLED_RATES, "THROTTLED_REPLICAS": THROTTLED_REPLICAS}
 
 
@@ -202,12 +205,32 @@ def test_a_name_of_kafka_that_looks_like_a_simulated_one_is_no_slip(name: str) -
     ]
 
 
+def read_by_name() -> set[str]:
+    """The settings that fields of records are set from, by their names (``layout/by_name.py``)."""
+    fields = [field for kind in subclasses(Record) for field in body_of(kind) if is_settings(kind)]
+    names = {KAFKA_NAMES.get(field, field.replace("_", ".")) for field in fields}
+    return names | {
+        f"{name.removesuffix('.us')}.{unit}"
+        for name in names
+        if name.endswith(".us")
+        for unit in UNITS
+    }
+
+
+def is_settings(kind: type[Record]) -> bool:
+    return kind.__name__.endswith("Settings")
+
+
+def subclasses(of: type[Record]) -> list[type[Record]]:
+    return [each for kind in of.__subclasses__() for each in (kind, *subclasses(kind))]
+
+
 @pytest.mark.parametrize("kind", NAMES)
 def test_a_setting_counts_as_modelled_exactly_if_something_reads_it(kind: str) -> None:
     """Each of them is named where tables are laid out, or a scenario is resolved; some together."""
     declared = {ROOT / "replication" / "release_defaults.py"}
     declared |= {ROOT / "scenario" / "model" / "settings.py"}
-    declared |= {ROOT / "scenario" / "coherence" / "settings_coherence.py"}
+    declared |= {ROOT / "scenario" / "coherence" / "size.py", ROOT / "engine/layout/by_name.py"}
     text = "".join(
         file.read_text()
         for room in ("scenario", "engine/layout")
@@ -216,6 +239,7 @@ def test_a_setting_counts_as_modelled_exactly_if_something_reads_it(kind: str) -
     )
     read = {name for name in NAMES[kind] if re.search(rf'"{re.escape(name)}"', text)}
     read |= {name for several, names in TOGETHER.items() if several in text for name in names}
+    read |= read_by_name()
     read &= set(NAMES[kind])
     of_all_releases = dict.fromkeys(NAMES[kind], 0)
     listed = settings_not_modelled((), dict.fromkeys(NAMES[kind], 7), kind, of_all_releases)

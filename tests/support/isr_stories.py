@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tidegauge.replication.records import unpack
+from tidegauge.replication.replica_list import unpack
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 from tidegauge.scenario.shipped import shipped_scenarios
 from tidegauge.scenario.text.yaml_file import read_scenario_file

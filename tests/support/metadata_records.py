@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tidegauge.replication.records import pack
+from tidegauge.replication.replica_list import pack
 from tidegauge.runs.trace_events import Names
 from tidegauge.simulation.trace_rows.codes import (
     BROKER_ACTIVE,

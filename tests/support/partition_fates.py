@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from isr_stories import process_named
 from scenario_runs import rows_of
-from tidegauge.replication.records import unpack
+from tidegauge.replication.replica_list import unpack
 from tidegauge.simulation.trace_rows.codes import REASON_END, STATE_DELETED
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 

@@ -32,7 +32,8 @@ from tidegauge.controller.kraft_partitions.partition_change import (
 )
 from tidegauge.controller.kraft_partitions.partition_target import PartitionTarget
 from tidegauge.replication import errors
-from tidegauge.replication.records import PartitionRegistration, pack, unpack
+from tidegauge.replication.records import PartitionRegistration
+from tidegauge.replication.replica_list import pack, unpack
 
 #: What comes along: schedules that were played on real controllers.
 GOLDEN_KRAFT = Path(__file__).parents[1] / "data" / "golden_kraft"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from plain_stalls import PlainStalls
-from tidegauge.replication.records import unpack
+from tidegauge.replication.replica_list import unpack
 from tidegauge.simulation.faults import PAUSE
 from tidegauge.simulation.quantities import parse_duration
 from tidegauge.simulation.trace_rows.codes import (

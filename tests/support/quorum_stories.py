@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tidegauge.replication.records import unpack
+from tidegauge.replication.replica_list import unpack
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.run_folder import RunFolder

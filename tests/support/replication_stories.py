@@ -32,18 +32,11 @@ from tidegauge.replication.isr_update import (
 )
 from tidegauge.replication.log import append
 from tidegauge.replication.partition import initialize_partition, make_leader
-from tidegauge.replication.records import (
-    EMPTY,
-    EpochEntry,
-    LeaderAndIsr,
-    Partition,
-    RemoteReplica,
-    pack,
-    unpack,
-)
+from tidegauge.replication.records import EpochEntry, LeaderAndIsr, Partition, RemoteReplica
 from tidegauge.replication.release_rules import ISR_UPDATE_ALTER_PARTITION
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.remote_replica import initialize_follower, update_fetch_state
+from tidegauge.replication.replica_list import EMPTY, pack, unpack
 
 #: replica.lag.time.max.ms of all stories.
 LAG_MS = 10_000

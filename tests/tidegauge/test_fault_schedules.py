@@ -19,7 +19,7 @@ import pytest
 from fault_schedules import clean_but_far_apart, schedule
 from scenario_runs import run_of
 from tidegauge.replication.in_sync_replicas import ACKS_ALL
-from tidegauge.replication.records import size
+from tidegauge.replication.replica_list import size
 from tidegauge.scenario.reading import scenario_from_mapping
 from tidegauge.simulation.trace_rows.codes import REASON_END, STATE_DELETED
 from tidegauge.traces.checks.histories import BY_DIVERGING_RESPONSE, PERMITS

@@ -19,7 +19,7 @@ from process_groups import groups_of
 from scenario_runs import run_of
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.simulate import simulate
-from tidegauge.replication.records import size
+from tidegauge.replication.replica_list import size
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.trace_rows.codes import STATE_DELETED
 from tidegauge.traces.checks.histories import BY_FENCED_LAST_KNOWN_LEADER, PERMITS

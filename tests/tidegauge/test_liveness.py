@@ -13,7 +13,7 @@ from isr_stories import as_written
 from small_clusters import BROKER_3, SECOND, cluster_of, producers_of
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.simulate import simulate
-from tidegauge.replication.records import size
+from tidegauge.replication.replica_list import size
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 from tidegauge.simulation.trace_rows.codes import REASON_END, REASON_LIVENESS

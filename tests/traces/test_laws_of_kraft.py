@@ -13,7 +13,7 @@ import pytest
 
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.engine.summary import verdicts
-from tidegauge.replication.records import pack
+from tidegauge.replication.replica_list import pack
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import scenario_from_mapping
 from tidegauge.simulation.trace_rows.codes import (

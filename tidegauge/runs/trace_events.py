@@ -17,7 +17,7 @@ from functools import cache
 from string import Formatter
 from typing import Any, NamedTuple, Self
 
-from tidegauge.replication.records import EMPTY
+from tidegauge.replication.replica_list import EMPTY
 from tidegauge.runs import zookeeper
 from tidegauge.scenario.text.errors import counted, plural
 from tidegauge.simulation.kernel import NONE

@@ -12,7 +12,7 @@ ReplicationControlManager.getTopicEffectiveMinIsr@4.1.0, KIP-966.
 """
 
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.replication.records import EMPTY, size
+from tidegauge.replication.replica_list import EMPTY, size
 from tidegauge.traces.checks.breaches import note_breach
 from tidegauge.traces.checks.histories import NOTHING_PERMITS, Histories, RowPlace
 

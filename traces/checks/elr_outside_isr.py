@@ -11,7 +11,7 @@ Source: PartitionChangeBuilder.maybePopulateTargetElr@4.1.0, KIP-966.
 """
 
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.replication.records import only
+from tidegauge.replication.replica_list import only
 from tidegauge.traces.checks.breaches import note_breach
 from tidegauge.traces.checks.histories import NOTHING_PERMITS, Histories, RowPlace
 

@@ -14,7 +14,7 @@ KAFKA-18106.
 """
 
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.replication.records import EMPTY, first, rest, size
+from tidegauge.replication.replica_list import EMPTY, first, rest, size
 from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.checks.breaches import copy_place, note_breach
 from tidegauge.traces.checks.histories import (

@@ -14,7 +14,7 @@ end itself.
 
 from tidegauge.compiled.records import Record, Records, flag, i64, view_as
 from tidegauge.compiled.rules import Tables, code, inner_rule
-from tidegauge.replication.records import EMPTY, contains, first, rest, size, without
+from tidegauge.replication.replica_list import EMPTY, contains, first, rest, size, without
 from tidegauge.simulation.faults import PAUSE
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.trace_rows import controller_rows, process_rows, replica_rows

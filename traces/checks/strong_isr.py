@@ -19,7 +19,7 @@ Source: StrongIsr of the TLA+ specification of Kafka's replication (KafkaReplica
 """
 
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.replication.records import contains
+from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.checks.breaches import note_breach, slot_of, what_permits
 from tidegauge.traces.checks.histories import Histories, LogRuns, RowPlace

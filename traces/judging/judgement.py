@@ -7,7 +7,7 @@ row shows that it is complete.
 
 from tidegauge.compiled.records import Records, view_as
 from tidegauge.compiled.rules import inner_rule, rule
-from tidegauge.replication.records import EMPTY, contains
+from tidegauge.replication.replica_list import EMPTY, contains
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.trace_rows import codes, replica_rows
 from tidegauge.simulation.trace_rows.client_rows import ConsumerReset

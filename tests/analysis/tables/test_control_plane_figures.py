@@ -14,7 +14,7 @@ from both_modes import MIN_ISR, MODES, in_mode
 from recorded_tables import table
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.engine.simulate import simulate
-from tidegauge.replication.records import unpack
+from tidegauge.replication.replica_list import unpack
 from tidegauge.simulation.messages.kinds import NAMES
 from tidegauge.simulation.trace_rows.codes import BROKER_ACTIVE, STOP_CLEAN
 from tidegauge.traces.directory import Directory

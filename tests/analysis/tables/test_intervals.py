@@ -19,7 +19,7 @@ from scenario_runs import rows_of
 from tidegauge.analysis.making.duckdb_engine import connected
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.tables.dialect import ORDER, merged, overlaid, tiled
-from tidegauge.replication.records import unpack
+from tidegauge.replication.replica_list import unpack
 from tidegauge.simulation.trace_rows.codes import STATE_WRITTEN
 from tidegauge.traces.run_folder import RunFolder
 

@@ -8,9 +8,10 @@ from typing import Any, TypeVar
 
 from tidegauge.compiled.records import Record, Records, new_record, new_records
 from tidegauge.replication import errors
-from tidegauge.replication.records import SLOTS, EpochEntry, pack, unpack
+from tidegauge.replication.records import SLOTS, EpochEntry
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.releases import rules_of
+from tidegauge.replication.replica_list import pack, unpack
 
 Json = Any
 

@@ -11,7 +11,8 @@ from tidegauge.controller.partitions.leader_and_isr import (
     initialize_leader_and_isr,
     remove_replica_from_isr,
 )
-from tidegauge.replication.records import LeaderAndIsr, append, contains, single, size
+from tidegauge.replication.records import LeaderAndIsr
+from tidegauge.replication.replica_list import append, contains, single, size
 from vector_runner.area import (
     Area,
     Brokers,

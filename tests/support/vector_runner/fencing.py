@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tidegauge.replication import errors, leader_read, partition
 from tidegauge.replication.in_sync_replicas import append_error, check_enough_replicas_reach_offset
-from tidegauge.replication.records import UNDEFINED, Partition, pack
+from tidegauge.replication.records import UNDEFINED, Partition
+from tidegauge.replication.replica_list import pack
 from vector_runner.area import (
     Area,
     Fields,

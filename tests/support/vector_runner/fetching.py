@@ -7,13 +7,7 @@ from tidegauge.replication.leader_epoch_cache import assign, end_offset_for
 from tidegauge.replication.log import truncate_fully_and_start_at
 from tidegauge.replication.partition import make_follower
 from tidegauge.replication.reconciliation import Reconciliation, ReplicaLog, reconcile
-from tidegauge.replication.records import (
-    EMPTY,
-    UNDEFINED,
-    LeaderAndIsr,
-    Partition,
-    PartitionFetchState,
-)
+from tidegauge.replication.records import UNDEFINED, LeaderAndIsr, Partition, PartitionFetchState
 from tidegauge.replication.release_rules import (
     EPOCH_CACHE_NONE,
     TRUNCATE_KIP_101,
@@ -22,6 +16,7 @@ from tidegauge.replication.release_rules import (
     TRUNCATE_ON_FETCH,
     TRUNCATE_TO_HIGH_WATERMARK,
 )
+from tidegauge.replication.replica_list import EMPTY
 from tidegauge.replication.truncation import (
     PARTITION_FENCED,
     TAKE_ANSWER,

@@ -13,18 +13,11 @@ from tidegauge.replication.high_watermark import (
 from tidegauge.replication.isr_update import should_propagate_isr_changes
 from tidegauge.replication.log import append
 from tidegauge.replication.partition import make_follower, make_leader
-from tidegauge.replication.records import (
-    EMPTY,
-    SLOTS,
-    UNDEFINED,
-    LeaderAndIsr,
-    Partition,
-    RemoteReplica,
-    contains,
-)
-from tidegauge.replication.records import append as append_replica
+from tidegauge.replication.records import SLOTS, UNDEFINED, LeaderAndIsr, Partition, RemoteReplica
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.remote_replica import update_after_failed_read, update_fetch_state
+from tidegauge.replication.replica_list import EMPTY, contains
+from tidegauge.replication.replica_list import append as append_replica
 from vector_runner.area import (
     Area,
     Brokers,

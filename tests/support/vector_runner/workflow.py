@@ -13,14 +13,8 @@ from tidegauge.replication.in_sync_replicas import ACKS_ALL
 from tidegauge.replication.log import epoch_at
 from tidegauge.replication.partition import make_leader
 from tidegauge.replication.reconciliation import ReplicaLog, reconcile
-from tidegauge.replication.records import (
-    UNDEFINED,
-    LeaderAndIsr,
-    RemoteReplica,
-    append,
-    pack,
-    single,
-)
+from tidegauge.replication.records import UNDEFINED, LeaderAndIsr, RemoteReplica
+from tidegauge.replication.replica_list import append, pack, single
 from vector_runner.area import (
     Area,
     Fields,

@@ -21,7 +21,7 @@ from tidegauge.real_cluster.logs.logged_cluster import LoggedCluster
 from tidegauge.real_cluster.logs.partition_rows import Assignment
 from tidegauge.real_cluster.logs.partition_states import State, joined
 from tidegauge.real_cluster.logs.real_history import PartitionHistory, RealHistory
-from tidegauge.replication.records import pack
+from tidegauge.replication.replica_list import pack
 from tidegauge.simulation.trace_rows import codes, controller_rows, process_rows, replica_rows
 from tidegauge.simulation.trace_rows.row import ROW_VALUES, Row, RowSlot
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
