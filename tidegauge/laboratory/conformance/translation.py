@@ -16,14 +16,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tidegauge.laboratory.conformance import schedule_writer
 from tidegauge.laboratory.conformance.control_plane_writers import KRaftWriter, ZooKeeperWriter
 from tidegauge.laboratory.conformance.recorded_schedule import RecordedSchedule
-from tidegauge.laboratory.conformance.schedule_writer import (
-    NotPlayed,
-    PlayedStep,
-    ScheduleWriter,
-    setting_value,
-)
 from tidegauge.replication.release_versions import KRAFT_MODE
 from tidegauge.scenario.model.settings import NAMES
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
@@ -79,11 +74,11 @@ class Translation:
 
     schedule: RecordedSchedule
     scenario: Scenario
-    steps: list[PlayedStep]
+    steps: list[schedule_writer.PlayedStep]
     #: Settings of the recording that the simulator does not have.
     not_modelled: list[str]
     #: The first unknown step: from it on no step is played.
-    not_played: NotPlayed | None = None
+    not_played: schedule_writer.NotPlayed | None = None
 
 
 def translate(
@@ -101,7 +96,7 @@ def translate(
         the schedule is not a valid scenario.
     """
     if schedule.mode == KRAFT_MODE:
-        writer: ScheduleWriter = KRaftWriter(schedule, seed)
+        writer: schedule_writer.ScheduleWriter = KRaftWriter(schedule, seed)
         writer.write_all()
         own, not_modelled = _of_kraft(schedule, writer)
     else:
@@ -141,7 +136,7 @@ def _of_zookeeper(
 
 
 def _of_kraft(
-    schedule: RecordedSchedule, writer: ScheduleWriter
+    schedule: RecordedSchedule, writer: schedule_writer.ScheduleWriter
 ) -> tuple[dict[str, Any], list[str]]:
     """The parts of a scenario in KRaft mode alone, and the settings that it does not have."""
     names = [name for name in NAMES["brokers"] if name not in NAMES["controllers"]]
@@ -163,7 +158,7 @@ def _of_kraft(
 
 
 def _cluster(
-    schedule: RecordedSchedule, writer: ScheduleWriter, names: Collection[str]
+    schedule: RecordedSchedule, writer: schedule_writer.ScheduleWriter, names: Collection[str]
 ) -> tuple[dict[str, Any], list[str]]:
     """The brokers, and the names of their settings that the simulator does not have."""
     settings, not_modelled = _settings(schedule.settings, names)
@@ -179,5 +174,9 @@ def _cluster(
 
 def _settings(recorded: dict[str, Any], names: Collection[str]) -> tuple[dict[str, int], list[str]]:
     """The settings that the simulator has, and the names of the others."""
-    known = {name: setting_value(value) for name, value in recorded.items() if name in names}
+    known = {
+        name: schedule_writer.setting_value(value)
+        for name, value in recorded.items()
+        if name in names
+    }
     return known, sorted(recorded.keys() - known.keys())

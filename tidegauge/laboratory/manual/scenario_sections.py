@@ -22,12 +22,7 @@ from tidegauge.scenario.model.scenario import AlertExpectations, Scenario
 from tidegauge.scenario.model.step import AlteredMove, Condition, IsrIs, LeaderIs, StepOfAnyKind
 from tidegauge.scenario.model.topic_steps import Move
 from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup, Workload
-from tidegauge.simulation.quantities import (
-    BANDWIDTH_SCHEMA,
-    DURATION_SCHEMA,
-    SIZE_SCHEMA,
-    UNITS_BYTES,
-)
+from tidegauge.simulation import quantities
 
 
 class Section(NamedTuple):
@@ -123,17 +118,17 @@ _KEYS = _by_field(
         "setting": "settings",
     }
 )
-_DURATION = DURATION_SCHEMA["pattern"]
+_DURATION = quantities.DURATION_SCHEMA["pattern"]
 _SELECTOR = "[selector](#faults)"
 _QUANTITIES = {
     _DURATION: "duration",
-    SIZE_SCHEMA["pattern"]: "size",
-    BANDWIDTH_SCHEMA["pattern"]: "bandwidth",
+    quantities.SIZE_SCHEMA["pattern"]: "size",
+    quantities.BANDWIDTH_SCHEMA["pattern"]: "bandwidth",
 }
 _UNITS_OF_QUANTITIES = {
     _DURATION: "us, ms, s, m, h",
-    SIZE_SCHEMA["pattern"]: ", ".join(UNITS_BYTES),
-    BANDWIDTH_SCHEMA["pattern"]: "kB/s to TiB/s, kbit/s to Gbit/s",
+    quantities.SIZE_SCHEMA["pattern"]: ", ".join(quantities.UNITS_BYTES),
+    quantities.BANDWIDTH_SCHEMA["pattern"]: "kB/s to TiB/s, kbit/s to Gbit/s",
 }
 
 
@@ -202,7 +197,7 @@ def unit_of(schema: Mapping[str, Any], name: str) -> str:
 def _leaves(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The schemas of the values in a field, down to other parts; a latency is a duration."""
     if schema.get("$ref", "").endswith("/Latency"):
-        schema = DURATION_SCHEMA
+        schema = quantities.DURATION_SCHEMA
     inner = [schema[name] for name in ("items", "additionalProperties") if schema.get(name)]
     parts = [*schema.get("anyOf", ()), *schema.get("prefixItems", ()), *inner]
     for each in parts:
