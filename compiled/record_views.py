@@ -99,7 +99,7 @@ def _lower_view_as(context: Any, builder: Any, signature: Any, arguments: Any) -
 
 
 @lower_builtin(blank, types.Record, RecordClassType)  # type: ignore[untyped-decorator]
-def _lowerset_body(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+def _lower_blank(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     return set_body(context, builder, arguments[0], signature.args[1].record_class)
 
 
