@@ -15,7 +15,6 @@ from numba.core.errors import TypingError
 from numba.core.typing.templates import AbstractTemplate, infer_global
 from numba.extending import lower_builtin, lower_cast, models, register_model
 
-from tidegauge.compiled.kept_code import IMPLEMENTED_IN
 from tidegauge.compiled.record_views import RecordClassType, member_of, set_body
 from tidegauge.compiled.records import R, Record, RecordMethod, blank, body_of, dtype_of, nested_in
 
@@ -115,7 +114,6 @@ def made_by(
             infer_global(function, types.Function(template))
         else:
             method.function, method.template = function, template
-            IMPLEMENTED_IN.setdefault(method.declared_in, set()).add(function.__module__)
 
         @lower_builtin(function, types.VarArg(types.Any))  # type: ignore[untyped-decorator]
         def _lowered(context: Any, builder: Any, signature: Any, values: Any) -> Any:

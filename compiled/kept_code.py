@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ import numpy as np
 from numba.core.registry import cpu_target
 
 from tidegauge.compiled.codes import BOUNDS_CHECKED, cache_base
+from tidegauge.compiled.records import IMPLEMENTED_IN
 
 #: How long compiled code is kept after it was last made or asked for by ``compile_all``.
 KEPT_S = 14 * 24 * 3600
@@ -132,11 +134,6 @@ def _content(source: Path) -> bytes:
 _IMPORT = re.compile(r"^from (tidegauge[\w.]*) import (?:\(([^)]*)\)|(.*))", re.MULTILINE)
 
 
-#: Modules that implement methods of record classes, by the modules that declare these methods: a
-#: module that imports such a class calls the method, and does not import its implementation.
-IMPLEMENTED_IN: dict[str, set[str]] = {}
-
-
 def sources_of(module: str) -> set[Path]:
     """The files that a module's code is made of: its own, and those of all it imports or calls."""
     files: set[Path] = set()
@@ -145,7 +142,10 @@ def sources_of(module: str) -> set[Path]:
         source = source_of(each := pending.pop())
         if source is not None:
             files.add(source)
-            found = (_imported_by(source) | IMPLEMENTED_IN.get(each, set())) - seen
+            implementing = IMPLEMENTED_IN.get(each, set())
+            for name in implementing:
+                import_module(name)
+            found = (_imported_by(source) | implementing) - seen
             seen |= found
             pending += found
     return files

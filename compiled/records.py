@@ -205,12 +205,17 @@ def blank(record: Record, record_class: type[R]) -> R:
     return seen
 
 
+#: Modules that implement methods of records, by the modules that declare these: code that calls a
+#: method is made of both, and imports the first alone (``kept_code.py``).
+IMPLEMENTED_IN: dict[str, set[str]] = {}
+
+
 class RecordMethod:
     """A function of a class of records, which a room above the class declares (``made_by``)."""
 
-    def __init__(self, declared_in: str) -> None:
-        """Declare the method in a module."""
-        self.declared_in = declared_in
+    def __init__(self, declared_in: str, implemented_in: str) -> None:
+        """Declare the method in a module; another one has the function, and imports the first."""
+        IMPLEMENTED_IN.setdefault(declared_in, set()).add(implemented_in)
         #: Takes the class first; and how Numba types its calls.
         self.function: Callable[..., Any]
         self.template: Any

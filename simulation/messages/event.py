@@ -39,7 +39,7 @@ class EventList(Record):
 
 
 #: ``timer_at``, ``timer_after`` and ``message_to`` of ``events.py``.
-AT, AFTER, TO = RecordMethod(__name__), RecordMethod(__name__), RecordMethod(__name__)
+AT, AFTER, TO = (RecordMethod(__name__, "tidegauge.simulation.events") for _ in range(3))
 
 
 class Event(Record, head=True):

@@ -42,7 +42,7 @@ KINDS: dict[int, RowKind] = {}
 
 
 #: ``write_row`` and ``new_row`` of ``rows.py``.
-WRITE, NEW = RecordMethod(__name__), RecordMethod(__name__)
+WRITE, NEW = (RecordMethod(__name__, "tidegauge.simulation.rows") for _ in range(2))
 
 
 class Row(Record, head=True):

@@ -19,7 +19,7 @@ from tidegauge.compiled.records import (
 from tidegauge.compiled.rules import COMPILED, Tables, inner_rule, rule
 from tidegauge.compiled.signatures import signature_of
 
-WRITE = RecordMethod(__name__)
+WRITE = RecordMethod(__name__, __name__)
 
 
 class Row(Record, head=True):
