@@ -29,7 +29,7 @@ _TRUE = code(True)
 
 @inner_rule
 def fetch_is_complete(world: brokers.Brokers, request: client_requests.FetchRequest) -> bool:
-    """Read all partitions of a fetch anew; whether it has to be answered now.
+    """Read all partitions of a fetch again; whether it must be answered now.
 
     Of a follower's partitions those that rest have nothing to be read.
 

@@ -2,8 +2,7 @@
 
 Source: ``AbstractFetcherManager`` and ``AbstractFetcherThread`` @2.4.0.
 
-Throttled replication at a broker: what it is told, and whom it holds back.
-
+Throttled replication: the quotas of a broker, and the partitions that a fetch leaves out for them.
 The rules are in ``replication/replication_quota.py``. A broker has two quotas: one counts what its
 leaders send of throttled replicas, the other what its followers get of them.
 

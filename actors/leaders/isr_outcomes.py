@@ -127,7 +127,7 @@ def _write_failure(world: Brokers, row: int, isr: int, error: int) -> None:
 @BROKER.handles(AlterPartitionResponse)
 @inner_rule
 def handle_alter_partition_response(world: Brokers, response: AlterPartitionResponse) -> None:
-    """Take what the controller says of each proposal, and send what was queued meanwhile.
+    """Apply the outcome of each proposal, and send the proposals that were queued meanwhile.
 
     NOT_CONTROLLER, of the whole or of one partition, sends the same request once more.
 
@@ -169,7 +169,7 @@ def _has_other_controller(world: Kernel, response: AlterPartitionResponse) -> bo
 
 @inner_rule
 def _take_outcome(world: Brokers, row: int, proposed_isr: int, item: AlterPartitionData) -> None:
-    """Let one partition go on as the answer to its proposal says.
+    """Apply the outcome of one proposal to its partition.
 
     Source: Partition.submitAlterPartition and handleAlterPartitionUpdate@3.8.0.
     """
