@@ -55,8 +55,11 @@ LAST_PATCH = {
     "3.7": 2,
     "3.8": 1,
     "3.9": 2,
-    "4.0": 1,
-    "4.1": 1,
+    "4.0": 2,
+    "4.1": 2,
+    "4.2": 2,
+    "4.3": 1,
+    "4.4": 0,
 }
 #: The first line in which KRaft is declared fit for production (KIP-833).
 _FIRST_LINE_OF_KRAFT = "3.3"
@@ -69,7 +72,7 @@ _OLDEST_METADATA_VERSION = "3.3-IV3"
 #: Last internal version (IV) of each line of ``inter.broker.protocol.version`` (up to 3.9) and of
 #: ``metadata.version`` (from 3.3 on), counted from IV0; None where a line is one version without
 #: IV. All patches of a line know the same.
-#: Source: ApiVersion.allVersions@0.10.2.0 to @3.2.3, MetadataVersion@3.3.0 to @4.1.0.
+#: Source: ApiVersion.allVersions@0.10.2.0 to @3.2.3, MetadataVersion@3.3.0 to @4.4.0.
 LAST_INTERNAL_VERSION = {
     "0.8.0": None,
     "0.8.1": None,
@@ -102,6 +105,9 @@ LAST_INTERNAL_VERSION = {
     "3.9": 0,
     "4.0": 3,
     "4.1": 1,
+    "4.2": 1,
+    "4.3": 0,
+    "4.4": 2,
 }
 
 _NUMBERS = re.compile(r"0\.\d+(\.\d+){0,2}|[1-9]\d*\.\d+(\.\d+)?", re.ASCII)

@@ -124,7 +124,7 @@ Tree = dict[str, Any]
 STATE = {ZOOKEEPER_MODE: "zk", KRAFT_MODE: "kraft"}
 
 #: Level of metadata.version of the first internal version (IV0) of each line.
-#: Source: MetadataVersion@4.1.0.
+#: Source: MetadataVersion@4.4.0.
 _FIRST_LEVELS = {
     "3.3": 4,
     "3.4": 8,
@@ -136,6 +136,8 @@ _FIRST_LEVELS = {
     "4.0": 22,
     "4.1": 26,
     "4.2": 28,
+    "4.3": 30,
+    "4.4": 31,
 }
 
 #: The lists of a partition's state that exist only while a reassignment runs.
