@@ -266,7 +266,7 @@ def _why_clients_stall(course: ClusterCourse, row: Row) -> Charge:
     return _known(course.stalled(client, charge or slow or course.uncontrolled(*times_us)))
 
 
-#: How the cause of each kind of row is found, for each effect that it stands for.
+#: The question that finds the cause of each kind of row, for each effect that it stands for.
 QUESTIONS: Mapping[str, Mapping[str, Question]] = MappingProxyType(
     {
         "broker_state": {
@@ -389,7 +389,7 @@ def _name(faults: Faults, names: list[str]) -> str | None:
 def _entered(
     links: Links, causes: Causes, at: list[int], found: list[Charged], reach: FaultReach
 ) -> list[int | None]:
-    """When the chain of each row enters a fault that it is charged to."""
+    """The time at which the chain of each row enters a fault that it is charged to."""
     ends, times_us = causes.end.tolist(), links.time_us[causes.end].tolist()
     return [
         times_us[nth] if reach.fault_at.get(ends[nth]) in each.charge.faults else None

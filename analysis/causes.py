@@ -82,7 +82,7 @@ class Links(NamedTuple):
     cause_sequence: Numbers
     because_process: Numbers
     because_sequence: Numbers
-    #: Of the kinds in :data:`DETAILS` their columns, with the ``place`` of each among the rows.
+    #: The columns of the kinds in :data:`DETAILS`, with the ``place`` of each among the rows.
     details: Mapping[str, Mapping[str, Numbers]] = MappingProxyType({})
 
 
@@ -151,7 +151,7 @@ def causes_of(links: Links) -> Causes:
 
 
 def _targets(links: Links) -> Numbers:
-    """Which row each leads to: faults, and what leads to none that is there, lead to themselves."""
+    """The row that each row leads to: itself for a fault, and where no cause is in the run."""
     if not len(links.kind):
         return np.zeros(0, np.int64)
     has_reason = links.because_process >= 0
@@ -172,7 +172,7 @@ def _targets(links: Links) -> Numbers:
 
 
 def _arrived(leads_to: Numbers) -> Numbers:
-    """Where each comes in the end: at what leads to itself."""
+    """The last row of each row's chain: one that leads to itself."""
     while True:
         further = leads_to[leads_to]
         if np.array_equal(further, leads_to):

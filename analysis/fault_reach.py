@@ -191,7 +191,7 @@ class FaultReach:
 
 
 def _active_us(links: Links) -> dict[int, list[int]]:
-    """When the control plane took each broker for active."""
+    """The intervals in which the control plane took each broker for active."""
     table = links.details["broker_state"]
     is_active = table["state"] == int(BROKER_ACTIVE)
     brokers, times_us = table["broker"][is_active], links.time_us[table["place"][is_active]]

@@ -22,8 +22,8 @@ from tidegauge.traces import trace_file
 
 _log = logging.getLogger(__name__)
 
-#: How much is read at first of a header, of a frame's head, of what follows its columns, and of a
-#: frame that does not say how long it is: enough for nearly all of them.
+#: First reads of a header, of a frame's head, of the bytes behind its columns, and of a frame
+#: without a length: enough for nearly all of them.
 _HEADER_BYTES = 1 << 15
 _HEAD_BYTES = 160
 _CHECKSUM_BYTES = 15
@@ -43,7 +43,7 @@ class TraceBytes:
         self._descriptor = os.open(path, os.O_RDONLY)
 
     def size(self) -> int:
-        """How long the file is now, in bytes."""
+        """The present size of the file in bytes."""
         return os.fstat(self._descriptor).st_size
 
     def read(self, begin: int, size: int) -> bytes:
@@ -159,7 +159,7 @@ def _end_of_frame(file: TraceBytes, begin: int, head: _Object) -> int | None:
 
 class _Object(NamedTuple):
     value: Any
-    #: Where in the file it ends.
+    #: Its end in the file, in bytes.
     end: int
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit  # type: ignore[import-untyped]  # it comes without types
 
-#: Of a hundred such intervals so many contain the true mean.
+#: The part of such intervals that contains the true mean.
 _LEVEL = 0.95
 #: Of fewer seeds the P99 would be their largest value.
 _SEEDS_OF_P99 = 100

@@ -1,4 +1,4 @@
-"""How long DuckDB and Spark take for all result tables, stage by stage from process start.
+"""Times of DuckDB and Spark for all result tables, stage by stage from process start.
 
 Two runs: the quickstart, and its twin with ZooKeeper for so long, at trace level ``all``, that its
 trace has ten million rows. They are simulated once and kept in a temporary folder. A stage of a

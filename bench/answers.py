@@ -93,12 +93,12 @@ FOLLOWED = (
     "session_expired",
     "truncated",
 )
-#: How many partitions, brokers and faults of a run are looked at.
+#: Numbers of partitions, brokers and faults that are viewed in each run.
 PARTITIONS = 6
 BROKERS = 2
 FAULTS = 3
 
-#: How many of these partitions have each of their rows listed, and the time around its middle.
+#: Number of these partitions whose rows are listed, with the time around the middle of each.
 PARTITIONS_BY_ROW = 2
 BY_ROW_MS = 3000
 
@@ -107,7 +107,7 @@ HANDLE = re.compile(r"\b\d+:\d+\b(?: +(?=  ))?")
 #: The space below a handle.
 BELOW = re.compile(r"^ +(?=because: )", re.MULTILINE)
 
-#: How much of a file that differs is printed.
+#: Lines that are printed before a difference.
 LINES_BEFORE = 2
 LINES_PRINTED = 12
 
@@ -344,7 +344,7 @@ def recorded(folder: Path, only: Sequence[str], with_tables: bool) -> Iterator[s
 
 
 def scenarios(files: Sequence[str]) -> int:
-    """Of how many scenarios files are."""
+    """The number of scenarios that the files are of."""
     return len({Path(name).parts[0] for name in files})
 
 

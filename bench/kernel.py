@@ -1,4 +1,4 @@
-"""How fast the kernel runs: the quickstart scenario, compiled, on one core.
+"""The speed of the kernel: the quickstart scenario, compiled, on one core.
 
 Printed are the time to compile the kernel into an empty cache, events a second and times
 real time of the loop (median of several passes in one process), what an event of each kind
@@ -56,7 +56,7 @@ def loop_seconds(scenario: str) -> tuple[int, float, float]:
 
 
 def cost_by_kind(scenario: str) -> dict[str, tuple[int, float]]:
-    """Of each kind of event how many there were, and nanoseconds for one, as a mean.
+    """The number of events of each kind, and the mean nanoseconds of one.
 
     The loop is asked for one event at a time. The cost of a call from Python itself is measured
     beside each, with a horizon at which nothing is due, and taken off.

@@ -1,4 +1,4 @@
-"""How fast the rules run: followers fetch from leaders that append, compiled, on one core.
+"""The speed of the rules: followers fetch from leaders that append, compiled, on one core.
 
 One fetch costs three rules, as on a real leader:
 

@@ -115,7 +115,7 @@ def _can_leave(world: client_state.Clients, client: client_state.Client, place: 
 def _due_us(
     world: client_state.Clients, client: client_state.Client, target: client_state.Target
 ) -> int:
-    """When the first batch of a partition has waited enough for others."""
+    """The time at which the first batch of a partition has waited its linger.ms."""
     first = world.batches[target.queue_first]
     if first.attempts > 0 or target.queue_length > 1 or client.blocked:
         return 0

@@ -4,7 +4,7 @@ It is asked for at the start, every metadata.max.age.ms, and when an answer or a
 shows that it is out of date. The broker that is asked is one that the client knows as
 alive and waits for least (``client_metadata.py``); if it does not answer in time, the next one is.
 
-How a client reaches brokers: connections that fail, back-offs, and its bootstrap servers.
+A client's way to brokers: connections that fail, back-offs, and its bootstrap servers.
 
 A client that has no metadata asks its ``bootstrap.servers``; later it asks the brokers that its
 metadata names as alive. A broker to which connecting failed is not tried again before its back-off
@@ -246,7 +246,7 @@ def _doubled(first_ms: int, times: int, most_ms: int) -> int:
 
 @inner_rule
 def request_timeout_us(client: Client, connection: Connection) -> int:
-    """How long a request may be without an answer that is sent on a connection now.
+    """The timeout of a request that is sent on a connection now.
 
     Source: NetworkClient.handleTimedOutConnections@2.7.0.
     """
@@ -316,7 +316,7 @@ def next_node(world: Clients, process: int, number: int) -> int:
             continue
         load = connection.in_flight + (1 if connection.fetch != 0 else 0)
         if not connection.is_connected:
-            # Of those to be connected, the one that was tried longest ago.
+            # Of the brokers to connect to, the one whose last attempt is the oldest.
             load = _UNCONNECTED + connection.backoff_until_us
         if fewest == NONE or load < fewest:
             best = broker

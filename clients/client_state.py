@@ -68,7 +68,7 @@ class ConnectionSettings(Record):
 
     reconnect_backoff_ms: i64
     reconnect_backoff_max_ms: i64
-    #: How long a connection may take to be set up; 0: as long as its first request.
+    #: Timeout of connection setup; 0: that of its first request.
     connection_setup_timeout_ms: i64
     connection_setup_timeout_max_ms: i64
     #: After how long without metadata it bootstraps again although brokers are left to be asked;
@@ -99,7 +99,7 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     #: The next of its partitions to be written to, and by how many it goes on.
     next_target: i64
     stride: i64
-    #: How much of buffer.memory the batches take that are not done.
+    #: Bytes of buffer.memory that pending batches take.
     buffered_bytes: i64
     #: The application waits in send() for memory, since when, and which of its waits it is.
     blocked: flag
@@ -158,7 +158,7 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     member_key: i64
     #: It reads on while it looks for the coordinator.
     reads_without_coordinator: flag
-    #: How often it was started before.
+    #: Number of its restarts.
     restarts: i64
     #: The broker that it takes for the coordinator, -1 none; whether that one has answered as such;
     #: when it lost the last one that had.
@@ -190,7 +190,7 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     #: Its partitions: where they lie in ``Clients.targets``.
     first_target: i64
     target_count: i64
-    #: How many of them have a leader, as far as it knows.
+    #: Number of them that have a leader, as far as it knows.
     led_targets: i64
     #: The metadata request in flight, when it was sent and to whom, and how many were made;
     #: 0 none.
@@ -201,10 +201,9 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     #: Another refresh is due already.
     refresh_timer: flag
 
-    # How it reaches brokers (``client_metadata.py``).
-    #: metadata.recovery.strategy is rebootstrap.
+    # Its way to brokers (``client_metadata.py``). metadata.recovery.strategy is rebootstrap.
     rebootstraps: flag
-    #: Since when it has asked for metadata in vain, -1: it has not.
+    #: The time since which its metadata requests fail; -1: they do not.
     metadata_wanted_us: i64 = -1
     #: ... and since when it was written down that it reaches no broker that it knows; -1: it does.
     stranded_since_us: i64 = -1
@@ -217,8 +216,8 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     #: The controller of a quorum that is asked, and since when it has not answered; -1: it has.
     controller: i64
     unanswered_since_us: i64 = -1
-    #: Of the topics that are there from the beginning: how many requests to create one have no
-    #: response yet, of which round.
+    #: The creation of the topics that exist from the beginning: requests without a response, and
+    #: their round.
     topics_awaited: i64
     topic_rounds: i64
     #: Grows with each question, so that late answers are recognised.
@@ -227,9 +226,9 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     #: The receiver of a step's request, and its time.
     asked: i64
     asked_us: i64
-    #: When it gives up a request to the active controller of a quorum.
+    #: The timeout of its requests to the active controller of a quorum.
     api_timeout_at_us: i64
-    #: How many steps were taken, and whether one's condition did not come true in time.
+    #: Number of steps taken, and whether the condition of one timed out.
     steps_taken: i64
     steps_timed_out: i64
 
@@ -239,7 +238,7 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     records_failed: i64
     #: In batches without an outcome; those sent with acks=0 never have one.
     records_in_flight: i64
-    #: Of batches that were due while the application waited; counted as the run ends.
+    #: Records of batches that were due while the application waited; counted at the end of the run.
     records_unsent: i64
     records_duplicated: i64
     records_consumed: i64
@@ -266,14 +265,14 @@ class Target(Record):
     listed: i64 = -1
     previous_listed: i64 = -1
     next_listed: i64 = -1
-    #: When it is looked at again as a back-off or linger.ms is over; 0: no timer is set.
+    #: The end of a back-off or of linger.ms, at which it is checked again; 0: no timer is set.
     wake_us: i64
     #: A timer looks whether its first batch has waited too long.
     expiry_timer: flag
     #: Batches that have had no outcome for too long.
     overdue: i64
 
-    #: Since when writes, or reads, of it are stalled (``stalls.py``), if they are.
+    #: The start of a stall of its writes, or of its reads (``stalls.py``).
     stalled_since_us: i64
 
     # Consumers.
@@ -319,7 +318,7 @@ class Connection(Record):
     is_connected: flag
     #: The last attempt to set it up has failed.
     is_unreachable: flag
-    #: How often it was closed or not set up since, and until when it is not tried again.
+    #: Failures since its last setup, and the time until which it is not tried again.
     failures: i64
     backoff_until_us: i64
     #: The broker is one of the client's bootstrap.servers.
@@ -334,12 +333,12 @@ class Connection(Record):
     #: Consumers: the number of the fetch in flight; 0 none.
     fetch: i64
     fetches: i64
-    #: Which of its client's partitions the next one names first.
+    #: The first of its client's partitions that the next one names.
     first_target: i64
     poll_timer: flag
-    #: When the fetch in flight was sent.
+    #: The time at which the fetch in flight was sent.
     fetch_sent_us: i64
-    #: When the fetch in flight fails; whether a timer is set for the first that can.
+    #: The timeout of the fetch in flight; whether a timer is set for the first that can time out.
     deadline_us: i64
     deadline_timer: flag
 
@@ -351,20 +350,20 @@ class Batch(Record):
     next: i64
     index: i64
     client: i64
-    #: Which of its client's, -1 free.
+    #: Its number among the batches of its client; -1: free.
     number: i64 = -1
     target: i64
     records: i64
     size_bytes: i64
     attempts: i64
-    #: Which request of its client the last attempt was part of.
+    #: The client's request that the last attempt was part of.
     request: i64
-    #: When it may be sent again after a failure.
+    #: The end of its retry back-off.
     retry_us: i64
     #: The broker that the last attempt went to.
     broker: i64
     created_us: i64
-    #: When the attempt that is on its way fails.
+    #: The timeout of the attempt in flight.
     deadline_us: i64
     #: Its outcome is known to the producer.
     done: flag
@@ -377,9 +376,9 @@ class Batch(Record):
     late: i64 = -1
     previous_late: i64
     next_late: i64
-    #: Where it was appended first, as far as is known; -1 nowhere.
+    #: The offset of its first append, as far as is known; -1: none.
     appended_offset: i64
-    #: Of an idempotent producer: id, epoch and number of its first record, -1 while it has none;
+    #: For an idempotent producer: id, epoch and number of its first record, -1 while it has none;
     #: and the next batch of its partition that has one.
     producer_id: i64
     producer_epoch: i64
@@ -400,7 +399,7 @@ class Step(Record):
     start: i64
     time_us: i64
     within_us: i64
-    #: Of the condition: partition and leader's broker, or brokers in ``Clients.members``.
+    #: The condition: partition and leader's broker, or brokers in ``Clients.members``.
     condition_partition: i64
     condition_leader: i64
     first_member: i64
@@ -422,7 +421,7 @@ class Step(Record):
     offset: i64
     timeout_us: i64
     fault: i64
-    #: Where partitions are moved: in ``Clients.moves``.
+    #: Partitions to be moved: in ``Clients.moves``.
     first_move: i64
     move_count: i64
     #: The limits that are set for throttled replication, in bytes a second; -1: it stays.
@@ -431,7 +430,7 @@ class Step(Record):
     #: ... for these brokers, in ``Clients.members``.
     first_broker: i64
     broker_count: i64
-    #: Which replicas are throttled: in ``Clients.throttled``.
+    #: Throttled replicas: in ``Clients.throttled``.
     first_throttled: i64
     throttled_count: i64
     #: The clients that are started anew: processes one after the other.
@@ -468,11 +467,11 @@ class Roll(Record):
     waits_for_isr: flag
     poll_us: i64
     timeout_us: i64
-    #: When a batch has not come back in time, no more is restarted.
+    #: A batch that is not back before its timeout ends the rolling restart.
     stops_on_timeout: flag
     pause_us: i64
-    #: When preferred replicas are to lead again: one of the codes in ``rolling_restarts.py``; and
-    #: how long after a batch was started.
+    #: The time at which preferred replicas are to lead again: a code of ``rolling_restarts.py``;
+    #: and its delay after the start of a batch.
     leadership_back: i64
     leadership_back_us: i64
     #: It restarts none of its brokers, which are a batch of the rolling restart of this number: it
@@ -539,10 +538,10 @@ class BatchPool(Record):
 
     free_batch: i64 = -1
     free_batches: i64
-    #: How many clients and steps there are.
+    #: Numbers of clients and of steps.
     clients: i64
     steps: i64
-    #: So many brokers have to be registered before topics are created.
+    #: Brokers that have to be registered before topics are created.
     brokers_awaited: i64
 
 
@@ -580,5 +579,6 @@ class Clients(Cluster, part=4):
     #: One record, and one for each broker.
     answers: Records[Answer]
     live_brokers: Records[LiveBroker]
-    #: How long batches took to be acknowledged: at ``client * BUCKETS`` (``latency_counts.py``).
+    #: Counts of batches by the time until their acknowledgement: at ``client * BUCKETS``
+    #: (``latency_counts.py``).
     latencies: Records[LatencyCount]

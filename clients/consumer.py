@@ -3,9 +3,9 @@
 One that has a rack fetches a partition from the replica in it that the leader names (KIP-392), for
 metadata.max.age.ms or until that fails. Such a replica serves it up to its own high watermark.
 
-Partitions are shared out among the members of a group once, at the start; there is no
-rebalancing. Where a group that commits begins its coordinator says (``consumer_group.py``). To each
-leader there is one fetch in flight. A consumer that is given a rate processes what it got before it
+Partitions are shared out among the members of a group once, at the start; there is no rebalancing.
+The coordinator gives a group that commits its first offsets (``consumer_group.py``). To each leader
+there is one fetch in flight. A consumer that is given a rate processes what it got before it
 fetches again, and so falls behind producers that are faster.
 
 Source: ``Fetcher`` @2.4.0 of the clients.

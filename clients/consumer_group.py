@@ -7,7 +7,7 @@ coordinates the group, or no answer, makes it look for the coordinator anew; it 
 If the coordinator does not know it any more it joins again, and what it had read since its last
 commit it reads once more.
 
-Of what concerns the group one question is under way at a time, beside it one commit.
+The group has one request in flight at a time, and one commit beside it.
 
 Source: AbstractCoordinator, ConsumerCoordinator@2.6.0 of the clients.
 """

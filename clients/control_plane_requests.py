@@ -9,8 +9,8 @@ With ZooKeeper, Kafka's tools command by creating znodes, and do not wait for th
 tool reads something first and then writes what follows from it, ZooKeeper does both in one step
 here. The commands of KRaft mode are requests to the active controller (``admin_requests.py``).
 
-Which controller of a quorum is active the operator finds out by asking them in turn: one that is
-not names the leader that it knows. In Kafka a broker knows that, and forwards what it is asked.
+The operator finds the active controller of a quorum by asking them in turn: one that is not active
+names the leader that it knows. In Kafka a broker knows that, and forwards what it is asked.
 """
 
 from tidegauge.clients.client_metadata import client_of
@@ -34,7 +34,7 @@ from tidegauge.simulation.trace_rows import codes
 
 #: The asker, as the request's continuation: the steps; else the number of a rolling restart.
 STEPS = code(-1)
-#: So long an answer of a quorum's controller is waited for.
+#: The timeout of a request to a quorum's controller.
 ANSWER_US = code(1_000_000)
 
 
@@ -126,7 +126,7 @@ def _ask_quorum(
     send(world, request, now_us)
 
 
-# Which controller of a quorum is asked.
+# The controller of a quorum that is asked.
 
 
 @inner_rule
@@ -189,7 +189,7 @@ def read_zookeeper_response(world: Clients, response: zookeeper_requests.ZkRespo
     elif response.operation == zookeeper_requests.ZkIsQuiescentRequest.KIND:
         answer.holds = response.error == codes.OK
     elif response.operation == zookeeper_requests.ZkExistsRequest.KIND:
-        # Of the reassignment: there is nothing left to be moved.
+        # For the reassignment: there is nothing left to be moved.
         answer.holds = response.error == codes.NO_NODE
         answer.controller = response.owner if response.error == codes.OK else NONE
     return answer
@@ -247,7 +247,7 @@ def _read_children(world: Clients, response: zookeeper_requests.ZkResponse) -> N
 
 @inner_rule
 def live_count(world: Clients) -> int:
-    """How many brokers are live, by the last answer."""
+    """The number of live brokers in the last response."""
     count = 0
     for broker in range(len(world.live_brokers)):
         count += 1 if world.live_brokers[broker].is_live else 0

@@ -22,7 +22,7 @@ from tidegauge.simulation.topology import is_kraft
 
 #: Number of the question whether all brokers are there.
 OF_TOPICS = code(0)
-#: How often is looked for what cannot be watched.
+#: The period in which the operator polls a condition that cannot be watched.
 LOOK_PERIOD_US = code(100_000)
 
 

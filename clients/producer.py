@@ -33,7 +33,7 @@ from tidegauge.simulation.trace_rows.client_rows import BatchDuplicated, BatchFa
 _TRUE = code(True)
 _FALSE = code(False)
 
-#: So many batches expire by one event at most.
+#: The most batches that one event expires.
 _MOST_EXPIRED = 64
 
 

@@ -9,9 +9,9 @@ Leadership is given back to a batch by a record of its own, which begins when th
 started: it waits for its time, or looks at the ISRs of these brokers, while the rolling restart is
 at later batches. That it ends changes nothing.
 
-Whatever happens in between (a broker that is dead anyway, a loss of power, an outage of the control
-plane) only makes it wait, until its time-out. It believes the control plane: a broker that was dead
-before it was to be restarted is registered, and in ISRs, until others have missed it.
+A delay of any cause (a dead broker, a loss of power, an outage of the control plane) makes it wait,
+until its timeout. It believes the control plane: a broker that was dead before it was to be
+restarted is registered, and in ISRs, until others have missed it.
 """
 
 from tidegauge.clients.admin_requests import PREFERRED, new_election
@@ -69,7 +69,7 @@ def take_operator_fault(world: Clients, event: timers.FaultChange) -> None:
 
 @inner_rule
 def _batch_end(roll: Roll) -> int:
-    """Where the batch ends among the brokers of a rolling restart."""
+    """The end of the batch among the brokers of a rolling restart."""
     return min(roll.position + roll.batch, roll.broker_count)
 
 
@@ -209,7 +209,7 @@ def take_roll_answer(world: Clients, answer: Answer, process: int) -> None:
 
 @inner_rule
 def _unregistered(world: Clients, roll: Roll) -> int:
-    """How many brokers of the batch are not live."""
+    """The number of the batch's brokers that are not live."""
     missing = 0
     for place in range(roll.position, _batch_end(roll)):
         broker = world.rolled[roll.first_broker + place].broker

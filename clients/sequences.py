@@ -4,9 +4,9 @@ A producer asks any broker for an id before it sends anything; the id is one tha
 and no earlier time of this one, has had. A batch is numbered when it is first sent, and keeps its
 number in retries: they leave in the order of their numbers, one after the other's outcome is known.
 
-Where a batch finds a gap, up to 2.4 its producer asks for another id, and batches that were sent
-with the old one fail. From 2.5 on it bumps its epoch, numbers the batches of the partition from 0
-on again and retries (KIP-360).
+Up to 2.4, a producer whose batch meets a gap asks for another id, and batches that were sent with
+the old one fail. From 2.5 on it bumps its epoch, numbers the batches of the partition from 0 on
+again and retries (KIP-360).
 
 Simplified: a broker always has ids left of its block of 1000, so it gives one even where it cannot
 reach ZooKeeper or the controllers.
@@ -28,7 +28,7 @@ from tidegauge.simulation.messages.client_requests import (
 )
 from tidegauge.simulation.messages.timers import RequestTimesOut
 
-#: So many ids a client can have before they are those of the next one.
+#: Ids of one client; the next ones are those of the next client.
 _IDS = code(1 << 20)
 #: The epoch is a number of 16 bits.
 _LAST_EPOCH = code(2**15 - 1)

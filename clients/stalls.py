@@ -43,7 +43,7 @@ from tidegauge.simulation.trace_rows.detail_rows import ProducerSampled
 
 @inner_rule
 def due_us(client: client_state.Client, number: int) -> int:
-    """When a batch is due: the rate is kept on average to the nanosecond."""
+    """The time at which a batch is due: the rate is kept on average to the nanosecond."""
     return client.start_us + number * client.period_ns // 1000
 
 

@@ -50,7 +50,7 @@ UNATTENDED = code(-2)
 
 
 _FETCH_TIMEOUT_US = code(30_000_000)
-#: How much longer than the broker the operator waits for an answer.
+#: The operator's timeout is longer than the broker's by this.
 _PATIENCE_US = code(3_000_000)
 
 _FETCH_BYTES = code(50 * 1024 * 1024)
@@ -60,7 +60,7 @@ _FETCH_BYTES = code(50 * 1024 * 1024)
 def request_of_leader(world: Clients, process: int, state: Answer) -> bool:
     """Send a step's request to the leader that an answer names; whether one will come to it.
 
-    Where nobody leads the step is over.
+    Without a leader the step is over.
     """
     client = world.clients[client_of(world, process)]
     step = world.steps[client.step]

@@ -212,7 +212,7 @@ def _ask_for(world: Clients, process: int, what: int) -> None:
 
 @inner_rule
 def _ask_soon(world: Clients, process: int) -> None:
-    """Whoever was asked does not know what an action needs, or is gone: ask another one."""
+    """The response lacks what an action needs, or its broker is gone: ask another broker."""
     client = world.clients[client_of(world, process)]
     if client.waiting in (_LEADER, _REASSIGNED):
         _look_at(world, client, world.context[0].time_us + first_topics.LOOK_PERIOD_US)
@@ -384,7 +384,7 @@ def _holds(world: Clients, client: Client, answer: Answer) -> bool:
 
 @inner_rule
 def _count_live_members(world: Clients, step: Step) -> int:
-    """How many of a step's brokers are live."""
+    """The number of a step's brokers that are live."""
     found = 0
     for member in range(step.first_member, step.first_member + step.member_count):
         broker = world.awaited_brokers[member].broker

@@ -33,9 +33,9 @@ from tidegauge.compiled.signatures import signature_of
 
 #: More processes than these wait for one another: a third of the time is linking the kernel.
 _MOST_WORKERS = 8
-#: So few functions are compiled sooner than a worker has started.
+#: The most functions that one process compiles sooner than a worker starts.
 _WORTH_WORKERS = 20
-#: How long the parent waits between two looks at how far they are.
+#: The parent's polling period.
 _LOOK_S = 0.2
 
 #: Gets how many functions are compiled by now, and how many there are to be compiled.

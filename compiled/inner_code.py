@@ -1,4 +1,4 @@
-"""How inner rules become a part of the rules that call them: two compilers for Numba.
+"""Inner rules become a part of the rules that call them: two compilers for Numba.
 
 Numba compiles each function to machine code together with everything it calls, and links
 that whole into each caller. :class:`InnerCompiler` stops after lowering: the code of an
@@ -46,7 +46,7 @@ from tidegauge.compiled.signatures import signature_of
 FunctionIdentity._unique_ids = itertools.count(uuid.uuid4().int >> 72)
 
 
-#: So many modules are linked into one at each level of a tree.
+#: The number of modules that are linked into one at each level of a tree.
 _LINKED_AT_ONCE = 8
 
 

@@ -1,4 +1,4 @@
-"""Where compiled code is kept: one file for each function, found by what the code was made of.
+"""The store of compiled code: one file for each function, found by the sources of the code.
 
 A folder stands for a module. Its name has a hash of the module's source and of all sources
 that it imports from, directly or not, so that the code of a function is exchanged with its
@@ -31,12 +31,12 @@ from numba.core.registry import cpu_target
 from tidegauge.compiled.codes import BOUNDS_CHECKED, cache_base
 from tidegauge.compiled.records import IMPLEMENTED_IN
 
-#: How long compiled code is kept after it was last made or asked for by ``compile_all``.
+#: Compiled code is deleted this long after ``compile_all`` has made it or asked for it last.
 KEPT_S = 14 * 24 * 3600
 
 
 def cache_folder() -> Path:
-    """Where the code lies that this compiler makes with these flags for this processor."""
+    """The folder of the code that this compiler makes with these flags for this processor."""
     return cache_base() / f"rules-{_digest_of_compiler()}"
 
 
@@ -49,7 +49,7 @@ def kept_file(function: Callable[..., Any]) -> Path | None:
 
 
 def folder_of(module: str) -> Path:
-    """Where the code of a module's functions lies."""
+    """The folder of the code of a module's functions."""
     return cache_folder() / f"{module}-{_digest_of_sources(module)}"
 
 

@@ -3,7 +3,7 @@
 A rule takes integers, flags, records, arrays of records and :class:`Tables`. Each rule is
 compiled for the one form that its annotations name.
 
-How compiled code sees tables: a list of addresses and lengths.
+The form of tables for compiled code: a list of addresses and lengths.
 
 Numba's own struct counts references to every array that is taken out of it, atomically, and
 that was a third of the kernel's time. A view here is a plain array of numbers: for each
@@ -212,7 +212,7 @@ class TablesView:
         for name, place in struct.places.items():
             array = self._arrays[name]
             self._numbers[place.address : place.address + 2] = array.ctypes.data, len(array)
-        #: Where addresses and lengths lie.
+        #: The address of the addresses and lengths.
         self.address = int(self._numbers.ctypes.data)
 
     def as_base(self, struct: TablesType) -> TablesView:

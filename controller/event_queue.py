@@ -261,7 +261,7 @@ def end_event(world: ControlPlane, controller: int) -> None:
     state.work_us = 0
     forget_listing(world, state)
     if state.request != NONE:
-        # Whoever resigns says so; a process that has died says nothing.
+        # A controller that resigns writes rows about it; a process that has died writes none.
         request = world.events[state.request]
         state.request = NONE
         give_up_request(world, state, request)

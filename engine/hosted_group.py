@@ -62,7 +62,7 @@ class Place(NamedTuple):
     #: Names of the groups for people, and their processes.
     names: Sequence[str]
     grouping: Sequence[Sequence[int]]
-    #: Which of them it is.
+    #: Its number among the groups.
     number: int
     #: The secret that a peer has to know, and the generation of the run.
     key: bytes

@@ -335,7 +335,7 @@ def _distinct_partitions(entries: list[tuple[TopicPartition, int]]) -> int:
 
 
 def _parse_number(text: str, bits: int) -> int | None:
-    """What Integer.parseInt (32 bits) or Long.parseLong (64) returns, None if it throws.
+    """The result of Integer.parseInt (32 bits) or Long.parseLong (64); None if it throws.
 
     Python's ``int`` takes more (underscores, white space, digits beyond the Basic
     Multilingual Plane) and less (no more than some thousand digits, zeros included).

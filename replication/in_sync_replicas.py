@@ -154,7 +154,7 @@ def is_reassigning(partition: records.Partition) -> bool:
 
 @rule
 def effective_min_isr(rules: ReleaseRules, partition: records.Partition) -> int:
-    """How many in-sync replicas acks=all needs.
+    """The number of in-sync replicas that acks=all needs.
 
     Source: Partition.effectiveMinIsr@3.7.0 (KAFKA-15583); before, min.insync.replicas.
     """

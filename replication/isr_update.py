@@ -1,4 +1,4 @@
-"""How a leader changes the ISR: a write that waits, or a proposal that is pending.
+"""A leader's changes of the ISR: a pending write, or a pending proposal.
 
 Up to 2.6 (and 2.7 with an older protocol) the leader writes the partition's state to
 ZooKeeper itself, inside the partition's lock, and takes over the new ISR when the write
@@ -112,7 +112,7 @@ def propose_isr(partition: Partition, proposed_isr: int) -> None:
 def commit_isr(partition: Partition, isr: int, partition_epoch: int) -> None:
     """Take over an ISR that ZooKeeper or the controller has stored.
 
-    Whatever was pending ends: so does a LeaderAndIsr that brings another ISR.
+    The pending change ends: so does a LeaderAndIsr that brings another ISR.
 
     Source: CommittedIsr@2.7.0, Partition.updateAssignmentAndIsr@2.7.0.
     """

@@ -120,7 +120,7 @@ def end_offset_for(
     log_end_offset: int,
     requested_epoch: int,
 ) -> tuple[int, int]:
-    """Where ``requested_epoch`` ended: (epoch, end offset), (-1, -1) if undefined.
+    """The end of ``requested_epoch``: (epoch, end offset), (-1, -1) if undefined.
 
     The epoch of the answer is the largest one known that is not above the requested one;
     generation A knows no such answer and leaves it -1. Early releases of it took a request

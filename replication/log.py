@@ -139,7 +139,7 @@ def first_kept_offset(
 
 @rule
 def expired_records(existing_records: int, now_s: int, retention_s: int) -> int:
-    """How many of the records that existed before the run are older than retention.ms by now.
+    """The number of the records from before the run that are older than retention.ms by now.
 
     They count as written evenly over retention.ms; UNDEFINED: nothing expires.
 

@@ -7,7 +7,7 @@ A follower forgets the ISR, which is the leader's business.
 
 Whether a request is accepted at all is decided before, in ``partition.py``.
 
-Which requests of a controller a broker obeys: the fences against the past.
+The requests of a controller that a broker obeys: the fences against the past.
 
 A request can come from a controller that has been replaced, be meant for the broker's
 previous life, or overtake a newer decision. Three epochs tell: the controller's, the

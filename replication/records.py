@@ -74,7 +74,7 @@ class Partition(Record):
     adding_replicas: i64
     #: ... and those that it will remove.
     removing_replicas: i64
-    #: Where the views of the followers begin: slot s is at ``first_follower + s``.
+    #: The first view of a follower: slot s is at ``first_follower + s``.
     first_follower: i64
     #: ``min.insync.replicas`` of the topic.
     min_insync_replicas: i64
@@ -122,7 +122,7 @@ class PartitionFetchState(Record):
 class QuotaSample(Record):
     """One window of a rate (Kafka: ``SampledStat.Sample``)."""
 
-    #: When it began.
+    #: The time at which it began.
     start_ms: i64
     size_bytes: i64
 
@@ -135,7 +135,7 @@ class ReplicationQuota(Record):
     #: replication.quota.window.num, and replication.quota.window.size.seconds in milliseconds.
     window_count: i64
     window_ms: i64
-    #: Where its samples lie, how many there are, and which is the current one.
+    #: Its samples: the first one, their number, and the current one.
     first_sample: i64
     sample_count: i64
     current: i64
@@ -164,7 +164,7 @@ class ProducerStateEntry(Record):
     last_sequence: i64 = -1
     #: Time of its last batch, by which the entry expires; -1: none.
     last_timestamp_ms: i64 = -1
-    #: Where its ring of batches lies, how many batches that holds, and which is the oldest.
+    #: Its ring of batches: the first place, the number of places, and the oldest batch.
     first_batch: i64
     batch_count: i64
     oldest: i64

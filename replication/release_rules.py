@@ -1,8 +1,8 @@
 """The rules that differ between releases of Kafka, as one record of switches.
 
-A rule takes this record as its first argument, so one compiled function serves every
-release, and brokers of several releases can meet in one cluster. Which release sets which
-switch, and where that was read, stands in one table: ``releases.py``.
+A rule takes this record as its first argument, so one compiled function serves every release, and
+brokers of several releases can meet in one cluster. One table has the release that sets each
+switch, and the source in which that was read: ``releases.py``.
 """
 
 from tidegauge.compiled.codes import code
@@ -190,7 +190,7 @@ class ReleaseRules(Record):
     fetcher_sleeps_after_error: flag
 
     # Idempotent producers (producer_state.py).
-    #: How many batches of a producer a replica remembers.
+    #: The number of batches of a producer that a replica remembers.
     producer_batches_retained: i64
     #: NO_STATE_*.
     producer_without_state: i64
@@ -237,7 +237,7 @@ class ReleaseRules(Record):
     assignment_says_what_moves: flag
     #: A broker that is back with another registration has failed and started.
     bounced_brokers_detected: flag
-    #: Of brokers that are gone together, the replicas are handled in the order of a Scala set;
+    #: For brokers that are lost together, the replicas are handled in the order of a Scala set;
     #: later, broker by broker.
     dead_replicas_in_set: flag
     #: A new controller takes dead replicas out of ISRs before it elects leaders.

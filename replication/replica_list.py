@@ -49,7 +49,7 @@ def rest(replicas: int) -> int:
 
 @rule
 def size(replicas: int) -> int:
-    """How many replicas the list holds."""
+    """The number of replicas that the list holds."""
     count = 0
     while replicas != 0:
         replicas >>= _BITS

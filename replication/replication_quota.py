@@ -21,7 +21,7 @@ from tidegauge.replication.records import QuotaSample, ReplicationQuota
 #: No limit is set (ReplicationQuotaManagerConfig.QuotaBytesPerSecondDefault).
 UNLIMITED = code(2**63 - 1)
 
-#: Which of a broker's quotas.
+#: The kinds of a broker's quotas.
 LEADER_QUOTA = code(0)
 FOLLOWER_QUOTA = code(1)
 
@@ -56,7 +56,7 @@ def count_idle_windows(quota: ReplicationQuota, samples: Records[QuotaSample], n
     _begin(quota, samples, now_ms)
     start_ms = samples[quota.first_sample + quota.current].start_ms
     idle = (now_ms - start_ms) // quota.window_ms
-    # Of those that ended long ago nothing is remembered.
+    # Windows that ended long ago are forgotten.
     start_ms += max(0, idle - quota.window_count) * quota.window_ms
     while now_ms - start_ms >= quota.window_ms:
         start_ms += quota.window_ms

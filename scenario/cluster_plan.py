@@ -36,7 +36,7 @@ UNCONDITIONAL_ISR = "isr_written_unconditionally"
 
 
 _DEFAULT_RECORD_BYTES = 100
-#: Of a topic that has a size, but no producers.
+#: Record size of a topic that has a size, but no producers.
 _EXISTING_RECORD_BYTES = 1000
 _FIRST_CONTROLLER = 3000
 
@@ -274,7 +274,7 @@ class ClusterPlan:
 
     @cached_property
     def _batch_records(self) -> dict[str, int]:
-        """Of topics that are written to the greatest common divisor of their batches' records."""
+        """For topics with producers: the greatest common divisor of their batches' records."""
         sizes: dict[str, int] = {}
         for group in self.scenario.workload.producers:
             for topic in group.topics:

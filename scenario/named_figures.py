@@ -129,11 +129,11 @@ _PER_CONSUMER_FETCH = 3
 #: response, and fewer batches are tried at once.
 _PER_RETRY = 3
 _PER_RETRY_UNHEARD = 1.5
-#: Of a partition, until it has its first leader.
+#: Events of a partition until it has its first leader.
 _PER_PARTITION = 5
-#: Of a replica whose broker stops and comes back.
+#: Events of a replica whose broker stops and comes back.
 _PER_STOPPED_REPLICA = 15
-#: Of a broker, each second: its periodic tasks, and pings of its session.
+#: Events of a broker in each second: its periodic tasks, and pings of its session.
 _PER_BROKER_SECOND = 1.2
 
 #: Fewer batches for each wait are none: the formula divides by that.
@@ -260,7 +260,7 @@ class ConsumerFetches(NamedTuple):
 
     #: In each fetch.
     partitions: int
-    #: Of the consumer, from whatever leader.
+    #: The partitions that the consumer reads, from any leader.
     all_partitions: int
     #: In the whole run.
     fetches: float

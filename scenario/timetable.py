@@ -97,7 +97,7 @@ def _short(value: Any) -> str:
 _SEGMENT_BYTES = 2**30
 _RETENTION_MS = 7 * 24 * 3_600_000
 _CHECK_INTERVAL_MS = 300_000
-#: Of a broker: in milliseconds, the most precise first.
+#: A broker's settings in milliseconds, the most precise first.
 _RETENTION_TIMES = (
     ("log.retention.ms", 1),
     ("log.retention.minutes", 60_000),

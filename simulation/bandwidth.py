@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from tidegauge.compiled.records import Record, i64
 from tidegauge.compiled.rules import code, inner_rule
 
-#: So many transfers in flight are told apart; of more of them the last one ends last.
+#: The transfers in flight that are told apart; with more of them the last one ends last.
 FLOWS = 16
 
 _NS_PER_US = code(1_000)
@@ -40,7 +40,8 @@ class Bandwidth(Record):
 
     #: 0: unlimited.
     bytes_per_second: i64
-    #: When all that it has taken on so far is moved; nanoseconds, as small transfers take few.
+    #: The time at which all that it has taken on is moved; nanoseconds, as small transfers take
+    #: few.
     free_ns: i64
     #: Ends of the transfers in flight, and the place of the next one.
     ends_ns: _flows
@@ -49,7 +50,7 @@ class Bandwidth(Record):
 
 @inner_rule
 def transfer_end_us(resource: Bandwidth, size_bytes: int, now_us: int) -> int:
-    """When a transfer that begins now has moved all its bytes; the resource takes it on."""
+    """The end of a transfer that begins now, which the resource takes on."""
     if resource.bytes_per_second == 0 or size_bytes <= 0:
         return now_us
     now_ns = now_us * _NS_PER_US
@@ -75,8 +76,8 @@ class IncomingBandwidth(Record):
 
     #: 0: unlimited.
     bytes_per_second: i64
-    #: When all that has come so far is received, in nanoseconds, and since when there is always
-    #: some of it left.
+    #: The time at which all that has come is received, in nanoseconds; and the start of its present
+    #: backlog.
     free_ns: i64
     busy_from_ns: i64
     #: The transfers that came last: when, when they end, and how long each takes alone; and the
@@ -89,7 +90,7 @@ class IncomingBandwidth(Record):
 
 @inner_rule
 def received_us(resource: IncomingBandwidth, size_bytes: int, took_us: int, now_us: int) -> int:
-    """When a transfer is received that has flowed for the last ``took_us``."""
+    """The time at which a transfer that has flowed for the last ``took_us`` is received."""
     if resource.bytes_per_second == 0:
         return now_us
     now_ns = now_us * _NS_PER_US
@@ -140,7 +141,7 @@ def _shared_end_ns(resource: IncomingBandwidth, alone_ns: int, began_ns: int, no
 
 @inner_rule
 def last_transfer_end_us(resource: Bandwidth, size_bytes: int, now_us: int) -> int:
-    """When a transfer that lets all others go first is done; the resource takes it on."""
+    """The end of a transfer that yields to all others, which the resource takes on."""
     if resource.bytes_per_second == 0 or size_bytes <= 0:
         return now_us
     alone_ns = size_bytes * _NS_PER_SECOND // resource.bytes_per_second
@@ -150,5 +151,5 @@ def last_transfer_end_us(resource: Bandwidth, size_bytes: int, now_us: int) -> i
 
 @inner_rule
 def free_us(resource: Bandwidth) -> int:
-    """When all is moved that a resource has taken on so far."""
+    """The time at which a resource has moved all that it has taken on so far."""
     return (resource.free_ns + _NS_PER_US - 1) // _NS_PER_US

@@ -39,7 +39,7 @@ RESTART = FAULT_CODES.new("restart", 7)
 _FIRST = code(1)
 _SECOND = code(2)
 
-# How near a fault is to what a process expects of a peer.
+# Ranks of a fault's effect on what a process expects of a peer.
 _OTHER = code(1)
 _SELF = code(2)
 _PEER = code(3)
@@ -281,7 +281,8 @@ def because_of(world: Kernel, row: Row, peer: int, since_us: int) -> None:
 
     Faults count that act now, or have acted since then. One that hits the peer, or the link to it,
     comes before one that hits the process itself (which is slow, or was stopped), and that before
-    all others: any of them can keep the peer waiting. Of several the one that began last counts.
+    all others: any of them can keep the peer waiting. With several faults the one that began last
+    counts.
     """
     context = world.context[0]
     me = row.process
@@ -303,7 +304,7 @@ def because_of(world: Kernel, row: Row, peer: int, since_us: int) -> None:
 
 @inner_rule
 def _nearness(world: Kernel, number: int, process: int, peer: int) -> int:
-    """How near a fault is to what a process expects of a peer."""
+    """The rank of a fault's effect on what a process expects of a peer."""
     count = world.context[0].process_count
     if world.faults[number].is_between:
         is_hit = _hits(world, number, peer, process) or _hits(world, number, process, peer)

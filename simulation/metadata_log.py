@@ -1,10 +1,10 @@
 """Brokers' metadata of the cluster: one log of changes, and a position in it for each broker.
 
-An UpdateMetadata tells every broker the same. So what a controller tells is written down
-once, as a list of *changes*: of a partition's leader, of a broker being alive. The request
-itself only says how far in the list its receiver may look. A broker's knowledge of a partition is
-the newest change of it up to that place, and a thousand brokers need no copy of a million
-partitions each.
+An UpdateMetadata tells every broker the same. So a controller's message to all is written down
+once, as a list of *changes*: of a partition's leader, of a broker being alive. The request itself
+only says how far in the list its receiver may look. A broker's knowledge of a partition is the
+newest change of it up to that place, and a thousand brokers need no copy of a million partitions
+each.
 
 A place is (controller epoch, position). A broker that hears from another controller has not
 heard all that the one before had to say: the changes of the new epoch count up to its
@@ -48,11 +48,11 @@ SHUTTING_DOWN = code(2)
 
 
 class MetadataPosition(Record):
-    """How far a broker, or a client, has read: -1 where it knows nothing."""
+    """The position up to which a broker, or a client, has read: -1 if it has read nothing."""
 
     controller_epoch: i64 = -1
     position: i64 = -1
-    #: Where it was when it heard of this controller.
+    #: Its position when it had the first message of this controller.
     base_epoch: i64 = -1
     base_position: i64 = -1
 
@@ -228,7 +228,7 @@ def is_news(world: Kernel, of_group: int, to_group: int) -> bool:
 
 @inner_rule
 def count_unsent_changes(world: Kernel, group: int) -> int:
-    """How many changes a group has not been sent."""
+    """The number of changes that a group has not been sent."""
     context = world.context[0]
     count = 0
     for index in range(context.first_unsent_change, context.metadata_changes):
@@ -278,7 +278,7 @@ def _mark_dropped(world: Kernel, newest: int, epoch: int, position: int) -> None
 def compact_changes(world: Kernel, epoch: int, position: int) -> None:
     """Drop the changes that nobody looks at whose place is (``epoch``, ``position``) or later.
 
-    Of each partition the newest one up to there stays, and all after it. All changes of brokers
+    For each partition the newest one up to there stays, and all after it. All changes of brokers
     stay: there are few, and clients, and responses on their way to them, look at older places.
     """
     context = world.context[0]

@@ -1,9 +1,9 @@
 """The content of __consumer_offsets: one journal of all that groups have committed.
 
 A log here has no payloads (``replication/log.py``): a record is a leader epoch and an offset, which
-tell it apart from every other record of its partition. So what a coordinator appends is written
-down once, under that name, and a broker that becomes coordinator looks up which of it its own log
-has. Truncated records, and those never replicated, are thus not found.
+tell it apart from every other record of its partition. So an append of a coordinator is written
+down once, under that name, and a new coordinator looks up the appends that its own log has.
+Truncated records, and those never replicated, are thus not found.
 
 A *key* is what a record is about: the offset of one partition that one group reads, or the
 membership of one consumer. Compaction keeps the newest record of a key, so nobody asks for others.
@@ -11,7 +11,7 @@ membership of one consumer. Compaction keeps the newest record of a key, so nobo
 Groups of processes that run apart each have the journal; frames bring what is new in it
 (``engine/exchange/frames.py``). An entry gets its place in the chain of its key by its name, so it
 does not matter when a group of processes hears of it. A broker whose log has a record was sent it
-after it was written down, so the entry is there. Of two records of one name (a leader has lost
+after it was written down, so the entry is there. Among two records of one name (a leader has lost
 power and leads on in its epoch) the first counts.
 """
 
@@ -86,7 +86,7 @@ def newest_commit(world: Kernel, key: int, partition: Partition, runs: Records[E
 
 @inner_rule
 def count_unsent_commits(world: Kernel, group: int) -> int:
-    """How many entries a group of processes has not been sent."""
+    """The number of entries that a group of processes has not been sent."""
     context = world.context[0]
     count = 0
     for index in range(context.first_unsent_commit, context.offset_commits):

@@ -28,7 +28,7 @@ PERIODIC_TASKS = code(11)
 RAFT = code(12)
 BOOTSTRAP_VOTERS = code(13)
 
-#: How many values a quantile table has.
+#: The number of values of a quantile table.
 QUANTILES = 17
 
 # Odd 64-bit constants of SplitMix64 (Steele, Lea, Flood 2014), as signed integers.

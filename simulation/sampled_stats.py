@@ -56,7 +56,7 @@ class Bucket(Record):
 class Measured(Record):
     """Something that histograms are kept of."""
 
-    #: When the weights in them are 1.
+    #: The time at which the weights in them are 1.
     since_us: i64
 
 
@@ -170,7 +170,7 @@ def _counts(since_us: int, now_us: int) -> bool:
 
 @rule
 def values_in(stat: SampledStat, now_us: int) -> int:
-    """How many values count."""
+    """The number of values that count."""
     values = stat.values if _counts(stat.since_us, now_us) else 0
     return values + (stat.values_before if _counts(stat.since_before_us, now_us) else 0)
 

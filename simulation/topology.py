@@ -17,7 +17,7 @@ from tidegauge.simulation.kernel import CONTROLLER, QUORUM_CONTROLLER, ZOOKEEPER
 
 
 class Sizes(Record):
-    """How many there are of each: one record."""
+    """The number of each: one record."""
 
     brokers: i64
     topics: i64
@@ -40,7 +40,7 @@ class ClusterPartition(Record):
 
     #: Number of its topic.
     topic: i64
-    #: Where its table of brokers begins, and with it the rows of its replicas.
+    #: The first slot of its table of brokers, and with it of its replicas' rows.
     first_slot: i64
     slot_count: i64
     #: Its assignment as it is created; a replica list.
@@ -69,7 +69,7 @@ class Slot(Record):
     broker: i64
     #: Number of the partition.
     partition: i64
-    #: Where a controller up to 1.0 has it in its sets; 0 if no broker is that old.
+    #: Its place in the sets of a controller up to 1.0; 0 if no broker is that old.
     set_order: i64
 
 

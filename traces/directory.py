@@ -78,8 +78,8 @@ class NamedFault(NamedTuple):
     kind: str
     #: Kind and targets.
     text: str
-    #: Of a fault of links the processes at both ends; None: it hits processes, or is of before
-    #: manifests had them.
+    #: For a fault of links, the processes at both ends; None: it hits processes, or the manifest is
+    #: older than this field.
     sides: tuple[list[int], list[int]] | None = None
 
 

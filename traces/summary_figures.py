@@ -34,7 +34,7 @@ class Figure(NamedTuple):
     meaning: str
     #: As tables for people call it; empty: its name does.
     label: str = ""
-    #: Of runs the worst is that with the most of it, or with the least.
+    #: For runs: the worst one has the most of it, or the least.
     worst_is: str = MOST
     #: The summary has only figures of this form that are not 0.
     left_out_at_zero: bool = False

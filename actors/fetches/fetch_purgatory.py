@@ -31,7 +31,7 @@ _TRUE = code(True)
 def fetch_is_complete(world: brokers.Brokers, request: client_requests.FetchRequest) -> bool:
     """Read all partitions of a fetch again; whether it must be answered now.
 
-    Of a follower's partitions those that rest have nothing to be read.
+    Resting partitions of a follower have no records to read.
 
     Source: DelayedFetch.tryComplete@2.4.0; ReplicaManager.fetchMessages@0.10.2.0, @2.7.0.
     """

@@ -224,7 +224,7 @@ def _send_response(
 
 @inner_rule
 def _read_from_disks(world: Brokers, request: client_requests.FetchRequest, begin_us: int) -> int:
-    """When the records of a response are read that are not in memory.
+    """The time at which the records of a response that are not in memory have been read.
 
     The network thread sends partition after partition, so it reads one disk at a time.
 

@@ -60,7 +60,7 @@ def update_session(world: Brokers, request: FetchRequest) -> None:
 
 @inner_rule
 def place_of_fetch(world: Topology, partition: int, request: FetchRequest) -> int:
-    """Where in ``Brokers.follower_fetches`` stands what a leader keeps of a follower's request."""
+    """The place in ``Brokers.follower_fetches`` of the leader's record of a follower's request."""
     row = row_of(world, partition, request.destination)
     return row * world.sizes[0].width + slot_of(world, partition, request.replica_id)
 

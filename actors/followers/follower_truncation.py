@@ -1,4 +1,4 @@
-"""How a follower truncates: what it asks, and what it does with the answer.
+"""Truncation of a follower's log: its request, and the handling of the response.
 
 The rules are those of ``replication/truncation.py``; here they meet the requests of a
 fetcher thread. After OFFSET_OUT_OF_RANGE the log is cut too, or begun anew.

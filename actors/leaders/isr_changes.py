@@ -1,4 +1,4 @@
-"""How a leader changes an ISR: isr-expiration, and expansion on a fetch.
+"""A leader's changes of an ISR: isr-expiration, and expansion on a fetch.
 
 ``isr-expiration`` runs every replica.lag.time.max.ms / 2 and shrinks one partition after
 the other. A follower's fetch expands. Either way, up to 2.6 the leader writes the new ISR to

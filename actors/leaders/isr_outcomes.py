@@ -107,7 +107,7 @@ def _write_isr_change(world: Brokers, row: int, old_isr: int) -> None:
 
 @inner_rule
 def _end_of_new_member(world: Brokers, row: int, old_isr: int) -> int:
-    """Where the log of the follower that has joined the ISR ends, as the leader knows it."""
+    """The log end of the follower that has joined the ISR, as the leader knows it."""
     partition = world.replicas[row]
     joined = without(partition.isr, old_isr)
     if joined == EMPTY:

@@ -64,8 +64,8 @@ _CONTROLLED_SHUTDOWN_US = code(300_000_000)
 _BACKOFF_US = code(100_000)
 #: It doubles so often at most.
 _DOUBLINGS = code(20)
-#: How often the channel looks for a controller while none is known, and how long it waits before it
-#: connects to the same one again.
+#: The period in which the channel looks for a controller while none is known, and the back-off
+#: before it connects to the same one again.
 _NO_CONTROLLER_US = code(100_000)
 _RECONNECT_US = code(50_000)
 

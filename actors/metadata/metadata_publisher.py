@@ -12,8 +12,8 @@ Source: MetadataLoader, BrokerMetadataPublisher.onMetadataUpdate and initializeM
 The effect of a delta of the metadata log on the replicas that a broker hosts.
 
 Replicas that are not there any more are deleted, and those of a topic that was created again under
-its name; then the broker becomes leader, then follower. Of a partition only the newest entry of a
-delta counts. A fetcher restarts in a new leader epoch only; another ISR or assignment is taken over
+its name; then the broker becomes leader, then follower. Only the newest entry of a delta counts for
+a partition. A fetcher restarts in a new leader epoch only; another ISR or assignment is taken over
 in the same term. While it is in controlled shutdown, a broker stops fetching partitions that have
 no leader, or do not have it in the ISR.
 

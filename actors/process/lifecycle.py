@@ -411,7 +411,7 @@ def _close_accounts(world: Brokers, broker: int) -> None:
 def lose_power(world: Brokers, broker: int, fault: int) -> None:
     """The machine's power is gone, and its memory with it, whether the process ran or not.
 
-    Of each log what was not on disk is lost, up to a point that is drawn or pinned.
+    Each log loses its records that were not on disk, up to a point that is drawn or pinned.
     """
     if world.processes[broker].alive:
         end(world, broker, codes.STOP_POWER)

@@ -6,9 +6,9 @@ and commits offsets: these are records, appended with acks=all, so without enoug
 nobody commits, and nobody joins.
 
 Simplified: joining, being given partitions and fetching their committed offsets is one request, and
-partitions are shared out once. So what a member that is gone had been reading nobody reads until it
-is back; a consumer that was started anew is let in when the session of what it was before is over,
-as the rebalance would wait for that.
+partitions are shared out once. The partitions of a member that is gone have no reader until it is
+back. A restarted consumer joins when the session of its former member has expired, as the rebalance
+would wait for that.
 """
 
 from tidegauge.actors.fetches.fetch_read import row_on

@@ -1,12 +1,12 @@
 """isr-change-propagation: how a leader tells the controller which ISRs it has written.
 
-ISR changes in ZooKeeper are gathered, and named later in one child of
-/isr_change_notification. When that is due says ``replication/isr_update.py``.
-With AlterPartition the controller knows anyway, and the task does not run.
+ISR changes in ZooKeeper are gathered, and named later in one child of /isr_change_notification.
+``replication/isr_update.py`` has the rule for the time of it. With AlterPartition the controller
+knows anyway, and the task does not run.
 
-When a broker of a KRaft cluster registers, or sends its next heartbeat.
+The times at which a broker of a KRaft cluster registers, and sends its next heartbeat.
 
-Whatever changes in a broker that the controller has to hear of plans the next heartbeat here;
+Every change in a broker that the controller has to know plans the next heartbeat here;
 ``metadata/broker_lifecycle.py`` sends it.
 
 Source: BrokerLifecycleManager.scheduleNextCommunication@4.1.0.

@@ -19,7 +19,7 @@ class BrokerMemory(Record):
     #: Its logs are loaded; they had to be recovered, as it was not stopped cleanly.
     loaded: flag
     recovered: flag
-    #: From when on it listens, then; and from when on it takes requests, and can be stopped.
+    #: The time from which it listens; and the time from which it takes requests and can be stopped.
     port_opens_us: i64
     ready_us: i64
 
@@ -41,7 +41,7 @@ class BrokerMemory(Record):
     told_session: i64 = -1
     #: The session has expired, which it finds out when it has connected anew.
     reconnecting: flag
-    #: When ZooKeeper was heard last, and when something was sent to it.
+    #: Times of the last message from ZooKeeper, and of the last message to it.
     zookeeper_heard_us: i64
     zookeeper_sent_us: i64
     #: A LeaderAndIsr gives it partitions whose topics' settings it reads.
@@ -56,15 +56,15 @@ class BrokerMemory(Record):
     offsets_load_until_us: i64
 
     # Request handlers.
-    #: When the queue is looked at again; 0: no timer is set.
+    #: The next time at which the queue is served; 0: no timer is set.
     handler_due_us: i64
-    #: When acks=all produces that wait are looked at for their time-out; 0: never.
+    #: The time at which pending acks=all produces are checked for their timeout; 0: never.
     produces_expire_us: i64
     #: highwatermark-checkpoint has been started.
     checkpoints_high_watermarks: flag
 
     # isr-expiration.
-    #: When its next run is due.
+    #: The time of its next run.
     expiration_due_us: i64
     #: A run is on, and at which replica it waits.
     expiring: flag
@@ -142,15 +142,16 @@ class Broker(BrokerSettings, ZooKeeperBrokerSettings, BrokerMemory):
     log_retention_check_interval_ms: i64
 
     # The machine that it runs on.
-    #: How long after an exit of its own it is started again; -1: never.
+    #: Delay of the restart after an exit of its own; -1: it is not restarted.
     restart_after_exit_us: i64 = -1
     #: After how long the operating system has put on disk what was appended.
     write_back_us: i64
-    #: How many log directories it has.
+    #: Number of its log directories.
     log_directories: i64
-    #: How long a disk takes to write a directory's share of the memory for dirty pages.
+    #: Time in which a disk writes a directory's share of the memory for dirty pages.
     dirty_us: i64
-    #: Until when an append waits to the directory whose disk is behind most; -1: never so far.
+    #: The time until which appends to the directory with the largest backlog wait; -1: none has
+    #: waited.
     writes_wait_until_us: i64 = -1
     #: The page cache: size of one of its generations, which of them is filled now, and how many
     #: bytes are left of it (``storage/disks.py``).
@@ -164,19 +165,19 @@ class Broker(BrokerSettings, ZooKeeperBrokerSettings, BrokerMemory):
     isr_written_unconditionally: flag
 
     # Its process.
-    #: How often it was started.
+    #: Number of its starts.
     starts: i64
     #: Log directories that were left cleanly (.kafka_cleanshutdown is there): bits.
     clean_directories: i64
-    #: How many losses of power it has seen.
+    #: Number of its losses of power.
     power_losses: i64
 
     # A clean stop.
     #: Checkpoints that are to be files: bits as in ``storage/checkpoints.py``.
     files_due: i64
-    #: Where its threads lie in ``Brokers.threads``.
+    #: The first of its threads in ``Brokers.threads``.
     first_thread: i64
-    #: How many it has asked for.
+    #: Number of connections that it has asked for.
     connects: i64
     zookeeper_servers: i64
     #: First and last of the logs that it has on disk, whether it hosts their partitions now or not.
@@ -184,7 +185,8 @@ class Broker(BrokerSettings, ZooKeeperBrokerSettings, BrokerMemory):
     last_log: i64 = -1
 
     # AlterPartition (leaders/alter_partition.py).
-    #: How often one was sent, when it was last (-1: it has still to be sent), and to whom.
+    #: The number of them that were sent, the time of the last one (-1: it is not sent yet), and its
+    #: receiver.
     alter_partition_sends: i64
 
     # Counted over all its processes.
@@ -253,7 +255,8 @@ class ProducerConnection(Record):
 
     #: Produce requests that wait for their turn.
     waiting: EventList
-    #: When the response to the last one has left; whether one is being handled.
+    #: The time at which the response to the last request has left; whether a request is being
+    #: handled.
     free_us: i64
     busy: flag
 
@@ -261,9 +264,9 @@ class ProducerConnection(Record):
 class IoThread(Record):
     """A KafkaRequestHandler."""
 
-    #: When it can take the next request; NEVER_US while it waits for a lock.
+    #: The time from which it can take the next request; NEVER_US while it waits for a lock.
     free_us: i64
-    #: How long it has waited for requests, in all, up to the last one, and when it took that.
+    #: Total time without a request, up to the last one; and the time at which it took that.
     idle_us: i64
     taken_us: i64
 
@@ -287,9 +290,9 @@ class Pools(Record):
 
     free_watch: i64 = -1
     free_watches: i64
-    #: How many entries each replica has room for in ``runs`` and ``epochs``.
+    #: Room of each replica in ``runs`` and ``epochs``, in entries.
     epoch_room: i64
     free_producer: i64 = -1
     free_producers: i64
-    #: So many are kept free while a handler runs.
+    #: Entries that are kept free while a handler runs.
     producer_reserve: i64

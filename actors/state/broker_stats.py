@@ -4,8 +4,8 @@ Nothing in a run depends on these: they are for whoever scrapes the broker. They
 process, and begin at 0 with each start.
 
 A follower's fetch reads every partition of its session, though here only those are looked at that
-have changed (``fetches/fetch_sessions.py``). So a session counts how often it was read, and what
-that comes to for a partition is added up when the partition leaves, or when somebody looks.
+have changed (``fetches/fetch_sessions.py``). So a session counts its reads. The sum for a partition
+is made when the partition leaves, or when it is read.
 
 No fetch counts as failed: Kafka leaves out every error that a partition can have here.
 """
@@ -49,7 +49,7 @@ def mark_produce(world: Brokers, broker: int, partition: int, append: PartitionA
         stats.messages_in += append.record_count
         stats.bytes_in += append.record_count * world.partitions[partition].record_bytes
     elif error == errors.NOT_ENOUGH_REPLICAS:
-        # Of the errors that an append has here, the one that Kafka does not expect.
+        # The only error of an append here that Kafka does not expect.
         stats.failed_produce_requests += 1
 
 

@@ -47,12 +47,12 @@ CLOCK_OFFSET_MS = code(1_000_000_000_000)
 #: With so many entries a response to a follower takes no further records: each batch of an
 #: idempotent producer in it is an entry.
 MOST_ENTRIES_TOLD = code(4096)
-#: So many partitions of produce requests are answered by one event at most.
+#: The most partitions of produce requests that one event expires.
 MOST_EXPIRED = code(1024)
 
 #: Epochs that one answer can bring of a partition; the rest is fetched again.
 RUNS_PER_ANSWER = code(4)
-#: So much room for epochs is kept free in each replica: one answer, and taking over.
+#: Epochs that are kept free in each replica: one for a response, one for taking over.
 EPOCH_MARGIN = code(6)
 
 #: A thread that waits for ZooKeeper is free at no known time.
@@ -102,7 +102,7 @@ class Brokers(Cluster, part=2):
     #: The purgatories of each replica.
     delayed_fetches: Records[WatchList]
     delayed_produces: Records[WatchList]
-    #: How far each broker has read what controllers tell all brokers
+    #: The position of each broker in the messages of controllers to all brokers
     #: (``simulation/metadata_log.py``).
     known_metadata: Records[MetadataPosition]
     #: A client's knowledge while it is compared with theirs: one record.

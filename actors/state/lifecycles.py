@@ -58,11 +58,11 @@ class LifecycleMemory(Record):
     got_controlled_shutdown_response: flag
     #: The broker epoch before the last clean shutdown, for a registration; -1: there was none.
     previous_epoch: i64 = -1
-    #: When it was made; it may have been sent more than once since.
+    #: The time at which it was made; it may have been sent more than once since.
     made_us: i64
     #: The next one is sent as soon as that is answered.
     next_is_immediate: flag
-    #: How many have failed, one after the other.
+    #: Number of attempts in a row that have failed.
     failed_attempts: i64
     #: Log directories that are offline, those that the request in flight names, and those of
     #: which the controller knows: bits.
@@ -73,7 +73,7 @@ class LifecycleMemory(Record):
     # The metadata log, as an observer of it (KafkaRaftClient).
     #: The last fetch, to the leader, has failed.
     leader_failed: flag
-    #: How much of its log is committed.
+    #: The end of its committed log.
     high_watermark: i64 = -1
     #: The newest epoch that it has heard of, its leader among the controllers (-1: unknown), and
     #: until when it believes in that one.
@@ -127,12 +127,12 @@ class Lifecycle(LifecycleSettings, LifecycleMemory):
     request_timeout_us: i64
     most_backoff_us: i64
 
-    #: Where the metadata log on its disk begins and ends.
+    #: Begin and end of the metadata log on its disk.
     log_start_offset: i64
     log_end_offset: i64
     #: The broker epoch in its clean-shutdown files.
     clean_epoch: i64 = -1
-    #: How many requests it has sent, how often one was planned, and how often a voter was drawn.
+    #: Numbers of requests sent, of planned requests, and of random draws of a voter.
     requests: i64
     plans: i64
     voters_drawn: i64

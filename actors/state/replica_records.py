@@ -57,7 +57,7 @@ class ReplicaMemory(Record):
     # The fetcher that it is in, if it follows.
     fetcher: i64 = -1
     next_in_fetcher: i64 = -1
-    #: How far it is behind the leader's high watermark, as of the last answer (Kafka:
+    #: Records between its log end and the leader's high watermark, as of the last response (Kafka:
     #: ``FetcherLagMetrics``); -1 before the first.
     fetcher_lag: i64
     delayed_until_us: i64
@@ -102,7 +102,7 @@ class LogOnDisk(Record):
     recovery_point: i64
     #: Records that the partition had before the run: they expire by their age.
     existing_records: i64
-    #: How many marks of appends were set (``storage/logs.py``).
+    #: Number of marks of appends (``storage/logs.py``).
     marks: i64
     #: Its epochs have changed, and are not in a real file yet.
     epochs_due: flag
@@ -155,7 +155,7 @@ class FollowerFetch(Record):
     last_sent_high_watermark: i64
     #: The epoch of the follower's broker in its last request (KIP-903); -1: it did not tell.
     broker_epoch: i64 = -1
-    #: How often the session had been read when it joined.
+    #: The session's number of reads at the time it joined.
     reads_before: i64
 
 
@@ -173,7 +173,7 @@ class Fetcher(Record):
     requests: i64
     #: The replica whose fetch offset was out of range and is being looked up; -1 none.
     looking_up: i64 = -1
-    #: When the request in flight fails, and whether a timer is set for that.
+    #: The timeout of the request in flight, and whether its timer is set.
     deadline_us: i64
     deadline_timer: flag
     #: A timer is set for its next round; nothing else wakes it before ``asleep_until_us``.
@@ -194,12 +194,12 @@ class FetchSession(Record):
 
     first: i64 = -1
     partition_count: i64
-    #: How often all of them were read.
+    #: Number of times that all of them were read.
     reads: i64
     #: Those that the next fetch looks at: a list.
     first_active: i64 = -1
     last_active: i64 = -1
-    #: When all others were fetched last, at their log ends.
+    #: The last time at which all others were fetched, at their log ends.
     fetched_ms: i64
     #: The request that lies in the purgatory: an event; -1 none.
     waiting: i64 = -1

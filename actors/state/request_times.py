@@ -1,4 +1,4 @@
-"""How long requests take, measured as Kafka measures it (``RequestChannel.Request``).
+"""The times of requests, measured as Kafka measures them (``RequestChannel.Request``).
 
 =======================  ===========================================================================
 Kafka                    from ... to ...
@@ -52,7 +52,7 @@ def type_of_request(request: Event) -> int:
 
 @inner_rule
 def taken_us(world: Brokers, request: Event) -> int:
-    """When its thread has taken a request, as long as it has it."""
+    """The time at which its thread took a request that it still has."""
     thread = world.brokers[request.destination].first_thread + request.thread
     return world.threads[thread].taken_us
 

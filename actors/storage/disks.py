@@ -138,7 +138,7 @@ def writes_wait(world: Brokers, broker: int) -> bool:
 
 @inner_rule
 def write_wait_us(world: Brokers, row: int) -> int:
-    """How long an append to a replica's log waits until there is room for its dirty pages.
+    """The wait of an append to a replica's log until there is room for its dirty pages.
 
     One that comes at the very end of another's wait goes behind that.
     """
@@ -158,7 +158,7 @@ def flushes_by_itself(world: Brokers, broker: int) -> bool:
 
 @inner_rule
 def flush_wait_us(world: Brokers, row: int) -> int:
-    """How long it takes the disk to write a log that has just been flushed; 0 if it was not."""
+    """The time in which the disk writes a log that has just been flushed; 0 if it was not."""
     if not flushes_by_itself(world, world.hosted[row].broker):
         return 0
     if world.on_disk[row].recovery_point != world.replicas[row].log_end_offset:
@@ -168,7 +168,7 @@ def flush_wait_us(world: Brokers, row: int) -> int:
 
 @inner_rule
 def backlog_us(world: Brokers, broker: int) -> int:
-    """How long it takes all disks of a broker to write what they have still to write."""
+    """The time in which all disks of a broker write their backlog."""
     first = broker * world.brokers[broker].log_directories
     longest_us = 0
     for place in range(first, first + world.brokers[broker].log_directories):
@@ -179,7 +179,7 @@ def backlog_us(world: Brokers, broker: int) -> int:
 
 @inner_rule
 def old_bytes(world: Brokers, row: int, first_offset: int, end_offset: int) -> int:
-    """How many bytes of these records have to be read from disk."""
+    """The bytes of these records that have to be read from disk."""
     cached_offset = cached_from(world, row)
     if first_offset >= cached_offset:
         return 0
@@ -189,7 +189,7 @@ def old_bytes(world: Brokers, row: int, first_offset: int, end_offset: int) -> i
 
 @inner_rule
 def recovery_read_us(world: Brokers, row: int, first_offset: int) -> int:
-    """How long it takes to read a log from disk for its recovery, as far as it is not in memory.
+    """The time to read a log from disk for its recovery, as far as it is not in memory.
 
     Logs of a directory are read one after the other, directories at the same time.
     """
@@ -205,7 +205,7 @@ def recovery_read_us(world: Brokers, row: int, first_offset: int) -> int:
 
 @inner_rule
 def unwritten_part(world: Brokers, broker: int, directory: int) -> int:
-    """Which part is not on disk of the records that the operating system may not have written.
+    """The part that is not on disk of the records that the operating system may not have written.
 
     In ``PARTS``. Its logs have the same part, as it is not known in which order they are written.
     """

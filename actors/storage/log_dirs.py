@@ -162,7 +162,7 @@ def _hosts_in(world: Brokers, broker: int, directory: int) -> bool:
 
 @inner_rule
 def next_log_directory(world: Brokers, broker: int) -> int:
-    """Where a new log is made: where the fewest are; NONE if no directory can be written to.
+    """The directory of a new log: one with the fewest logs; NONE if no directory can be written to.
 
     One that cannot goes offline, and the next is tried.
 
@@ -179,7 +179,7 @@ def next_log_directory(world: Brokers, broker: int) -> int:
 
 @inner_rule
 def _with_fewest_logs(world: Brokers, broker: int) -> int:
-    """Of the directories that are not offline; the first of those with equally few."""
+    """The first of the directories that are not offline and have the fewest logs."""
     state = world.brokers[broker]
     found = NONE
     fewest = 0

@@ -11,9 +11,9 @@ is whole. The kernel knows no batches in logs, but their sizes do not vary withi
 ends of batches are the multiples of that size, or where producers differ of the greatest common
 divisor.
 
-How long records have been in memory is remembered in spans: appends within a sixth of the
-write-back time are one, and count as written when the whole span is old enough. (Linux looks
-only every 5 s, too, at what is older than 30 s.)
+The age of records in memory is kept in spans: appends within a sixth of the write-back time are one
+span, and count as written when the whole span is old enough. (Linux looks only every 5 s, too, at
+what is older than 30 s.)
 """
 
 from tidegauge.actors.state.brokers import Brokers, epochs_of, runs_of

@@ -121,7 +121,7 @@ def _sources() -> str:
 
 
 def _missing(place: Path, made_of: MadeOf, tables: Sequence[ResultTable]) -> list[ResultTable]:
-    """Which tables of a run are not there, or not of its trace."""
+    """Tables of a run that are missing, or are not of its trace."""
     if not _is_of(place, made_of):
         return list(tables)
     return [table for table in tables if not (place / table.name).is_dir()]

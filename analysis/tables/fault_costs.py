@@ -21,7 +21,7 @@ _WITHIN = """(
     select 'refused' as failure, 1000000 as within_us union all select 'given up', 120000000
 )"""
 
-#: When a failure of a partition is charged to the outages that a fault is charged with.
+#: The intervals in which a failure of a partition is charged to the outages of a fault.
 _OUTAGE_SPANS = View(
     "outage_spans",
     united(

@@ -171,8 +171,8 @@ PAUSES = result_table.View(
     ),
 )
 
-#: How many replicas each partition is to have. A topic that is created again has the replicas that
-#: it began with.
+#: The number of replicas that each partition is to have. A topic that is created again has the
+#: replicas that it began with.
 _WANTED = result_table.View(
     "wanted_replicas",
     tiled(

@@ -145,7 +145,7 @@ class Topology:
 
 
 def ends_us_of(relations: Topology) -> dict[str, int]:
-    """Where each run ends, by its name, from the relation ``runs``."""
+    """The end of each run, by its name, from the relation ``runs``."""
     return {each["run"]: each["ends_us"] for each in relations["runs"].to_pylist()}
 
 

@@ -273,7 +273,7 @@ def _take_turn(world: control_plane.ControlPlane, controller: int, broker: int, 
 
 @inner_rule
 def _rounds(world: control_plane.ControlPlane, controller: int) -> int:
-    """How often each broker has its turn: once, or with one replica of each partition at a time."""
+    """The number of turns of each broker: one, or one for each replica of a partition."""
     return world.sizes[0].width if world.rules[controller].dead_replicas_in_set else 1
 
 
@@ -440,7 +440,7 @@ def _stop_followed(world: control_plane.ControlPlane, controller: int, broker: i
 
 @inner_rule
 def _count_led(world: control_plane.ControlPlane, controller: int, broker: int) -> int:
-    """How many partitions with other replicas the broker still leads."""
+    """The number of partitions with other replicas that the broker still leads."""
     count = 0
     for partition in range(world.sizes[0].partitions):
         if _is_concerned(world, controller, partition, broker) and (

@@ -63,7 +63,8 @@ from tidegauge.simulation.trace_rows import codes
 from tidegauge.simulation.trace_rows.controller_rows import ReassignmentBegun, ReassignmentDone
 from tidegauge.simulation.zookeeper_tree import reassign_partitions_znode, topic_znode
 
-# Phases. What begins with the znode looks for it first; then comes CHOOSE (``topic_changes.py``).
+# Phases. An event that begins with the znode looks for it first; then comes CHOOSE
+# (``topic_changes.py``).
 _LOOK = code(0)
 _READ = code(1)
 _CHECKED = code(3)

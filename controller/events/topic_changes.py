@@ -1,6 +1,6 @@
 """Topics that are new, and topics that now allow unclean election.
 
-Which replicas a controller is asked to move, by a znode or by AlterPartitionReassignments.
+The replicas that a controller is asked to move, by a znode or by AlterPartitionReassignments.
 
 A partition in /admin/reassign_partitions stays there until it is done, so whoever wants to know
 whether anything is being moved looks whether it is there. A request to the controller itself

@@ -52,7 +52,7 @@ from tidegauge.simulation.topology import row_of
 from tidegauge.simulation.trace_rows.codes import PREFERRED_ELECTION, TOPIC_DELETION_ASKED_FOR
 from tidegauge.simulation.trace_rows.controller_rows import TopicDeleted, TopicDeletionBegun
 
-# Phases. What begins with the znodes lists them first.
+# Phases. An event that begins with the znodes lists them first.
 _LIST = code(0)
 _LISTED = code(1)
 _CHOOSE = code(2)

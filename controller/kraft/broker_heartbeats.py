@@ -272,7 +272,7 @@ def _next_state(world: Quorum, request: BrokerHeartbeatRequest) -> int:
 
 @inner_rule
 def _lowest_active_offset(world: Quorum) -> int:
-    """How far every broker is that is unfenced and does not shut down.
+    """The lowest offset of the brokers that are unfenced and do not shut down.
 
     Source: BrokerHeartbeatManager.lowestActiveOffset@4.1.0.
     """

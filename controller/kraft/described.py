@@ -21,7 +21,7 @@ from tidegauge.simulation.messages.quorum_requests import (
 from tidegauge.simulation.topology import Cluster, broker_of, is_kraft, quorum_process
 from tidegauge.simulation.trace_rows import codes
 
-#: So long nothing is committed where everything has come to rest.
+#: The time without a commit after which the quorum counts as quiescent.
 _QUIET_US = code(1_500_000)
 
 

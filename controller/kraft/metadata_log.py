@@ -66,7 +66,7 @@ def handle_snapshot_due(world: Quorum, timer: SnapshotDue) -> bool:
 
 @inner_rule
 def _live_records(world: Quorum) -> int:
-    """How many records say all that is committed."""
+    """The number of records that hold all that is committed."""
     records = 0
     for broker in world.quorum_brokers:
         records += 1 if broker.committed_epoch != NONE else 0
@@ -202,7 +202,7 @@ def commit_next(world: Quorum, epoch: int) -> None:
 
 @inner_rule
 def _place_of(world: Quorum, offset: int, epoch: int) -> int:
-    """Where a record lies in the ring; NONE if it says nothing, and so is in logs only."""
+    """The place of a record in the ring; NONE if it has no content there, and is in logs only."""
     state = world.active_controller[0]
     room = len(world.metadata_records)
     if state.record_count == 0:

@@ -65,7 +65,7 @@ def _has_more(world: Quorum, request: RaftFetchRequest) -> bool:
 
 @inner_rule
 def _known_high_watermark(world: Quorum) -> int:
-    """How far observers may read: what is committed as the leader knows, and written down."""
+    """The end of the offsets that observers may read: those that are committed and written down."""
     return min(this_voter(world).high_watermark, world.active_controller[0].committed_offset)
 
 

@@ -53,7 +53,7 @@ def is_active(world: Quorum, broker: int) -> bool:
 
 @inner_rule
 def place_of_replica(world: Quorum, partition: int, broker: int) -> int:
-    """Where a broker's replica lies in ``Quorum.hosted_replicas``; NONE if it has none.
+    """The place of a broker's replica in ``Quorum.hosted_replicas``; NONE if it has none.
 
     A broker's replicas lie in the order of partitions.
     """

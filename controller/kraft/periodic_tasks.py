@@ -28,8 +28,8 @@ from tidegauge.simulation.trace_rows.detail_rows import MetadataSampled
 def begin_tasks(world: Quorum, is_first: bool) -> None:
     """Begin the periodic tasks of a controller that becomes active: each waits for its period.
 
-    Where in their periods the tasks of the run's first controller are when brokers start or fail, a
-    draw decides.
+    A draw decides the phase of the periods of the first controller's tasks when brokers start or
+    fail.
 
     Source: PeriodicTaskControlManager.activate@4.1.0.
     """
@@ -149,7 +149,7 @@ def _fence_silent(world: Quorum, broker: int) -> None:
 def _one_overdue(world: Quorum) -> int:
     """A broker that is overdue; from 4.0 on any of them, before the one heard longest ago.
 
-    Which of several it is in Kafka, the order of a hash table decides: here a draw.
+    One of several: in Kafka the order of a hash table decides, here a draw.
     """
     state = world.active_controller[0]
     if not state.has_heartbeat_tracker:

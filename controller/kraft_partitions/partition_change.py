@@ -1,4 +1,4 @@
-"""How KRaft's controller changes a partition: one function from state and target to state.
+"""A partition's change by KRaft's controller: one function from state and target to state.
 
 Every record of a partition but its first and a ClearElrRecord is one call of ``partition_change``,
 whatever its cause (``partition_target.py``). Its steps, in this order, since each uses what the
@@ -121,8 +121,8 @@ def _elect_leader(
     target: PartitionTarget,
     acceptable: int,
 ) -> int:
-    # Where the leader came from, if it is another one.
-    # Source: PartitionChangeBuilder.tryElection@4.1.0.
+    # The source of the leader, if it is another one. Source:
+    # PartitionChangeBuilder.tryElection@4.1.0.
     target.leader = _valid_leader(partition, target, acceptable)
     is_unclean = False
     if target.leader == NO_LEADER:

@@ -1,4 +1,4 @@
-"""How a controller's requests reach brokers: for each a queue and a sender that never gives up.
+"""A controller's requests to brokers: for each broker a queue and a sender that never gives up.
 
 The first request of a broker's queue is in flight. If its connection fails or it is not
 answered within controller.socket.timeout.ms it is sent again after 100 ms, again and again,

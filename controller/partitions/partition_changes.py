@@ -7,7 +7,7 @@ either stands in ``leader_and_isr.py``.
 
 Source: ``PartitionState`` with ``validPreviousStates``, PartitionStateMachine@2.4.0.
 
-How a controller changes leaders and ISRs: what it reads, decides, writes and then tells.
+A controller's changes of leaders and ISRs: its reads, decisions, writes and requests.
 
 The state of each partition that an event is about is read from ZooKeeper first: its leader may
 have changed the ISR since the controller knew it. Then the rules decide, and what they decide
@@ -123,7 +123,7 @@ def _live_or_shutting_down(
 def bring_online(world: control_plane.ControlPlane, controller: int, topic: int) -> None:
     """Create the state of new partitions, and elect leaders for those that are offline.
 
-    Of one topic, or (-1) of all.
+    For one topic, or (-1) for all.
 
     Source: PartitionStateMachine.triggerOnlinePartitionStateChange@2.4.0.
     """

@@ -5,7 +5,7 @@ Kafka                           here
 ==============================  =========================================================
 QuorumState, its states         ``state.py``; ``transitions.py``: what each state begins with
 pollCurrentState, Vote,         ``elections.py``: what is due when the time in a state is over,
-BeginQuorumEpoch, -End-         votes, the begin and end of a leader's epoch
+BeginQuorumEpoch, -End-         votes, the start and end of a leader's epoch
 ReplicatedLog                   ``snapshots.py``: ends, epochs, truncation, flush
 BatchAccumulator, LeaderState   ``replication.py``: what a leader appends, and who has it
 follower's fetches              ``follower.py``

@@ -144,7 +144,7 @@ def _majority_offset(world: Raft) -> int:
 
 @inner_rule
 def _end_of(world: Raft, voter: int) -> int:
-    """How far a voter has the log, as the leader counts it."""
+    """The end of a voter's log, as the leader counts it."""
     own = voter_of(world, world.context[0].handling)
     if voter == own:
         return this_voter(world).flushed_offset

@@ -49,7 +49,7 @@ _ONE = code(1)
 
 @inner_rule
 def epoch_place(world: Raft, number: int) -> int:
-    """Where an epoch of the log of the voter that handles the event lies, 0 the oldest."""
+    """The place of an epoch in the log of the voter that handles the event; 0 is the oldest."""
     voter = voter_of(world, world.context[0].handling)
     return voter * (len(world.epoch_starts) // len(world.voters)) + number
 
@@ -322,7 +322,7 @@ def offer_snapshot(world: Raft, request: RaftFetchRequest) -> None:
 
 @inner_rule
 def snapshot_number(world: Raft, epoch: int, offset: int) -> int:
-    """Which snapshot has this id; NONE: it has been deleted, or was never here."""
+    """The snapshot with this id; NONE: it has been deleted, or was never here."""
     for number in range(this_voter(world).snapshot_count):
         snapshot = snapshot_at(world, number)
         if snapshot.end_offset == offset and snapshot.epoch == epoch:

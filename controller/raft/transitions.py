@@ -49,7 +49,7 @@ from tidegauge.simulation.trace_rows.controller_rows import VoterState
 #: elections after a crash would split the vote, where recordings show one of seven that do.
 MOST_LATE_US = code(10_000)
 
-#: Of a vote only the flush counts.
+#: Only the flush of a vote takes time.
 NO_TIME_US = code(0)
 
 _ANY = frozenset(int(state) for state in codes.VOTER_STATES)

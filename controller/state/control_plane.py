@@ -103,7 +103,7 @@ class Session(Record):
     open: flag
     opened_us: i64
     timeout_ms: i64
-    #: When something last came from it, and the tick at which it expires if nothing more does.
+    #: The time of its last message, and the tick at which it expires without another one.
     heard_us: i64
     expires_us: i64
     #: The next open session.
@@ -118,12 +118,12 @@ class Ensemble(Record):
     tick_us: i64
     #: Transactions so far (zxid).
     zxid: i64
-    #: When the last write was committed.
+    #: The time of the last committed write.
     committed_us: i64
     #: Znodes that notifications can take, and watches: free ones.
     free_notification: i64 = -1
     free_watch: i64 = -1
-    #: How many sessions were ever opened; the open ones are a list in the order of opening.
+    #: The number of sessions ever opened; the open ones are a list in the order of opening.
     sessions: i64
     first_session: i64 = -1
     last_session: i64 = -1
@@ -164,18 +164,18 @@ class Controller(ControllerSettings):
     #: It is controller, in this epoch.
     active: flag
     controller_epoch: i64
-    #: Which of the contexts is its own, while it is controller; -1 none.
+    #: Its context while it is controller; -1: none.
     context: i64 = -1
     #: Version of /controller_epoch that all its writes check.
     epoch_version: i64
-    #: How many changes it has told all brokers (``simulation/metadata_log.py``).
+    #: The number of changes that it has sent to all brokers (``simulation/metadata_log.py``).
     told: i64
     #: Its next message to them is about every partition.
     tells_all: flag
 
     #: The event being processed: ELECT, ... of ``simulation/trace_rows/codes.py``; -1 nothing.
     event: i64 = -1
-    #: How far it has come, and when it was taken from the queue.
+    #: Its phase, and the time at which it was taken from the queue.
     phase: i64
     taken_us: i64
     #: ... and what it is or, once it is done, was.
@@ -212,7 +212,7 @@ class Controller(ControllerSettings):
     #: The topic that is being deleted, and how many brokers have been looked at; -1 none.
     deleting: i64 = -1
     deleting_broker: i64
-    #: How leaders are being elected: a strategy of ``partitions/leader_and_isr.py``.
+    #: The strategy of the election, of ``partitions/leader_and_isr.py``.
     strategy: i64
     #: The broker that states are being written without; -1: leaders are elected.
     removing: i64 = -1
@@ -220,7 +220,7 @@ class Controller(ControllerSettings):
     leaders_lost: flag
     #: ... and so many replicas stand on brokers that are gone that their set is a HashSet.
     dead_hashed: flag
-    #: When it took over a preferred election had been asked for, and nobody had done it yet.
+    #: A preferred election that was requested before it took over is still pending.
     election_pending: flag
     #: Another controller has taken over: a write was refused for its epoch.
     moved: flag
@@ -232,7 +232,7 @@ class Controller(ControllerSettings):
     first_touched: i64 = -1
     last_touched: i64 = -1
 
-    #: How often it became controller.
+    #: The number of times that it became controller.
     failovers: i64
     # Counts of its process for JMX: leaders that it gave partitions, and uncleanly so.
     leader_elections: i64
@@ -266,7 +266,7 @@ class ControllerBroker(Record):
     in_flight: i64 = -1
     requests: i64
     queue: EventList
-    #: When it was sent, and whether a timer looks after its answer.
+    #: The time at which it was sent, and whether a timer waits for its response.
     sent_us: i64
     deadline_timer: flag
 

@@ -68,7 +68,7 @@ def end_former_session(world: ControlPlane) -> None:
     delete_znode(world, znode, UNDEFINED, reason, now_us)
 
 
-#: So long nothing is written where everything has come to rest.
+#: The time without a write after which the ensemble counts as quiescent.
 _QUIET_US = code(1_500_000)
 
 
@@ -111,7 +111,7 @@ def isr_of(world: ControlPlane, partition: int) -> int:
 
 @inner_rule
 def count_notifications(world: ControlPlane) -> int:
-    """How many isr_change_notifications the controller has not dealt with yet."""
+    """The number of isr_change_notifications that the controller has not handled."""
     count = 0
     for _ in NOTIFICATIONS.of(world, world.ensemble[0]):
         count += 1

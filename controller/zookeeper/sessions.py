@@ -88,7 +88,7 @@ def response_to_write(
 
 @inner_rule
 def leaves_us(world: ControlPlane, response: zookeeper_requests.ZkResponse) -> int:
-    """When the response to a write leaves; the server knows by itself that a session is over."""
+    """The time at which the response to a write leaves; an expired session needs no quorum."""
     if response.error == codes.SESSION_EXPIRED:
         return read_us(world, response.source)
     return write_us(world, response.source)
@@ -96,7 +96,7 @@ def leaves_us(world: ControlPlane, response: zookeeper_requests.ZkResponse) -> i
 
 @inner_rule
 def write_us(world: ControlPlane, zookeeper: int) -> int:
-    """When a write that comes now is committed: after a quorum has it, and in order."""
+    """The commit time of a write that arrives now: after a quorum has it, and in order."""
     ensemble = world.ensemble[0]
     quorum_us = rows.cost_us(world, zookeeper, rows.ZOOKEEPER_WRITE)
     behind_us = rows.cost_us(world, zookeeper, rows.ZOOKEEPER_PIPELINED_WRITE)
@@ -108,7 +108,7 @@ def write_us(world: ControlPlane, zookeeper: int) -> int:
 
 @inner_rule
 def read_us(world: Kernel, zookeeper: int) -> int:
-    """When the response to a read that comes now leaves."""
+    """The time at which the response to a read that arrives now leaves."""
     return world.context[0].time_us + rows.cost_us(world, zookeeper, rows.ZOOKEEPER_READ)
 
 

@@ -1,8 +1,8 @@
 """Settings of topics: /config/topics/<topic>, and the news of a change.
 
-Whoever changes a topic's settings writes them, and then a child of /config/changes; every
-broker watches that, reads the settings and applies them. Here both are one request. A start
-reads the settings of all topics.
+A change of a topic's settings writes them, and then a child of /config/changes; every broker
+watches that, reads the settings and applies them. Here both are one request. A start reads the
+settings of all topics.
 
 Source: AdminZkClient.changeTopicConfig@2.4.0, DynamicConfigManager@2.4.0.
 
@@ -15,7 +15,7 @@ of what concerns it: its rates, and its own replicas that are throttled.
 
 kafka-reassign-partitions --throttle throttles, of each partition that is to be moved, the replicas
 where it is as leaders and those that it gets as followers, and sets the rate of all brokers that
-have any of them. Whoever asks with --verify after the last one has come removes all throttles.
+have any of them. The first --verify after the last one has come removes all throttles.
 
 Source: DynamicConfigManager, BrokerConfigHandler, TopicConfigHandler@2.6.0,
 ReassignPartitionsCommand.calculateMoveMap@2.6.3.

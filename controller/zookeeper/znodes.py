@@ -7,9 +7,9 @@ written after the row of the znode that holds it: a partition's state in .../sta
 
 The tree: creating, deleting and watching znodes.
 
-Parents count their children. Of /brokers/ids and /brokers/topics the children are the
-znodes of brokers and topics that exist; those of /isr_change_notification are a list in the
-order of their sequence numbers.
+Parents count their children. The children of /brokers/ids and /brokers/topics are the znodes of
+brokers and topics that exist; those of /isr_change_notification are a list in the order of their
+sequence numbers.
 """
 
 from tidegauge.compiled.rules import inner_rule

@@ -2,13 +2,13 @@
 
 The tables of a group that exchanges frames with others (``frames.py``), and how they grow.
 
-How soon what happens in one process can reach another: the least latencies, added up.
+The least latency from one process to another: the sum of the least latencies on the way.
 
 A group of processes may run ahead of the others as long as nothing that has not been told to it can
-reach it. How far that is depends on where the processes are: a broker and the controller on its
-machine are near, two racks are not. The shortest way counts, over any processes in between. Between
-two machines it is a way over racks; a hop within a machine only adds to it. A link between racks
-that has a limit lies half-way between them.
+reach it. It depends on the places of the processes: a broker and the controller on its machine are
+near, two racks are not. The shortest way counts, over any processes in between. Between two
+machines it is a way over racks; a hop within a machine only adds to it. A link between racks that
+has a limit lies half-way between them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -58,17 +58,17 @@ class OtherGroup(Record):
     #: It is let go in this window, and when its next event was due when it was heard of last.
     goes: flag
     next_us: i64
-    #: When its earliest event is due, what is on its way to it included; NEVER_US: there is none.
+    #: The time of its earliest event, messages to it included; NEVER_US: there is none.
     earliest_us: i64
-    #: How far it may go.
+    #: The time up to which it may run.
     horizon_us: i64
-    #: How many frames have gone to it, and have come from it.
+    #: The numbers of frames that were sent to it, and received from it.
     sent: i64
     received: i64
     #: The frame to it: where it begins among the words that go out, and how many it has.
     first_word: i64
     words: i64
-    #: How many events and items go to it, and the words at which the next of them is written.
+    #: The number of events and items for it, and the places at which the next of them is written.
     events: i64
     items: i64
     next_event_word: i64
@@ -78,13 +78,13 @@ class OtherGroup(Record):
     #: The frame to it has not gone yet; its own has not been read yet.
     unsent: flag
     awaited: flag
-    #: How many changes and commits it has to be told.
+    #: The number of changes and commits that it has to be sent.
     changes: i64
     commits: i64
 
 
 class ExchangeState(Record):
-    """How far a group has come in exchanging frames: one record."""
+    """The progress of a group in exchanging frames: one record."""
 
     #: Its own number.
     group: i64
@@ -99,7 +99,7 @@ class ExchangeState(Record):
     end_us: i64
     #: The driver wants to hold back each window for a while.
     paced: flag
-    #: Whose frame the driver has to see to, and how many bytes of it came or went already.
+    #: The peer whose frame the driver has to send or receive, and the bytes that are done.
     peer: i64
     received_bytes: i64
     sent_bytes: i64
@@ -112,9 +112,9 @@ class ExchangeState(Record):
     in_kernel: flag
     #: The hub's news for the leaves of this window.
     order: i64
-    #: When the earliest event of all groups is due.
+    #: The time of the earliest event of all groups.
     earliest_us: i64
-    #: How many words all frames that go out need.
+    #: The words that all outgoing frames need.
     outgoing_words: i64
 
 
@@ -195,7 +195,7 @@ class FrameExchange:
 
     @property
     def incoming(self) -> NDArray[np.int64]:
-        """Where a frame comes in."""
+        """The memory that a frame is received in."""
         return np.asarray(self.tables.incoming).view(np.int64)
 
     def look_at(self, incoming: NDArray[np.int64]) -> None:
@@ -248,7 +248,8 @@ def _as_words(rows: Any) -> Records[Word]:
     return cast("Records[Word]", words)
 
 
-#: Where clients without a rack are, what stands in no rack, and the first link between racks.
+#: The places of clients without a rack, and of processes in no rack; and the first link between
+#: racks.
 _AT_CLIENTS = -2
 _IN_NO_RACK = -1
 _FIRST_RACK_LINK = -3
@@ -257,7 +258,7 @@ _FIRST_RACK_LINK = -3
 def distances_us(plan: ClusterPlan, hosted: Sequence[int]) -> NDArray[np.int64]:
     """For each process the least that it takes from there to any of those in ``hosted``.
 
-    Of the hosted ones themselves it is the least that it takes to another one of them.
+    For a hosted process it is the least distance to another hosted one.
     """
     places, ways = _ways_between(plan)
     place_of = np.array([places.index(_place_of(process)) for process in plan.processes])
@@ -282,7 +283,7 @@ def lookaheads_us(plan: ClusterPlan, grouping: Sequence[Sequence[int]]) -> NDArr
 
 
 def _place_of(process: PlannedProcess) -> int:
-    """Which place a process is at: a rack's number, or one of those above."""
+    """The place of a process: a rack's number, or one of the constants above."""
     if process.role == RACK_LINK:
         return _FIRST_RACK_LINK - process.number
     # A client with a rack is in it.

@@ -2,8 +2,8 @@
 
 The groups form a star: group 0 is the hub, and each other group, a leaf, has one link, to the hub.
 On a link the two strictly take turns: a leaf sends a frame and waits for the hub's next one, and
-the hub sends to a leaf only when it has that leaf's frame. So nobody runs ahead, at most one frame
-is under way on a link, and to send may block: whoever it is for reads already, or will without
+the hub sends to a leaf only when it has that leaf's frame. So no group runs ahead, at most one
+frame is in flight on a link, and to send may block: the receiver reads already, or will without
 needing anything of the sender.
 
 Frames come thousands of times a second, and most are short, so compiled code sends and receives
@@ -97,7 +97,7 @@ class FrameLinks:
             received: how many bytes of it are there already.
 
         Returns:
-            Where it is now: the same place, or a larger one.
+            The frame's address: the same memory, or a larger one.
 
         Raises:
             LinkBroken: the group ended before a whole frame was here.

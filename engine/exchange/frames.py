@@ -7,7 +7,7 @@ waits for them. A group that has nothing to do is left alone and costs nothing; 
 waits at the hub until something of it is due. (All telling all in each window was tried: six
 brokers that are mostly idle took 112 s for 240 virtual seconds, with their two cores at work.)
 
-How far a group may go: up to the earliest event of any other group plus the least that it takes
+The time up to which a group may run: the earliest event of any other group plus the least latency
 from there to here (``frame_exchange.py``). Its own messages may cause answers before that: then
 ``links.route`` draws its horizon nearer.
 
@@ -64,7 +64,7 @@ CHANGES = 8
 COMMITS = 9
 HEAD = code(10)
 
-# How many words a row has.
+# The number of words of a row.
 _EVENT = code(dtype_of(EventSlot).itemsize // WORD_BYTES)
 _ITEM = code(dtype_of(ItemSlot).itemsize // WORD_BYTES)
 _CHANGE = code(dtype_of(MetadataChange).itemsize // WORD_BYTES)
@@ -105,7 +105,7 @@ def plan_window(world: Kernel, exchange: frame_exchange.Exchange, end_us: int) -
 
 @inner_rule
 def _find_earliest(world: Kernel, exchange: frame_exchange.Exchange) -> None:
-    """When the earliest event of each group is due, and that of all."""
+    """The time of the earliest event of each group, and of all groups."""
     exchange.groups[HUB].next_us = _next_us(world)
     state = exchange.state[0]
     state.earliest_us = frame_exchange.NEVER_US
@@ -123,7 +123,7 @@ def _find_earliest(world: Kernel, exchange: frame_exchange.Exchange) -> None:
 
 @inner_rule
 def _next_us(world: Kernel) -> int:
-    """When the next event of this group is due."""
+    """The time of the next event of this group."""
     context = world.context[0]
     if context.ready.first != NONE:
         return context.time_us
@@ -164,7 +164,7 @@ def write_frames(world: Kernel, exchange: frame_exchange.Exchange) -> int:
     for group in range(len(exchange.groups)):
         if exchange.groups[group].words > 0:
             _write_last(world, exchange, group)
-    # Whoever has to be told is written to: ``plan_window`` lets it go.
+    # Groups that lack these changes are written to: ``plan_window`` lets it go.
     world.context[0].first_unsent_change = world.context[0].metadata_changes
     world.context[0].first_unsent_commit = world.context[0].offset_commits
     return frame_exchange.READY
@@ -179,7 +179,7 @@ def _is_written_to(exchange: frame_exchange.Exchange, group: int) -> bool:
 
 @inner_rule
 def _count_outgoing(world: Kernel, exchange: frame_exchange.Exchange) -> None:
-    """How much goes to each group that is written to."""
+    """Counts the events and items for each group that is written to."""
     is_hub = exchange.state[0].group == HUB
     for group, other in enumerate(exchange.groups):
         other.events = 0
@@ -289,7 +289,7 @@ def read_frame(world: Kernel, exchange: frame_exchange.Exchange, group: int) -> 
     """Take over what the frame of a group brings.
 
     Returns:
-        What the hub says (READY, ENDED, STOPPED), of a leaf READY; or NO_ROOM, or STRANGE.
+        The hub's state (READY, ENDED, STOPPED), a leaf's READY; or NO_ROOM, or STRANGE.
     """
     words = exchange.incoming
     other = exchange.groups[group]

@@ -28,10 +28,10 @@ from typing import NamedTuple
 
 from tidegauge.engine.exchange.frame_links import LinkError
 
-#: So long a stranger may take to say who it is.
+#: The timeout of a caller's handshake.
 HANDSHAKE_S = 10.0
 
-#: Of a leaf: its generation, its number.
+#: A leaf's greeting: its generation, its number.
 _HELLO = struct.Struct("<qq")
 _WELCOME = b"welcome"
 _LONGEST_REPLY_BYTES = 1000
@@ -42,22 +42,22 @@ _HANDSHAKE_ERRORS = (AssertionError, AuthenticationError, EOFError, OSError, Val
 _BACKLOG = 128
 #: A path of a Unix socket is shorter than this, on every system.
 _LONGEST_PATH_BYTES = 100
-#: How often the hub looks for strangers who take too long.
+#: The period in which the hub checks for callers whose handshake has timed out.
 _LOOK_MS = 10
-#: How often a leaf tries again while too many others stand at the door.
+#: The retry back-off of a leaf while too many others connect.
 _CROWD_S = 0.01
-#: So long we wait for threads whose links were shut down.
+#: The timeout for threads whose links were shut down.
 _LEAVE_S = 1.0
 
 
 class Address(NamedTuple):
-    """Where a hub listens."""
+    """The address that a hub listens at."""
 
     #: Names the machine: groups with the same node reach each other by Unix sockets.
     node: str
     #: Path of a Unix socket.
     unix: str
-    #: Of TCP; empty if the hub does not listen there.
+    #: The host of TCP; empty if the hub does not listen there.
     host: str
     port: int
 
@@ -67,7 +67,7 @@ class _Guest:
     """A connection that is shaking hands."""
 
     link: socket.socket
-    #: When it is cut off, on the monotonic clock.
+    #: The time of its timeout, on the monotonic clock.
     late_at_s: float
     late: bool = False
 
@@ -314,7 +314,7 @@ def dial(
 
 def _introduce(guest: _Guest, key: bytes, hello: bytes) -> bytes:
     """Say to the hub who we are; what it replies."""
-    # Whatever the other side says or does not say, it is over then.
+    # The timer ends the handshake, whatever the other side sends.
     ending = threading.Timer(max(guest.late_at_s - time.monotonic(), 0), guest.cut_off)
     ending.daemon = True
     ending.start()

@@ -22,7 +22,7 @@ from tidegauge.compiled.rules import COMPILED, code, inner_rule
 WORD_BYTES = 8
 
 _DONT_WAIT = code(int(socket.MSG_DONTWAIT))
-# Where there is no such flag, Python has SIGPIPE ignored.
+# Without this flag, Python has SIGPIPE ignored.
 _SEND_FLAGS = code(int(socket.MSG_DONTWAIT | getattr(socket, "MSG_NOSIGNAL", 0)))
 _CLOCK = code(int(time.CLOCK_THREAD_CPUTIME_ID))
 _NS_PER_S = code(1_000_000_000)

@@ -26,7 +26,7 @@ from tidegauge.engine.exchange import frame_exchange, frames, system_calls
 from tidegauge.simulation.kernel import HUB, Kernel
 from tidegauge.simulation.random_streams import MIX_1, mix
 
-#: So often a frame is looked for: for some 100 us.
+#: The number of polls for a frame: for some 100 us.
 _LOOKS = 100
 
 
@@ -161,7 +161,7 @@ def _send(exchange: frame_exchange.Exchange) -> int:
 
 @inner_rule
 def _checksum(words: Records[system_calls.Word], first: int, count: int) -> int:
-    """Of a frame's words but for the one in which it stands: each folded into the next."""
+    """The checksum of a frame's words without the checksum's own: each is folded into the next."""
     checksum = words[first + frames.LENGTH].value
     for number in range(frames.GENERATION, count):
         # An odd factor maps different words to different ones: no single one changes unseen.

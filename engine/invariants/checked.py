@@ -1,6 +1,6 @@
 """The tables that invariants read: a group's state, and what is counted while they look at it.
 
-How an invariant is declared, and the one rule that looks at all of them.
+The declaration of an invariant, and the one rule that checks all of them.
 """
 
 from collections.abc import Callable
@@ -18,13 +18,13 @@ from tidegauge.simulation.messages.kinds import KINDS
 #: Nothing violates an invariant.
 HOLDS = code(-1)
 
-# Of ``walk_of``: a list that is none, and a list whose last record nobody keeps.
+# Results of ``walk_of``: a list that is broken, and a list whose last record is not kept.
 BROKEN = code(-1)
 ANY = code(-2)
 
 
 class Finding(Record):
-    """Where an invariant is violated: one record."""
+    """The place at which an invariant is violated: one record."""
 
     place: i64
 
@@ -36,7 +36,7 @@ class Visit(Record):
 
 
 class TimerCount(Record):
-    """How many timers of a kind a process has set that still mean something to it."""
+    """The number of pending timers of a kind that a process still needs."""
 
     pending: i64
 
@@ -65,7 +65,7 @@ def count_timers(world: Checked) -> None:
 
 @inner_rule
 def pending(world: Checked, process: int, kind: int) -> int:
-    """How many timers of a kind a process has set."""
+    """The number of timers of a kind that a process has set."""
     return world.timers[process * KINDS + kind].pending
 
 

@@ -156,7 +156,7 @@ def replicas_know_their_slots(world: Checked) -> int:
 def isr_is_within_replicas(world: Checked) -> int:
     """A leader is in its own ISR, and so are only replicas that are assigned.
 
-    Where replicas are moved the ISR can still have one that is not assigned any more.
+    While replicas are moved the ISR can still have one that is not assigned any more.
     """
     for row, partition in enumerate(world.replicas):
         if not is_led(world, row):

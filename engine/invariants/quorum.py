@@ -202,7 +202,7 @@ def quorum_timers_match_their_flags(world: Checked) -> int:
 
 @inner_rule
 def _tasks(world: Checked, process: int, kind: int) -> int:
-    """How many tasks of a kind the active controller has planned; those of former epochs ended."""
+    """The number of the active controller's tasks of a kind; those of former epochs ended."""
     count = 0
     for event in world.events:
         if event.kind == kind and event.destination == process:
@@ -313,7 +313,7 @@ def voter_timers_match_their_flags(world: Checked) -> int:
 
 @inner_rule
 def _deadlines(world: Checked, number: int) -> int:
-    """How many timers there are for the end of a voter's time in its state."""
+    """The number of timers for the end of a voter's time in its state."""
     process = quorum_process(world, number)
     state = world.processes[process]
     count = 0

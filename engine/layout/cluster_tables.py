@@ -318,7 +318,7 @@ def new_clients(plan: ClusterPlan) -> client_state.Clients:
 def _plan_target(
     plan: ClusterPlan, planned: PlannedClient, partition: int, target: client_state.Target
 ) -> None:
-    """Where a consumer that nothing is known of begins: behind all that was there before."""
+    """The first offset of a consumer without a known one: the end of the existing records."""
     if not isinstance(planned.group, ConsumerGroup):
         return
     # The default is for logs that begin empty: nobody means to read all that was there before.

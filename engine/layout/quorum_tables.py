@@ -174,10 +174,10 @@ def _set_switches(plan: ClusterPlan, quorum: Quorum) -> None:
 _FIRST_LEADER = 0
 _FIRST_EPOCH = 1
 
-#: So many epochs each log has room for at first, and so many snapshots each voter.
+#: The first room of each log in epochs, and of each voter in snapshots.
 _EPOCHS = 16
 _SNAPSHOTS = 8
-#: So many batches that are not committed are measured at most.
+#: The most pending batches that are measured.
 _BATCHES = 64
 
 

@@ -140,12 +140,12 @@ class RaftGauges(family.Gauges, scope=family.Scope.RAFT):
         "log-end-epoch", "Epoch of the last record in this node's metadata log."
     )
 
-    # Of the last minute: how many there were, and of how much time that is.
+    # For the last minute: the number of them, and the time that they cover.
     fetched_records: i64
     fetched_for_us: i64
     appended_records: i64
     appended_for_us: i64
-    #: How many values there are of a time, their sum, and the largest.
+    #: The number of values of a time, their sum, and the largest.
     commits: i64
     commit_us: i64
     longest_commit_us: i64
@@ -153,7 +153,7 @@ class RaftGauges(family.Gauges, scope=family.Scope.RAFT):
     election_us: i64
     longest_election_us: i64
 
-    #: How long its thread has written to the disk, since its process began.
+    #: The time that its thread has written to the disk, since its process began.
     started_us: i64
     written_us: i64
 

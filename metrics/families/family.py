@@ -24,7 +24,7 @@ class MBean(NamedTuple):
 
     #: As JMX writes it. A key whose value is ``*`` is a label: each row of the scope has its own.
     object_name: str
-    #: Of a Yammer gauge ``Value``, of a meter ``Count``; a group of Kafka's own metrics has an
+    #: A Yammer gauge has ``Value``, a meter ``Count``; a group of Kafka's own metrics has an
     #: attribute for each.
     attribute: str = "Value"
     #: The value is a text: each row has it as a label, under the attribute's name.
@@ -96,7 +96,7 @@ class Family(NamedTuple):
     measured: MBean | str
     kind: Literal["gauge", "counter"]
     scope: Scope
-    #: A column, or an expression. Where it is NaN there is no sample, unless ``has_nan``.
+    #: A column, or an expression. A NaN has no sample, unless ``has_nan``.
     value: str | Expression
     #: One sentence.
     help: str
@@ -118,7 +118,7 @@ class Family(NamedTuple):
         return _read(self.value, columns)
 
     def shown(self, columns: Columns) -> NDArray[Any] | bool:
-        """Which of the scope's rows have a sample."""
+        """Flags of the scope's rows that have a sample."""
         return True if self.where is None else _read(self.where, columns)
 
 

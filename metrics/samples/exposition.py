@@ -39,7 +39,7 @@ from tidegauge.scenario.cluster_plan import ClusterPlan
 
 
 class Presentation(NamedTuple):
-    """How metrics are to be presented."""
+    """The presentation of metrics: names, labels and suffixes."""
 
     #: The level of detail for single partitions; None: by the number of partitions.
     level: layout.Level | None = None

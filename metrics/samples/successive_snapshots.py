@@ -20,7 +20,7 @@ _MOST_POINTS = 256
 
 
 class AppliedTimes(NamedTuple):
-    """When the last record that a node has applied was written, by broker and by controller."""
+    """Write times of the last records that nodes have applied, by broker and by controller."""
 
     brokers_us: NDArray[np.float64]
     controllers_us: NDArray[np.float64]
@@ -77,19 +77,19 @@ class ActorHealth(NamedTuple):
     kernel_cpu_seconds: float
     exchange_cpu_seconds: float
     waiting_cpu_seconds: float
-    #: When the driver received its last snapshot, by ``time.monotonic``.
+    #: The time at which the driver received its last snapshot, by ``time.monotonic``.
     snapshot_at_seconds: float
 
 
 class Health(NamedTuple):
     """The simulation at one moment."""
 
-    #: When this was measured, by ``time.monotonic``.
+    #: The time of this measurement, by ``time.monotonic``.
     at_seconds: float
     virtual_time_us: int
     #: Virtual seconds per real second that the run is paced to; None: as fast as possible.
     wanted_speed: float | None
-    #: How far behind that pace virtual time is.
+    #: The delay of virtual time behind that pace.
     behind_us: int
     #: Since the run began.
     events: int
@@ -183,7 +183,7 @@ class OffsetTimes:
         return lags_ms
 
     def _passed_at_us(self, offsets: Numbers) -> NDArray[np.float64]:
-        """When high watermarks passed these offsets, one for each that a group reads."""
+        """The times at which high watermarks passed a group's offsets, one for each."""
         last = min(self._seen, MOST_POINTS) - 1
         before = self._points_up_to(offsets, last + 1) - 1
         is_older = (before < 0) | (self._high_watermark(before.clip(0)) == _UNKNOWN)
@@ -197,7 +197,7 @@ class OffsetTimes:
         return passed_us
 
     def _points_up_to(self, offsets: Numbers, count: int) -> Numbers:
-        """How many of ``count`` points are not above these offsets: high watermarks only grow."""
+        """Counts the points that are not above these offsets: high watermarks only grow."""
         low, high = np.zeros_like(offsets), np.full_like(offsets, count)
         for _ in range(count.bit_length()):
             middle = (low + high) // 2

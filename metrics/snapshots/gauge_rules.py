@@ -110,7 +110,7 @@ def _read_broker(world: Brokers, broker: int, time_us: int, gauge: BrokerGauges)
 
 @inner_rule
 def _handlers_idle_us(world: Brokers, broker: int, time_us: int) -> int:
-    """How long the request handlers have waited for requests, up to now."""
+    """The total wait of the request handlers for requests, up to now."""
     state = world.brokers[broker]
     idle_us = 0
     for thread in range(state.first_thread, state.first_thread + state.num_io_threads):
@@ -211,7 +211,7 @@ def _read_replica(world: Brokers, row: int, replica: ReplicaGauges, broker: Brok
 
 @inner_rule
 def _reads_in_sessions(world: Brokers, row: int) -> int:
-    """How often followers have read a replica in sessions that go on: nobody has added it up."""
+    """The reads of a replica in sessions that go on; they are not in its total yet."""
     reads = 0
     width = world.sizes[0].width
     for index in range(row * width, (row + 1) * width):
@@ -371,8 +371,8 @@ def read_groups(
 ) -> None:
     """Enter what coordinators that are hosted here and answer know of groups of consumers.
 
-    Of several the one counts that leads in the newest epoch: whoever is cut off, or has lost the
-    log directory, goes on for a while.
+    With several leaders the one in the newest epoch counts: a leader that is cut off, or has lost
+    the log directory, goes on for a while.
 
     Source: KafkaApis.handleOffsetFetchRequest, handleDescribeGroupRequest@2.6.0.
     """

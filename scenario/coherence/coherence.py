@@ -98,7 +98,7 @@ def problems_of(scenario: Scenario) -> list[Problem]:
 
 def _cluster(scenario: Scenario) -> Iterator[Problem]:
     cluster = scenario.cluster
-    # Of several releases, each broker reads what its own knows.
+    # With several releases, each broker reads the settings that its own release knows.
     releases = {scenario.release, *(scenario.release_of(b).release for b in scenario.broker_ids())}
     known = {
         name: value

@@ -330,7 +330,7 @@ class FormerState(parts.Part):
     leader_epoch: int = Field(default=0, ge=0, lt=2**31, description="Leader epoch.")
     behind: dict[parts.BrokerKey, Size] = Field(
         default_factory=dict,
-        description="Of a topic with a `size`: the bytes that the logs of replicas outside of the "
+        description="For a topic with a `size`: the bytes that the logs of replicas outside of the "
         "ISR lack at their end, by broker id. Default: all, so their logs are empty.",
     )
 

@@ -24,7 +24,8 @@ from tidegauge.simulation.quantities import DURATION_SCHEMA, format_duration
 
 #: A table has the values at 0/16, 1/16, ... 16/16 of probability.
 _TABLE_STEPS = 16
-# Of the points of a latency, in 1/1600, so that they and the steps of a table are integers.
+# The probabilities of a latency's points, in 1/1600, so that they and the steps of a table are
+# integers.
 _PROBABILITIES = (0, 800, 1440, 1584, 1600)
 _NAMES = ("min", "p50", "p90", "p99", "max")
 

@@ -64,7 +64,7 @@ PositiveDuration = Annotated[Duration, AfterValidator(_positive)]
 
 _Item = TypeVar("_Item")
 
-#: Of a number within a text.
+#: The limit of a number within a text.
 MOST_DIGITS = 20
 
 #: A list in the file. (Strict, Pydantic would insist on a tuple; its items stay strict.)

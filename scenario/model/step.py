@@ -154,13 +154,13 @@ class Numbers(Protocol):
         """The processes of a group of consumers."""
 
     def brokers(self, ids: Iterable[int]) -> range:
-        """Where these brokers now stand among the members that steps name."""
+        """The places of these brokers among the members that steps name."""
 
     def moves(self, moves: Sequence[AlteredMove]) -> range:
-        """Where these moves now stand among those of all steps."""
+        """The places of these moves among those of all steps."""
 
     def throttled(self, topic: str, settings: Mapping[str, Value]) -> range:
-        """Where the replicas that these settings throttle now stand among those of all steps."""
+        """The places of the replicas that these settings throttle among those of all steps."""
 
 
 class StepOfAnyKind(parts.Part):

@@ -30,7 +30,7 @@ from tidegauge.scenario.text.errors import Path, Problem, ProblemsError
 if TYPE_CHECKING:  # as in step.py
     from tidegauge.clients.client_state import Step as StepRecord
 
-#: KIP-455: AlterPartitionReassignments. How topics are deleted was read there, too.
+#: KIP-455: AlterPartitionReassignments. The rule for deleting topics is from the same release.
 _FIRST_TO_REASSIGN = Release.parse("2.4.0")
 
 _Move = TypeVar("_Move", bound=AlteredMove)

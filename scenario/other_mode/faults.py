@@ -134,7 +134,7 @@ def racks_with_controllers(selectors: Iterable[Selector], controllers: Controlle
     return [each.name for each in selectors if each.kind == RACK and each.name in racks]
 
 
-#: How long a controller is down, that with ZooKeeper gives up /controller and stays.
+#: The outage of a controller that, with ZooKeeper, gives up /controller and stays.
 _DOWN_FOR = "10s"
 #: The words of a fault whose controllers cannot be hit with ZooKeeper.
 _STANDBY = "with ZooKeeper no controller waits beside the active one"

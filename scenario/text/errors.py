@@ -1,4 +1,4 @@
-"""How many of something, in words.
+"""A number of things, in words.
 
 The problems of a scenario, in words with which its author can correct them.
 

@@ -263,7 +263,7 @@ class _Lines(NamedTuple):
         """Whether it may be written in one line, if it fits."""
         if not isinstance(value, dict | list) or not value:
             return True
-        # Of parts that are mappings by kind, such as topics, each has lines of its own.
+        # A list of mappings by kind, such as topics, has lines of its own for each.
         is_of_parts = isinstance(value, list) and isinstance(value[0], dict)
         return not is_of_parts and len(path) > 1 and path not in self.above
 

@@ -56,7 +56,7 @@ class ControlledShutdownRequest(ControllerRequest, kind=75, api_key=7):
 
 
 class ControlledShutdownResponse(Response, kind=23):
-    """How many partitions the broker still leads, or why that is not known."""
+    """The number of partitions that the broker still leads, or an error."""
 
     error: i64
     remaining_partitions: i64
@@ -72,7 +72,7 @@ class AlterPartitionRequest(ControllerRequest, kind=69, api_key=56):
     broker_epoch: i64
     #: Why the controller refuses it as a whole.
     error: i64
-    #: How many entries are proposals.
+    #: The number of entries that are proposals.
     proposal_count: i64
 
 

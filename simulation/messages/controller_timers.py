@@ -17,7 +17,7 @@ class ControllerStart(News, kind=70):
 class ControllerWorks(Timer, kind=71):
     """The work of a phase is done, and its answers are there."""
 
-    #: Of the controller's session; what was under way in an older one is void.
+    #: The generation of the controller's session; events of an older one are void.
     generation: i64
 
 
@@ -97,7 +97,7 @@ class RegistrationTimeout(Timer, kind=121):
 class ControllerLookedFor(Timer, kind=162):
     """A broker looks again whom to send the registration or heartbeat that it has made."""
 
-    #: Which one it is about.
+    #: The number of its subject.
     number: i64
 
 
@@ -204,7 +204,7 @@ class RaftFlushed(Timer, kind=156):
     """A voter's log is on its disk up to an offset."""
 
     offset: i64
-    #: How often the log had been truncated when the flush began.
+    #: The number of the log's truncations when the flush began.
     truncations: i64
 
 

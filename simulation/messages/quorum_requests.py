@@ -16,7 +16,7 @@ class BrokerRegistrationRequest(ControllerRequest, kind=98, api_key=62):
     """
 
     broker_id: i64
-    #: Which of the broker's processes it is (Kafka: incarnation id).
+    #: The number of the broker's process (Kafka: incarnation id).
     incarnation: i64
     #: The broker epoch in its clean-shutdown files; -1: it was not stopped cleanly.
     previous_broker_epoch: i64 = -1
@@ -65,7 +65,7 @@ class PublishedPartition(LeaderAndIsrPartition):
     unclean_leader_election: flag
 
 
-#: So many records an operation of an operator can have: QuorumController.MAX_RECORDS_PER_USER_OP.
+#: The most records of an operation of an operator: QuorumController.MAX_RECORDS_PER_USER_OP.
 MOST_RECORDS = code(10_000)
 
 
@@ -275,7 +275,7 @@ class EndQuorumEpochRequest(RaftRequest, kind=149, api_key=54):
 
     leader: i64
     epoch: i64
-    #: How many of the other voters have fetched more, or as much and come first.
+    #: The number of the other voters that have fetched more, or as much and come first.
     successor: i64
 
 

@@ -33,7 +33,7 @@ class BatchExpires(Timer, kind=130):
 class SendBlocks(Timer, kind=131):
     """The application has waited max.block.ms for memory."""
 
-    #: Which of its waits it was.
+    #: The number of the wait.
     block: i64
 
 
@@ -93,19 +93,19 @@ class RollTimesOut(Timer, kind=92):
 class GroupDue(Timer, kind=94):
     """A consumer's next request to its coordinator, or a response that is overdue."""
 
-    #: Which such timer: only the last one counts.
+    #: The number of the timer: only the last one counts.
     turn: i64
 
 
 class CommitDue(Timer, kind=95):
     """auto.commit.interval.ms are over, or the response to a commit is overdue."""
 
-    #: Which such timer: only the last one counts.
+    #: The number of the timer: only the last one counts.
     turn: i64
 
 
 class ConsumerSample(Timer, kind=96):
-    """How far a consumer is behind is written down, every sample_every."""
+    """The sample of a consumer's lag, every sample_every."""
 
 
 class ConsumerRestarts(News, kind=97):
@@ -289,7 +289,7 @@ class LinkRelease(Fault, kind=3):
 class SupervisorStarts(Fault, kind=4):
     """A supervisor starts a broker again that has exited by itself."""
 
-    #: Which start of the broker has ended so.
+    #: The start of the broker that has ended so.
     start: i64
 
 

@@ -110,7 +110,7 @@ class ZkThrottleRequest(ZkWrite, kind=64):
     (:class:`NamedPartition`).
     """
 
-    #: Which replicas are meant: one of ``simulation/trace_rows/codes.py``.
+    #: The scope of replicas: one of ``simulation/trace_rows/codes.py``.
     scope: i64
     #: Bytes a second; -1: it stays as it is.
     leader_rate: i64 = -1
@@ -182,7 +182,8 @@ class ZnodeData(event.PartitionData):
 class Child(event.PartitionData):
     """A child in a response, but for the children of /brokers/topics (:class:`TopicPartition`).
 
-    Of /brokers/ids also those that are gone: for the trace, which says why a broker is missed.
+    Among /brokers/ids also those that are gone: for the trace, which gives the reason of a missed
+    broker.
     """
 
     znode: i64
@@ -190,7 +191,7 @@ class Child(event.PartitionData):
     created_zxid: i64
     #: ZooKeeper's row about its creation or deletion; -1: none.
     row_sequence: i64 = -1
-    #: Of a sequential child.
+    #: For a sequential child.
     sequence_number: i64
     #: The reader of the children has read this one.
     was_read: flag
@@ -207,7 +208,7 @@ class TopicPartition(event.PartitionData):
 class NamedPartition(event.PartitionData):
     """A partition of which somebody tells the controller, or that it is asked to deal with."""
 
-    #: Where its replicas are to be, if they are to be moved.
+    #: The places of its replicas, if they are to be moved.
     replicas: i64
 
 
@@ -229,7 +230,7 @@ class ThrottleTarget(event.PartitionData):
 
 
 class ThrottledReplica(event.PartitionData):
-    """How the replica of a partition is throttled that a broker has."""
+    """The throttle of a broker's replica of a partition."""
 
     as_leader: flag
     as_follower: flag

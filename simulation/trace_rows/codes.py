@@ -224,11 +224,11 @@ CONTROLLER_EVENT_NAMES: dict[int, str] = {
 }
 
 
-#: Which brokers are unfenced: they are the entries of the response.
+#: A request for the unfenced brokers: they are the entries of the response.
 LIVE_BROKERS = code(0)
 #: The state of a partition.
 PARTITION_STATE = code(1)
-#: Which controller is active.
+#: A request for the active controller.
 ACTIVE_CONTROLLER = code(2)
 #: Whether no replicas are being moved.
 REASSIGNED = code(3)

@@ -170,7 +170,7 @@ class ConsumerSampled(Sample, number=90):
 
 
 class ProducerSampled(Sample, number=113):
-    """The batches of a producer that had an outcome since its last such row, or its begin.
+    """The batches of a producer that had an outcome since its last such row, or its start.
 
     It is written with the first outcome after sample_every, and at the end of the run.
     """

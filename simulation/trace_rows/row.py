@@ -14,7 +14,7 @@ from tidegauge.compiled.records import Record, RecordMethod, i64
 from tidegauge.simulation.trace_rows import columns as column
 from tidegauge.simulation.trace_rows.columns import Column
 
-#: How many columns of its own a row can have.
+#: The most columns of its own that a row can have.
 ROW_VALUES = 10
 row_values = Annotated[NDArray[np.int64], (np.int64, (ROW_VALUES,))]
 

@@ -100,10 +100,10 @@ _MOST_SETTINGS = 1_000
 class RequestedRun(NamedTuple):
     """One run of the sweep."""
 
-    #: Of paths that have several values, each as ``PATH=VALUE``.
+    #: The paths that have several values, each as ``PATH=VALUE``.
     setting: tuple[str, ...]
     seed: int
-    #: Of its folder.
+    #: The name of its folder.
     name: str
     request: RunOptions
 

@@ -91,7 +91,7 @@ def _files_in(folder: Traversable, path: Path) -> Iterator[tuple[Path, Traversab
             yield path / each.name, each
 
 
-#: Of the table of figures those beside the name of a run, the most important ones first.
+#: The columns of the table of figures beside the name of a run, the most important ones first.
 _FIGURES = {
     "records_acknowledged_lost": "records lost",
     "records_acknowledged": "of acknowledged",

@@ -83,7 +83,7 @@ def reassignment_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def moving_us(summary: Mapping[str, Any]) -> dict[int, int]:
-    """How long each step moved replicas, by its place in the scenario."""
+    """The time for which each step moved replicas, by its place in the scenario."""
     return {
         _step_place(name): round(each["seconds"] * 1e6) for name, each in _moves(summary).items()
     }
@@ -237,7 +237,7 @@ def _verdict(
 ) -> Words:
     """The result in one sentence: ``60 of 60 partitions stalled for producers, for ...``.
 
-    Where no producer tells of its stalls, it is made of what brokers refuse.
+    Without a producer that counts its stalls, the brokers' refusals count.
     """
     outage = _refused(run, idle) if stalled is None else stalled.text
     losses = (
@@ -252,7 +252,7 @@ def _verdict(
 
 
 def _refused(run: OneRun, idle: WithoutWrites) -> str:
-    """Where brokers refused writes: ``2 of 80 partitions refused acks=all writes ...``."""
+    """The refusals of writes by brokers: ``2 of 80 partitions refused acks=all writes ...``."""
     partitions = len(run.manifest["partitions"])
     all_of_them = counted(partitions, "partition")
     parts = []

@@ -9,7 +9,7 @@ _DURATIONS = {"us": 1, "ms": 1000}
 _MOMENTS = frozenset(
     {"time_us", "begin_us", "end_us", "from_us", "to_us", "first_us", "fault_us", "began_us"}
 )
-# Where rounding would make a thousand of the smaller unit.
+# The duration from which rounding would make a thousand of the smaller unit.
 _ROUNDS_TO_A_MILLISECOND_US = 999.5
 _ROUNDS_TO_A_SECOND_US = 999_500
 #: Words in names of columns as they are written in texts.
@@ -33,7 +33,7 @@ _FEW_MINUTES = 2
 
 
 def duration_text(lasted_us: float) -> str:
-    """How long something lasted, in the unit that it is grasped best in: ``16.4 s``."""
+    """A duration, in the unit that suits it best: ``16.4 s``."""
     if lasted_us < _ROUNDS_TO_A_MILLISECOND_US:
         return f"{lasted_us:,.0f} us"
     if lasted_us < _ROUNDS_TO_A_SECOND_US:

@@ -78,7 +78,7 @@ def _listed(figures: Sequence[ComparedFigure]) -> str:
 class FigureTable(NamedTuple):
     """The table: a row for each figure, a column for each variant, and a small picture."""
 
-    #: How many seeds each variant was run with.
+    #: The number of seeds of each variant.
     seeds: Mapping[str, int]
     figures: Sequence[ComparedFigure]
 

@@ -1,7 +1,7 @@
 """The causes of a row: the faults that it is charged to, and the chain of triggers behind it.
 
-Which faults have a part in a row is a question of meaning, which ``analysis/attribution.py`` asks.
-It asks none of some kinds of rows; these have their *because*.
+The faults with a part in a row are a question of meaning, which ``analysis/attribution.py``
+answers. It asks none of some kinds of rows; these have their *because*.
 
 Every row has at most two links to earlier canonical rows. Its *cause* is the row in whose course
 it was written, or the last row of the process whose message or timer led to it. Its *because* says

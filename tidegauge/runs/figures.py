@@ -109,7 +109,7 @@ class Explanation(NamedTuple):
     #: With ZooKeeper, and with KRaft; empty: nothing of its own.
     zookeeper: str = ""
     kraft: str = ""
-    #: Where KRaft is not better; empty: no such case is known.
+    #: The case in which KRaft is not better; empty: no such case is known.
     exception: str = ""
     #: Published figures of the same kind, of unknown conditions; empty: none.
     published: str = ""

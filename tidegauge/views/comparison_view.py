@@ -40,7 +40,7 @@ def show_figures(out: Console, variants: Sequence[str], figures: Sequence[Compar
             soft_wrap=True,
         )
     else:
-        out.print("Of one seed: --seeds 1..10 shows how figures spread. Less is better.")
+        out.print("This is one seed: --seeds 1..10 shows how figures spread. Less is better.")
     out.print(table)
     zero = [figure.label for figure in figures if figure.is_always_zero]
     if zero:

@@ -15,7 +15,7 @@ from tidegauge.runs.side_by_side import ComparedValues, Side, SideBySide
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import short_time_text
 
-#: For what logs do not have.
+#: The text for a figure that logs do not have.
 NOT_IN_LOGS = "not in the logs"
 _NOT_THERE = "-"
 #: Partitions with different sequences that are listed.

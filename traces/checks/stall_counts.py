@@ -21,7 +21,7 @@ class StallCount(Record):
     #: Stalled now, and the most at any time.
     stalled: i64
     most: i64
-    #: How long they have been, all together, and the longest without a break.
+    #: The total time of their stalls, and the longest one without a break.
     stalled_us: i64
     longest_us: i64
     #: Stalled at any time.

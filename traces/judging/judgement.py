@@ -252,7 +252,7 @@ def _is_led_otherwise(known: histories.PartitionHistory, row: Row) -> bool:
 
 @inner_rule
 def _take_end(history: histories.Histories, row: Row) -> None:
-    """Where a replica's log ends now, or where a consumer is sent to."""
+    """The new end of a replica's log, or the offset that a consumer is sent to."""
     kind = row.kind
     if kind == replica_rows.DivergingHighWatermark.KIND:
         told = view_as(row, replica_rows.DivergingHighWatermark)

@@ -212,7 +212,7 @@ class _Record:
 class _Voters:
     """The node ids of the quorum's controllers, by their numbers in the run.
 
-    Which controller is elected after the first one is a race. If no step of the recording names one
+    A race decides the next controllers after the first one. If no step of the recording names one
     of the others, their ids are exchanged so that they are elected in the recorded order.
     """
 

@@ -60,7 +60,7 @@ class Registrations:
     def begin(self) -> None:
         """The first step begins: the registration in force is the first one of a broker.
 
-        How often a broker tries to register while the cluster starts is a race.
+        A race decides how often a broker tries to register while the cluster starts.
         """
         for broker, epochs in self._epochs.items():
             epochs.intersection_update({max(epochs)})

@@ -36,7 +36,7 @@ _CLEAN = ("Skipping recovery for all logs", "Skipping recovery of ")
 _UNCLEAN = ("Attempting recovery for all logs", "Recovering ")
 _NO_CLEAN_SHUTDOWN = "since no clean shutdown file was found"
 
-#: Of fewer logs, loading takes as long as of none: it counts as a part of the start.
+#: With fewer logs, loading takes no more time than without: it counts as a part of the start.
 _MANY_LOGS = 500
 _INTERRUPTS_FROM = (3, 2)
 #: The simulator's own time between the end of a start and the first fetch, with KRaft: it looks for
@@ -61,7 +61,7 @@ class Start(NamedTuple):
     load: Load | None
     #: ZooKeeper: it takes requests. KRaft: it is unfenced. None: no line.
     ready_ms: int | None
-    #: KRaft: the begin of BrokerServer.startup, and the request of the registration.
+    #: KRaft: the start of BrokerServer.startup, and the request of the registration.
     broker_ms: int | None = None
     asks_ms: int | None = None
     #: Whether another broker started meanwhile.
@@ -89,7 +89,7 @@ def starts_of(logs: ClusterLogs) -> list[Start]:
 
 
 def _start_of(life: Sequence[LogLine]) -> Start | None:
-    """The start at the begin of a process's lines; None: they begin later, or it failed."""
+    """The start at the start of a process's lines; None: they begin later, or it failed."""
     if BEGINS not in life[0].message:
         return None
     registered = _first(life, _is_registered)

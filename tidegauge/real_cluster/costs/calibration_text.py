@@ -133,7 +133,7 @@ def calibration_lines(calibration: Calibration) -> Iterator[str]:
 
 
 def _spread(fitted: Fitted) -> str:
-    """How many times as long as the shortest sample the longest one is."""
+    """The ratio of the longest sample to the shortest."""
     if isinstance(fitted.value, str):
         return "-"
     shortest_us, longest_us = (parse_duration(fitted.value[name]) for name in ("min", "max"))

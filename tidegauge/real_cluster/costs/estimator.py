@@ -102,12 +102,12 @@ class Sample(NamedTuple):
     seen_in: str
     #: Its rank: samples count only where there are none of a lower one.
     choice: int = 0
-    #: Of a duration by partition: the number of partitions that it is divided by; 0: it is not.
+    #: For a duration by partition: the number of partitions that it is divided by; 0: it is not.
     partitions: int = 0
 
 
 class Estimator(NamedTuple):
-    """How one parameter is found in logs."""
+    """The way to find one parameter in logs."""
 
     #: A field of ``costs``.
     cost: str

@@ -154,7 +154,7 @@ class _Times(NamedTuple):
     histogram: str
     request: str | None
     bias: str
-    #: Of another request: its median is subtracted.
+    #: The name of another request, whose median is subtracted.
     less: str | None = None
     #: Only the median says something of one partition: large requests have many.
     only_median: bool = False

@@ -21,7 +21,7 @@ class MeasuredAbsence(NamedTuple):
 
     manner: str
     begin_s: float
-    #: How far the begin is known.
+    #: The uncertainty of its start.
     uncertainty_s: float
     #: From the begin until the control plane noticed, had elected the last leader, and had the
     #: broker again; from there until the broker was in all ISRs. None: never.
@@ -39,12 +39,12 @@ class PairedAbsence(NamedTuple):
 
     @property
     def begin_s(self) -> float:
-        """When it began in the run in which it began first."""
+        """Its start in the run in which it began first."""
         return min(each.begin_s for each in self.runs if each is not None)
 
 
 def paired_absences(sides: Sequence[Side]) -> list[PairedAbsence]:
-    """The absences of brokers in runs, in the order of their begins.
+    """The absences of brokers in runs, in the order of their starts.
 
     Raises:
         TraceError: a trace file is damaged. InputError: the states cannot be read.

@@ -74,7 +74,7 @@ class IsrRemoval(NamedTuple):
     partition: str
     leader: int
     follower: int
-    #: How long it had not been caught up; None: not told.
+    #: The time for which it had not been caught up; None: unknown.
     lag_us: int | None
 
 

@@ -34,9 +34,9 @@ class ControllerLoss(NamedTuple):
     manner: Loss
     begin: Span
     evidence: str
-    #: When another controller was active.
+    #: The time at which another controller was active.
     replaced_us: int
-    #: When it gave a sign of life again; None: not until the end of the run.
+    #: The time at which it showed activity again; None: not until the end of the run.
     back_us: int | None = None
 
 

@@ -36,9 +36,9 @@ class Lag(NamedTuple):
     #: Those whose ISRs it left.
     partitions: tuple[str, ...]
     removed_us: int
-    #: When it stopped fetching.
+    #: The time at which it stopped fetching.
     begin: Span
-    #: When it fetched again; None: not until the end of the run.
+    #: The time at which it fetched again; None: not until the end of the run.
     end_us: int | None
     #: The session would have expired if it had hung.
     outlasts_session: bool
@@ -104,7 +104,7 @@ def _cuts_of(group: list[Lag]) -> list[Cut]:
 
 
 def lags(history: ClusterHistory, timings: Timings, found: Sequence[Absence]) -> list[Lag]:
-    """The lags of followers that no absence explains, by the times of their begins."""
+    """The lags of followers that no absence explains, by the times of their starts."""
     episodes: list[list[IsrRemoval]] = []
     for removal in sorted(history.removals, key=lambda each: (each.follower, each.time_us)):
         if _is_explained(removal, found):

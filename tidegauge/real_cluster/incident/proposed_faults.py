@@ -99,7 +99,7 @@ class FaultWriter(NamedTuple):
         )
 
     def _end_us(self, absence: Absence) -> int | None:
-        """When the fault has to end, so that the broker registers when it did."""
+        """The end of the fault after which the broker registers at the recorded time."""
         if absence.back_us is None:
             return None
         if absence.manner is Manner.HUNG:

@@ -55,7 +55,7 @@ def _elected_without_need(states: Sequence[WrittenState]) -> int | None:
 def infer_preexisting_controller(
     history: ClusterHistory, timings: Timings, found: Sequence[Absence], sightings: Sightings
 ) -> list[Notice]:
-    """Name the controller of the begin: the one that was lost before the first that is told."""
+    """Name the controller of the start: the one that was lost before the first that is told."""
     first = next(iter(history.terms), None)
     if not history.is_from_logs or first is None:
         return []
@@ -80,7 +80,7 @@ def infer_preexisting_controller(
     if len(lost) != 1:
         return []
     history.terms.insert(0, ActiveController(history.begin_us, lost[0]))
-    text = f"{lost[0]} was controller at the begin: it was lost before {first.controller} took over"
+    text = f"{lost[0]} was controller at the start: it was lost before {first.controller} took over"
     return [Notice("controllers", text)]
 
 

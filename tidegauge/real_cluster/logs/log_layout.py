@@ -105,7 +105,7 @@ class LinePattern(NamedTuple):
     """The pattern of a kind of line, and the opening by which such lines are found."""
 
     opening: Opening
-    #: Of the message from its beginning.
+    #: The pattern of the message from its beginning.
     pattern: re.Pattern[bytes]
 
 
