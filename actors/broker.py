@@ -139,7 +139,7 @@ _handle = BROKER.dispatcher(__name__, "_handle", Brokers, Event)
 
 @rule
 def take_broker_fault(world: Brokers, event: FaultChange) -> None:
-    """A fault has begun or ended at a broker: it may die, be told to stop, or start again."""
+    """A fault has begun or ended at a broker: it may die, be asked to stop, or start again."""
     fault = world.faults[event.fault]
     if fault.kind == LOG_DIRECTORY_FAILURE:
         know_failing_directories(world, event.destination)

@@ -123,7 +123,7 @@ def _lose_session(world: Brokers, broker: int) -> None:
 @BROKER.handles(SessionReconnects)
 @inner_rule
 def handle_session_reconnects(world: Brokers, timer: SessionReconnects) -> None:
-    """The server is there again, and says that the session is over."""
+    """The server is there again, and reports the end of the session."""
     state = world.brokers[timer.destination]
     if state.reconnecting and state.session == timer.session:
         state.reconnecting = False

@@ -1,6 +1,6 @@
 """Each consequence is charged to the faults that had taken out what it replaces, or brings back.
 
-The chain of triggers (``causes.py``) says which message led to a row. That is not why: a replica
+The chain of triggers (``causes.py``) has the message that led to a row. That is not why: a replica
 returns to an ISR as a fetch arrives, because a crash had taken it out. So each kind of row has its
 own question here, :data:`QUESTIONS`, asked of what is known of the cluster at that time
 (``cluster_course.py``): what silenced this broker, which fault had taken this replica out, for what
@@ -49,7 +49,7 @@ _BUSY = Charge(reason=BUSY_CONTROLLER)
 
 
 class Charged(NamedTuple):
-    """A consequence, and what it is charged to."""
+    """A consequence, and the faults that it is charged to."""
 
     #: The place of its row among those of the run.
     row: int
@@ -107,7 +107,7 @@ def _chains(causes: Causes, course: ClusterCourse) -> Iterator[Charge]:
 
 
 def _known(*charges: Charge) -> Charge:
-    """The first that says anything; else nothing but the cluster's own load is left."""
+    """The first charge with faults; else only the cluster's own load is left."""
     return next(filter(None, charges), Charge(reason=LOAD))
 
 

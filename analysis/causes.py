@@ -4,8 +4,8 @@ From each row one link is followed: its *because* if it has one, else its *cause
 a missing message thus leads to the fault that blocked the message. A consequence of the return of a
 process leads to the end of the fault that had stopped it.
 
-A link names one reason, and a consequence can have several. ``attribution.py`` says which faults
-have a part in it.
+A link names one reason, and a consequence can have several. ``attribution.py`` has the faults with
+a part in it.
 
 A chain can have thousands of links, and no window of Spark looks along it. So all rows of a run
 take ever longer steps at once: after the n-th round each has passed 2**n links (the pointer jumping

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from tidegauge.analysis import fault_reach
 from tidegauge.analysis.causes import Links
 
-#: Reasons of what no fault has a part in.
+#: Reasons without any fault.
 START_UP = "start-up"
 PREFERRED_ELECTION = "preferred election"
 STEP = "step"
@@ -128,7 +128,7 @@ class PartitionCourse:
             self.left_by.pop(member, None)
 
     def expand(self, isr: frozenset[int], returned: frozenset[int]) -> Charge:
-        """Take an ISR with replicas that return, and say why they had left."""
+        """Replace an ISR; the reasons why its returning replicas had left."""
         self.isr = isr
         return Charge.all_of(self.left_by.pop(each, Charge()) for each in returned)
 
@@ -236,14 +236,14 @@ class ClusterCourse:
         return silent or self.uncontrolled(since_us, now_us) or absent_by
 
     def failed_over(self, row: Row) -> Charge:
-        """Why another controller is active, which may not have heard of all brokers yet."""
+        """The charge for another active controller, which may not know all brokers yet."""
         is_new = row.time_us - self._term_us <= 2 * self._roles.session_us
         return Charge(self.term_by.faults) if is_new else Charge()
 
     def lose_controller(self, row: Row) -> Charge:
         """No controller is active: why."""
         if self._is_controlled:
-            # A quorum tells at once that one stops; a session's broker is gone before.
+            # A quorum reports a stopping broker at once; a session's broker is gone before.
             absent_by = self._absent_by.get(self._roles.members[self._controller], Charge())
             self.term_by = absent_by or row.chain or Charge(reason=LOAD)
         self._is_controlled = False

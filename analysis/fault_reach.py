@@ -44,7 +44,7 @@ NOBODY: Faults = frozenset()
 #: Later than every row.
 NEVER_US = 1 << 62
 
-#: Kinds of faults that stop processes, and those of them that a process is told of before.
+#: Kinds of faults that stop processes, and those of them that a process prepares for.
 _STOPS = frozenset({"crash", "power_loss", "restart", "rolling_restart"})
 PLANNED = frozenset({"restart", "rolling_restart"})
 #: ... for which a process does not respond; for which a replica is gone; and for which it is slow.
@@ -84,7 +84,7 @@ class Roles(NamedTuple):
     session_us: int
     #: controller.quorum.fetch.timeout.ms: followers elect another leader of the quorum after it.
     fetch_us: int
-    #: The logs of a real cluster do not tell its faults.
+    #: The logs of a real cluster do not have its faults.
     is_of_logs: bool
 
 
@@ -202,7 +202,7 @@ def _active_us(links: Links) -> dict[int, list[int]]:
 
 
 def _wholes(links: Links) -> dict[int, int]:
-    """The roll that a restart is a part of: that which told the broker to stop."""
+    """The roll that a restart is a part of: the one that stopped the broker."""
     roll_at = {
         (int(links.process[row]), int(links.sequence[row])): roll
         for row, roll in _faults_of(links, "roll_progress")

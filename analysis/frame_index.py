@@ -1,9 +1,9 @@
 """The places of the frames of a trace file, found by reading only their heads.
 
-A frame says how long its columns are (``traces/trace_file.py``), so that the next one is found
-by hopping over them: some 200 bytes are read of each. A frame of an earlier release does not, and
-is read through. Nothing is unpacked here but heads: whether a frame is sound inside is known when
-it is read (:func:`read_frame`).
+A frame has the lengths of its columns (``traces/trace_file.py``), so that the next one is found by
+hopping over them: some 200 bytes are read of each. A frame of an earlier release does not, and is
+read through. Nothing is unpacked here but heads: whether a frame is sound inside is known when it
+is read (:func:`read_frame`).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class TraceBytes:
 
 @dataclass(frozen=True, slots=True)
 class FramePlace:
-    """A whole frame: where it lies, and what its head says."""
+    """A whole frame: its place and its head."""
 
     #: Its place among the frames of its file, from 1 on.
     number: int

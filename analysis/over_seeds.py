@@ -3,7 +3,7 @@
 The interval is that of the mean by Student's t (95 %): of a hundred sweeps with other seeds,
 ninety-five would have the true mean in it. No figure can be below 0, so neither is the interval. It
 rests on values near each other, so there is none where most of them are 0: the number of seeds with
-another value says more. Percentiles are of runs, by nearest rank; P99 needs a hundred of them.
+another value means more. Percentiles are of runs, by nearest rank; P99 needs a hundred of them.
 """
 
 from collections.abc import Sequence

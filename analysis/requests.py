@@ -8,8 +8,8 @@ is unpacked, and for more: any column that one of the kinds has, and ``value_0``
 which are the first, second, ... own column of each row's kind: so all that rows of many kinds hold
 comes in a few columns.
 
-Numbers are BIGINT as they were recorded, times in microseconds or as their names say. A column is
-null where a row's kind does not have it, or the release that recorded it did not.
+Numbers are BIGINT as they were recorded, times in microseconds or in the unit of their name. A
+column is null where a row's kind does not have it, or the release that recorded it did not.
 
 The runs of paths and patterns, and their names.
 """

@@ -30,7 +30,7 @@ from tidegauge.traces.trace_file import read_trace
 CORES = 2
 ENGINES = ("duckdb", "spark")
 
-#: The runs by their names: a scenario, and what they have instead of its own.
+#: The runs by their names: a scenario, and the overridden values.
 RUNS: dict[str, tuple[str, dict[str, object]]] = {
     "quickstart": ("quickstart", {}),
     "ten-million-rows": ("quickstart-zookeeper", {"trace": "all", "duration": "35m"}),

@@ -1,4 +1,4 @@
-"""Whether a refactoring changed an answer: all that shipped scenarios say, before and after it.
+"""Answers before and after a refactoring: all output about shipped scenarios.
 
 Recorded are, of each shipped scenario,
 

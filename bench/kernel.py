@@ -27,7 +27,7 @@ from tidegauge.simulation.messages.kinds import NAMES
 
 
 def compile_anew() -> str:
-    """Compile everything into an empty cache, in a process of its own; what it says of it."""
+    """Compile everything into an empty cache, in a process of its own; its output."""
     with tempfile.TemporaryDirectory() as folder:
         said = subprocess.run(
             [sys.executable, "-m", "tidegauge", "compile"],

@@ -84,7 +84,7 @@ def cluster() -> tuple[Records[Partition], Records[RemoteReplica]]:
 
 
 def compile_anew() -> str:
-    """Compile all rules into an empty cache, in a process of its own; what it says of it."""
+    """Compile all rules into an empty cache, in a process of its own; its output."""
     with tempfile.TemporaryDirectory() as folder:
         said = subprocess.run(
             [sys.executable, "-m", "tidegauge", "compile"],

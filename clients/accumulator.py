@@ -1,4 +1,4 @@
-"""A producer's accumulator: the batches that wait, by partition, and what leaves together.
+"""A producer's accumulator: the batches that wait, by partition, and those that leave together.
 
 Each partition has a queue. The first batch of a queue may be sent if it is not in its back-off, if
 linger.ms are over, and, of an idempotent producer, if it is next in sequence. Its partition then

@@ -268,7 +268,7 @@ def _add_moves(world: Clients, step: Step, request: Event) -> None:
 
 @inner_rule
 def _configure_topic(world: Clients, step: Step) -> None:
-    """Write a topic's settings: -1 for what stays."""
+    """Write a topic's settings: -1 for one that stays."""
     if step.throttled_count > 0:
         _throttle(world, step)
     if step.min_insync_replicas == NONE and step.unclean == NONE and step.throttled_count > 0:

@@ -1,4 +1,4 @@
-"""A client's metadata: who leads what, as some broker said some time ago.
+"""A client's metadata: the leaders of partitions, as of some broker's response.
 
 It is asked for at the start, every metadata.max.age.ms, and when an answer or a silence
 shows that it is out of date. The broker that is asked is one that the client knows as

@@ -64,7 +64,7 @@ class ConsumerSettings(Record):
 
 
 class ConnectionSettings(Record):
-    """Settings that say how a client reaches brokers (``client_metadata.py``)."""
+    """Settings of a client's connections to brokers (``client_metadata.py``)."""
 
     reconnect_backoff_ms: i64
     reconnect_backoff_max_ms: i64
@@ -124,7 +124,7 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     sampled_taken_us: i64
     sampled_longest_us: i64
 
-    #: A timer looks for what has stalled.
+    #: A timer for stalls is set.
     stall_timer: flag
 
     # Idempotent producers (``sequences.py``).
@@ -154,7 +154,7 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     # Consumers whose group commits (``consumer_group.py``).
     #: The partition of __consumer_offsets that is their group's; -1: it does not commit.
     group_partition: i64 = -1
-    #: The key of its records that say whether this one is a member (``CommitKey``).
+    #: The key of its membership records (``CommitKey``).
     member_key: i64
     #: It reads on while it looks for the coordinator.
     reads_without_coordinator: flag
@@ -250,7 +250,7 @@ class Target(Record):
     partition: i64
     #: Leader's broker by the client's metadata, -1 unknown.
     leader: i64 = -1
-    #: ... and the newest leader epoch that it has been told of.
+    #: ... and the newest leader epoch that it knows.
     leader_epoch: i64 = -1
 
     # Producers: the partition's batches in the accumulator (``accumulator.py``).
@@ -393,7 +393,7 @@ class Batch(Record):
 
 
 class Step(Record):
-    """A step of the scenario, with what its kind needs."""
+    """A step of the scenario, with the arguments of its kind."""
 
     #: When: at a time, after a while, or on a condition (kinds in ``step_requests.py``).
     start: i64

@@ -197,8 +197,8 @@ def _shows_stale_metadata(
     Source: Fetcher.initializeCompletedFetch, handleOffsetOutOfRange@2.4.0.
     """
     if source == known.read_replica:
-        # The leader knows what has become of it; an offset that is too large for this replica may
-        # be none for the leader.
+        # The leader has the reason; an offset that is too large for this replica may be none for
+        # the leader.
         _set_read_replica(world, process, known, NONE)
         return item.error != errors.OFFSET_OUT_OF_RANGE
     if item.error == errors.OFFSET_OUT_OF_RANGE:
@@ -240,7 +240,7 @@ def _note_processed(world: Kernel, client: Client, known: Target, records: int) 
 
 @inner_rule
 def _reset(world: Clients, client: Client, item: FetchedRecords) -> None:
-    """Begin anew where auto.offset.reset says."""
+    """Restart at the offset of auto.offset.reset."""
     known = world.client_targets[client_metadata.target_of(world, client, item.partition)]
     offset = known.position
     known.position = item.log_start_offset

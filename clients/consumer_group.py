@@ -1,11 +1,10 @@
 """A consumer and its group: joining, heartbeats, commits, and a coordinator that can be another.
 
-A consumer whose group commits finds the coordinator, joins, and is told what the group has
-committed: there it reads on. From then on it sends a heartbeat every heartbeat.interval.ms, and
-commits what it has processed every auto.commit.interval.ms. An answer that says that somebody else
-coordinates the group, or no answer, makes it look for the coordinator anew; it reads on meanwhile.
-If the coordinator does not know it any more it joins again, and what it had read since its last
-commit it reads once more.
+A consumer whose group commits finds the coordinator, joins, and gets the group's committed offset:
+there it reads on. From then on it sends a heartbeat every heartbeat.interval.ms, and commits what
+it has processed every auto.commit.interval.ms. A response that names another coordinator, or a
+timeout, makes it look for the coordinator again; it reads on meanwhile. If the coordinator does not
+know it any more it joins again, and reads the records since its last commit once more.
 
 The group has one request in flight at a time, and one commit beside it.
 
@@ -87,7 +86,7 @@ def _commit_after(world: Kernel, client: Client, delay_us: int) -> None:
 @CLIENT.handles(GroupDue)
 @inner_rule
 def handle_group_due(world: Clients, timer: GroupDue) -> None:
-    """Ask what is next: who coordinates, to join, or nothing but to be heard."""
+    """Send the next request: for the coordinator, to join, or a heartbeat."""
     process = timer.destination
     client = world.clients[client_of(world, process)]
     if timer.turn != client.group_turn:
@@ -391,7 +390,7 @@ def lose_group_requests(world: Kernel, client: Client, broker: int, until_us: in
 @CLIENT.handles(ConsumerSample)
 @inner_rule
 def handle_consumer_sample(world: Clients, timer: ConsumerSample) -> None:
-    """Write down how far a consumer is behind: what it has read, and what it has committed."""
+    """Write a row about a consumer's lag: its position, and its committed offset."""
     client = world.clients[client_of(world, timer.destination)]
     for target in range(client.first_target, client.first_target + client.target_count):
         known = world.client_targets[target]

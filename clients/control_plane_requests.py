@@ -2,7 +2,7 @@
 
 Conditions of steps and rolling restarts ask who is live, who leads and who is in sync, who is
 controller, whether replicas are being moved, whether all is at rest. In ZooKeeper mode a step's
-question sets a watch, so that the operator hears of changes; in KRaft mode there are no watches,
+request sets a watch, so that changes are sent to the operator; in KRaft mode there are no watches,
 and it asks the active controller again. The response becomes the one :class:`Answer`.
 
 With ZooKeeper, Kafka's tools command by creating znodes, and do not wait for the response. Where a
@@ -256,7 +256,7 @@ def live_count(world: Clients) -> int:
 
 @inner_rule
 def tells_of_live_brokers(watch: zookeeper_requests.ZkWatch) -> bool:
-    """Whether a watch says that other brokers are registered now."""
+    """Whether a watch reports that other brokers are registered now."""
     return watch.znode == zookeeper_tree.BROKER_IDS_ZNODE
 
 

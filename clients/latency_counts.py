@@ -1,7 +1,7 @@
 """The times of the batches that were offered to producers (``stalls.py``): counts by duration.
 
 A duration falls into one of eight steps of its power of two, so a percentile that is read from the
-counts is exact to an eighth: its rank tells where within the step it lies. The longest is exact.
+counts is exact to an eighth: its rank has a place within the step. The longest is exact.
 """
 
 from collections.abc import Sequence

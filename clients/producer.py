@@ -229,7 +229,7 @@ def handle_init_producer_id_response(
 @CLIENT.handles(ProduceResponse)
 @inner_rule
 def handle_produce_response(world: client_state.Clients, response: ProduceResponse) -> None:
-    """Take the outcomes of batches; one that comes late only tells what was appended.
+    """Take the outcomes of batches; a late one only counts appends.
 
     Source: Sender.handleProduceResponse@2.4.0.
     """
@@ -278,7 +278,7 @@ def _take_outcome(
 
 @inner_rule
 def _acknowledge(world: client_state.Clients, process: int, batch: client_state.Batch) -> None:
-    """The application hears that a batch is appended."""
+    """The application gets a batch's acknowledgement."""
     client = world.clients[batch.client]
     _decide(world, client, process, batch)
     client.records_acknowledged += batch.records
@@ -404,7 +404,7 @@ def _retry_or_fail(
     """Source: Sender.completeBatch and canRetry@2.4.0."""
     client = world.clients[batch.client]
     error = append.error
-    # InvalidMetadataException: all that say that somebody else may lead.
+    # InvalidMetadataException: all errors after which another broker may lead.
     if error in (
         errors.NOT_LEADER_OR_FOLLOWER,
         errors.UNKNOWN_TOPIC_OR_PARTITION,
@@ -438,7 +438,7 @@ def _fail(
     error: int,
     is_adjusted: bool,
 ) -> None:
-    """Give a batch up: the application is told."""
+    """Give a batch up: the application gets an error."""
     client = world.clients[batch.client]
     _decide(world, client, process, batch)
     client.records_failed += batch.records

@@ -1,6 +1,6 @@
 """Rolling restarts: the operator restarts brokers batch by batch, and looks how the cluster is.
 
-A broker of the batch is told to stop, is down for a while from the end of its process on, and is
+A broker of the batch is stopped, is down for a while from the end of its process on, and is
 started; each of these is a fault of its own. The operator sees when all of the batch have been
 started. If it is to wait for full ISRs it then reads, again and again, who is registered and the
 states of all partitions with a replica on the batch, and goes on when none is under-replicated.
@@ -184,7 +184,7 @@ def _is_on_batch(world: Clients, roll: Roll, partition: int) -> bool:
 
 @inner_rule
 def take_roll_answer(world: Clients, answer: Answer, process: int) -> None:
-    """Take what the control plane says to a rolling restart."""
+    """Take the control plane's response to a rolling restart."""
     number = answer.asker
     roll = world.rolls[number]
     if roll.phase != _WAITS or roll.question != answer.question:

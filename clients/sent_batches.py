@@ -2,7 +2,7 @@
 
 A request fails or is answered as a whole. One that is given up after request.timeout.ms could still
 be answered, as long as its connection lives: its batches are kept until then, so that appends are
-counted of which the producer never hears.
+counted whose response never arrives.
 
 Source: ``NetworkClient`` and ``InFlightRequests`` @2.4.0.
 """
@@ -39,7 +39,7 @@ def add_to_request(
     item.attempt = batch.attempts
     request.size_bytes += batch.size_bytes
     if client.acks == 0:
-        # Nothing to wait for: the batch is sent, and nobody will say whether it arrived.
+        # No response is due: the batch is sent, and its arrival stays unknown.
         finish(world, client, batch)
         free_if_over(world, batch)
         return

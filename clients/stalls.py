@@ -21,11 +21,12 @@ acks=all waits for every member of the ISR, so this shows a dead or cut-off foll
 a member, which the state of the partition does not.
 
 A consumer's *reads* of a partition are stalled while no response has brought records of it, or has
-said that there are none, for ``STALLED_US`` longer than a fetch may wait (fetch.max.wait.ms). The
-time in which it processes records does not count. A consumer without a coordinator reads nothing.
+confirmed that there are none, for ``STALLED_US`` longer than a fetch may wait (fetch.max.wait.ms).
+The time in which it processes records does not count. A consumer without a coordinator reads
+nothing.
 
 A healthy client costs next to nothing: one timer a second. Batches are made in the order of time,
-so the first one without an outcome that was not looked at says when to look again.
+so the first unchecked one without an outcome sets the time of the next check.
 """
 
 from tidegauge.clients import client_state
@@ -100,7 +101,7 @@ def go_on_sending(world: client_state.Clients, client: client_state.Client) -> N
 
 @inner_rule
 def close_client(world: client_state.Clients, process: int) -> None:
-    """Write down, at the end of a run, what a client has done, and what it has not."""
+    """Write rows, at the end of a run, about a client's finished and pending work."""
     client = world.clients[client_of(world, process)]
     offered = client.records_sent
     if client.kind == client_state.OPERATOR:
@@ -232,7 +233,7 @@ def begin_to_read(world: client_state.Clients, client: client_state.Client) -> N
 
 @inner_rule
 def note_read(world: client_state.Clients, process: int, target: client_state.Target) -> None:
-    """A response has brought records of a partition, or has said that there are none."""
+    """A response has brought records of a partition, or has confirmed that there are none."""
     now_us = world.context[0].time_us
     target.answered_us = now_us
     target.answered_idle_us = _idle_us(world.clients[client_of(world, process)], now_us)

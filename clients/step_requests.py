@@ -1,4 +1,4 @@
-"""The codes of what a step waits for, and of what it does: ``Step.start``, ``Step.action``.
+"""The codes of a step's conditions, and of its actions: ``Step.start``, ``Step.action``.
 
 Requests of a step to a broker: a batch is produced, a fetch, the end of a leader epoch.
 

@@ -54,7 +54,7 @@ def handle_client_start(world: Clients, timer: timers.ClientStart) -> None:
 
 @inner_rule
 def _wait_for_step(world: Clients, process: int) -> None:
-    """Begin to wait for what the next step waits for."""
+    """Begin to wait for the next step's condition."""
     client = world.clients[client_of(world, process)]
     now_us = world.context[0].time_us
     client.waiting = NONE
@@ -116,7 +116,7 @@ def _look_for_answers(world: Clients, client: Client) -> None:
 @OPERATOR.handles(timers.StepLooks)
 @inner_rule
 def handle_step_looks(world: Clients, timer: timers.StepLooks) -> None:
-    """Look again at what cannot be watched, or repeat a request to a quorum's controller."""
+    """Poll a condition that cannot be watched, or repeat a request to a quorum's controller."""
     process = timer.destination
     client = world.clients[client_of(world, process)]
     if timer.question == first_topics.OF_TOPICS:
@@ -193,7 +193,7 @@ def _take(world: Clients, process: int) -> None:
 
 @inner_rule
 def _ask_for(world: Clients, process: int, what: int) -> None:
-    """Ask the control plane for what the action of a step needs; a quorum again, until it says."""
+    """Request the facts that the action of a step needs; from a quorum again, until it responds."""
     client = world.clients[client_of(world, process)]
     client.waiting = what
     client.question += 1
@@ -290,7 +290,7 @@ def handle_quorum_response(world: Clients, response: DescribeQuorumStateResponse
 
 @inner_rule
 def _take_answer(world: Clients, answer: Answer, process: int) -> None:
-    """Take what the control plane says: to a rolling restart, or to what a step waits for."""
+    """Take the control plane's response: to a rolling restart, or to a step's condition."""
     client = world.clients[client_of(world, process)]
     if answer.asker != control_plane_requests.STEPS:
         take_roll_answer(world, answer, process)
@@ -364,7 +364,7 @@ def handle_broker_response(world: Clients, response: Event) -> None:
 
 @inner_rule
 def _holds(world: Clients, client: Client, answer: Answer) -> bool:
-    """Whether what a step waits for is so, by what the control plane has just answered."""
+    """Whether a step's condition holds, by the control plane's last response."""
     step = world.steps[client.step]
     if step.start == step_requests.WHEN_CONTROLLER:
         return answer.controller == step.condition_leader

@@ -1,4 +1,4 @@
-"""The environment variables that say how rules are built, read once at import.
+"""The environment variables for building rules, read once at import.
 
 =========================== ===========================================================
 ``TIDEGAUGE_COMPILED=0``      run the rules as plain Python
@@ -63,7 +63,7 @@ def code(value: Constant) -> Constant:
 def previous_state_bits(table: Mapping[int, frozenset[int]]) -> tuple[int, ...]:
     """Turn "state entered -> states it may be entered from" into bits.
 
-    Bit s of entry t says that state t may be entered from state s.
+    Bit s of entry t is set if state t may be entered from state s.
     """
     bits = [0] * (max(table) + 1)
     for target, previous_states in table.items():

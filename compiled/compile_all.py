@@ -1,9 +1,9 @@
 """Compile every rule that is not kept yet, with as many processes as there are processors.
 
-Numba compiles in Python, so one process uses one processor. The workers go through the same
-list of functions, callees before callers; each takes the next that no other has claimed, and
-reads what others have made. The kernel of a thousand functions takes 79 s in one process that
-collects garbage, and 63 s of processor time in two that do not, half a minute on two idle cores.
+Numba compiles in Python, so one process uses one processor. The workers go through the same list of
+functions, callees before callers; each takes the next that no other has claimed, and reads the code
+that others have made. The kernel of a thousand functions takes 79 s in one process that collects
+garbage, and 63 s of processor time in two that do not, half a minute on two idle cores.
 """
 
 import gc
@@ -43,7 +43,7 @@ Progress = Callable[[int, int], None]
 
 
 class CompilationError(TidegaugeError):
-    """A process that compiled has failed; the message is the end of what it printed."""
+    """A process that compiled has failed; the message is the end of its output."""
 
 
 class Compilation(NamedTuple):

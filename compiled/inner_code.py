@@ -9,8 +9,8 @@ Either keeps what it has made (``kept_code.py``): machine code of a rule, LLVM's
 inner rule with the names of those that it calls. So a change of a handler compiles that handler
 and links the kernel, and several processes share the work of a first compilation.
 
-This leans on what Numba does inside (``CPUCodeLibrary``, ``BaseNativeLowering``); versions
-from 0.61 to 0.68 do it alike.
+This relies on Numba's internals (``CPUCodeLibrary``, ``BaseNativeLowering``), which are alike in
+versions from 0.61 to 0.68.
 """
 
 # ruff: noqa: SLF001 - Numba has no public door to how it puts code together
@@ -235,7 +235,7 @@ class InnerCompiler(_Compiler):
     lowering = _InnerLowering
 
     def content_of(self, result: Any) -> bytes | None:
-        """Bitcode of this one alone, and what it links."""
+        """Bitcode of this one alone, and of its links."""
         library, described = result.library, result.fndesc
         linked = [each for each in library._linking_libraries if each is not rtsys.library]
         inner = [each for each in linked if _is_inner(each)]

@@ -153,7 +153,7 @@ def sources_of(module: str) -> set[Path]:
 
 @cache
 def _imported_by(source: Path) -> frozenset[str]:
-    """The names of modules, and of what may be one, that a file imports from at its top."""
+    """The names of modules, and of names that may be one, that a file imports from at its top."""
     names: set[str] = set()
     for imported in _IMPORT.finditer(source.read_text()):
         names.add(imported[1])
@@ -164,6 +164,6 @@ def _imported_by(source: Path) -> frozenset[str]:
 
 
 def source_of(module: str) -> Path | None:
-    """The file of a module that is imported; None for what is not one, or is a package."""
+    """The file of a module that is imported; None for a package, or for no module."""
     file = getattr(sys.modules.get(module), "__file__", None)
     return Path(file) if file is not None and not file.endswith("__init__.py") else None

@@ -185,7 +185,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def view_as(record: Record, record_class: type[R]) -> R:
     """The record as one of another class, over the same memory.
 
-    The caller sees to it that the memory is large enough, and holds what the class says.
+    The caller ensures that the memory is large enough, and holds such a record.
     """
     address = cast("Any", record).__array_interface__["data"][0]
     layout = dtype_of(record_class)

@@ -138,7 +138,7 @@ def _begin_next(world: ControlPlane, controller: int) -> None:
 
 @inner_rule
 def _note_content(world: ControlPlane, controller: int, event: Event) -> None:
-    """Take what an event says that is not kept; who is not controller needs none of it."""
+    """Take the parts of an event that are not kept; only the controller needs them."""
     state = world.controllers[controller]
     if event.kind == UncleanElectionEnabled.KIND:
         state.topic = view_as(event, UncleanElectionEnabled).topic
@@ -169,7 +169,7 @@ def advance(world: ControlPlane, controller: int) -> None:
     state = world.controllers[controller]
     if state.moved:
         # Source: KafkaController.process@2.4.0 after a ControllerMovedException; but with
-        # AlterPartition the leader is told so, and the watch on /controller does the rest.
+        # AlterPartition the leader gets the error, and the watch on /controller does the rest.
         state.moved = False
         if state.event != ALTER:
             resign(world, controller)
@@ -252,7 +252,7 @@ def _write_end(world: ControlPlane, controller: int) -> None:
 
 @inner_rule
 def end_event(world: ControlPlane, controller: int) -> None:
-    """Nothing is processed any more, and what the event has brought is given back.
+    """Nothing is processed any more, and the event's entries are freed.
 
     Source: ControllerEventManager.ControllerEventThread.doWork@2.4.0.
     """

@@ -33,7 +33,7 @@ from tidegauge.simulation.links import handle_rack_link_event, take_rack_link_fa
 
 
 class Doors(NamedTuple):
-    """The rules that take what comes to a process of a role."""
+    """The rules that take the events of a role's process."""
 
     handle: Callable[..., Any]
     take_fault: Callable[..., Any]

@@ -145,7 +145,7 @@ _handle = FAULTS.dispatcher(__name__, "_handle", World, Event)
 
 @inner_rule
 def _take_fault(world: World, event: Event) -> None:
-    """Events that nothing holds back: faults, and what begins or is released after them."""
+    """Events that are never held back: faults, and the events of their ends."""
     _handle(world, event)
     free_event(world, event)
 

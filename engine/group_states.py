@@ -84,7 +84,7 @@ class ObservedReplica(Record):
     log_end_offset: i64
     #: A hash over what the log holds.
     content: i64
-    #: The broker runs, has been told to host it, has given it up, asks where to truncate it.
+    #: The broker runs, hosts it, has given it up, asks where to truncate it.
     alive: flag
     hosted: flag
     failed: flag

@@ -1,4 +1,4 @@
-"""The high watermark (HW): up to where consumers read, and what survives a clean election.
+"""The high watermark (HW): the offset up to which consumers read, and records survive a clean election.
 
 The leader's HW is the smallest log end offset among those that hold it back: the ISR, and
 also a replica outside it that was caught up within the lag time, which could otherwise
@@ -116,8 +116,8 @@ def may_move_after_fetch(
 def high_watermark_of_response(rules: ReleaseRules, before_fetch: int, after_fetch: int) -> int:
     """The high watermark that a fetch which is answered at once brings its follower.
 
-    It is read before the fetch is counted, so a follower learns of what its own fetch has
-    moved one round later. (A fetch that waited is read anew when it completes.)
+    It is read before the fetch is counted, so a follower gets the effect of its own fetch one round
+    later. (A fetch that waited is read anew when it completes.)
 
     Source: ReplicaManager.readFromLocalLog@2.4.0; updateFollowerLogReadResults@1.1.0 and
     @1.1.1 (KAFKA-7104).
@@ -166,8 +166,8 @@ def check_high_watermark_of_new_leader(rules: ReleaseRules, partition: records.P
 def takes_high_watermark_of_response(rules: ReleaseRules, diverges: bool) -> bool:
     """Whether a follower updates its high watermark from this fetch response.
 
-    A response that tells it to truncate should not count, but did up to 3.4.0
-    (KAFKA-14704): records about to be cut could be read for a moment.
+    A response with a truncation should not count, but did up to 3.4.0 (KAFKA-14704): records about
+    to be cut could be read for a moment.
 
     Source: AbstractFetcherThread.processFetchRequest@3.4.0 and @3.5.0.
     """

@@ -29,7 +29,7 @@ any other error                                                  RESENT at once
 answer to a change that is not the pending one                   IGNORED
 ===============================================================  =======================
 
-A leader that has written an ISR to ZooKeeper tells the controller later, by one child of
+A leader that has written an ISR to ZooKeeper notifies the controller later, by one child of
 /isr_change_notification for all partitions that it has gathered. A task looks every 2,500 ms, and
 writes it if either
 
@@ -81,7 +81,7 @@ def alters_partition(rules: ReleaseRules) -> bool:
 
 @rule
 def expanded_isr(partition: Partition, replica: int) -> int:
-    """The ISR with a replica that joins: at the end, whatever the assignment says.
+    """The ISR with a replica that joins: at the end, whatever the order of the assignment.
 
     Source: Partition.maybeExpandIsr@0.10.2.0, expandIsr@2.4.0, prepareIsrExpand@3.3.0.
     """

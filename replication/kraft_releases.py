@@ -5,7 +5,7 @@ those that its broker needs with KRaft, are in ``release_rules.py``. A switch th
 alike is there for its source, and for a test that shows the purpose of the rule by another
 value.
 
-One table says which release and ``metadata.version`` set which switch, like ``releases.py``.
+One table has the release and ``metadata.version`` of each switch, like ``releases.py``.
 
 ``kraft_rules_of("4.1")`` is the record of switches of a new cluster of 4.1.1,
 ``kraft_rules_of("4.1", "3.9")`` that of one which still has metadata.version 3.9-IV0. A cell's

@@ -5,7 +5,7 @@ A list of entries (epoch, start offset) in order of both, mirrored in the file
 where the next one starts, or at its log end for the latest. A follower asks for its own
 last epoch and learns up to where its log can agree with the leader's.
 
-Four generations differ in what they accept and in what they answer:
+Four generations differ in the epochs that they accept and in their responses:
 
 ====================  ===================  ===============  ===================  ==========
 ..                    A: 0.11.0 - 1.1      B: 2.0.0         C: 2.0.1, 2.1 - 2.6  D: 2.7 on

@@ -2,12 +2,12 @@
 
 A log needs no payloads here. The records that were really written are kept as epoch runs: (leader
 epoch, first offset), each reaching to the next one's start and the last to the log end offset.
-Beside them lies the leader-epoch cache, which is what the *protocol* knows: nothing at all before
+Beside them lies the leader-epoch cache, which has the *protocol's* knowledge: nothing at all before
 0.11, and from 2.0.1 on also an epoch whose leader has not written yet. Truncation decides by the
 cache; whether records were lost is judged by the runs.
 
-``runs`` and ``entries`` are the replica's own arrays for the two, with room for one more
-than ``partition.run_count`` and ``partition.epoch_count`` say are in use.
+``runs`` and ``entries`` are the replica's own arrays for the two, with room for one more than
+``partition.run_count`` and ``partition.epoch_count``, the used entries.
 """
 
 from tidegauge.compiled.records import Records

@@ -1,17 +1,17 @@
 """Becoming leader and becoming follower: what a LeaderAndIsr does to a replica.
 
-The controller tells each replica who leads, in which epoch, with which ISR. The leader
-resets what it knows of its followers and, from 2.0.1 on, enters its epoch in its cache at
-once, so that it can tell a follower where the epochs before it ended even if nobody writes.
-A follower forgets the ISR, which is the leader's business.
+The controller sends each replica its leader, epoch and ISR. The leader resets its views of its
+followers and, from 2.0.1 on, enters its epoch in its cache at once, so that a follower can get the
+ends of the epochs before it even if nobody writes. A follower forgets the ISR, which is the
+leader's business.
 
 Whether a request is accepted at all is decided before, in ``partition.py``.
 
 The requests of a controller that a broker obeys: the fences against the past.
 
-A request can come from a controller that has been replaced, be meant for the broker's
-previous life, or overtake a newer decision. Three epochs tell: the controller's, the
-broker's (from 2.2, KIP-380: the czxid of its registration), the partition's leader epoch.
+A request can come from a controller that has been replaced, be meant for the broker's previous
+life, or overtake a newer decision. Three epochs decide: the controller's, the broker's (from 2.2,
+KIP-380: the czxid of its registration), the partition's leader epoch.
 """
 
 from tidegauge.compiled.records import Records
@@ -64,7 +64,7 @@ def make_leader(
     controller_epoch: int,
     now_ms: int,
 ) -> bool:
-    """Lead the partition as ``state`` says; whether this broker did not lead it before.
+    """Lead the partition by ``state``; whether this broker did not lead it before.
 
     ``partition.replicas`` is already the assignment that came along. The caller attempts
     the high watermark afterwards: with an ISR of one it moves at once.

@@ -236,8 +236,8 @@ def truncate_producer_to(
 ) -> None:
     """Forget the batches that end at ``offset`` or above: the log is cut there.
 
-    The next batch is checked as if they had never been appended, except for what the module's
-    docstring says.
+    The next batch is checked as if they had never been appended, except for the cases in the
+    module's docstring.
 
     Source: ProducerStateManager.truncateAndReload@2.6.0.
     """

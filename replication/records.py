@@ -10,7 +10,7 @@ import numpy as np
 
 from tidegauge.compiled.records import Record, flag, i64
 
-#: Absent: no offset, no epoch, no replica. Typed, as ``compiled/codes.py`` says why.
+#: Absent: no offset, no epoch, no replica. Typed; the reason is in ``compiled/codes.py``.
 UNDEFINED = cast(int, np.int64(-1))
 
 #: Most replicas that a list of them can hold (``replica_list.py``), and one more than the largest

@@ -33,9 +33,9 @@ EPOCH_CACHE_D = code(4)  #: 2.7 and later
 # truncation_protocol: how a follower finds out where its log leaves the leader's.
 TRUNCATE_TO_HIGH_WATERMARK = code(1)  #: it does not ask
 TRUNCATE_KIP_101 = code(2)  #: asks for the end offset of its last epoch
-TRUNCATE_KIP_279 = code(3)  #: ... and is told the epoch too, again and again if need be
+TRUNCATE_KIP_279 = code(3)  #: ... and gets the epoch too, repeatedly if need be
 TRUNCATE_KIP_320 = code(4)  #: ... under a leader epoch that fences both sides
-TRUNCATE_ON_FETCH = code(5)  #: each fetch tells its last epoch (KIP-595)
+TRUNCATE_ON_FETCH = code(5)  #: each fetch has its last epoch (KIP-595)
 
 # fetcher_restart_rule: which LeaderAndIsr makes a follower start fetching anew.
 RESTART_ON_NEW_LEADER = code(1)  #: another leader id
@@ -101,7 +101,7 @@ class ReleaseRules(Record):
     isr_updates_sent_periodically: flag
     #: A LeaderAndIsr takes the leader's proposal out of the queue to the controller.
     leader_and_isr_drops_isr_update: flag
-    #: The controller tells a leader that knows more than itself NOT_CONTROLLER, and compares
+    #: The controller answers NOT_CONTROLLER to a leader that knows more than itself, and compares
     #: partition epochs before it writes.
     alter_partition_epoch_checked: flag
     #: The controller lets nobody into an ISR whose broker is not alive (KIP-841).
@@ -124,7 +124,7 @@ class ReleaseRules(Record):
     high_watermark_clamped_to_log: flag
     #: A new leader's that lies outside its log becomes unknown, -1, not the log start.
     high_watermark_outside_log_unknown: flag
-    #: A follower takes it from a response that tells it to truncate (KAFKA-14704).
+    #: A follower takes it from a response with a truncation (KAFKA-14704).
     high_watermark_from_diverging_response: flag
 
     # Leader epochs and truncation (leader_epoch_cache.py, log.py, truncation.py).
@@ -232,8 +232,8 @@ class ReleaseRules(Record):
     #: /controller is created and the controller epoch raised in one transaction, and every
     #: write of the controller checks that epoch.
     controller_fenced_by_epoch: flag
-    #: An assignment says which replicas are added and removed (KIP-455); before, only
-    #: /admin/reassign_partitions said where they are to be.
+    #: An assignment has the replicas that are added and removed (KIP-455); before, only
+    #: /admin/reassign_partitions had the targets.
     assignment_says_what_moves: flag
     #: A broker that is back with another registration has failed and started.
     bounced_brokers_detected: flag
@@ -270,8 +270,8 @@ class ReleaseRules(Record):
     clean_marker_deleted_before_loading: flag
 
     # With KRaft (room ``metadata`` of ``actors``).
-    #: Fetches and proposals carry broker epochs: no replica joins an ISR by what the process before
-    #: it has fetched (KIP-903).
+    #: Fetches and proposals carry broker epochs: no replica joins an ISR by a fetch of its former
+    #: process (KIP-903).
     broker_epochs_checked: flag
     #: HEARTBEAT_TIMEOUT_*.
     heartbeat_timeout: i64

@@ -8,8 +8,8 @@ A cluster runs in one of two modes: its control plane is ZooKeeper with an elect
 quorum of controllers (KRaft). With ZooKeeper each broker has an ``inter.broker.protocol.version``;
 with KRaft the cluster has one ``metadata.version`` instead. Both are versions of one list.
 
-A table of what differs between releases (``releases.py``, ``release_defaults.py``) has a tuple
-of cells for each of its rows; see :class:`Cell`.
+A table of differences between releases (``releases.py``, ``release_defaults.py``) has a tuple of
+cells for each of its rows; see :class:`Cell`.
 """
 
 from __future__ import annotations

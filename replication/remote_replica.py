@@ -1,8 +1,8 @@
 """A leader's state of its followers (Kafka: ``Replica``, from 3.3 ``ReplicaState``).
 
-A follower's fetch offset *is* its log end offset: by asking for offset o it says that it
-has everything below o. So there are two copies of each follower's LEO: its own, which
-moves when it appends, and the leader's here, which moves with the follower's next fetch.
+A follower's fetch offset *is* its log end offset: a fetch from offset o implies everything below o.
+So there are two copies of each follower's LEO: its own, which moves when it appends, and the
+leader's here, which moves with the follower's next fetch.
 
 "Caught up" is a time. A fetch that reaches the leader's log end counts now; one that
 reaches the log end that the leader had at the *previous* fetch counts as of that fetch,
@@ -61,7 +61,7 @@ def update_after_failed_read(rules: ReleaseRules, follower: RemoteReplica) -> No
 
 @rule
 def counts_fetch(rules: ReleaseRules, diverges: bool) -> bool:
-    """Whether the leader records a fetch at all: not if it tells the follower to truncate.
+    """Whether the leader records a fetch at all: not if it makes the follower truncate.
 
     Otherwise the log end offset of a log that is about to be cut can move the high
     watermark (KAFKA-13141).
@@ -97,7 +97,7 @@ def reset_replica_state(
     is_new_leader: bool,
     is_in_isr: bool,
 ) -> None:
-    """Prepare the view of a follower when this broker is told to lead.
+    """Reset the view of a follower when this broker becomes leader.
 
     Members of the ISR start with a full lag time of grace. A new leader knows no log end
     offset until the follower's first fetch, so its high watermark stands still till then.

@@ -1,10 +1,11 @@
 """Throttled replication: how much a broker may send or fetch of the replicas that are throttled.
 
 An operator who moves replicas limits what that takes from everybody else (KIP-73). Two quotas of a
-broker count the bytes of throttled replicas: what it sends as their leader, and what it fetches as
-their follower. Bytes of all throttled replicas count, in sync or not; but only a replica that is
-*not* in sync is held back while the quota is exceeded, so that a throttle alone never shrinks an
-ISR. It is either left out of an answer (the leader's quota) or not fetched at all (the follower's).
+broker count the bytes of throttled replicas: those that it sends as their leader, and those that it
+fetches as their follower. Bytes of all throttled replicas count, in sync or not; but only a replica
+that is *not* in sync is held back while the quota is exceeded, so that a throttle alone never
+shrinks an ISR. It is either left out of an answer (the leader's quota) or not fetched at all (the
+follower's).
 
 The rate is that of the last ``replication.quota.window.num`` windows of
 ``replication.quota.window.size.seconds``. A window is closed when something is counted after its

@@ -291,7 +291,7 @@ class ClusterPlan:
 
     @cached_property
     def registered_before(self) -> tuple[bool, ...]:
-        """For each broker, whether it counts as registered until ZooKeeper says otherwise.
+        """For each broker, whether it counts as registered until ZooKeeper has another state.
 
         Brokers of a cluster that existed before return at once: within milliseconds.
         """
@@ -450,7 +450,7 @@ def existing_records(
     """The records in a broker's log of a partition as the run begins, by the broker's id.
 
     ``size_bytes`` is that of a complete log. A replica outside of the ISR lacks records at its end:
-    all of them, if the state does not say how many bytes it is behind.
+    all of them, if the state does not give the bytes that it is behind.
     """
     if state is None:
         return 0

@@ -1,7 +1,7 @@
 """The names of the figures that runs of a scenario have: ``produce_ms.shop.p99``.
 
-``traces/figures.yaml`` defines the forms of figures; a scenario's topics, groups, steps and
-faults fill in what is written in capitals there. No run is needed.
+``traces/figures.yaml`` defines the forms of figures; a scenario's topics, groups, steps and faults
+replace the words in capitals there. No run is needed.
 
 The expected number of events in a run, computed from its plan without running it.
 
@@ -389,7 +389,8 @@ def _stuck_partitions(plan: ClusterPlan, fault: Fault) -> Iterator[int]:
     ]
     for number, partition in enumerate(plan.partitions):
         leader = partition.replicas[0]
-        # Those that the leader can no longer hear, as it is on one side of the cut or the other.
+        # The voters that the leader can no longer reach, as it is on one side of the cut or the
+        # other.
         lost = {each for one, other in (ends, ends[::-1]) if leader in one for each in other}
         in_sync = sum(replica not in lost for replica in partition.replicas)
         if in_sync < partition.min_insync_replicas:

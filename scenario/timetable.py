@@ -3,7 +3,7 @@
 A step that waits for a condition has no time before the run. It is listed at the time of the step
 before it, since it is not taken earlier.
 
-Retention of logs: settings of topics and brokers, and what they come to for a topic.
+Retention of logs: settings of topics and brokers, and their effect on a topic.
 """
 
 from collections.abc import Iterator, Mapping
@@ -118,7 +118,7 @@ def retention_of(
 ) -> Retention | None:
     """The retention of a topic with these settings on a broker with these; None: all is kept.
 
-    Without a size there is a limit only where a setting says so: logs that begin empty do not grow
+    Without a size there is a limit only where a setting has one: logs that begin empty do not grow
     old in a run.
     """
     compacted = "compact" if topic == OFFSETS_TOPIC else "delete"

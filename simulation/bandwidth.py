@@ -1,15 +1,16 @@
 """Bandwidth: how long a transfer takes on a disk or a network that others use, too.
 
-A resource moves so many bytes per second, and what is in flight on it shares them. A transfer ends
-when all that the resource had taken on before is moved, and the transfer itself; but a small one
-does not wait for large ones that began before it: with n others in flight it gets its share of the
-bandwidth, so it takes n + 1 times as long as alone. Those that began before keep their ends, and
-the work of the small one is done by later ones. So in the long run a resource never moves more than
-its bandwidth, and no transfer costs more than one look, whatever is in flight (fair queueing would
-change the end of every transfer in flight with each that begins).
+A resource moves so many bytes per second, and the transfers in flight on it share them. A transfer
+ends when all that the resource had taken on before is moved, and the transfer itself; but a small
+one does not wait for large ones that began before it: with n others in flight it gets its share of
+the bandwidth, so it takes n + 1 times as long as alone. Those that began before keep their ends,
+and the work of the small one is done by later ones. So in the long run a resource never moves more
+than its bandwidth, and no transfer costs more than one look, whatever is in flight (fair queueing
+would change the end of every transfer in flight with each that begins).
 
 A transfer that uses several resources uses them at the same time (a disk is read ahead, a switch
-passes on what it has received so far), so it ends with the last of them, not after their sum.
+passes on the bytes that it has received so far), so it ends with the last of them, not after their
+sum.
 
 The receiver of a message learns of its transfer when that is over: a message arrives with its last
 byte. By then the transfer has had those moments of the time in which it flowed that others left

@@ -1,16 +1,15 @@
 """Faults: what begins and ends at a set time, in each process that it hits.
 
-A fault writes a row where it begins and where it ends, in every process that it hits. The
-others learn of that row, so that whoever decides something because a peer was silent can
-say which fault was the reason (:func:`because_of`). This is bookkeeping beside the
-simulated cluster: no rule of Kafka reads it.
+A fault writes a row where it begins and where it ends, in every process that it hits. The others
+get that row, so that a decision about a silent peer can name its fault (:func:`because_of`). This
+is bookkeeping beside the simulated cluster: no rule of Kafka reads it.
 
 The work of a process that dies or is started again is known to its own room
 (``actors/process/lifecycle.py``); here stands only whether it runs (:func:`dies`, :func:`lives`).
 
 The kind of a fault is a class of the scenario (``scenario/model/fault.py`` says how to add one). It
-says whether processes are suspended or stop, and whether links are hit; a rule here or in the room
-of a process has what is special about a kind, with its code beside it.
+sets whether processes are suspended or stop, and whether links are hit; a rule here or in the room
+of a process has the special part of a kind, with its code beside it.
 """
 
 from tidegauge.compiled.rules import NamedCodes, code, inner_rule
@@ -75,7 +74,7 @@ def handle_fault(world: Kernel, event: timers.FaultChange) -> bool:
 
 @inner_rule
 def tell_of_fault(world: Kernel, hit: int, fault: int, begins: bool) -> None:
-    """Have a fault begin or end in a process that it hits, because another one says so."""
+    """Begin or end a fault in a process that it hits, by a message from another one."""
     if begins:
         links.send(world, timers.FaultBegin.to(world, hit, fault=fault), world.context[0].time_us)
     else:
@@ -213,7 +212,7 @@ def reset_all(world: Kernel, process: int) -> None:
         if other != process:
             reset = timers.Disconnected.to(world, other, until_us=context.time_us)
             delay_us = links.retransmission_us(world, other, process)
-            # Beside the stream of what the machine sends on new connections.
+            # Beside the stream of messages that the machine sends on new connections.
             least_us = links.shortest_latency_us(world, process, other)
             reset.time_us = context.time_us + delay_us + least_us
             stamp(world, reset)
@@ -222,9 +221,9 @@ def reset_all(world: Kernel, process: int) -> None:
 
 @inner_rule
 def refuse(world: Kernel, event: Event) -> None:
-    """A message for a process that does not run, or did not yet: its sender may be told.
+    """A message for a process that does not run, or did not yet: its sender may get an error.
 
-    Its sender before the process died is told anyway, as all are.
+    The sender gets an error for its earlier messages anyway, as all do.
     """
     state = world.processes[event.destination]
     is_request = IS_REFUSED[event.kind]

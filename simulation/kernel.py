@@ -25,7 +25,7 @@ from tidegauge.simulation.trace_rows.row import RowSlot
 #: No event, no row, no entry.
 NONE = code(-1)
 
-#: The group of processes that passes on what others have for each other
+#: The group of processes that passes on the others' messages for each other
 #: (``engine/exchange/frames.py``).
 HUB = code(0)
 
@@ -38,7 +38,7 @@ QUORUM_CONTROLLER = code(4)
 #: Not a process of Kafka: the link from one rack to another (``links.py``).
 RACK_LINK = code(5)
 
-#: Source of what the scenario sends: faults. It comes before all others at the same time.
+#: Source of the scenario's own events: faults. It comes before all others at the same time.
 SCENARIO = code(-1)
 
 
@@ -173,8 +173,8 @@ class Context(Record):
     seed: i64
     #: Virtual time.
     time_us: i64
-    #: Events are handled that are due before this time: nothing that other groups have not told
-    #: yet can happen here earlier.
+    #: Events are handled that are due before this time: no message that other groups have not sent
+    #: yet can arrive here earlier.
     horizon_us: i64
     #: The canonical row that all that happens now is caused by.
     cause_process: i64 = -1
@@ -206,7 +206,7 @@ class Context(Record):
     #: that begins which the other groups of processes have not been sent.
     metadata_changes: i64
     first_unsent_change: i64
-    #: The same of what groups of consumers have committed (``offset_commits.py``).
+    #: The same of the commits of groups of consumers (``offset_commits.py``).
     offset_commits: i64
     first_unsent_commit: i64
     #: Entries of it that are kept free while a handler runs; 0: no group commits anything.
@@ -275,7 +275,7 @@ class FaultRole(Record):
 
 
 class MetadataChange(Record):
-    """One partition or broker as a controller tells it to all brokers (``metadata_log.py``)."""
+    """One partition's or broker's state, as sent to all brokers (``metadata_log.py``)."""
 
     #: Number of a partition, or broker ``b`` as ``-1 - b``.
     subject: i64
@@ -288,7 +288,7 @@ class MetadataChange(Record):
     position: i64
     #: The change of the same subject before it.
     previous: i64
-    #: The group of processes whose controller made it: the others have to be told.
+    #: The group of processes whose controller made it: the others have still to get it.
     group: i64
 
 
@@ -310,7 +310,7 @@ class OffsetCommit(Record):
     committed: i64
     #: The entry of the same key before it.
     previous: i64
-    #: The group of processes whose coordinator made it: the others have to be told.
+    #: The group of processes whose coordinator made it: the others have still to get it.
     group: i64
 
 
@@ -351,7 +351,7 @@ class Kernel(Tables):
     roles: Records[Role]
     #: From source to destination: at ``source * process_count + destination``.
     links: Records[Link]
-    #: By process: what it sends, and what it receives.
+    #: By process: its sent and its received bytes.
     networks_out: Records[Bandwidth]
     networks_in: Records[IncomingBandwidth]
     socket_buffers: Records[SocketBuffers]

@@ -1,6 +1,6 @@
-"""The handlers of faults, and of what begins or is released after them: ``@FAULTS.handles(...)``.
+"""The handlers of faults, and of the events of their ends: ``@FAULTS.handles(...)``.
 
-Links: how messages travel, and what slows, cuts and heals do to them.
+Links: the way of messages, and the effects of slow links, cuts and heals on them.
 
 A message takes a latency that is drawn from the quantile table of its path (same machine,
 same rack, between racks, to or from a client), never less than the table's minimum, and
@@ -172,7 +172,7 @@ def waits_in_process(world: Kernel, event: Event) -> bool:
 @FAULTS.handles(ProcessRelease)
 @inner_rule
 def handle_process_release(world: Kernel, event: ProcessRelease) -> None:
-    """Let a process read what has come in, in that order, unless it was stopped again."""
+    """Let a process read the messages that have arrived, in that order, unless it was stopped again."""
     state = world.processes[event.destination]
     if state.paused == 0:
         _make_ready(world, state.held)

@@ -1,18 +1,18 @@
 """The content of __consumer_offsets: one journal of all that groups have committed.
 
 A log here has no payloads (``replication/log.py``): a record is a leader epoch and an offset, which
-tell it apart from every other record of its partition. So an append of a coordinator is written
-down once, under that name, and a new coordinator looks up the appends that its own log has.
-Truncated records, and those never replicated, are thus not found.
+are unique within its partition. So an append of a coordinator is written down once, under that
+name, and a new coordinator looks up the appends that its own log has. Truncated records, and those
+never replicated, are thus not found.
 
-A *key* is what a record is about: the offset of one partition that one group reads, or the
+A *key* is the subject of a record: the offset of one partition that one group reads, or the
 membership of one consumer. Compaction keeps the newest record of a key, so nobody asks for others.
 
 Groups of processes that run apart each have the journal; frames bring what is new in it
-(``engine/exchange/frames.py``). An entry gets its place in the chain of its key by its name, so it
-does not matter when a group of processes hears of it. A broker whose log has a record was sent it
-after it was written down, so the entry is there. Among two records of one name (a leader has lost
-power and leads on in its epoch) the first counts.
+(``engine/exchange/frames.py``). An entry gets its place in the chain of its key by its name, so the
+time at which a group of processes gets it does not matter. A broker whose log has a record was sent
+it after it was written down, so the entry is there. Among two records of one name (a leader has
+lost power and leads on in its epoch) the first counts.
 """
 
 from tidegauge.compiled.records import Records
@@ -25,7 +25,7 @@ from tidegauge.simulation.metadata_log import is_news
 
 @inner_rule
 def log_commit(world: Kernel, key: int, leader_epoch: int, offset: int, committed: int) -> None:
-    """Write down what a record says that a coordinator has appended.
+    """Write down the content of a record that a coordinator has appended.
 
     A record equal to the newest one of its key is left out: whoever has it has that one.
     """

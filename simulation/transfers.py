@@ -23,8 +23,8 @@ flows at once; a slow link is taken to be as slow in the other direction.
 Messages with records keep their order on a link, as produce requests of a connection must. All
 others are small, and are on other connections, or take their turn between two packets: they do not
 wait for records. So a response may still flow when the connection's end is known already; its
-request has failed then, and has no waiter. A machine without power sends nothing more, and what had
-not arrived by then is lost.
+request has failed then, and has no waiter. A machine without power sends nothing more, and messages
+that had not arrived by then are lost.
 
 Simplified: what flows when its sender is stopped or killed, or its link is cut, has left the
 sender's memory already. Requests that are in flight together on one connection do not share its

@@ -1,8 +1,8 @@
 """The numbers of znodes: a few fixed ones, then a range for each sort, laid out once.
 
-There are znodes for each broker, topic and partition; those by which replicas are moved and topics
-deleted, if a step does either; those by which failures of log directories are told, if one fails;
-and behind them room for notifications.
+There are znodes for each broker, topic and partition; those for moving replicas and deleting
+topics, if a step does either; those for failures of log directories, if one fails; and behind them
+room for notifications.
 """
 
 from tidegauge.compiled.rules import code, inner_rule, rule

@@ -111,7 +111,7 @@ class SparkEngine:
         files: Callable[[FoundRun, ResultTable], Path],
         begins: Callable[[str], None],
     ) -> None:
-        """Make tables of runs, as :meth:`Engine.write` says.
+        """Make tables of runs, as :meth:`Engine.write`.
 
         Raises:
             RunError: an executor does not see the folders of runs or tables.

@@ -117,7 +117,8 @@ class Directory:
         self.controllers: tuple[int, ...] = tuple(manifest["controllers"])
         #: Names; a topic's place is its number.
         self.topics: tuple[str, ...] = tuple(manifest["topics"])
-        #: Indexes of the brokers that count as registered until the control plane says otherwise.
+        #: Indexes of the brokers that count as registered until the control plane has another
+        #: state.
         self.registered_before = frozenset(map(self.brokers.index, manifest["registered_before"]))
         self.faults = tuple(NamedFault(**each) for each in manifest["faults"])
 

@@ -28,7 +28,7 @@ class Figure(NamedTuple):
     """A figure, or all figures of one form."""
 
     name: str
-    #: ``s``, ``ms`` or ``us``, of virtual time unless the meaning says otherwise; the counted
+    #: ``s``, ``ms`` or ``us``, of virtual time unless the meaning has another one; the counted
     #: objects, as a plural; empty for a figure without a unit.
     unit: str
     meaning: str

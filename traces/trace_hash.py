@@ -1,4 +1,4 @@
-"""The hash of a run, computed again from what its trace files say.
+"""The hash of a run, computed again from its trace files.
 
 While a run goes on, the kernel folds every canonical row of a process into a rolling hash
 (``simulation/rows.py``). Here the same is done with the columns of the files and the schema in

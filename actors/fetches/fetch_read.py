@@ -129,7 +129,7 @@ def _read_records(
     record_bytes = world.partitions[item.partition].record_bytes
     available = max(0, limit - item.fetch_offset)
     wanted = min(request.partition_max_bytes, budget_bytes) // record_bytes
-    # The first records of an answer come even if they are larger than what is wanted.
+    # The first records of a response come even if they are larger than the wanted bytes.
     if wanted == 0 and budget_bytes == request.max_bytes:
         wanted = 1
     records = min(available, wanted)

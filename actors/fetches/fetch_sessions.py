@@ -6,9 +6,8 @@ once its follower is in the ISR and has all that there is, high watermark includ
 leader's side makes it active again (:func:`touch`), and so does a request that
 names it.
 
-That a resting follower has fetched at the log end again is kept once for its session
-(``fetched_ms``), and told to the follower's own record when that is read or changes
-(:func:`settle`).
+A resting follower's fetch at the log end is kept once for its session (``fetched_ms``), and copied
+to the follower's own record when that is read or changes (:func:`settle`).
 
 When a partition joins or leaves a fetcher, or is delayed, the fetcher begins a new session.
 Kafka would name the partition in the old one, which comes to the same.
@@ -31,7 +30,7 @@ from tidegauge.simulation.topology import Topology, row_of, slot_of
 
 @inner_rule
 def update_session(world: Brokers, request: FetchRequest) -> None:
-    """Take over what a follower's request names: all of its partitions, or what has changed.
+    """Apply a follower's request: all of its partitions, or the changed ones.
 
     Source: FetchManager.newContext@1.1.0, FetchSession.update@1.1.0.
     """
@@ -119,7 +118,7 @@ def _activate(world: Brokers, session: FetchSession, index: int) -> None:
 def _settle(world: Brokers, session: FetchSession, index: int) -> None:
     """Tell a resting follower's record of the last fetch, which was at the log end.
 
-    It says what Replica.updateFetchState@2.4.0 would have said at each fetch since it rests.
+    The result is that of Replica.updateFetchState@2.4.0 at each fetch since it rests.
     """
     follower = world.followers[index]
     follower.last_fetch_time_ms = session.fetched_ms
@@ -183,7 +182,7 @@ def let_others_come_first(world: Brokers, session: FetchSession, last_sent: int)
 
 @inner_rule
 def put_to_rest(world: Brokers, session: FetchSession) -> None:
-    """Let the partitions rest of which the next fetch would say nothing new."""
+    """Let the partitions rest whose next fetch would bring nothing new."""
     width = world.sizes[0].width
     previous = NONE
     index = session.first_active

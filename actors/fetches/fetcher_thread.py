@@ -209,7 +209,7 @@ def after_error(world: Brokers, row: int) -> None:
 
 @inner_rule
 def take_throttles(world: Brokers, news: ThrottlesChanged) -> None:
-    """Apply the rates that ZooKeeper has told, and throttle the replicas that it names."""
+    """Apply the rates that ZooKeeper has sent, and throttle the replicas that it names."""
     broker = news.destination
     unthrottle_all(world, broker)
     world.quotas[2 * broker + replication_quota.LEADER_QUOTA].bytes_per_second = news.leader_rate

@@ -1,4 +1,4 @@
-"""Responses to produce requests, and the rows about what a leader has acknowledged.
+"""Responses to produce requests, and the rows about a leader's acknowledgements.
 
 Acknowledgements are gathered by replica, a range for each kind of acks, and written as rows when
 something changes that they rest on: the ISR, the leader's term, the log.
@@ -127,7 +127,7 @@ def _note_acknowledgement(
     request: client_requests.AppendRequest,
     append: client_requests.PartitionAppend,
 ) -> None:
-    """Extend the range of what this term has acknowledged; a gap begins another one."""
+    """Extend the range of this term's acknowledgements; a gap begins another one."""
     hosted = world.hosted[row]
     end_offset = append.offset + append.record_count
     if request.acks == ACKS_ALL:

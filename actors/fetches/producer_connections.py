@@ -79,7 +79,7 @@ def free_connection(world: brokers.Brokers, request: ProduceRequest) -> None:
 
 @inner_rule
 def forget_connections(world: brokers.Brokers, broker: int) -> None:
-    """A broker drops all connections, with what has come on them."""
+    """A broker drops all connections, with the requests that have arrived on them."""
     clients = len(world.producer_connections) // world.sizes[0].brokers
     for place in range(broker * clients, (broker + 1) * clients):
         connection: broker_records.ProducerConnection = world.producer_connections[place]

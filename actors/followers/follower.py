@@ -166,7 +166,7 @@ def _name(world: Brokers, request: client_requests.FetchRequest, row: int) -> No
     item.topic_id = world.on_disk[row].topic_id
     item.fetch_offset = state.fetch_offset
     item.leader_epoch = leader_epoch_of_fetch(rules, state)
-    # Before, no fetch tells it: the leader would look for divergence by other rules.
+    # Before, no fetch has it: the leader would look for divergence by other rules.
     if rules.truncation_protocol == TRUNCATE_ON_FETCH:
         item.last_fetched_epoch = state.last_fetched_epoch
 
@@ -451,7 +451,7 @@ def _look_up_offsets(world: Brokers, index: int, departure_us: int) -> None:
 @BROKER.handles(client_requests.EpochResponse)
 @inner_rule
 def handle_epoch_response(world: Brokers, response: client_requests.EpochResponse) -> None:
-    """Truncate as the leader's answers about epochs say, then fetch what is ready.
+    """Truncate by the leader's response about epochs, then fetch what is ready.
 
     Source: AbstractFetcherThread.maybeTruncate@2.4.0.
     """

@@ -80,7 +80,7 @@ def truncate_or_ask(world: Brokers, index: int, departure_us: int) -> bool:
 
 @inner_rule
 def take_epoch_end_offsets(world: Brokers, response: client_requests.EpochResponse) -> None:
-    """Truncate each partition as the leader's response about its epoch says.
+    """Truncate each partition by the leader's response about its epoch.
 
     Source: AbstractFetcherThread.truncateToEpochEndOffsets@2.4.0.
     """
@@ -115,7 +115,7 @@ def _take_epoch_end_offset(world: Brokers, row: int, item: client_requests.Epoch
 
 @inner_rule
 def follow_answer(world: Brokers, row: int, epoch: int, end_offset: int, fallback: int) -> None:
-    """Truncate as an answer says: (epoch, end offset), of a question or a fetch."""
+    """Truncate by a response: (epoch, end offset), of a question or a fetch."""
     rules = world.rules[world.hosted[row].broker]
     partition = world.replicas[row]
     own_epoch, own_end_offset = end_offset_for(

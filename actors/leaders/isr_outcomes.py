@@ -1,6 +1,6 @@
 """The outcome of an ISR change: ZooKeeper's answer to a write, or the controller's to a proposal.
 
-Changes in ZooKeeper are gathered and told the controller later
+Changes in ZooKeeper are gathered and sent to the controller later
 (``session/isr_change_propagation.py``).
 """
 

@@ -151,9 +151,9 @@ def keep_room_for_epochs(world: brokers.Brokers, row: int) -> None:
 
 @inner_rule
 def count_fetch(world: brokers.Brokers, row: int, replica: int, item: FetchPartition) -> None:
-    """Take a follower's fetch for what it says of the follower's log end offset.
+    """Record the follower's log end offset that a fetch implies.
 
-    ``item.may_move`` says afterwards whether it is an occasion to move the high watermark.
+    ``item.may_move`` is set afterwards if the high watermark may move.
 
     Source: ReplicaManager.updateFollowerFetchState, Partition.updateFollowerFetchState@2.4.0.
     """

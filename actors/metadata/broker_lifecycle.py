@@ -17,9 +17,9 @@ One request is in flight at a time. It goes to the controller that the one befor
 that connection fails, a request gets no response in time, or the controller is not active any more
 (NOT_CONTROLLER); then to the leader of the quorum that the broker knows, as the same request. If it
 gets no response in time another one is made later; releases up to 4.0.0 wait longer with each one
-that fails. It goes to the leader that the broker knew when the one before was given up: a broker
-that had not heard of an election by then asks a controller without power once more, for the whole
-request timeout, although it hears of the election meanwhile.
+that fails. It goes to the leader that the broker knew when the former one was given up: a broker
+without news of an election by then asks a controller without power once more, for the whole request
+timeout, although the news arrives meanwhile.
 
 Source: BrokerLifecycleManager@3.3.1, @4.0.0 and @4.1.0, BrokerServer.startup and shutdown@4.1.0;
 NodeToControllerRequestThread@3.8.0.
@@ -309,7 +309,7 @@ def handle_broker_registration_response(
 @BROKER.handles(BrokerHeartbeatResponse)
 @inner_rule
 def handle_broker_heartbeat_response(world: Brokers, response: BrokerHeartbeatResponse) -> None:
-    """Go from state to state as the controller says, and plan the next heartbeat.
+    """Change the state by the controller's response, and plan the next heartbeat.
 
     Source: BrokerLifecycleManager.BrokerHeartbeatResponseEvent@4.1.0.
     """

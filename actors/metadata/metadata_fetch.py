@@ -6,7 +6,7 @@ failed, it asks a random controller: the response names the leader and the epoch
 
 The response comes when more is committed, or after a while. Its entries are kept until a
 publication takes them. A process begins with the log on its disk, whose entries come with its first
-response, and never reads what is committed twice.
+response, and never reads a committed record twice.
 
 If the leader's log begins behind the end of the broker's, the response names a snapshot instead.
 The broker fetches that piece by piece, publishes what it has missed at once, and fetches the log
@@ -41,7 +41,7 @@ from tidegauge.simulation.trace_rows.codes import LOADED
 
 @inner_rule
 def fetch_metadata(world: Brokers, broker: int) -> None:
-    """Ask for what is behind the log that the broker has, unless it is being asked for."""
+    """Fetch the metadata log behind the broker's own, unless a fetch is in flight."""
     state = world.lifecycles[broker]
     if state.fetch.number != 0 or world.brokers[broker].ends:
         return

@@ -185,7 +185,7 @@ _TRUE = code(True)
 
 @inner_rule
 def apply_delta(world: Brokers, broker: int, delta: Event) -> None:
-    """Change the replicas as the entries of a delta say."""
+    """Change the replicas by the entries of a delta."""
     _find_newest(world, broker, delta)
     _delete(world, broker, delta)
     _change(world, broker, delta, _TRUE)
@@ -241,7 +241,7 @@ def _delete(world: Brokers, broker: int, delta: Event) -> None:
 
 @inner_rule
 def _change(world: Brokers, broker: int, delta: Event, leads: bool) -> None:
-    """Become leader, or follower, of what the newest entries say."""
+    """Become leader, or follower, by the newest entries."""
     cursor = delta.first_item
     while cursor != NONE:
         item = view_as(world.items[cursor], PublishedPartition)

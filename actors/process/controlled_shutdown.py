@@ -80,7 +80,7 @@ def look_for_controller(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def ask_controller(world: Brokers, broker: int, answer: ZkResponse) -> None:
-    """ZooKeeper has said who is controller: ask it, or wait if nobody is."""
+    """ZooKeeper has named the controller: ask it, or wait if there is none."""
     state = world.brokers[broker]
     if not state.stopping or state.ends or state.shutdown_request != 0:
         return

@@ -1,4 +1,4 @@
-"""A broker's memory ends with its process: all but what is on disk.
+"""A broker's memory ends with its process: the disk remains.
 
 The requests that it held are gone with their events, the fetchers and purgatories are empty,
 and no partition is hosted until the first LeaderAndIsr of the next process.
@@ -107,7 +107,7 @@ def drop_requests(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def forget_replica(world: Brokers, row: int) -> None:
-    """Leave a replica as one that its broker has not been told to host.
+    """Reset a replica to one that its broker does not host.
 
     A notification names it in any case, if its ISR has changed: isrChangeSet is of partitions,
     and not of replicas (ReplicaManager@2.4.0).

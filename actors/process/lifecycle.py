@@ -1,4 +1,4 @@
-"""A broker's process: how it begins, how it ends, and what survives.
+"""A broker's process: its start, its end, and the state that survives.
 
 ==================  =====================================================================
 what ends it        what is left
@@ -136,7 +136,7 @@ def handle_loading_begins(world: Brokers, timer: timers.LoadingBegins) -> None:
 
 @inner_rule
 def begin_loading(world: Brokers, broker: int, start_us: int) -> int:
-    """How long a start takes: ``start_us``, and more by its logs and what has to be read again.
+    """How long a start takes: ``start_us``, and more for its logs and the records to be read again.
 
     Source: LogManager.loadLogs@2.6.3, Log.recoverLog@2.6.3.
     """
@@ -184,7 +184,7 @@ def begin_loading(world: Brokers, broker: int, start_us: int) -> int:
 @BROKER.handles(timers.LogsLoaded)
 @inner_rule
 def handle_logs_loaded(world: Brokers, timer: timers.LogsLoaded) -> None:
-    """The logs are loaded: take over what the checkpoints say, and register."""
+    """The logs are loaded: restore the state in the checkpoints, and register."""
     broker = timer.destination
     state = world.brokers[broker]
     end_loading(world, broker)
@@ -201,7 +201,7 @@ def handle_logs_loaded(world: Brokers, timer: timers.LogsLoaded) -> None:
 
 @inner_rule
 def end_loading(world: Brokers, broker: int) -> None:
-    """Take over what the checkpoints say of all logs, and start the periodic tasks.
+    """Restore the state of all logs from the checkpoints, and start the periodic tasks.
 
     At the first start these are logs that existed before the run; real files are made for them.
     """
@@ -242,7 +242,7 @@ def handle_registration_due(world: Brokers, timer: timers.RegistrationDue) -> No
 
 @inner_rule
 def _take_requests_later(world: Brokers, broker: int) -> None:
-    """Its port is open, but what comes in waits until the rest of the broker has started.
+    """Its port is open, but requests wait until the rest of the broker has started.
 
     Source: KafkaServer.startup@2.6.3, SocketServer.startProcessingRequests@2.6.3.
     """
@@ -343,7 +343,7 @@ def handle_supervisor_starts(world: Brokers, timer: timers.SupervisorStarts) -> 
 
 @inner_rule
 def end(world: Brokers, broker: int, stop: int) -> None:
-    """End a broker's process in the way that ``stop`` says."""
+    """End a broker's process in the way of ``stop``."""
     state = world.brokers[broker]
     if state.loaded:
         # A start that fails ends in KafkaServer.shutdown, too.
@@ -399,7 +399,7 @@ def _flush_all(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def _close_accounts(world: Brokers, broker: int) -> None:
-    """Write down what its leaders have promised, and what its logs held."""
+    """Write rows about its leaders' promises, and about the content of its logs."""
     for row in LOGS.of(world, world.brokers[broker]):
         if is_leader(world.replicas[row]):
             close_account(world, row, codes.REASON_TERM)

@@ -79,7 +79,7 @@ def handle_log_dir_fails(world: Brokers, timer: LogDirFails) -> None:
 
 @inner_rule
 def _tell_quorum(world: Brokers, broker: int, directory: int) -> None:
-    """Have heartbeats say so; the broker halts if the controller does not hear of it in time.
+    """Report the directory in heartbeats; without a confirmation in time the broker halts.
 
     Releases before 3.7 notify no controller.
 
@@ -94,7 +94,7 @@ def _tell_quorum(world: Brokers, broker: int, directory: int) -> None:
 @BROKER.handles(LogDirFailureExpires)
 @inner_rule
 def handle_log_dir_failure_expires(world: Brokers, timer: LogDirFailureExpires) -> None:
-    """Halt, if the controller has not heard of a failed directory.
+    """Halt, if the controller has not confirmed a failed directory.
 
     Source: BrokerLifecycleManager.OfflineDirBrokerFailureEvent@3.9.0.
     """
@@ -108,7 +108,7 @@ def handle_log_dir_failure_expires(world: Brokers, timer: LogDirFailureExpires) 
 def send_log_dir_events(world: Brokers, broker: int) -> None:
     """Tell the controller of directories that have failed; it finds out what was in them.
 
-    Without a session, or if it has expired, it is told under the next one.
+    Without a session, or if it has expired, it is reported under the next one.
     """
     state = world.brokers[broker]
     for directory in range(state.log_directories):
@@ -152,8 +152,8 @@ def mark_offline(world: Brokers, row: int) -> None:
 def delete_log(world: Brokers, row: int) -> None:
     """Delete the log of a replica that nobody locks, and be no replica any more.
 
-    Kafka renames its folder and deletes it a minute later; whoever waits for it is told. The
-    recovery points of all others are written at once.
+    Kafka renames its folder and deletes it a minute later; pending requests for it get a response.
+    The recovery points of all others are written at once.
 
     Source: ReplicaManager.stopReplica, LogManager.asyncDelete@2.4.0 and @2.6.3.
     """

@@ -1,13 +1,13 @@
 """LeaderAndIsr and UpdateMetadata at a broker (Kafka: ``becomeLeaderOrFollower``).
 
-The controller says who leads, who follows and in which epoch. Whether it is obeyed is
-decided by ``replication/partition.py``; ``leaders/leader.py`` and
-``followers/follower_truncation.py`` have what follows from it.
+The controller sends each partition's leader, followers and epoch. Whether it is obeyed is decided
+by ``replication/partition.py``; ``leaders/leader.py`` and ``followers/follower_truncation.py`` have
+what follows from it.
 
 StopReplica at a broker: replicas that are not to fetch any more, or are to be deleted.
 
-A log is deleted also if the broker has not been told to host its partition: so it is when it
-comes back and a topic was to be deleted while it was gone.
+A log is also deleted if the broker does not host its partition: so it is when it comes back and a
+topic was to be deleted while it was gone.
 
 Source: ReplicaManager.stopReplicas@0.10.2.0 and @2.6.3.
 """
@@ -182,7 +182,7 @@ def _obey(
     request: controller_requests.LeaderAndIsrRequest,
     item: controller_requests.LeaderAndIsrPartition,
 ) -> bool:
-    """Become what one entry of a LeaderAndIsr says; False if it is refused, or has to wait."""
+    """Apply one entry of a LeaderAndIsr; False if it is refused, or has to wait."""
     partition = world.replicas[row]
     broker = world.hosted[row].broker
     rules = world.rules[broker]
@@ -191,7 +191,7 @@ def _obey(
         rules, partition.leader_epoch, item.leader_epoch, is_replica, _FALSE
     )
     if item.error != errors.NONE:
-        # The same epoch once more is what a new controller sends to all: nothing is wrong.
+        # A new controller sends the same epoch once more to all: nothing is wrong.
         if item.leader_epoch != partition.leader_epoch:
             write_refused_partition(world, request, item)
         return False
@@ -214,7 +214,7 @@ def _obey(
 def handle_update_metadata(
     world: Brokers, request: controller_requests.UpdateMetadataRequest
 ) -> None:
-    """Take over what the controller says of leaders, and of who is alive.
+    """Apply the controller's list of leaders and of live brokers.
 
     Source: ReplicaManager.maybeUpdateMetadataCache@0.10.2.0, MetadataCache@2.4.0.
     """
@@ -281,7 +281,7 @@ def _stops(
     request: controller_requests.StopReplicaRequest,
     item: controller_requests.StopReplicaPartition,
 ) -> bool:
-    """Stop a replica, if it is hosted; False if it is told so in an older epoch."""
+    """Stop a replica, if it is hosted; False if the request has an older epoch."""
     if world.hosted[row].offline:
         item.error = errors.KAFKA_STORAGE_ERROR
         write_refused_partition(world, request, item)

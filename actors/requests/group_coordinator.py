@@ -1,8 +1,8 @@
 """Requests of consumers to their group's coordinator (Kafka: ``GroupCoordinator``).
 
 The coordinator of a group is the broker that leads the group's partition of __consumer_offsets. Any
-broker says who that is. A consumer joins its group there, shows with heartbeats that it is alive,
-and commits offsets: these are records, appended with acks=all, so without enough in-sync replicas
+broker names it. A consumer joins its group there, shows with heartbeats that it is alive, and
+commits offsets: these are records, appended with acks=all, so without enough in-sync replicas
 nobody commits, and nobody joins.
 
 Simplified: joining, being given partitions and fetching their committed offsets is one request, and
@@ -44,7 +44,7 @@ _ONE = code(1)
 def handle_find_coordinator(
     world: Brokers, request: client_requests.FindCoordinatorRequest
 ) -> bool:
-    """Say who leads a group's partition, as this broker has been told.
+    """Name the leader of a group's partition, by this broker's metadata.
 
     Source: KafkaApis.handleFindCoordinatorRequest@2.6.0.
     """
@@ -148,7 +148,7 @@ def handle_group_append(world: Brokers, request: client_requests.GroupAppendRequ
 @BROKER.handles(MemberExpires)
 @inner_rule
 def handle_member_expires(world: Brokers, timer: MemberExpires) -> None:
-    """Take a member out of its group that was not heard for its session time-out.
+    """Remove a member from its group when its session times out.
 
     Source: GroupCoordinator.onExpireHeartbeat, removeMemberAndUpdateGroup@2.6.0.
     """

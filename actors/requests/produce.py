@@ -1,9 +1,9 @@
 """A fetch request at a broker (Kafka: ``ReplicaManager.fetchMessages``).
 
-All partitions are read first. If a follower asks, the reads are then taken for what they say
-of it, partition by partition: its log end offset, whether it may join the ISR, whether the
-high watermark may move. At last the fetch is answered, with what was read before all that;
-or it is read again, and waits in the purgatory if that brings nothing new.
+All partitions are read first. For a follower, the reads are then applied partition by partition:
+its log end offset, whether it may join the ISR, whether the high watermark may move. At last the
+fetch gets its response with the records read before all that; or it is read again, and waits in the
+purgatory if that brings nothing new.
 
 A produce request at a broker (Kafka: ``ReplicaManager.appendRecords``).
 
@@ -46,7 +46,7 @@ from tidegauge.simulation.trace_rows.codes import MOMENT_FETCH
 # Event.phase
 _ARRIVED = code(0)
 _READ = code(1)  #: wait until every partition can be read, then read all
-_COUNT = code(2)  #: take the partition at the cursor for what it says of the follower
+_COUNT = code(2)  #: apply the partition at the cursor to the follower's state
 _EXPANDED = code(3)  #: ... whose ISR was being written
 _ANSWER = code(4)
 
@@ -120,7 +120,7 @@ def _all_can_be_read(world: Brokers, request: client_requests.FetchRequest) -> b
 
 @inner_rule
 def _count_all(world: Brokers, request: client_requests.FetchRequest) -> bool:
-    """Take each read for what it says of the follower; False if it has to wait.
+    """Apply each read to the follower's state; False if it has to wait.
 
     Source: ReplicaManager.updateFollowerFetchState@2.4.0, Partition@2.4.0.
     """

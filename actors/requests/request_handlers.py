@@ -1,8 +1,8 @@
-"""num.io.threads: who handles a request, when, and what it waits for.
+"""num.io.threads: the thread of a request, its time, and its waits.
 
-A request that comes takes a free thread, else it waits in the queue, first come first
-served. The thread is busy for as long as the cost model says, and, if the request meets the
-lock of a partition whose ISR is being written, until ZooKeeper has answered.
+A request that comes takes a free thread, else it waits in the queue, first come first served. The
+thread is busy for the cost model's time, and, if the request meets the lock of a partition whose
+ISR is being written, until ZooKeeper has answered.
 """
 
 from tidegauge.actors.fetches.producer_connections import waits_for_connection

@@ -1,4 +1,4 @@
-"""isr-change-propagation: how a leader tells the controller which ISRs it has written.
+"""isr-change-propagation: a leader's notifications of the ISRs that it has written.
 
 ISR changes in ZooKeeper are gathered, and named later in one child of /isr_change_notification.
 ``replication/isr_update.py`` has the rule for the time of it. With AlterPartition the controller
@@ -172,7 +172,7 @@ def communicate_later(world: Brokers, broker: int, delay_us: int) -> None:
 
 @inner_rule
 def report_offline_directory(world: Brokers, broker: int, directory: int) -> None:
-    """A log directory has failed: the next heartbeat says so, and is sent at once.
+    """A log directory has failed: the next heartbeat has it, and is sent at once.
 
     Source: BrokerLifecycleManager.OfflineDirEvent@3.7.0 (KIP-858).
     """

@@ -66,11 +66,11 @@ def connect(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def reconnect(world: Brokers, broker: int) -> None:
-    """Connect anew after the server was lost; only the server says that the session is over.
+    """Connect anew after the server was lost; only the server can end the session.
 
-    The client gives a server up when it has not heard it for two thirds of the session's
-    time-out, a process that was stopped as soon as it goes on. Then it sleeps for up to a
-    second, tries, and so on.
+    The client gives a server up without a message from it for two thirds of the session's timeout,
+    a process that was stopped as soon as it goes on. Then it sleeps for up to a second, tries, and
+    so on.
 
     Source: ClientCnxn.SendThread.run and startConnect, StaticHostProvider.next of ZooKeeper
     3.5.9.
@@ -107,7 +107,7 @@ def close_session(world: Brokers, broker: int) -> None:
 def register(world: Brokers, broker: int) -> None:
     """Create /brokers/ids/<id>, which lives as long as the session.
 
-    From 2.2 on it is set in the same transaction, whose answer tells its czxid, the broker epoch.
+    From 2.2 on it is set in the same transaction, whose response has its czxid, the broker epoch.
 
     Source: KafkaZkClient.registerBroker@2.4.0 (KIP-380).
     """
@@ -221,7 +221,7 @@ def topic_config(world: Brokers, broker: int, partition: int) -> BrokerTopic:
 
 @inner_rule
 def take_configs(world: Brokers, news: Event) -> None:
-    """Apply the settings that ZooKeeper has told."""
+    """Apply the settings that ZooKeeper has sent."""
     broker = news.destination
     for settings in items_of(world, news, zookeeper_requests.TopicSettings):
         known = world.broker_topics[broker * world.sizes[0].topics + settings.topic]

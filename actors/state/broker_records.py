@@ -14,7 +14,7 @@ class BrokerMemory(Record):
     # Its process.
     #: Those that its process does not use any more: bits.
     offline_directories: i64
-    #: ... of which the controller has still to be told.
+    #: ... of which the controller does not know yet.
     untold_failures: i64
     #: Its logs are loaded; they had to be recovered, as it was not stopped cleanly.
     loaded: flag
@@ -25,7 +25,7 @@ class BrokerMemory(Record):
 
     # A clean stop.
     stopping: flag
-    #: It has been told to stop, and is: only its session and its end are left.
+    #: It stops in a controlled way: only its session and its end are left.
     ends: flag
     shutdown_attempt: i64
     #: It has to look again who is controller: the session was gone when it did.
@@ -37,7 +37,7 @@ class BrokerMemory(Record):
     shutdown_controller: i64
     #: Its ZooKeeper session: the number that ZooKeeper gave it, -1 without one.
     session: i64 = -1
-    #: The session that its controller has been told of.
+    #: The session that its controller knows.
     told_session: i64 = -1
     #: The session has expired, which it finds out when it has connected anew.
     reconnecting: flag
@@ -134,7 +134,7 @@ class ZooKeeperBrokerSettings(Record):
 
 
 class Broker(BrokerSettings, ZooKeeperBrokerSettings, BrokerMemory):
-    """One broker: its settings, its machine, and what outlives its process."""
+    """One broker: its settings, its machine, and the state that outlives its process."""
 
     #: replica.selector.class: a consumer is sent to a replica in its rack (KIP-392).
     selects_by_rack: flag
@@ -239,7 +239,7 @@ class GroupMember(Record):
     present: flag
     start: i64
     heard_us: i64
-    #: A timer looks whether it is still heard.
+    #: A timer for its session timeout is set.
     watched: flag
 
 

@@ -38,7 +38,7 @@ def topic_stats(world: Brokers, broker: int, partition: int) -> BrokerTopicStats
 
 @inner_rule
 def mark_produce(world: Brokers, broker: int, partition: int, append: PartitionAppend) -> None:
-    """Count an append that was asked for, and what it has appended.
+    """Count a requested append, and the records that it has appended.
 
     Source: ReplicaManager.appendToLocalLog@2.6.0.
     """

@@ -75,8 +75,8 @@ class LifecycleMemory(Record):
     leader_failed: flag
     #: The end of its committed log.
     high_watermark: i64 = -1
-    #: The newest epoch that it has heard of, its leader among the controllers (-1: unknown), and
-    #: until when it believes in that one.
+    #: The newest epoch that it knows, its leader among the controllers (-1: unknown), and the time
+    #: until which it counts that one as leader.
     leader_epoch: i64 = -1
     leader: i64 = -1
     leader_expires_us: i64
@@ -88,10 +88,10 @@ class LifecycleMemory(Record):
 
     # Publications (BrokerMetadataPublisher).
     phase: i64
-    #: The end of what is published, and of what is being published.
+    #: The end of the published log, and of the part that is being published.
     published_offset: i64
     publishing_offset: i64
-    #: Events that hold the entries of what has come since the last publication began, and of what
+    #: Events with the entries that arrived since the last publication began, and of the part that
     #: is being published; -1: none.
     pending: i64 = -1
     publishing: i64 = -1
@@ -120,7 +120,7 @@ class LifecycleSettings(Record):
 
 
 class Lifecycle(LifecycleSettings, LifecycleMemory):
-    """The settings, and what outlives the process."""
+    """The settings, and the state that outlives the process."""
 
     #: The time-out of a registration or heartbeat, and the most that a resend waits; 0: a failed
     #: one is sent again after the interval.

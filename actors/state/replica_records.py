@@ -13,7 +13,7 @@ class ReplicaMemory(Record):
     # The partition's lock: an ISR write is made inside it.
     #: Requests that wait for the lock.
     waiting: EventList
-    #: The broker has been told that it hosts it.
+    #: The broker hosts it.
     exists: flag
     #: It cannot host it: the log directory is offline.
     offline: flag
@@ -153,7 +153,7 @@ class FollowerFetch(Record):
     session_log_start_offset: i64 = -1
     #: The high watermark that its last fetch has read (Kafka: ``lastSentHighWatermark``).
     last_sent_high_watermark: i64
-    #: The epoch of the follower's broker in its last request (KIP-903); -1: it did not tell.
+    #: The epoch of the follower's broker in its last request (KIP-903); -1: the request had none.
     broker_epoch: i64 = -1
     #: The session's number of reads at the time it joined.
     reads_before: i64

@@ -200,7 +200,7 @@ def has_timed_out(world: Kernel, flight: RequestInFlight, timeout_us: int) -> bo
 
 @inner_rule
 def is_lost(flight: RequestInFlight, process: int, until_us: int) -> bool:
-    """Whether a request is lost with the connection to a process, by what was sent until then."""
+    """Whether a request is lost with the connection to a process, by the bytes sent until then."""
     return flight.number != 0 and flight.to == process and flight.sent_us <= until_us
 
 

@@ -121,7 +121,7 @@ def disk_of(disks: Records[Bandwidth], world: Brokers, row: int) -> Bandwidth:
 
 @inner_rule
 def write_back(world: Brokers, row: int, size_bytes: int) -> None:
-    """Have the operating system write what was appended to a replica's log."""
+    """Have the operating system write a replica's new records."""
     disk = disk_of(world.disk_writes, world, row)
     if disk.bytes_per_second == 0:
         return
@@ -152,7 +152,7 @@ def write_wait_us(world: Brokers, row: int) -> int:
 
 @inner_rule
 def flushes_by_itself(world: Brokers, broker: int) -> bool:
-    """Whether a broker flushes logs, as log.flush.interval.messages says."""
+    """Whether a broker flushes logs by log.flush.interval.messages."""
     return world.brokers[broker].log_flush_interval_messages != NEVER_FLUSHED
 
 

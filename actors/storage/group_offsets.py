@@ -143,7 +143,7 @@ def member_at(world: Brokers, broker: int, key: int) -> GroupMember:
 
 @inner_rule
 def hear(world: Brokers, broker: int, key: int) -> None:
-    """A member has been heard: look after session.timeout.ms whether it was heard again.
+    """A member has sent a request: its session lasts session.timeout.ms from now on.
 
     Source: GroupCoordinator.completeAndScheduleNextHeartbeatExpiration@2.6.0.
     """
@@ -159,7 +159,7 @@ def hear(world: Brokers, broker: int, key: int) -> None:
 def note_group_append(
     world: Brokers, row: int, request: client_requests.GroupAppendRequest
 ) -> None:
-    """Write down what the records say that were just appended for a request.
+    """Write rows about the records that were just appended for a request.
 
     Source: GroupMetadataManager.storeOffsets and storeGroup@2.6.0.
     """
@@ -201,7 +201,7 @@ def answer_group_append(world: Brokers, request: client_requests.GroupAppendRequ
 def new_group_response(
     world: Kernel, request: Event, start: int, error: int
 ) -> client_requests.GroupResponse:
-    """A response to what a consumer has asked about its group."""
+    """A response to a consumer's request about its group."""
     response = new_response(world, request, client_requests.GroupResponse)
     response.request_kind = request.kind
     response.start = start

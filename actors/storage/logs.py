@@ -2,8 +2,8 @@
 
 The part of a log on disk: flushes, and the operating system's own writing.
 
-Kafka flushes a log every log.flush.interval.messages (never, by default) and at a clean stop,
-and leaves the rest to the operating system, which writes what has been in memory for its
+Kafka flushes a log every log.flush.interval.messages (never, by default) and at a clean stop, and
+leaves the rest to the operating system, which writes pages that have been in memory for its
 write-back time. Until then a loss of power takes it.
 
 A loss of power leaves whole batches: the recovery of a log cuts off what follows the last one that
@@ -12,8 +12,8 @@ ends of batches are the multiples of that size, or where producers differ of the
 divisor.
 
 The age of records in memory is kept in spans: appends within a sixth of the write-back time are one
-span, and count as written when the whole span is old enough. (Linux looks only every 5 s, too, at
-what is older than 30 s.)
+span, and count as written when the whole span is old enough. (Linux looks only every 5 s, too, for
+pages older than 30 s.)
 """
 
 from tidegauge.actors.state.brokers import Brokers, epochs_of, runs_of
@@ -72,7 +72,7 @@ def empty_log(world: Brokers, row: int, offset: int) -> None:
 
 @inner_rule
 def _lower_recovery_point(world: Brokers, row: int) -> None:
-    """Cut records are not on disk any more: the checkpoint says so at once.
+    """Cut records are not on disk any more: the checkpoint is lowered at once.
 
     Source: LogManager.truncateTo@0.10.2.0 and @2.4.0.
     """

@@ -1,8 +1,8 @@
 """A replica's state of idempotent producers (Kafka: ``ProducerStateManager``).
 
 It is a function of the log: a leader learns of a batch when it appends it, a follower from its
-fetch, and what is cut off is forgotten. Producer snapshots keep it through every end of a process,
-so it lies with the log. The rules are in ``replication/producer_state.py``.
+fetch, and batches that are cut off are forgotten. Producer snapshots keep it through every end of a
+process, so it lies with the log. The rules are in ``replication/producer_state.py``.
 
 The producers of a replica are a list, the one with the last batch first: what a fetch brings is at
 its front. A fetch response names the last five batches of each producer, as older ones do not
@@ -144,7 +144,7 @@ def _last_offset(world: Brokers, place: int) -> int:
 def tell_batches(
     world: Brokers, row: int, response: Event, item: FetchedRecords, end_offset: int
 ) -> None:
-    """Tell a follower of the batches that end in what it fetches: in its entry, then in others."""
+    """Send a follower the batches that end in its fetched records: in its entry, then in others."""
     first_offset = item.offset
     told = item
     place = world.hosted[row].first_producer

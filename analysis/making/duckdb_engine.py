@@ -47,7 +47,7 @@ class DuckDBEngine:
         files: Callable[[FoundRun, ResultTable], Path],
         begins: Callable[[str], None],
     ) -> None:
-        """Make tables of runs, as :meth:`Engine.write` says."""
+        """Make tables of runs, as :meth:`Engine.write`."""
         with closing(connected()) as database:
             known = Topology(runs)
             rows = self._reads(runs, ends_us_of(known))

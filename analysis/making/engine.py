@@ -1,4 +1,4 @@
-"""An engine makes result tables of runs: the interface, and the order of what a table needs.
+"""An engine makes result tables of runs: the interface, and the order of a table's sources.
 
 The rows of runs, and the origins of rows, as Arrow tables.
 """
@@ -77,7 +77,7 @@ def in_making_order(names: Iterable[str]) -> Iterator[str]:
 
 
 def graph_of(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Relations and all that they need, each with what its own query reads."""
+    """Relations and all that they need, each with the sources of its own query."""
     graph: dict[str, tuple[str, ...]] = {}
     open_names = list(names)
     while open_names:

@@ -109,7 +109,7 @@ def files_of(folder: Path, run: FoundRun, name: str) -> list[Path]:
 
 @cache
 def _sources() -> str:
-    """A hash of all that says how tables are made."""
+    """A hash of all sources that make tables."""
     found = hashlib.sha256()
     for name in sorted({*TABLES, *VIEWS}):
         found.update((sql_of(name) or "").encode())
@@ -138,7 +138,7 @@ def _is_of(place: Path, made_of: MadeOf) -> bool:
 
 @contextmanager
 def _draft(folder: Path) -> Iterator[Path]:
-    """A folder for what is not whole yet."""
+    """A folder for incomplete files."""
     draft = Path(mkdtemp(prefix=".draft-", dir=folder))
     try:
         yield draft

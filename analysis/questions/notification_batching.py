@@ -1,7 +1,7 @@
 """The effect of batching ISR changes into notifications on the controller, bounce by bounce.
 
-A leader does not tell each ISR change at once: it looks every 2.5 s, and writes all that it has
-gathered into one isr_change_notification after 5 s without a change, or 60 s after its last one
+A leader does not send each ISR change at once: it checks every 2.5 s, and writes all pending
+changes into one isr_change_notification after 5 s without a change, or 60 s after its last one
 (KAFKA-2722). Here changes and notifications are counted from the beginning of a fault until that of
 the next one; notifications belong to their first change.
 

@@ -2,7 +2,7 @@
 
 **isr-flapping**: a replica leaves an ISR in three ways: its leader shrinks it, the controller
 removes it, or a leader is elected without it. If what made it leave goes back to a fault, that
-fault is the likely cause. Else the picture tells two cases apart (KIP-501): a follower that leaves
+fault is the likely cause. Else the picture separates two cases (KIP-501): a follower that leaves
 many leaders is slow itself; a leader that many followers leave at once is the slow one, however
 healthy it looks.
 

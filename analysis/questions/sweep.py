@@ -46,7 +46,7 @@ _FIGURES = {
     for name in _BY_THE_HOUR
 } | {name: (name, FIGURES[name].unit) for name in _COMPARED}
 
-#: A row for each figure of each run, and for what it has lost of a topic of which any run has.
+#: A row for each figure of each run, and for its losses in each topic that lost records in any run.
 _VALUES = """
     {figures}
     union all
@@ -289,7 +289,7 @@ def _name_of(each: object, place: int) -> object:
 
 
 def _axis_names(axes: list[_Path]) -> list[str]:
-    """A setting by its name if that tells it apart, else as much of its path as is needed."""
+    """A setting by its name if that is unambiguous, else by as much of its path as is needed."""
     for depth in range(1, max((len(axis) for axis in axes), default=0) + 1):
         names = [".".join(axis[-depth:]) for axis in axes]
         if len({*names}) == len(axes):
@@ -302,7 +302,7 @@ def _text(value: object) -> str:
 
 
 def _number(value: object) -> float | None:
-    """A number as it is, a duration in seconds; None for what is neither."""
+    """A number as it is, a duration in seconds; None for any other value."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     if isinstance(value, str):

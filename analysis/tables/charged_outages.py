@@ -69,7 +69,7 @@ _REASONS = result_table.View(
     """,
 )
 
-#: The first change since then: it is told once the response has come.
+#: The first change since then: it is sent once the response has come.
 _MET = result_table.View(
     "outages_met",
     f"""

@@ -169,8 +169,8 @@ REFUSALS = result_table.ResultTable(
 
 _A_SECOND_US = 1_000_000
 
-#: Rows say exactly which offsets a leader has acknowledged, a range for a term or until the next
-#: change of the ISR (``acknowledged``). Samples say how far it was at some time: producers with
+#: Rows have the exact offsets that a leader has acknowledged, a range for a term or until the next
+#: change of the ISR (``acknowledged``). Samples have its position at some time: producers with
 #: acks=all get their responses at the high watermark, others at the log end. So each range is
 #: divided at the samples of its leader; what it has beyond the last one counts when its row was
 #: written. The sum of all is that of the ranges, whatever the trace level and sample_every.
@@ -244,7 +244,7 @@ ACKNOWLEDGEMENTS = result_table.ResultTable(
     key=("run", "partition", "begin_us"),
 )
 
-#: The sums over the clients of a group, which each tells at the end; null for logs.
+#: The sums over the clients of a group, from each client's last row; null for logs.
 _TOTALS = {
     "records_offered": "that its applications had for it: the sum of the next four",
     "records_acknowledged": "acknowledged",
@@ -257,7 +257,7 @@ _TOTALS = {
 
 CLIENT_GROUPS = result_table.ResultTable(
     "client_groups",
-    "one group of producers or consumers, and what came of its records",
+    "one group of producers or consumers, and the outcome of its records",
     (
         result_table.RUN,
         CLIENT_GROUP,

@@ -1,7 +1,7 @@
 """The costs of faults: each fault is charged with its own effects, found by their causes.
 
-Faults can overlap, and so do the times of their effects. ``charges`` alone says which fault an
-effect is charged to, and ``charged_outages`` of an outage; the rest here counts.
+Faults can overlap, and so do the times of their effects. ``charges`` alone charges an effect to a
+fault, and ``charged_outages`` an outage; the rest here counts.
 
 A refused request, or a batch that was given up, is charged as the outage of its partition that it
 met; without one, to the faults that were active in processes of this partition.

@@ -135,7 +135,7 @@ _STANDING = View(
     ),
 )
 
-#: The outages that are charged to faults, but for what stands by settings.
+#: The outages that are charged to faults, without those that settings cause.
 _CAUSED = View(
     "caused_outages",
     """

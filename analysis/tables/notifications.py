@@ -11,7 +11,7 @@ parts: until one of the two became true, and then for the next look.
 from tidegauge.analysis.tables import result_table
 from tidegauge.analysis.tables.dialect import IN_ORDER
 
-#: Each notification as it was sent, with the first change that it tells of.
+#: Each notification as it was sent, with its first change.
 _BATCHES = result_table.View(
     "notification_batches",
     f"""

@@ -47,7 +47,7 @@ class ResultTable(NamedTuple):
     def order(self) -> tuple[str, ...]:
         """The columns by which its rows are written in order, nulls last: the key, then the others.
 
-        Rows that are equal in all columns cannot be told apart, so that there is but one order.
+        Rows that are equal in all columns are interchangeable, so that there is but one order.
         """
         return tuple(dict.fromkeys((*self.key, *(column.name for column in self.columns))))
 

@@ -1,4 +1,4 @@
-"""Brokers that appear and brokers that are gone, as the list of /brokers/ids tells.
+"""Brokers that appear and brokers that are gone, by the list of /brokers/ids.
 
 In one broker change Kafka first starts up the brokers that are new, then those that have
 bounced (another czxid: to it a failure and a start), and then deals with the failures:
@@ -9,8 +9,8 @@ Scala set instead, whose order decides which of two dead members is left in an I
 A broker asks to be taken out of everything (``KafkaController.doControlledShutdown``).
 
 Its partitions are led by others from then on, as far as there are others in the ISR, and it is
-taken out of the ISRs that it follows in. Only partitions with more than one replica count.
-The answer says how many partitions it still leads; with these it may ask again.
+taken out of the ISRs that it follows in. Only partitions with more than one replica count. The
+response has the number of partitions that it still leads; with these it may ask again.
 
 Source: KafkaController.doControlledShutdown@2.6.3, shutdownBroker@0.10.2.2.
 """
@@ -119,7 +119,7 @@ def advance_broker_change(world: control_plane.ControlPlane, controller: int) ->
 
 @inner_rule
 def _resume_reassignments(world: control_plane.ControlPlane, controller: int) -> bool:
-    """Go on with what waited for brokers that have come; whether there is anything.
+    """Resume reassignments that waited for brokers that have come; whether there is any.
 
     Kafka does so before it deals with those that are gone.
 
@@ -203,7 +203,7 @@ def _start_up(world: control_plane.ControlPlane, controller: int, change: int, s
             known.alive = True
             forget_offline_replicas(world, controller, broker)
             known.broker_epoch = known.listed_epoch
-    # New brokers learn of everything with it: they read all that was ever told.
+    # New brokers get everything with it: they read all changes from the first on.
     channels.send_update_metadata_request(world, controller)
     for partition in range(sizes.partitions):
         if control_plane.partition_at(world, controller, partition).known:
@@ -259,7 +259,7 @@ def _fail(world: control_plane.ControlPlane, controller: int, change: int, step:
     else:
         channels.send_requests_to_brokers(world, controller)
         if not state.leaders_lost:
-            # An election has told everybody already who is gone.
+            # An election has sent all brokers the list of live brokers already.
             channels.send_update_metadata_request(world, controller)
 
 
@@ -423,7 +423,7 @@ def _select_led(world: control_plane.ControlPlane, controller: int, broker: int)
 
 @inner_rule
 def _stop_followed(world: control_plane.ControlPlane, controller: int, broker: int) -> None:
-    """Let the broker fetch no more of what it followed in, and take it out of the ISRs."""
+    """Let the broker fetch no more from its leaders, and take it out of the ISRs."""
     for partition in range(world.sizes[0].partitions):
         if control_plane.partition_at(world, controller, partition).is_followed:
             channels.add_stop_replica_request(world, controller, partition, broker, _FALSE)

@@ -1,11 +1,11 @@
 """A controller's work when log directories of brokers have failed (KIP-112).
 
-The broker has written a child of /log_dir_event_notification, which says no more than its id. The
-controller sends it a LeaderAndIsr of all its replicas, and the broker answers KAFKA_STORAGE_ERROR
-for those that are offline. That answer is an event of its own: partitions that were led there get
-other leaders, and the replicas leave the ISRs that they are in. An offline replica stays so until
-the broker registers anew. A new controller tells all replicas their roles anyway and learns so what
-is offline; the children that it finds it deletes unread.
+The broker has written a child of /log_dir_event_notification, which has only its id. The controller
+sends it a LeaderAndIsr of all its replicas, and the broker answers KAFKA_STORAGE_ERROR for those
+that are offline. That answer is an event of its own: partitions that were led there get other
+leaders, and the replicas leave the ISRs that they are in. An offline replica stays so until the
+broker registers anew. A new controller sends all replicas their roles anyway and so gets the
+offline ones; it deletes existing children unread.
 
 Only answers that name replicas become events here; in Kafka all do.
 
@@ -58,7 +58,7 @@ _DELETE_THEM = code(True)
 
 @inner_rule
 def watch_log_dir_events(world: control_plane.ControlPlane, controller: int) -> None:
-    """List what brokers have told of failed directories, and watch it, if any ever does."""
+    """List brokers' notifications of failed directories, and watch them, if any ever fails."""
     if directories_fail(world):
         znode = log_dir_events_znode(world)
         issue_children(world, controller, znode)

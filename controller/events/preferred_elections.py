@@ -100,7 +100,7 @@ def rebalance_later(world: ControlPlane, controller: int, is_first: bool) -> Non
 
 @inner_rule
 def advance_auto_rebalance(world: ControlPlane, controller: int) -> None:
-    """One phase of an automatic rebalance: choose and elect, then tell.
+    """One phase of an automatic rebalance: choose and elect, then send the requests.
 
     Nothing is chosen as long as replicas are being moved.
     """

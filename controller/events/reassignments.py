@@ -23,13 +23,13 @@ partitions, or (with AlterPartition) has written the ISR itself. Target replicas
 are dead, or come later, keep a partition in A; a broker that comes makes the controller begin
 there again. So does a new controller, which finds everything in the assignment.
 
-AlterPartitionReassignments replaces what is on its way, or cancels it: then the target is what was
-there before, so nothing is added or removed any more. The entry of such a partition in
+AlterPartitionReassignments replaces the present one, or cancels it: then the target is the former
+set of replicas, so nothing is added or removed any more. The entry of such a partition in
 /admin/reassign_partitions does not count from then on.
 
 Before 2.4 a partition whose new replicas are all in sync goes to B3 at once. The assignment does
-not say what is added and removed, so another controller finds what to go on with in the znode
-alone; who asks for what is there already is refused. More than four replicas on the way stood in
+not have the replicas that are added and removed, so another controller resumes from the znode
+alone; a request for the existing assignment is refused. More than four replicas on the way stood in
 the order of a hash set; here the new ones always come first.
 
 Source: KafkaController.onPartitionReassignment@0.10.2.0, @2.2.0, @2.4.0, @2.6.3 and @3.8.0.
@@ -252,7 +252,7 @@ def _write_assignment(world: control_plane.ControlPlane, controller: int, partit
 
 @inner_rule
 def _start_new_replicas(world: control_plane.ControlPlane, controller: int, adding: int) -> None:
-    """Tell each replica that is new once more, by itself; one that was told before is not new.
+    """Send each new replica its role once more, by itself; one that had it before is not new.
 
     Source: KafkaController.startNewReplicasForReassignedPartition@2.6.3.
     """
@@ -297,7 +297,7 @@ def _take_out(world: control_plane.ControlPlane, controller: int, phase: int) ->
 
 @inner_rule
 def _move_leader(world: control_plane.ControlPlane, controller: int) -> None:
-    """Let a replica lead that stays, and tell those that stay of each other.
+    """Let a replica lead that stays, and send those that stay the new state.
 
     Source: KafkaController.moveReassignedPartitionLeaderIfRequired@2.6.3.
     """
@@ -320,7 +320,7 @@ def _move_leader(world: control_plane.ControlPlane, controller: int) -> None:
 
 @inner_rule
 def _bring_added_online(world: control_plane.ControlPlane, controller: int, adding: int) -> None:
-    """Those that were new are online now; the others are told their role once more."""
+    """Those that were new are online now; the others get their role once more."""
     partition = world.controllers[controller].moving
     while adding != EMPTY:
         slot = first(adding)
@@ -387,7 +387,7 @@ def _delete_logs(world: control_plane.ControlPlane, controller: int) -> None:
 
 @inner_rule
 def _tell_end(world: control_plane.ControlPlane, controller: int) -> None:
-    """A partition has the replicas that it was to have: all brokers are told."""
+    """A partition has its target replicas: all brokers get the update."""
     partition = world.controllers[controller].moving
     known = control_plane.partition_at(world, controller, partition)
     known.reassigned = False

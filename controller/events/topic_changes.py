@@ -4,7 +4,7 @@ The replicas that a controller is asked to move, by a znode or by AlterPartition
 
 A partition in /admin/reassign_partitions stays there until it is done, so whoever wants to know
 whether anything is being moved looks whether it is there. A request to the controller itself
-replaces what the znode says of a partition (``reassignments.py`` does what is asked).
+replaces the znode's content about a partition (``reassignments.py`` does the work).
 """
 
 from tidegauge.compiled.rules import code, inner_rule

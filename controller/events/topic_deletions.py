@@ -159,7 +159,7 @@ def advance_topic_deletion(world: control_plane.ControlPlane, controller: int) -
 
 @inner_rule
 def _choose(world: control_plane.ControlPlane, controller: int) -> None:
-    """Go to the next topic that is to be deleted, and to what can be done for it."""
+    """Go to the next topic that is to be deleted, and to its next possible phase."""
     state = world.controllers[controller]
     state.deleting += 1
     state.deleting_broker = 0

@@ -93,7 +93,7 @@ def _write_partition(
 
 @inner_rule
 def _differs(known: state.CommittedPartition, registration: PartitionRegistration) -> bool:
-    """Whether a row of replicas has something new to say."""
+    """Whether a row of replicas has a change."""
     return (
         known.replicas != registration.replicas
         or known.adding != registration.adding
@@ -257,7 +257,7 @@ def _write_removal(world: state.Quorum, record: state.MetadataRecord) -> None:
 
 @inner_rule
 def _write_config(world: state.Quorum, record: state.MetadataRecord) -> None:
-    """Settings of a topic are others: those who host its partitions are to hear of it."""
+    """A topic's settings have changed: the hosts of its partitions get them."""
     controller_rows.TopicConfigured.write(
         world,
         topic=record.subject,

@@ -1,4 +1,4 @@
-"""A controller's process: how it begins, how it ends, and what survives.
+"""A controller's process: its start, its end, and the state that survives.
 
 ==================  =====================================================================
 what ends it        what is left
@@ -31,7 +31,7 @@ from tidegauge.simulation.rows import BROKER_START_COST, cost_us
 
 @rule
 def take_quorum_fault(world: Quorum, event: FaultChange) -> None:
-    """A fault has begun or ended at a controller: it may die, be told to stop, or start again."""
+    """A fault has begun or ended at a controller: it may die, be asked to stop, or start again."""
     fault = world.faults[event.fault]
     if fault.stops and event.kind == FaultBegin.KIND:
         _take_down(world, event.destination, fault.kind)
@@ -84,7 +84,7 @@ def handle_quorum_start(world: Quorum, _: QuorumStart) -> bool:
 @QUORUM.handles(VoterStopped)
 @inner_rule
 def handle_voter_stopped(world: Quorum, timer: VoterStopped) -> bool:
-    """A controller that was told to stop has handed over: its process ends."""
+    """A stopping controller has handed over: its process ends."""
     process = timer.destination
     _end(world, process, True)
     if world.processes[process].held_down == 0:

@@ -8,7 +8,7 @@ Source: SnapshotGenerator, MetadataImage.write, KafkaRaftClient.handleFetchSnaps
 The metadata log as its controller sees it: records are appended, committed, and written down.
 
 A record changes the state in memory of the active controller at once. The log of its voter
-(``controller/raft``) knows a record by its epoch and its offset; here is what it says, until it is
+(``controller/raft``) knows a record by its epoch and its offset; here is its content, until it is
 committed or can never be. The leader that commits it writes a row of the trace, and has readers of
 the log know; one that learns later that it is committed finds that done.
 
@@ -59,7 +59,7 @@ _PIECE_BYTES = code(8 * 1024 * 1024)
 @QUORUM.handles(SnapshotDue)
 @inner_rule
 def handle_snapshot_due(world: Quorum, timer: SnapshotDue) -> bool:
-    """Write a snapshot of what is committed."""
+    """Write a snapshot of the committed state."""
     write_snapshot(world, timer.epoch, timer.offset, _live_records(world))
     return False
 
@@ -110,7 +110,7 @@ def handle_fetch_snapshot(world: Quorum, request: FetchSnapshotRequest) -> bool:
 
 @inner_rule
 def append_record(world: Quorum, sort: int, subject: int) -> MetadataRecord:
-    """Append a record that the caller fills; it is caused by what happens now.
+    """Append a record that the caller fills; its cause is the present event.
 
     An event that appends any is a row of the trace.
     """
@@ -166,7 +166,7 @@ def append_partition(world: Quorum, partition: int) -> MetadataRecord:
 @QUORUM.handles(QuorumCommits)
 @inner_rule
 def handle_quorum_commits(world: Quorum, timer: QuorumCommits) -> bool:
-    """Write rows about what is committed, and send the responses that have waited for it.
+    """Write rows about committed records, and send the responses that have waited for them.
 
     More records than tables have room for are committed at the same time, but in several events.
     """

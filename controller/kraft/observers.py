@@ -1,7 +1,7 @@
 """Brokers read the metadata log: their fetches wait here until there is more of it.
 
 From metadata version 4.1-IV1 on a fetch is answered when more is committed; before, when more is
-appended: then an observer hears of the commit with its next fetch only, which the NoOpRecord every
+appended: then an observer gets the commit with its next fetch only, which the NoOpRecord every
 metadata.max.idle.interval.ms bounds. A response names, of the replicas that the broker hosts, the
 newest state of each that has changed; no broker has a copy of the cluster's state.
 
@@ -72,7 +72,7 @@ def _known_high_watermark(world: Quorum) -> int:
 @QUORUM.handles(QuorumAppended)
 @inner_rule
 def handle_quorum_appended(world: Quorum, _: QuorumAppended) -> bool:
-    """There is more in the log: before metadata version 4.1-IV1 that is what observers wait for."""
+    """There is more in the log: before metadata version 4.1-IV1 observers wait for that."""
     answer_fetches(world)
     return False
 

@@ -7,8 +7,8 @@ here.
 
 ISRs that leaders propose (Kafka: AlterPartition, ReplicationControlManager.alterPartition).
 
-``alter_partition.py`` says what is refused. An accepted proposal completes a reassignment if it
-can, and is answered, once it is committed, with the new state.
+``alter_partition.py`` has the reasons of refusals. An accepted proposal completes a reassignment if
+it can, and is answered, once it is committed, with the new state.
 """
 
 from tidegauge.compiled.records import view_as
@@ -125,7 +125,7 @@ def begin_change(world: Quorum, partition: int, election: int) -> partition_targ
 
 @inner_rule
 def append_change(world: Quorum, partition: int, acceptable: int, reason: int) -> bool:
-    """Change a partition as its target says, and append the record; False if there is none.
+    """Change a partition to its target, and append the record; False if there is none.
 
     Args:
         world: with the target that ``begin_change`` has begun.

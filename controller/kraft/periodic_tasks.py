@@ -59,7 +59,7 @@ def begin_tasks(world: Quorum, is_first: bool) -> None:
 @QUORUM.handles(QuorumSample)
 @inner_rule
 def handle_quorum_sample(world: Quorum, timer: QuorumSample) -> bool:
-    """Record how far the active controller is with the metadata log, and what waits for it."""
+    """Record the active controller's position in the metadata log, and the number of pending responses."""
     voter = this_voter(world)
     if decides(world):
         MetadataSampled.write(
@@ -110,7 +110,7 @@ def _fencing_period_us(world: Quorum) -> int:
 @WRITES.handles(FencingCheck)
 @inner_rule
 def handle_fencing_check(world: Quorum, _: FencingCheck) -> None:
-    """Fence one broker that was not heard for its session time-out, if there is one.
+    """Fence one broker whose session has timed out, if there is one.
 
     Source: ReplicationControlManager.maybeFenceOneStaleBroker@4.1.0, @3.9.0.
     """
@@ -133,7 +133,7 @@ def handle_fencing_check(world: Quorum, _: FencingCheck) -> None:
 
 @inner_rule
 def _fence_silent(world: Quorum, broker: int) -> None:
-    """Fence a broker, because of what has kept it silent."""
+    """Fence a broker, because of the fault that has kept it silent."""
     voter = this_voter(world)
     known = world.quorum_brokers[broker]
     row = new_event_row(world)
@@ -147,7 +147,7 @@ def _fence_silent(world: Quorum, broker: int) -> None:
 
 @inner_rule
 def _one_overdue(world: Quorum) -> int:
-    """A broker that is overdue; from 4.0 on any of them, before the one heard longest ago.
+    """A broker that is overdue; from 4.0 on any of them, before the one with the oldest contact.
 
     One of several: in Kafka the order of a hash table decides, here a draw.
     """
@@ -176,7 +176,7 @@ def _one_overdue(world: Quorum) -> int:
 
 @inner_rule
 def _oldest_contact(world: Quorum) -> int:
-    """The unfenced broker that was heard longest ago; NONE if all are fenced."""
+    """The unfenced broker with the oldest contact; NONE if all are fenced."""
     oldest = NONE
     for broker in range(world.sizes[0].brokers):
         known = world.quorum_brokers[broker]

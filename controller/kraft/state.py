@@ -10,9 +10,9 @@ The state of the active controller of a KRaft quorum.
 
 ``registrations``, ``quorum_brokers`` and ``quorum_topics`` are its state in memory: all records
 that it has appended are in it, committed or not (Kafka: the timeline structures of
-``ReplicationControlManager`` and ``ClusterControlManager``). ``committed_partitions`` is what a
-reader of the log sees. Records between the two are in ``metadata_records``. A controller that
-becomes active begins with what is committed (``claims.py``).
+``ReplicationControlManager`` and ``ClusterControlManager``). ``committed_partitions`` is the state
+for a reader of the log. Records between the two are in ``metadata_records``. A controller that
+becomes active begins with the committed state (``claims.py``).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CONFIG_RECORD = code(4)
 
 @inner_rule
 def copy_registration(target: PartitionRegistration, source: PartitionRegistration) -> None:
-    """Take over all that is said of a partition."""
+    """Copy all fields of a partition's record."""
     target.replicas = source.replicas
     target.adding = source.adding
     target.removing = source.removing
@@ -115,8 +115,8 @@ class ActiveControllerSettings(Record):
 class ActiveController(ActiveControllerSettings):
     """The active controller's settings, state and counts: one record.
 
-    It is that of the controller that has claimed last. One that was active before, and has not
-    heard of its successor, has no state of its own: nothing that it decides is ever committed.
+    It is that of the controller that has claimed last. One that was active before, and does not
+    know of its successor, has no state of its own: nothing that it decides is ever committed.
     """
 
     #: The voter that it is of; -1: that voter has renounced. In which epoch that has claimed.

@@ -49,7 +49,7 @@ def partition_change(
     target: PartitionTarget,
     acceptable: int,
 ) -> int:
-    """Change a partition as its target says; what it came to (UNCHANGED ... ELECTED_UNCLEANLY).
+    """Change a partition to its target; the outcome (UNCHANGED ... ELECTED_UNCLEANLY).
 
     ``acceptable`` are the replicas that may lead. The target is used up.
 

@@ -50,7 +50,7 @@ _BACKOFF_US = code(100_000)
 
 @inner_rule
 def queue_request(world: ControlPlane, controller: int, broker: int, index: int) -> None:
-    """Send a request when all before it are answered; nobody else is told what it says."""
+    """Send a request when all before it are answered; only its receiver gets its content."""
     known = broker_at(world, controller, broker)
     events.append_event(world, known.queue, world.events[index])
     if known.queue.length == 1:
@@ -289,7 +289,7 @@ def _tell_reason(
     item: controller_requests.LeaderAndIsrPartition,
     broker: int,
 ) -> None:
-    """Say why a replica is told: its partition's state was written, or its broker has come."""
+    """Why a replica gets a request: its partition's state was written, or its broker has come."""
     state = world.controllers[controller]
     item.row_process = controller_process(world, controller)
     item.row_sequence = partition_at(world, controller, item.partition).row_sequence
@@ -399,7 +399,7 @@ def send_update_metadata_request(world: ControlPlane, controller: int) -> None:
 
 @inner_rule
 def _write_down(world: ControlPlane, controller: int) -> None:
-    """Write down what brokers are told now."""
+    """Write rows about the requests to brokers now."""
     state = world.controllers[controller]
     partition = state.first_touched
     while partition != NONE:

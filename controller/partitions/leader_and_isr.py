@@ -219,7 +219,7 @@ def failure_takes_offline(
 def alter_partition_error(
     rules: ReleaseRules, current: records.LeaderAndIsr, proposed: records.LeaderAndIsr, live: int
 ) -> int:
-    """Why the controller does not write what a leader proposes; NONE if it may.
+    """The reason why the controller does not write a leader's proposal; NONE if it may.
 
     ``live`` are the replicas that are alive and not about to stop.
 
@@ -248,7 +248,7 @@ def alter_partition_error(
 
 @rule
 def equals_but_for_version(current: records.LeaderAndIsr, proposed: records.LeaderAndIsr) -> bool:
-    """Whether a state is what a leader proposes, whatever version it knows.
+    """Whether a state equals a leader's proposal, whatever version it knows.
 
     Source: LeaderAndIsr.equalsIgnoreZk@2.7.0, equalsAllowStalePartitionEpoch@3.3.0.
     """

@@ -99,7 +99,7 @@ def handle_raft_appended(world: Raft, timer: controller_timers.RaftAppended) -> 
 
 @inner_rule
 def advance_high_watermark(world: Raft) -> None:
-    """Commit what a majority has, and tell the controller; not before a record of this epoch.
+    """Commit a majority's records, and notify the controller; not before a record of this epoch.
 
     Source: LeaderState.maybeUpdateHighWatermark@4.1.0.
     """

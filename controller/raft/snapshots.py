@@ -289,7 +289,7 @@ def _forget_before(world: Raft, first: int) -> None:
 def needs_snapshot(world: Raft, request: RaftFetchRequest) -> bool:
     """Whether a fetch asks for records from before the log, or of epochs before its snapshots.
 
-    An observer does not say the epoch of its last record: it has committed ones only.
+    An observer does not send the epoch of its last record: it has committed ones only.
 
     Source: ReplicatedLog.validateOffsetAndEpoch@3.9.0.
     """

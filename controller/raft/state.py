@@ -79,13 +79,13 @@ class Voter(VoterSettings):
     raft_draws: i64
     #: Its one Raft thread writes to its disk until then: no answer leaves before.
     writes_until_us: i64
-    #: It was told to stop, and hands over.
+    #: It is being stopped, and hands over.
     stops: flag
 
     # As a leader.
     #: The first offset of its epoch: its record that the leader has changed.
     epoch_start_offset: i64
-    #: Its controller was told that it may act.
+    #: Its controller may act.
     claimed: flag
     #: Voters that have fetched since the quorum was checked last: bits.
     fetched_voters: i64

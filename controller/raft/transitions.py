@@ -1,4 +1,4 @@
-"""The states of a voter, and what each begins with.
+"""The states of a voter, and the first actions of each.
 
 =============  ==========================================  ======================================
 state          its time in it                              what it does
@@ -114,7 +114,7 @@ def become_follower(world: Raft, epoch: int, leader: int) -> None:
 
 @inner_rule
 def wait_for_leader(world: Raft) -> None:
-    """The leader has been heard of: so long the follower waits until it hears of it again."""
+    """Set the timeout of the follower's wait for the leader's next message."""
     voter = this_voter(world)
     timeout_us = voter.fetch_timeout_us + voter.wakes_late_us
     wait_until(world, world.context[0].time_us + timeout_us)
@@ -166,7 +166,7 @@ def vote_for(world: Raft, candidate: int) -> None:
 
 @inner_rule
 def become_leader(world: Raft) -> None:
-    """Lead the epoch: its first record says that the leader has changed.
+    """Lead the epoch: its first record is the change of the leader.
 
     Up to where the log is committed the leader does not know until that record is.
     """
@@ -253,7 +253,7 @@ def write_state_row(world: Raft) -> None:
 
 @inner_rule
 def _leave_leadership(world: Raft) -> None:
-    """Drop what was appended and is in no log, refuse who waits, and tell the controller."""
+    """Drop appends that are in no log, refuse pending requests, and notify the controller."""
     voter = this_voter(world)
     voter.log_end_offset = voter.drained_offset
     if voter.epoch_start_offset == voter.drained_offset:

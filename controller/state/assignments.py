@@ -1,8 +1,8 @@
 """Assignments of replicas, as /brokers/topics/<topic> holds them and controllers know them.
 
-From 2.4 on (KIP-455) an assignment also says which replicas are being added and which will be
-removed; all of them are among the replicas. The last replicas of a reassignment come first, in the
-order in which it was asked for. So it can be taken up by another controller, and its end is
+From 2.4 on (KIP-455) an assignment also has the replicas that are being added and those that will
+be removed; all of them are among the replicas. The last replicas of a reassignment come first, in
+the order in which it was asked for. So it can be taken up by another controller, and its end is
 known from it: the replicas without those that will be removed.
 
 Here is also which partitions wait to be moved (``events/reassignments.py``): a list, first come
@@ -65,7 +65,7 @@ def is_anything_reassigned(world: ControlPlane, controller: int) -> bool:
 
 @inner_rule
 def know_assignment(known: ControllerPartition, listed: zookeeper_requests.TopicPartition) -> None:
-    """Take what ZooKeeper says of a partition that is new to a controller.
+    """Take ZooKeeper's state of a partition that is new to a controller.
 
     Source: KafkaController.initializeControllerContext@2.4.0.
     """
@@ -136,7 +136,7 @@ def want_move(world: ControlPlane, controller: int, partition: int) -> None:
 
 @inner_rule
 def take_up_reassignments(world: ControlPlane, controller: int) -> None:
-    """A new controller goes on with what another has begun.
+    """A new controller resumes another one's reassignments.
 
     Source: KafkaController.initializePartitionReassignments@2.4.0.
     """
@@ -158,7 +158,7 @@ def note_isr_change(world: ControlPlane, controller: int, znode: int) -> None:
 
 
 # ZkRead.continuation.
-#: A state that is read is taken over, and no more; all else is told by the event's phase.
+#: A state that is read is taken over, and no more; all else follows from the event's phase.
 TAKE_OVER = code(-1)
 #: ... or the rules decide on it.
 DECIDE = code(0)
@@ -264,7 +264,7 @@ def issue_children(world: ControlPlane, controller: int, znode: int) -> None:
 def issue_for_children(world: ControlPlane, controller: int, listing: int, deletes: bool) -> None:
     """Read or delete all sequential children that a response lists, also those gone by now.
 
-    A znode's place is taken again once it is deleted; its number tells which one is meant.
+    A znode's place is taken again once it is deleted; its number identifies it.
     """
     if listing == NONE:
         return

@@ -57,7 +57,7 @@ class Znode(Record):
 
 
 class TopicConfig(Record):
-    """/config/topics/<topic>, with the brokers' defaults where it says nothing."""
+    """/config/topics/<topic>, with the brokers' defaults for missing settings."""
 
     min_insync_replicas: i64
     unclean_leader_election: flag
@@ -81,7 +81,7 @@ class Assignment(Record):
     """The content of /brokers/topics/<topic> about one partition: replica lists."""
 
     replicas: i64
-    #: ... of these, what a reassignment adds, and what it will remove.
+    #: ... of these, those that a reassignment adds, and those that it will remove.
     adding: i64
     removing: i64
 
@@ -178,14 +178,14 @@ class Controller(ControllerSettings):
     #: Its phase, and the time at which it was taken from the queue.
     phase: i64
     taken_us: i64
-    #: ... and what it is or, once it is done, was.
+    #: ... and its kind, which is kept once it is done.
     done: i64
     #: Answers of ZooKeeper that it waits for.
     pending: i64
     #: Answers that this phase has brought, and work beside them that it makes.
     answers: i64
     work_us: i64
-    #: Grows when the session is lost: answers to what was asked before are not for it.
+    #: Grows when the session is lost: responses to older requests are not for it.
     generation: i64
     #: Requests that are sent one after the other.
     unsent: EventList
@@ -228,7 +228,7 @@ class Controller(ControllerSettings):
     topic: i64
     #: The ControlledShutdown or AlterPartition being processed: an event; -1 none.
     request: i64 = -1
-    #: Partitions of which brokers have to be told: a list.
+    #: Partitions whose state has to be sent to brokers: a list.
     first_touched: i64 = -1
     last_touched: i64 = -1
 
@@ -287,15 +287,15 @@ class ControllerPartition(Record):
     next_move: i64
     #: It cannot be moved: whoever asked for it asks no more.
     move_refused: flag
-    #: Its state znode exists; it was made just now, and its replicas have not been told.
+    #: Its state znode exists; it was made just now, and its replicas have no request yet.
     has_state: flag
     is_new: flag
     #: *_PARTITION of ``partitions/partition_changes.py``.
     state: i64
     controller_epoch: i64
-    #: The row about the last write of its state, of which replicas have still to be told; -1: none.
+    #: The row about the last write of its state, which has still to be sent to replicas; -1: none.
     row_sequence: i64 = -1
-    #: Brokers have to be told of it: for their metadata, and (``led_anew``) as replicas.
+    #: Its state has to be sent to brokers: for their metadata, and (``led_anew``) as replicas.
     touched: flag
     led_anew: flag
     next_touched: i64

@@ -86,7 +86,7 @@ def is_registered(world: ControlPlane, broker: int) -> bool:
 
 @inner_rule
 def has_state(world: ControlPlane, partition: int) -> bool:
-    """Whether a partition has a state; else the functions below say nothing about it."""
+    """Whether a partition has a state; else the functions below are undefined for it."""
     return world.znodes[state_znode(world, partition)].exists
 
 

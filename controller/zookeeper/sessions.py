@@ -5,9 +5,9 @@ follow each other closely are pipelined.
 
 ZooKeeper's sessions: they live as long as something comes from the client.
 
-The leader of the ensemble keeps sessions in buckets of one tick: a session expires at the
-first tick that lies more than its time-out after it was last heard of
-(``ExpiryQueue.roundToNextInterval``). All sessions of a bucket expire together.
+The leader of the ensemble keeps sessions in buckets of one tick: a session expires at the first
+tick that lies more than its timeout after its last message (``ExpiryQueue.roundToNextInterval``).
+All sessions of a bucket expire together.
 
 A session outlives the process that has opened it, unless that closes it: a broker that was
 killed and is back has a new session, and the old one, with its registration, until that

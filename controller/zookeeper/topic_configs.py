@@ -10,8 +10,8 @@ Throttles of replication in ZooKeeper: rates of brokers, throttled replicas of t
 
 They are settings like others: /config/brokers/<id> has leader.replication.throttled.rate and
 follower.replication.throttled.rate, /config/topics/<topic> has
-leader.replication.throttled.replicas and follower.replication.throttled.replicas. A broker is told
-of what concerns it: its rates, and its own replicas that are throttled.
+leader.replication.throttled.replicas and follower.replication.throttled.replicas. A broker gets its
+own throttles: its rates, and its own replicas that are throttled.
 
 kafka-reassign-partitions --throttle throttles, of each partition that is to be moved, the replicas
 where it is as leaders and those that it gets as followers, and sets the rate of all brokers that
@@ -39,7 +39,7 @@ from tidegauge.simulation.zookeeper_tree import is_administered, reassign_partit
 def configure_topic(
     world: ControlPlane, request: zookeeper_requests.ZkConfigureRequest, departure_us: int
 ) -> None:
-    """Write a topic's settings, and tell all brokers that have a session."""
+    """Write a topic's settings, and send them to all brokers that have a session."""
     topic = request.topic
     config = world.topic_configs[topic]
     if request.min_insync_replicas != NONE:
@@ -75,7 +75,7 @@ def _add_settings(world: ControlPlane, event: Event, topic: int) -> None:
 def write_throttles(
     world: ControlPlane, request: zookeeper_requests.ZkThrottleRequest, departure_us: int
 ) -> None:
-    """Write throttles, and tell all brokers that have a session of their own."""
+    """Write throttles, and send them to all brokers that have a session of their own."""
     if request.scope == THROTTLE_NAMED:
         _write_named(world, request)
     elif request.scope == THROTTLE_MOVES:

@@ -31,7 +31,7 @@ def _response_to_read(
 def _finds(
     world: ControlPlane, request: zookeeper_requests.ZkRead, response: zookeeper_requests.ZkResponse
 ) -> bool:
-    """Whether the znode is there that is read; the response says so."""
+    """Whether the znode that is read exists; the response has the error."""
     if response.error != OK:
         return False
     if not is_there(world, request.znode, request.sequence_number):

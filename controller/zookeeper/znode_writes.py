@@ -193,8 +193,8 @@ def _set(
 ) -> None:
     """Write data if the znode has the version that the writer knows.
 
-    A write that is refused for its version, but whose content is what the znode holds, is
-    taken for one whose answer was lost (``checkLeaderAndIsrZkData``).
+    A write that is refused for its version, but whose content is already in the znode, is taken for
+    one whose response was lost (``checkLeaderAndIsrZkData``).
     """
     node = world.znodes[request.znode]
     response.version = node.version

@@ -1,4 +1,4 @@
-"""Rows of what the control plane holds: the states of partitions, brokers and the controller.
+"""Rows of the control plane's state: partitions, brokers and the controller.
 
 These rows do not depend on the kind of control plane. Here ZooKeeper holds the truth, so each is
 written after the row of the znode that holds it: a partition's state in .../state, a broker in
@@ -33,7 +33,7 @@ def write_control_plane_row(
     change: int,
     reason: int,
 ) -> None:
-    """Write down what a changed znode says of a partition, a broker or the controller.
+    """Write the row of a changed znode about a partition, a broker or the controller.
 
     Args:
         world: with what ZooKeeper holds, after the change.

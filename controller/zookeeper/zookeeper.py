@@ -78,7 +78,7 @@ def handle_disconnected(world: ControlPlane, news: Disconnected) -> None:
 @ZOOKEEPER.handles(zookeeper_requests.ZkConnectRequest)
 @inner_rule
 def handle_connect(world: ControlPlane, request: zookeeper_requests.ZkConnectRequest) -> None:
-    """Open a session. Its broker is told all settings, which it reads as it starts."""
+    """Open a session. Its broker gets all settings, which it reads as it starts."""
     departure_us = sessions.write_us(world, request.destination)
     response = new_response(world, request, zookeeper_requests.ZkResponse)
     response.operation = zookeeper_requests.ZkConnectRequest.KIND

@@ -4,11 +4,11 @@ The tables of a group that exchanges frames with others (``frames.py``), and how
 
 The least latency from one process to another: the sum of the least latencies on the way.
 
-A group of processes may run ahead of the others as long as nothing that has not been told to it can
-reach it. It depends on the places of the processes: a broker and the controller on its machine are
-near, two racks are not. The shortest way counts, over any processes in between. Between two
-machines it is a way over racks; a hop within a machine only adds to it. A link between racks that
-has a limit lies half-way between them.
+A group of processes may run ahead of the others up to the earliest arrival of a message that it
+does not have yet. It depends on the places of the processes: a broker and the controller on its
+machine are near, two racks are not. The shortest way counts, over any processes in between. Between
+two machines it is a way over racks; a hop within a machine only adds to it. A link between racks
+that has a limit lies half-way between them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -55,7 +55,7 @@ class ProcessOwner(Record):
 class OtherGroup(Record):
     """A group's state of each group, itself among them."""
 
-    #: It is let go in this window, and when its next event was due when it was heard of last.
+    #: It runs in this window; and its next event's time in its last frame.
     goes: flag
     next_us: i64
     #: The time of its earliest event, messages to it included; NEVER_US: there is none.
@@ -225,7 +225,7 @@ class FrameExchange:
         return bool(self.tables.groups[HUB].goes)
 
     def make_room(self, changes: int, commits: int) -> None:
-        """Enlarge the tables that are too small for what goes out, or for what comes in."""
+        """Enlarge the tables that are too small for outgoing or incoming frames."""
         if self.state.outgoing_words > len(self.tables.outgoing):
             self._enlarge_outgoing(2 * int(self.state.outgoing_words))
         most = [int(column(self.tables.groups, name).max()) for name in ("changes", "commits")]

@@ -8,7 +8,7 @@ needing anything of the sender.
 
 Frames come thousands of times a second, and most are short, so compiled code sends and receives
 what goes and comes at once (``windows.py``). Here is the rest: to wait, frames that come or go in
-pieces, and to say what is wrong.
+pieces, and error messages.
 
 ``frames.py`` has what a frame is, ``handshake.py`` how links come to stand.
 """
@@ -54,7 +54,7 @@ class FrameError(_GroupError):
 
 
 class FrameLinks:
-    """Links that stand, and what has to wait on them. After an error they can only be closed.
+    """Connected links, and the waits on them. After an error they can only be closed.
 
     Args:
         ends: our ends of the links by the numbers of the groups at the others; they are ours to
@@ -120,7 +120,7 @@ class FrameLinks:
         return place
 
     def close(self) -> None:
-        """Close all links; who waits at the other ends is told that they are broken."""
+        """Close all links; waiting peers find them broken."""
         for end in self._ends.values():
             end.close()
 

@@ -1,10 +1,10 @@
-"""Frames: how groups of processes that run apart tell each other what crosses between them.
+"""Frames: messages between groups of processes that run apart.
 
-One group is the *hub*, the others are *leaves*. A leaf tells the hub when its next event is due
-and what it sends to processes elsewhere; the hub tells a leaf how far it may go, and what is sent
-to it. They take turns: in each window the hub lets go those groups that have something to do, and
-waits for them. A group that has nothing to do is left alone and costs nothing; what is sent to it
-waits at the hub until something of it is due. (All telling all in each window was tried: six
+One group is the *hub*, the others are *leaves*. A leaf sends the hub the time of its next event and
+its messages to processes elsewhere; the hub sends a leaf its horizon, and the messages for it. They
+take turns: in each window the hub lets go those groups that have something to do, and waits for
+them. A group that has nothing to do is left alone and costs nothing; what is sent to it waits at
+the hub until something of it is due. (An exchange of all with all in each window was tried: six
 brokers that are mostly idle took 112 s for 240 virtual seconds, with their two cores at work.)
 
 The time up to which a group may run: the earliest event of any other group plus the least latency
@@ -28,9 +28,9 @@ words                      value
 =========================  ====================================================================
 
 Then come the rows of events, items, changes and commits, in the order in which they were sent.
-Indexes mean nothing to the receiver: chains are laid out in order, and each event says how many
-entries are its own. Rows are copied word by word, by one call for all frames of a window that go
-out and one for each that comes in.
+Indexes mean nothing to the receiver: chains are laid out in order, and each event has the number of
+its own entries. Rows are copied word by word, by one call for all frames of a window that go out
+and one for each that comes in.
 """
 
 from tidegauge.compiled.records import Records, dtype_of
@@ -81,7 +81,7 @@ def plan_window(world: Kernel, exchange: frame_exchange.Exchange, end_us: int) -
     """Choose the groups that go on, and set their horizons, none of them later than ``end_us``.
 
     Returns:
-        READY, ENDED or STOPPED; in the last two cases all leaves have to be told.
+        READY, ENDED or STOPPED; in the last two cases all leaves have to be notified.
     """
     state = exchange.state[0]
     _find_earliest(world, exchange)
@@ -330,7 +330,7 @@ def _lacks_room(world: Kernel, exchange: frame_exchange.Exchange) -> bool:
 
 @inner_rule
 def _take_rows(world: Kernel, exchange: frame_exchange.Exchange) -> None:
-    """Take the messages of a frame, and note what else it tells."""
+    """Take the messages of a frame, and its other parts."""
     words = exchange.incoming
     event_word = HEAD
     item_word = event_word + words[EVENTS].value * _EVENT

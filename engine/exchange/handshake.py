@@ -2,7 +2,7 @@
 
 Group 0, the hub, listens, on a Unix socket in a folder of its own and, if asked to, on TCP; each
 other group, a leaf, dials it. Both prove with the challenges of ``multiprocessing.connection`` that
-they have the key, and then the leaf says of which generation it is, and who it is.
+they have the key, and then the leaf sends its generation and its number.
 
 Anybody may knock. A stranger costs a thread until its time is over, and never the others' links:
 it is sent away, and noted in :attr:`Reception.refused`. Once all links stand nobody listens any
@@ -246,7 +246,7 @@ class Reception:
             raise LinkError("it came when all was over")
 
     def _claim(self, hello: bytes, connection: Connection) -> int:
-        """The number of a leaf that may be linked; else say to it, too, why not."""
+        """The number of a leaf that may be linked; else an error for it, too."""
         with self._lock:
             why_not = self._why_not(hello)
             if not why_not:

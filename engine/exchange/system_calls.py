@@ -2,8 +2,8 @@
 
 A window that went through Python took some 40 us of each group, and left the caches cold for the
 kernel (quickstart in seven actors on two cores: 21 s became 5). Calls that return at once are made
-here; whatever would have to wait, or goes wrong, is left to Python's sockets, which also say what
-is wrong.
+here; a call that would have to wait, or fails, is left to Python's sockets, which also have its
+error message.
 
 Plain Python makes the same calls by way of ``ctypes``.
 """

@@ -82,7 +82,7 @@ def isr_expiration_waits_for_a_lock(world: Checked) -> int:
 
 @BROKERS.of("brokers")
 def isr_changes_are_gathered(world: Checked) -> int:
-    """A broker lists the partitions whose changed ISRs it has to tell, as many as it counts."""
+    """A broker lists the partitions whose changed ISRs it has to send, as many as it counts."""
     clear_marks(world, len(world.hosted))
     for number, broker in enumerate(world.brokers):
         count = _walk_changed(world, broker.first_changed, broker.last_changed, number)
@@ -265,7 +265,7 @@ def waiting_fetches_are_of_their_session(world: Checked) -> int:
 
 @BROKERS.of("brokers")
 def fetch_timers_match_their_owners(world: Checked) -> int:
-    """A broker has one timer for each fetcher and fetch session that says it has one."""
+    """A broker has one timer for each fetcher and fetch session with the flag of one."""
     clear_marks(world, 3 * len(world.brokers))
     for number, fetcher in enumerate(world.fetchers):
         world.visits[3 * fetcher.broker].found += 1 if fetcher.wake_timer else 0

@@ -1,4 +1,4 @@
-"""The tables that invariants read: a group's state, and what is counted while they look at it.
+"""The tables that invariants read: a group's state, and their own counts.
 
 The declaration of an invariant, and the one rule that checks all of them.
 """

@@ -27,7 +27,7 @@ _FREE = code(1 << 41)
 
 @CLIENTS.of("pool")
 def free_batches_are_counted(world: checked.Checked) -> int:
-    """Free batches are chained, are as many as the count says, and are all that have no number."""
+    """Free batches are chained, are as many as the count, and are all that have no number."""
     checked.clear_marks(world, len(world.batches))
     if (
         _walk_batches(world, world.pool[0].free_batch, checked.ANY, _FREE)
@@ -266,7 +266,7 @@ def overdue_batches_are_counted(world: checked.Checked) -> int:
 
 @CLIENTS.of("clients")
 def client_timers_match_their_owners(world: checked.Checked) -> int:
-    """A client has one timer for its next batch at most, and one each where it says so."""
+    """A client has one timer for its next batch at most, and one for each flag of one."""
     for number in range(len(world.clients)):
         process = world.process_ranges[CLIENT].first + number
         client = world.clients[number]

@@ -1,4 +1,4 @@
-"""Invariants of controllers: who is active, what is processed, what brokers are told."""
+"""Invariants of controllers: the active one, its events, its requests to brokers."""
 
 from tidegauge.controller.state.control_plane import broker_at, partition_at, state_at
 from tidegauge.controller.zookeeper.held_states import is_control_plane_hosted
@@ -113,7 +113,7 @@ def requests_being_made_are_of_their_kind(world: checked.Checked) -> int:
 
 @CONTROLLERS.of("controllers")
 def touched_partitions_are_listed(world: checked.Checked) -> int:
-    """The partitions of which brokers have to be told are a list of the controller."""
+    """The partitions whose state has to be sent to brokers are a list of the controller."""
     for number, state in enumerate(world.controllers):
         if not state.active:
             continue

@@ -1,7 +1,7 @@
 """Invariants of replicas: their logs, their leader epochs, their roles and ISRs.
 
-Power takes records from the log of a broker that is down, and leaves the rest to its next start:
-what a log says beside its records holds while its broker runs with its logs loaded.
+A loss of power takes records from the log of a broker that is down, and leaves the rest to its next
+start: a log's other fields are valid while its broker runs with its logs loaded.
 """
 
 from tidegauge.actors.state.brokers import epochs_of, now_ms, runs_of

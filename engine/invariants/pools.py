@@ -66,7 +66,7 @@ def every_watch_has_one_place(world: checked.Checked) -> int:
 
 @POOLS.of("context")
 def free_events_are_counted(world: checked.Checked) -> int:
-    """Free slots of events are chained, hold nothing, and are as many as the count says."""
+    """Free slots of events are chained, hold nothing, and are as many as the count."""
     checked.clear_marks(world, len(world.events))
     context = world.context[0]
     if _walk_events(world, context.free_event, checked.ANY, 0) != context.free_events:
@@ -180,7 +180,7 @@ def _is_on_thread(world: checked.Checked, index: int) -> bool:
 
 @POOLS.of("context")
 def free_entries_are_counted(world: checked.Checked) -> int:
-    """Free slots of partition data are chained, and are as many as the count says."""
+    """Free slots of partition data are chained, and are as many as the count."""
     checked.clear_marks(world, len(world.items))
     context = world.context[0]
     free = _walk_items(world, context.free_item, checked.ANY, 0)

@@ -140,7 +140,7 @@ def a_voter_flushes_what_it_has(world: Checked) -> int:
 
 @QUORUM_STATE.of("voters")
 def responses_wait_in_the_order_of_offsets(world: Checked) -> int:
-    """A response waits for what is appended and not committed, in the order of the log."""
+    """A response waits for records that are appended and not committed, in the order of the log."""
     for number, voter in enumerate(world.voters):
         if voter.state != LEADER or voter.claimed_epoch != voter.epoch:
             continue
@@ -172,7 +172,7 @@ def what_is_committed_lies_below_the_high_watermark(world: Checked) -> int:
 
 @QUORUM_STATE.of("voters")
 def quorum_timers_match_their_flags(world: Checked) -> int:
-    """A timer is set exactly while its flag says so, and what is queued is going to be handled.
+    """A timer is set exactly while its flag is set, and what is queued is going to be handled.
 
     A task that waits in the queue has its timer still.
     """
@@ -282,7 +282,7 @@ def a_follower_has_no_more_than_its_leader(world: Checked) -> int:
 
 @VOTERS.of("voters")
 def voter_timers_match_their_flags(world: Checked) -> int:
-    """A timer of a voter is set exactly while its flag says so.
+    """A timer of a voter is set exactly while its flag is set.
 
     All that a leader has appended is going to be written.
     """

@@ -1,4 +1,4 @@
-"""Validates a group's state, and says in words which invariant is violated, where and when."""
+"""Validates a group's state; an error names the violated invariant, its place and time."""
 
 from functools import cache
 from typing import Any, NamedTuple
@@ -120,7 +120,7 @@ class Validator:
         )
 
     def _owner(self, record: Any) -> str:
-        """The broker and the partition that a record is about, if it says so."""
+        """The broker and the partition of a record, if it has them."""
         names = record.dtype.names
         told = []
         if "broker" in names and 0 <= record["broker"] < len(self._plan.brokers):

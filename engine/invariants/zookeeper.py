@@ -1,4 +1,4 @@
-"""Invariants of ZooKeeper: sessions and what they own, states of partitions, watches."""
+"""Invariants of ZooKeeper: sessions and their znodes, states of partitions, watches."""
 
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.control_plane import NOTIFICATIONS, SESSIONS, ZNODE_WATCHES
@@ -32,7 +32,7 @@ def open_sessions_are_listed(world: checked.Checked) -> int:
 
 @ZOOKEEPER.of("zookeeper_sessions")
 def sessions_expire_at_a_tick(world: checked.Checked) -> int:
-    """An open session expires at a tick, later than its time-out after it was heard of last."""
+    """An open session expires at a tick, later than its timeout after its last message."""
     for number, session in enumerate(world.zookeeper_sessions):
         if not session.open:
             continue

@@ -201,7 +201,7 @@ def _number(world: Brokers, count: int, fetchers: int) -> None:
 
 
 def _set_quotas(quotas: Records[ReplicationQuota], settings: list[dict[str, int]]) -> None:
-    """Lay out the windows of all quotas; what is throttled a broker is told later."""
+    """Lay out the windows of all quotas; a broker gets its throttled replicas later."""
     first_sample = 0
     for index in range(len(quotas)):
         own = settings[index // 2]

@@ -1,6 +1,6 @@
 """The tables of the kernel, the topology and the clients, laid out for a scenario.
 
-``hosted`` says which processes a group runs; the tables cover all of them.
+``hosted`` has the processes that a group runs; the tables cover all of them.
 """
 
 from collections.abc import Collection, Sequence
@@ -194,7 +194,7 @@ def enlarge_kernel(world: Kernel, events: int, items: int) -> None:
 
 
 def enlarge_metadata(world: Kernel, changes: int) -> None:
-    """Enlarge the log of what brokers are told until there is room for so many changes more."""
+    """Enlarge the log of changes for brokers until there is room for so many more."""
     count = int(world.context[0].metadata_changes)
     if len(world.metadata_changes) - count < changes:
         world.metadata_changes = grown(world.metadata_changes, 2 * count + 2 * changes)

@@ -154,7 +154,7 @@ def _enlarge_notifications(world: control_plane.ControlPlane) -> None:
 
 
 def _has_free(following: NDArray[np.int64], first: int, enough: int) -> bool:
-    """Whether so many slots are free, of which each says the next one."""
+    """Whether so many slots are free; each names the next one."""
     free = 0
     while first != NONE and free < enough:
         free += 1

@@ -23,7 +23,7 @@ from tidegauge.simulation.sampled_stats import BUCKETS
 
 
 def new_quorum(plan: ClusterPlan) -> Quorum:
-    """An active controller that knows of nothing, or of what was there before the run."""
+    """An active controller without state, or with the state from before the run."""
     count = 1 if plan.is_kraft else 0
     partitions = count * len(plan.partitions)
     replicas = count * sum(len(partition.slots) for partition in plan.partitions)
@@ -203,7 +203,7 @@ def new_raft(plan: ClusterPlan) -> Raft:
 
 
 def _set_raft_settings(plan: ClusterPlan, raft: Raft) -> None:
-    """The settings of the controllers, and what differs between releases."""
+    """The settings of the controllers, and the differences between releases."""
     rules = kraft_rules_of(plan.scenario.release, plan.scenario.metadata_version)
     for voter in raft.voters:
         voter.epoch = _FIRST_EPOCH

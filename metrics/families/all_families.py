@@ -2,7 +2,8 @@
 
 A metric is a field of a record of gauges, or an entry of a call of ``families_of`` for a scope
 (``family.py``): its value is read from the scope's columns, which are the fields of its record and
-what the table of the scope adds (``samples/exposition.py``). Its name follows from the spelling.
+the columns that the scope's table adds (``samples/exposition.py``). Its name follows from the
+spelling.
 
 Metrics that kafka_exporter would serve of the cluster have its names; all of them are gauges. Read
 at 953e2f1 of kafka_exporter. For a partition without a leader it has no series of

@@ -195,8 +195,8 @@ class _GaugesClass(RecordClass):
 class Gauges(Record, metaclass=_GaugesClass):
     """An object as a scrape sees it at one moment: its fields, some of them metrics.
 
-    A group fills in what it hosts, at the end of a window (``snapshots/snapshot.py``); nothing in a
-    run reads it, so that a scrape cannot change what happens. Counters are those of a process, as
+    A group fills in its own processes, at the end of a window (``snapshots/snapshot.py``); nothing
+    in a run reads it, so that a scrape cannot change the run. Counters are those of a process, as
     JMX has them: they begin at 0 with each start of the broker.
     """
 

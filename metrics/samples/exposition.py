@@ -1,8 +1,8 @@
 """From a snapshot to samples: metric by metric, as arrays.
 
 All output of metrics begins here: the pages of the endpoint, the file for backfilling, the
-rehearsal of alert rules. A presentation says in which detail and under which names metrics are
-shown, and which controllers count. A scope has its page, and its rows at one moment.
+rehearsal of alert rules. A presentation sets the detail and the names of metrics, and the
+controllers that count. A scope has its page, and its rows at one moment.
 
 A scraper has the samples of a Prometheus that scrapes a run in virtual time, without HTTP in
 between: those that the endpoint of a live run serves, each with the labels that the discovery gives

@@ -27,7 +27,7 @@ class AppliedTimes(NamedTuple):
 
 
 class RecordTimes:
-    """The end of what is committed, with its times."""
+    """The committed end, with its times."""
 
     def __init__(self) -> None:
         self._points: deque[tuple[int, int]] = deque([(-1, 0)], maxlen=_MOST_POINTS)
@@ -146,7 +146,7 @@ class OffsetTimes:
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
         _, _, partitions = layout.committed
-        #: The partitions that are read, and the place among them of what each group reads.
+        #: The partitions that are read, and the place among them of each group's partitions.
         self._partitions, self._place = np.unique(partitions, return_inverse=True)
         # Points are overwritten in turn, the oldest first.
         self._times_us = np.zeros(MOST_POINTS)

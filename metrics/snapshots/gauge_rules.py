@@ -1,4 +1,4 @@
-"""Reading gauges off a group's tables, of what it hosts and of nothing else.
+"""Reading gauges off a group's tables, of its own processes only.
 
 The rules write to the gauges alone. Objects of another group stay zero here, so that the snapshots
 of all groups add up to the cluster.
@@ -149,7 +149,7 @@ def read_replicas(
     of_brokers: Records[BrokerGauges],
     of_topics: Records[BrokerTopicGauges],
 ) -> None:
-    """Enter the replicas of all brokers that run here, and what these count of them.
+    """Enter the replicas of all brokers that run here, and the brokers' counts of them.
 
     Source: Partition@2.6.0, Log@2.6.0, ReplicaManager (newGauge, maybeRemoveTopicMetrics)@2.6.0.
     """

@@ -74,7 +74,7 @@ def read_quorum(
 def read_quorum_controllers(
     world: Quorum, gauges: Records[QuorumControllerGauges], event_times: Records[HistogramGauges]
 ) -> None:
-    """Enter the controllers of a quorum; what they count of the cluster is what is committed.
+    """Enter the controllers of a quorum; their counts of the cluster are those of the committed state.
 
     Source: QuorumControllerMetrics, ControllerMetadataMetrics, OffsetControlManager@4.1.0.
     """
@@ -203,7 +203,7 @@ def _state_of(voter: Voter) -> int:
 
 @inner_rule
 def _vote_of(voter: Voter, number: int) -> int:
-    """Up to 3.9 a follower does not tell its vote any more."""
+    """Up to 3.9 a follower does not report its vote any more."""
     if voter.state in (codes.LEADER, codes.CANDIDATE):
         return number
     if voter.state == codes.UNATTACHED or (

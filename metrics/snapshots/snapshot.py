@@ -120,7 +120,7 @@ def take_snapshot(plan: ClusterPlan, time_us: int, state: MeasuredState) -> Snap
     of_brokers, plane = state.view_as(Brokers), state.view_as(ControlPlane)
     quorum = state.view_as(Quorum)
     taken = new_snapshot(plan, time_us)
-    # The same rows, as rules take them: which record they are says their dtype.
+    # The same rows for rules; their dtype names the record.
     rows: Any = taken
     gauge_rules.read_brokers(of_brokers, time_us, rows.brokers, rows.broker_topics)
     gauge_rules.read_replicas(of_brokers, rows.replicas, rows.brokers, rows.broker_topics)

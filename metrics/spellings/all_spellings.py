@@ -1,7 +1,7 @@
 """The spellings of the exporters in use: a table for each, and nothing else, makes one.
 
 Tags of an MBean (topic, partition, clientId, request, ...) are labels everywhere. The spellings
-differ in the names: whether ``PerSec`` becomes ``_total``, and what is done with attributes.
+differ in the names: whether ``PerSec`` becomes ``_total``, and the treatment of attributes.
 
 ==========================  ===================================================================
 ``strimzi``                 Strimzi's rules for the JMX exporter; kafka-observ-lib reads them too

@@ -298,7 +298,7 @@ def _alerts(scenario: Scenario) -> Iterator[Problem]:
     )
     for field, since, expected, since_us in spans:
         if expected and since_us is None:
-            message = f"is missing: no fault says from when on `{field}` counts"
+            message = f"is missing: no fault marks the time from which `{field}` counts"
             yield Problem(("alerts", since), message)
             continue
         for name, within_us in expected.items():

@@ -51,7 +51,7 @@ def _duration_or_never(written: object) -> int | None:
         raise ValueError(f"{error}; or {NEVER}") from error
 
 
-#: A duration, or None where the scenario says never.
+#: A duration, or None for ``never`` in the scenario.
 DurationOrNever = Annotated[
     int | None,
     PlainValidator(_duration_or_never),

@@ -2,7 +2,7 @@
 
 All of it is a model. The network's figures are chosen to be plausible for one data centre with
 several racks or zones. The costs come from real brokers of 2.6.3, or with KRaft of 4.1.0, where a
-field's description says so; the others are plausible values. Results in milliseconds depend on
+field's description names them; the others are plausible values. Results in milliseconds depend on
 them.
 """
 

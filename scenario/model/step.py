@@ -193,7 +193,7 @@ class StepOfAnyKind(parts.Part):
         if sum(begin is not None for begin in (self.at_us, self.after_us, self.when)) != 1:
             raise ValueError("must begin in one way: at, after or when")
         if (self.when is None) != (self.within_us is None):
-            raise ValueError("within says how long `when` may take: both are there, or neither")
+            raise ValueError("within is the timeout of `when`: both are there, or neither")
         return self
 
     def action(self) -> str:

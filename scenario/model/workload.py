@@ -24,8 +24,7 @@ class ClientGroup(Part):
     start_us: Duration = Field(
         default=2_000_000,
         alias="start",
-        description="Start of the group, if the run lasts that long. A small cluster is up "
-        "by 2s.",
+        description="Start of the group, if the run lasts that long. A small cluster is up by 2s.",
     )
     rack: Name | None = Field(
         default=None,

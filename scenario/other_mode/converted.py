@@ -187,7 +187,7 @@ def _state(to: settings.Conversion, path: Path, state: Mapping[str, Any]) -> dic
 
 
 def _expectations(to: settings.Conversion, data: dict[str, Any]) -> dict[str, Any]:
-    """The verdicts and alerts that the scenario expects: they were said of one mode."""
+    """The verdicts and alerts that the scenario expects; they are about one mode."""
     if not to.leaves_mode:
         return data
     for name, verdict in (data.get("checks") or {}).items():

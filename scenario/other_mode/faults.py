@@ -17,7 +17,7 @@ a fault of the active controller's broker    the same fault of the broker, and o
 ===========================================  ================================================
 
 To ZooKeeper the table is read from right to left. A crash, pause or loss of power of the active
-controller is one of the broker that is controller, if the scenario says which one starts first. A
+controller is one of the broker that is controller, if the scenario names the first controller. A
 controller that is not active has no counterpart: its faults are left out.
 
 Steps in the other mode: of one that has nothing to do there, the wait remains.

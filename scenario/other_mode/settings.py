@@ -1,4 +1,4 @@
-"""The conversion of a scenario: from where to where it leads, and what it changed so far.
+"""The conversion of a scenario: its two modes, and its changes so far.
 
 Settings in the other mode: those of brokers, controllers, topics and clients.
 

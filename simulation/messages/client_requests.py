@@ -98,9 +98,9 @@ class FetchRequest(FetcherRequest, kind=11, api_key=1):
     is_full: flag
     #: Answer what was read first: decided before the fetch itself is counted.
     answers_first_read: flag
-    #: The epoch of the follower's broker (KIP-903); -1: it does not tell.
+    #: The epoch of the follower's broker (KIP-903); -1: the request has none.
     replica_epoch: i64 = -1
-    #: The consumer's rack (KIP-392); -1: it does not tell.
+    #: The consumer's rack (KIP-392); -1: the request has none.
     rack: i64 = -1
     #: The times at which its thread took it, and was done with it, if it waits in a purgatory.
     taken_us: i64
@@ -108,14 +108,14 @@ class FetchRequest(FetcherRequest, kind=11, api_key=1):
 
 
 class FetchPartition(PartitionData):
-    """A partition of a fetch: what is wanted, and what the leader has read for it."""
+    """A partition of a fetch: the request, and the records that the leader has read for it."""
 
     #: For a follower with KRaft; else -1.
     topic_id: i64 = -1
     fetch_offset: i64 = -1
     #: The leader epoch of the fetcher.
     leader_epoch: i64 = -1
-    #: That of the last record that the fetcher has; -1: it does not tell.
+    #: That of the last record that the fetcher has; -1: the request has none.
     last_fetched_epoch: i64 = -1
     error: i64
     #: Offset after the last record read.
@@ -159,7 +159,7 @@ class FetchedRecords(PartitionData):
     first_sequence: i64 = -1
     last_sequence: i64 = -1
     batch_offset: i64 = -1
-    #: A further run, or batch, of the partition before it in the chain: only that is told.
+    #: A further run, or batch, of the partition before it in the chain: only that is set.
     continues: flag
 
 
@@ -236,7 +236,7 @@ class MetadataMessage(Event):
 
 
 class MetadataRequest(MetadataMessage, BrokerRequest, kind=14, api_key=3):
-    """A request for the leaders of partitions. The sender tells how far it has heard."""
+    """A request for the leaders of partitions. The request has the sender's position."""
 
     #: The partitions of the client's topics.
     partition_count: i64
@@ -288,7 +288,7 @@ class OffsetCommitRequest(GroupAppendRequest, kind=18, api_key=8):
 
 
 class JoinGroupRequest(GroupAppendRequest, kind=19, api_key=11):
-    """A consumer joins its group, and is told what the group has committed: ``GroupOffset``."""
+    """A consumer joins its group, and gets the group's committed offsets: ``GroupOffset``."""
 
 
 class GroupOffset(PartitionData):

@@ -71,7 +71,7 @@ class ControllerTask(Timer):
 
 
 class FencingCheck(ControllerTask, kind=116):
-    """The controller looks for brokers that it has not heard for their session time-out."""
+    """The controller looks for brokers whose session has timed out."""
 
 
 class NoOpDue(ControllerTask, kind=117):
@@ -143,7 +143,7 @@ class LogDirFailureExpires(Timer, kind=143):
 
 
 class ControlledShutdownBegins(Timer, kind=144):
-    """A broker that was told to stop asks for the controller's leave from now on."""
+    """A stopping broker asks for the controller's permission from now on."""
 
 
 class QuorumSample(Timer, kind=127):
@@ -176,7 +176,7 @@ class QuorumAppended(Timer, kind=153):
 
 
 class SnapshotDue(Timer, kind=165):
-    """The controller is to write a snapshot of what its voter has committed."""
+    """The controller is to write a snapshot of its voter's committed state."""
 
     #: The end of the snapshot, and the epoch of the last record in it.
     offset: i64
@@ -184,7 +184,7 @@ class SnapshotDue(Timer, kind=165):
 
 
 class VoterStopped(Timer, kind=154):
-    """A voter that was told to stop has a successor, or has waited for long enough."""
+    """A stopping voter has a successor, or has waited for long enough."""
 
 
 class QuorumDrains(Timer, kind=114):
@@ -216,7 +216,7 @@ class VoterDeadline(Timer, kind=157):
 
 
 class BeginQuorumEpochDue(Timer, kind=158):
-    """It is time for a leader to tell those again that do not fetch."""
+    """It is time for a leader to notify again those that do not fetch."""
 
     epoch: i64
 

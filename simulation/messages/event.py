@@ -1,9 +1,9 @@
 """Events: what all kinds have in common, and how a kind is declared.
 
-A kind of event is a class: its docstring says what it tells, and its fields are its body. An event
-lies in a slot of ``Kernel.events``, which has room for the body of any kind
-(``compiled/records.py``). Its partitions hang on it as a chain of entries,
-each a slot of ``Kernel.items``, as the requests of Kafka's protocol have it.
+A kind of event is a class: its docstring is its meaning, and its fields are its body. An event lies
+in a slot of ``Kernel.events``, which has room for the body of any kind (``compiled/records.py``).
+Its partitions hang on it as a chain of entries, each a slot of ``Kernel.items``, as the requests of
+Kafka's protocol have it.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class EventSlot(Event):
 
 
 class Fault(Event):
-    """A fault, or what begins or is released after one: nothing holds it back."""
+    """A fault, or the event of its end: it is never held back."""
 
     IS_UNHELD: ClassVar[bool] = True
 
@@ -170,7 +170,7 @@ class PartitionData(Record, head=True):
     #: Number of the partition within the cluster; -1: it is about something else.
     partition: i64
 
-    #: Entries are told apart by the kind of event on which they hang.
+    #: The kind of the event on which they hang distinguishes entries.
     KIND: ClassVar[int] = 0
 
     def __init_subclass__(cls) -> None:

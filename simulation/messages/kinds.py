@@ -3,7 +3,7 @@
 The types of requests to brokers and controllers that Kafka's ``RequestMetrics`` distinguishes.
 
 There is one for each request, but for Fetch: FetchConsumer and FetchFollower are types of their
-own, and what is counted of Fetch is the sum of the two.
+own, and the counts of Fetch are the sums of the two.
 """
 
 from collections.abc import Mapping

@@ -31,7 +31,7 @@ class BrokerRegistrationResponse(CommittedResponse, kind=99):
 
 
 class BrokerHeartbeatRequest(ControllerRequest, kind=100, api_key=63):
-    """A broker is alive, and says which state it wants to be in.
+    """A broker is alive, and asks for a state.
 
     Its entries are of ``OfflineReplica``: its replicas in log directories that are offline (in
     Kafka the controller knows from AssignReplicasToDirs where they are).
@@ -267,7 +267,7 @@ class BeginQuorumEpochRequest(RaftRequest, kind=147, api_key=53):
 
 
 class BeginQuorumEpochResponse(RaftResponse, kind=148):
-    """A voter has heard of a leader."""
+    """A voter knows a leader."""
 
 
 class EndQuorumEpochRequest(RaftRequest, kind=149, api_key=54):
@@ -280,4 +280,4 @@ class EndQuorumEpochRequest(RaftRequest, kind=149, api_key=54):
 
 
 class EndQuorumEpochResponse(RaftResponse, kind=150):
-    """A voter has heard that its leader has resigned."""
+    """A voter knows that its leader has resigned."""

@@ -1,7 +1,7 @@
 """Timers of clients and brokers, and faults.
 
-Timers of a client are those of producers, consumers and the operator. Faults come with what begins
-or is released after them.
+Timers of a client are those of producers, consumers and the operator. Faults come with the events
+of their ends.
 """
 
 from tidegauge.compiled.records import flag, i64
@@ -67,7 +67,7 @@ class StepDue(Timer, kind=89):
 
 
 class StepLooks(Timer, kind=90):
-    """The operator looks at what cannot be watched, unless it has asked anything since."""
+    """The operator polls a condition that cannot be watched, unless it has sent a request since."""
 
     step: i64
     question: i64
@@ -214,14 +214,14 @@ class BrokerStops(Timer, kind=46):
 
 
 class OffsetsLoaded(Timer, kind=68):
-    """A coordinator has read what its partition of __consumer_offsets holds."""
+    """A coordinator has read its partition of __consumer_offsets."""
 
     #: The replica.
     row: i64
 
 
 class MemberExpires(Timer, kind=65):
-    """A member of a group may not have been heard for its session time-out."""
+    """A session of a group's member may have timed out."""
 
     #: Its place in ``Brokers.commit_keys``.
     member_key: i64
@@ -272,10 +272,10 @@ class FaultEnd(FaultChange, kind=1):
 
 
 class FaultKnown(FaultChange, kind=2):
-    """A fault has begun or ended at the process that says so."""
+    """A fault has begun or ended at the sending process."""
 
     begins: flag
-    #: The row that says so.
+    #: The row about it.
     row_sequence: i64
 
 
@@ -300,7 +300,7 @@ class Observe(Fault, kind=5):
 
 
 class ProcessRelease(Fault, kind=6):
-    """A process that goes on has run its own timers, and reads what has come in."""
+    """A process that goes on has run its own timers, and reads the messages that have arrived."""
 
 
 class Disconnected(News, kind=7):

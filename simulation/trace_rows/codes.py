@@ -25,7 +25,8 @@ MOMENT_APPEND = code(3)
 MOMENT_FETCH = code(4)
 MOMENT_ANSWER = code(5)
 
-#: ``reason`` of a row about what a term has exposed and acknowledged, or a log holds.
+#: ``reason`` of a row about the offsets that a term has exposed and acknowledged, or the content of
+#: a log.
 REASONS = {
     1: "ISR changed",
     2: "end of term",

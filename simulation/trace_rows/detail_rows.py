@@ -183,7 +183,7 @@ class ProducerSampled(Sample, number=113):
 
 
 class MetadataSampled(Sample, number=98):
-    """A metadata log (KRaft), every sample_every: the active controller's, or what a broker has."""
+    """A metadata log (KRaft), every sample_every: the active controller's, or a broker's copy."""
 
     STORY = (
         "{broker} has the metadata log to before {log_end_offset}, committed to {high_watermark}; "

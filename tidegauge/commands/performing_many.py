@@ -1,4 +1,4 @@
-"""``tidegauge sweep``: many runs, planned, run where they are missing, and told as a table."""
+"""``tidegauge sweep``: many runs, planned, run where they are missing, and summed up in a table."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager

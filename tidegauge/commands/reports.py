@@ -177,7 +177,7 @@ def _written(made: RunTables, folder: Path, begins: Callable[[str], None]) -> Pa
 
 
 def _text(figure: float | None) -> str:
-    """A figure; the logs of a real cluster do not tell all of them."""
+    """A figure; the logs of a real cluster do not have all of them."""
     return "-" if figure is None else number_text(figure)
 
 

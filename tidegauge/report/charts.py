@@ -1,7 +1,7 @@
 """The style of all charts: fonts, axes, colours; plotly draws them by these settings.
 
-Colours are those of the style sheet (``page.css``), after Okabe and Ito: people who do not see all
-colours can tell them apart, too.
+Colours are those of the style sheet (``page.css``), after Okabe and Ito: they differ for people
+with any colour vision.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Any
 
 from tidegauge.report.section import plain
 
-#: Colours for what is drawn side by side, in this order.
+#: Colours for lines that are drawn side by side, in this order.
 COLOURS = tuple(
     f"var(--{name})" for name in ("blue", "orange", "green", "purple", "sky", "red", "yellow")
 )

@@ -45,7 +45,7 @@ def span_text(least_us: int, most_us: int) -> str:
 
 
 def stalled_partitions(tables: RunTables) -> StalledPartitions | None:
-    """The account of a run; None: no producer writes, or its logs do not tell of producers.
+    """The account of a run; None: no producer writes, or its logs have no producers.
 
     Raises:
         KeyError, RunError, ScenarioError, OSError: as :meth:`RunTables.make`.

@@ -108,7 +108,7 @@ class Mark(NamedTuple):
     series: str
     name: str
     colour: str
-    #: ``level``: a line with steps; ``line``; ``bar``: as wide as what it counts; ``point``.
+    #: ``level``: a line with steps; ``line``; ``bar``: as wide as its interval; ``point``.
     drawn: str
     #: The figure that is named of it: the ``most``; the ``least`` after start-up; ``any``, as all
     #: are equal. That of bars is their sum.

@@ -12,7 +12,7 @@ from tidegauge.runs.stories import StoryLine, partition_story
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import time_text
 
-#: Tables that tell of one partition.
+#: Tables about one partition.
 _TABLES = ("isr_members", "leader_intervals", "unavailable", "truncations", "lost")
 #: The number of events that are listed, the worst of them; the command shows all.
 _EVENTS = 40
@@ -33,7 +33,7 @@ class _Event(NamedTuple):
     process: str
     words: str
     because: str
-    #: Those with the smallest are told if there are too many.
+    #: Those with the smallest are shown if there are too many.
     rank: int
 
 

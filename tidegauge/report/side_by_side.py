@@ -112,7 +112,7 @@ class Explanations(NamedTuple):
     figures: Sequence[ComparedFigure]
 
     def html(self) -> str:
-        """A paragraph for each figure, and one for each thing to be said beside it."""
+        """A paragraph for each figure, and one for each note beside it."""
         said = "".join(map(_explained, self.figures))
         return f'<h3>What decides</h3><dl class="decides">{said}</dl>'
 

@@ -16,7 +16,7 @@ _LANES = 10
 #: The part of the run that is shown around a fault, in parts of its duration, and of the whole run.
 _AROUND, _AT_LEAST = 0.25, 0.02
 
-#: Only clients tell of stalls: logs of real brokers do not.
+#: Only clients have stalls: logs of real brokers have none.
 _OF_CLIENTS = panels.Panel(
     "Stalled partitions",
     "partitions",

@@ -59,8 +59,8 @@ def fitting_columns(
 
 #: The most rows that are shown.
 MOST_ROWS = 30
-#: As many that are too wide for a table stand one below the other, with all that they say; of more
-#: there is a table of the first columns.
+#: Up to this number, rows that are too wide for a table are blocks with all columns; more of them
+#: are a table of the first columns.
 MOST_BLOCKS = 3
 
 _NOTHING = "-"

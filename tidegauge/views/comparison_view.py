@@ -149,7 +149,7 @@ def _spreads(figure: ComparedFigure) -> list[OverSeeds]:
 
 
 def _verdict(figure: ComparedFigure, seeds: int) -> str:
-    """The verdict, without what the line above the table says of all figures."""
+    """The verdict, without the part that the line above the table has for all figures."""
     if seeds > 1:
         return figure.verdict
     return figure.verdict.removesuffix(" (one seed)").removesuffix(" within the bands")

@@ -36,7 +36,7 @@ def show_side_by_side(out: Console, found: SideBySide) -> None:
 
 
 def side_by_side_content(found: SideBySide) -> dict[str, Any]:
-    """A comparison of runs as JSON; what a run does not tell is null."""
+    """A comparison of runs as JSON; a figure that a run does not have is null."""
     return {
         "format": "tidegauge-side-by-side",
         "runs": [

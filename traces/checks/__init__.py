@@ -34,7 +34,7 @@ class Check(NamedTuple):
     name: str
     #: The condition that must hold.
     promise: str
-    #: It says something of KRaft clusters only.
+    #: It is only about KRaft clusters.
     only_with_kraft: bool = False
     #: The room of its file.
     room: str = "checks"

@@ -4,12 +4,11 @@ A figure in partition-seconds is a count that changes with rows, times how long 
 a partition counts is kept in sums over brokers: when one of them registers, dies or is paused, all
 the partitions that it leads come or go at once.
 
-Start-up does not count. Figures begin where the scenario says (``measure_from``), or else when
-every partition that exists from the start has a leader for the first time; but not later than the
-first fault, whose costs count. If neither ever happens, they begin with the run. Until they have
-begun, all is counted as if they had, and dropped when they do. They end with the run; rows of the
-liveness phase, which comes after it, are not counted. Only what clients have done is told at the
-end itself.
+Start-up does not count. Figures begin at the scenario's ``measure_from``, or else when every
+partition that exists from the start has a leader for the first time; but not later than the first
+fault, whose costs count. If neither ever happens, they begin with the run. Until they have begun,
+all is counted as if they had, and dropped when they do. They end with the run; rows of the liveness
+phase, which comes after it, are not counted. Only the clients' totals are added at the end itself.
 """
 
 from tidegauge.compiled.records import Record, Records, flag, i64, view_as
@@ -84,7 +83,7 @@ class Count(Record):
     leader_elections: i64
     unclean_elections: i64
     isr_notifications: i64
-    #: As clients have told at the end.
+    #: From the clients' last rows.
     records_offered: i64
     records_acknowledged: i64
     records_unsent: i64

@@ -62,7 +62,7 @@ class LeaderTerm(Record):
 
 
 class PartitionHistory(Record):
-    """One partition as the control plane and its terms have told it so far."""
+    """One partition, by the rows of the control plane and its terms so far."""
 
     # The state that the control plane holds.
     #: Index of the leader's broker; -1 none. The ISR is a list of slots.
@@ -119,7 +119,7 @@ class Acknowledged(Record):
 
 
 class ReportedLog(Record):
-    """The log of a replica that rows ``log_end`` are about to tell: one record."""
+    """The log of a replica in the following rows ``log_end``: one record."""
 
     log: LogRuns
     row: RowPlace
@@ -172,7 +172,7 @@ class HistoryFacts(Record):
     records_lost_permitted: i64
     records_unavailable: i64
 
-    #: With KRaft: the partition whose record is being told by rows; -1: none.
+    #: With KRaft: the partition whose record is being read row by row; -1: none.
     told_partition: i64 = -1
     #: The last committed batch that fences brokers, if ISRs have still to be checked.
     fenced_us: i64 = -1
@@ -190,8 +190,8 @@ class ReplicaSlot(Record):
     #: It has a log, and this is the log of a topic that was deleted and created again since.
     has_log: flag
     is_stale: flag
-    # A diverging response has raised its high watermark (KAFKA-14704): from here to there nothing
-    # else says that its records are committed. Equal: it is not misled.
+    # A diverging response has raised its high watermark (KAFKA-14704): from here to there no other
+    # row shows that its records are committed. Equal: it is not misled.
     misled_from: i64
     misled_to: i64
     #: The row ``diverging_high_watermark``.
@@ -241,14 +241,14 @@ class MetadataLog(Record):
 
     end_offset: i64
     runs: i64
-    #: The controller has told of it.
+    #: The controller has reported it.
     is_told: flag
 
 
 class FaultNature(Record):
     """A fault of the scenario."""
 
-    #: It is over as soon as it has begun, and no row says so.
+    #: It is over as soon as it has begun, without a row about it.
     is_over_at_once: flag
 
 
@@ -264,7 +264,7 @@ class Histories(Tables):
     terms: Records[LeaderTerm]
     acknowledged: Records[Acknowledged]
     snapshot: Records[ReportedLog]
-    #: With KRaft: the row of the state of the partition whose record is being told: one record.
+    #: With KRaft: the row of the state of the partition whose record is being read: one record.
     told: Records[RowPlace]
     #: The row that has fenced each broker last.
     fenced: Records[RowPlace]

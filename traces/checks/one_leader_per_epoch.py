@@ -6,8 +6,8 @@ commits the records of one controller at a time.
 
 Permitted: never.
 
-Example: ``tidegauge run isolated-leader --set 'faults.cut.between=[[1],[zookeeper,4]]'``
-keeps it. Two brokers lead at the same time, but in two epochs, so replicas tell them apart.
+Example: ``tidegauge run isolated-leader --set 'faults.cut.between=[[1],[zookeeper,4]]'`` keeps it.
+Two brokers lead at the same time, but in two epochs, so replicas can distinguish them.
 
 Source: KIP-101, "leader epoch"; PartitionStateMachine.doElectLeaderForPartitions@2.6.0.
 """

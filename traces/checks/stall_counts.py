@@ -1,6 +1,6 @@
 """Partitions that clients get nothing done with, counted from the rows of clients.
 
-A partition is stalled while any client says so (``clients/stalls.py``). Writes and reads are
+A partition is stalled while any client reports it (``clients/stalls.py``). Writes and reads are
 counted apart, in the same way.
 """
 

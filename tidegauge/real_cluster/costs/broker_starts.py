@@ -1,6 +1,6 @@
 """Costs of a broker's start and of its clean stop, from its ``server.log``.
 
-A log begins when the virtual machine has loaded Kafka. No line tells the time from the start of the
+A log begins when the virtual machine has loaded Kafka. No line has the time from the start of the
 process to the first line (1 to 4 s on a loaded machine of two cores), so ``broker_start`` lacks it.
 
 Processes that start together share a machine, and with KRaft wait for their first controller. A
@@ -126,7 +126,7 @@ def _load_of(life: Sequence[LogLine]) -> Load | None:
 
 
 def _load_of_many(load: Load | None) -> Load | None:
-    """A load that tells the cost of a log; None: it belongs to the start itself."""
+    """A load with the cost of a log; None: it belongs to the start itself."""
     return load if load is not None and load.logs >= _MANY_LOGS else None
 
 

@@ -17,7 +17,7 @@ from tidegauge.simulation.quantities import parse_duration
 
 
 class NotBlockStyleError(TidegaugeError):
-    """A scenario in which parts cannot be replaced; the message says what is wrong."""
+    """A scenario in which parts cannot be replaced; the message has the reason."""
 
 
 def cost_file_text(calibration: Calibration, origins: Sequence[str]) -> str:

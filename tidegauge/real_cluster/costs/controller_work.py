@@ -119,7 +119,7 @@ _ALTERED = re.compile(r"^\[Controller id=\d+\] ISR for partition (\S+) updated t
 
 
 def _isr_changes(lines: Sequence[LogLine], *, alone: bool) -> Iterator[estimator.Sample]:
-    """From each intent to the line that says that it was done; not every such line is written.
+    """From each intent to the line about its end; not every such line is written.
 
     Args:
         lines: of a node.

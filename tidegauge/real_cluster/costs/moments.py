@@ -8,9 +8,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-#: Kinds of moments. A topic's creation is asked for. A broker is killed, told to stop, has exited,
-#: starts, is registered, is unfenced (KRaft), is lost by the control plane. A partition has a
-#: state.
+#: Kinds of moments. A topic's creation is asked for. A broker is killed, is asked to stop, has
+#: exited, starts, is registered, is unfenced (KRaft), is lost by the control plane. A partition has
+#: a state.
 ASKED, KILLED, TOLD, EXITED, STARTS = "asked", "killed", "told", "exited", "starts"
 REGISTERED, UNFENCED, LOST, STATE = "registered", "unfenced", "lost", "state"
 

@@ -5,7 +5,7 @@ or of a publication. Their time has milliseconds, so the time of a single partit
 of them divided by their number.
 
 Kafka logs the duration in which a coordinator takes over a partition of __consumer_offsets. From
-3.5 on it also writes the size, but the time of a MiB is not told apart from the rest.
+3.5 on it also writes the size, but the time of a MiB is not separated from the rest.
 """
 
 import re
@@ -70,7 +70,7 @@ def _traced_requests(lines: Sequence[LogLine], role: str) -> Iterator[estimator.
         begins = [time_ms for what, time_ms in seen if what == "Handling"]
         ends = [time_ms for what, time_ms in seen if what == "Completed"]
         if begins and ends:
-            # Nothing tells whether they are new.
+            # It is unknown whether they are new.
             yield from _by_partition(min(begins), max(ends), len(ends), creates=False)
 
 

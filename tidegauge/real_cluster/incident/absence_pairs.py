@@ -51,7 +51,7 @@ def paired_absences(sides: Sequence[Side]) -> list[PairedAbsence]:
     """
     histories = [cluster_history(side.run) for side in sides]
     timings = [timings_of(topology_of(history, ())) for history in histories]
-    # A run from logs does not tell its timeouts: those of a simulated partner are as good.
+    # A run from logs does not have its timeouts: those of a simulated partner are as good.
     simulated = [its for side, its in zip(sides, timings, strict=True) if not side.is_of_logs]
     groups: list[dict[int, Absence]] = []
     for place, (side, history) in enumerate(zip(sides, histories, strict=True)):

@@ -1,7 +1,7 @@
 """Brokers that were gone for a while: killed, stopped cleanly, or hung.
 
-The life of a broker is its registrations and what ended them. A registration that a start belongs
-to is of a new process; the process before it has died, cleanly or not. A registration that no start
+The life of a broker is its registrations and their ends. A registration that a start belongs to is
+of a new process; the process before it has died, cleanly or not. A registration that no start
 belongs to is of a process that hung: it comes back with all that it had.
 """
 
@@ -15,7 +15,7 @@ from tidegauge.real_cluster.incident.topology import Span, Timings
 
 #: A start of this time after the start of the run is the first one.
 _FIRST_START_US = 2_000_000
-#: A log tells a start so soon after the registration.
+#: A log has a start so soon after the registration.
 _STARTS_WITHIN_US = 60_000_000
 #: A controlled shutdown takes no longer than this.
 _SHUTDOWN_US = 60_000_000
@@ -56,7 +56,7 @@ class Absence(NamedTuple):
 
 
 class _Registration(NamedTuple):
-    """A registration of a broker, and what followed it."""
+    """A registration of a broker, and its end."""
 
     begin_us: int
     #: The start of the process that it belongs to; None: the process was there already.
@@ -125,7 +125,7 @@ def _is_there_before(broker: int, first: BrokerEvent | None, history: ClusterHis
     if first is None or first.kind not in (Life.REGISTERED, Life.STARTED, Life.ACTIVE):
         return True
     if history.is_from_logs and first.kind == Life.REGISTERED and _has_preexisting_states(history):
-        # A controller lists the brokers that it finds; one that starts says so itself.
+        # A controller lists the brokers that it finds; one that starts logs its own start.
         starts = [each.time_us for each in history.lives[broker] if each.kind == Life.STARTED]
         if not any(abs(time_us - first.time_us) < _STARTS_WITHIN_US for time_us in starts):
             return True
@@ -142,7 +142,7 @@ def _has_preexisting_states(history: ClusterHistory) -> bool:
 def _is_restated(
     broker: int, event: BrokerEvent, before: _Registration, history: ClusterHistory
 ) -> bool:
-    """Whether logs tell again that a broker is registered, which has not been gone."""
+    """Whether logs repeat the registration of a broker that has not been gone."""
     if not history.is_from_logs or before.gone is not None or before.stopped_us is not None:
         return False
     return not any(

@@ -2,7 +2,7 @@
 
 With ZooKeeper the controller is one of the brokers. If that broker was gone at the time, its
 absence explains the change; else it only lost its office, as after its session ended. With KRaft
-the controllers are processes of their own, and their logs alone tell how long one was gone.
+the controllers are processes of their own, and only their logs show the length of an absence.
 """
 
 from collections.abc import Sequence

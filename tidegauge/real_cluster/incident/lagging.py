@@ -4,9 +4,9 @@ A follower that all of its leaders remove hung for less than its session's timeo
 slowly. If some leaders remove it and others keep it, or if it was out for longer than a session
 without being lost, its connections to those leaders were cut.
 
-Logs tell of no clients, but lagging followers show where clients wrote. An idle follower never
-lags, so a topic needs a producer for a proposed pause to have its effect. A topic in which nothing
-lagged although brokers were gone for long enough was not written then.
+Logs have no clients, but lagging followers show where clients wrote. An idle follower never lags,
+so a topic needs a producer for a proposed pause to have its effect. A topic in which nothing lagged
+although brokers were gone for long enough was not written then.
 """
 
 from collections import Counter
@@ -204,7 +204,7 @@ _NEARLY_ALL = 0.9
 
 
 class AssumedWorkload(NamedTuple):
-    """The groups of producers, and what they are assumed from."""
+    """The groups of producers, and the evidence for them."""
 
     producers: list[dict[str, Any]]
     notices: list[Notice]
@@ -216,7 +216,7 @@ def assumed_workload(
     absences: Sequence[Absence],
     lags: Sequence[Lag],
 ) -> AssumedWorkload:
-    """A producer for each topic that was written, as far as states tell."""
+    """A producer for each topic that was written, as far as states show."""
     counts = Counter(place.topic for place in history.partitions.values())
     idle = _idle_topics(history, timings, absences)
     lagged = {history.partitions[each.partition].topic for each in history.removals}

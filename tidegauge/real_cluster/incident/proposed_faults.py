@@ -43,7 +43,7 @@ class ProposedFault(NamedTuple):
 
 
 class FaultWriter(NamedTuple):
-    """Writes faults for what was found in a history."""
+    """Writes faults for the findings in a history."""
 
     history: ClusterHistory
     topology: Topology

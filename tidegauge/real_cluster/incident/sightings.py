@@ -195,7 +195,7 @@ def log_sightings(folder: Path, logs: dict[str, Any]) -> Sightings:
 
 
 def _lost_node(message: str) -> int | None:
-    """The node to which a line tells that a connection was lost; None: it tells something else."""
+    """The node of a line about a lost connection; None: the line is about another subject."""
     found = _NODE.search(message)
     if found is None:
         return None

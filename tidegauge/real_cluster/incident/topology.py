@@ -3,9 +3,9 @@
 Settings come from ``server.properties`` if there are any, else from the scenario in the run's
 manifest, else they are the release's defaults. Only those that differ from these are written.
 
-The settings also say how long a failure stays unnoticed. A session ends a timeout after the last
-heartbeat that arrived, which was up to an interval before the death. So the death is known up to
-that interval, and up to the period of the check.
+The settings also bound the time for which a failure stays unnoticed. A session ends a timeout after
+the last heartbeat that arrived, which was up to an interval before the death. So the death is known
+up to that interval, and up to the period of the check.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class State:
     leader: int = partition_rows.MISSING
     leader_epoch: int = partition_rows.MISSING
     isr: tuple[int, ...] | None = None
-    #: Whether a line has the ISR; else it is what is left of the ISR before.
+    #: Whether a line has the ISR; else it is the rest of the ISR before.
     is_isr_logged: bool = True
     controller_epoch: int = partition_rows.MISSING
     assignment: partition_rows.Assignment | None = None
