@@ -84,7 +84,7 @@ _HANDLED_IN = (
 def handle_broker_event(world: Brokers, event: Event) -> None:
     """Let a broker deal with one event, and give the event back unless it waits on."""
     if IS_REQUEST[event.kind]:
-        # A request is given back by whoever answers it.
+        # The handler that answers a request frees its slot.
         take_request(world, event)
     elif event.kind != FetchResponse.KIND or not waits_for_disk(
         world, view_as(event, FetchResponse)

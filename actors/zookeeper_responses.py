@@ -58,7 +58,7 @@ def take_zookeeper_answer(world: Brokers, answer: zookeeper_requests.ZkResponse)
 def _take_written_isr(world: Brokers, answer: zookeeper_requests.ZkResponse) -> None:
     """An ISR is written, or refused: who waited for that goes on.
 
-    If the replica has gone offline meanwhile nobody wants to know which.
+    If the replica has gone offline meanwhile the written ISR is ignored.
     """
     row = row_of(world, answer.partition, answer.destination)
     if world.hosted[row].exists:

@@ -112,7 +112,7 @@ def _known(*charges: Charge) -> Charge:
 
 
 def _why_a_broker_is_fenced(course: ClusterCourse, row: Row) -> Charge | None:
-    """A broker that the control plane does not take for active any more: what silenced it."""
+    """Of a fenced broker: the fault that silenced it."""
     broker = row.own["broker"]
     if row.own["state"] == int(BROKER_ACTIVE) or course.is_absent(broker):
         return None

@@ -101,7 +101,7 @@ class Causes(NamedTuple):
 
 
 def links_of(run: FoundRun) -> Links:
-    """Read the rows that a run has recorded so far.
+    """Read the rows that a run has recorded until now.
 
     Raises:
         TraceError, OSError: as :func:`tidegauge.analysis.trace_parts.find_frames`.

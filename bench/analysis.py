@@ -1,10 +1,9 @@
 """Times of DuckDB and Spark for all result tables, stage by stage from process start.
 
-Two runs: the quickstart, and its twin with ZooKeeper for so long, at trace level ``all``, that its
-trace has ten million rows. They are simulated once and kept in a temporary folder. A stage of a
-table lasts until the next table begins, so that it includes the making of all that the next one
-needs.
-Printed are seconds of the wall. With Spark, a query over one kind of rows follows, without tables.
+Two runs: the quickstart, and its twin with ZooKeeper, long enough at trace level ``all`` for ten
+million rows. They are simulated once and kept in a temporary folder. A stage of a table lasts until
+the next table begins, so that it includes the making of all that the next one needs. Printed are
+seconds of the wall. With Spark, a query over one kind of rows follows, without tables.
 """
 
 import subprocess

@@ -121,7 +121,7 @@ def shipped(only: Sequence[str]) -> dict[str, Path]:
 
 
 def printed(*arguments: str) -> str:
-    """The output of a command; of one that fails its message, which is an answer, too."""
+    """The output of a command; its message if it fails."""
     result = CliRunner().invoke(app, arguments)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -201,7 +201,7 @@ def without_handles(text: str) -> str:
 
 
 def views(result: tidegauge.Result) -> Iterator[tuple[str, ...]]:
-    """The commands that look at a run, which is called RUN in them."""
+    """The commands that show a run, which is called RUN in them."""
     yield "show", "partitions", RUN
     yield "show", "faults", RUN
     yield "show", "faults", RUN, "--json"
@@ -243,7 +243,7 @@ def rows(result: tidegauge.Result) -> Iterator[tuple[str, str, tuple[str, ...]]]
 
 
 def moments(result: tidegauge.Result) -> list[int]:
-    """Times to look at a run, in milliseconds: in the middle of its first faults, and its own."""
+    """Times to show of a run, in milliseconds: in the middle of its first faults, and its own."""
     end_us = int(result.summary["virtual_seconds"] * 1_000_000)
     faults = json.loads(printed("show", "faults", result.path.name, "--json"))
     spans = [(fault["begin_us"], fault["end_us"] or end_us) for fault in faults[:FAULTS]]

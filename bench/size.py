@@ -1,9 +1,9 @@
 """Memory and time of a large cluster in both modes, and their growth.
 
-A generated cluster of three controllers loses a broker and then its active controller, which with
-ZooKeeper is a broker, too. There are no clients. Each run is a process of its own, one after the
-other. Its span of virtual time is the same in both modes: the start, the faults, and the time after
-them until all partitions have leaders again with ZooKeeper, whose controller is the slower one.
+A generated cluster of three controllers loses a broker and then its active controller, which is a
+broker with ZooKeeper. There are no clients. Each run is a process of its own, one after the other.
+Its span of virtual time is the same in both modes: the start, the faults, and the time after them
+until all partitions have leaders again with ZooKeeper, whose controller is the slower one.
 
 Memory is that of the whole process at its peak. The slope of it over partitions must not grow with
 the number of brokers: then the parts of the state that are of a broker and a partition would be its

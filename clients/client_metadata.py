@@ -1,8 +1,8 @@
 """A client's metadata: the leaders of partitions, as of some broker's response.
 
-It is asked for at the start, every metadata.max.age.ms, and when an answer or a silence
-shows that it is out of date. The broker that is asked is one that the client knows as
-alive and waits for least (``client_metadata.py``); if it does not answer in time, the next one is.
+It is asked for at the start, every metadata.max.age.ms, and when an answer or a silence shows that
+it is out of date. The receiver is the broker that the client knows as alive and waits for least
+(``client_metadata.py``); after a timeout it is the next one.
 
 A client's way to brokers: connections that fail, back-offs, and its bootstrap servers.
 
@@ -10,10 +10,10 @@ A client that has no metadata asks its ``bootstrap.servers``; later it asks the 
 metadata names as alive. A broker to which connecting failed is not tried again before its back-off
 is over: reconnect.backoff.ms, doubled with each failure up to reconnect.backoff.max.ms. A live
 machine without the process refuses a connection at once. A machine without power, or behind a cut,
-does not answer, which takes socket.connection.setup.timeout.ms, doubled with each failure; before
-2.7 it takes as long as the request that wants the connection.
+does not respond, which takes socket.connection.setup.timeout.ms, doubled with each failure; before
+2.7 it takes as long as the request that needs the connection.
 
-If all brokers that a client knows are gone for good, it asks them for ever. With
+If all brokers in a client's metadata are gone for good, it asks them for ever. With
 metadata.recovery.strategy = rebootstrap (KIP-899) it forgets its metadata, and asks its bootstrap
 servers, as soon as each of them waits for its back-off and none is connected. That is nearly at
 once where connections are refused, but never where several machines do not answer, since the
@@ -71,7 +71,7 @@ def request_metadata(world: Clients, process: int) -> None:
     broker = least_loaded_node(world, process, number)
     client.metadata_broker = broker
     if broker == NONE:
-        # The request stays open, so nobody asks before a back-off is over.
+        # The request stays open, so there is no other one before a back-off is over.
         _ask_next_after(world, client, client.reconnect_backoff_ms * 1000)
         return
     request = MetadataRequest.to(
@@ -90,7 +90,7 @@ def lose_metadata_request(world: Kernel, client: Client, broker: int, until_us: 
     """The connection to a broker is gone: if it was being asked, the next one is, soon."""
     asked = client.metadata_request != 0 and client.metadata_broker == broker
     if asked and client.metadata_sent_us <= until_us:
-        # The question stays open until then, so nobody asks twice.
+        # The request stays open until then, so there is no second one.
         client.metadata_broker = NONE
         _ask_next_after(world, client, client.retry_backoff_ms * 1000)
 
@@ -132,7 +132,7 @@ def refresh_later(world: Kernel, client: Client, delay_ms: int) -> None:
 def take_metadata(world: Clients, response: MetadataResponse) -> bool:
     """Take over who leads what; whether every partition has a leader.
 
-    The response names partitions of which the broker knows something else than the client did.
+    The response names partitions whose state at the broker differs from the client's.
     """
     client = world.clients[client_of(world, response.destination)]
     if client.metadata_request != response.correlation_id:
@@ -150,7 +150,7 @@ def take_metadata(world: Clients, response: MetadataResponse) -> bool:
     if complete:
         client.metadata_request = 0
     else:
-        # The question stays open, so nobody asks before the back-off is over.
+        # The request stays open, so there is no other one before the back-off is over.
         client.metadata_broker = NONE
         delay_us = client.retry_backoff_ms * 1000
         _ask_next_after(world, client, delay_us)
@@ -174,7 +174,7 @@ def target_of(world: Clients, client: Client, partition: int) -> int:
 
 @inner_rule
 def _take_leader(client: Client, target: Target, item: PartitionLeader) -> None:
-    """Believe an answer about one partition, unless it comes from one who knows less.
+    """Apply a response about one partition, unless the client's state is newer.
 
     Without leader epochs a broker that was stopped for long sends clients back to a leader of long
     ago, and a consumer there finds its offset out of range.
@@ -229,7 +229,7 @@ def note_disconnected(world: Clients, client: Client, connection: Connection) ->
 
 @inner_rule
 def lose_connection(world: Clients, client: Client, connection: Connection, broker: int) -> None:
-    """A broker closes the connection, or refuses it; one that nobody uses is none.
+    """A broker closes the connection, or refuses it; an idle one is not counted.
 
     Source: NetworkClient.processDisconnection@2.4.0.
     """
@@ -275,8 +275,8 @@ def is_candidate(
 def least_loaded_node(world: Clients, process: int, number: int) -> int:
     """The broker to be asked: the next in turn of those with the fewest requests in flight.
 
-    Brokers with a connection come first. NONE if each one that the client knows waits for its
-    back-off; then it may begin with its bootstrap servers again.
+    Brokers with a connection come first. NONE if each known broker waits for its back-off; then the
+    client may begin with its bootstrap servers again.
 
     Source: NetworkClient.leastLoadedNode@2.4.0, DefaultMetadataUpdater.maybeUpdate@3.9.0.
     """

@@ -92,7 +92,8 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     stop_us: i64
     #: Between two batches of this client.
     period_ns: i64
-    #: Batches made so far, and those that were not, as it was stopped when they were due.
+    #: Batches made so far, and those that were not made, as the client was stopped when they were
+    #: due.
     sent: i64
     skipped: i64
     records_per_batch: i64
@@ -109,7 +110,7 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     requests: i64
     #: Partitions without a known leader that have batches to send.
     leaderless: TargetList
-    #: The application has waited for memory so long, waits that are over.
+    #: The total time of the application's past waits for memory.
     blocked_us: i64
     #: Batches without an outcome (``stalls.py``): the first and the last that was made, and the
     #: first that is not known as overdue; -1 none.
@@ -147,7 +148,7 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     # Consumers.
     #: Time to process one record, in nanoseconds.
     record_ns: i64
-    #: It processes, or backs off, until then; and has been given so much of both so far.
+    #: The end of its processing or back-off; and its total time of both so far.
     busy_until_us: i64
     busy_us: i64
 
@@ -168,7 +169,7 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     coordinator_told: i64 = -1
     loss_told: flag
     coordinator_lost_us: i64
-    #: It is a member, and knows from where on to read.
+    #: It is a member, and has its first offset.
     joined: flag
     #: Its last request that concerns the group, whether the answer is waited for,
     #: and whom it asked when.
@@ -245,7 +246,7 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
 
 
 class Target(Record):
-    """One partition as one client knows it."""
+    """One partition in the metadata of one client."""
 
     partition: i64
     #: Leader's broker by the client's metadata, -1 unknown.
@@ -284,7 +285,7 @@ class Target(Record):
     #: The broker that the leader has named as nearest, -1 none, and how long that holds.
     read_replica: i64 = -1
     read_replica_until_us: i64
-    #: The offset that they begin with if none is committed, and that to be read next.
+    #: The offset of its start if none is committed, and the next offset to read.
     begins: i64
     position: i64
     #: ... and of consumers whose group commits: up to where records are processed, and when all
@@ -344,7 +345,7 @@ class Connection(Record):
 
 
 class Batch(Record):
-    """A batch of records that a producer wants to have appended."""
+    """A producer's batch of records."""
 
     #: Next of the free ones, of those in flight, or of those that wait.
     next: i64
@@ -406,7 +407,7 @@ class Step(Record):
     member_count: i64
     #: The action: one of ``STEP_CODES``.
     action: i64
-    #: The broker that is asked; -1: whoever leads.
+    #: The receiver; -1: the leader.
     to: i64
     #: The answer is not waited for.
     unattended: flag
@@ -433,7 +434,7 @@ class Step(Record):
     #: Throttled replicas: in ``Clients.throttled``.
     first_throttled: i64
     throttled_count: i64
-    #: The clients that are started anew: processes one after the other.
+    #: The clients that are restarted: processes one after the other.
     first_process: i64
     process_count: i64
     #: The topic that is created, or whose settings change; of these, -1: this one stays.
@@ -484,8 +485,7 @@ class Roll(Record):
     #: The question that is under way, and how many answers it still waits for.
     question: i64
     answers: i64
-    #: Its findings so far: brokers that are not registered, partitions that are
-    #: under-replicated.
+    #: The last findings: brokers that are not registered, partitions that are under-replicated.
     unregistered: i64
     under_replicated: i64
 
@@ -568,7 +568,7 @@ class Clients(Cluster, part=4):
     client_targets: Records[Target]
     connections: Records[Connection]
     batches: Records[Batch]
-    #: The outcome of an attempt that nobody answers: one record.
+    #: The outcome of an attempt without a response: one record.
     lost_appends: Records[PartitionAppend]
     steps: Records[Step]
     awaited_brokers: Records[Member]

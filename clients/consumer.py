@@ -87,7 +87,7 @@ def poll(world: Clients, process: int, broker: int) -> None:
 def _read_from(world: Clients, process: int, known: Target) -> int:
     """The broker to fetch a partition from: the leader, or the replica that it has named.
 
-    The latter for metadata.max.age.ms, as long as the client knows it as alive.
+    The latter for metadata.max.age.ms, as long as the client's metadata has it as alive.
 
     Source: Fetcher.selectReadReplica@2.4.0, SubscriptionState.preferredReadReplica@2.4.0.
     """
@@ -290,7 +290,7 @@ def _leave_read_replica(world: Clients, process: int, broker: int) -> None:
 
 @inner_rule
 def forget_fetches(world: Clients, process: int) -> None:
-    """A consumer is started anew: what was on its way to it is for nobody."""
+    """A consumer is restarted: responses in flight are ignored."""
     number = client_metadata.client_of(world, process)
     brokers = world.sizes[0].brokers
     for index in range(number * brokers, (number + 1) * brokers):
@@ -299,7 +299,7 @@ def forget_fetches(world: Clients, process: int) -> None:
 
 @inner_rule
 def handle_fetch_times_out(world: Clients, timer: RequestTimesOut) -> None:
-    """A fetch has got no answer: perhaps somebody else leads by now."""
+    """A fetch has timed out: another broker may be the leader."""
     number = client_metadata.client_of(world, timer.destination)
     connection = world.connections[number * world.sizes[0].brokers + timer.broker]
     connection.deadline_timer = False

@@ -37,7 +37,7 @@ def commits(client: Client) -> bool:
 
 @inner_rule
 def reads(client: Client) -> bool:
-    """Whether a consumer knows where to read, if that is its coordinator's affair, and may.
+    """Whether a consumer has an offset to read from, if it gets one from its coordinator, and may.
 
     Source: KafkaConsumer.poll@2.4.0 and @2.5.0, ConsumerCoordinator.poll@2.6.0.
     """
@@ -48,7 +48,7 @@ def reads(client: Client) -> bool:
 
 @inner_rule
 def begin_group(world: Kernel, client: Client) -> None:
-    """Look for the coordinator, and be looked at every sample_every."""
+    """Look for the coordinator, and set the timer of samples."""
     client.coordinator_lost_us = world.context[0].time_us
     _turn_after(world, client, _AT_ONCE_US)
     ConsumerSample.after(world, world.context[0].sample_period_us)
@@ -56,7 +56,7 @@ def begin_group(world: Kernel, client: Client) -> None:
 
 @inner_rule
 def restart_consumer(world: Kernel, client: Client) -> None:
-    """The process is killed and started anew: all that it has not committed it forgets."""
+    """The process is killed and restarted: its uncommitted progress is lost."""
     client.restarts += 1
     client.joined = False
     client.coordinator = NONE
@@ -119,7 +119,7 @@ def handle_group_due(world: Clients, timer: GroupDue) -> None:
 
 @inner_rule
 def _ask(world: Kernel, client: Client, request: Event, timeout_ms: int) -> None:
-    """Send the one question that is under way, and look after its response in time."""
+    """Send the one request in flight, and set the timer of its timeout."""
     client.group_request += 1
     request.correlation_id = client.group_request
     client.group_waits = True
@@ -151,7 +151,7 @@ def _name_targets(
 
 @inner_rule
 def lose_coordinator(world: Kernel, client: Client, error: int) -> None:
-    """Look for the coordinator anew, after a while.
+    """Look for the coordinator again, after the retry back-off.
 
     Where commits fail again and again at a coordinator that is found again each time, only the
     first loss is written down.
@@ -277,7 +277,8 @@ def _resume(world: Clients, client: Client, response: client_requests.GroupRespo
 def handle_commit_due(world: Clients, timer: CommitDue) -> None:
     """Commit what is processed of all partitions, or note that nothing has come in time.
 
-    In the liveness phase nobody does: as long as commits are appended no logs are equal for good.
+    In the liveness phase there are no commits: as long as commits are appended no logs are equal
+    for good.
 
     Source: ConsumerCoordinator.maybeAutoCommitOffsetsAsync@2.6.0.
     """

@@ -10,7 +10,7 @@ tool reads something first and then writes what follows from it, ZooKeeper does 
 here. The commands of KRaft mode are requests to the active controller (``admin_requests.py``).
 
 The operator finds the active controller of a quorum by asking them in turn: one that is not active
-names the leader that it knows. In Kafka a broker knows that, and forwards what it is asked.
+names the leader that it knows. In Kafka a broker knows that, and forwards requests.
 """
 
 from tidegauge.clients.client_metadata import client_of
@@ -55,7 +55,7 @@ def ask_live_brokers(world: Clients, process: int, asker: int, question: int) ->
 def ask_state(world: Clients, process: int, partition: int, asker: int, question: int) -> None:
     """Ask for the state of a partition, and whether it has one.
 
-    A rolling restart needs its replicas, too.
+    The request of a rolling restart includes its replicas.
     """
     if is_kraft(world):
         _ask_quorum(world, process, codes.PARTITION_STATE, partition, asker, question)

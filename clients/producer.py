@@ -306,7 +306,7 @@ def _note_append(
     batch: client_state.Batch,
     item: ProducedBatch,
 ) -> None:
-    """Count a batch that was appended before as a duplicate; of an idempotent producer none is."""
+    """Count a batch that was appended before as a duplicate; an idempotent producer has none."""
     if batch.appended_offset == NONE or client.is_idempotent:
         batch.appended_offset = item.append.offset
         return
@@ -325,8 +325,8 @@ def _note_append(
 def handle_produce_times_out(world: client_state.Clients, timer: timers.RequestTimesOut) -> None:
     """A request has got no response within request.timeout.ms: the connection is given up.
 
-    All that is in flight on it fails and is retried; what waits for it goes to whoever leads
-    once metadata has come.
+    All requests in flight on it fail and are retried; pending batches go to the new leader once
+    metadata has come.
 
     Source: NetworkClient.handleTimedOutRequests@2.4.0.
     """
@@ -365,7 +365,7 @@ def lose_produce_requests(
 ) -> None:
     """The connection to a broker is gone: what was sent on it up to ``until_us`` has failed.
 
-    Whether it was appended nobody knows.
+    It is unknown whether they were appended.
 
     Source: NetworkClient.processDisconnection@2.4.0, Sender.handleProduceResponse@2.4.0.
     """

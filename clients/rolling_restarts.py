@@ -2,16 +2,16 @@
 
 A broker of the batch is stopped, is down for a while from the end of its process on, and is
 started; each of these is a fault of its own. The operator sees when all of the batch have been
-started. If it is to wait for full ISRs it then reads, again and again, who is registered and the
-states of all partitions with a replica on the batch, and goes on when none is under-replicated.
+started. If it is to wait for full ISRs it then polls the registrations and the states of all
+partitions with a replica on the batch, and goes on when none is under-replicated.
 
 Leadership is given back to a batch by a record of its own, which begins when the batch has been
-started: it waits for its time, or looks at the ISRs of these brokers, while the rolling restart is
-at later batches. That it ends changes nothing.
+started: it waits for its time, or checks the ISRs of these brokers, while the rolling restart is at
+later batches. That it ends changes nothing.
 
 A delay of any cause (a dead broker, a loss of power, an outage of the control plane) makes it wait,
-until its timeout. It believes the control plane: a broker that was dead before it was to be
-restarted is registered, and in ISRs, until others have missed it.
+until its timeout. It relies on the control plane: a broker that was dead before its restart is
+registered, and in ISRs, until its session expires or it leaves them.
 """
 
 from tidegauge.clients.admin_requests import PREFERRED, new_election
@@ -221,7 +221,7 @@ def _unregistered(world: Clients, roll: Roll) -> int:
 def _is_under_replicated(world: Clients, roll: Roll, state: Answer) -> bool:
     """Whether a partition with a replica on the batch has replicas that are not in its ISR.
 
-    A tool that gives leadership back looks at the batch's own replicas only: the next batch may be
+    A tool that gives leadership back checks the batch's own replicas only: the next batch may be
     down.
 
     Source: TopicCommand.PartitionDescription.isUnderReplicated@2.6.0.

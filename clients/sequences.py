@@ -87,7 +87,7 @@ def lose_id_request(world: Kernel, client: Client, broker: int, until_us: int) -
 
 @inner_rule
 def take_producer_id(world: Clients, response: InitProducerIdResponse) -> bool:
-    """Take the id that a response brings; False if it is not awaited any more."""
+    """Take the id of a response; False if no response is awaited."""
     number = client_of(world, response.destination)
     client = world.clients[number]
     if client.id_request != response.correlation_id:
@@ -194,7 +194,7 @@ def may_retry_numbered(
     # UNKNOWN_PRODUCER_ID.
     if append.log_start_offset != NONE and not batch.is_renumbered:
         if target.last_acked_offset < append.log_start_offset:
-            # Its records were deleted: its numbers begin anew.
+            # Its records were deleted: its sequence numbers restart.
             _renumber(world, target)
         elif client.bumps_epoch:
             _need_bump(client, target)
@@ -275,7 +275,7 @@ def _renumber(world: Clients, target: Target) -> None:
 
 @inner_rule
 def _reset_producer_id(world: Clients, client: Client) -> None:
-    """Ask for another id, and forget all numbers.
+    """Request another id, and reset all sequence numbers.
 
     Source: TransactionManager.resetProducerId@1.1.0.
     """

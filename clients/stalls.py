@@ -125,7 +125,7 @@ def _close_producer(world: client_state.Clients, client: client_state.Client, pr
     _sample(world, client)
 
 
-#: A batch without an outcome for so long, or a partition without a response, is an outage.
+#: A batch without an outcome for this time, or a partition without a response, is an outage.
 STALLED_US = code(1_000_000)
 
 
@@ -188,7 +188,7 @@ def forget_batch(
 
 @inner_rule
 def _look_at_writes(world: client_state.Clients, client: client_state.Client) -> None:
-    """Find the batches that have become overdue, and look again when the next one can be."""
+    """Find the batches that have become overdue, and set the timer of the next one."""
     now_us = world.context[0].time_us
     while client.oldest_timely != NONE:
         batch = world.batches[client.oldest_timely]
@@ -246,7 +246,7 @@ def note_read(world: client_state.Clients, process: int, target: client_state.Ta
 
 @inner_rule
 def _look_at_reads(world: client_state.Clients, client: client_state.Client) -> None:
-    """Find the partitions that have waited for too long, and look again when the next one can."""
+    """Find the partitions whose wait is too long, and set the timer of the next one."""
     now_us = world.context[0].time_us
     patience_us = _patience_us(client)
     idle_us = _idle_us(client, now_us)

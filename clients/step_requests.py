@@ -184,7 +184,7 @@ def give_up(world: Kernel, step: int, asked: int, asked_us: int, error: int) -> 
 
 @inner_rule
 def give_up_unattended(world: Clients, event: Disconnected) -> None:
-    """A broker is gone, and with it the answers that nobody waits for."""
+    """A broker is gone, and with it its pending responses."""
     for number in range(world.pool[0].steps):
         step = world.steps[number]
         if step.open and step.asked == event.source and step.asked_us <= event.until_us:

@@ -74,7 +74,7 @@ def _wait_for_step(world: Clients, process: int) -> None:
 
 @inner_rule
 def _look(world: Clients, client: Client, step: Step, process: int) -> None:
-    """Read what the condition is about, and watch it; without watches look again later."""
+    """Read the state of the condition, and watch it; without watches poll."""
     client.question += 1
     if step.start == step_requests.WHEN_ANSWERED:
         _look_at(world, client, world.context[0].time_us)
@@ -257,7 +257,7 @@ def _go_on(world: Clients, process: int) -> None:
 @OPERATOR.handles(ZkWatch)
 @inner_rule
 def handle_operator_watch(world: Clients, event: ZkWatch) -> None:
-    """Something that is watched has changed: look again."""
+    """A watch of the operator has fired: read again."""
     process = event.destination
     client = world.clients[client_of(world, process)]
     if control_plane_requests.tells_of_live_brokers(event) and not client.topics_created:

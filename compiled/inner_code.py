@@ -258,7 +258,7 @@ class InnerCompiler(_Compiler):
         return content
 
     def result_of(self, func: Callable[..., Any], content: bytes) -> Any:
-        """The inner rule, ready to be linked; those that it calls are there then, too."""
+        """The inner rule, ready to be linked; those that it calls have been made by then."""
         target, arguments = self.state.targetctx, tuple(self.state.args)
         code = _InnerCode(*pickle.loads(content))  # noqa: S301 - our own file
         library = _library(target, func.__name__, code.bitcode)

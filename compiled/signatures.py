@@ -5,10 +5,10 @@ compiled for the one form that its annotations name.
 
 The form of tables for compiled code: a list of addresses and lengths.
 
-Numba's own struct counts references to every array that is taken out of it, atomically, and
-that was a third of the kernel's time. A view here is a plain array of numbers: for each
-table where its array begins and how many records it has. Compiled code makes an array of
-them that nobody counts. The Python object behind the view keeps the memory alive.
+Numba's own struct counts references to every array that is taken out of it, atomically, and that
+was a third of the kernel's time. A view here is a plain array of numbers: for each table where its
+array begins and how many records it has. Compiled code makes an array of them without a reference
+count. The Python object behind the view keeps the memory alive.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Tables:
     one between two calls, never inside one, so that a record that a rule holds stays where
     it is.
 
-    A class can derive from others and has their tables, too. Rules of a room take the class with
+    A class can derive from others, and inherits their tables. Rules of a room take the class with
     the tables that concern the room, and a call hands on the one argument: each class that declares
     tables has a ``part`` of its own, which is the same in all classes derived from it, so that a
     view of the whole is a view of each part.

@@ -201,7 +201,7 @@ def _event_of(world: ControlPlane, watch: ZkWatch) -> int:
 @CONTROLLER.handles(controller_timers.SessionLost)
 @inner_rule
 def handle_session_lost(world: ControlPlane, news: controller_timers.SessionLost) -> bool:
-    """The session is gone: what was under way is void, and this is no controller any more.
+    """The session is gone: its pending operations are void, and this is no controller any more.
 
     Source: KafkaController.processExpire@2.4.0.
     """
@@ -231,7 +231,7 @@ def _die(world: ControlPlane, controller: int) -> None:
 
 @inner_rule
 def _void(world: ControlPlane, controller: int) -> None:
-    """Nothing is under way any more, nothing is known; answers to come are for nobody."""
+    """Drop all pending operations and all state; later responses are ignored."""
     state = world.controllers[controller]
     state.generation += 1
     state.session = UNDEFINED
@@ -249,7 +249,7 @@ def _void(world: ControlPlane, controller: int) -> None:
 
 @rule
 def take_controller_fault(world: ControlPlane, event: FaultChange) -> None:
-    """A fault has begun at a controller: with its broker's process it dies, too."""
+    """A fault has begun at a controller: it dies with its broker's process."""
     fault = world.faults[event.fault]
     if event.kind == FaultBegin.KIND and fault.stops and fault.kind != RESTART:
         dies(world, event.destination)
@@ -276,7 +276,7 @@ def handle_controller_event(world: ControlPlane, event: Event) -> None:
 
 @inner_rule
 def _refuse(world: Kernel, event: Event) -> None:
-    """The broker of this controller does not run, and there is nobody to be asked."""
+    """The broker of this controller does not run: the request gets no response."""
     has_power = world.processes[event.destination].without_power == 0
     is_request = event.kind in (ControlledShutdownRequest.KIND, AlterPartitionRequest.KIND)
     if is_request and has_power:

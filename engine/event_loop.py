@@ -187,7 +187,7 @@ def close_process(world: World, process: int, time_us: int, reason: int) -> None
 
 @rule
 def end_fault(world: World, process: int, fault: int, time_us: int) -> None:
-    """End a fault in a process that it hits, as the liveness phase begins; none begins any more."""
+    """End a fault in a process that it hits, as the liveness phase begins; no other one begins."""
     _begin_moment(world, process, time_us)
     world.context[0].healing = True
     _take_fault(world, FaultEnd.to(world, process, fault=fault))
@@ -195,7 +195,7 @@ def end_fault(world: World, process: int, fault: int, time_us: int) -> None:
 
 @rule
 def heal_process(world: World, process: int, time_us: int, restart_us: int) -> None:
-    """Begin the liveness phase in a process that no fault hits any more: a client gives up.
+    """Begin the liveness phase in a process without active faults: a client gives up.
 
     A broker that is down starts, and does so again ``restart_us`` after any exit of its own.
     """

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 #: kernel returns after thousands of events and at the end, if it is compiled; else never.
 _CHECKED = os.environ.get("TIDEGAUGE_CHECKED", "0")
 
-#: Events between two looks at the clock: some 20 ms.
+#: Events between two readings of the clock: some 20 ms.
 _BUDGET = 1 if _CHECKED == "1" else 20_000 if COMPILED else 200
 
 #: Later than any controller epoch.

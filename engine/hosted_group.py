@@ -88,7 +88,7 @@ class GroupReport(NamedTuple):
     reached_us: int
     figures: GroupFigures
     samples: dict[str, int]
-    #: Rows that checks and figures look at, as they lie in memory.
+    #: Rows that checks and figures read, as they lie in memory.
     rows: bytes
     #: More bytes of the trace file.
     trace: bytes

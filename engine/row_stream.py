@@ -152,7 +152,7 @@ class LogDirectories:
         write_checkpoint(file, checkpoint_files.render_offsets(known))
 
     def _remove_deleted(self, world: Brokers, rows: list[int], directory: Path) -> None:
-        """Remove the folders of deleted logs, which have no offsets any more either."""
+        """Remove the folders of deleted logs, which have no offsets either."""
         there = {"{}-{}".format(*self._name_of(world, row)) for row in rows}
         for planned in self.plan.partitions:
             folder = directory / f"{planned.topic}-{planned.number}"

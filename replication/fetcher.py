@@ -145,9 +145,9 @@ def handle_fetch_error(
 def handle_append_failure(rules: ReleaseRules, fetch: PartitionFetchState, error: int) -> None:
     """Take a failure to append what was fetched.
 
-    Records that arrived damaged are fetched again; anything else drops the partition. Up to
-    2.2 a failure on disk was tried again too (up to 0.11 the broker halted), and anything
-    else ended the fetcher's thread, so that none of its partitions was fetched any more.
+    Records that arrived damaged are fetched again; anything else drops the partition. Up to 2.2 a
+    failure on disk was tried again (up to 0.11 the broker halted), and any other failure ended the
+    fetcher's thread, so that none of its partitions was fetched any more.
 
     Source: AbstractFetcherThread.processFetchRequest@2.1.0 and @2.3.0 (KIP-461).
     """

@@ -1,4 +1,4 @@
-"""The high watermark (HW): the offset up to which consumers read, and records survive a clean election.
+"""The high watermark (HW): records below it can be read, and survive a clean election.
 
 The leader's HW is the smallest log end offset among those that hold it back: the ISR, and
 also a replica outside it that was caught up within the lag time, which could otherwise
@@ -117,7 +117,7 @@ def high_watermark_of_response(rules: ReleaseRules, before_fetch: int, after_fet
     """The high watermark that a fetch which is answered at once brings its follower.
 
     It is read before the fetch is counted, so a follower gets the effect of its own fetch one round
-    later. (A fetch that waited is read anew when it completes.)
+    later. (A fetch that waited is read again when it completes.)
 
     Source: ReplicaManager.readFromLocalLog@2.4.0; updateFollowerLogReadResults@1.1.0 and
     @1.1.1 (KAFKA-7104).
@@ -144,11 +144,11 @@ def update_high_watermark(
 
 @rule
 def check_high_watermark_of_new_leader(rules: ReleaseRules, partition: records.Partition) -> None:
-    """Let a leader whose high watermark lies outside its log begin anew.
+    """Reset the high watermark of a new leader if it lies outside its log.
 
-    Up to 2.3 truncation can leave it above the log end (``log.py``); on a leader it would
-    expose what is appended there before anybody has it. So it falls back to the log start,
-    up to 1.0.1 to "unknown". From 2.4 on it is never outside.
+    Up to 2.3 truncation can leave it above the log end (``log.py``); on a leader it would expose
+    later appends before any follower has them. So it falls back to the log start, up to 1.0.1 to
+    "unknown". From 2.4 on it is never outside.
 
     Source: Replica.convertHWToLocalOffsetMetadata@0.10.2.0 and @1.0.2.
     """

@@ -1,9 +1,9 @@
 """The leader-epoch cache: at which offset each leader's epoch began (KIP-101).
 
 A list of entries (epoch, start offset) in order of both, mirrored in the file
-``leader-epoch-checkpoint``. With it a leader answers where an epoch ended in its log:
-where the next one starts, or at its log end for the latest. A follower asks for its own
-last epoch and learns up to where its log can agree with the leader's.
+``leader-epoch-checkpoint``. With it a leader answers where an epoch ended in its log: where the
+next one starts, or at its log end for the latest. A follower asks for its own last epoch and gets
+the offset up to which its log can agree with the leader's.
 
 Four generations differ in the epochs that they accept and in their responses:
 

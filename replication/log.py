@@ -163,9 +163,9 @@ def open_log(
 ) -> None:
     """Take over what a restart finds on disk beside the log itself.
 
-    The cache is read from its checkpoint and trimmed to the log, so an epoch whose leader
-    wrote nothing is forgotten; where there is no cache any more, the file is deleted. The
-    high watermark is the checkpointed one, 0 if the file has none.
+    The cache is read from its checkpoint and trimmed to the log, so an epoch whose leader wrote
+    nothing is forgotten; without a cache, the file is deleted. The high watermark is the
+    checkpointed one, 0 if the file has none.
 
     Source: Log initialisation and Partition.getOrCreateReplica@0.11.0.0,
     Log.initializeLeaderEpochCache@2.1.1, Partition.createLog@2.4.0.

@@ -2,8 +2,8 @@
 
 The controller sends each replica its leader, epoch and ISR. The leader resets its views of its
 followers and, from 2.0.1 on, enters its epoch in its cache at once, so that a follower can get the
-ends of the epochs before it even if nobody writes. A follower forgets the ISR, which is the
-leader's business.
+ends of the epochs before it even if nobody writes. A follower forgets the ISR, which only the
+leader needs.
 
 Whether a request is accepted at all is decided before, in ``partition.py``.
 
@@ -139,11 +139,11 @@ def make_follower(
     state: records.LeaderAndIsr,
     controller_epoch: int,
 ) -> bool:
-    """Follow the leader that ``state`` names; whether the fetcher starts anew.
+    """Follow the leader that ``state`` names; whether the fetcher restarts.
 
-    Starting anew means to look again whether the log has to be truncated. Up to 2.0.0 only
-    another leader id did that, so a follower that had missed an election in between kept a
-    diverging log (KAFKA-7164).
+    A restart means to check again whether the log has to be truncated. Up to 2.0.0 only another
+    leader id did that, so a follower that had missed an election in between kept a diverging log
+    (KAFKA-7164).
 
     Source: Partition.makeFollower@1.1.0, @2.0.1, @2.1.0 and @3.3.0.
     """
@@ -166,7 +166,7 @@ def restarts_fetcher(
     new_leader: int,
     new_epoch: int,
 ) -> bool:
-    """Whether a follower's fetcher starts anew for another leader or epoch.
+    """Whether a follower's fetcher restarts for another leader or epoch.
 
     Source: Partition.makeFollower@1.1.0, @2.0.1, @2.1.0 and @3.3.0.
     """
@@ -219,7 +219,7 @@ def leader_and_isr_error(
 ) -> int:
     """Judge one partition of a LeaderAndIsr: only a greater leader epoch is obeyed.
 
-    ``is_offline``: the log lies in a directory that has failed; this is looked at first.
+    ``is_offline``: the log lies in a directory that has failed; this is checked first.
 
     Source: ReplicaManager.becomeLeaderOrFollower@2.4.0.
     """

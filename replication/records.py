@@ -79,7 +79,7 @@ class Partition(Record):
     #: ``min.insync.replicas`` of the topic.
     min_insync_replicas: i64
 
-    #: Slot of the leader, -1 if none is known.
+    #: Slot of the leader; -1: unknown.
     leader: i64 = -1
     #: Epoch of that leader.
     leader_epoch: i64 = -1
@@ -94,7 +94,7 @@ class Partition(Record):
     isr: i64
     #: The ISR and who may be about to join it: holds back high watermark and acks=all.
     maximal_isr: i64
-    #: ISR in the change that is in flight; empty if none is.
+    #: ISR in the change that is in flight; empty: none.
     proposed_isr: i64
 
 
@@ -130,7 +130,7 @@ class QuotaSample(Record):
 class ReplicationQuota(Record):
     """Throttled replication of a broker in one direction (Kafka: ``ReplicationQuotaManager``)."""
 
-    #: leader- or follower.replication.throttled.rate; UNLIMITED where none is set.
+    #: leader- or follower.replication.throttled.rate; UNLIMITED: none is set.
     bytes_per_second: i64
     #: replication.quota.window.num, and replication.quota.window.size.seconds in milliseconds.
     window_count: i64

@@ -62,7 +62,7 @@ class ReleaseRules(Record):
     failed_read_updates_follower: flag
     #: A fetch that is answered with a diverging epoch updates the view (KAFKA-13141).
     diverging_fetch_updates_follower: flag
-    #: ``last_fetch_time_ms`` of a follower of which a new leader knows nothing yet.
+    #: ``last_fetch_time_ms`` of a follower that has not fetched from a new leader yet.
     unknown_last_fetch_time_ms: i64
     #: ``last_fetch_leader_log_end_offset`` never goes down.
     last_fetch_leader_log_end_offset_monotone: flag
@@ -74,7 +74,7 @@ class ReleaseRules(Record):
     out_of_sync_rule: i64
     #: A follower joins only from the leader's log end at the start of its epoch on.
     expand_requires_epoch_start: flag
-    #: ... and only if the leader's broker knows it as alive.
+    #: ... and only if the leader's broker has it as alive.
     expand_requires_eligible: flag
     #: A partition never needs more in-sync replicas than it has replicas (KAFKA-15583).
     min_isr_capped_by_replicas: flag
@@ -104,7 +104,7 @@ class ReleaseRules(Record):
     #: The controller answers NOT_CONTROLLER to a leader that knows more than itself, and compares
     #: partition epochs before it writes.
     alter_partition_epoch_checked: flag
-    #: The controller lets nobody into an ISR whose broker is not alive (KIP-841).
+    #: The controller refuses an ISR with a member whose broker is not alive (KIP-841).
     alter_partition_requires_eligible: flag
     #: The high watermark is attempted when a shrink is proposed, before it is confirmed.
     high_watermark_on_isr_proposal: flag
@@ -144,7 +144,7 @@ class ReleaseRules(Record):
     empty_cache_is_asked_for: flag
     #: RESTART_*.
     fetcher_restart_rule: i64
-    #: The fetcher knows in which leader epoch it fetches a partition.
+    #: The fetcher has the leader epoch in which it fetches a partition.
     fetcher_knows_leader_epoch: flag
     #: A follower without records to compare starts at its high watermark, not its log end.
     fetch_starts_at_high_watermark: flag
@@ -174,7 +174,7 @@ class ReleaseRules(Record):
     unhosted_partition_looked_up_for_epochs: flag
     #: A fetch that is sent to another replica is answered at once, not after its longest wait.
     preferred_read_replica_answered_at_once: flag
-    #: A follower whose high watermark moves looks at the fetches that wait for it.
+    #: A follower whose high watermark moves completes the fetches that wait for it.
     follower_wakes_fetches: flag
     #: A consumer is sent to members of the ISR only (KAFKA-14372).
     preferred_read_replica_in_isr: flag
@@ -225,7 +225,7 @@ class ReleaseRules(Record):
     failure_checks_every_leader: flag
     #: A preferred leader that leads already is elected once more.
     preferred_leader_elected_again: flag
-    #: An isr_change_notification event lists the children anew and handles all of them.
+    #: An isr_change_notification event lists the children again and handles all of them.
     notifications_listed_anew: flag
     #: A new controller deletes the notifications that it finds without reading them.
     notifications_deleted_at_failover: flag

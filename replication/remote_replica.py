@@ -49,9 +49,9 @@ def update_fetch_state(
 def update_after_failed_read(rules: ReleaseRules, follower: RemoteReplica) -> None:
     """Record a follower's fetch whose read failed, with OFFSET_OUT_OF_RANGE for example.
 
-    Up to 2.3 the leader took the failed read for one at "unknown": the follower's LEO
-    became -1, and a member of the ISR with LEO -1 stops the high watermark. The attempt to
-    move it that follows is made at time -1 too, when everybody was caught up.
+    Up to 2.3 the leader took the failed read for one at "unknown": the follower's LEO became -1,
+    and a member of the ISR with LEO -1 stops the high watermark. The attempt to move it that
+    follows is made at time -1 as well, when every follower was caught up.
 
     Source: ReplicaManager.updateFollowerLogReadResults@2.0.0; KAFKA-8400, fixed in 2.4.0.
     """
@@ -99,8 +99,8 @@ def reset_replica_state(
 ) -> None:
     """Reset the view of a follower when this broker becomes leader.
 
-    Members of the ISR start with a full lag time of grace. A new leader knows no log end
-    offset until the follower's first fetch, so its high watermark stands still till then.
+    Members of the ISR start with a full lag time of grace. A new leader has no log end offset of a
+    follower until its first fetch, so its high watermark stands still till then.
 
     Source: Partition.makeLeader@0.10.2.0 and @2.4.0 with Replica.resetLastCaughtUpTime;
     Replica.resetReplicaState@3.3.0.

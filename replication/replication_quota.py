@@ -1,6 +1,6 @@
 """Throttled replication: how much a broker may send or fetch of the replicas that are throttled.
 
-An operator who moves replicas limits what that takes from everybody else (KIP-73). Two quotas of a
+An operator who moves replicas limits the cost for all other traffic (KIP-73). Two quotas of a
 broker count the bytes of throttled replicas: those that it sends as their leader, and those that it
 fetches as their follower. Bytes of all throttled replicas count, in sync or not; but only a replica
 that is *not* in sync is held back while the quota is exceeded, so that a throttle alone never
@@ -98,7 +98,7 @@ def forget_samples(quota: ReplicationQuota) -> None:
 
 @rule
 def _begin(quota: ReplicationQuota, samples: Records[QuotaSample], now_ms: int) -> None:
-    """The first window begins when somebody first asks (SampledStat.current, oldest)."""
+    """The first window begins with the first request (SampledStat.current, oldest)."""
     if quota.sample_count == 0:
         quota.sample_count = 1
         samples[quota.first_sample].start_ms = now_ms

@@ -93,7 +93,7 @@ class ClusterPlan:
     #: Rules that differ from every release in all brokers, for a test that shows the purpose of a
     #: rule: fields of ``ReleaseRules``, and :data:`UNCONDITIONAL_ISR`.
     switches: Mapping[str, int | bool] = field(default_factory=dict)
-    #: Somebody looks at the metrics: brokers measure their requests, which takes time.
+    #: The metrics are read: brokers measure their requests, which takes time.
     is_measured: bool = False
 
     @cached_property
@@ -339,7 +339,7 @@ class ClusterPlan:
         """The numbers in ZooKeeper's tree, by sort.
 
         Paths that only a step that moves replicas or deletes a topic changes, or only the failure
-        of a log directory, are left out where there is none: nobody watches them then.
+        of a log directory, are left out where there is none: there are no watches of them then.
         """
         is_administered = any(isinstance(step, AdminStep) for step in self.scenario.steps)
         directories_fail = any(

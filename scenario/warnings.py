@@ -237,7 +237,7 @@ def _noticed_us(scenario: Scenario, setting: str) -> tuple[int, int]:
     """The shortest outage that can be noticed by a timeout, and the longest that need not be.
 
     A session counts from the last heartbeat or ping, and its end is found at a check: an eighth of
-    it later at most (from 4.0), or at a tick of ZooKeeper. A lag is looked for every half of
+    it later at most (from 4.0), or at a tick of ZooKeeper. A lag is checked every half of
     replica.lag.time.max.ms.
     """
     settings = scenario.settings_of(scenario.broker_ids()[0])

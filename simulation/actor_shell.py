@@ -1,8 +1,8 @@
 """The shell of an actor of Ray: a name, and something that it hosts.
 
 The shells themselves are in ``actors/broker_actor.py`` and ``controller/controller_actor.py``: they
-hold no rule and no state. Their content is handed to them by whoever starts them
-(``engine/hosted_group.py``), since it joins handlers of both rooms.
+hold no rule and no state. Their content comes from their creator (``engine/hosted_group.py``),
+since it joins handlers of both rooms.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Bandwidth: how long a transfer takes on a disk or a network that others use, too.
+"""Bandwidth: the time of a transfer on a shared disk or network.
 
 A resource moves so many bytes per second, and the transfers in flight on it share them. A transfer
 ends when all that the resource had taken on before is moved, and the transfer itself; but a small

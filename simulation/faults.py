@@ -100,7 +100,7 @@ def _announce(world: Kernel, process: int, fault: int, begins: bool) -> None:
 def handle_known_fault(world: Kernel, event: timers.FaultKnown) -> None:
     """Learn that a fault has begun or ended in another process.
 
-    A process that the fault hits too learns of it when that happens to itself.
+    A process that the fault also hits gets it with its own event.
     """
     count = world.context[0].process_count
     if event.begins and world.faults[event.fault].kind == POWER_LOSS:
@@ -163,7 +163,7 @@ def _pause(world: Kernel, process: int, number: int, begins: bool) -> None:
 
 @inner_rule
 def dies(world: Kernel, process: int) -> None:
-    """A process is gone: nothing stops it any more, and nobody handles what it has missed."""
+    """A process is gone: no fault holds it, and its held messages are dropped."""
     context = world.context[0]
     state = world.processes[process]
     state.alive = False

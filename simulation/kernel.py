@@ -220,7 +220,7 @@ class Context(Record):
     item_reserve: i64
     row_reserve: i64
     reserve: i64
-    #: The liveness phase is on: no fault begins any more.
+    #: The liveness phase is on: no fault begins.
     healing: flag
     #: A handler found a table of its room too small: enlarge it before the next event.
     needs_room: flag

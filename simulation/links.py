@@ -13,9 +13,8 @@ half behind it; to their receivers they are the same messages. Others pass besid
 
 A cut is kept at the receiving end: packets that would arrive stay with TCP, which sends them again
 and again. After the end of the cut, all of them arrive in their order once the back-off of the
-retransmission is over, a few seconds after a long cut. That a sender gave up in the meantime does
-not take back what it had written to its socket: the receiver still gets it, and the answer finds
-nobody who waits for it.
+retransmission is over, a few seconds after a long cut. A sender's timeout does not take back the
+bytes in its socket: the receiver still gets them, and the response is ignored.
 
 A process that is stopped (a pause, an outage) accepts what comes, as its socket's buffers
 do, and handles it all in the order in which it came when it goes on: its own timers at once,
@@ -172,7 +171,7 @@ def waits_in_process(world: Kernel, event: Event) -> bool:
 @FAULTS.handles(ProcessRelease)
 @inner_rule
 def handle_process_release(world: Kernel, event: ProcessRelease) -> None:
-    """Let a process read the messages that have arrived, in that order, unless it was stopped again."""
+    """Let a process read its received messages, in that order, unless it was stopped again."""
     state = world.processes[event.destination]
     if state.paused == 0:
         _make_ready(world, state.held)

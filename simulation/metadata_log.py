@@ -276,10 +276,10 @@ def _mark_dropped(world: Kernel, newest: int, epoch: int, position: int) -> None
 
 @rule
 def compact_changes(world: Kernel, epoch: int, position: int) -> None:
-    """Drop the changes that nobody looks at whose place is (``epoch``, ``position``) or later.
+    """Drop the changes without a reader whose place is (``epoch``, ``position``) or later.
 
     For each partition the newest one up to there stays, and all after it. All changes of brokers
-    stay: there are few, and clients, and responses on their way to them, look at older places.
+    stay: there are few, and clients, and responses on their way to them, read older places.
     """
     context = world.context[0]
     for subject in range(len(world.metadata_heads)):
@@ -303,7 +303,7 @@ def compact_changes(world: Kernel, epoch: int, position: int) -> None:
 
 @inner_rule
 def is_snapshot_due(records: int, age_us: int, max_bytes: int, interval_us: int) -> bool:
-    """Whether so many records, or so long a time, since the last snapshot ask for another.
+    """Whether the records, or the time, since the last snapshot require another.
 
     Args:
         records: those behind the last snapshot.

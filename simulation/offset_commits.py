@@ -6,7 +6,7 @@ name, and a new coordinator looks up the appends that its own log has. Truncated
 never replicated, are thus not found.
 
 A *key* is the subject of a record: the offset of one partition that one group reads, or the
-membership of one consumer. Compaction keeps the newest record of a key, so nobody asks for others.
+membership of one consumer. Compaction keeps the newest record of a key, so others have no reader.
 
 Groups of processes that run apart each have the journal; frames bring what is new in it
 (``engine/exchange/frames.py``). An entry gets its place in the chain of its key by its name, so the
@@ -27,7 +27,7 @@ from tidegauge.simulation.metadata_log import is_news
 def log_commit(world: Kernel, key: int, leader_epoch: int, offset: int, committed: int) -> None:
     """Write down the content of a record that a coordinator has appended.
 
-    A record equal to the newest one of its key is left out: whoever has it has that one.
+    A record equal to the newest one of its key is left out: its owner has that one.
     """
     newest = world.commit_keys[key].newest
     if newest != NONE:

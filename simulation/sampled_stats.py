@@ -13,9 +13,9 @@ A histogram is ``BUCKETS`` records in a row.
 
 Averages, maxima and rates of the last minute, as Kafka's own metrics keep them.
 
-A value goes into one of two samples. When the newer one is 30 s old, the next value begins
-a new one in place of the older. A sample that is a minute old does not count any more. So an
-average is that of the last 30 to 60 s.
+A value goes into one of two samples. When the newer one is 30 s old, the next value begins a new
+one in place of the older. A sample that is a minute old does not count. So an average is that of
+the last 30 to 60 s.
 
 Source: SampledStat, Rate.windowSize@4.1.0, with metrics.num.samples = 2 and
 metrics.sample.window.ms = 30000.
@@ -40,7 +40,7 @@ BUCKETS = code(272)
 
 #: Buckets of one width.
 _WIDTHS = code(16)
-#: After so long a weight is half as much: ln(2) / 0.015.
+#: The time after which a weight is half as much: ln(2) / 0.015.
 _HALF_LIFE_US = code(46_209_812)
 #: Weights up to 2 ** 32 leave room for 2 ** 30 values.
 _MOST_HALVES = code(32)

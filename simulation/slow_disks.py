@@ -1,7 +1,7 @@
 """Faults that last: slow disks, and restarts whose end is a time after their start.
 
-Appends take longer while faults make a broker's disks slow. A restart of a rolling one lasts for so
-long from the end of the broker's process on.
+Appends take longer while faults make a broker's disks slow. A restart of a rolling one lasts for
+its time from the end of the broker's process on.
 """
 
 from tidegauge.compiled.rules import inner_rule

@@ -55,8 +55,8 @@ class ClusterPartition(Record):
     holds_offsets: flag
     #: Records that were committed before the run.
     existing_records: i64
-    #: Retention: the records of a segment (0: none is deleted); how many are kept by size, and for
-    #: how long those that existed before (-1: without limit).
+    #: Retention: the records of a segment (0: none is deleted); the number that is kept by size,
+    #: and the time for which existing ones are kept (-1: without limit).
     segment_records: i64
     retention_records: i64 = -1
     retention_s: i64 = -1
@@ -155,7 +155,7 @@ def slots_by_broker(world: Topology, partition: int) -> int:
 
 @inner_rule
 def broker_of(world: Topology, partition: int, slot: int) -> int:
-    """The index of the broker in a slot; nobody (-1, -2) stays nobody."""
+    """The index of the broker in a slot; -1 and -2 stay as they are."""
     if slot < 0:
         return slot
     return world.slots[world.partitions[partition].first_slot + slot].broker

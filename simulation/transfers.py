@@ -86,7 +86,7 @@ def waits_for_network_thread(world: Kernel, request: Event) -> bool:
 
 @inner_rule
 def free_network_threads(world: Kernel, broker: int) -> None:
-    """A process dies: nothing blocks its threads any more."""
+    """A process dies: its network threads are free."""
     state = world.processes[broker]
     state.network_blocked_us = 0
     for thread in range(state.network_threads):

@@ -83,7 +83,7 @@ def place_in(world: Topology, sort: int, znode: int) -> int:
 
 @inner_rule
 def is_administered(world: Topology) -> bool:
-    """Whether a step moves replicas or deletes a topic: else nobody watches for that."""
+    """Whether a step moves replicas or deletes a topic: else there are no watches for that."""
     return world.tree_ranges[REASSIGNMENT].count > 0
 
 
@@ -113,7 +113,7 @@ def state_znode(world: Topology, partition: int) -> int:
 
 @rule
 def reassign_partitions_znode(world: Topology) -> int:
-    """/admin/reassign_partitions, if somebody writes it."""
+    """/admin/reassign_partitions, if it is ever written."""
     return world.tree_ranges[REASSIGNMENT].first
 
 

@@ -141,7 +141,7 @@ class TraceWriter:
                 self._tasks.popleft().result()
 
     def begin_flush(self) -> None:
-        """Have all rows taken so far written in frames however small, and do not wait for it."""
+        """Begin to write all rows taken so far, in frames however small, without waiting."""
         self._tasks.append(self._thread.submit(self._write_all))
 
     def flush(self) -> None:

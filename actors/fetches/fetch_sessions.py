@@ -80,7 +80,7 @@ def _join(world: Brokers, session: FetchSession, fetcher: int, index: int) -> No
 
 @inner_rule
 def end_session(world: Brokers, session: FetchSession) -> None:
-    """Forget the partitions of a session; what it knows of their followers is kept."""
+    """Forget the partitions of a session; its facts about their followers are kept."""
     while session.first != NONE:
         index = IN_SESSION.take_first(world, session)
         told = world.follower_fetches[index]
@@ -96,7 +96,7 @@ def end_session(world: Brokers, session: FetchSession) -> None:
 
 @inner_rule
 def forget_sessions(world: Brokers, broker: int) -> None:
-    """A broker's process ends: nobody has a session with it any more."""
+    """A broker's process ends: its sessions are over."""
     count = world.sizes[0].brokers
     room = len(world.fetch_sessions) // (count * count)
     for follower in range(count):
@@ -127,7 +127,7 @@ def _settle(world: Brokers, session: FetchSession, index: int) -> None:
 
 @inner_rule
 def settle(world: Brokers, row: int) -> None:
-    """Bring what a leader knows of a partition's followers up to date, before it is read."""
+    """Update the leader's views of a partition's followers, before they are read."""
     width = world.sizes[0].width
     for index in range(row * width, (row + 1) * width):
         told = world.follower_fetches[index]
@@ -137,9 +137,9 @@ def settle(world: Brokers, row: int) -> None:
 
 @inner_rule
 def touch(world: Brokers, row: int) -> None:
-    """A partition changes, or is about to: the next look at its followers' fetches reads it.
+    """A partition changes, or is about to: the next check of its followers' fetches reads it.
 
-    Called before what the leader knows of the followers is changed otherwise.
+    Called before the leader's views of the followers are changed otherwise.
     """
     width = world.sizes[0].width
     for index in range(row * width, (row + 1) * width):

@@ -92,7 +92,7 @@ def remove_from_fetcher(world: Brokers, row: int) -> None:
 
 @inner_rule
 def stop_fetcher(world: Brokers, index: int) -> None:
-    """A fetcher thread ends, and with it its connection: nobody waits for an answer any more.
+    """A fetcher thread ends, and with it its connection: no response is awaited.
 
     Source: AbstractFetcherManager.shutdownIdleFetcherThreads@0.10.2.0 and @2.4.0.
     """
@@ -116,7 +116,7 @@ def note_move(world: Brokers, row: int) -> None:
 
 @inner_rule
 def forget_moves(world: Brokers, fetcher: Fetcher) -> None:
-    """Begin the list of those that have moved anew."""
+    """Clear the list of those that have moved."""
     while fetcher.first_moved != NONE:
         world.hosted[MOVED.take_first(world, fetcher)].moved = False
 
@@ -254,7 +254,7 @@ def unthrottle_all(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def forget_quotas(world: Brokers, broker: int) -> None:
-    """A process that begins knows of no throttle, and has counted nothing."""
+    """A process that begins has no throttle, and has counted nothing."""
     unthrottle_all(world, broker)
     for which in (replication_quota.LEADER_QUOTA, replication_quota.FOLLOWER_QUOTA):
         replication_quota.forget_samples(world.quotas[2 * broker + which])

@@ -256,7 +256,7 @@ def waits_for_disk(world: Brokers, response: client_requests.FetchResponse) -> b
     response.source = response.destination
     wait_us += disk_delay_us(world, response.destination, appends)
     set_timer(world, response, world.context[0].time_us + wait_us)
-    # The response is there: its request does not fail any more.
+    # The response is there: its request cannot fail.
     fetcher.deadline_us = max(fetcher.deadline_us, response.time_us)
     return True
 
@@ -381,7 +381,7 @@ def _take_log_start(world: Brokers, row: int, offset: int) -> None:
 def _write_diverging_high_watermark(
     world: Brokers, row: int, before: int, diverging_end_offset: int
 ) -> None:
-    """Write down that a follower believes more to be committed than it knows (KAFKA-14704)."""
+    """Write the row of a follower with its high watermark above the committed end (KAFKA-14704)."""
     hosted = world.hosted[row]
     partition = world.replicas[row]
     DivergingHighWatermark.write(

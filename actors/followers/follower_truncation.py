@@ -1,7 +1,7 @@
 """Truncation of a follower's log: its request, and the handling of the response.
 
-The rules are those of ``replication/truncation.py``; here they meet the requests of a
-fetcher thread. After OFFSET_OUT_OF_RANGE the log is cut too, or begun anew.
+The rules are those of ``replication/truncation.py``; here they meet the requests of a fetcher
+thread. After OFFSET_OUT_OF_RANGE the log is cut too, or restarted.
 
 A broker becomes a follower of a partition, by a new state that the control plane gives it.
 
@@ -139,7 +139,7 @@ def _truncate(world: Brokers, row: int, offset: int, completed: bool) -> None:
 
 @inner_rule
 def leave_range(world: Brokers, row: int, item: client_requests.ListedOffsets) -> None:
-    """After OFFSET_OUT_OF_RANGE: cut the log to the leader's, or begin it anew at its start.
+    """After OFFSET_OUT_OF_RANGE: cut the log to the leader's, or restart it at the leader's start.
 
     Up to 2.0.0 the broker exits instead where unclean election is disabled.
 

@@ -3,12 +3,12 @@
 A proposal is queued, one per partition. At most one request is on its way, with all that is queued;
 what is queued meanwhile goes into the next one. The request goes to the controller that the
 metadata cache names, in KRaft mode to the leader of the quorum. It is never given up: if its
-connection fails, if it is not answered within controller.socket.timeout.ms or whom it asked is not
-controller (any more), it is sent again as it is, to whom the broker knows then; if the controller
-refuses it as a whole, a new one is made after 50 ms. The effect of the response on a partition
-stands in ``isr_outcomes.py``.
+connection fails, if it has no response within controller.socket.timeout.ms or its receiver is not
+controller (any more), the same request is sent again, to the controller that the broker knows then;
+if the controller refuses it as a whole, a new one is made after 50 ms. The effect of the response
+on a partition stands in ``isr_outcomes.py``.
 
-Simplified: after NOT_CONTROLLER 2.7 asks the same broker again at once, here after 50 ms, too.
+Simplified: after NOT_CONTROLLER 2.7 asks the same broker again at once, here after 50 ms as well.
 
 Source: AlterIsrManagerImpl@2.7.0, DefaultAlterIsrManager@2.8.0, DefaultAlterPartitionManager
 @3.8.0; BrokerToControllerRequestThread@2.8.0, NodeToControllerRequestThread@3.8.0.
@@ -61,7 +61,7 @@ def submit_isr(world: Brokers, row: int, isr: int) -> None:
 
 @inner_rule
 def drop_submitted_isr(world: Brokers, row: int) -> None:
-    """Take a proposal out of the queue: it is answered, or of no use any more.
+    """Take a proposal out of the queue: it has a response, or is obsolete.
 
     Source: DefaultAlterIsrManager.clearPending and handleAlterIsrResponse@2.8.0.
     """
@@ -297,7 +297,7 @@ def make_again(world: Brokers, broker: int, error: int) -> None:
 
 @inner_rule
 def forget_request(world: Brokers, broker: int) -> None:
-    """No request is on its way any more."""
+    """No request is in flight."""
     state = world.brokers[broker]
     if state.alter_partition != NONE:
         events.free_event(world, world.events[state.alter_partition])

@@ -190,7 +190,7 @@ def count_fetch(world: brokers.Brokers, row: int, replica: int, item: FetchParti
 
 @inner_rule
 def close_account(world: brokers.Brokers, row: int, reason: int) -> None:
-    """Write down what this leader's term has acknowledged and exposed so far."""
+    """Write a row about this term's acknowledged and exposed offsets so far."""
     write_acknowledged(world, row, ACKS_ALL, reason)
     write_acknowledged(world, row, ACKS_LEADER, reason)
     partition = world.replicas[row]
@@ -252,7 +252,7 @@ def _forget_accounts(world: brokers.Brokers, row: int) -> None:
 def continue_to_lead(world: brokers.Brokers, row: int, state: LeaderAndIsrPartition) -> None:
     """Take over another ISR or assignment in the same term, as the metadata log of KRaft has it.
 
-    A proposal that is pending is of no use any more.
+    A pending proposal is obsolete.
 
     Source: Partition.makeLeader and updateAssignmentAndIsr@4.1.0.
     """
@@ -287,7 +287,7 @@ def take_state(world: brokers.Brokers, row: int, state: LeaderAndIsrPartition) -
 
 @inner_rule
 def update_assignment(world: brokers.Brokers, row: int, state: LeaderAndIsrPartition) -> None:
-    """Take over who has replicas; what was known of those that have none any more is forgotten.
+    """Replace the list of replicas; the views of removed ones are dropped.
 
     Source: Partition.updateAssignmentAndIsr@2.4.0.
     """

@@ -13,8 +13,8 @@ A registration that is refused, as long as the session of the process before is 
 again after the interval. A broker that is fenced while it runs continues to fetch and to
 lead: its next heartbeat has it unfenced.
 
-One request is in flight at a time. It goes to the controller that the one before went to, until
-that connection fails, a request gets no response in time, or the controller is not active any more
+One request is in flight at a time. It goes to the receiver of the former one, until that connection
+fails, a request gets no response in time, or the controller is not active any more
 (NOT_CONTROLLER); then to the leader of the quorum that the broker knows, as the same request. If it
 gets no response in time another one is made later; releases up to 4.0.0 wait longer with each one
 that fails. It goes to the leader that the broker knew when the former one was given up: a broker

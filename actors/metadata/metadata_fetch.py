@@ -1,8 +1,8 @@
 """A broker as an observer of the quorum: it fetches the metadata log, one request after the other.
 
 A broker finds out who leads the quorum. It asks the leader that it knows. If it knows none, if
-that one has not answered for controller.quorum.fetch.timeout.ms, or if the last request to it has
-failed, it asks a random controller: the response names the leader and the epoch.
+there is no response for controller.quorum.fetch.timeout.ms, or if the last request has failed, it
+asks a random controller: the response names the leader and the epoch.
 
 The response comes when more is committed, or after a while. Its entries are kept until a
 publication takes them. A process begins with the log on its disk, whose entries come with its first

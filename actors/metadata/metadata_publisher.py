@@ -11,11 +11,11 @@ Source: MetadataLoader, BrokerMetadataPublisher.onMetadataUpdate and initializeM
 
 The effect of a delta of the metadata log on the replicas that a broker hosts.
 
-Replicas that are not there any more are deleted, and those of a topic that was created again under
-its name; then the broker becomes leader, then follower. Only the newest entry of a delta counts for
-a partition. A fetcher restarts in a new leader epoch only; another ISR or assignment is taken over
-in the same term. While it is in controlled shutdown, a broker stops fetching partitions that have
-no leader, or do not have it in the ISR.
+Replicas that no longer exist are deleted, and those of a topic that was created again under its
+name; then the broker becomes leader, then follower. Only the newest entry of a delta counts for a
+partition. A fetcher restarts in a new leader epoch only; another ISR or assignment is taken over in
+the same term. While it is in controlled shutdown, a broker stops fetching partitions that have no
+leader, or do not have it in the ISR.
 
 Source: ReplicaManager.applyDelta, applyLocalLeadersDelta and applyLocalFollowersDelta@4.1.0,
 LogManager.isStrayReplica@4.1.0.
@@ -151,7 +151,7 @@ def _end_publication(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def _look_after_snapshots(world: Brokers, broker: int) -> None:
-    """Write a snapshot of the metadata log after so many bytes, or after so long.
+    """Write a snapshot of the metadata log after its limit of bytes, or of time.
 
     The first publication of a process, and that of a snapshot, begin the count.
 

@@ -1,8 +1,8 @@
 """A clean stop: the controller moves the leaders away, then the process ends.
 
-The broker asks whoever is controller to take it out of everything (ControlledShutdown), up to
-controlled.shutdown.max.retries times, and goes on without if that does not help. Then it
-takes no request any more, flushes, checkpoints, closes its session and is gone.
+The broker asks the controller to take it out of all ISRs and leaderships (ControlledShutdown), up
+to controlled.shutdown.max.retries times, and continues without permission after that. Then it takes
+no requests, flushes, checkpoints, closes its session and ends.
 
 In KRaft mode heartbeats ask for it (``metadata/broker_lifecycle.py``).
 
@@ -115,7 +115,7 @@ def _ask(world: Brokers, broker: int, controller_broker: int) -> None:
 def handle_controlled_shutdown_response(
     world: Brokers, response: ControlledShutdownResponse
 ) -> None:
-    """Stop if nothing is led here any more; else ask again after the back-off."""
+    """Stop if the broker leads nothing here; else ask again after the back-off."""
     broker = response.destination
     if world.brokers[broker].shutdown_request == response.correlation_id:
         _take_outcome(world, broker, response.error, response.remaining_partitions)
@@ -176,7 +176,7 @@ def handle_shutdown_retries(world: Brokers, timer: ShutdownRetries) -> None:
 
 @inner_rule
 def stop_serving(world: Brokers, broker: int) -> None:
-    """Take no request any more, fetch nothing; the end comes when everything is on disk.
+    """Take no requests, fetch nothing; the process ends when everything is on disk.
 
     Connections are closed, whatever was asked on them. Up to 3.1 the end also waits for the
     quota managers' threads, each of which polls for up to a second.

@@ -76,7 +76,7 @@ def _forget_offline(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def empty_fetchers(world: Brokers, broker: int) -> None:
-    """End all fetcher threads of a broker: it follows nobody any more."""
+    """End all fetcher threads of a broker: it follows no leader."""
     for row in LOGS.of(world, world.brokers[broker]):
         remove_from_fetcher(world, row)
     stop_idle_fetchers(world, broker)
@@ -84,7 +84,7 @@ def empty_fetchers(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def drop_requests(world: Brokers, broker: int) -> None:
-    """Give back every request that a broker has, wherever it waits; nobody will answer it."""
+    """Free every request of a broker, wherever it waits; none gets a response."""
     state = world.brokers[broker]
     forget_sessions(world, broker)
     forget_connections(world, broker)

@@ -1,4 +1,4 @@
-"""A broker begins to host a replica: it finds or makes its log, and knows no leader yet."""
+"""A broker begins to host a replica: it finds or makes its log, and has no leader yet."""
 
 from tidegauge.actors.process.log_dir_failures import mark_offline
 from tidegauge.actors.session.zookeeper_client import topic_config

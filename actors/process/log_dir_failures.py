@@ -119,7 +119,7 @@ def send_log_dir_events(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def _take_offline(world: Brokers, row: int) -> None:
-    """A replica is not hosted any more: its log cannot be used.
+    """A replica is not hosted: its log cannot be used.
 
     An ISR that is being written stays so until ZooKeeper answers: who waits for the lock waits.
 
@@ -150,7 +150,7 @@ def mark_offline(world: Brokers, row: int) -> None:
 
 @inner_rule
 def delete_log(world: Brokers, row: int) -> None:
-    """Delete the log of a replica that nobody locks, and be no replica any more.
+    """Delete the log of a replica without a lock, and end the replica.
 
     Kafka renames its folder and deletes it a minute later; pending requests for it get a response.
     The recovery points of all others are written at once.

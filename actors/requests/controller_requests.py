@@ -4,7 +4,7 @@ The controller sends each partition's leader, followers and epoch. Whether it is
 by ``replication/partition.py``; ``leaders/leader.py`` and ``followers/follower_truncation.py`` have
 what follows from it.
 
-StopReplica at a broker: replicas that are not to fetch any more, or are to be deleted.
+StopReplica at a broker: replicas that stop fetching, or are to be deleted.
 
 A log is also deleted if the broker does not host its partition: so it is when it comes back and a
 topic was to be deleted while it was gone.

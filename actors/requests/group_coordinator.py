@@ -2,8 +2,8 @@
 
 The coordinator of a group is the broker that leads the group's partition of __consumer_offsets. Any
 broker names it. A consumer joins its group there, shows with heartbeats that it is alive, and
-commits offsets: these are records, appended with acks=all, so without enough in-sync replicas
-nobody commits, and nobody joins.
+commits offsets: these are records, appended with acks=all, so without enough in-sync replicas no
+commit and no join succeeds.
 
 Simplified: joining, being given partitions and fetching their committed offsets is one request, and
 partitions are shared out once. The partitions of a member that is gone have no reader until it is
@@ -34,7 +34,7 @@ from tidegauge.simulation.offset_commits import log_commit
 from tidegauge.simulation.rows import REQUEST, cost_us, record_row
 from tidegauge.simulation.trace_rows.process_rows import MemberExpired
 
-#: The record of a member that is none any more.
+#: The record of a former member.
 _GONE = code(0)
 _ONE = code(1)
 
@@ -68,7 +68,7 @@ def handle_find_coordinator(
 @REQUESTS.handles(client_requests.HeartbeatRequest)
 @inner_rule
 def handle_heartbeat(world: Brokers, request: client_requests.HeartbeatRequest) -> bool:
-    """A member is alive; while the groups are still being read everybody is believed.
+    """A member is alive; while the groups are still being read every heartbeat counts.
 
     Source: GroupCoordinator.handleHeartbeat@2.6.0.
     """

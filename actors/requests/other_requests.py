@@ -179,7 +179,7 @@ def _answer_about(world: Brokers, row: int) -> int:
 
 @inner_rule
 def tell_observer(world: Brokers, row: int) -> None:
-    """A replica is unlocked that a step has looked at: a fetch would be answered now."""
+    """A replica that a step observes is unlocked: a fetch would have a response now."""
     hosted = world.hosted[row]
     if hosted.observer > 0:
         HighWatermarkTold.write(world, hosted, world.replicas[row], step=hosted.observer - 1)

@@ -40,7 +40,7 @@ _HANDLED_IN = (produce, group_coordinator, other_requests, produce)
 def take_request(world: Brokers, request: Event) -> None:
     """Handle a request now if a thread is free and none waits, else let it wait.
 
-    A broker that is starting up does not listen yet, one that stops not any more.
+    A broker that is starting up does not listen yet, one that stops does not listen any more.
     """
     broker = world.brokers[request.destination]
     if broker.ends or not listens(world, request.destination):
@@ -119,7 +119,7 @@ def handle_handler_free(world: Brokers, timer: HandlerFree) -> None:
     """Give waiting requests to the threads that are free."""
     broker = world.brokers[timer.destination]
     if world.context[0].time_us < broker.handler_due_us:
-        # Another timer has looked at the queue meanwhile, and set the next.
+        # Another timer has served the queue meanwhile, and set the next.
         return
     broker.handler_due_us = 0
     thread = free_thread(world, broker)
@@ -200,7 +200,7 @@ def handle_handler_resume(world: Brokers, timer: HandlerResume) -> None:
 
 @inner_rule
 def unlock(world: Brokers, row: int) -> None:
-    """An ISR write is over: whoever made it goes on, then those who waited for the lock."""
+    """An ISR write is over: its request goes on, then those that waited for the lock."""
     hosted = world.hosted[row]
     broker = hosted.broker
     writer = hosted.writing_request

@@ -2,7 +2,7 @@
 
 ISR changes in ZooKeeper are gathered, and named later in one child of /isr_change_notification.
 ``replication/isr_update.py`` has the rule for the time of it. With AlterPartition the controller
-knows anyway, and the task does not run.
+has made the change itself, and the task does not run.
 
 The times at which a broker of a KRaft cluster registers, and sends its next heartbeat.
 
@@ -136,7 +136,7 @@ def send_notification(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def take_notification_answer(world: Brokers, broker: int) -> None:
-    """The notification is written: forget what it named.
+    """The notification is written: its partitions are no longer pending.
 
     Later changes stay for the next one: in Kafka it waits for the lock of
     the set.

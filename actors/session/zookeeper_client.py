@@ -202,7 +202,7 @@ def _ping(world: Brokers) -> None:
 def read_topic_configs(world: Brokers, broker: int) -> None:
     """Settings of topics are read that it has not hosted since it runs.
 
-    It knows them from the log of changes; what counts here is the sign of life.
+    The log of changes has them; only the sign of life counts here.
 
     Source: Partition.createLog@2.6.3, KafkaZkClient.getEntityConfigs@2.6.3.
     """

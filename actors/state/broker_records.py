@@ -12,7 +12,7 @@ class BrokerMemory(Record):
     queue: EventList
 
     # Its process.
-    #: Those that its process does not use any more: bits.
+    #: Those that its process has stopped using: bits.
     offline_directories: i64
     #: ... of which the controller does not know yet.
     untold_failures: i64
@@ -28,7 +28,7 @@ class BrokerMemory(Record):
     #: It stops in a controlled way: only its session and its end are left.
     ends: flag
     shutdown_attempt: i64
-    #: It has to look again who is controller: the session was gone when it did.
+    #: It has to read /controller again: the session was lost at the first read.
     look_lost: flag
     #: The request to the controller that is in flight, and when it was sent; 0: none.
     shutdown_request: i64
@@ -39,7 +39,7 @@ class BrokerMemory(Record):
     session: i64 = -1
     #: The session that its controller knows.
     told_session: i64 = -1
-    #: The session has expired, which it finds out when it has connected anew.
+    #: The session has expired, which it finds out when it has connected again.
     reconnecting: flag
     #: Times of the last message from ZooKeeper, and of the last message to it.
     zookeeper_heard_us: i64
@@ -93,7 +93,7 @@ class BrokerMemory(Record):
     alter_partition: i64 = -1
     alter_partition_sent_us: i64
     alter_partition_controller: i64 = -1
-    #: A timer looks after its answer; and when it is time to send (again).
+    #: A timer for its response is set; and the time to send (again).
     alter_partition_deadline: flag
     alter_partition_due_us: i64
 

@@ -1,11 +1,11 @@
 """A broker's counts of its requests, topic by topic (Kafka: ``BrokerTopicStats``).
 
-Nothing in a run depends on these: they are for whoever scrapes the broker. They are counts of its
+Nothing in a run depends on these: they are for the broker's metrics. They are counts of its
 process, and begin at 0 with each start.
 
-A follower's fetch reads every partition of its session, though here only those are looked at that
-have changed (``fetches/fetch_sessions.py``). So a session counts its reads. The sum for a partition
-is made when the partition leaves, or when it is read.
+A follower's fetch reads every partition of its session, though here only the changed ones are read
+(``fetches/fetch_sessions.py``). So a session counts its reads. The sum for a partition is made when
+the partition leaves, or when it is read.
 
 No fetch counts as failed: Kafka leaves out every error that a partition can have here.
 """

@@ -130,7 +130,7 @@ class Brokers(Cluster, part=2):
     kept_logs: Records[KeptLog]
     #: A copy of one replica's epochs, as a start reads them: as many as it has room for.
     epochs_read: Records[records.EpochEntry]
-    #: One partition of a LeaderAndIsr, while a rule looks at it: one record.
+    #: One partition of a LeaderAndIsr, while a rule handles it: one record.
     told_state: Records[records.LeaderAndIsr]
     #: By broker; none in ZooKeeper mode.
     lifecycles: Records[Lifecycle]
@@ -142,7 +142,7 @@ ISR_CHANGES = LinkedList("hosted", "next_changed", "first_changed", "last_change
 #: Replicas of a fetcher thread, and those of them whose fetch offset has moved.
 FETCHED = LinkedList("hosted", "next_in_fetcher", "first_row", "last_row")
 MOVED = LinkedList("hosted", "next_moved", "first_moved", "last_moved")
-#: Partitions of a fetch session, and those of them that the next fetch looks at.
+#: Partitions of a fetch session, and those of them that the next fetch reads.
 IN_SESSION = LinkedList("follower_fetches", "next_in_session", "first")
 ACTIVE = LinkedList("follower_fetches", "next_active", "first_active", "last_active")
 #: Delayed operations of a purgatory (``WatchList``), and free places for them (``Pools``).

@@ -34,7 +34,7 @@ class RequestInFlight(Record):
     #: To which process it was sent, and when.
     to: i64 = -1
     sent_us: i64
-    #: A timer looks after the response.
+    #: A timer for the response is set.
     timer: flag
 
 
@@ -108,13 +108,14 @@ class LifecycleSettings(Record):
     registration_timeout_us: i64
     #: 0: no controller is notified of log directories that fail.
     log_dir_failure_timeout_us: i64
-    #: Fetches of the metadata log: so long a leader is believed in that does not answer, so long
-    #: a request may take, so long it is waited after a failure.
+    #: Fetches of the metadata log: the timeout of a leader without a response, the timeout of a
+    #: request, the retry back-off.
     fetch_timeout_us: i64
     fetch_request_timeout_us: i64
     fetch_backoff_us: i64
 
-    #: A snapshot is written after so many bytes of records, and after so long (0: not for that).
+    #: A snapshot is written after so many bytes of records, and after this time (0: no limit of
+    #: time).
     snapshot_max_bytes: i64
     snapshot_interval_us: i64
 

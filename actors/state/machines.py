@@ -15,7 +15,7 @@ GENERATIONS = code(4)
 class CachedLog(Record):
     """The records of a replica's log that are in the page cache of its broker's machine."""
 
-    #: The generation of the page cache as of the last look at this log.
+    #: The generation of the page cache at the last read or append of this log.
     generation: i64
     #: The log end at the start of that generation and of those before it, the newest first.
     starts: Annotated[NDArray[np.int64], (np.int64, (int(GENERATIONS) + 1,))]

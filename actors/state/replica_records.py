@@ -36,7 +36,7 @@ class ReplicaMemory(Record):
     #: Settings of its topic throttle it: what it sends as leader, or fetches as follower.
     leader_throttled: flag
     follower_throttled: flag
-    #: 1 + the step that looks at it and waits for the lock, as a fetch would; 0: none.
+    #: 1 + the step that observes it and waits for the lock, as a fetch would; 0: none.
     observer: i64
 
     # AlterPartition: what the leader has proposed and is not answered (``AlterPartitionItem``).
@@ -137,7 +137,7 @@ class FollowerFetch(Record):
     in_session: flag
     fetcher: i64
     next_in_session: i64
-    #: The next fetch looks at it; and the next of those.
+    #: The next fetch reads it; and the next of those.
     active: flag
     next_active: i64
     #: It has to be read before it may rest.
@@ -168,7 +168,7 @@ class Fetcher(Record):
     first_row: i64 = -1
     last_row: i64 = -1
     row_count: i64
-    #: Number of the request in flight; 0 if none is.
+    #: Number of the request in flight; 0: none.
     in_flight: i64
     requests: i64
     #: The replica whose fetch offset was out of range and is being looked up; -1 none.
@@ -196,7 +196,7 @@ class FetchSession(Record):
     partition_count: i64
     #: Number of times that all of them were read.
     reads: i64
-    #: Those that the next fetch looks at: a list.
+    #: Those that the next fetch reads: a list.
     first_active: i64 = -1
     last_active: i64 = -1
     #: The last time at which all others were fetched, at their log ends.

@@ -22,7 +22,7 @@ waits on its thread, however long ZooKeeper takes.
 
 The one request that a connection of a broker to the controllers has in flight.
 
-One timer looks after all requests of a connection, not one each: most are answered long before.
+One timer serves all requests of a connection, not one each: most have a response long before.
 """
 
 from tidegauge.actors.state import request_stats

@@ -3,9 +3,9 @@
 The machine's memory holds the bytes that were appended last to any log of the broker, in the order
 of their appends. So the tail of an idle log falls out when appends to others push it out.
 
-The cache is filled in *generations*, each a quarter of it. A log remembers where it ended when each
-of the last ones began; it notes that at its next append or read, as it does not change between. So
-the oldest record in memory lies between two of these ends, and is found by how much of the present
+The cache is filled in *generations*, each a quarter of it. A log keeps its end at the start of each
+of the last ones; it notes that at its next append or read, as it does not change between. So the
+oldest record in memory lies between two of these ends, and is found by how much of the present
 generation is filled: exactly if the log grows at a steady share of all appends, else within a
 quarter of the cache.
 

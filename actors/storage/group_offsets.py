@@ -38,7 +38,7 @@ _MEBIBYTE = code(1024 * 1024)
 
 @inner_rule
 def begin_loading(world: Brokers, row: int) -> None:
-    """A broker leads a partition, again or anew: read it if it is one of __consumer_offsets.
+    """A broker becomes leader of a partition: read it if it is one of __consumer_offsets.
 
     Source: GroupCoordinator.onElection, GroupMetadataManager.scheduleLoadGroupAndOffsets@2.6.0.
     """
@@ -102,7 +102,7 @@ def _clients(world: Brokers) -> int:
 
 @inner_rule
 def _load_key(world: Brokers, row: int, key: int) -> None:
-    """Take the newest record of a key into the cache; members are given their time anew.
+    """Take the newest record of a key into the cache; the sessions of members start again.
 
     Source: GroupCoordinator.onGroupLoaded@2.6.0.
     """
@@ -121,7 +121,7 @@ def _load_key(world: Brokers, row: int, key: int) -> None:
 
 @inner_rule
 def stop_coordinating(world: Brokers, row: int) -> None:
-    """A broker follows: it forgets what it knew of the groups.
+    """A broker follows: it drops the groups of the partition.
 
     Source: GroupCoordinator.onResignation, GroupMetadataManager.removeGroupsForPartition@2.6.0.
     """
@@ -244,7 +244,7 @@ def _admit(world: Brokers, request: client_requests.GroupAppendRequest) -> None:
 
 @inner_rule
 def forget_groups(world: Brokers, broker: int) -> None:
-    """A process that begins coordinates nobody."""
+    """A process that begins coordinates no group."""
     clients = _clients(world)
     for index in range(broker * clients, (broker + 1) * clients):
         world.group_members[index].present = False

@@ -1,4 +1,4 @@
-"""A replica's log as a whole: it is cut, begun anew, written down.
+"""A replica's log as a whole: it is cut, restarted, recorded in rows.
 
 The part of a log on disk: flushes, and the operating system's own writing.
 
@@ -7,9 +7,8 @@ leaves the rest to the operating system, which writes pages that have been in me
 write-back time. Until then a loss of power takes it.
 
 A loss of power leaves whole batches: the recovery of a log cuts off what follows the last one that
-is whole. The kernel knows no batches in logs, but their sizes do not vary within a producer: the
-ends of batches are the multiples of that size, or where producers differ of the greatest common
-divisor.
+is whole. The kernel has no batches in logs, but their sizes do not vary within a producer: the ends
+of batches are the multiples of that size, or where producers differ of the greatest common divisor.
 
 The age of records in memory is kept in spans: appends within a sixth of the write-back time are one
 span, and count as written when the whole span is old enough. (Linux looks only every 5 s, too, for
@@ -55,7 +54,7 @@ def cut_log(world: Brokers, row: int, offset: int) -> None:
 
 @inner_rule
 def empty_log(world: Brokers, row: int, offset: int) -> None:
-    """Begin a replica's log anew at ``offset``.
+    """Restart a replica's log at ``offset``.
 
     Source: Partition.truncateFullyAndStartAt@2.4.0.
     """

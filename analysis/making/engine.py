@@ -62,7 +62,7 @@ def needed_by(name: str) -> tuple[str, ...]:
 
 
 def is_relation(name: str) -> bool:
-    """Whether a name is that of a relation: a query has names of its own, too."""
+    """Whether a name is that of a relation: a query has names of its own."""
     kind = name.removesuffix(TO_THE_LAST)
     return name in TABLES or name in VIEWS or name in TOPOLOGY or name == CAUSES or (kind in KINDS)
 
@@ -88,7 +88,7 @@ def graph_of(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
     return graph
 
 
-#: Ends the name of the relation of a kind that has the rows of the liveness phase, too.
+#: Ends the name of the relation of a kind with the rows of the liveness phase.
 TO_THE_LAST = "_to_the_last"
 
 #: The columns of every row that tables use.

@@ -151,7 +151,12 @@ LOST_RECORDS = Question(
         Column("acknowledged_so", "bigint", "records", "all records acknowledged with these acks"),
         Column("partitions", "bigint", "partitions", "partitions that have lost some of them"),
         Column("ranges", "bigint", "", "contiguous ranges of offsets"),
-        Column("permitted_by", "string", "", "the reason that permits the loss; null: none does"),
+        Column(
+            "permitted_by",
+            "string",
+            "",
+            "the reason that permits the loss; null: it is not permitted",
+        ),
         Column("fault_name", "string", "", "the fault that it goes back to; null: none"),
         Column(
             "trigger_kind", "string", "", "kind of the row that notified the new leader's broker"

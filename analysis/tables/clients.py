@@ -22,7 +22,7 @@ _COUNTS = (
     "records_failed",
     "batches_duplicated",
 )
-#: Batches that producers gave up; those of which send() failed for want of memory were never made.
+#: Batches that producers gave up; those whose send() failed for want of memory were never made.
 GIVEN_UP = """(
     select run, partition, time_us, process, sequence, records from batch_failed
     union all
@@ -64,7 +64,7 @@ _GROWTH = """(
     window w as (partition by run, partition order by time_us)
 ) as growth"""
 
-#: Refused requests of clients, second by second: brokers' own are refused, too.
+#: Refused requests of clients, second by second: those of brokers are left out here.
 _REFUSED = result_table.View(
     "client_refusals",
     f"""

@@ -12,7 +12,7 @@ A controller's handling of isr_change_notifications.
 
 It reads the children of /isr_change_notification, reads the states of all partitions that they
 name, sends them to every live broker and deletes the children. Leaders and epochs do not change,
-and no replica gets a LeaderAndIsr: brokers learn of it for their metadata. The watch fires for the
+and no replica gets a LeaderAndIsr: brokers get it for their metadata. The watch fires for the
 deletion, too: that event finds nothing, and sends no request.
 """
 

@@ -187,7 +187,7 @@ def _any(world: control_plane.ControlPlane, controller: int, change: int) -> boo
 
 @inner_rule
 def _start_up(world: control_plane.ControlPlane, controller: int, change: int, step: int) -> None:
-    """Tell everybody of brokers that have come, give these their roles, elect.
+    """Send all brokers the list of new brokers, send these their roles, elect.
 
     Source: KafkaController.onBrokerStartup@2.4.0.
     """

@@ -4,7 +4,7 @@ The broker has written a child of /log_dir_event_notification, which has only it
 sends it a LeaderAndIsr of all its replicas, and the broker answers KAFKA_STORAGE_ERROR for those
 that are offline. That answer is an event of its own: partitions that were led there get other
 leaders, and the replicas leave the ISRs that they are in. An offline replica stays so until the
-broker registers anew. A new controller sends all replicas their roles anyway and so gets the
+broker registers again. A new controller sends all replicas their roles anyway and so gets the
 offline ones; it deletes existing children unread.
 
 Only answers that name replicas become events here; in Kafka all do.
@@ -131,7 +131,7 @@ def note_offline_replicas(
 def forget_offline_replicas(
     world: control_plane.ControlPlane, controller: int, broker: int
 ) -> None:
-    """A broker has come or is gone: what was known of its log directories is not so any more.
+    """A broker has come or is gone: the state of its log directories is void.
 
     Source: KafkaController.onBrokerStartup and onBrokerFailure@2.6.0 (replicasOnOfflineDirs).
     """

@@ -1,7 +1,7 @@
 """Giving leadership back to preferred replicas: on demand, and automatically.
 
-A tool that wants it writes the partitions to /admin/preferred_replica_election, which the
-controller watches, reads, carries out and deletes, whatever came of it. And every
+A tool writes the partitions to /admin/preferred_replica_election, which the controller watches,
+reads, carries out and deletes, whatever the outcome. And every
 leader.imbalance.check.interval.seconds, and first 5 s after it has become controller, the
 controller looks, broker by broker, whether more than leader.imbalance.per.broker.percentage of the
 partitions that a broker should lead are led by others.
@@ -31,7 +31,7 @@ from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows.codes import OK
 from tidegauge.simulation.zookeeper_tree import PREFERRED_ELECTION_ZNODE
 
-#: After its election a controller first looks so long after.
+#: The delay of a controller's first check after its election.
 _FIRST_REBALANCE_US = code(5_000_000)
 
 # Phases of PREFERRED_ELECTION.
@@ -46,7 +46,7 @@ _FALSE = code(False)
 
 @inner_rule
 def advance_preferred_election(world: ControlPlane, controller: int) -> None:
-    """One phase of a preferred election that somebody has asked for."""
+    """One phase of a requested preferred election."""
     state = world.controllers[controller]
     phase = state.phase
     state.phase += 1
@@ -157,7 +157,7 @@ def _could_lead(world: ControlPlane, controller: int, partition: int, slot: int)
 
 @inner_rule
 def _is_elsewhere(world: ControlPlane, controller: int, partition: int) -> bool:
-    """Whether another than the preferred replica leads, or nobody."""
+    """Whether another than the preferred replica leads, or none."""
     known = partition_at(world, controller, partition)
     leader = state_at(world, controller, partition).leader
     return known.has_state and leader != first(known.replicas)

@@ -362,7 +362,7 @@ def _take_one_offline(world: control_plane.ControlPlane, controller: int) -> Non
 
 @inner_rule
 def _delete_logs(world: control_plane.ControlPlane, controller: int) -> None:
-    """Have the logs of those deleted that went; nobody asks a dead broker again.
+    """Delete the logs of removed replicas; a dead broker is not asked again.
 
     Source: KafkaController.stopRemovedReplicasOfReassignedPartition@2.6.3.
     """

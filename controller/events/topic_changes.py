@@ -2,9 +2,9 @@
 
 The replicas that a controller is asked to move, by a znode or by AlterPartitionReassignments.
 
-A partition in /admin/reassign_partitions stays there until it is done, so whoever wants to know
-whether anything is being moved looks whether it is there. A request to the controller itself
-replaces the znode's content about a partition (``reassignments.py`` does the work).
+A partition in /admin/reassign_partitions stays there until it is done, so tools check it to see
+whether anything is being moved. A request to the controller itself replaces the znode's content
+about a partition (``reassignments.py`` does the work).
 """
 
 from tidegauge.compiled.rules import code, inner_rule
@@ -165,7 +165,7 @@ def _ask_less(world: ControlPlane, controller: int, response: ZkResponse) -> Non
         known = partition_at(world, controller, item.partition)
         is_done = item.partition == state.moving
         is_done = is_done and item.replicas == known.replicas
-        # Before the first of those that somebody replaces is taken up.
+        # Before the first of the replaced ones is taken up.
         is_done = is_done or (state.phase == CHOOSE and known.moves)
         if not is_done and not known.move_refused:
             new_item(world, request, item.partition, NamedPartition, replicas=item.replicas)

@@ -14,9 +14,9 @@ phase                 what it does
 ``_DELETE_ZNODES``    all brokers have said that it is done: delete what ZooKeeper holds of it
 ====================  ========================================================================
 
-A topic of which a replica is on a dead broker has its other logs deleted at once; its znodes stay
-until that broker is back and has deleted its log, too. A requested deletion is examined again
-whenever something may have changed: brokers have answered, come or gone, replicas were moved.
+A topic with a replica on a dead broker has its other logs deleted at once; its znodes stay until
+that broker is back and has deleted its log. A requested deletion is examined again whenever
+something may have changed: brokers have answered, come or gone, replicas were moved.
 
 Source: TopicDeletionManager.resumeDeletions, onTopicDeletion, onPartitionDeletion and
 completeDeleteTopic@2.4.0, @2.6.3 and @3.8.0.
@@ -233,7 +233,7 @@ def _is_online(world: control_plane.ControlPlane, controller: int, row: int) -> 
 
 @inner_rule
 def _retry(world: control_plane.ControlPlane, controller: int) -> None:
-    """Take what was set aside out of the ISR, broker by broker; then it may begin anew.
+    """Take the replicas set aside out of the ISR, broker by broker; then the deletion may restart.
 
     Source: TopicDeletionManager.retryDeletionForIneligibleReplicas@2.6.3.
     """
@@ -276,7 +276,7 @@ def _stop(world: control_plane.ControlPlane, controller: int, row: int) -> None:
 
 @inner_rule
 def _begin(world: control_plane.ControlPlane, controller: int) -> None:
-    """Nobody leads its partitions any more; replicas on dead brokers are set aside.
+    """Its partitions have no leader any more; replicas on dead brokers are set aside.
 
     Source: TopicDeletionManager.onTopicDeletion and onPartitionDeletion@2.6.3.
     """
@@ -351,7 +351,7 @@ def _delete_znodes(world: control_plane.ControlPlane, controller: int) -> None:
 
 @inner_rule
 def _forget(world: control_plane.ControlPlane, controller: int) -> None:
-    """There is no such topic any more.
+    """The topic is gone: drop its state.
 
     Source: ControllerContext.removeTopic@2.6.3.
     """

@@ -12,7 +12,7 @@ gives every broker that is unfenced a session of its own: without any contact ye
 
 A controller that is no longer active answers what waits for a commit, and all that it is asked,
 with NOT_CONTROLLER. One that has been superseded without knowing it, since it is paused or cut off,
-still believes itself active, and answers nothing: nothing that it appends is committed.
+still counts itself active, and answers nothing: nothing that it appends is committed.
 
 Source: QuorumController.claim, renounce, ClusterControlManager.activate,
 BrokerHeartbeatManager.register, OffsetControlManager.deactivate@4.1.0.

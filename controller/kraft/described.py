@@ -1,4 +1,4 @@
-"""The committed state, for observers from outside: the operator's questions, looks at the cluster.
+"""The committed state, for observers from outside: the operator's requests, views of the cluster.
 
 A broker is live that is not fenced. The operator's conditions ask again and again; no answer waits
 for a change.

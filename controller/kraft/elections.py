@@ -50,7 +50,7 @@ from tidegauge.simulation.trace_rows import codes
 #: ReplicationControlManager.MAX_ELECTIONS_PER_IMBALANCE
 _MOST_ELECTIONS = code(1000)
 
-#: A task that still has work runs again after so long.
+#: The delay until a task that still has work runs again.
 AGAIN_US = code(10_000)
 
 

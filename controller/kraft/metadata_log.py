@@ -9,8 +9,8 @@ The metadata log as its controller sees it: records are appended, committed, and
 
 A record changes the state in memory of the active controller at once. The log of its voter
 (``controller/raft``) knows a record by its epoch and its offset; here is its content, until it is
-committed or can never be. The leader that commits it writes a row of the trace, and has readers of
-the log know; one that learns later that it is committed finds that done.
+committed or can never be. The leader that commits it writes a row of the trace, and notifies
+readers of the log; one that learns later that it is committed finds that done.
 
 Source: QuorumController.appendRecords, QuorumMetaLogListener.handleCommit@4.1.0.
 """
@@ -81,7 +81,7 @@ def _live_records(world: Quorum) -> int:
 @QUORUM.handles(FetchSnapshotRequest)
 @inner_rule
 def handle_fetch_snapshot(world: Quorum, request: FetchSnapshotRequest) -> bool:
-    """Send a piece of a snapshot; an observer learns from the last one what it has missed."""
+    """Send a piece of a snapshot; an observer gets the missed state with the last one."""
     voter = this_voter(world)
     response = new_response(world, request, FetchSnapshotResponse)
     response.leader = voter.leader

@@ -74,11 +74,9 @@ def place_of_replica(world: Quorum, partition: int, broker: int) -> int:
 def acceptable_leaders(world: Quorum, partition: int, added: int, removed: int) -> int:
     """The replicas that may lead or be in sync; a replica list.
 
-    Args:
-        world: with the state in memory.
-        partition: its number.
-        added: a broker that is acceptable although it is still fenced; -1 none.
-        removed: a broker that is none any more, although it is not fenced yet; -1 none.
+    Args: world: with the state in memory. partition: its number. added: a broker that is acceptable
+    although it is still fenced; -1: none. removed: a broker that is not acceptable although it is
+    not fenced yet; -1: none.
 
     Source: LeaderAcceptor.test, ReplicationControlManager.generateLeaderAndIsrUpdates@4.1.0.
     """

@@ -59,7 +59,7 @@ def begin_tasks(world: Quorum, is_first: bool) -> None:
 @QUORUM.handles(QuorumSample)
 @inner_rule
 def handle_quorum_sample(world: Quorum, timer: QuorumSample) -> bool:
-    """Record the active controller's position in the metadata log, and the number of pending responses."""
+    """Record the active controller's log position and the number of pending responses."""
     voter = this_voter(world)
     if decides(world):
         MetadataSampled.write(
@@ -75,7 +75,7 @@ def handle_quorum_sample(world: Quorum, timer: QuorumSample) -> bool:
 
 @inner_rule
 def sample_later(world: Quorum) -> None:
-    """Have the log looked at again."""
+    """Schedule the next sample of the log."""
     QuorumSample.after(world, world.context[0].sample_period_us)
 
 
@@ -88,7 +88,7 @@ def _part_of(world: Quorum, period_us: int, kind: int) -> int:
 
 @inner_rule
 def _no_op_at(world: Quorum, due_us: int) -> None:
-    """Have a NoOpRecord written; a controller that was superseded does so, too."""
+    """Schedule a NoOpRecord; a controller that was superseded does so as well."""
     NoOpDue.at(world, due_us, epoch=this_voter(world).claimed_epoch)
 
 

@@ -68,14 +68,14 @@ def these_controller_stats(world: Quorum) -> ControllerStats:
 
 @inner_rule
 def note_event(world: Quorum, queued_us: int) -> None:
-    """The thread takes an event that has waited for so long."""
+    """The thread takes an event after this wait."""
     these_controller_stats(world).events += 1
     _measure(world, QUEUE_TIMES, queued_us)
 
 
 @inner_rule
 def note_event_end(world: Quorum, processing_us: int) -> None:
-    """The thread is done with an event, which has taken it so long."""
+    """The thread is done with an event after this time."""
     _measure(world, PROCESSING_TIMES, processing_us)
 
 

@@ -308,7 +308,7 @@ def add_stop_replica_request(
 ) -> None:
     """Put a partition into the StopReplica that is being made for a broker.
 
-    ``deletes``: its log is to be deleted, too. A broker that is not alive gets no request.
+    ``deletes``: delete its log as well. A broker that is not alive gets no request.
 
     Source: ControllerBrokerRequestBatch.addStopReplicaRequestForBrokers@2.6.3.
     """

@@ -95,7 +95,7 @@ def reassign_partition_leader_election(state: records.LeaderAndIsr, target: int,
 def needs_preferred_election(
     rules: ReleaseRules, state: records.LeaderAndIsr, assignment: int
 ) -> bool:
-    """Whether a preferred election that somebody asked for does anything to the partition.
+    """Whether a requested preferred election changes the partition.
 
     From 1.1 to 2.1 also where the preferred replica leads: just its epoch grows.
 
@@ -138,7 +138,7 @@ def controlled_shutdown_partition_leader_election(
     return ELECTED
 
 
-#: ``leader`` of a partition that nobody leads.
+#: ``leader`` of a partition without one.
 NO_LEADER = code(-1)
 
 #: Leader epoch of a new partition.
@@ -182,8 +182,8 @@ def remove_replica_from_isr(
 ) -> bool:
     """Take a replica that went offline out of the ISR; False if it was not in it.
 
-    If it led, nobody does afterwards. The last member stays, so that it can lead again;
-    up to 1.0 the ISR became empty where unclean election is enabled.
+    If it led, the partition has no leader afterwards. The last member stays, so that it can lead
+    again; up to 1.0 the ISR became empty where unclean election is enabled.
 
     Source: KafkaController.removeReplicaFromIsr@1.0.0,
     ReplicaStateMachine.doRemoveReplicasFromIsr@2.4.0.

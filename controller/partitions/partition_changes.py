@@ -12,7 +12,7 @@ A controller's changes of leaders and ISRs: its reads, decisions, writes and req
 The state of each partition that an event is about is read from ZooKeeper first: its leader may have
 changed the ISR since the controller knew it. Then the rules decide, and their decision is written
 on the condition that the state still has the version that was read. If a leader was faster the
-state is read again and the rules decide anew.
+state is read again and the rules decide again.
 """
 
 from typing import Final

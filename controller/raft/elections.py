@@ -200,7 +200,7 @@ def _lose_election(world: Raft) -> None:
 
 @inner_rule
 def end_pre_vote(world: Raft) -> None:
-    """The voter would not be elected: follow the leader that it knows, if it knows one.
+    """The voter would not be elected: follow the known leader, if there is one.
 
     Source: KafkaRaftClient.prospectiveTransitionAfterElectionLoss@4.1.0.
     """

@@ -94,7 +94,7 @@ def fetch_snapshot(world: Raft, epoch: int, offset: int, position: int) -> None:
 
 @inner_rule
 def _send_fetch(world: Raft, request: ControllerRequest) -> None:
-    """Send a fetch once the one before is on disk, and look after its response."""
+    """Send a fetch once the one before is on disk, and set its timeout."""
     voter = this_voter(world)
     voter.fetch_number += 1
     voter.fetch_sent_us = world.context[0].time_us

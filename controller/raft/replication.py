@@ -59,7 +59,7 @@ def append_leader_change(world: Raft) -> None:
 @RAFT.handles(controller_timers.QuorumDrains)
 @inner_rule
 def handle_quorum_drains(world: Raft, timer: controller_timers.QuorumDrains) -> bool:
-    """Write what has been appended, unless the voter is not the leader of then any more."""
+    """Write pending appends, unless the voter has lost the leadership of that epoch."""
     voter = this_voter(world)
     if voter.state == LEADER and voter.epoch == timer.epoch:
         voter.drains = False
@@ -155,7 +155,7 @@ def _end_of(world: Raft, voter: int) -> int:
 def error_of_request(world: Raft, asked_epoch: int) -> int:
     """Why a request to the leader of an epoch is refused: there is none here, or of another one.
 
-    An observer that knows no epoch (-1) asks any leader.
+    An observer without an epoch (-1) asks any leader.
 
     Source: KafkaRaftClient.validateLeaderOnlyRequest@4.1.0.
     """

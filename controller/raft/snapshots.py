@@ -132,7 +132,7 @@ def truncate_to_diverging(world: Raft, epoch: int, offset: int) -> None:
 
 @inner_rule
 def write_to_disk(world: Raft, delay_us: int) -> int:
-    """Have the disk write for so long, and flush that, once it is done with all before; when."""
+    """Let the disk write for this time after all earlier writes, and flush; the time of the end."""
     voter = this_voter(world)
     process = world.context[0].handling
     begins_us = max(voter.writes_until_us, world.context[0].time_us)
@@ -144,7 +144,7 @@ def write_to_disk(world: Raft, delay_us: int) -> int:
 
 @inner_rule
 def flush_later(world: Raft, delay_us: int) -> None:
-    """Have the log written for so long, and flushed up to its end."""
+    """Let the disk write the log for this time, and flush it up to its end."""
     voter = this_voter(world)
     due_us = write_to_disk(world, delay_us)
     RaftFlushed.at(world, due_us, voter, offset=voter.drained_offset)

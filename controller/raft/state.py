@@ -29,7 +29,8 @@ class VoterSettings(Record):
     fetch_timeout_us: i64
     request_timeout_us: i64
     retry_backoff_us: i64
-    #: A snapshot is written after so many bytes of records, and after so long (0: not for that).
+    #: A snapshot is written after so many bytes of records, and after this time (0: no limit of
+    #: time).
     snapshot_max_bytes: i64
     snapshot_interval_us: i64
     #: The log is cleaned once all that there is of it is larger, or the oldest snapshot older.
@@ -89,7 +90,7 @@ class Voter(VoterSettings):
     claimed: flag
     #: Voters that have fetched since the quorum was checked last: bits.
     fetched_voters: i64
-    #: A timer looks for fetches of voters that have waited for long enough.
+    #: A timer for waiting fetches of voters is set.
     voter_fetch_timer: flag
 
     # As a follower.
@@ -97,7 +98,7 @@ class Voter(VoterSettings):
     has_fetched: flag
     #: The delay with which it notices its fetch timeout.
     wakes_late_us: i64
-    #: A fetch is under way: when it was sent (-1: none is), and its number.
+    #: The time at which the fetch in flight was sent (-1: none is), and its number.
     fetch_sent_us: i64 = -1
     fetch_number: i64
     #: A timer is set for the next fetch, and one looks whether the last was answered.
@@ -139,7 +140,7 @@ class Voter(VoterSettings):
     claimed_epoch: i64 = -1
     #: The thread is busy; a timer is set for when it is free.
     works: flag
-    #: A timer looks for fetches of observers that have waited for long enough.
+    #: A timer for waiting fetches of observers is set.
     fetch_timer: flag
 
     # The event that is being handled.

@@ -319,7 +319,7 @@ def draw_raft(world: Raft, limit: int) -> int:
 def wait_until(world: Raft, deadline_us: int) -> None:
     """Let the time in the state be over at a time (-1: never).
 
-    A deadline that moves on needs no timer of its own: the one that is set looks again.
+    A later deadline needs no timer of its own: the one that is set checks again.
     """
     voter = this_voter(world)
     voter.deadline_us = deadline_us

@@ -209,7 +209,7 @@ class Controller(ControllerSettings):
     last_move: i64 = -1
     #: A request cannot be met for some partitions.
     moves_refused: flag
-    #: The topic that is being deleted, and how many brokers have been looked at; -1 none.
+    #: The topic that is being deleted, and the number of brokers that are done; -1: none.
     deleting: i64 = -1
     deleting_broker: i64
     #: The strategy of the election, of ``partitions/leader_and_isr.py``.
@@ -285,7 +285,7 @@ class ControllerPartition(Record):
     target: i64
     moves: flag
     next_move: i64
-    #: It cannot be moved: whoever asked for it asks no more.
+    #: It cannot be moved: its step stops asking.
     move_refused: flag
     #: Its state znode exists; it was made just now, and its replicas have no request yet.
     has_state: flag
@@ -319,7 +319,7 @@ class ControllerTopic(Record):
     deleted: flag
     #: It cannot be done now: a broker is dead, or replicas are being moved.
     ineligible: flag
-    #: Its partitions are gone for everybody; their logs may not be.
+    #: Its partitions are gone for all brokers; their logs may not be.
     deletion_started: flag
 
 

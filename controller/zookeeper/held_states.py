@@ -7,7 +7,7 @@ new controller finds leaders alive and leaves leadership and ISRs as they were.
 
 The control plane's state of brokers and partitions, for observers from outside.
 
-Gauges and looks at the cluster ask here, where ZooKeeper holds it, and not for znodes.
+Gauges and views of the cluster read the state here, where ZooKeeper holds it, and not from znodes.
 
 Source: TopicPartitionStateZNode@2.6.0.
 """
@@ -42,7 +42,7 @@ FORMER_SESSION = code(0)
 
 @inner_rule
 def restore_preexisting_states(world: ControlPlane) -> None:
-    """Have the znodes that were there before, by nobody's doing; parents come first."""
+    """Restore the znodes from before the run, without a writer; parents come first."""
     for znode, node in enumerate(world.znodes):
         if not node.was_there:
             continue
@@ -92,7 +92,7 @@ def has_state(world: ControlPlane, partition: int) -> bool:
 
 @inner_rule
 def leader_of(world: ControlPlane, partition: int) -> int:
-    """The broker that leads a partition; NONE: nobody does."""
+    """The broker that leads a partition; NONE: there is no leader."""
     leader = world.znodes[state_znode(world, partition)].leader
     return broker_of(world, partition, leader)
 

@@ -13,9 +13,9 @@ A session outlives the process that has opened it, unless that closes it: a brok
 killed and is back has a new session, and the old one, with its registration, until that
 expires.
 
-An outage stops the clock of nobody: when ZooKeeper goes on after a pause, sessions whose
-time is up are closed at once, before what has come in meanwhile is read. After a restart of
-the ensemble (a new leader) all sessions have their full time-out again.
+An outage does not stop session clocks: when ZooKeeper goes on after a pause, expired sessions are
+closed at once, before the messages that have arrived meanwhile are read. After a restart of the
+ensemble (a new leader) all sessions have their full time-out again.
 """
 
 from tidegauge.compiled.rules import inner_rule
@@ -148,7 +148,7 @@ def _touch(world: ControlPlane, session: Session) -> None:
 
 @inner_rule
 def is_expired(world: ControlPlane, number: int) -> bool:
-    """Whether a request comes from a session that is not open any more, or has none."""
+    """Whether a request has no open session."""
     return number < 0 or not world.zookeeper_sessions[number].open
 
 
@@ -189,7 +189,7 @@ def close_session(
 
 @inner_rule
 def _end(world: ControlPlane, number: int, reason: int, departure_us: int) -> None:
-    """Delete what a session owns, and forget what it has watched."""
+    """Delete the znodes of a session, and its watches."""
     session = world.zookeeper_sessions[number]
     session.open = False
     session.ended_row = world.context[0].cause_sequence

@@ -104,7 +104,7 @@ def parent_of(world: Topology, znode: int) -> int:
 
 @inner_rule
 def holds_chain(world: Topology, znode: int) -> bool:
-    """Whether a znode names partitions that somebody asks the controller to deal with."""
+    """Whether a znode is a request to the controller that names partitions."""
     return znode == zookeeper_tree.PREFERRED_ELECTION_ZNODE or zookeeper_tree.is_in(
         world, zookeeper_tree.REASSIGNMENT, znode
     )
@@ -138,7 +138,7 @@ def add_watch(world: control_plane.ControlPlane, request: ZkRead, on_children: b
 
 @inner_rule
 def fire_watches(world: control_plane.ControlPlane, znode: int, departure_us: int) -> None:
-    """Tell all who watch a znode's data or existence, and forget them."""
+    """Notify all watchers of a znode's data or existence, and drop the watches."""
     node = world.znodes[znode]
     index = node.first_watch
     node.first_watch = NONE
@@ -147,7 +147,7 @@ def fire_watches(world: control_plane.ControlPlane, znode: int, departure_us: in
 
 @inner_rule
 def fire_child_watches(world: control_plane.ControlPlane, znode: int, departure_us: int) -> None:
-    """Tell all who watch a znode's children, and forget them."""
+    """Notify all watchers of a znode's children, and drop the watches."""
     if znode == NONE:
         return
     node = world.znodes[znode]

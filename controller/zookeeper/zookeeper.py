@@ -103,7 +103,7 @@ def handle_ping(world: ControlPlane, request: zookeeper_requests.ZkPingRequest) 
 @ZOOKEEPER.handles(zookeeper_requests.ZkCloseRequest)
 @inner_rule
 def handle_close(world: ControlPlane, request: zookeeper_requests.ZkCloseRequest) -> None:
-    """End a session; nobody is there any more to be answered."""
+    """End a session; the client is gone, so there is no response."""
     response = sessions.response_to_write(world, request)
     departure_us = sessions.leaves_us(world, response)
     if response.error == OK:

@@ -29,14 +29,14 @@ NEVER_US = code(2**62)
 # Results of a step of the exchange, and reasons to return to the driver.
 READY = code(0)  #: there are events before the horizon
 ENDED = code(1)  #: there are none before the end
-STOPPED = code(2)  #: somebody has asked for it
+STOPPED = code(2)  #: a stop was requested
 NO_ROOM = code(3)  #: nothing was done: tables have to be enlarged first
 STRANGE = code(4)  #: nothing was done: the frame is of another generation or window
 DAMAGED = code(5)  #: nothing was done: the frame's checksum does not match
 AWAITS = code(6)  #: a frame has to be waited for
 UNSENT = code(7)  #: a frame did not go as a whole
 PACED = code(8)  #: a window begins that the driver may hold back
-REPORTS = code(9)  #: somebody wants a report
+REPORTS = code(9)  #: a report was requested
 
 # The next action of a group (ExchangeState.phase).
 RUNS = code(0)  #: handle events up to the horizon
@@ -89,7 +89,7 @@ class ExchangeState(Record):
     #: Its own number.
     group: i64
     generation: i64
-    #: It has been asked to stop, or to let somebody report, from outside.
+    #: A stop, or a report, was requested from outside.
     asked_to_stop: flag
     report_wanted: flag
     #: It has links: what comes after a window is done without the driver (``windows.py``).
@@ -97,7 +97,7 @@ class ExchangeState(Record):
     #: Its next action there, and the time up to which all groups run now.
     phase: i64
     end_us: i64
-    #: The driver wants to hold back each window for a while.
+    #: The driver delays each window.
     paced: flag
     #: The peer whose frame the driver has to send or receive, and the bytes that are done.
     peer: i64
@@ -105,7 +105,7 @@ class ExchangeState(Record):
     sent_bytes: i64
     #: In how many windows it took part, or at the hub how many there were.
     windows: i64
-    #: CPU time of the kernel, and of looking for frames that had not come yet.
+    #: CPU time of the kernel, and of polling for frames.
     kernel_cpu_ns: i64
     waiting_cpu_ns: i64
     #: The kernel handles events now.

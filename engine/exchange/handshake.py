@@ -4,9 +4,9 @@ Group 0, the hub, listens, on a Unix socket in a folder of its own and, if asked
 other group, a leaf, dials it. Both prove with the challenges of ``multiprocessing.connection`` that
 they have the key, and then the leaf sends its generation and its number.
 
-Anybody may knock. A stranger costs a thread until its time is over, and never the others' links:
-it is sent away, and noted in :attr:`Reception.refused`. Once all links stand nobody listens any
-more, and the socket's file and folder are gone.
+Anybody may knock. A stranger costs a thread until its time is over, and never the others' links: it
+is sent away, and noted in :attr:`Reception.refused`. Once all links stand there is no listener, and
+the socket's file and folder are gone.
 
 ``frame_links.py`` has what goes over a link then.
 """
@@ -211,7 +211,7 @@ class Reception:
                     guest.cut_off()
 
     def _welcome(self, link: socket.socket) -> None:
-        """Shake hands with somebody who dialled, in a thread of its own."""
+        """Shake hands with a caller, in a thread of its own."""
         visitor = _visitor(link)
         guest = _Guest(link, time.monotonic() + HANDSHAKE_S)
         number = None
@@ -341,9 +341,8 @@ def _reach(address: Address, node: str, deadline_s: float) -> socket.socket:
     """A connection to who listens there, that blocks.
 
     Raises:
-        TimeoutError: it was not accepted in time.
-        OSError: nobody is there.
-        LinkError: there is no way.
+        TimeoutError: it was not accepted in time. OSError: there is no listener. LinkError: there
+        is no way.
     """
     if address.node != node:
         if not address.host:
@@ -385,7 +384,7 @@ def _private_folder() -> str:
 
 
 def _shut_down(link: socket.socket) -> None:
-    """Wake whoever reads from a link or writes to it."""
+    """Wake the reader and the writer of a link."""
     with suppress(OSError):  # the other side may have been faster
         link.shutdown(socket.SHUT_RDWR)
 

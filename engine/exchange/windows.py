@@ -12,10 +12,10 @@ SENDS      ... to them; RUNS if it goes itself   ... to it; then RECEIVES
 RUNS       up to its horizon; then RECEIVES      up to its horizon; then WRITES
 =========  ====================================  ====================================
 
-All of it is compiled, the system calls too, so that a window costs no Python. The driver is wanted
-where somebody has to wait or tables have to grow; it comes back into the same phase.
+All of it is compiled, the system calls too, so that a window costs no Python. The driver is needed
+where a wait is long or tables have to grow; it comes back into the same phase.
 
-A waiting group looks for the frame for a while before it sleeps, and lets others have the CPU
+A waiting group polls for the frame for a while before it sleeps, and lets others have the CPU
 meanwhile: to be woken costs more than that, on both sides (quickstart in seven actors on two cores
 took half the time, in three even less).
 """

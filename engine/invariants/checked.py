@@ -87,7 +87,7 @@ def mark(world: Checked, index: int, count: int) -> bool:
 
 @inner_rule
 def first_unmarked(world: Checked, count: int) -> int:
-    """The first slot that nobody has; HOLDS if there is none."""
+    """The first slot without an owner; HOLDS if there is none."""
     for index in range(count):
         if world.visits[index].found == 0:
             return index
@@ -133,7 +133,7 @@ def is_live(world: Checked, index: int, kind: int) -> bool:
 
 @inner_rule
 def is_within(replicas: int, others: int) -> bool:
-    """Whether all replicas of a list are in another one, too."""
+    """Whether all replicas of a list are in another one."""
     return without(replicas, others) == EMPTY
 
 
@@ -169,7 +169,7 @@ class Invariant(NamedTuple):
 
 
 class Invariants(list[Invariant]):
-    """The invariants of one subject, in the order in which they are looked at."""
+    """The invariants of one subject, in the order in which they are checked."""
 
     def of(self, table: str) -> Callable[[Function], Function]:
         """Enter a function that returns the place of a record in ``table`` that violates it."""

@@ -169,7 +169,7 @@ def late_batches_are_listed(world: checked.Checked) -> int:
 
 @CLIENTS.of("connections")
 def requests_of_clients_have_a_deadline(world: checked.Checked) -> int:
-    """A timer looks after the batches, or the fetch, that a connection has in flight."""
+    """The batches, or the fetch, that a connection has in flight have a timer."""
     for number, connection in enumerate(world.connections):
         waits = connection.flight_first != NONE or connection.fetch != 0
         if waits and not connection.deadline_timer:

@@ -96,7 +96,7 @@ def networks_receive_what_has_come(world: Checked) -> int:
 
 @KERNEL.of("network_threads")
 def blocked_threads_are_known(world: Checked) -> int:
-    """A process knows when the last of its network threads is free that is blocked."""
+    """A process has the time at which the last of its blocked network threads is free."""
     for state in world.processes:
         for number in range(state.network_threads):
             thread = state.first_network_thread + number

@@ -170,7 +170,7 @@ def isr_is_within_replicas(world: Checked) -> int:
 
 @LOGS.of("replicas")
 def maximal_isr_covers_the_isr(world: Checked) -> int:
-    """A member of the ISR holds back the high watermark; without a proposal nobody else does."""
+    """An ISR member holds back the high watermark; without a proposal no other replica does."""
     for row, partition in enumerate(world.replicas):
         if not is_within(partition.isr, partition.maximal_isr):
             return row
@@ -181,7 +181,7 @@ def maximal_isr_covers_the_isr(world: Checked) -> int:
 
 @LOGS.of("replicas")
 def followers_leave_the_isr_to_their_leader(world: Checked) -> int:
-    """A follower knows no ISR and no start of its leader's epoch; a leader has begun its own."""
+    """A follower has no ISR and no start of its leader's epoch; a leader has begun its own."""
     for row, partition in enumerate(world.replicas):
         if not is_in_use(world, row) or partition.leader == UNDEFINED:
             continue

@@ -23,7 +23,7 @@ _walk_producers = checked.walk_of(__name__, "_walk_producers", PRODUCERS)
 
 @POOLS.of("events")
 def events_name_processes(world: checked.Checked) -> int:
-    """An event has a kind, knows its own slot, and goes from one process to another that exist."""
+    """An event has a kind, has its own slot, and goes from one process to another that exist."""
     count = len(world.processes)
     for index, event in enumerate(world.events):
         if event.index != index or not NONE <= event.kind < KINDS:
@@ -130,7 +130,7 @@ def _wrong(world: checked.Checked, events: EventList) -> int:
 
 @inner_rule
 def _first_kept_twice(world: checked.Checked) -> int:
-    """Go through all that keep one event; the first that somebody else has, too."""
+    """Go through all that keep one event; the first that another one has as well."""
     twice = checked.HOLDS
     for broker in range(len(world.brokers)):
         twice = max(twice, _kept(world, world.brokers[broker].alter_partition))

@@ -27,7 +27,7 @@ from tidegauge.engine.invariants.zookeeper import ZOOKEEPER
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.messages.kinds import KINDS, NAMES
 
-#: All of them, in the order in which they are looked at.
+#: All of them, in the order in which they are checked.
 INVARIANTS = Invariants(
     [
         *(*POOLS, *KERNEL, *LOGS, *BROKERS, *MACHINES, *ZOOKEEPER, *CONTROLLERS),

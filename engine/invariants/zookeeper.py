@@ -181,7 +181,7 @@ def watches_end_with_their_session(world: checked.Checked) -> int:
 
 @ZOOKEEPER.of("processes")
 def zookeeper_ticks_once(world: checked.Checked) -> int:
-    """ZooKeeper looks at its sessions by one timer."""
+    """ZooKeeper checks its sessions by one timer."""
     process = zookeeper_process(world)
     if is_control_plane_hosted(world) and checked.pending(world, process, ZkTick.KIND) != 1:
         return process
@@ -190,7 +190,7 @@ def zookeeper_ticks_once(world: checked.Checked) -> int:
 
 @ZOOKEEPER.of("brokers")
 def brokers_have_sessions_of_their_own(world: checked.Checked) -> int:
-    """The session that a broker believes to have was opened for it, and may be over."""
+    """A broker's session was opened for it, and may be over."""
     if not is_control_plane_hosted(world):
         return checked.HOLDS
     for number in range(len(world.brokers)):

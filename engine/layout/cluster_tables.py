@@ -201,7 +201,7 @@ def enlarge_metadata(world: Kernel, changes: int) -> None:
 
 
 def enlarge_commits(world: Kernel, commits: int) -> None:
-    """Enlarge the journal of commits until there is room for so many more, if anybody commits."""
+    """Enlarge the journal of commits until there is room for so many more, if there are commits."""
     count = int(world.context[0].offset_commits)
     if world.context[0].commit_reserve > 0 and len(world.offset_commits) - count < commits:
         world.offset_commits = grown(world.offset_commits, 2 * count + 2 * commits)

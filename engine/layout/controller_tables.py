@@ -106,7 +106,7 @@ def _set_throttles(plan: ClusterPlan, world: control_plane.ControlPlane) -> None
 
 
 def _set_controllers(plan: ClusterPlan, world: control_plane.ControlPlane) -> None:
-    """Take over the settings of each controller's broker; nobody is controller yet."""
+    """Copy the settings of each controller's broker; there is no controller yet."""
     for controller, broker in zip(world.controllers, plan.brokers, strict=True):
         settings = plan.scenario.settings_of(broker)
         set_by_name(controller, control_plane.ControllerSettings, settings)

@@ -67,7 +67,7 @@ def _set_topics(plan: ClusterPlan, quorum: Quorum) -> None:
 
 
 def _set_replicas(plan: ClusterPlan, quorum: Quorum) -> None:
-    """List the partitions of each broker, so that its changes need not look at all."""
+    """List the partitions of each broker, so that its changes need not read all."""
     hosted: list[list[int]] = [[] for _ in plan.brokers]
     for number, partition in enumerate(plan.partitions):
         for broker in partition.slots:

@@ -79,7 +79,7 @@ class ClusterGauges(Gauges, scope=Scope.CLUSTER):
 class CommittedGauges(Gauges, scope=Scope.GROUP_PARTITION):
     """A coordinator's state of one partition that a group reads, at the key's place."""
 
-    #: 1 + the epoch in which the coordinator leads; 0: nobody here coordinates the group.
+    #: 1 + the epoch in which the coordinator leads; 0: no broker here coordinates the group.
     coordinator_epoch: i64
     #: Something is committed.
     known: flag
@@ -118,7 +118,7 @@ _EXPORTER = (
         ),
         leader_id=gauge(
             "kafka_topic_partition_leader",
-            "Id of the broker that leads; -1 if none does.",
+            "Id of the broker that leads; -1: none.",
             adds_up=False,
         ),
     ),

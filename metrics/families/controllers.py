@@ -100,7 +100,7 @@ class QuorumControllerGauges(ControllerGauges, scope=family.Scope.QUORUM_CONTROL
     )
     new_active_controllers: i64 = family.gauge(
         f"{_CONTROLLER}NewActiveControllersCount",
-        "Leaders of the quorum that this controller has learnt of since it began, itself included.",
+        "Leaders of the quorum that this controller has had since it began, itself included.",
     )
     elr_elections: i64 = family.counter(
         f"{_STATS}ElectionFromEligibleLeaderReplicasPerSec",
@@ -235,9 +235,7 @@ CONTROLLERS = (
             lambda of: of["requests"] * 0,
             "number-unknown-voter-connections",
         ),
-        leader_id=_raft(
-            "current-leader", "Id of the leader that this node knows; -1 if it knows none."
-        ),
+        leader_id=_raft("current-leader", "Id of the leader that this node knows; -1: none."),
         vote_id=_raft(
             "current-vote",
             "Id of the controller that this one has voted for; -1 if for none, up to 3.9 also once "

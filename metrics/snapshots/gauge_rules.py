@@ -162,7 +162,7 @@ def read_replicas(
         gauge = of_brokers[slot.broker]
         gauge.offline_replicas += 1 if hosted.offline else 0
         topic = slot.broker * topics + world.partitions[slot.partition].topic
-        # Values read before stay when the replica is not there any more.
+        # Values from before stay when the replica is gone.
         of_topics[topic].fetch_requests += _reads_in_sessions(world, row)
         if not hosted.exists:
             continue

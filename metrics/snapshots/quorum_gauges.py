@@ -74,7 +74,7 @@ def read_quorum(
 def read_quorum_controllers(
     world: Quorum, gauges: Records[QuorumControllerGauges], event_times: Records[HistogramGauges]
 ) -> None:
-    """Enter the controllers of a quorum; their counts of the cluster are those of the committed state.
+    """Enter the controllers of a quorum; they count the cluster by its committed state.
 
     Source: QuorumControllerMetrics, ControllerMetadataMetrics, OffsetControlManager@4.1.0.
     """
@@ -107,7 +107,7 @@ def read_quorum_controllers(
 def _read_controller(world: Quorum, number: int, gauge: QuorumControllerGauges) -> None:
     voter = world.voters[number]
     stats = world.controller_stats[number]
-    # A superseded controller may still believe that it is the active one.
+    # A superseded controller may still count itself as the active one.
     gauge.active_controller = voter.claimed_epoch != NONE
     gauge.controller_epoch = voter.claimed_epoch
     gauge.last_committed_offset = max(0, voter.high_watermark - 1)

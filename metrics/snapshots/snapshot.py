@@ -1,7 +1,7 @@
 """All data for scrapes at one moment: columns, one array for each kind of object.
 
 Every group takes a snapshot of its own rows, between two windows; the driver adds them up. The
-endpoint renders from the last one that it was given, and never looks at a run itself.
+endpoint renders from the last one that it was given, and never reads a run itself.
 """
 
 from collections.abc import Iterable

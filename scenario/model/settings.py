@@ -308,7 +308,7 @@ def producer_settings(release: str, own: Mapping[str, Value]) -> dict[str, int]:
 def contradictions_of_idempotence(
     release: str, settings: Mapping[str, Value]
 ) -> Iterator[tuple[str, str]]:
-    """The settings of a producer that contradict enable.idempotence, each with the required value."""
+    """Producer settings that contradict enable.idempotence, each with the required value."""
     if acks_number(settings["acks"]) != -1:
         yield "acks", "all"
     if settings["retries"] == 0:

@@ -244,7 +244,7 @@ def _with_zookeeper(to: Conversion, path: Path, fault: _Fault) -> dict[str, Any]
     selectors = read_selectors(fault.get("brokers") or ())
     place = (*path, "brokers")
     for rack in racks_with_controllers(selectors, to.scenario.controllers):
-        to.note(place, f"rack:{rack} has no controller of a quorum any more")
+        to.note(place, f"rack:{rack} has no controller of a quorum")
     hit = selected(selectors, to.scenario.controllers)
     if not hit.controllers:
         return dict(fault)
@@ -287,7 +287,7 @@ def _outage(to: Conversion, path: Path, fault: _Fault, hit: Selected) -> dict[st
 def _without_controllers(
     to: Conversion, path: Path, fault: _Fault, hit: Selected
 ) -> dict[str, Any] | None:
-    """A fault of brokers alone; None: none is left."""
+    """A fault of brokers alone; None: it hit only controllers."""
     numbers = ", ".join(f"controller:{number}" for number in sorted(hit.controllers))
     why = "no disk of a controller is modelled" if fault["kind"] == "slow_disk" else _STANDBY
     if not hit.others:

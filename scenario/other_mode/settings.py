@@ -49,7 +49,7 @@ class NotConvertibleError(TidegaugeError):
 
 @dataclass
 class Conversion:
-    """From where to where a scenario is converted, and the changes so far."""
+    """The two modes of a conversion, and the changes so far."""
 
     #: As it is in its own mode.
     scenario: Scenario

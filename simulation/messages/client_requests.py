@@ -65,7 +65,7 @@ class InitProducerIdRequest(BrokerRequest, kind=128, api_key=22):
 
 
 class InitProducerIdResponse(Response, kind=129):
-    """A producer has an id: which one its client knows (``clients/sequences.py``)."""
+    """A producer has an id: its client chooses it (``clients/sequences.py``)."""
 
 
 class FetcherRequest(BrokerRequest):
@@ -243,7 +243,7 @@ class MetadataRequest(MetadataMessage, BrokerRequest, kind=14, api_key=3):
 
 
 class MetadataResponse(MetadataMessage, Response, kind=82):
-    """The leaders of the partitions of which the sender knows something else."""
+    """The leaders of the partitions whose state differs from the sender's."""
 
 
 class PartitionLeader(PartitionData):

@@ -49,7 +49,7 @@ class ControlResponse(Response, kind=73):
 
 
 class ControlledShutdownRequest(ControllerRequest, kind=75, api_key=7):
-    """A broker is to stop, and wants its partitions led by others."""
+    """A stopping broker asks that other brokers lead its partitions."""
 
     broker_id: i64
     broker_epoch: i64
@@ -124,7 +124,7 @@ class LeaderAndIsrPartition(ControlPartition):
 class StopReplicaPartition(ControlPartition):
     """A replica that is to fetch no more."""
 
-    #: Its log is to be deleted, too.
+    #: Its log is to be deleted as well.
     deletes: flag
 
 

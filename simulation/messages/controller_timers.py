@@ -95,7 +95,7 @@ class RegistrationTimeout(Timer, kind=121):
 
 
 class ControllerLookedFor(Timer, kind=162):
-    """A broker looks again whom to send the registration or heartbeat that it has made."""
+    """A broker looks for the controller again, to send its pending registration or heartbeat."""
 
     #: The number of its subject.
     number: i64
@@ -147,7 +147,7 @@ class ControlledShutdownBegins(Timer, kind=144):
 
 
 class QuorumSample(Timer, kind=127):
-    """The active controller's metadata log is looked at, every sample_every."""
+    """The active controller's metadata log is sampled, every sample_every."""
 
 
 class LeadershipClaimed(Timer, kind=151):
@@ -159,7 +159,7 @@ class LeadershipClaimed(Timer, kind=151):
 
 
 class LeadershipLost(Timer, kind=152):
-    """The voter is not the leader of an epoch any more."""
+    """The voter has lost the leadership of an epoch."""
 
     epoch: i64
 

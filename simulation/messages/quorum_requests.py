@@ -58,7 +58,7 @@ class PublishedPartition(LeaderAndIsrPartition):
     """A partition as the metadata log has it, for a broker that hosts one of its replicas."""
 
     topic_id: i64 = -1
-    #: Its topic is deleted, or the replica is not one of its any more.
+    #: Its topic is deleted, or the replica has left the assignment.
     is_removed: flag
     #: Settings of its topic.
     min_insync_replicas: i64

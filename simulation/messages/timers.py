@@ -109,7 +109,7 @@ class ConsumerSample(Timer, kind=96):
 
 
 class ConsumerRestarts(News, kind=97):
-    """Somebody starts a consumer anew."""
+    """A consumer is restarted."""
 
 
 class BrokerStart(Timer, kind=30):
@@ -247,7 +247,7 @@ class RegistrationDue(Timer, kind=29):
 
 
 class LogDirFails(Timer, kind=26):
-    """LogDirFailureHandler learns of a directory in which a write has failed."""
+    """LogDirFailureHandler is notified of a directory in which a write has failed."""
 
     directory: i64
 

@@ -20,7 +20,7 @@ class StalledPartitions(NamedTuple):
     #: The longest stall without a break of each partition: of these the shortest and the longest.
     shortest_us: int
     longest_us: int
-    #: The partition of the longest one; None: none was stalled.
+    #: The partition of the longest one; None: there was no stall.
     longest: str | None
     #: All stalls of all partitions.
     partition_seconds: float

@@ -97,7 +97,7 @@ class OneRun:
 
     @cached_property
     def worst_partition(self) -> WorstPartition | None:
-        """The subject of the story; None: none was stalled, refused writes or lost a record."""
+        """The subject of the story; None: no partition stalled, refused writes or lost a record."""
         worst = self.tables.rows(
             f"""
             select partition, topic_partition, sum(lost) as lost, sum(stalled_us) as stalled_us,

@@ -175,7 +175,7 @@ class SideBySide(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A part of the run that a reader may want to look at."""
+    """A part of the run that a reader may want to see."""
 
     name: str
     begin_s: float

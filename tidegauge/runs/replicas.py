@@ -56,7 +56,7 @@ class Ends(NamedTuple):
     log_end_offset: int
 
 
-#: In an orderly move of leadership the former leader learns of it some milliseconds later.
+#: In an orderly move of leadership the former leader is notified some milliseconds later.
 NOTABLE_US = 1_000_000
 
 #: The times at which anything changes, and the state from each on; a broker and a partition at a

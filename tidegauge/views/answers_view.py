@@ -12,7 +12,7 @@ from tidegauge.analysis.questions.question import Question, worth_showing
 from tidegauge.analysis.tables.result_table import Column
 from tidegauge.scenario.text.errors import duration_text
 
-#: Columns are so far apart.
+#: The space between columns.
 _GAP = 2
 
 

@@ -134,7 +134,7 @@ def _print_group(
 
 
 def show_settings_that_end(out: Console, changes: Sequence[Change]) -> None:
-    """Print the cluster's own settings that have no meaning any more, or move."""
+    """Print the cluster's own settings that lose their meaning, or move."""
     own = [each for each in changes if "settings" in each.path]
     if not own:
         out.print("\nAll of the cluster's own settings keep their meaning.")

@@ -1,4 +1,4 @@
-"""The replica of a partition that a broker hosts, among what checks remember of replicas.
+"""The replica of a partition that a broker hosts, in the memory of checks.
 
 Noting that a check was broken: once for each partition, with the event that did it.
 

@@ -118,7 +118,7 @@ class CountedPartition(Record):
     min_insync_replicas: i64
     #: More are never needed.
     most_insync_replicas: i64
-    #: The last leader, its life and epoch; -1 nobody.
+    #: The last leader, its life and epoch; -1: none.
     leader: i64 = -1
     life: i64
     epoch: i64
@@ -453,7 +453,7 @@ def move_registration(history: Histories, figures: Figures, broker: int, exists:
 
 @inner_rule
 def _change_leader(history: Histories, figures: Figures, row: PartitionRow) -> None:
-    """A replica leads from now on, or does not any more."""
+    """A replica leads from now on, or stops leading."""
     partition = row.partition
     own = figures.partitions[partition]
     leads = row.kind == replica_rows.BecameLeader.KIND

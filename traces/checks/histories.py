@@ -95,8 +95,8 @@ class PartitionHistory(Record):
     deleted: flag
     #: Its topic was deleted, and created again.
     created_again: flag
-    #: Why a leader could be chosen from outside of ISR and ELR, one of the reasons above; 0: none
-    #: was.
+    #: The reason why a leader could be chosen from outside of ISR and ELR, one of the above; 0: it
+    #: was not.
     unclean: i64
     #: The topic's unclean.leader.election.enable.
     unclean_enabled: flag
@@ -227,7 +227,7 @@ class QuorumEpoch(Record):
     """An epoch of the quorum."""
 
     epoch: i64
-    #: Its leader, as rows name it; -1: none is known.
+    #: Its leader, as rows name it; -1: unknown.
     leader: i64 = -1
     #: The start of its records in a log, and the epoch before it there; -1: nothing is known.
     start_offset: i64 = -1
@@ -268,7 +268,7 @@ class Histories(Tables):
     told: Records[RowPlace]
     #: The row that has fenced each broker last.
     fenced: Records[RowPlace]
-    #: The row that is being looked at: one record.
+    #: The row that is being judged: one record.
     place: Records[RowPlace]
     # With KRaft.
     quorum: Records[QuorumHistory]

@@ -81,7 +81,7 @@ def add_run(history: Histories, log: LogRuns, epoch: int, start_offset: int) -> 
 
 @inner_rule
 def term_of(history: Histories, partition: int, epoch: int) -> int:
-    """The last term of a partition in an epoch; NONE if nobody is known to have led in it."""
+    """The last term of a partition in an epoch; NONE if no leader of it is known."""
     term = history.partitions[partition].last_term
     while term != NONE and history.terms[term].epoch != epoch:
         term = history.terms[term].previous

@@ -29,7 +29,7 @@ def check_only_leader(history: Histories, number: int) -> None:
     while other != NONE:
         before = history.terms[other]
         if before.epoch == term.epoch:
-            # A term of its own was looked at when it began; earlier ones need no second look.
+            # A term of its own was checked when it began; earlier ones need no second check.
             if before.began.process != term.began.process:
                 note_breach(history, NUMBER, term.began, NOTHING_PERMITS)
             return

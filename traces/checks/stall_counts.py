@@ -94,7 +94,7 @@ def _end_stall(count: StallCount, partition: PartitionStalls, time_us: int) -> N
 
 @inner_rule
 def let_pass(count: StallCount, passed_us: int) -> None:
-    """Let time go on: what is so now lasts for so long."""
+    """Advance the time: the present state lasts for it."""
     count.stalled_us += passed_us * count.stalled
     count.most = max(count.most, count.stalled)
 

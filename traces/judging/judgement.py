@@ -442,7 +442,7 @@ def _take_log(history: histories.Histories, told: histories.ReportedLog) -> None
     elif told.reason != codes.REASON_LEADER:
         facts = history.facts[0]
         if facts.runs == told.log.first + told.log.count:
-            # Nobody needs them any more.
+            # They are no longer needed.
             facts.runs = told.log.first
 
 

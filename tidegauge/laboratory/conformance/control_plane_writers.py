@@ -105,7 +105,7 @@ _PATIENCE_MS = 30_000
 _SESSION_MS, _HEARTBEAT_MS = 9000, 2000
 #: More than from the fencing of one broker to the next check.
 _CHECK_AGAIN_MS = 20
-#: A broker that starts again at once is refused for so long, until its old session is over.
+#: The time for which a broker that starts again at once is refused, until its old session is over.
 _REFUSED_MS = 1000
 
 

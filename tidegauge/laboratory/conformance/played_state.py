@@ -281,7 +281,7 @@ class KRaftState(_HeldState):
             self._take_controller(row)
 
     def _take_controller(self, row: TraceRow) -> None:
-        """A controller is active; of one that is none any more a harness knows still the id."""
+        """A controller is active; a harness keeps the id of a former one."""
         if row["broker"] >= 0:
             self._controller = self._voters.id_of(row["broker"] - len(self.brokers))
             self._controller_epoch = row["controller_epoch"]

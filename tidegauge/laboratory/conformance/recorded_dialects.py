@@ -259,7 +259,7 @@ def _metadata_version(level: Any) -> str | None:
 
 
 def _complete_moves(observed: Tree) -> None:
-    """A partition without a reassignment adds nothing and removes nothing: that is compared, too.
+    """A partition without a reassignment adds and removes nothing: that is compared as well.
 
     A harness writes both lists only while a reassignment runs. A state that was written by hand may
     have any of its fields, and stays as it is.

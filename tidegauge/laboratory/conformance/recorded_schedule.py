@@ -54,7 +54,7 @@ BRINGS_BACK = {"start", "resume"}
 ABSENT = "ABSENT"
 
 
-#: The number of a folder's entries that are named where none is a schedule.
+#: The number of a folder's entries that are named if none is a schedule.
 _LISTED = 5
 
 

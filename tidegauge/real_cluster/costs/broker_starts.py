@@ -40,7 +40,7 @@ _NO_CLEAN_SHUTDOWN = "since no clean shutdown file was found"
 _MANY_LOGS = 500
 _INTERRUPTS_FROM = (3, 2)
 #: The simulator's own time between the end of a start and the first fetch, with KRaft: it looks for
-#: the active controller, and again 0.1 s later.
+#: the active controller, and polls again 0.1 s later.
 _LOOKS_AGAIN_MS = 100
 
 
@@ -169,7 +169,7 @@ def _starts_with_kraft(logs: ClusterLogs) -> Iterator[Sample]:
 
 
 def _registrations(logs: ClusterLogs) -> Iterator[Sample]:
-    """From 'Starting broker' to the request, less 0.1 s that the simulator itself looks again."""
+    """From 'Starting broker' to the request, less the simulator's own polling period of 0.1 s."""
     for start in starts_of(logs):
         if start.broker_ms is not None and start.asks_ms is not None:
             yield start.sample(start.asks_ms - start.broker_ms - _LOOKS_AGAIN_MS)

@@ -22,7 +22,7 @@ _WAKING_US = {False: 30_000, True: 120_000}
 #: Brokers of a rack that are killed within this time lost their power together.
 _TOGETHER_US = 1_500_000
 _LEAST_US = 1000
-#: Traffic resumes so long after a cut, half of the time: TCP's backoff.
+#: The delay until traffic resumes after a cut, half of the time: TCP's backoff.
 _AFTER_CUT_US = 3_000_000
 #: Followers of a cut that its notice names.
 _MOST_TOLD = 3

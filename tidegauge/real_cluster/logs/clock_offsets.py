@@ -47,7 +47,7 @@ class ClockOffset(NamedTuple):
 
     node: int
     offset_ms: int
-    #: The offset is at most so far from the truth; None: nothing bounds it from both sides.
+    #: The largest error of the offset; None: nothing bounds it from both sides.
     uncertainty_ms: int | None
 
 
@@ -177,7 +177,7 @@ def _of_records(events: list[LogEvent], is_active: ActiveSpans) -> Iterator[_Pai
 
 
 def _of_unfencing(events: list[LogEvent], is_active: ActiveSpans) -> Iterator[_Pair]:
-    """A broker requests to be unfenced, the active controller unfences it, the broker learns it."""
+    """A broker asks to be unfenced, the active controller unfences it, the broker applies it."""
     epochs: dict[int, int] = {}
     requested: dict[tuple[int, int], _Moment] = {}
     received: dict[tuple[int, int], _Moment] = {}
@@ -266,7 +266,7 @@ def _solved(
 ) -> list[ClockOffset]:
     """Offsets that keep the bounds: as many as can be are 0.
 
-    The others are where brokers learn of states at the same time, else in the middle of the bounds.
+    The others are where brokers apply states at the same time, else in the middle of the bounds.
     """
     count = len(names)
     most = np.full((count, count), _ENDLESS, np.int64)

@@ -271,7 +271,7 @@ class LeaderLearned(LogEvent):
 
 @_read_from(_QUORUM, rb"Renouncing the leadership", rb".*? epoch \d+")
 class LeadershipRenounced(LogEvent):
-    """A controller is not the active one any more."""
+    """A controller is no longer the active one."""
 
 
 @dataclass(frozen=True)

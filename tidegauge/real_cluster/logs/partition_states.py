@@ -21,9 +21,9 @@ from typing import NamedTuple
 
 from tidegauge.real_cluster.logs import partition_rows
 
-#: A leader's line about an ISR change is at most so long before the line of the change.
+#: The longest time from a leader's line about an ISR change to the line of the change.
 _LONGEST_CHANGE_MS = 5_000
-#: Lines of a new topic may come so long before the line of its creation.
+#: The longest time by which lines of a new topic precede the line of its creation.
 _SLACK_MS = 100
 
 
