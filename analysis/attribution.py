@@ -1,19 +1,17 @@
-"""Each consequence is charged to the faults that had taken out what it replaces, or brings back.
+"""Charges of consequences to the faults that had caused the state they replace, or bring back.
 
 The chain of triggers (``causes.py``) has the message that led to a row. That is not why: a replica
 returns to an ISR as a fetch arrives, because a crash had taken it out. So each kind of row has its
-own question here, :data:`QUESTIONS`, asked of what is known of the cluster at that time
-(``cluster_course.py``): what silenced this broker, which fault had taken this replica out, for what
-is the old leader gone. Several faults share what several did.
+own question, :data:`QUESTIONS`, about the cluster at that time (``cluster_course.py``): the fault
+that silenced this broker, that had taken this replica out, that removed the old leader. Several
+faults share a common consequence.
 
-An effect that no fault has a part in has a reason instead: start-up, a preferred election, a step.
-Leadership that returns to the preferred leader is not a consequence of the fault that had moved it:
-Kafka or an operator has decided to do so, at a time of their own.
+An effect without a fault has a reason instead: start-up, a preferred election, a step. Leadership
+that returns to the preferred leader is not a consequence of the fault that had moved it: Kafka or
+an operator has decided to do so, at a time of their own.
 
-A run with one fault alone is the test (``tests/analysis/test_attribution.py``).
-
-The origins of rows as a table have all of it: what led to each, and the faults that it is charged
-to.
+The result is a table of each row's cause and its faults. A run with one fault alone is the test
+(``tests/analysis/test_attribution.py``).
 """
 
 from collections.abc import Callable, Iterator, Mapping

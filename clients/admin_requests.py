@@ -1,16 +1,15 @@
-"""Requests of a step to the active controller of a quorum, as Kafka's admin client sends them.
+"""Commands of a step, as requests of Kafka's tools to the control plane.
 
-The client waits for the response, which comes when the records that the request caused are
-committed. If the controller is not active (any more), its connection fails, or it does not answer
-within request.timeout.ms, the client asks another one, until default.api.timeout.ms are over.
-Outcomes of single partitions that are errors have a row each.
+They create and delete topics, change settings, request preferred elections and moves of replicas,
+set and remove throttles. To ZooKeeper they are writes without a response.
+
+A quorum's active controller gets them as from Kafka's admin client. The client waits for the
+response, which comes when the records of the request are committed. If the controller is not active
+(any more), its connection fails, or it does not answer within request.timeout.ms, the client asks
+another one, until default.api.timeout.ms are over. Outcomes of single partitions that are errors
+have a row each.
 
 Source: KafkaAdminClient, ReassignPartitionsCommand, LeaderElectionCommand@4.1.0.
-
-Commands of a step to the control plane, as Kafka's tools give them, without waiting for a response.
-
-Topics are created and deleted, settings changed, preferred elections and moves of replicas asked
-for, throttles set and removed.
 """
 
 from tidegauge.clients import control_plane_requests

@@ -1,27 +1,25 @@
-"""A client's metadata: the leaders of partitions, as of some broker's response.
+"""A client's metadata, the leaders of partitions, and its connections to the brokers it asks.
 
-It is asked for at the start, every metadata.max.age.ms, and when an answer or a silence shows that
-it is out of date. The receiver is the broker that the client knows as alive and waits for least
-(``client_metadata.py``); after a timeout it is the next one.
+**Metadata** is requested at the start, every metadata.max.age.ms, and when a response or a timeout
+shows that it is stale. The receiver is the broker that the client knows as alive and waits for
+least; after a timeout it is the next one.
 
-A client's way to brokers: connections that fail, back-offs, and its bootstrap servers.
+**Connections**: a client without metadata asks its ``bootstrap.servers``; later it asks the brokers
+that its metadata names as alive. After a failed connection a broker is not tried again before its
+back-off is over: reconnect.backoff.ms, doubled with each failure up to reconnect.backoff.max.ms. A
+live machine without the process refuses a connection at once. A machine without power, or behind a
+cut, does not respond, which takes socket.connection.setup.timeout.ms, doubled with each failure;
+before 2.7 it takes as long as the request that needs the connection.
 
-A client that has no metadata asks its ``bootstrap.servers``; later it asks the brokers that its
-metadata names as alive. A broker to which connecting failed is not tried again before its back-off
-is over: reconnect.backoff.ms, doubled with each failure up to reconnect.backoff.max.ms. A live
-machine without the process refuses a connection at once. A machine without power, or behind a cut,
-does not respond, which takes socket.connection.setup.timeout.ms, doubled with each failure; before
-2.7 it takes as long as the request that needs the connection.
-
-If all brokers in a client's metadata are gone for good, it asks them for ever. With
-metadata.recovery.strategy = rebootstrap (KIP-899) it forgets its metadata, and asks its bootstrap
-servers, as soon as each of them waits for its back-off and none is connected. That is nearly at
-once where connections are refused, but never where several machines do not answer, since the
-back-off of one is over before the next has failed. Therefore (KIP-1102) it does the same after
+**Bootstrapping again**: if all brokers in its metadata are gone for good, a client asks them for
+ever. With metadata.recovery.strategy = rebootstrap (KIP-899) it drops its metadata, and asks its
+bootstrap servers, as soon as each broker waits for its back-off and none is connected. That is
+nearly at once where connections are refused, but never where several machines do not respond, since
+the back-off of one is over before the next has failed. Therefore (KIP-1102) it does the same after
 metadata.recovery.rebootstrap.trigger.ms without metadata.
 
-Here back-offs and setup timeouts have no jitter. A process that is suspended before a client has
-connected is like a machine that does not answer.
+Simplified: back-offs and setup timeouts have no jitter. A process that is suspended before a client
+has connected is like a machine that does not respond.
 
 Source: ClusterConnectionStates@2.7.0, NetworkClient.leastLoadedNode and
 DefaultMetadataUpdater.maybeUpdate@3.9.0, NetworkClient.handleRebootstrap@4.0.0.

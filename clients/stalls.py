@@ -1,32 +1,29 @@
-"""Batches offered to a producer by its application: each that is due, also those that never leave.
+"""Outcomes as clients see them: the batches offered to a producer, and stalled writes and reads.
 
-Batches are due at a steady rate. One that is due while the application waits for memory is not
-made: it is *unsent*, and so are its records. At any time
+**Offered batches** are due at a steady rate. One that is due while the application waits for memory
+is not made: it is *unsent*, and so are its records. At any time
 
     offered = acknowledged + failed + unsent + in flight
 
 where *in flight* are the records of batches without an outcome, in the accumulator or on their way.
 The outcome of a batch sent with acks=0 is never known.
 
-Every batch that is offered has a duration, so that an outage shows in the percentiles: until it was
+Every offered batch has a duration, so that an outage shows in the percentiles: until it was
 acknowledged or given up, all retries included; of an unsent one until the application could go on;
-without an outcome, until the run ends. As for delivery.timeout.ms the clock of a batch begins when
-it is appended to the accumulator. Batches sent with acks=0 have none.
+without an outcome, until the run ends. As for delivery.timeout.ms its clock begins when it is
+appended to the accumulator. Batches sent with acks=0 have none.
 
-The client's truth of an outage: partitions that a producer or consumer gets nothing done with.
+**Writes** of a partition are stalled while its producer has a batch, waiting in the accumulator or
+in flight, that is older than ``STALLED_US`` and has no outcome. A write with acks=all waits for
+every member of the ISR, so this shows a dead or cut-off follower that is still a member, which the
+state of the partition does not.
 
-A producer's *writes* of a partition are stalled while it has a batch of the partition, waiting in
-the accumulator or in flight, that is older than ``STALLED_US`` and has no outcome. A write with
-acks=all waits for every member of the ISR, so this shows a dead or cut-off follower that is still
-a member, which the state of the partition does not.
+**Reads** of a partition are stalled while no response has brought records of it, or has confirmed
+that there are none, for ``STALLED_US`` longer than a fetch may wait (fetch.max.wait.ms). The time
+in which a consumer processes records does not count. Without a coordinator it reads nothing.
 
-A consumer's *reads* of a partition are stalled while no response has brought records of it, or has
-confirmed that there are none, for ``STALLED_US`` longer than a fetch may wait (fetch.max.wait.ms).
-The time in which it processes records does not count. A consumer without a coordinator reads
-nothing.
-
-A healthy client costs next to nothing: one timer a second. Batches are made in the order of time,
-so the first unchecked one without an outcome sets the time of the next check.
+A healthy client needs one timer a second. Batches are made in the order of time, so the first
+unchecked one without an outcome sets the time of the next check.
 """
 
 from tidegauge.clients import client_state

@@ -5,16 +5,13 @@ The class of a record *is* its layout: the annotations name the columns and thei
 ``partitions[i].high_watermark`` reads and writes the array's memory, in plain Python and compiled
 alike, and mypy knows the fields.
 
-One record seen as another over the same memory: how an event or a row gets the type of its kind.
-
 A table holds records of one layout: a head that all kinds share, and room behind it. Each kind has
-a class that derives from the head and declares what the room holds for it. :func:`view_as` gives
-the record that type. It costs nothing when compiled: a pointer stays a pointer.
+a class that derives from the head and declares its fields in that room. :func:`view_as` gives a
+record that type, over the same memory. It costs nothing when compiled: a pointer stays a pointer.
+:func:`blank` sets the fields behind the head to their defaults; ``filled_records.py`` fills a free
+record.
 
-:func:`blank` sets the fields behind the head to their defaults; ``filled_records.py`` has the
-functions that fill a free record.
-
-``record_views.py`` has what compiled code makes of all this: readers of traces do without Numba.
+``record_views.py`` is the part for compiled code: readers of traces do without Numba.
 """
 
 from __future__ import annotations

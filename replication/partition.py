@@ -1,17 +1,13 @@
-"""Becoming leader and becoming follower: what a LeaderAndIsr does to a replica.
+"""A replica and the requests of controllers: the fences, becoming leader, becoming follower.
 
 The controller sends each replica its leader, epoch and ISR. The leader resets its views of its
 followers and, from 2.0.1 on, enters its epoch in its cache at once, so that a follower can get the
 ends of the epochs before it even if nobody writes. A follower forgets the ISR, which only the
 leader needs.
 
-Whether a request is accepted at all is decided before, in ``partition.py``.
-
-The requests of a controller that a broker obeys: the fences against the past.
-
 A request can come from a controller that has been replaced, be meant for the broker's previous
-life, or overtake a newer decision. Three epochs decide: the controller's, the broker's (from 2.2,
-KIP-380: the czxid of its registration), the partition's leader epoch.
+life, or overtake a newer decision. Three epochs are checked first: the controller's, the broker's
+(from 2.2, KIP-380: the czxid of its registration), the partition's leader epoch.
 """
 
 from tidegauge.compiled.records import Records

@@ -1,17 +1,14 @@
-"""The names of the figures that runs of a scenario have: ``produce_ms.shop.p99``.
+"""The figures of a scenario before any run: their names, and the expected number of events.
 
-``traces/figures.yaml`` defines the forms of figures; a scenario's topics, groups, steps and faults
-replace the words in capitals there. No run is needed.
-
-The expected number of events in a run, computed from its plan without running it.
+``traces/figures.yaml`` defines the forms of names (``produce_ms.shop.p99``); a scenario's topics,
+groups, steps and faults replace the words in capitals there.
 
 Most events belong to three exchanges: a produce request and its response for each batch; a
-follower's fetches, with a response for each batch, or an empty one after
-replica.fetch.wait.max.ms; and the fetches of consumers. The events of faults are a rough estimate:
-work for the replicas of brokers that stop, and partitions that refuse batches, whose first batch is
-tried again every retry.backoff.ms. Combined effects of several faults are not estimated.
-
-The grouping into actors uses these numbers, too.
+follower's fetches, with a response for each batch, or an empty one after replica.fetch.wait.max.ms;
+and the fetches of consumers. The events of faults are a rough estimate: work for the replicas of
+brokers that stop, and partitions that refuse batches, whose first batch is retried every
+retry.backoff.ms. Combined effects of several faults are not estimated. The grouping into actors
+uses these numbers, too.
 """
 
 import math

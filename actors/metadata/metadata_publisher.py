@@ -1,23 +1,19 @@
-"""Fetched records of the metadata log are published, one delta after the other.
+"""Publications of the metadata log at a broker: one delta after the other, and its effects.
 
-All that has come when a publication begins is one delta. The metadata cache has it at once; the
-replicas change when the work for it is done (costs ``metadata_publication`` and
-``metadata_publication_partition``). For that long clients are sent to leaders that do not know yet.
-
+All records that have arrived when a publication begins are one delta. The metadata cache has it at
+once; the replicas change when the work for it is done (costs ``metadata_publication`` and
+``metadata_publication_partition``). Until then clients are sent to leaders that do not know yet.
 The first publication of a process loads the logs, before it changes the replicas; the very first
 start of a run finds none.
 
-Source: MetadataLoader, BrokerMetadataPublisher.onMetadataUpdate and initializeManagers@4.1.0.
+A delta first deletes replicas that no longer exist, and those of a topic that was created again
+under its name; then the broker becomes leader, then follower. Only the newest entry of a delta
+counts for a partition. A fetcher restarts in a new leader epoch only; another ISR or assignment is
+taken over in the same term. While it is in controlled shutdown, a broker stops fetching partitions
+that have no leader, or do not have it in the ISR.
 
-The effect of a delta of the metadata log on the replicas that a broker hosts.
-
-Replicas that no longer exist are deleted, and those of a topic that was created again under its
-name; then the broker becomes leader, then follower. Only the newest entry of a delta counts for a
-partition. A fetcher restarts in a new leader epoch only; another ISR or assignment is taken over in
-the same term. While it is in controlled shutdown, a broker stops fetching partitions that have no
-leader, or do not have it in the ISR.
-
-Source: ReplicaManager.applyDelta, applyLocalLeadersDelta and applyLocalFollowersDelta@4.1.0,
+Source: MetadataLoader, BrokerMetadataPublisher.onMetadataUpdate and initializeManagers,
+ReplicaManager.applyDelta, applyLocalLeadersDelta and applyLocalFollowersDelta@4.1.0,
 LogManager.isStrayReplica@4.1.0.
 """
 

@@ -1,16 +1,16 @@
-"""The failure of a log directory at a broker (``ReplicaManager.handleLogDirFailure``).
+"""Log directories that fail (``ReplicaManager.handleLogDirFailure``), and logs that are deleted.
 
-With inter.broker.protocol.version 1.0 and later (KIP-112) the replicas in it go offline: they are
-taken out of their fetchers, requests about them are answered KAFKA_STORAGE_ERROR, and a child of
+With inter.broker.protocol.version 1.0 and later (KIP-112) the replicas in the directory go offline:
+they are taken out of their fetchers, requests about them get KAFKA_STORAGE_ERROR, and a child of
 /log_dir_event_notification asks the controller to find out which they are; in KRaft mode heartbeats
-name the directory (KIP-858). The others stay. A
-broker whose last directory fails halts, and before that any broker does. A directory comes back
-only with the next start of the broker, if it can be read then.
+name the directory (KIP-858). The others stay. A broker whose last directory fails halts, and before
+that any broker does. A directory comes back only with the next start of the broker, if it can be
+read then.
 
-A request in a purgatory for a replica that goes offline gets no response and waits for the end of
-its time, as in 2.6.
+A request in a purgatory for a replica that goes offline gets no response before its timeout, as in
+2.6.
 
-Deleting a replica's log: what a StopReplica, or the metadata log of KRaft, can ask for.
+A log is deleted by a StopReplica, or by the metadata log of KRaft.
 """
 
 from tidegauge.actors.fetches.fetch_purgatory import wake_fetches

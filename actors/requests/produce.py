@@ -1,15 +1,14 @@
-"""A fetch request at a broker (Kafka: ``ReplicaManager.fetchMessages``).
+"""Fetch and produce requests at a broker.
 
-All partitions are read first. For a follower, the reads are then applied partition by partition:
-its log end offset, whether it may join the ISR, whether the high watermark may move. At last the
-fetch gets its response with the records read before all that; or it is read again, and waits in the
-purgatory if that brings nothing new.
+A fetch (``ReplicaManager.fetchMessages``) first reads all partitions. For a follower, the reads are
+then applied partition by partition: its log end offset, whether it may join the ISR, whether the
+high watermark may move. At last the fetch gets its response with the records read before all that;
+or it is read again, and waits in the purgatory if that brings nothing new.
 
-A produce request at a broker (Kafka: ``ReplicaManager.appendRecords``).
-
-A request brings batches for several partitions, at most one for each. They are appended one after
-the other, and each has its own error. With acks=all the request then waits in the purgatory until
-the high watermark of every partition that was appended to has passed its batch.
+A produce (``ReplicaManager.appendRecords``) brings batches for several partitions, at most one for
+each. They are appended one after the other, and each has its own error. With acks=all the request
+then waits in the purgatory until the high watermark of every partition that was appended to has
+passed its batch.
 """
 
 from tidegauge.actors.fetches.fetch_purgatory import delay_fetch, fetch_is_complete

@@ -1,4 +1,6 @@
-"""The times of requests, measured as Kafka measures them (``RequestChannel.Request``).
+"""The times and waits of requests at a broker, and its connections to the controllers.
+
+Times are measured as in Kafka (``RequestChannel.Request``):
 
 =======================  ===========================================================================
 Kafka                    from ... to ...
@@ -11,18 +13,15 @@ ResponseSendTimeMs       always 0: a response is on the link as soon as it is co
 TotalTimeMs              the sum of them all
 =======================  ===========================================================================
 
-Nothing in a run depends on these: they are served as metrics, and are kept only if those
-are asked for (``ClusterPlan.is_measured``). As other counts they are those of a process, and begin
-at 0 with each start.
+No run depends on these: they are metrics, kept only if those are served
+(``ClusterPlan.is_measured``). They are those of a process, and begin at 0 with each start.
 
-Waits of a request on its thread: a partition's lock, a slow disk, its own work.
+A request waits on its thread for a partition's lock, a slow disk, its own work. Kafka writes an ISR
+to ZooKeeper inside ``leaderIsrUpdateLock``: a request that meets it waits as long as ZooKeeper
+takes.
 
-Kafka writes an ISR to ZooKeeper inside ``leaderIsrUpdateLock``. A request that meets it
-waits on its thread, however long ZooKeeper takes.
-
-The one request that a connection of a broker to the controllers has in flight.
-
-One timer serves all requests of a connection, not one each: most have a response long before.
+A connection of a broker to the controllers has one request in flight. It has one timer for all its
+requests, as most have a response long before their timeout.
 """
 
 from tidegauge.actors.state import request_stats

@@ -1,30 +1,23 @@
-"""The page cache of a broker's machine: which records of a log are in memory.
+"""The page cache and the disks of a broker's machine: which records are in memory, and I/O times.
 
-The machine's memory holds the bytes that were appended last to any log of the broker, in the order
-of their appends. So the tail of an idle log falls out when appends to others push it out.
+**The page cache** holds the bytes that were appended last to any log of the broker, in the order of
+their appends. So the tail of an idle log falls out when appends to others push it out.
 
-The cache is filled in *generations*, each a quarter of it. A log keeps its end at the start of each
-of the last ones; it notes that at its next append or read, as it does not change between. So the
-oldest record in memory lies between two of these ends, and is found by how much of the present
-generation is filled: exactly if the log grows at a steady share of all appends, else within a
-quarter of the cache.
+It is filled in *generations*, each a quarter of it. A log notes its end at the start of each of the
+last ones, at its next append or read. The oldest record in memory lies between two of these ends.
+The filled part of the present generation gives its place: exactly if the log grows at a steady
+share of all appends, else within a quarter of the cache.
 
-The cache is the machine's: it outlives the broker's process, and a loss of power empties it.
+Simplified: records that were read from disk are not kept in memory, so readers of the same old
+records read them from disk each. Deleted and cut records leave their room unused.
 
-Simplified: records that were read from disk are not kept in memory, so those who read the same old
-records one after the other read them from disk each. Deleted and cut records leave their room
-unused.
+**Disks**: each log directory is a disk of its own, with the bandwidths of the scenario's
+``resources``. The operating system begins at once to write an append, first come first served. An
+append waits only while its disk's backlog exceeds its share of the memory for dirty pages
+(``resources.dirty_limit``); a flush waits until the backlog is written. Reads of records in memory
+cost nothing; reads and writes do not slow each other down.
 
-The disks of a broker: reads of old records, and the operating system's writing.
-
-Each log directory is a disk of its own, which reads and writes with the bandwidths of the
-scenario's ``resources``. An append goes to the page cache, and the operating system begins at once
-to write it, first come first served. An append waits only while the disk of its directory has more
-to write than its share of the memory for dirty pages (``resources.dirty_limit``); a flush waits
-until the disk has written all that it has. Reads that find their records in memory
-(``disks.py``) cost nothing here; reads and writes do not slow each other down.
-
-The disks are the machine's: what they have taken on outlives the broker's process.
+Both are the machine's: they outlive the broker's process, and a loss of power empties the cache.
 
 Source: Documentation/admin-guide/sysctl/vm.rst of Linux (dirty_ratio), mm/page-writeback.c
 (balance_dirty_pages).

@@ -1,14 +1,12 @@
-"""A replica's log as a whole: it is cut, restarted, recorded in rows.
-
-The part of a log on disk: flushes, and the operating system's own writing.
+"""A replica's log as a whole: it is cut, restarted, recorded in rows, and flushed to disk.
 
 Kafka flushes a log every log.flush.interval.messages (never, by default) and at a clean stop, and
 leaves the rest to the operating system, which writes pages that have been in memory for its
 write-back time. Until then a loss of power takes it.
 
-A loss of power leaves whole batches: the recovery of a log cuts off what follows the last one that
-is whole. The kernel has no batches in logs, but their sizes do not vary within a producer: the ends
-of batches are the multiples of that size, or where producers differ of the greatest common divisor.
+A loss of power leaves whole batches: the recovery of a log cuts off a torn one. The kernel has no
+batches in logs, but their sizes do not vary within a producer: the ends of batches are the
+multiples of that size, or where producers differ of the greatest common divisor.
 
 The age of records in memory is kept in spans: appends within a sixth of the write-back time are one
 span, and count as written when the whole span is old enough. (Linux looks only every 5 s, too, for

@@ -1,19 +1,17 @@
-"""AlterPartition at the controller: a leader proposes ISRs, and the controller writes them.
+"""ISR changes of leaders at the controller: AlterPartition, and isr_change_notifications.
 
-One request names partitions of one leader (KIP-497). Those that pass by the controller's own state
-(``partitions/leader_and_isr.py``) are written to ZooKeeper, all in one go, each on the condition
-that its state still has the leader's version. Leader and leader epoch stay; the controller epoch is
-that of this controller. The written state is read back, all brokers get an update of every
-requested partition, and the leader gets a response for each.
+One AlterPartition names partitions of one leader (KIP-497). Those that pass by the controller's own
+state (``partitions/leader_and_isr.py``) are written to ZooKeeper, all in one go, each on the
+condition that its state still has the leader's version. Leader and leader epoch stay; the
+controller epoch is that of this controller. The written state is read back, all brokers get an
+update of every requested partition, and the leader gets a response for each.
+
+A notification is a child of /isr_change_notification. The controller reads the children and the
+states of all partitions that they name, sends them to every live broker and deletes the children.
+Leaders and epochs do not change, and no replica gets a LeaderAndIsr: it is for brokers' metadata.
+The watch fires for the deletion, too: that event finds nothing, and sends no request.
 
 Source: KafkaController.processAlterIsr@2.7.0, tryProcessAlterPartition@3.3.0 and @3.8.0.
-
-A controller's handling of isr_change_notifications.
-
-It reads the children of /isr_change_notification, reads the states of all partitions that they
-name, sends them to every live broker and deletes the children. Leaders and epochs do not change,
-and no replica gets a LeaderAndIsr: brokers get it for their metadata. The watch fires for the
-deletion, too: that event finds nothing, and sends no request.
 """
 
 from tidegauge.compiled.records import view_as

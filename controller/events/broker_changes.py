@@ -1,16 +1,14 @@
-"""Brokers that appear and brokers that are gone, by the list of /brokers/ids.
+"""Changes of brokers at ZooKeeper's controller: they appear, are gone, or ask for a shutdown.
 
-In one broker change Kafka first starts up the brokers that are new, then those that have
-bounced (another czxid: to it a failure and a start), and then deals with the failures:
-first a leader for every partition whose leader is dead, all dead brokers leaving its ISR at
-once, then broker by broker the ISRs that they are still in. Up to 1.0 the replicas are in one
+In one broker change, by the list of /brokers/ids, Kafka first starts up the brokers that are new,
+then those that have bounced (another czxid: to it a failure and a start), and then deals with the
+failures: first a leader for every partition whose leader is dead, all dead brokers leaving its ISR
+at once, then broker by broker the ISRs that they are still in. Up to 1.0 the replicas are in one
 Scala set instead, whose order decides which of two dead members is left in an ISR.
 
-A broker asks to be taken out of everything (``KafkaController.doControlledShutdown``).
-
-Its partitions are led by others from then on, as far as there are others in the ISR, and it is
-taken out of the ISRs that it follows in. Only partitions with more than one replica count. The
-response has the number of partitions that it still leads; with these it may ask again.
+A controlled shutdown moves the broker's leaderships to others in the ISR, as far as there are any,
+and takes it out of the ISRs that it follows in. Only partitions with more than one replica count.
+The response has the number of partitions that it still leads; with these it may ask again.
 
 Source: KafkaController.doControlledShutdown@2.6.3, shutdownBroker@0.10.2.2.
 """

@@ -1,12 +1,12 @@
-"""Registrations of brokers (Kafka: ClusterControlManager).
+"""Registrations and heartbeats of brokers at KRaft's controller.
 
-A process is registered under a broker epoch: the offset at which its batch begins. While the
-session of the process before it is valid, a new one is refused. From 4.0 on a session outlives
-fencing and a clean shutdown, so a restart takes at least as long as the rest of it.
+**A registration** (Kafka: ClusterControlManager) has a broker epoch: the offset at which its batch
+begins. While the session of the former process is valid, a new one is refused. From 4.0 on a
+session outlives fencing and a clean shutdown, so a restart takes at least as long as the rest of
+it.
 
-Heartbeats of brokers (Kafka: BrokerHeartbeatManager, BrokerHeartbeatTracker).
-
-A heartbeat has the state that a broker wants to be in; the next state follows:
+**A heartbeat** (Kafka: BrokerHeartbeatManager, BrokerHeartbeatTracker) has the state that a broker
+wants to be in; the next state follows:
 
 ===================  ==========================================  ==================================
 it is                it wants                                    it is next

@@ -1,18 +1,17 @@
-"""A cluster from before the run: the metadata log begins with its state.
+"""The claim of KRaft's active controller: its start, its end, and the state from before the run.
 
-Its brokers are registered, and unfenced unless they are down and in no ISR that has a leader. The
-first process of a broker in the run is taken for the one that was there before, and is not fenced
-while it starts; only that of a broker that was down is a new one, after an unclean shutdown.
+**A cluster from before the run**: the metadata log begins with its state. Its brokers are
+registered, and unfenced unless they are down and in no ISR that has a leader. The first process of
+a broker in the run counts as the one from before, and is not fenced while it starts; only that of a
+broker that was down is a new one, after an unclean shutdown.
 
-A controller becomes the active one, and gives that up.
+**A controller that is elected** has replayed all that is committed before its own epoch begins. So
+its state in memory is the committed one, whatever the number of partitions, and it appends nothing.
+It gives every unfenced broker a session of its own: without any contact yet.
 
-A controller that is elected has replayed all that is committed before its own epoch begins. So its
-state in memory is the committed one, whatever the number of partitions, and it appends nothing. It
-gives every broker that is unfenced a session of its own: without any contact yet.
-
-A controller that is no longer active answers what waits for a commit, and all that it is asked,
-with NOT_CONTROLLER. One that has been superseded without knowing it, since it is paused or cut off,
-still counts itself active, and answers nothing: nothing that it appends is committed.
+**A controller that renounces** answers all pending and later requests with NOT_CONTROLLER. One that
+has been superseded without knowing it, since it is paused or cut off, still counts itself active,
+and answers nothing: nothing that it appends is committed.
 
 Source: QuorumController.claim, renounce, ClusterControlManager.activate,
 BrokerHeartbeatManager.register, OffsetControlManager.deactivate@4.1.0.

@@ -1,11 +1,11 @@
-"""Elections that are requested, or that the controller holds from time to time.
+"""Elections of KRaft's controller: requested, periodic, and after a broker's change.
 
 Every leader.imbalance.check.interval.seconds it elects preferred leaders, whatever the value of
 leader.imbalance.per.broker.percentage. Every unclean.leader.election.interval.ms (from 3.9 on) it
 tries partitions without a leader whose topic allows unclean election. A run makes at most 1000
 elections; the next follows at once while there may be more.
 
-A broker's change and its partitions, in one batch with the broker's own record.
+A broker's change and its partitions are one batch with the broker's own record:
 
 =====================  ==================================================  ======================
 a broker               partitions that are looked at                       order of records

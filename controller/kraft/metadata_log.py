@@ -1,18 +1,15 @@
-"""Snapshots as the controller has them: what is in one, and who is sent it.
-
-A snapshot has a record for each broker, each topic, its settings and each of its partitions. It
-costs the time of its transfer; writing it stops nothing.
-
-Source: SnapshotGenerator, MetadataImage.write, KafkaRaftClient.handleFetchSnapshotRequest@3.9.0.
-
-The metadata log as its controller sees it: records are appended, committed, and written down.
+"""The metadata log at its controller: records that are appended and committed, and snapshots.
 
 A record changes the state in memory of the active controller at once. The log of its voter
 (``controller/raft``) knows a record by its epoch and its offset; here is its content, until it is
 committed or can never be. The leader that commits it writes a row of the trace, and notifies
 readers of the log; one that learns later that it is committed finds that done.
 
-Source: QuorumController.appendRecords, QuorumMetaLogListener.handleCommit@4.1.0.
+A snapshot has a record for each broker, each topic, its settings and each of its partitions. It
+costs the time of its transfer; writing it stops nothing.
+
+Source: QuorumController.appendRecords, QuorumMetaLogListener.handleCommit@4.1.0; SnapshotGenerator,
+MetadataImage.write, KafkaRaftClient.handleFetchSnapshotRequest@3.9.0.
 """
 
 from tidegauge.compiled.records import view_as

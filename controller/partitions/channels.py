@@ -1,19 +1,16 @@
-"""A controller's requests to brokers: for each broker a queue and a sender that never gives up.
+"""A controller's requests to brokers: gathered, queued for each broker, and sent until they arrive.
 
-The first request of a broker's queue is in flight. If its connection fails or it is not
-answered within controller.socket.timeout.ms it is sent again after 100 ms, again and again,
-until the broker is removed because it is gone from ZooKeeper.
+The changes of one step (``ControllerBrokerRequestBatch``) make one LeaderAndIsr for each broker
+with replicas among them, one UpdateMetadata for every live broker, and one StopReplica for each
+broker of which replicas are to stop; they are sent in this order. The content of an UpdateMetadata
+is written down once for all brokers (``simulation/metadata_log.py``).
 
-Source: ControllerChannelManager and RequestSendThread@0.10.2.0 and @2.4.0.
+The first request of a broker's queue is in flight. If its connection fails or it has no response
+within controller.socket.timeout.ms it is retried after 100 ms, until the broker is gone from
+ZooKeeper.
 
-Messages of a controller to brokers, gathered and then sent (``ControllerBrokerRequestBatch``).
-
-The changes of one step make one LeaderAndIsr for each broker with replicas among them, one
-UpdateMetadata for every live broker, and one StopReplica for each broker of which replicas are
-to stop; they are sent in this order. The content of an UpdateMetadata is written down once for all
-brokers (``simulation/metadata_log.py``).
-
-Source: ControllerBrokerRequestBatch.sendRequestsToBrokers@0.10.2.0 and @2.4.0.
+Source: ControllerChannelManager, RequestSendThread and
+ControllerBrokerRequestBatch.sendRequestsToBrokers@0.10.2.0 and @2.4.0.
 """
 
 from tidegauge.compiled.records import view_as

@@ -1,4 +1,6 @@
-"""The four election strategies (Kafka: ``PartitionLeaderElectionAlgorithms``).
+"""A partition's leader and ISR as the controller changes them: elections, ISRs, proposals.
+
+The four election strategies (Kafka: ``PartitionLeaderElectionAlgorithms``):
 
 ====================  ===========================================  =======================
 strategy              who leads                                    the new ISR
@@ -15,16 +17,14 @@ controlled shutdown   the first of the assignment that is live     the old one w
                       shutting down
 ====================  ===========================================  =======================
 
-Assignment order decides, never the order of the ISR, and never who has the longest log: an
-unclean election can pick the shortest. "Live" means registered, not shutting down, and its
-log directory online. Without a winner the partition stays as it is.
+Assignment order decides, never the order of the ISR or the length of a log: an unclean election can
+pick the shortest. "Live" means registered, not shutting down, and its log directory online. Without
+a winner the partition stays as it is.
 
-A partition's leader and ISR as the controller changes them.
-
-Every change that the controller makes adds one to the leader epoch, whether the leader
-changes or not: taking a dead follower out of the ISR does too. The order of the ISR is
-kept. A change by the leader itself (shrink, expand) leaves the leader epoch alone, also if it is
-the controller who writes it (AlterPartition). Its proposals then:
+Every change by the controller adds one to the leader epoch, whether the leader changes or not: also
+a dead follower's removal from the ISR. The order of the ISR is kept. A change by the leader
+(shrink, expand) leaves the leader epoch alone, even if the controller writes it (AlterPartition).
+Its proposals then:
 
 ===============================================  ==============================================
 what a leader proposes                           its answer

@@ -1,18 +1,15 @@
-"""A voter's metadata log: its ends, the epochs of its records, truncation.
+"""A voter's metadata log and its snapshots.
 
-Only where epochs begin is kept, and how far the log is in memory, in its file, on its disk.
-
-Source: KafkaMetadataLog, LeaderEpochFileCache, ReplicatedLog.truncateToEndOffset and
-validateOffsetAndEpoch@4.1.0.
-
-Snapshots of the metadata log: when one is due, what is cleaned, and who has to load one.
+The log has the first offsets of epochs, and its ends in memory, in its file, on its disk. It can be
+truncated.
 
 Every voter writes snapshots of its own, and a log begins where one ends. A follower or observer
 that needs records from before the leader's log loads its newest snapshot instead. A record counts
 for a fixed number of bytes, in the log and in a snapshot.
 
-Source: SnapshotGenerator.publishLogDelta, KafkaMetadataLog.maybeClean, deleteBeforeSnapshot,
-truncateToLatestSnapshot, ReplicatedLog.validateOffsetAndEpoch@3.9.0 (KIP-630, KIP-876).
+Source: KafkaMetadataLog, LeaderEpochFileCache, ReplicatedLog.truncateToEndOffset and
+validateOffsetAndEpoch@4.1.0; SnapshotGenerator.publishLogDelta, KafkaMetadataLog.maybeClean,
+deleteBeforeSnapshot, truncateToLatestSnapshot@3.9.0 (KIP-630, KIP-876).
 """
 
 from tidegauge.compiled.rules import code, inner_rule

@@ -1,20 +1,16 @@
-"""Assignments of replicas, as /brokers/topics/<topic> holds them and controllers know them.
+"""Assignments of replicas that a controller knows, and its requests to ZooKeeper.
 
-From 2.4 on (KIP-455) an assignment also has the replicas that are being added and those that will
-be removed; all of them are among the replicas. The last replicas of a reassignment come first, in
-the order in which it was asked for. So it can be taken up by another controller, and its end is
-known from it: the replicas without those that will be removed.
+An assignment is the content of /brokers/topics/<topic>. From 2.4 on (KIP-455) it also has the
+replicas that are being added and those that will be removed; all of them are among the replicas.
+The last replicas of a reassignment come first, in the order in which it was asked for. So another
+controller can resume it, and its end is known: the replicas without those that will be removed.
+Partitions that wait to be moved (``events/reassignments.py``) are a list, first come first served.
 
-Here is also which partitions wait to be moved (``events/reassignments.py``): a list, first come
-first served.
+From 1.1 on (KAFKA-5642) requests are sent one behind the other and answered in that order, while no
+more than zookeeper.max.in.flight.requests are in flight; before, each waits for the response to the
+one before.
 
 Source: ReplicaAssignment@2.4.0.
-
-A controller's requests to ZooKeeper.
-
-From 1.1 on (KAFKA-5642) they are sent one behind the other and answered in that order, as long
-as no more than zookeeper.max.in.flight.requests have no answer yet; before, each waits for the
-answer to the one before.
 """
 
 from typing import TypeVar

@@ -1,21 +1,18 @@
-"""All responses of ZooKeeper: the session, the fence, when they leave.
+"""ZooKeeper's sessions, and the times of its responses.
 
 A read takes the time of one server, a write that of a quorum (``zookeeper_write``), and writes that
 follow each other closely are pipelined.
-
-ZooKeeper's sessions: they live as long as something comes from the client.
 
 The leader of the ensemble keeps sessions in buckets of one tick: a session expires at the first
 tick that lies more than its timeout after its last message (``ExpiryQueue.roundToNextInterval``).
 All sessions of a bucket expire together.
 
-A session outlives the process that has opened it, unless that closes it: a broker that was
-killed and is back has a new session, and the old one, with its registration, until that
-expires.
+A session outlives its process, unless that closes it: a broker that was killed and is back has a
+new session, and the old one, with its registration, until that expires.
 
 An outage does not stop session clocks: when ZooKeeper goes on after a pause, expired sessions are
 closed at once, before the messages that have arrived meanwhile are read. After a restart of the
-ensemble (a new leader) all sessions have their full time-out again.
+ensemble (a new leader) all sessions have their full timeout again.
 """
 
 from tidegauge.compiled.rules import inner_rule

@@ -1,24 +1,20 @@
-"""Settings of topics: /config/topics/<topic>, and the news of a change.
+"""Settings in ZooKeeper: those of topics, and throttles of replication (KIP-73).
 
-A change of a topic's settings writes them, and then a child of /config/changes; every broker
-watches that, reads the settings and applies them. Here both are one request. A start reads the
-settings of all topics.
+A change of a topic's settings writes /config/topics/<topic>, and then a child of /config/changes;
+every broker watches that, reads the settings and applies them. Here both are one request. A start
+reads the settings of all topics.
 
-Source: AdminZkClient.changeTopicConfig@2.4.0, DynamicConfigManager@2.4.0.
-
-Throttles of replication in ZooKeeper: rates of brokers, throttled replicas of topics (KIP-73).
-
-They are settings like others: /config/brokers/<id> has leader.replication.throttled.rate and
+Throttles are settings, too: /config/brokers/<id> has leader.replication.throttled.rate and
 follower.replication.throttled.rate, /config/topics/<topic> has
 leader.replication.throttled.replicas and follower.replication.throttled.replicas. A broker gets its
-own throttles: its rates, and its own replicas that are throttled.
+own rates, and its own throttled replicas.
 
-kafka-reassign-partitions --throttle throttles, of each partition that is to be moved, the replicas
-where it is as leaders and those that it gets as followers, and sets the rate of all brokers that
-have any of them. The first --verify after the last one has come removes all throttles.
+kafka-reassign-partitions --throttle throttles, of each partition that is to be moved, the present
+replicas as leaders and the new ones as followers, and sets the rate of all brokers that have any of
+them. The first --verify after the last move has ended removes all throttles.
 
-Source: DynamicConfigManager, BrokerConfigHandler, TopicConfigHandler@2.6.0,
-ReassignPartitionsCommand.calculateMoveMap@2.6.3.
+Source: AdminZkClient.changeTopicConfig@2.4.0, DynamicConfigManager@2.4.0 and @2.6.0,
+BrokerConfigHandler, TopicConfigHandler@2.6.0, ReassignPartitionsCommand.calculateMoveMap@2.6.3.
 """
 
 from tidegauge.compiled.rules import inner_rule

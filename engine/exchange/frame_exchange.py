@@ -1,14 +1,11 @@
 """A group's state of its exchange of frames with others (``frames.py``, ``windows.py``).
 
-The tables of a group that exchanges frames with others (``frames.py``), and how they grow.
-
-The least latency from one process to another: the sum of the least latencies on the way.
-
-A group of processes may run ahead of the others up to the earliest arrival of a message that it
-does not have yet. It depends on the places of the processes: a broker and the controller on its
-machine are near, two racks are not. The shortest way counts, over any processes in between. Between
-two machines it is a way over racks; a hop within a machine only adds to it. A link between racks
-that has a limit lies half-way between them.
+It has the tables of frames, which grow, and the least latencies between processes. A group may run
+ahead of the others up to the earliest arrival of a message that it does not have yet. That depends
+on the places of the processes: a broker and the controller on its machine are near, two racks are
+not. The shortest way counts, over any processes in between. Between two machines it is a way over
+racks; a hop within a machine only adds to it. A link between racks that has a limit lies half-way
+between them.
 """
 
 from collections.abc import Mapping, Sequence

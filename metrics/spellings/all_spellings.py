@@ -15,10 +15,9 @@ differ in the names: whether ``PerSec`` becomes ``_total``, and the treatment of
 
 Only one is served at a time: queries that join spellings would count everything twice.
 
-An operator's own file, with the rules of a JMX exporter, makes a further spelling. It is the
-exporter's configuration, or an object of Kubernetes that has one in it. Its options
-``lowercaseOutputName``, ``lowercaseOutputLabelNames`` and ``attrNameSnakeCase`` are used; those
-that choose MBeans are not.
+An operator's file with the rules of a JMX exporter makes a further spelling. It is the exporter's
+configuration, or an object of Kubernetes that contains one. Its options ``lowercaseOutputName``,
+``lowercaseOutputLabelNames`` and ``attrNameSnakeCase`` are used; those that choose MBeans are not.
 """
 
 import re

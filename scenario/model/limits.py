@@ -1,14 +1,12 @@
-"""Limits on the size of a scenario, and their reasons.
+"""Limits on the size of a scenario, and its resources: disks, networks and memory.
 
 A run allocates its tables for all parts of its scenario, and some of them for pairs of parts. A
 scenario far beyond any cluster is refused here with the limit, before it exhausts the machine's
 memory. Limits of single fields are constraints of these fields; ``coherence/size.py`` checks
 combinations of fields. A scenario within all limits takes less than 10 GB.
 
-Resources: the bandwidth of disks and networks, and the memory of machines.
-
-A resource is shared by all that uses it at a time. The defaults are those of a plain server; each
-description names its source. Answers about how long a copy takes depend on them.
+A resource is shared by all that uses it at a time. The defaults are those of a plain server, with
+sources in the descriptions. The time of a copy depends on them.
 """
 
 from typing import Annotated, Self

@@ -1,9 +1,7 @@
-"""Selectors of faults in the other mode.
+"""Faults, their selectors, and steps of a scenario in the other mode.
 
 With ZooKeeper a broker's host has a controller, and one of them is active. With KRaft controllers
-are nodes of their own: controller 0 leads their quorum at the start.
-
-Faults in the other mode.
+are nodes of their own: controller 0 leads their quorum at the start. So faults correspond:
 
 ===========================================  ================================================
 with ZooKeeper                               with KRaft
@@ -17,10 +15,10 @@ a fault of the active controller's broker    the same fault of the broker, and o
 ===========================================  ================================================
 
 To ZooKeeper the table is read from right to left. A crash, pause or loss of power of the active
-controller is one of the broker that is controller, if the scenario names the first controller. A
-controller that is not active has no counterpart: its faults are left out.
+controller is one of the broker that is controller, if the scenario names the first controller.
+Faults of other controllers have no counterpart and are left out.
 
-Steps in the other mode: of one that has nothing to do there, the wait remains.
+A step without a counterpart leaves its wait.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

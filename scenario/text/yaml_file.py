@@ -1,13 +1,12 @@
-"""Reading a scenario file: its YAML, and the line of each value.
+"""YAML of scenario files: read with the line of each value, and written to be read and changed.
 
 PyYAML silently keeps the last of several equal keys; here that is an error. Content that no
 scenario needs and that could take too long to process is an error, too: a file of many megabytes,
 aliases that stand for millions of values or for themselves, numbers of hundreds of digits.
 
-YAML that is easy to read and to change: a value that fits in a line is written in one.
-
-So a topic of thirty partitions is thirty lines, which can be compared with a dump, and a list of a
-thousand names fills its lines. A text of several lines keeps them.
+A value that fits in a line is written in one. So a topic of thirty partitions is thirty lines,
+which can be compared with a dump, and a list of a thousand names fills its lines. A text of several
+lines keeps them.
 """
 
 import pathlib

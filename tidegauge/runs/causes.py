@@ -1,7 +1,6 @@
 """The causes of a row: the faults that it is charged to, and the chain of triggers behind it.
 
-The faults with a part in a row are a question of meaning, which ``analysis/attribution.py``
-answers. It asks none of some kinds of rows; these have their *because*.
+The charges come from ``analysis/attribution.py``; kinds of rows without one have their *because*.
 
 Every row has at most two links to earlier canonical rows. Its *cause* is the row in whose course it
 was written, or the last row of the process whose message or timer led to it. Its *because* is the
