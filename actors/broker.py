@@ -1,4 +1,4 @@
-"""A broker: what it does with each event that reaches it.
+"""A broker: the handlers of the events that reach it.
 
 :func:`handle_broker_event` is the door to everything a broker does; the table of contents
 of this room, in Kafka's words:
@@ -178,7 +178,7 @@ def _bring_back(world: Brokers, broker: int, fault: int) -> None:
 
 @inner_rule
 def close_broker(world: Brokers, broker: int, reason: int) -> None:
-    """Write down, at the end of a run, what its leaders have promised and its logs hold."""
+    """Write rows, at the end of a run, about its leaders' promises and its logs' content."""
     for row in LOGS.of(world, world.brokers[broker]):
         if is_leader(world.replicas[row]):
             close_account(world, row, reason)

@@ -30,7 +30,7 @@ from tidegauge.simulation.zookeeper_tree import LOG_DIR_EVENT, NOTIFICATIONS_ZNO
 @BROKER.handles(zookeeper_requests.ZkResponse)
 @inner_rule
 def take_zookeeper_answer(world: Brokers, answer: zookeeper_requests.ZkResponse) -> None:
-    """Take an answer of ZooKeeper.
+    """Take a response of ZooKeeper.
 
     Source: ZooKeeperClient@2.4.0.
     """
@@ -56,7 +56,7 @@ def take_zookeeper_answer(world: Brokers, answer: zookeeper_requests.ZkResponse)
 
 @inner_rule
 def _take_written_isr(world: Brokers, answer: zookeeper_requests.ZkResponse) -> None:
-    """An ISR is written, or refused: who waited for that goes on.
+    """An ISR is written, or refused: requests that waited for that go on.
 
     If the replica has gone offline meanwhile the written ISR is ignored.
     """

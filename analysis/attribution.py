@@ -40,7 +40,7 @@ from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 from tidegauge.traces.directory import Directory
 from tidegauge.traces.run_files import read_manifest
 
-#: Asks why a row was written; None: it does not stand for that. What the course knows changes.
+#: Asks why a row was written; None: it does not stand for that. The state of the course changes.
 Question = Callable[[ClusterCourse, Row], Charge | None]
 
 _BUSY = Charge(reason=BUSY_CONTROLLER)
@@ -119,7 +119,7 @@ def _why_a_broker_is_fenced(course: ClusterCourse, row: Row) -> Charge | None:
 
 
 def _why_a_broker_registers(course: ClusterCourse, row: Row) -> Charge | None:
-    """A broker that was absent, and is on its way back, or active: what it was absent for."""
+    """For a broker that was absent, and returns or is active: the fault of its absence."""
     broker = row.own["broker"]
     if not course.is_absent(broker):
         return None
@@ -130,7 +130,7 @@ def _why_a_broker_registers(course: ClusterCourse, row: Row) -> Charge | None:
 
 
 def _why_there_is_no_controller(course: ClusterCourse, row: Row) -> Charge | None:
-    """The loss of the active controller: what stops it, or silences it."""
+    """For the loss of the active controller: the fault that stops it, or silences it."""
     return course.lose_controller(row) if row.own["broker"] < 0 else None
 
 
@@ -167,7 +167,7 @@ def _why_a_leader_is_elected(course: ClusterCourse, row: Row) -> Charge:
 
 
 def _why_an_election_removes(course: ClusterCourse, row: Row) -> Charge | None:
-    """Replicas that an election takes out of the ISR: what had silenced their brokers."""
+    """For replicas that an election takes out of the ISR: the faults that silenced them."""
     partition = course.partition(row)
     gone = partition.isr - partition.members(row.own["isr"])
     if not gone:
@@ -177,7 +177,7 @@ def _why_an_election_removes(course: ClusterCourse, row: Row) -> Charge | None:
 
 
 def _why_the_controller_removes(course: ClusterCourse, row: Row) -> Charge:
-    """A dead replica: what had silenced its broker."""
+    """For a dead replica: the fault that had silenced its broker."""
     partition, replica = course.partition(row), row.own["replica"]
     charge = _known(
         *(partition.left_by.get(replica, Charge()), course.gone(replica, row), row.chain),
@@ -189,7 +189,7 @@ def _why_the_controller_removes(course: ClusterCourse, row: Row) -> Charge:
 
 
 def _why_a_leader_shrinks(course: ClusterCourse, row: Row) -> Charge:
-    """Followers that are not caught up: what silenced them, their links or their leader."""
+    """For followers that are not caught up: the fault of them, their links or their leader."""
     partition, leader = course.partition(row), row.process
     isr = partition.members(row.own["isr"])
     times_us = (row.time_us - row.own["lag_ms"] * 1000, row.time_us)
@@ -247,7 +247,7 @@ def _why_a_log_is_lost(course: ClusterCourse, row: Row) -> Charge:
 
 
 def _why_clients_stall(course: ClusterCourse, row: Row) -> Charge:
-    """A batch without an outcome: what holds the leader or a member of its ISR."""
+    """For a batch without an outcome: the fault at the leader or a member of its ISR."""
     partition, client = course.partition(row), row.process
     if partition.leader < 0:
         return _known(course.stalled(client, partition.leaderless_by))
@@ -312,7 +312,7 @@ def _note_epoch(course: ClusterCourse, row: Row) -> None:
     course.partition(row).decided_by[row.own["leader_epoch"]] = Charge(reason=STEP)
 
 
-#: Rows that are charged to nothing, and change what is known.
+#: Rows that are charged to nothing, and change the state.
 _NOTES: Mapping[str, Callable[[ClusterCourse, Row], None]] = MappingProxyType(
     {
         "partition_state": _note_state,

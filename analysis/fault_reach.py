@@ -141,7 +141,7 @@ class FaultReach:
         }
 
     def on(self, process: int, kinds: frozenset[str], from_us: int, to_us: int) -> Faults:
-        """The faults of some kinds that explain what a process did, or not, in a time."""
+        """The faults of some kinds that can explain a process's action, or its absence."""
         return self._explaining(process, lambda span: span.kind in kinds, from_us, to_us)
 
     def between(self, one: int, other: int, from_us: int, to_us: int) -> Faults:

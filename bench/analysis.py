@@ -103,7 +103,7 @@ def ask_spark(run: str) -> None:
 
 
 def begins(stage: str) -> None:
-    """Tell the measuring process that a stage begins."""
+    """Notify the measuring process that a stage begins."""
     print(stage, flush=True)
 
 

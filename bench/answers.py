@@ -3,8 +3,8 @@
 Recorded are, of each shipped scenario,
 
 * ``figures.json``: the figures of its summary, and the verdicts of checks beside the expected ones;
-* ``views/``: what ``tidegauge show``, ``describe`` and ``picture`` print, of the whole run and at
-  several of its times;
+* ``views/``: the output of ``tidegauge show``, ``describe`` and ``picture``, of the whole run and
+  at several of its times;
 * ``rows/``: views that list single rows: ``show all`` and ``show cause``;
 * ``tables/``: the result tables of Spark, and the answers to its questions about single runs;
 * ``hashes.json``: hashes of the trace and the number of events.
@@ -45,7 +45,7 @@ from typer.testing import CliRunner
 import tidegauge
 from tidegauge.command_line import app
 
-#: Scenarios that take long, with changes as of ``--set`` that leave what they are about.
+#: Scenarios that take long, with changes as of ``--set`` that keep their subject.
 SHORTER: dict[str, dict[str, object]] = {
     "rack-power-loss": {
         "duration": "3m",
@@ -311,12 +311,12 @@ def write_table(file: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def write_json(file: Path, content: Mapping[str, Any]) -> None:
-    """Write JSON for people who compare."""
+    """Write JSON that is easy to compare."""
     file.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def compare(before: Path, after: Path, only: Sequence[str], with_tables: bool) -> bool:
-    """Print what differs between two folders of answers; return whether anything does."""
+    """Print the differences between two folders of answers; return whether there is any."""
     files = sorted({*recorded(before, only, with_tables), *recorded(after, only, with_tables)})
     if not files:
         sys.exit(f"{before}, {after}: no answers to compare")

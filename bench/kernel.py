@@ -1,8 +1,8 @@
 """The speed of the kernel: the quickstart scenario, compiled, on one core.
 
-Printed are the time to compile the kernel into an empty cache, events a second and times
-real time of the loop (median of several passes in one process), what an event of each kind
-costs, and how long the whole command takes with a warm cache.
+Printed are the time to compile the kernel into an empty cache, events a second and times real time
+of the loop (median of several passes in one process), the cost of an event of each kind, and the
+time of the whole command with a warm cache.
 
 The cost of a kind is measured by running the same events again one by one. It includes the
 heap, the links and whatever the event sends; for kinds of few events it is rough.

@@ -188,7 +188,7 @@ ALTERS_REASSIGNMENTS = STEP_CODES.new("alter_reassignments", 15)
 
 @inner_rule
 def write_as_operator(world: Clients, step: Step) -> None:
-    """Write what a step asks for."""
+    """Write a step's command."""
     if step.action == PREFERS:
         _ask_for_preferred(world, step)
     elif step.action == CONFIGURES:

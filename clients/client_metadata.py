@@ -59,7 +59,7 @@ def client_of(world: Topology, process: int) -> int:
 
 @inner_rule
 def request_metadata(world: Clients, process: int) -> None:
-    """Ask a broker, unless a question is under way."""
+    """Ask a broker, unless a request is in flight."""
     client = world.clients[client_of(world, process)]
     if client.metadata_request != 0:
         return
@@ -95,7 +95,7 @@ def lose_metadata_request(world: Kernel, client: Client, broker: int, until_us: 
 
 @inner_rule
 def _ask_next_after(world: Kernel, client: Client, delay_us: int) -> None:
-    """Ask the next broker after a while, if the question is open then."""
+    """Ask the next broker after a back-off, if there is no response until then."""
     RequestTimesOut.after(
         world, delay_us, request_kind=MetadataRequest.KIND, correlation_id=client.metadata_request
     )
@@ -119,7 +119,7 @@ def handle_metadata_times_out(world: Clients, timer: RequestTimesOut) -> None:
 
 @inner_rule
 def refresh_later(world: Kernel, client: Client, delay_ms: int) -> None:
-    """Ask again when what is known has become old, unless that is planned already."""
+    """Ask again when the metadata has become stale, unless that is planned already."""
     if client.refresh_timer:
         return
     client.refresh_timer = True
@@ -128,7 +128,7 @@ def refresh_later(world: Kernel, client: Client, delay_ms: int) -> None:
 
 @inner_rule
 def take_metadata(world: Clients, response: MetadataResponse) -> bool:
-    """Take over who leads what; whether every partition has a leader.
+    """Apply a response about the leaders; whether every partition has one.
 
     The response names partitions whose state at the broker differs from the client's.
     """
@@ -337,7 +337,7 @@ def _note_stranded(world: Clients, number: int, brokers: int) -> None:
 
 @inner_rule
 def _rebootstrap(world: Clients, number: int) -> None:
-    """Forget the metadata; the leader epochs that were seen stay.
+    """Drop the metadata; the known leader epochs stay.
 
     Source: Metadata.rebootstrap@3.9.0.
     """

@@ -1,4 +1,4 @@
-"""The state of clients: producers, consumers, and the operator who takes the steps."""
+"""The state of clients: producers, consumers, and the operator of the steps."""
 
 from tidegauge.clients.latency_counts import LatencyCount
 from tidegauge.compiled.lists import LinkedList
@@ -71,8 +71,8 @@ class ConnectionSettings(Record):
     #: Timeout of connection setup; 0: that of its first request.
     connection_setup_timeout_ms: i64
     connection_setup_timeout_max_ms: i64
-    #: After how long without metadata it bootstraps again although brokers are left to be asked;
-    #: 0: never.
+    #: The time without metadata after which it bootstraps again although brokers are left to be
+    #: asked; 0: never.
     rebootstrap_trigger_ms: i64
 
 
@@ -97,7 +97,7 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     sent: i64
     skipped: i64
     records_per_batch: i64
-    #: The next of its partitions to be written to, and by how many it goes on.
+    #: The next of its partitions to be written to, and the step to the one after.
     next_target: i64
     stride: i64
     #: Bytes of buffer.memory that pending batches take.
@@ -119,7 +119,8 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     oldest_timely: i64 = -1
     #: The longest that a batch has taken, or waited for, as far as it is counted.
     longest_us: i64
-    #: The same since the last sample, which was due at this time: how many, and how long in all.
+    #: The same since the last sample, which was due at this time: their number, and their time in
+    #: all.
     sample_due_us: i64
     sampled_batches: i64
     sampled_taken_us: i64
@@ -135,14 +136,15 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     producer_id: i64 = -1
     producer_epoch: i64 = -1
     producer_ids: i64
-    #: The request for an id in flight, 0 none, to whom and when; how many were made.
+    #: The request for an id in flight (0: none), its receiver and its time; the number of such
+    #: requests.
     id_request: i64
     id_requests: i64
     id_broker: i64
     id_sent_us: i64
     #: A partition has a gap: its epoch is to be bumped.
     needs_bump: flag
-    #: Partitions of which it is not known what was appended last.
+    #: Partitions whose last append is unknown.
     unresolved: i64
 
     # Consumers.
@@ -171,15 +173,14 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     coordinator_lost_us: i64
     #: It is a member, and has its first offset.
     joined: flag
-    #: Its last request that concerns the group, whether the answer is waited for,
-    #: and whom it asked when.
+    #: Its last request about the group, whether a response is pending, its receiver and its time.
     group_request: i64
     group_waits: flag
     group_asked: i64
     group_sent_us: i64
     #: Grows when something else is next: timers that were set before mean nothing.
     group_turn: i64
-    #: The same of the commit in flight; and how often commits have failed since when.
+    #: The same of the commit in flight; and the number of failed commits in a row, and their start.
     commit_request: i64
     commit_waits: flag
     commit_asked: i64
@@ -193,8 +194,8 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     target_count: i64
     #: Number of them that have a leader, as far as it knows.
     led_targets: i64
-    #: The metadata request in flight, when it was sent and to whom, and how many were made;
-    #: 0 none.
+    #: The metadata request in flight (0: none), its time and its receiver, and the number of such
+    #: requests.
     metadata_request: i64
     metadata_sent_us: i64
     metadata_broker: i64
@@ -282,14 +283,15 @@ class Target(Record):
     reads_stall: flag
     answered_us: i64
     answered_idle_us: i64
-    #: The broker that the leader has named as nearest, -1 none, and how long that holds.
+    #: The broker that the leader has named as nearest (-1: none), and the end of its validity.
     read_replica: i64 = -1
     read_replica_until_us: i64
     #: The offset of its start if none is committed, and the next offset to read.
     begins: i64
     position: i64
-    #: ... and of consumers whose group commits: up to where records are processed, and when all
-    #: that was taken is; what is committed (-1 nothing); the high watermark that was seen last.
+    #: ... and of consumers whose group commits: the processed offset, and the time at which all
+    #: fetched records are processed; the committed offset (-1: none); the last known high
+    #: watermark.
     processed: i64
     processed_us: i64
     committed: i64
@@ -457,11 +459,11 @@ class RequestedMove(Record):
 
 
 class Roll(Record):
-    """A rolling restart: what the scenario asks for, and how far it has come."""
+    """A rolling restart: its settings in the scenario, and its progress."""
 
     #: Its number among the faults.
     fault: i64
-    #: Its brokers in ``Clients.rolled``, and how many are restarted at once.
+    #: Its brokers in ``Clients.rolled``, and the size of a batch.
     first_broker: i64
     broker_count: i64
     batch: i64
@@ -479,10 +481,10 @@ class Roll(Record):
     #: gives leadership back to them. -1: it is a rolling restart itself.
     gives_back_for: i64 = -1
 
-    #: Its action, and how many brokers it is done with.
+    #: Its action, and the number of finished brokers.
     phase: i64
     position: i64
-    #: The question that is under way, and how many answers it still waits for.
+    #: The request in flight, and the number of its pending responses.
     question: i64
     answers: i64
     #: The last findings: brokers that are not registered, partitions that are under-replicated.
@@ -502,7 +504,7 @@ class Throttled(Record):
     """The replicas of a partition that a step throttles; -1: those that are stay so."""
 
     partition: i64
-    #: Replica lists: what they send as leaders, what they fetch as followers.
+    #: Replica lists: those throttled as leaders, those throttled as followers.
     leaders: i64
     followers: i64
 

@@ -5,8 +5,8 @@ metadata.max.age.ms or until that fails. Such a replica serves it up to its own 
 
 Partitions are shared out among the members of a group once, at the start; there is no rebalancing.
 The coordinator gives a group that commits its first offsets (``consumer_group.py``). To each leader
-there is one fetch in flight. A consumer that is given a rate processes what it got before it
-fetches again, and so falls behind producers that are faster.
+there is one fetch in flight. A consumer with a rate processes its records before it fetches again,
+and so falls behind producers that are faster.
 
 Source: ``Fetcher`` @2.4.0 of the clients.
 """
@@ -43,7 +43,7 @@ def poll_all(world: Clients, process: int) -> None:
 
 @inner_rule
 def poll(world: Clients, process: int, broker: int) -> None:
-    """Fetch what a broker leads, now or when what was fetched before is processed."""
+    """Fetch from a broker's partitions, now or when the earlier records are processed."""
     number = client_metadata.client_of(world, process)
     client = world.clients[number]
     connection = world.connections[number * world.sizes[0].brokers + broker]
@@ -192,7 +192,7 @@ def _shows_stale_metadata(
     item: FetchedRecords,
     known: Target,
 ) -> bool:
-    """Deal with an error of a partition; whether the metadata is stale.
+    """Handle an error of a partition; whether the metadata is stale.
 
     Source: Fetcher.initializeCompletedFetch, handleOffsetOutOfRange@2.4.0.
     """
@@ -271,7 +271,7 @@ def lose_fetch(world: Clients, process: int, broker: int, until_us: int) -> None
 
 @inner_rule
 def _leave_read_replica(world: Clients, process: int, broker: int) -> None:
-    """A fetch from a replica has failed: what it was for is fetched from leaders again.
+    """A fetch from a replica has failed: its partition is fetched from the leader again.
 
     Source: AbstractFetch.handleFetchFailure@3.5.0 (clearPreferredReadReplica).
     """

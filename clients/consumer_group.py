@@ -1,8 +1,8 @@
 """A consumer and its group: joining, heartbeats, commits, and a coordinator that can be another.
 
 A consumer whose group commits finds the coordinator, joins, and gets the group's committed offset:
-there it reads on. From then on it sends a heartbeat every heartbeat.interval.ms, and commits what
-it has processed every auto.commit.interval.ms. A response that names another coordinator, or a
+there it reads on. From then on it sends a heartbeat every heartbeat.interval.ms, and commits its
+processed offsets every auto.commit.interval.ms. A response that names another coordinator, or a
 timeout, makes it look for the coordinator again; it reads on meanwhile. If the coordinator does not
 know it any more it joins again, and reads the records since its last commit once more.
 
@@ -72,7 +72,7 @@ def restart_consumer(world: Kernel, client: Client) -> None:
 
 @inner_rule
 def _turn_after(world: Kernel, client: Client, delay_us: int) -> None:
-    """Do what is next for the group after a while, unless something else comes before."""
+    """Do the group's next request after a while, unless another comes before."""
     client.group_turn += 1
     GroupDue.after(world, delay_us, turn=client.group_turn)
 
@@ -275,7 +275,7 @@ def _resume(world: Clients, client: Client, response: client_requests.GroupRespo
 @CLIENT.handles(CommitDue)
 @inner_rule
 def handle_commit_due(world: Clients, timer: CommitDue) -> None:
-    """Commit what is processed of all partitions, or note that nothing has come in time.
+    """Commit the processed offsets of all partitions, or note that there are no new ones.
 
     In the liveness phase there are no commits: as long as commits are appended no logs are equal
     for good.
@@ -371,7 +371,7 @@ def _fail_commit(world: Kernel, client: Client, error: int) -> None:
 
 @inner_rule
 def lose_group_requests(world: Kernel, client: Client, broker: int, until_us: int) -> None:
-    """The connection to a broker is gone: what it was asked up to ``until_us`` has failed.
+    """The connection to a broker is gone: requests sent up to ``until_us`` have failed.
 
     Source: AbstractCoordinator.CoordinatorResponseHandler.onFailure@2.6.0.
     """

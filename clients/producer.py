@@ -217,7 +217,7 @@ def handle_batch_expires(world: client_state.Clients, timer: timers.BatchExpires
 def handle_init_producer_id_response(
     world: client_state.Clients, response: InitProducerIdResponse
 ) -> None:
-    """The producer has an id: what has waited for it is sent."""
+    """The producer has an id: pending batches are sent."""
     if sequences.take_producer_id(world, response):
         _offer_all(world, response.destination)
         _go_on(world, response.destination)
@@ -293,7 +293,7 @@ def _decide(
     process: int,
     batch: client_state.Batch,
 ) -> None:
-    """A batch has an outcome: count how long it took."""
+    """A batch has an outcome: count its time."""
     sent_batches.finish(world, client, batch)
     client.records_in_flight -= batch.records
     stalls.count_duration(world, process, world.context[0].time_us - batch.created_us)
@@ -363,7 +363,7 @@ def _was_sent_before(
 def lose_produce_requests(
     world: client_state.Clients, process: int, broker: int, until_us: int
 ) -> None:
-    """The connection to a broker is gone: what was sent on it up to ``until_us`` has failed.
+    """The connection to a broker is gone: requests sent up to ``until_us`` have failed.
 
     It is unknown whether they were appended.
 

@@ -100,7 +100,7 @@ def _resume_at(world: Kernel, roll: Roll, number: int, time_us: int) -> None:
 @OPERATOR.handles(timers.RollResume)
 @inner_rule
 def handle_roll_resume(world: Clients, timer: timers.RollResume) -> None:
-    """Look how far the batch is, or stop the next one."""
+    """Check the progress of the batch, or stop the next one."""
     roll = world.rolls[timer.roll]
     process = timer.destination
     if roll.phase == _OVER or roll.question != timer.question:
@@ -156,7 +156,7 @@ def handle_roll_times_out(world: Clients, timer: timers.RollTimesOut) -> None:
 
 @inner_rule
 def _look(world: Clients, number: int, process: int) -> None:
-    """Ask who is registered, and the state of each partition with a replica on the batch."""
+    """Ask for the registrations, and the state of each partition with a replica on the batch."""
     roll = world.rolls[number]
     roll.question += 1
     roll.unregistered = 0
@@ -272,7 +272,7 @@ def _begin_giving_back(world: Clients, number: int, process: int) -> None:
 
 @inner_rule
 def _give_back(world: Clients, roll: Roll, process: int) -> None:
-    """Have preferred replicas on a batch lead again: of those that are in sync."""
+    """Elect the in-sync preferred replicas on a batch."""
     _write(world, roll, codes.ROLL_PREFERS)
     _ask_for_preferred(world, roll, process)
     roll.phase = _OVER

@@ -52,7 +52,7 @@ def add_to_request(
 
 @inner_rule
 def watch_deadline(world: client_state.Clients, connection: client_state.Connection) -> None:
-    """Look after the first request in flight when it should have been answered."""
+    """Set the timer of the first request in flight."""
     # One timer for a connection, not one for each request: nearly all are answered before,
     # and the heap stays small, which made the loop 1.3 times as fast.
     first = world.batches[connection.flight_first]

@@ -205,7 +205,7 @@ def may_retry_numbered(
 def note_failed(
     world: Clients, client: Client, target: Target, batch: Batch, error: int, is_adjusted: bool
 ) -> None:
-    """A batch is given up: what that means for the numbers of the others.
+    """A batch is given up: its effect on the numbers of the others.
 
     ``is_adjusted``: its number was surely not taken.
 
@@ -230,7 +230,7 @@ def note_failed(
 
 @inner_rule
 def _leave_unresolved(client: Client, target: Target, batch: Batch) -> None:
-    """Nothing new is numbered until it is known what was appended last.
+    """No new batch is numbered until the last append is known.
 
     Source: TransactionManager.markSequenceUnresolved@2.4.0.
     """
@@ -292,7 +292,7 @@ def _reset_producer_id(world: Clients, client: Client) -> None:
 
 @inner_rule
 def settle_numbers(world: Clients, process: int) -> bool:
-    """Do what outcomes ask for; whether partitions that waited may go on.
+    """Apply the outcomes to the numbers; whether partitions that waited may go on.
 
     Source: Sender.runOnce, TransactionManager.maybeResolveSequences and
     bumpIdempotentEpochAndResetIdIfNeeded@2.5.0, shouldResetProducerStateAfterResolvingSequences

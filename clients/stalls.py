@@ -47,7 +47,7 @@ def due_us(client: client_state.Client, number: int) -> int:
 
 @inner_rule
 def count_duration(world: client_state.Clients, process: int, duration_us: int) -> None:
-    """Count how long a batch has taken."""
+    """Count the time of a batch."""
     number = client_of(world, process)
     client = world.clients[number]
     client.longest_us = max(client.longest_us, duration_us)
@@ -63,7 +63,7 @@ def count_duration(world: client_state.Clients, process: int, duration_us: int) 
 
 @inner_rule
 def _sample(world: client_state.Clients, client: client_state.Client) -> None:
-    """Write down how long the batches took that had an outcome since the last sample."""
+    """Write a sample of the times of the batches with an outcome since the last one."""
     if client.sampled_batches == 0:
         return
     ProducerSampled.write(

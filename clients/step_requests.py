@@ -136,7 +136,7 @@ def _send(world: Kernel, client: Client, step: Step, request: Event, timeout_us:
 
 @inner_rule
 def take_answer(world: Kernel, client: Client, response: Event, step: int) -> None:
-    """Write down what a step's request was answered, of its one partition."""
+    """Write a row about the response to a step's request, for its one partition."""
     if response.kind == client_requests.ConsumerResponse.KIND:
         _trace_fetch(world, response)
     row = StepAnswered.new(

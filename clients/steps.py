@@ -1,9 +1,9 @@
 """The operator: creates the topics and takes the scenario's steps, one after the other.
 
-The operator is a client of the control plane and of the brokers. A step's condition (who leads,
-who is in the ISR, who is registered) it asks the control plane, and watches; requests go to the
-leader that the control plane names, as a test harness would send them. Faults that a step begins
-or ends reach the processes that they hit as messages.
+The operator is a client of the control plane and of the brokers. A step's condition (leader, ISR,
+registered brokers) is a request to the control plane, and a watch; requests go to the leader that
+the control plane names, as a test harness would send them. Faults that a step begins or ends reach
+the processes that they hit as messages.
 """
 
 from tidegauge.clients import admin_requests, control_plane_requests, first_topics, step_requests
@@ -280,7 +280,7 @@ def handle_zookeeper_response(world: Clients, response: ZkResponse) -> None:
 @OPERATOR.handles(DescribeQuorumStateResponse)
 @inner_rule
 def handle_quorum_response(world: Clients, response: DescribeQuorumStateResponse) -> None:
-    """Take a response of the active controller of a quorum; no other one knows."""
+    """Take a response of the active controller of a quorum; others have no answer."""
     if not control_plane_requests.is_answer(world, response):
         _ask_soon(world, response.destination)
         return

@@ -38,8 +38,8 @@ Constant = TypeVar("Constant", int, bool)
 class NamedCodes(dict[str, int]):
     """The codes of the kinds of one thing, by the names that others know them by.
 
-    A code stands beside the rule that gives its kind an effect, wherever that is; what plans the
-    kinds for the kernel finds it here by its name.
+    A code stands beside the rule that gives its kind an effect, wherever that is; the planner of
+    kinds finds it here by its name.
     """
 
     def new(self, name: str, value: int) -> int:

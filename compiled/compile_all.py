@@ -38,7 +38,7 @@ _WORTH_WORKERS = 20
 #: The parent's polling period.
 _LOOK_S = 0.2
 
-#: Gets how many functions are compiled by now, and how many there are to be compiled.
+#: Gets the number of functions that are compiled by now, and of those to be compiled.
 Progress = Callable[[int, int], None]
 
 
@@ -121,8 +121,8 @@ def _compile_in_workers(progress: Progress | None) -> None:
 def _in_order() -> list[Callable[..., Any]]:
     """All functions, callees before callers where the order of definition has it so.
 
-    First come the rules that take longest to link, each behind what it needs: one process links
-    it, and the others compile the rest in the meantime.
+    First come the rules that take longest to link, each behind its callees: one process links it,
+    and the others compile the rest in the meantime.
     """
     needed = [sources_of(module) for module in LARGE_RULES]
 

@@ -48,7 +48,7 @@ class Handlers:
     ) -> Callable[..., Any]:
         """The rule ``name(world, event)`` that calls the handler of the event's kind.
 
-        It returns what the handlers return, which all have one type: nothing, or whether they are
+        It returns the value of the handlers, which all have one type: nothing, or whether they are
         done. For an event that none takes it returns nothing, or False.
 
         Args:

@@ -5,9 +5,9 @@ that whole into each caller. :class:`InnerCompiler` stops after lowering: the co
 inner rule stays as it is, and :class:`RuleCompiler` links the code of all inner rules that
 a rule reaches, each once, before it optimises the whole and makes machine code of it.
 
-Either keeps what it has made (``kept_code.py``): machine code of a rule, LLVM's bitcode of an
-inner rule with the names of those that it calls. So a change of a handler compiles that handler
-and links the kernel, and several processes share the work of a first compilation.
+Both keep their results (``kept_code.py``): machine code of a rule, LLVM's bitcode of an inner rule
+with the names of its callees. So a change of a handler compiles that handler and links the kernel,
+and several processes share the work of a first compilation.
 
 This relies on Numba's internals (``CPUCodeLibrary``, ``BaseNativeLowering``), which are alike in
 versions from 0.61 to 0.68.

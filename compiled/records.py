@@ -43,7 +43,7 @@ class RecordClass(type):
     """The class of classes of records: it takes the defaults of fields out of the class.
 
     Left there, they would hide the fields. A class that is a *head* has the fields that the classes
-    derived from it share; what these declare is their body.
+    derived from it share; the fields that these declare are their body.
     """
 
     def __new__(
@@ -73,7 +73,7 @@ class RecordClass(type):
 
 
 if TYPE_CHECKING:
-    # numpy's stubs forbid what numpy allows, to derive from `np.record`.
+    # numpy's stubs forbid deriving from `np.record`, which numpy allows.
     class Record(metaclass=RecordClass):
         """A row of a structured array; see the module's docstring."""
 

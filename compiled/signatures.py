@@ -6,9 +6,9 @@ compiled for the one form that its annotations name.
 The form of tables for compiled code: a list of addresses and lengths.
 
 Numba's own struct counts references to every array that is taken out of it, atomically, and that
-was a third of the kernel's time. A view here is a plain array of numbers: for each table where its
-array begins and how many records it has. Compiled code makes an array of them without a reference
-count. The Python object behind the view keeps the memory alive.
+was a third of the kernel's time. A view here is a plain array of numbers: for each table the
+address of its array and the number of its records. Compiled code makes an array of them without a
+reference count. The Python object behind the view keeps the memory alive.
 """
 
 from __future__ import annotations
@@ -58,11 +58,10 @@ T = TypeVar("T", bound="Tables")
 class Tables:
     """Arrays of records that rules take as one argument, under names.
 
-    A class derived from this declares ``name: Records[SomeRecord]`` for each. Plain rules use
-    the instance itself, compiled ones its :attr:`view` (``signatures.py``), which shares the
-    arrays' memory: what either writes the other sees. An array can be exchanged for a larger
-    one between two calls, never inside one, so that a record that a rule holds stays where
-    it is.
+    A class derived from this declares ``name: Records[SomeRecord]`` for each. Plain rules use the
+    instance itself, compiled ones its :attr:`view` (``signatures.py``), which shares the arrays'
+    memory: each sees the other's writes. An array can be exchanged for a larger one between two
+    calls, never inside one, so that a record that a rule holds stays where it is.
 
     A class can derive from others, and inherits their tables. Rules of a room take the class with
     the tables that concern the room, and a call hands on the one argument: each class that declares
@@ -90,7 +89,7 @@ class Tables:
             setattr(self, name, arrays[name])
 
     def take_over(self, tables: Tables) -> None:
-        """Have the tables of another instance as one's own."""
+        """Share the tables of another instance."""
         vars(self).update(vars(tables))
 
     @property

@@ -1,4 +1,4 @@
-"""A broker's controller: what it does with each event that reaches it.
+"""A broker's controller: the handlers of the events that reach it.
 
 ZooKeeper's watches, its answers and the broker's session bring events; those that are worth a
 decision go into the queue (``event_queue.py``) and are processed one at a time.
@@ -37,7 +37,7 @@ from tidegauge.simulation.trace_rows.codes import ALTER_PARTITION as ALTER
 @CONTROLLER.handles(controller_timers.ControllerStart)
 @inner_rule
 def handle_controller_start(world: ControlPlane, news: controller_timers.ControllerStart) -> bool:
-    """The broker of this controller has a session: look who is controller."""
+    """The broker of this controller has a session: read /controller."""
     controller = world.processes[news.destination].number
     state = world.controllers[controller]
     state.running = True
@@ -49,7 +49,7 @@ def handle_controller_start(world: ControlPlane, news: controller_timers.Control
 @CONTROLLER.handles(controller_timers.ControllerWorks)
 @inner_rule
 def handle_controller_works(world: ControlPlane, timer: controller_timers.ControllerWorks) -> bool:
-    """Go on with the event that is being processed."""
+    """Resume the event that is being processed."""
     controller = world.processes[timer.destination].number
     if timer.generation == world.controllers[controller].generation:
         advance(world, controller)
@@ -105,7 +105,7 @@ def handle_unclean_election_enabled(
 def handle_auto_leader_rebalance(
     world: ControlPlane, timer: controller_timers.AutoLeaderRebalance
 ) -> bool:
-    """Look where leaders are, unless the term is over in which the timer was set."""
+    """Check the balance of leaders, unless the term is over in which the timer was set."""
     controller = world.processes[timer.destination].number
     state = world.controllers[controller]
     if not state.active or timer.controller_epoch != state.controller_epoch:

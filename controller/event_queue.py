@@ -162,7 +162,7 @@ def _note_content(world: ControlPlane, controller: int, event: Event) -> None:
 
 @inner_rule
 def advance(world: ControlPlane, controller: int) -> None:
-    """Go through the phases of the event until answers have to be waited for.
+    """Go through the phases of the event until responses have to be waited for.
 
     Source: KafkaController.process@2.4.0.
     """
@@ -197,7 +197,7 @@ def advance(world: ControlPlane, controller: int) -> None:
 
 @inner_rule
 def _advance_anyway(world: ControlPlane, controller: int) -> None:
-    """Go on with an event that also those deal with who are not controller."""
+    """Advance an event that a former controller processes, too."""
     event = world.controllers[controller].event
     if event == codes.ELECT:
         advance_election(world, controller)
@@ -269,7 +269,7 @@ def end_event(world: ControlPlane, controller: int) -> None:
 
 @inner_rule
 def forget_listing(world: Kernel, state: Controller) -> None:
-    """Give back the lists of children that the event was about.
+    """Free the lists of children of the event.
 
     Source: KafkaController.processIsrChangeNotification@2.4.0.
     """

@@ -134,7 +134,7 @@ def _deliver(world: World, event: Event) -> None:
 @FAULTS.handles(FaultBegin, FaultEnd)
 @inner_rule
 def take_fault_change(world: World, event: FaultChange) -> None:
-    """A fault begins or ends in a process: what that means is known to the process's own room."""
+    """A fault begins or ends in a process, and is handled by the process's own room."""
     if not handle_fault(world, event):
         return
     call_rule(world.roles[world.processes[event.destination].role].take_fault, world, event)
@@ -176,7 +176,7 @@ def _word(event: Event, word: int, otherwise: int) -> int:
 
 @rule
 def close_process(world: World, process: int, time_us: int, reason: int) -> None:
-    """Write down what can be judged only at the end: of the run, or of its liveness phase."""
+    """Write the rows that can be judged only at the end: of the run, or of its liveness phase."""
     _begin_moment(world, process, time_us)
     role = world.processes[process].role
     if role == BROKER:

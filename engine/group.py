@@ -406,7 +406,7 @@ class Group:
             for process in self.hosted
             if self.world.fault_roles[number * count + process].side != 0
         ]
-        # All of them wait from the beginning on, beside what a single event needs.
+        # All of them wait from the beginning on, beside the slots that a single event needs.
         cluster_tables.enlarge_kernel(self.world, self.reserve + 2 * len(hits), self.item_reserve)
         self.view = self._make_view()
         for process, number, at_us, for_us in hits:

@@ -82,7 +82,7 @@ class ObservedReplica(Record):
     """A replica, as its broker has it."""
 
     log_end_offset: i64
-    #: A hash over what the log holds.
+    #: A hash over the content of the log.
     content: i64
     #: The broker runs, hosts it, has given it up, asks where to truncate it.
     alive: flag

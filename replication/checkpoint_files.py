@@ -1,4 +1,4 @@
-r"""The files in which a broker keeps what must outlive it, in Kafka's own format.
+r"""The files with a broker's lasting state, in Kafka's own format.
 
 Three files of a log directory hold one offset per partition, and each partition's own
 folder holds its leader epochs:
@@ -265,9 +265,9 @@ class _Line:
 def _lines(content: bytes, reader: CheckpointFormat, file: str | None) -> Iterator[_Line]:
     """The lines of a file one by one; MALFORMED_INPUT if it is not UTF-8 and the reader minds.
 
-    A character that the end of the file cuts off is noticed only there, after the lines
-    before it were read. Any other broken one is noticed at once: Kafka decodes ahead, 8 KiB
-    at a time. (So in a larger file it may first report what is wrong in an earlier block.)
+    A character that the end of the file cuts off is noticed only there, after the lines before it
+    were read. Any other broken one is noticed at once: Kafka decodes ahead, 8 KiB at a time. (So in
+    a larger file it may first report an error in an earlier block.)
 
     Up to 0.10.2 the platform's charset decodes, of which the modern UTF-8 is assumed.
     """

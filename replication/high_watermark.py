@@ -4,9 +4,9 @@ The leader's HW is the smallest log end offset among those that hold it back: th
 also a replica outside it that was caught up within the lag time, which could otherwise
 enter the ISR below the HW and never get there. It never goes down on a leader.
 
-A follower takes the HW from the leader's answers, at least one round late, and clamps it
-to its own log; it can go down. A new leader keeps what it knew as a follower until every
-member of the ISR has fetched once.
+A follower takes the HW from the leader's answers, at least one round late, and clamps it to its own
+log; it can go down. A new leader keeps its high watermark as a follower until every member of the
+ISR has fetched once.
 
 The leader tries to move it at four moments: when it becomes leader, when the ISR has
 shrunk, at each append, and at each fetch of a follower (from 2.4 only if that follower's
@@ -78,7 +78,7 @@ def maybe_increment_leader_high_watermark(
         if replica == partition.local_replica:
             continue
         follower = followers[partition.first_follower + replica]
-        # The cheap comparison first: most followers have what the others have.
+        # The cheap comparison first: most followers have the records of the others.
         if follower.log_end_offset < new_high_watermark and holds_back_high_watermark(
             rules, partition, follower, replica, now_ms, replica_lag_time_max_ms, ineligible
         ):

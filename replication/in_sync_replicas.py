@@ -9,7 +9,7 @@ soon as its log end offset reaches the leader's *high watermark*, not its log en
 Every comparison with the lag time is strict for leaving (``>``) and not strict for holding
 back the high watermark (``<=``), so at exactly the lag time a follower is still in sync.
 
-min.insync.replicas: what acks=all may rely on, before the append and after it.
+min.insync.replicas: the guarantee of acks=all, before the append and after it.
 
 Before the append a partition with too few in-sync replicas refuses acks=all. After it, if the ISR
 shrank while the request waited, the producer gets an error, but the records stay and are below the

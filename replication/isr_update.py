@@ -188,9 +188,9 @@ def handle_isr_update_error(
 def high_watermark_may_move(rules: ReleaseRules, outcome: int) -> bool:
     """Whether the leader attempts its high watermark after this outcome of a shrink.
 
-    From 2.7 to 3.0, with AlterIsr, it did so when it proposed the shrink, in vain since who
-    leaves still counts, and not when the controller had agreed: the next append or fetch
-    moved it (KAFKA-13091).
+    From 2.7 to 3.0, with AlterIsr, it did so when it proposed the shrink, in vain since the leaving
+    replica still counts, and not when the controller had agreed: the next append or fetch moved it
+    (KAFKA-13091).
 
     Source: Partition.maybeShrinkIsr@2.6.0 and @2.8.0, handleAlterIsrUpdate@3.1.0.
     """
@@ -210,8 +210,8 @@ def should_propagate_isr_changes(
 ) -> bool:
     """Whether this tick writes the notification.
 
-    ``changed_partitions`` is how many have been gathered; ``quiet_ms`` and
-    ``max_delay_ms`` are 5,000 and 60,000 in Kafka, where they cannot be configured.
+    ``changed_partitions`` is the number of gathered partitions; ``quiet_ms`` and ``max_delay_ms``
+    are 5,000 and 60,000 in Kafka, where they cannot be configured.
 
     Source: ReplicaManager.maybePropagateIsrChanges@0.10.2.0 to @2.7.0,
     ZkIsrManager@2.8.0, ZkAlterPartitionManager@3.6.0 (KAFKA-2722).

@@ -18,9 +18,9 @@ end offset answers    offset only          epoch, offset    epoch, offset       
 epoch below first     undefined            undefined        (asked, first start) as C
 ====================  ===================  ===============  ===================  ==========
 
-Entries lie in an array that the caller provides, with room for one more; the functions
-take how many are in use and return how many are in use then. Source of all:
-``LeaderEpochFileCache`` @0.11.0.0, @2.0.0, @2.4.0, @2.8.0 and @3.8.0.
+Entries lie in an array that the caller provides, with room for one more; the functions take the
+number of used entries and return the new number. Source of all: ``LeaderEpochFileCache`` @0.11.0.0,
+@2.0.0, @2.4.0, @2.8.0 and @3.8.0.
 """
 
 from tidegauge.compiled.records import Records
@@ -163,7 +163,7 @@ def truncate_from_end(entries: Records[EpochEntry], count: int, end_offset: int)
 
 @rule
 def truncate_from_start(entries: Records[EpochEntry], count: int, start_offset: int) -> int:
-    """Forget what lies below ``start_offset``; the new number of entries.
+    """Forget the offsets below ``start_offset``; the new number of entries.
 
     The epoch that reaches across ``start_offset`` is kept and starts there now.
 

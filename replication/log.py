@@ -55,7 +55,7 @@ def truncate_to(
     entries: Records[EpochEntry],
     offset: int,
 ) -> int:
-    """Cut the log so that ``offset`` is its end; how many records that removes.
+    """Cut the log so that ``offset`` is its end; the number of removed records.
 
     At the log end or above nothing is removed, but from 2.6.1 on the cache forgets an epoch
     that was to start at the log end (KAFKA-10706). Up to 2.3 the high watermark stays where
@@ -161,7 +161,7 @@ def open_log(
     entries: Records[EpochEntry],
     checkpointed_high_watermark: int,
 ) -> None:
-    """Take over what a restart finds on disk beside the log itself.
+    """Restore the state that a restart finds on disk beside the log itself.
 
     The cache is read from its checkpoint and trimmed to the log, so an epoch whose leader wrote
     nothing is forgotten; without a cache, the file is deleted. The high watermark is the

@@ -83,7 +83,7 @@ class ReplicaLog:
         )
 
     def truncate_to(self, offset: int) -> int:
-        """Cut the log at ``offset``; how many records that removes."""
+        """Cut the log at ``offset``; the number of removed records."""
         return truncate_to(self.rules, self.partition, self.runs, self.entries, offset)
 
     def latest_epoch(self) -> int:

@@ -26,7 +26,7 @@ class EpochEntry(Record):
     if their runs and their ends are.
     """
 
-    #: Leader epoch, -1 for records of a message format that carries none.
+    #: Leader epoch; -1 for records of a message format without one.
     epoch: i64
     #: Offset of the first record of this epoch.
     start_offset: i64
@@ -92,7 +92,8 @@ class Partition(Record):
 
     #: Replicas in sync, as committed; a replica list in the stored order.
     isr: i64
-    #: The ISR and who may be about to join it: holds back high watermark and acks=all.
+    #: The ISR and the replicas that may be about to join it: holds back high watermark and
+    #: acks=all.
     maximal_isr: i64
     #: ISR in the change that is in flight; empty: none.
     proposed_isr: i64

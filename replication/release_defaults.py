@@ -23,7 +23,7 @@ from tidegauge.replication.release_versions import (
 
 # fmt: off
 DEFAULTS: Table = {
-    # In-sync replicas, and how many there must be.
+    # In-sync replicas, and their required number.
     "replica.lag.time.max.ms": (
         Cell("0.10.2.0", 10_000, "KafkaConfig.ReplicaLagTimeMaxMs@0.10.2.0"),
         Cell("2.5.0", 30_000, "KIP-537, KafkaConfig.ReplicaLagTimeMaxMs@2.5.0"),

@@ -17,9 +17,11 @@ ISR_UPDATE_ZOOKEEPER = code(1)  #: writes ZooKeeper inside the partition's lock
 ISR_UPDATE_ZOOKEEPER_PENDING = code(2)  #: the same, through a pending state (ZkIsrManager)
 ISR_UPDATE_ALTER_PARTITION = code(3)  #: asks the controller (KIP-497)
 
-# high_watermark_rule: who holds back the leader's high watermark.
+# high_watermark_rule: the replicas that hold back the leader's high watermark.
 HIGH_WATERMARK_BY_ISR = code(1)  #: the ISR
-HIGH_WATERMARK_BY_ISR_OR_LAG_TIME = code(2)  #: ... and who was caught up within the lag time
+HIGH_WATERMARK_BY_ISR_OR_LAG_TIME = code(
+    2
+)  #: ... and those that were caught up within the lag time
 HIGH_WATERMARK_BY_ISR_OR_CAUGHT_UP = code(3)  #: ... or has the leader's log end offset
 HIGH_WATERMARK_BY_ISR_OR_ELIGIBLE = code(4)  #: ... if it may enter the ISR at all
 
@@ -43,7 +45,7 @@ RESTART_UNLESS_NEXT_EPOCH = code(2)  #: not for the same leader in the same or t
 RESTART_UNLESS_SAME_EPOCH = code(3)  #: not for the same leader in the same epoch
 RESTART_ON_NEW_EPOCH = code(4)  #: a larger epoch
 
-# heartbeat_timeout: how long a broker of KRaft waits for the response to a heartbeat.
+# heartbeat_timeout: the wait of a broker of KRaft for the response to a heartbeat.
 HEARTBEAT_TIMEOUT_SOCKET = code(1)  #: controller.socket.timeout.ms
 HEARTBEAT_TIMEOUT_HALF_SESSION = code(2)  #: half of broker.session.timeout.ms
 HEARTBEAT_TIMEOUT_INTERVAL = code(3)  #: broker.heartbeat.interval.ms; so is the wait to resend

@@ -73,7 +73,7 @@ def counts_fetch(rules: ReleaseRules, diverges: bool) -> bool:
 
 @rule
 def initialize_follower(follower: RemoteReplica, broker: int) -> None:
-    """Begin to know a follower: a new replica of the assignment.
+    """Reset the view of a follower: a new replica of the assignment.
 
     ``last_caught_up_time_ms`` 0 is "never", so the clocks of brokers have to start well
     above ``replica.lag.time.max.ms``.

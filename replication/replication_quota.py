@@ -1,4 +1,4 @@
-"""Throttled replication: how much a broker may send or fetch of the replicas that are throttled.
+"""Throttled replication: the limit of a broker's traffic of throttled replicas.
 
 An operator who moves replicas limits the cost for all other traffic (KIP-73). Two quotas of a
 broker count the bytes of throttled replicas: those that it sends as their leader, and those that it

@@ -16,7 +16,7 @@ truncation on fetch    from 2.8 on    tells its last epoch in each fetch, and th
 
 Every generation falls back to a fixed offset when there is nothing to compare: the follower's high
 watermark at the time it became follower. The first generation loses committed records (its HW lags
-one round behind) and lets logs diverge (what lies below its HW is never compared); the second still
+one round behind) and lets logs diverge (records below its HW are never compared); the second still
 does with three fast elections.
 
 The release *and* inter.broker.protocol.version choose the generation.

@@ -1,4 +1,4 @@
-"""Scenario files: what a run is about, in YAML, from the text to numbers.
+"""Scenario files: the subject of a run, in YAML, from the text to numbers.
 
 =============================  ==========================================================
 subject                        file

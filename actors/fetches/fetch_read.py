@@ -69,7 +69,7 @@ def read_partition(
     item: client_requests.FetchPartition,
     budget_bytes: int,
 ) -> int:
-    """Read one partition of a fetch into its entry; how many bytes that takes.
+    """Read one partition of a fetch into its entry; the bytes that it takes.
 
     Source: ReplicaManager.readFromLocalLog@2.4.0, Partition.readRecords@2.4.0.
     """
@@ -121,7 +121,7 @@ def _read_records(
     row: int,
     budget_bytes: int,
 ) -> int:
-    """Read as many records as the limits of the fetch allow; how many bytes they have."""
+    """Read as many records as the limits of the fetch allow; their bytes."""
     broker = request.destination
     partition = world.replicas[row]
     reader = leader_read.FOLLOWER if request.replica_id != NONE else leader_read.READ_UNCOMMITTED
@@ -168,7 +168,7 @@ def nearest_replica(world: Brokers, row: int, rack: int, fetch_offset: int) -> i
 
 @inner_rule
 def answer_fetch(world: Brokers, request: client_requests.FetchRequest, waited: bool) -> None:
-    """Send what was read; a partition without anything new is left out of a session.
+    """Send the read records; a partition without anything new is left out of a session.
 
     Source: KafkaApis.handleFetchRequest@2.4.0; FetchSession's CachedPartition@1.1.0
     maybeUpdateResponseData (KIP-227).

@@ -1,4 +1,4 @@
-"""Fetch sessions: what a leader keeps of each fetcher, so that a fetch costs what has changed.
+"""Fetch sessions: a leader's record of each fetcher, so that a fetch costs only its changes.
 
 A fetcher names all of its partitions once; from then on its requests name only those whose
 fetch offset has moved, and the leader looks only at those that are *active*. A partition rests
@@ -116,7 +116,7 @@ def _activate(world: Brokers, session: FetchSession, index: int) -> None:
 
 @inner_rule
 def _settle(world: Brokers, session: FetchSession, index: int) -> None:
-    """Tell a resting follower's record of the last fetch, which was at the log end.
+    """Update a resting follower's record by the last fetch, which was at the log end.
 
     The result is that of Replica.updateFetchState@2.4.0 at each fetch since it rests.
     """

@@ -3,8 +3,8 @@
 Source: ``AbstractFetcherManager`` and ``AbstractFetcherThread`` @2.4.0.
 
 Throttled replication: the quotas of a broker, and the partitions that a fetch leaves out for them.
-The rules are in ``replication/replication_quota.py``. A broker has two quotas: one counts what its
-leaders send of throttled replicas, the other what its followers get of them.
+The rules are in ``replication/replication_quota.py``. A broker has two quotas: one counts bytes of
+throttled replicas that its leaders send, the other those that its followers get.
 
 Simplified: bytes are those of records, without the headers of answers.
 
@@ -154,7 +154,7 @@ def send_as_fetcher(world: Brokers, index: int, request: FetcherRequest, departu
 
 @inner_rule
 def watch_deadline(world: Kernel, fetcher: Fetcher, index: int) -> None:
-    """Look after the request in flight when it should have been answered."""
+    """Check the request in flight when its timeout is over."""
     # One timer for all requests of a fetcher, not one each: most are answered long before.
     fetcher.deadline_timer = True
     FetcherTimeout.at(world, fetcher.deadline_us, fetcher=index)
@@ -291,7 +291,7 @@ def follower_throttles(world: Brokers, row: int) -> bool:
 
 @inner_rule
 def count_sent(world: Brokers, row: int, size_bytes: int) -> None:
-    """Count what an answer to a follower brings of a replica, if it is throttled.
+    """Count the bytes of a replica in a response to a follower, if it is throttled.
 
     Source: KafkaApis.handleFetchRequest@2.6.0.
     """
@@ -305,7 +305,7 @@ def count_sent(world: Brokers, row: int, size_bytes: int) -> None:
 
 @inner_rule
 def count_fetched(world: Brokers, row: int, size_bytes: int) -> None:
-    """Count what a follower has got of a throttled replica.
+    """Count the bytes that a follower has got of a throttled replica.
 
     Source: ReplicaFetcherThread.processPartitionData@2.6.0.
     """

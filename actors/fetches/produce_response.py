@@ -30,7 +30,7 @@ from tidegauge.simulation.trace_rows.replica_rows import Acknowledged
 
 @inner_rule
 def answer_produce(world: brokers.Brokers, request: client_requests.AppendRequest) -> None:
-    """Tell the producer the outcome; with acks=0 there is no answer to send.
+    """Send the producer the outcome; with acks=0 there is no response.
 
     Source: KafkaApis.handleProduceRequest@2.4.0.
     """
@@ -56,7 +56,7 @@ def _note_outcome(
     partition: int,
     append: client_requests.PartitionAppend,
 ) -> None:
-    """Write down what has become of an append."""
+    """Write a row about the outcome of an append."""
     if append.error != errors.NONE:
         _write_refusal(world, request, partition, append)
     elif request.acks != 0:
@@ -144,7 +144,7 @@ def _note_acknowledgement(
 
 @inner_rule
 def write_acknowledged(world: brokers.Brokers, row: int, acks: int, reason: int) -> None:
-    """Write down what was acknowledged since the last such row, if anything was.
+    """Write a row about the acknowledgements since the last such row, if there are any.
 
     A row for each epoch in which the records were written: this term's, or that of an earlier
     one of the same leader.

@@ -122,7 +122,7 @@ def unwatch(world: brokers.Brokers, waiting: broker_records.WatchList, event: in
 
 @inner_rule
 def forget_watches_of(world: brokers.Brokers, row: int) -> None:
-    """Give back all watches of a replica; what they were about is gone already."""
+    """Free all watches of a replica; their requests are gone already."""
     _forget_list(world, world.delayed_fetches[row])
     _forget_list(world, world.delayed_produces[row])
 

@@ -1,4 +1,4 @@
-"""A follower's fetcher threads: truncate what has to be, fetch, append, again.
+"""A follower's fetcher threads: truncate if needed, fetch, append, again.
 
 One thread per source broker and number fetches all its partitions with one request at a
 time, so one slow broker delays all partitions that are fetched from it. An error of one
@@ -159,7 +159,7 @@ def _name_moved(world: Brokers, fetcher: Fetcher, request: client_requests.Fetch
 
 @inner_rule
 def _name(world: Brokers, request: client_requests.FetchRequest, row: int) -> None:
-    """Say from which offset on, and in which epoch, a partition is fetched."""
+    """Set the offset and the epoch from which a partition is fetched."""
     rules = world.rules[request.source]
     state = world.fetch_states[row]
     item = new_item(world, request, world.hosted[row].partition, client_requests.FetchPartition)
@@ -188,7 +188,7 @@ def handle_fetcher_timeout(world: Brokers, timer: FetcherTimeout) -> None:
 
 @inner_rule
 def lose_source_broker(world: Brokers, broker: int, source: int, until_us: int) -> None:
-    """The connections to a source broker are gone: what was asked up to ``until_us`` has failed.
+    """The connections to a source broker are gone: requests sent up to ``until_us`` have failed.
 
     Source: ReplicaFetcherBlockingSend.sendRequest@2.4.0.
     """
@@ -233,7 +233,7 @@ def handle_fetcher_wakes(world: Brokers, timer: FetcherWakes) -> None:
 
 @inner_rule
 def waits_for_disk(world: Brokers, response: client_requests.FetchResponse) -> bool:
-    """Whether what a response brings waits for a slow disk, or one that is behind.
+    """Whether the records of a response wait for a slow disk, or one that is behind.
 
     Then it comes again later.
     """
@@ -264,7 +264,7 @@ def waits_for_disk(world: Brokers, response: client_requests.FetchResponse) -> b
 @BROKER.handles(client_requests.FetchResponse)
 @inner_rule
 def handle_fetch_response(world: Brokers, response: client_requests.FetchResponse) -> None:
-    """Append what the leader has sent, and fetch again.
+    """Append the leader's records, and fetch again.
 
     Source: AbstractFetcherThread.processFetchRequest@2.4.0.
     """

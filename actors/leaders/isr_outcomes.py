@@ -31,7 +31,7 @@ from tidegauge.simulation.trace_rows.codes import MOMENT_SHRINK, REASON_ISR
 
 @inner_rule
 def take_isr_answer(world: Brokers, row: int, answer: ZkResponse) -> None:
-    """Take ZooKeeper's answer to a write, and let go of the partition's lock.
+    """Take ZooKeeper's response to a write, and release the partition's lock.
 
     ``answer.version`` is the version written. Waiting requests resume afterwards
     (``requests/request_handlers.py``).

@@ -52,7 +52,7 @@ _LOG_START = code(0)
 
 @inner_rule
 def try_high_watermark(world: brokers.Brokers, row: int, moment: int) -> bool:
-    """Attempt to move the high watermark of a leader; who waits for it is woken.
+    """Attempt to move the high watermark of a leader; waiting requests are woken.
 
     Source: Partition.maybeIncrementLeaderHW and tryCompleteDelayedRequests@2.4.0.
     """
@@ -268,7 +268,7 @@ def continue_to_lead(world: brokers.Brokers, row: int, state: LeaderAndIsrPartit
 
 @inner_rule
 def take_state(world: brokers.Brokers, row: int, state: LeaderAndIsrPartition) -> None:
-    """Take over a partition's new state; what was on its way in the old one is over.
+    """Take over a partition's new state; pending operations of the old one are over.
 
     It is in ``Brokers.told_state`` until the next one.
     """

@@ -120,7 +120,7 @@ def _communicate(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def _send(world: Brokers, broker: int) -> None:
-    """Send the request that is made, or made again, to whom the channel is connected.
+    """Send the new or the repeated request to the controller that the channel is connected to.
 
     If it has no connection it connects to the leader that the broker knows then.
 
@@ -140,7 +140,7 @@ def _send(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def _look_later(world: Brokers, broker: int, delay_us: int) -> None:
-    """Keep the request that is made, and look later whom to send it."""
+    """Keep the request, and look for its receiver later."""
     state = world.lifecycles[broker]
     state.requests += 1
     state.request.number = state.requests
@@ -230,7 +230,7 @@ def handle_registration_timeout(
 
 @inner_rule
 def lose_heartbeat(world: Brokers, broker: int, process: int, until_us: int) -> None:
-    """The connection to a controller is gone: what was sent to it up to ``until_us`` is lost."""
+    """The connection to a controller is gone: requests sent to it up to ``until_us`` are lost."""
     is_stopping = world.brokers[broker].ends
     if is_lost(world.lifecycles[broker].request, process, until_us) and not is_stopping:
         _send_again(world, broker)
@@ -392,7 +392,7 @@ def shut_down(world: Brokers, broker: int) -> None:
 def handle_controlled_shutdown_begins(
     world: Brokers, timer: controller_timers.ControlledShutdownBegins
 ) -> None:
-    """Have the next heartbeat, which is sent at once, ask for the controller's leave."""
+    """Ask for the controller's permission with the next heartbeat, which is sent at once."""
     world.lifecycles[timer.destination].state = lifecycles.PENDING_CONTROLLED_SHUTDOWN
     communicate_later(world, timer.destination, 0)
 

@@ -104,7 +104,7 @@ def _apply_later(world: Brokers, broker: int) -> None:
 @BROKER.handles(MetadataPublicationResume)
 @inner_rule
 def handle_metadata_publication_resume(world: Brokers, timer: MetadataPublicationResume) -> None:
-    """Load the logs; then apply the delta, and publish what has come since."""
+    """Load the logs; then apply the delta, and publish the records that have come since."""
     broker = timer.destination
     state = world.lifecycles[broker]
     if world.brokers[broker].ends:
@@ -171,7 +171,7 @@ def _look_after_snapshots(world: Brokers, broker: int) -> None:
 def write_down_snapshot(
     world: Brokers, broker: int, step: int, end_offset: int, epoch: int, size_bytes: int
 ) -> None:
-    """Write down what has happened to a snapshot of a broker."""
+    """Write a row about a step of a broker's snapshot."""
     begins = world.lifecycles[broker].log_start_offset
     write_snapshot_row(world, broker, step, end_offset, epoch, size_bytes, begins)
 

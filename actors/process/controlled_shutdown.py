@@ -64,7 +64,7 @@ def _attempt(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def look_for_controller(world: Brokers, broker: int) -> None:
-    """Look who is controller: in ZooKeeper, from 3.0 on in the broker's own metadata cache.
+    """Find the controller: in ZooKeeper, from 3.0 on in the broker's own metadata cache.
 
     So from 3.0 on a broker can stop while ZooKeeper does not answer (KAFKA-9189).
     """
@@ -132,7 +132,7 @@ def handle_shutdown_timeout(world: Brokers, timer: ShutdownTimeout) -> None:
 
 @inner_rule
 def lose_controller(world: Brokers, broker: int, until_us: int) -> None:
-    """The connection to the controller is gone: what was asked up to ``until_us`` is lost."""
+    """The connection to the controller is gone: requests sent up to ``until_us`` are lost."""
     state = world.brokers[broker]
     if state.shutdown_request != 0 and state.shutdown_sent_us <= until_us:
         _take_outcome(world, broker, errors.NETWORK_EXCEPTION, NONE)

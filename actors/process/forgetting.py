@@ -32,7 +32,7 @@ from tidegauge.simulation.topology import is_kraft
 
 @inner_rule
 def forget_everything(world: Brokers, broker: int) -> None:
-    """Leave a broker as one that has never run, but for its disk and its count of requests."""
+    """Reset a broker to one that has never run, but for its disk and its count of requests."""
     drop_requests(world, broker)
     empty_fetchers(world, broker)
     forget_request(world, broker)
@@ -68,7 +68,7 @@ def _forget_lifecycle(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def _forget_offline(world: Brokers, broker: int) -> None:
-    """The next process finds out itself what is offline, of logs and of replicas without one."""
+    """The next process finds out itself which logs, and replicas without one, are offline."""
     for row in range(len(world.slots)):
         if world.slots[row].broker == broker:
             world.hosted[row].offline = False

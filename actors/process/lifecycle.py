@@ -14,10 +14,9 @@ a halt              that of a crash: a log directory has failed (``log_dir_failu
                     its supervisor starts it
 ==================  =====================================================================
 
-A start opens a session, reads the checkpoints, loads the logs (after an unclean stop it reads
-again what lies behind the recovery points) and then registers. If the registration of its
-former session is still there it exits: no broker comes back before ZooKeeper has noticed that
-it was gone.
+A start opens a session, reads the checkpoints, loads the logs (after an unclean stop it reads again
+the records behind the recovery points) and then registers. If the registration of its former
+session is still there it exits: no broker comes back before ZooKeeper has noticed that it was gone.
 
 In KRaft mode a start registers first, and loads the logs with the first metadata (``metadata``).
 

@@ -106,7 +106,7 @@ def handle_log_dir_failure_expires(world: Brokers, timer: LogDirFailureExpires) 
 
 @inner_rule
 def send_log_dir_events(world: Brokers, broker: int) -> None:
-    """Tell the controller of directories that have failed; it finds out what was in them.
+    """Notify the controller of directories that have failed; it finds out their replicas.
 
     Without a session, or if it has expired, it is reported under the next one.
     """
@@ -121,7 +121,8 @@ def send_log_dir_events(world: Brokers, broker: int) -> None:
 def _take_offline(world: Brokers, row: int) -> None:
     """A replica is not hosted: its log cannot be used.
 
-    An ISR that is being written stays so until ZooKeeper answers: who waits for the lock waits.
+    An ISR that is being written stays so until ZooKeeper answers: requests that wait for the lock
+    wait on.
 
     Source: ReplicaManager.markPartitionOffline@2.6.0.
     """

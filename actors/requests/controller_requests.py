@@ -1,8 +1,8 @@
 """LeaderAndIsr and UpdateMetadata at a broker (Kafka: ``becomeLeaderOrFollower``).
 
-The controller sends each partition's leader, followers and epoch. Whether it is obeyed is decided
-by ``replication/partition.py``; ``leaders/leader.py`` and ``followers/follower_truncation.py`` have
-what follows from it.
+The controller sends each partition's leader, followers and epoch. ``replication/partition.py``
+decides whether it is obeyed; ``leaders/leader.py`` and ``followers/follower_truncation.py`` have
+the consequences.
 
 StopReplica at a broker: replicas that stop fetching, or are to be deleted.
 
@@ -53,7 +53,7 @@ _FOLLOWERS = code(2)
 
 @inner_rule
 def handle_leader_and_isr(world: Brokers, request: controller_requests.LeaderAndIsrRequest) -> bool:
-    """Go on with a LeaderAndIsr; True when it is done, False if a lock is taken.
+    """Resume a LeaderAndIsr; True when it is done, False if a lock is taken.
 
     Each partition takes its time (``become_leader``, ``become_follower`` of the cost model): then
     ``request.cost_us`` is set and the rest follows after it.
@@ -95,11 +95,12 @@ def handle_leader_and_isr(world: Brokers, request: controller_requests.LeaderAnd
                 request.cursor = item.next
         request.phase += 1
         request.cursor = request.first_item
-    # Not before everything is hosted: the file names what is.
+    # Not before everything is hosted: the file names the hosted replicas.
     start_high_watermark_checkpoints(world, request.destination)
     stop_idle_fetchers(world, request.destination)
     read_topic_configs(world, request.destination)
-    # Nor this: what one LeaderAndIsr gives to a fetcher is fetched together from the start.
+    # Nor this: the replicas that one LeaderAndIsr gives to a fetcher are fetched together from the
+    # start.
     start_fetchers(world, request.destination)
     answer_controller(world, request)
     return True
@@ -107,7 +108,7 @@ def handle_leader_and_isr(world: Brokers, request: controller_requests.LeaderAnd
 
 @inner_rule
 def answer_controller(world: Brokers, request: controller_requests.ControlRequest) -> None:
-    """Tell the controller that its request has been dealt with, or why it has not.
+    """Send the controller the response to its request, with its error.
 
     Source: KafkaApis.handleLeaderAndIsrRequest and its neighbours@2.4.0.
     """

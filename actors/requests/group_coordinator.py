@@ -119,7 +119,7 @@ def _member_status(world: Brokers, request: Event, partition: int, key: int, sta
 @REQUESTS.handles(client_requests.OffsetCommitRequest, client_requests.JoinGroupRequest)
 @inner_rule
 def handle_group_append(world: Brokers, request: client_requests.GroupAppendRequest) -> bool:
-    """Append what a consumer commits, or that it is a member, and answer or wait.
+    """Append a consumer's commit or membership, and answer or wait.
 
     False if the partition is locked or the disk is slow.
 

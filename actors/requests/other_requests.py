@@ -35,7 +35,7 @@ _FALSE = code(False)
 @REQUESTS.handles(client_requests.InitProducerIdRequest)
 @inner_rule
 def handle_init_producer_id(world: Brokers, request: client_requests.InitProducerIdRequest) -> bool:
-    """Give a producer an id of the broker's block, which is taken to have some left.
+    """Give a producer an id of the broker's block, which never runs out here.
 
     Source: KafkaApis.handleInitProducerIdRequest, ProducerIdManager.generateProducerId@2.6.0.
     """
@@ -52,7 +52,7 @@ def handle_init_producer_id(world: Brokers, request: client_requests.InitProduce
 def handle_offsets_for_leader_epoch(
     world: Brokers, request: client_requests.OffsetsForLeaderEpochRequest
 ) -> bool:
-    """Say where epochs ended in this leader's logs.
+    """Answer where epochs ended in this leader's logs.
 
     Source: ReplicaManager.lastOffsetForLeaderEpoch@0.11.0.0 and @2.4.0.
     """
@@ -95,7 +95,7 @@ def handle_offsets_for_leader_epoch(
 @REQUESTS.handles(client_requests.ListOffsetsRequest)
 @inner_rule
 def handle_list_offsets(world: Brokers, request: client_requests.ListOffsetsRequest) -> bool:
-    """Say where this leader's log begins and ends.
+    """Answer where this leader's log begins and ends.
 
     Source: ReplicaManager.fetchOffsetForTimestamp@2.4.0.
     """

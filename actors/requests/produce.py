@@ -56,7 +56,7 @@ _FALSE = code(False)
 @REQUESTS.handles(client_requests.FetchRequest)
 @inner_rule
 def handle_fetch(world: Brokers, request: client_requests.FetchRequest) -> bool:
-    """Go on with a fetch; False if it has to wait for a lock or for ZooKeeper.
+    """Resume a fetch; False if it has to wait for a lock or for ZooKeeper.
 
     Source: KafkaApis.handleFetchRequest@2.6.0 (KAFKA-9101);
     ReplicaManager.fetchMessages@0.10.2.0 and @2.4.0,
@@ -148,7 +148,7 @@ def _count_all(world: Brokers, request: client_requests.FetchRequest) -> bool:
 
 @inner_rule
 def _take_new_high_watermarks(world: Brokers, request: client_requests.FetchRequest) -> None:
-    """In some releases an answer brings what this very fetch has moved (KAFKA-7104)."""
+    """In some releases a response has the high watermark that its own fetch moved (KAFKA-7104)."""
     rules = world.rules[request.destination]
     if request.replica_id == NONE or not rules.high_watermark_of_response_is_new:
         return

@@ -99,7 +99,7 @@ def _take_thread(world: Brokers, broker: Broker, request: Event, thread: int) ->
 
 @inner_rule
 def _wake_when_free(world: Brokers, broker: int) -> None:
-    """Look at the queue again when the first thread is free; locked ones do not count."""
+    """Serve the queue again when the first thread is free; locked ones do not count."""
     state = world.brokers[broker]
     earliest_us = NEVER_US
     for thread in range(state.num_io_threads):
@@ -190,7 +190,7 @@ _handle_request = REQUESTS.dispatcher(__name__, "_handle_request", Brokers, Even
 @BROKER.handles(HandlerResume)
 @inner_rule
 def handle_handler_resume(world: Brokers, timer: HandlerResume) -> None:
-    """Go on with a request that takes its time, unless the broker has dropped all to stop."""
+    """Resume a request that takes its time, unless the broker has dropped all to stop."""
     if world.brokers[timer.destination].ends:
         return
     request = world.events[timer.request_index]
@@ -209,7 +209,7 @@ def unlock(world: Brokers, row: int) -> None:
     tell_observer(world, row)
     if writer != NONE:
         handle(world, world.events[writer])
-    # The lock may be taken again by one of those who waited: then the others wait behind it.
+    # The lock may be taken again by one of the waiting requests: then the others wait behind it.
     for _ in range(waiting):
         handle(world, events.take_first(world, hosted.waiting))
     state = world.brokers[broker]

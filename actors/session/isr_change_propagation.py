@@ -30,7 +30,7 @@ from tidegauge.simulation.zookeeper_tree import NOTIFICATIONS_ZNODE
 
 @inner_rule
 def record_isr_change(world: Brokers, row: int) -> None:
-    """Remember a partition whose ISR was written, for the next notification.
+    """Add a partition whose ISR was written to the next notification.
 
     Source: ReplicaManager.recordIsrChange@0.10.2.0 and @2.4.0.
     """
@@ -57,7 +57,7 @@ def _gather(world: Brokers, row: int) -> None:
 
 @inner_rule
 def schedule_propagation(world: Brokers, broker: int, due_us: int) -> None:
-    """Look at the gathered changes at ``due_us``, or at once if that has passed."""
+    """Check the gathered changes at ``due_us``, or at once if that has passed."""
     world.brokers[broker].propagation_due_us = due_us
     IsrChangePropagation.at(world, max(due_us, world.context[0].time_us))
 

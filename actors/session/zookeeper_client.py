@@ -1,9 +1,8 @@
 """A broker's one ZooKeeper session: how it is opened, kept alive and replaced.
 
-Requests carry the session. A request of a session that has expired is answered
-SESSION_EXPIRED; the broker then opens a new one, registers again and sends again what it
-had still to write. A request that gets no answer (a cut, an outage) simply waits: Kafka's
-client tries for ever.
+Requests carry the session. A request of a session that has expired gets SESSION_EXPIRED; the broker
+then opens a new one, registers again and repeats its pending writes. A request that gets no answer
+(a cut, an outage) simply waits: Kafka's client tries for ever.
 
 Settings of topics as a broker applies them: read with each session, and at each change.
 
@@ -132,7 +131,7 @@ def send_state_write(world: Brokers, request: zookeeper_requests.ZkSetRequest) -
 
 @inner_rule
 def read_controller(world: Brokers) -> None:
-    """Ask who is controller."""
+    """Read /controller."""
     request = zookeeper_requests.ZkGetRequest.to(world, zookeeper_process(world))
     send_in_session(world, request, CONTROLLER_ZNODE)
 
@@ -146,7 +145,7 @@ def create_log_dir_event(world: Brokers, broker: int, directory: int) -> None:
 
 @inner_rule
 def tell_controller_of_loss(world: Brokers, broker: int) -> None:
-    """Tell the controller on the same broker that the session has expired."""
+    """Notify the controller on the same broker that the session has expired."""
     send(world, SessionLost.to(world, controller_process(world, broker)), world.context[0].time_us)
 
 

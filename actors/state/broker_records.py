@@ -77,7 +77,7 @@ class BrokerMemory(Record):
     changed_count: i64
     last_isr_change_ms: i64
     last_isr_propagation_ms: i64
-    #: A notification is being written: how many of the set it covers.
+    #: A notification is being written: the number of its partitions.
     propagating: i64
     propagation_time_ms: i64
     propagation_due_us: i64
@@ -144,7 +144,7 @@ class Broker(BrokerSettings, ZooKeeperBrokerSettings, BrokerMemory):
     # The machine that it runs on.
     #: Delay of the restart after an exit of its own; -1: it is not restarted.
     restart_after_exit_us: i64 = -1
-    #: After how long the operating system has put on disk what was appended.
+    #: The age at which the operating system has written a page to disk.
     write_back_us: i64
     #: Number of its log directories.
     log_directories: i64
@@ -153,8 +153,8 @@ class Broker(BrokerSettings, ZooKeeperBrokerSettings, BrokerMemory):
     #: The time until which appends to the directory with the largest backlog wait; -1: none has
     #: waited.
     writes_wait_until_us: i64 = -1
-    #: The page cache: size of one of its generations, which of them is filled now, and how many
-    #: bytes are left of it (``storage/disks.py``).
+    #: The page cache: size of one of its generations, the number of the present one, and its free
+    #: bytes (``storage/disks.py``).
     generation_bytes: i64 = 1
     generation: i64
     generation_left_bytes: i64 = 1

@@ -68,7 +68,7 @@ def mark_fetch(world: Brokers, request: FetchRequest) -> None:
 
 @inner_rule
 def mark_left(world: Brokers, session: FetchSession, index: int) -> None:
-    """A partition leaves a session: add up how often it was read there."""
+    """A partition leaves a session: add its reads there to the total."""
     slot = world.slots[index // world.sizes[0].width]
     reads = session.reads - world.follower_fetches[index].reads_before
     topic_stats(world, slot.broker, slot.partition).fetch_requests += reads
@@ -76,7 +76,7 @@ def mark_left(world: Brokers, session: FetchSession, index: int) -> None:
 
 @inner_rule
 def mark_bytes_out(world: Brokers, request: FetchRequest, row: int, item: FetchPartition) -> None:
-    """Count what a fetch is answered of a replica.
+    """Count the bytes of a replica in the response to a fetch.
 
     Source: KafkaApis.handleFetchRequest@2.6.0, BrokerTopicStats.updateBytesOut@2.6.0.
     """
@@ -93,7 +93,7 @@ def mark_bytes_out(world: Brokers, request: FetchRequest, row: int, item: FetchP
 
 @inner_rule
 def mark_replicated(world: Brokers, row: int, size_bytes: int) -> None:
-    """Count what a follower has appended, for this process and for the whole run.
+    """Count a follower's appended bytes, for this process and for the whole run.
 
     Source: ReplicaFetcherThread.processPartitionData@2.6.0.
     """

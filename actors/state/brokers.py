@@ -78,7 +78,7 @@ class Brokers(Cluster, part=2):
     zookeeper_stats: Records[ZooKeeperClientStats]
     zookeeper_times: Records[Bucket]
     threads: Records[IoThread]
-    #: At ``broker * log_directories + directory``: what is read from disks, and written to them.
+    #: At ``broker * log_directories + directory``: reads from disks, and writes to them.
     disk_reads: Records[Bandwidth]
     disk_writes: Records[Bandwidth]
     #: By replica.

@@ -41,7 +41,7 @@ class RequestInFlight(Record):
 class LifecycleMemory(Record):
     """Memory that is gone with the process."""
 
-    #: The registration or heartbeat, whose channel stays connected to whom it was sent to.
+    #: The registration or heartbeat, whose channel stays connected to its receiver.
     request: RequestInFlight
     fetch: RequestInFlight
     #: Measures of itself as an observer (Kafka: ``KafkaRaftMetrics``).

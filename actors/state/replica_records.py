@@ -20,7 +20,7 @@ class ReplicaMemory(Record):
 
     # The partition's lock: an ISR write is made inside it.
     locked: flag
-    #: The ISR that is being written, and who waits for it.
+    #: The ISR that is being written, and the requests that wait for it.
     written_isr: i64
     #: The rows in which another ISR was asked for, and with which it followed, last; -1: none.
     isr_row: i64 = -1
@@ -33,13 +33,13 @@ class ReplicaMemory(Record):
     #: A partition of __consumer_offsets: its groups are coordinated here; it is being read.
     coordinates: flag
     loads_offsets: flag
-    #: Settings of its topic throttle it: what it sends as leader, or fetches as follower.
+    #: Settings of its topic throttle it: as leader when it sends, or as follower when it fetches.
     leader_throttled: flag
     follower_throttled: flag
     #: 1 + the step that observes it and waits for the lock, as a fetch would; 0: none.
     observer: i64
 
-    # AlterPartition: what the leader has proposed and is not answered (``AlterPartitionItem``).
+    # AlterPartition: the leader's proposal without a response (``AlterPartitionItem``).
     #: The ISR, and in which leader epoch and partition epoch; an empty list: nothing.
     submitted_isr: i64
     submitted_leader_epoch: i64

@@ -186,7 +186,7 @@ def depart(
 
 @inner_rule
 def watch(world: Kernel, flight: RequestInFlight, timer: Timer, timeout_us: int) -> None:
-    """Look after the response when it should have come; no timer does so yet."""
+    """Set the timer of the response's timeout; there is none yet."""
     flight.timer = True
     set_timer(world, timer, flight.sent_us + timeout_us)
 

@@ -1,4 +1,4 @@
-"""highwatermark-checkpoint and kafka-recovery-point-checkpoint: what a start will find.
+"""highwatermark-checkpoint and kafka-recovery-point-checkpoint: the files that a start finds.
 
 The high watermarks of all partitions that the broker hosts go to one file every
 replica.high.watermark.checkpoint.interval.ms, from its first LeaderAndIsr on; up to where each

@@ -49,7 +49,7 @@ def note_cached(world: Brokers, row: int, base_offset: int, size_bytes: int) -> 
         if log.generation != state.generation:
             _begin_generation(state, log, base_offset)
         if base_offset < log.starts[0]:
-            # The log was cut: what is here now is new.
+            # The log was cut: its present end is new.
             for index in range(GENERATIONS + 1):
                 log.starts[index] = min(log.starts[index], base_offset)
     state.generation_left_bytes -= size_bytes
@@ -61,7 +61,7 @@ def note_cached(world: Brokers, row: int, base_offset: int, size_bytes: int) -> 
 
 @inner_rule
 def _begin_generation(state: Broker, log: CachedLog, log_end_offset: int) -> None:
-    """Note where a log ended when the generations began that were begun since the last look."""
+    """Note a log's end at the start of each generation since its last read or append."""
     begun = state.generation - log.generation
     for back in range(GENERATIONS + 1):
         index = GENERATIONS - back

@@ -175,7 +175,7 @@ def note_group_append(
 
 @inner_rule
 def answer_group_append(world: Brokers, request: client_requests.GroupAppendRequest) -> None:
-    """Tell a consumer what has become of its commit or its joining, once that is known.
+    """Send a consumer the outcome of its commit or its joining, once that is known.
 
     Source: GroupMetadataManager.storeOffsets and storeGroup (putCacheCallback)@2.6.0.
     """

@@ -26,7 +26,7 @@ from tidegauge.simulation.trace_rows.replica_rows import LogEnd, Truncated
 
 @inner_rule
 def cut_log(world: Brokers, row: int, offset: int) -> None:
-    """Cut a replica's log at ``offset``, and write down what it held if that removes records.
+    """Cut a replica's log at ``offset``, and write rows about its content if that removes records.
 
     Source: Partition.truncateTo@2.4.0.
     """
@@ -98,7 +98,7 @@ def _write_truncation(world: Brokers, row: int, before: int) -> None:
 
 @inner_rule
 def write_log_runs(world: Brokers, row: int, reason: int) -> None:
-    """Write down what a replica's log holds: a row for each epoch's run of records."""
+    """Write a replica's log: a row for each epoch's run of records."""
     partition = world.replicas[row]
     runs = runs_of(world, row)
     for index in range(partition.run_count):
@@ -110,7 +110,7 @@ def write_log_runs(world: Brokers, row: int, reason: int) -> None:
         )
 
 
-#: Spans that are remembered of each log, and how many make up the write-back time.
+#: The number of spans of each log, and of those in the write-back time.
 MARKS = code(8)
 _SPANS = code(6)
 

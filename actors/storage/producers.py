@@ -4,9 +4,9 @@ It is a function of the log: a leader learns of a batch when it appends it, a fo
 fetch, and batches that are cut off are forgotten. Producer snapshots keep it through every end of a
 process, so it lies with the log. The rules are in ``replication/producer_state.py``.
 
-The producers of a replica are a list, the one with the last batch first: what a fetch brings is at
-its front. A fetch response names the last five batches of each producer, as older ones do not
-matter: a follower that is further behind has none until it has their records.
+The producers of a replica are a list, the one with the last batch first: a fetch brings the front
+of it. A fetch response names the last five batches of each producer, as older ones do not matter: a
+follower that is further behind has none until it has their records.
 """
 
 from tidegauge.actors.state.brokers import FREE_PRODUCERS, PRODUCERS, Brokers, now_ms

@@ -37,7 +37,7 @@ class DuckDBEngine:
         self,
         reads: Callable[[Sequence[FoundRun], Mapping[str, int]], TraceRelations] = TraceRelations,
     ) -> None:
-        """Take what reads the rows of runs that end at given times."""
+        """Take the source of rows of runs that end at given times."""
         self._reads = reads
 
     def write(

@@ -99,7 +99,7 @@ class TraceRelations:
     """The rows of some runs, read kind by kind when they are asked for."""
 
     def __init__(self, runs: Sequence[FoundRun], ends_us: Mapping[str, int]) -> None:
-        """Take the runs, and where each ends by its name.
+        """Take the runs, and the end of each by its name.
 
         Raises:
             RunError: a folder is not that of a run.

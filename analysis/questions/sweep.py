@@ -7,8 +7,8 @@ In which settings runs differ: the axes of a sweep, found in their manifests.
 
 The swept settings need not be given: the differences between the scenarios of the runs, apart from
 the seed, distinguish them. So does what the seed has drawn: a manifest lists faults that come of
-``fault_rates`` like any others. In faults, therefore, only what differs between runs of the same
-seed counts.
+``fault_rates`` like any others. In faults, therefore, only differences between runs of the same
+seed count.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _settings(tables: RunTables) -> dict[str, RunSetting]:
 
 
 def _values(tables: RunTables) -> Iterator[tuple[str, _Figure, float]]:
-    """The figures of all runs; of runs that ended also how long producers waited."""
+    """The figures of all runs; for runs that ended also the waits of producers."""
     for row in tables.rows(_VALUES):
         # A figure that the logs of a real cluster do not give is left out.
         if row["value"] is None:
@@ -180,7 +180,7 @@ _Leaves = dict[_Path, Any]
 
 
 class RunSetting(NamedTuple):
-    """In what a run differs from others."""
+    """The difference of a run from others."""
 
     #: ``replica.lag.time.max.ms=10000``, of several axes with commas; empty if nothing differs.
     text: str

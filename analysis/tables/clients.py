@@ -42,8 +42,8 @@ def _counted(source: str, second: str = _SECOND, **values: str) -> str:
     """
 
 
-#: Between two samples; what was in the log at the first one is in neither. A high watermark that
-#: falls and rises again commits nothing twice.
+#: Between two samples; records that were in the log at the first one are in neither. A high
+#: watermark that falls and rises again commits nothing twice.
 _GROWTH = """(
     select run, partition, time_us,
         log_end - lag(log_end) over w as written, committed - lag(committed) over w as committed
@@ -172,7 +172,7 @@ _A_SECOND_US = 1_000_000
 #: Rows have the exact offsets that a leader has acknowledged, a range for a term or until the next
 #: change of the ISR (``acknowledged``). Samples have its position at some time: producers with
 #: acks=all get their responses at the high watermark, others at the log end. So each range is
-#: divided at the samples of its leader; what it has beyond the last one counts when its row was
+#: divided at the samples of its leader; its part beyond the last one counts when its row was
 #: written. The sum of all is that of the ranges, whatever the trace level and sample_every.
 ACKNOWLEDGEMENTS = result_table.ResultTable(
     "acknowledgements",
@@ -264,13 +264,16 @@ CLIENT_GROUPS = result_table.ResultTable(
         result_table.Column("clients", "bigint", "clients", "number of its clients"),
         *(result_table.Column(name, "bigint", "records", text) for name, text in _TOTALS.items()),
         result_table.Column(
-            "blocked_us", "bigint", "us", "how long send() waited for memory, of all clients"
+            "blocked_us",
+            "bigint",
+            "us",
+            "the time for which send() waited for memory, of all clients",
         ),
         result_table.Column(
             "partitions_stalled", "bigint", "partitions", "at which any of its clients was stalled"
         ),
         result_table.Column(
-            "stalled_us", "bigint", "us", "... and how long, of all partitions together"
+            "stalled_us", "bigint", "us", "... and their time, of all partitions together"
         ),
         result_table.Column(
             "longest_stall_us", "bigint", "us", "... the longest without a break, of one"

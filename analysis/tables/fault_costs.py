@@ -140,7 +140,7 @@ FAULT_OUTAGES = ResultTable(
         Column("condition", "string", "", "as in unavailable"),
         Column("partitions", "bigint", "partitions", "partitions that came into it"),
         Column("at_once", "bigint", "partitions", "... at most at the same time"),
-        Column("partition_seconds", "double", "partition-seconds", "how long, all together"),
+        Column("partition_seconds", "double", "partition-seconds", "their time, all together"),
         Column(
             "shared_seconds", "double", "partition-seconds", "... of these shared by other faults"
         ),

@@ -75,7 +75,7 @@ STEPS = ResultTable(
     (
         RUN,
         Column("step", "bigint", "", "its place in the scenario"),
-        Column("action", "string", "", "what it does, as in scenarios"),
+        Column("action", "string", "", "its action, as in scenarios"),
         Column("step_text", "string", "", "the same with its fields"),
         Column("awaited_us", "bigint", "us", "when the step before it was taken; 0 for the first"),
         Column("taken_us", "bigint", "us", "when it was taken; null: never"),

@@ -154,10 +154,10 @@ NOTIFICATIONS = result_table.ResultTable(
             "read_together", "bigint", "", "notifications that it read in the same event"
         ),
         result_table.Column(
-            "controller_queued_us", "bigint", "us", "how long that event waited in the queue"
+            "controller_queued_us", "bigint", "us", "the wait of that event in the queue"
         ),
         result_table.Column(
-            "controller_processing_us", "bigint", "us", "how long the controller worked on it"
+            "controller_processing_us", "bigint", "us", "the controller's work on it"
         ),
     ),
     """

@@ -19,7 +19,7 @@ class View(NamedTuple):
     """A source of several tables under a name: made once where it is needed, and never written."""
 
     name: str
-    #: A query in Spark's dialect; ``dialect.py`` has what it may call besides.
+    #: A query in Spark's dialect, with the functions of ``dialect.py``.
     sql: str
     #: The columns of which no two rows have the same values, if a window rests on that.
     key: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Intervals in which partitions were in an unwanted condition, and how many of them at once.
+"""Intervals in which partitions were in an unwanted condition, and the number of them at once.
 
 Most are states that the control plane and brokers know of. Those of clients are not: writes are
 *stalled* while a producer has a batch of the partition, in its accumulator or in flight, that is

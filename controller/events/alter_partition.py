@@ -104,7 +104,7 @@ def _request_error(world: ControlPlane, controller: int, request: AlterPartition
 
 @inner_rule
 def _write_all(world: ControlPlane, controller: int, request: AlterPartitionRequest) -> None:
-    """Write what passes; these entries are marked."""
+    """Write the proposals that pass; these entries are marked."""
     for item in items_of(world, request, AlterPartitionData):
         if partition_at(world, controller, item.partition).has_state:
             _write_if_it_passes(world, controller, request.broker_id, item)
@@ -148,7 +148,7 @@ def _knows_ineligible(world: ControlPlane, broker: int) -> bool:
 
 @inner_rule
 def take_altered_state(world: ControlPlane, controller: int, response: ZkResponse) -> None:
-    """Take ZooKeeper's answer to one write."""
+    """Take ZooKeeper's response to one write."""
     request = world.events[world.controllers[controller].request]
     while world.items[request.cursor].partition != response.partition:
         request.cursor = world.items[request.cursor].next
@@ -161,7 +161,7 @@ def take_altered_state(world: ControlPlane, controller: int, response: ZkRespons
 
 @inner_rule
 def fail_what_is_written(world: Kernel, request: AlterPartitionRequest) -> None:
-    """The session is gone, and with it what was to be written, or has been.
+    """The session is gone, and with it the pending and the finished writes.
 
     Source: KafkaZkClient.updateLeaderAndIsr@2.7.0.
     """
@@ -172,7 +172,7 @@ def fail_what_is_written(world: Kernel, request: AlterPartitionRequest) -> None:
 
 @inner_rule
 def _read_back(world: ControlPlane, controller: int, request: AlterPartitionRequest) -> None:
-    """Take over from ZooKeeper what was written.
+    """Read the written states back from ZooKeeper.
 
     Source: KafkaController.updateLeaderAndIsrCache@2.7.0.
     """
@@ -183,7 +183,7 @@ def _read_back(world: ControlPlane, controller: int, request: AlterPartitionRequ
 
 @inner_rule
 def _tell_all(world: ControlPlane, controller: int, request: AlterPartitionRequest) -> None:
-    """Tell all brokers of every partition that the request names, whatever came of it."""
+    """Send all brokers every partition that the request names, whatever the outcome."""
     for item in items_of(world, request, AlterPartitionData):
         add_update_metadata_request(world, controller, item.partition)
         IsrAltered.write(
@@ -197,7 +197,7 @@ def _tell_all(world: ControlPlane, controller: int, request: AlterPartitionReque
 
 @inner_rule
 def answer_alter_partition(world: Kernel, request: AlterPartitionRequest, error: int) -> None:
-    """Tell the leader what came of each partition, or why of none."""
+    """Send the leader the outcome of each partition, or one error for all."""
     response = new_response(world, request, AlterPartitionResponse, error=error)
     for item in items_of(world, request, AlterPartitionData):
         if error != errors.NONE:
@@ -248,7 +248,7 @@ def advance_isr_change(world: ControlPlane, controller: int) -> None:
 
 @inner_rule
 def note_notification(world: ControlPlane, controller: int, response: ZkResponse) -> None:
-    """Take what a notification holds: the partitions whose ISRs have changed."""
+    """Take the content of a notification: the partitions whose ISRs have changed."""
     for item in items_of(world, response, PartitionData):
         add_update_metadata_request(world, controller, item.partition)
     for child in items_of(world, world.events[world.controllers[controller].listing], Child):

@@ -148,7 +148,7 @@ def _has_come(world: control_plane.ControlPlane, controller: int, partition: int
 
 @inner_rule
 def _compare(world: control_plane.ControlPlane, controller: int) -> None:
-    """Find out who has appeared, bounced or gone since brokers were last listed."""
+    """Find the brokers that have appeared, bounced or gone since the last listing."""
     for broker in range(world.sizes[0].brokers):
         known = control_plane.broker_at(world, controller, broker)
         is_listed = known.listed_epoch != records.UNDEFINED
@@ -377,7 +377,7 @@ def _end(world: control_plane.ControlPlane, controller: int, error: int, remaini
 def answer_shutdown(
     world: Kernel, request: ControlledShutdownRequest, error: int, remaining: int
 ) -> None:
-    """Tell a broker how many partitions it still leads, or why that is not known."""
+    """Send a broker the number of partitions that it still leads, or an error."""
     response = new_response(world, request, ControlledShutdownResponse)
     response.error = error
     response.remaining_partitions = remaining
@@ -410,7 +410,7 @@ def _is_led_by(
 
 @inner_rule
 def _select_led(world: control_plane.ControlPlane, controller: int, broker: int) -> None:
-    """Select what the broker leads; what it follows in is stopped afterwards."""
+    """Select the partitions that the broker leads; its followed ones are stopped afterwards."""
     for partition in range(world.sizes[0].partitions):
         if _is_concerned(world, controller, partition, broker):
             known = control_plane.partition_at(world, controller, partition)

@@ -118,7 +118,7 @@ def _tell_all_replicas(world: control_plane.ControlPlane, controller: int, broke
 def note_offline_replicas(
     world: control_plane.ControlPlane, controller: int, response: ControlResponse
 ) -> None:
-    """Take from a broker's response to a LeaderAndIsr which of its replicas are offline."""
+    """Take the offline replicas from a broker's response to a LeaderAndIsr."""
     for item in items_of(world, response, PartitionData):
         row = row_of(world, item.partition, response.broker_id)
         replica = control_plane.replica_at(world, controller, row)

@@ -69,7 +69,7 @@ def advance_preferred_election(world: ControlPlane, controller: int) -> None:
 
 @inner_rule
 def note_preferred_election(world: ControlPlane, controller: int, response: ZkResponse) -> None:
-    """Take which partitions /admin/preferred_replica_election names; the others stay."""
+    """Take the partitions in /admin/preferred_replica_election; the others stay."""
     for named in items_of(world, response, PartitionData):
         known = partition_at(world, controller, named.partition)
         known.selected = known.has_state and _can_be_given_back(world, controller, named.partition)
@@ -88,7 +88,7 @@ def _can_be_given_back(world: ControlPlane, controller: int, partition: int) -> 
 
 @inner_rule
 def rebalance_later(world: ControlPlane, controller: int, is_first: bool) -> None:
-    """Look whether leaders are where they should be, after a while."""
+    """Schedule the next check of the balance of leaders."""
     state = world.controllers[controller]
     if not state.auto_leader_rebalance_enable:
         return
@@ -121,7 +121,7 @@ def advance_auto_rebalance(world: ControlPlane, controller: int) -> None:
 
 @inner_rule
 def _select_if_imbalanced(world: ControlPlane, controller: int, broker: int) -> None:
-    """Select what a broker should lead, does not and could, if that is too much."""
+    """Select the partitions that a broker should lead, does not and could, if they are too many."""
     preferred = 0
     elsewhere = 0
     for partition in range(world.sizes[0].partitions):

@@ -1,4 +1,4 @@
-"""Moving replicas: what an operator asks for in /admin/reassign_partitions (from 2.4 on KIP-455).
+"""Moving replicas: an operator's requests in /admin/reassign_partitions (from 2.4 on KIP-455).
 
 One partition after the other, and each goes through the same phases:
 
@@ -149,7 +149,7 @@ def _choose(world: control_plane.ControlPlane, controller: int) -> None:
 
 @inner_rule
 def _check(world: control_plane.ControlPlane, controller: int) -> None:
-    """Go on with a partition if all its new replicas are in sync; before 2.4 begin with it if not.
+    """Advance a partition if all its new replicas are in sync; before 2.4 begin with it if not.
 
     Source: KafkaController.onPartitionReassignment@2.2.0, PartitionReassignmentIsrChange@2.2.0.
     """
@@ -212,7 +212,7 @@ def _update_current_reassignment(
     controller: int,
     known: control_plane.ControllerPartition,
 ) -> None:
-    """Note what will be added and removed, if that is not noted yet.
+    """Note the added and the removed replicas, if that is not done yet.
 
     Source: KafkaController.updateCurrentReassignment@2.6.3.
     """

@@ -1,4 +1,4 @@
-"""Deleting topics: what an operator asks for in /admin/delete_topics (``TopicDeletionManager``).
+"""Deleting topics: an operator's requests in /admin/delete_topics (``TopicDeletionManager``).
 
 One topic after the other, and each goes through the same phases:
 
@@ -89,7 +89,7 @@ def resume_deletion(world: control_plane.ControlPlane, controller: int, topic: i
 def note_listed_deletions(
     world: control_plane.ControlPlane, controller: int, response: ZkResponse
 ) -> None:
-    """Take which topics are to be deleted; of one that is not there the request is deleted.
+    """Take the topics to be deleted; the request for a topic that does not exist is deleted.
 
     Source: KafkaController.processTopicDeletion and fetchTopicDeletionsInProgress@2.6.3.
     """

@@ -1,4 +1,4 @@
-"""The active controller of a KRaft quorum: what it does with each event that reaches it.
+"""The active controller of a KRaft quorum: the handlers of the events that reach it.
 
 :func:`handle_quorum_event` is the door to everything that it does; in Kafka's words:
 

@@ -104,7 +104,7 @@ def handle_broker_registration(world: Quorum, request: BrokerRegistrationRequest
 
 @inner_rule
 def _note_directories(world: Quorum, request: BrokerRegistrationRequest) -> None:
-    """Take over which of the broker's log directories are offline."""
+    """Take the broker's offline log directories from the request."""
     known = world.quorum_brokers[request.broker_id]
     if known.offline_directories != 0:
         for number in range(known.replica_count):

@@ -8,8 +8,8 @@ loss of power       its epoch and vote, and what it had flushed of its log; peer
 clean stop          all of that; it hands over first, if it leads the quorum
 ==================  =====================================================================
 
-Its state in memory, what it has in its queue and the responses that wait for a commit are gone. A
-start replays the log: that is a part of the time that it takes.
+Its state in memory, its queue and the responses that wait for a commit are gone. A start replays
+the log: that is a part of the time that it takes.
 
 Source: ControllerServer.startup and shutdown, KafkaRaftClient.shutdown@4.1.0.
 """
@@ -94,7 +94,7 @@ def handle_voter_stopped(world: Quorum, timer: VoterStopped) -> bool:
 
 @inner_rule
 def _end(world: Quorum, process: int, closes_connections: bool) -> None:
-    """End the process: what is in its memory is gone."""
+    """End the process: its memory is gone."""
     voter = this_voter(world)
     forget_claim(world)
     free_all(world, voter.queue)
@@ -110,7 +110,7 @@ def _end(world: Quorum, process: int, closes_connections: bool) -> None:
 
 @inner_rule
 def refuse_event(world: Quorum, event: Event) -> None:
-    """The process does not listen yet: who asks sees the connection refused."""
+    """The process does not listen yet: the connection is refused."""
     if IS_REFUSED[event.kind]:
         faults.refuse_connection(world, event)
     free_event(world, event)

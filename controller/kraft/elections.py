@@ -71,7 +71,7 @@ def handle_elect_leaders(world: Quorum, request: ElectLeadersRequest) -> None:
 
 @inner_rule
 def _elect(world: Quorum, partition: int, election: int) -> int:
-    """Hold an election of a kind; what came of it.
+    """Hold an election of a kind; its outcome.
 
     Source: ReplicationControlManager.electLeader@4.1.0.
     """
@@ -158,7 +158,7 @@ def handle_unclean_election_check(world: Quorum, _: UncleanElectionCheck) -> Non
 
 @inner_rule
 def append_broker(world: Quorum, broker: int, reason: int) -> None:
-    """Append the record that makes a broker what it is in memory by now."""
+    """Append the record of a broker's present state in memory."""
     known = world.quorum_brokers[broker]
     record = append_record(world, BROKER_RECORD, broker)
     record.state = control_state_of(world, broker)

@@ -152,7 +152,7 @@ def _new_record(world: Quorum) -> MetadataRecord:
 
 @inner_rule
 def append_partition(world: Quorum, partition: int) -> MetadataRecord:
-    """Append the record that makes a partition what ``Quorum.registrations`` has by now."""
+    """Append the record of a partition's present state in ``Quorum.registrations``."""
     record = append_record(world, PARTITION_RECORD, partition)
     state = world.active_controller[0]
     last = (state.first_record + state.record_count - 1) % len(world.metadata_records)
@@ -218,7 +218,7 @@ def _place_of(world: Quorum, offset: int, epoch: int) -> int:
 
 @inner_rule
 def _drop_committed(world: Quorum) -> None:
-    """Drop what lies below the committed offset: it is committed, or it will never be."""
+    """Drop the records below the committed offset: they are committed, or will never be."""
     state = world.active_controller[0]
     while state.record_count > 0:
         if world.metadata_records[state.first_record].offset >= state.committed_offset:

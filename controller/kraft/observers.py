@@ -117,7 +117,7 @@ def handle_raft_fetch_expires(world: Quorum, _: RaftFetchExpires) -> bool:
 @QUORUM.handles(Disconnected)
 @inner_rule
 def handle_disconnected(world: Quorum, closed: Disconnected) -> bool:
-    """Another process is gone, and with it what it has asked for."""
+    """Another process is gone, and with it its pending requests."""
     voter = this_voter(world)
     lose_connection(world, closed)
     for _ in range(voter.fetches.length):
@@ -150,8 +150,8 @@ def name_changes(
 ) -> None:
     """Name the partitions that a broker hosts, or has a log of, and that have last changed then.
 
-    The log of changes is read backwards: what a broker has missed is at its end, and of each
-    partition only the newest change counts.
+    The log of changes is read backwards: the changes that a broker has missed are at its end, and
+    of each partition only the newest change counts.
     """
     index = world.context[0].metadata_changes - 1
     while index >= 0 and world.metadata_changes[index].position >= since_offset:

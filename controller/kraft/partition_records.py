@@ -2,8 +2,7 @@
 
 Every change but the creation and the deletion of a topic, and a ClearElrRecord, is
 :func:`begin_change`, a function of ``kraft_partitions/partition_target.py``, and
-:func:`append_change`. Counts over partitions (who leads how many, which have no leader) are kept
-here.
+:func:`append_change`. Counts over partitions (of each leader, and without a leader) are kept here.
 
 ISRs that leaders propose (Kafka: AlterPartition, ReplicationControlManager.alterPartition).
 

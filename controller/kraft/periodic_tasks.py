@@ -95,7 +95,7 @@ def _no_op_at(world: Quorum, due_us: int) -> None:
 @WRITES.handles(NoOpDue)
 @inner_rule
 def handle_no_op_due(world: Quorum, _: NoOpDue) -> None:
-    """Write a NoOpRecord, so that all can see how far the log is."""
+    """Write a NoOpRecord, so that all readers can see the end of the log."""
     append_offset(world)
     now_us = world.context[0].time_us
     _no_op_at(world, now_us + world.active_controller[0].max_idle_interval_us)

@@ -310,8 +310,8 @@ class Quorum(Raft, part=6):
     #: By number of the partition.
     registrations: Records[PartitionRegistration]
     committed_partitions: Records[CommittedPartition]
-    #: A ring: what was appended by any controller and is not committed, and beside each the
-    #: partition as it is then. Empty ones (NoOpRecord, LeaderChange) are in logs only.
+    #: A ring: the records that any controller has appended and that are not committed, and beside
+    #: each the partition as it is then. Empty ones (NoOpRecord, LeaderChange) are in logs only.
     metadata_records: Records[MetadataRecord]
     recorded_registrations: Records[PartitionRegistration]
     #: Operands of pure rules: one record each.

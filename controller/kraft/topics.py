@@ -120,7 +120,7 @@ def handle_delete_topics(world: state.Quorum, request: quorum_requests.DeleteTop
 def handle_incremental_alter_configs(
     world: state.Quorum, request: quorum_requests.IncrementalAlterConfigsRequest
 ) -> None:
-    """Set what an operator asks for.
+    """Set the settings of an operator's request.
 
     Source: ConfigurationControlManager.incrementalAlterConfigs,
     ReplicationControlManager.replay(ClearElrRecord)@4.1.0 (KAFKA-16540).
@@ -152,7 +152,7 @@ def handle_incremental_alter_configs(
 def handle_alter_partition_reassignments(
     world: state.Quorum, request: quorum_requests.AlterPartitionReassignmentsRequest
 ) -> None:
-    """Begin to move replicas, or go back to where they were.
+    """Begin to move replicas, or move them back.
 
     Source: ReplicationControlManager.alterPartitionReassignments@4.1.0.
     """

@@ -1,7 +1,7 @@
 """The target state of a partition after an event: one function for each cause of a change.
 
 ``partition_change`` starts from a target, which begins as a copy of the partition's state
-(``target_as_is``). A cause then sets what it wants:
+(``target_as_is``). A cause then sets its changes:
 
 ===================================  ================================================  ===========
 cause                                what the target gets                              election

@@ -125,7 +125,7 @@ def _deletes_a_topic(world: ControlPlane, controller: int, request: Event) -> bo
 
 @inner_rule
 def _lose_channel(world: ControlPlane, controller: int, broker: int, until_us: int) -> None:
-    """The connection to a broker is gone: what was sent up to ``until_us`` is sent again."""
+    """The connection to a broker is gone: requests sent up to ``until_us`` are sent again."""
     known = broker_at(world, controller, broker)
     if known.in_flight != NONE and known.sent_us <= until_us:
         known.in_flight = NONE
@@ -192,7 +192,7 @@ def handle_disconnected(world: ControlPlane, news: Disconnected) -> bool:
 
 @inner_rule
 def close_channel(world: ControlPlane, controller: int, broker: int) -> None:
-    """A broker is gone: what was to be sent to it is dropped.
+    """A broker is gone: its queued requests are dropped.
 
     Source: ControllerChannelManager.removeBroker@2.4.0.
     """
@@ -334,7 +334,7 @@ def _sign(
 
 @inner_rule
 def send_requests_to_brokers(world: ControlPlane, controller: int) -> None:
-    """Send what was gathered: LeaderAndIsr, then UpdateMetadata, then StopReplica.
+    """Send the gathered requests: LeaderAndIsr, then UpdateMetadata, then StopReplica.
 
     Source: ControllerBrokerRequestBatch.sendRequestsToBrokers@2.4.0.
     """
@@ -370,7 +370,7 @@ def _add_to_live_replicas(world: ControlPlane, controller: int, partition: int) 
     for slot in range(facts.slot_count):
         broker = world.slots[facts.first_slot + slot].broker
         known = broker_at(world, controller, broker)
-        # A broker that is about to stop gets only what was decided for that reason.
+        # A broker that is about to stop gets only the decisions for that reason.
         is_told = broker != removing and not (elects and known.shutting_down)
         is_replica = is_assigned(world, controller, partition, slot)
         if known.alive and is_told and is_replica:
@@ -379,7 +379,7 @@ def _add_to_live_replicas(world: ControlPlane, controller: int, partition: int) 
 
 @inner_rule
 def send_update_metadata_request(world: ControlPlane, controller: int) -> None:
-    """Tell every live broker of the partitions that were touched, and of who is alive.
+    """Send every live broker the touched partitions, and the list of live brokers.
 
     Source: KafkaController.sendUpdateMetadataRequest@2.4.0.
     """

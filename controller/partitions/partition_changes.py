@@ -1,9 +1,9 @@
 """The states of a partition, as the controller sees it (``PartitionStateMachine``).
 
-A table and nothing else: the state that is entered, and the states that it may be entered
-from. A transition that is not in the table is refused and changes nothing. Entering ONLINE
-from NEW initialises leader and ISR, from OFFLINE or ONLINE it elects; what is written for
-either stands in ``leader_and_isr.py``.
+A table and nothing else: the state that is entered, and the states that it may be entered from. A
+transition that is not in the table is refused and changes nothing. Entering ONLINE from NEW
+initialises leader and ISR, from OFFLINE or ONLINE it elects; ``leader_and_isr.py`` decides the
+written state.
 
 Source: ``PartitionState`` with ``validPreviousStates``, PartitionStateMachine@2.4.0.
 
@@ -312,7 +312,7 @@ def _read(world: control_plane.ControlPlane, controller: int, partition: int, pu
 def _take_state(
     world: control_plane.ControlPlane, controller: int, response: zookeeper_requests.ZkResponse
 ) -> None:
-    """Take over a state that was read; one of a later controller is not for this one to change.
+    """Take over a state that was read; one of a later controller is not changed here.
 
     Source: PartitionStateMachine.doElectLeaderForPartitions@2.4.0.
     """
@@ -385,7 +385,7 @@ def _write_election(
 def _tell_reason(
     world: control_plane.ControlPlane, controller: int, elected: LeaderElected
 ) -> None:
-    """Say which broker's going or coming it is due to: one event can be about many."""
+    """Set the broker whose coming or going is the cause: one event can be about many."""
     state = world.controllers[controller]
     old_leader = elected.old_leader
     if state.strategy == leader_and_isr.OFFLINE and old_leader >= 0:

@@ -34,7 +34,7 @@ from tidegauge.simulation.trace_rows import codes
 @RAFT.handles(VoterDeadline)
 @inner_rule
 def handle_voter_deadline(world: Raft, timer: VoterDeadline) -> bool:
-    """Do what is due, or wait on if the time in the state was prolonged."""
+    """Act at the end of the time in a state, or wait on if it was prolonged."""
     voter = this_voter(world)
     if timer.number != voter.deadline_number:
         return False
@@ -77,7 +77,7 @@ def begin_election(world: Raft) -> None:
 
 @inner_rule
 def stand_for_election(world: Raft) -> None:
-    """Begin an epoch as its candidate; who is alone is elected."""
+    """Begin an epoch as its candidate; a single voter is elected."""
     transitions.become_candidate(world)
     if len(world.voters) == 1:
         lead(world)
@@ -261,7 +261,7 @@ def lead(world: Raft) -> None:
 
 @inner_rule
 def tell_epoch(world: Raft) -> None:
-    """Tell each voter of the epoch that has not fetched for half a fetch time-out."""
+    """Send the epoch to each voter that has not fetched for half a fetch timeout."""
     voter = this_voter(world)
     process = world.context[0].handling
     own = voter_of(world, process)
@@ -284,7 +284,7 @@ def tell_epoch(world: Raft) -> None:
 @RAFT.handles(BeginQuorumEpochDue)
 @inner_rule
 def handle_begin_quorum_epoch_due(world: Raft, timer: BeginQuorumEpochDue) -> bool:
-    """Tell those again that do not fetch, as long as the voter leads this epoch."""
+    """Notify those again that do not fetch, as long as the voter leads this epoch."""
     voter = this_voter(world)
     if voter.state == codes.LEADER and voter.epoch == timer.epoch:
         tell_epoch(world)
@@ -335,7 +335,7 @@ def resign(world: Raft) -> None:
 
 @inner_rule
 def _place_of(world: Raft, own: int, other: int) -> int:
-    """The place of a voter among the successors of a leader: who has fetched most comes first."""
+    """A voter's place among the successors of a leader: most fetched records come first."""
     count = len(world.voters)
     end_offset = world.follower_progress[own * count + other].end_offset
     place = 0

@@ -52,7 +52,7 @@ def note_snapshot(world: state.Raft, size_bytes: int) -> None:
 
 @inner_rule
 def note_batch(world: state.Raft) -> None:
-    """The leader drains what was appended to its log since it did so last."""
+    """The leader drains the records that were appended to its log since the last time."""
     stats = these_stats(world)
     now_us = world.context[0].time_us
     end_offset = state.this_voter(world).log_end_offset

@@ -1,8 +1,8 @@
 """The log of a leader: it is appended to, fetched by the other voters, and committed.
 
-Appended records wait for company for controller.quorum.append.linger.ms, is written,
-and is flushed while followers fetch it already. The leader counts itself up to where its log is
-flushed, a follower from its next fetch on, since it has flushed what it had got before that. A
+Appended records wait for company for controller.quorum.append.linger.ms, is written, and is flushed
+while followers fetch it already. The leader counts itself up to where its log is flushed, a
+follower from its next fetch on, since it has flushed the records of the last one before that. A
 record is committed once a majority has it, and only together with one of the leader's own epoch.
 
 Source: BatchAccumulator, LeaderState.maybeUpdateHighWatermark, updateReplicaState,
@@ -178,7 +178,7 @@ def refuses_fetch(world: Raft, request: RaftFetchRequest) -> bool:
 
 @inner_rule
 def take_voter_fetch(world: Raft, request: RaftFetchRequest) -> bool:
-    """Note how far a follower is, and answer it, or let it wait; whether it does.
+    """Note a follower's position, and answer it, or let it wait; whether it waits.
 
     Source: KafkaRaftClient.tryCompleteFetchRequest@4.1.0.
     """
@@ -278,7 +278,7 @@ def _answer_voters(world: Raft) -> None:
 
 @inner_rule
 def _answer(world: Raft, request: RaftFetchRequest) -> None:
-    """Send a follower what it does not have: which epochs' records, and how far it is committed.
+    """Send a follower its missing records, by epoch, and the committed end.
 
     Fetched records can be on the wire before they are flushed here.
     """

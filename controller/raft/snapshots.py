@@ -119,7 +119,7 @@ def truncate_to(world: Raft, offset: int) -> None:
 
 @inner_rule
 def truncate_to_diverging(world: Raft, epoch: int, offset: int) -> None:
-    """Take off what the leader does not have: its largest epoch not beyond ours ends at an offset.
+    """Remove the records that the leader lacks: its largest epoch not beyond ours ends at an offset.
 
     Source: ReplicatedLog.truncateToEndOffset@4.1.0.
     """
@@ -149,7 +149,7 @@ def flush_later(world: Raft, delay_us: int) -> None:
 
 @inner_rule
 def write_log_row(world: Raft, truncated: bool) -> None:
-    """Write down how far the log is; the row causes nothing."""
+    """Write a row about the ends of the log; the row causes nothing."""
     context = world.context[0]
     cause_process = context.cause_process
     cause_sequence = context.cause_sequence
@@ -343,7 +343,7 @@ def load_snapshot(world: Raft, response: FetchSnapshotResponse) -> None:
     voter.high_watermark = offset
     voter.truncations += 1
     voter.epoch_count = 0
-    # The record before the log: truncation never goes below what is committed.
+    # The record before the log: truncation never goes below the committed end.
     begin_epoch(world, epoch, offset - 1)
     voter.snapshot_count = 0
     _keep_snapshot(world, epoch, offset, response.size_bytes)
@@ -355,7 +355,7 @@ def load_snapshot(world: Raft, response: FetchSnapshotResponse) -> None:
 
 @inner_rule
 def _write_row(world: Raft, step: int, number: int) -> None:
-    """Write down what has happened to a snapshot."""
+    """Write a row about a step of a snapshot."""
     process = world.context[0].handling
     node = name_of_voter(world, process)
     snapshot = snapshot_at(world, number)

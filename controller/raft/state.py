@@ -3,7 +3,7 @@
 The state of the voters of a KRaft quorum: one record each.
 
 On disk are the epoch, the leader and the vote of a voter (Kafka: the file quorum-state), and its
-log. A crash takes all the rest, a power failure also what was not flushed of the log.
+log. A crash takes all the rest, a power failure also the part of the log that was not flushed.
 
 The voter that handles an event.
 """
@@ -39,7 +39,7 @@ class VoterSettings(Record):
 
 
 class Voter(VoterSettings):
-    """A controller of the quorum: its part in Raft, its log, its one thread, who waits for it."""
+    """A controller of the quorum: its part in Raft, its log, its thread, pending responses."""
 
     #: Events that wait for the thread.
     queue: EventList
@@ -106,7 +106,7 @@ class Voter(VoterSettings):
     fetch_watch: flag
 
     # The log. Offsets count records from the beginning of the cluster.
-    #: Its first record; what was before is in a snapshot only.
+    #: Its first record; earlier ones are in a snapshot only.
     log_start_offset: i64
     #: The next record gets this one.
     log_end_offset: i64
@@ -144,14 +144,14 @@ class Voter(VoterSettings):
     fetch_timer: flag
 
     # The event that is being handled.
-    #: Its type, when it came and was taken, and how many waited behind it.
+    #: Its type, its times of arrival and start, and the number of events behind it.
     event_kind: i64
     event_came_us: i64
     event_taken_us: i64
     queue_length: i64
     #: It is a row of the trace.
     event_written: flag
-    #: Why the records that it appends change what they change, and because of which row.
+    #: The reason of the changes by the records that it appends, and the row behind it.
     reason: i64
     because_process: i64 = -1
     because_sequence: i64 = -1
@@ -203,7 +203,7 @@ class VoterStats(Record):
     election_us: sampled_stats.SampledStat
     #: The start of its wait for a leader as a candidate; -1: it does not wait.
     candidate_since_us: i64 = -1
-    #: For how long its thread has written to the disk.
+    #: The time that its thread has spent writing to the disk.
     written_us: i64
     #: The number of leaders that it has known, itself included.
     leaders: i64

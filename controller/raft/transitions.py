@@ -13,7 +13,7 @@ leader         1.5 fetch time-outs since a majority has    appends; announces it
 resigned       an election time-out, drawn                 announces that it has resigned
 =============  ==========================================  ======================================
 
-``elections.py`` has what follows when the time is over. The epoch, the leader and the vote are
+``elections.py`` has the actions at the end of that time. The epoch, the leader and the vote are
 written to disk before anything is answered. Any other transition than those of
 ``VALID_PREVIOUS_STATES`` is an error of the simulator, and ends the run.
 
@@ -81,7 +81,7 @@ def may_enter(state: int, target: int) -> bool:
 
 @inner_rule
 def become_unattached(world: Raft, epoch: int, voted_for: int) -> None:
-    """Know no leader of an epoch; of a later one than that of the voter if it does not vote.
+    """The leader of an epoch is unknown; of a later one than that of the voter if it does not vote.
 
     A voter that waits for an election already waits no longer because of a later epoch, but once
     more when it has voted.
@@ -122,7 +122,7 @@ def wait_for_leader(world: Raft) -> None:
 
 @inner_rule
 def become_prospective(world: Raft) -> None:
-    """Ask who would vote for this voter; its epoch stays, and the leader that it knew."""
+    """Ask for votes in advance; the epoch stays, and the known leader."""
     voter = this_voter(world)
     _change(world, codes.PROSPECTIVE, voter.epoch, voter.leader, voter.voted_for)
     _count_votes(world)
@@ -214,7 +214,7 @@ def become_resigned(world: Raft) -> None:
 
 @inner_rule
 def _change(world: Raft, state: int, epoch: int, leader: int, voted_for: int) -> None:
-    """Leave a state and enter another one; what has to be on disk is written to it."""
+    """Leave a state and enter another one, with the disk write that this needs."""
     voter = this_voter(world)
     assert may_enter(voter.state, state), "a voter entered a state that is illegal from its own"
     if voter.state == codes.LEADER:
@@ -293,7 +293,7 @@ def send_when_written(world: Raft, request: Event) -> None:
 
 @inner_rule
 def _count_votes(world: Raft) -> None:
-    """Begin a count: the voter itself is for it."""
+    """Begin a count with the voter's own vote."""
     voter = this_voter(world)
     voter.votes_granted = 1 << voter_of(world, world.context[0].handling)
     voter.votes_rejected = 0

@@ -32,7 +32,7 @@ from tidegauge.simulation.zookeeper_tree import STATES, place_in
 
 @rule
 def full_replica_set(target: int, origin: int) -> int:
-    """The replicas during a reassignment: where it leads to, then what else there was.
+    """The replicas during a reassignment: the target, then the others of before.
 
     Source: ReplicaAssignment.reassignTo@2.4.0.
     """
@@ -88,7 +88,7 @@ def list_assignments(
 
 @inner_rule
 def store_assignments(world: ControlPlane, request: zookeeper_requests.ZkSetRequest) -> None:
-    """Take over what is written into /brokers/topics/<topic>: the partitions that change."""
+    """Take the partitions that a write to /brokers/topics/<topic> changes."""
     for item in items_of(world, request, zookeeper_requests.TopicPartition):
         assignment = world.assignments[item.partition]
         assignment.replicas = item.replicas
@@ -238,13 +238,13 @@ def issue_delete(world: ControlPlane, controller: int, znode: int) -> None:
 
 @inner_rule
 def issue_get(world: ControlPlane, controller: int, znode: int) -> None:
-    """Read what a znode holds."""
+    """Read a znode's content."""
     issue(world, controller, new_request(world, controller, zookeeper_requests.ZkGetRequest), znode)
 
 
 @inner_rule
 def issue_exists(world: ControlPlane, controller: int, znode: int, watch: bool) -> None:
-    """Look whether a znode exists, and watch it if ``watch``."""
+    """Ask whether a znode exists, and watch it if ``watch``."""
     request = new_request(world, controller, zookeeper_requests.ZkExistsRequest, sets_watch=watch)
     issue(world, controller, request, znode)
 

@@ -21,7 +21,7 @@ from tidegauge.simulation.trace_rows.row import Row
 
 
 class Znode(Record):
-    """One znode: what its path holds, who owns it, who watches it."""
+    """One znode: its content, its owner, its watchers."""
 
     exists: flag
     #: It is there as the run begins, with the data that is here already.
@@ -64,7 +64,7 @@ class TopicConfig(Record):
 
 
 class ReplicaThrottle(Record):
-    """Whether a topic's settings throttle a replica: what it sends as leader, or fetches."""
+    """Whether a topic's settings throttle a replica as leader, or as follower."""
 
     leader: flag
     follower: flag
@@ -335,8 +335,8 @@ class ControllerReplica(Record):
 class ContextOwner(Record):
     """The owner of a context (Kafka: ``ControllerContext``).
 
-    Only who is controller has one, so that a thousand brokers do not need room for a thousand
-    times what one of them has to know. One is always free (``engine/layout/controller_tables.py``).
+    Only the controller has one, so that a thousand brokers do not need room for a thousand
+    contexts. One is always free (``engine/layout/controller_tables.py``).
     """
 
     #: Index of the controller's broker; -1: it is free.
@@ -381,7 +381,7 @@ def broker_at(world: ControlPlane, controller: int, broker: int) -> ControllerBr
 
 @inner_rule
 def because_of_registration(world: ControlPlane, controller: int, row: Row, broker: int) -> None:
-    """Say that something is done as a broker has come, or is gone: ZooKeeper's row about that."""
+    """A broker has come, or is gone: set ZooKeeper's row about that as the cause."""
     listed_row = broker_at(world, controller, broker).listed_row
     if listed_row != NONE:
         row.because_process = zookeeper_process(world)
@@ -424,7 +424,7 @@ def replica_at(world: ControlPlane, controller: int, row: int) -> ControllerRepl
 
 @inner_rule
 def write_existing_records(world: Cluster, partition: int, epoch: int) -> None:
-    """Write down what a partition's replicas must not lose, if it has any record."""
+    """Write the records that a partition's replicas must not lose, if there are any."""
     facts = world.partitions[partition]
     if facts.existing_records == 0:
         return

@@ -1,4 +1,4 @@
-"""A cluster that was there before the run: what ZooKeeper holds as it begins.
+"""A cluster from before the run: ZooKeeper's state at its start.
 
 All its brokers come back at once, as after a loss of power of the whole site. Topics and the states
 of partitions are there, and so is /controller: the session of the former controller ends with the

@@ -92,7 +92,7 @@ def _is_reassigning(world: ControlPlane) -> bool:
 
 @inner_rule
 def tell_throttles(world: ControlPlane, session: int, departure_us: int) -> None:
-    """Tell a broker its rates, and which of its replicas are throttled; all others are not."""
+    """Send a broker its rates, and its throttled replicas; all others are not throttled."""
     broker = world.zookeeper_sessions[session].broker
     news = zookeeper_requests.ThrottlesChanged.to(world, broker)
     news.session = session
@@ -134,7 +134,7 @@ def _write_named(world: ControlPlane, request: zookeeper_requests.ZkThrottleRequ
 
 @inner_rule
 def _write_moves(world: ControlPlane, request: zookeeper_requests.ZkThrottleRequest) -> None:
-    """Throttle what moves, as the tool works it out from the assignments; nothing else of a topic.
+    """Throttle the moved replicas, by the assignments as the tool does; nothing else of a topic.
 
     Source: ReassignPartitionsCommand.calculateLeaderThrottles, calculateFollowerThrottles@2.6.3.
     """

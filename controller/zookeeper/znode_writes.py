@@ -174,7 +174,7 @@ def _create(
 
 @inner_rule
 def _take_data(world: Kernel, node: Znode, request: zookeeper_requests.ZkDataWrite) -> None:
-    """Store what a create or a set brings; a notification has kept its chain already."""
+    """Store the content of a create or a set; a notification has kept its chain already."""
     if request.first_item == NONE:
         return
     data = view_as(world.items[request.first_item], zookeeper_requests.ZnodeData)

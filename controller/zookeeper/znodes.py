@@ -35,13 +35,9 @@ def write_control_plane_row(
 ) -> None:
     """Write the row of a changed znode about a partition, a broker or the controller.
 
-    Args:
-        world: with what ZooKeeper holds, after the change.
-        zookeeper: the process of ZooKeeper.
-        znode: the znode.
-        writer: the process that has changed it; -1: the operator or the end of a session.
-        change: one of STATE_CHANGES.
-        reason: of a broker's registration, one of STATE_REASONS.
+    Args: world: with ZooKeeper's state after the change. zookeeper: the process of ZooKeeper.
+    znode: the znode. writer: the process that has changed it; -1: the operator or the end of a
+    session. change: one of STATE_CHANGES. reason: of a broker's registration, one of STATE_REASONS.
     """
     if zookeeper_tree.is_in(world, zookeeper_tree.STATES, znode):
         partition = zookeeper_tree.place_in(world, zookeeper_tree.STATES, znode)
@@ -174,7 +170,7 @@ def _tell_watchers(
 
 @inner_rule
 def forget_watches(world: control_plane.ControlPlane, session: int) -> None:
-    """Take out what a session has watched that is gone, or has lost its connection."""
+    """Remove the watches of a session that is gone, or has lost its connection."""
     # Those behind the fixed ones are watched where replicas move or log directories fail.
     count = zookeeper_tree.FIXED_ZNODES
     if zookeeper_tree.is_administered(world) or zookeeper_tree.directories_fail(world):
@@ -282,7 +278,7 @@ def write_znode_row(
     znode: int,
     change: int,
 ) -> None:
-    """Write down what a znode holds after it was created, or written (``change``)."""
+    """Write the content of a znode after it was created, or written (``change``)."""
     node = world.znodes[znode]
     if change == codes.STATE_CREATED:
         created = controller_rows.ZnodeCreated.write(world, node, znode=znode, writer=writer)

@@ -57,7 +57,7 @@ def take_zookeeper_fault(world: ControlPlane, event: FaultChange) -> None:
 @ZOOKEEPER.handles(zookeeper_requests.ZkTick)
 @inner_rule
 def handle_tick(world: ControlPlane, _: zookeeper_requests.ZkTick) -> None:
-    """Expire sessions; the first tick begins, or ends, what was there before the run."""
+    """Expire sessions; the first tick begins, or ends, the sessions of before the run."""
     if world.context[0].time_us == 0:
         restore_preexisting_states(world)
     else:
@@ -116,7 +116,7 @@ def handle_close(world: ControlPlane, request: zookeeper_requests.ZkCloseRequest
 def handle_is_quiescent(
     world: ControlPlane, request: zookeeper_requests.ZkIsQuiescentRequest
 ) -> None:
-    """Say whether everything has come to rest; that takes no time."""
+    """Answer whether the cluster is quiescent; that takes no time."""
     response = sessions.response_to(world, request)
     response.continuation = request.continuation
     response.error = OK if is_quiescent(world) else NO_NODE

@@ -38,8 +38,8 @@ REPORTS = code(9)  #: a report was requested
 # The next action of a group (ExchangeState.phase).
 RUNS = code(0)  #: handle events up to the horizon
 RECEIVES = code(1)  #: take over the frames that it waits for
-PLANS = code(2)  #: the hub: choose who goes on
-WRITES = code(3)  #: write frames for those who are to have one
+PLANS = code(2)  #: the hub: choose the groups that go on
+WRITES = code(3)  #: write frames for the groups that are to have one
 SENDS = code(4)  #: send them
 
 
@@ -62,7 +62,7 @@ class OtherGroup(Record):
     #: The numbers of frames that were sent to it, and received from it.
     sent: i64
     received: i64
-    #: The frame to it: where it begins among the words that go out, and how many it has.
+    #: The frame to it: its first word among those that go out, and their number.
     first_word: i64
     words: i64
     #: The number of events and items for it, and the places at which the next of them is written.
@@ -89,7 +89,7 @@ class ExchangeState(Record):
     #: A stop, or a report, was requested from outside.
     asked_to_stop: flag
     report_wanted: flag
-    #: It has links: what comes after a window is done without the driver (``windows.py``).
+    #: It has links: after a window it goes on without the driver (``windows.py``).
     linked: flag
     #: Its next action there, and the time up to which all groups run now.
     phase: i64
@@ -100,7 +100,7 @@ class ExchangeState(Record):
     peer: i64
     received_bytes: i64
     sent_bytes: i64
-    #: In how many windows it took part, or at the hub how many there were.
+    #: The number of windows in which it took part, or at the hub of all windows.
     windows: i64
     #: CPU time of the kernel, and of polling for frames.
     kernel_cpu_ns: i64
@@ -196,7 +196,7 @@ class FrameExchange:
         return np.asarray(self.tables.incoming).view(np.int64)
 
     def look_at(self, incoming: NDArray[np.int64]) -> None:
-        """Take note of where a frame has come in."""
+        """Note the place of an incoming frame."""
         if incoming.ctypes.data != np.asarray(self.tables.incoming).ctypes.data:
             self.tables.incoming = _as_words(incoming)
             self.view = self.tables.view

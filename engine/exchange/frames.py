@@ -3,9 +3,9 @@
 One group is the *hub*, the others are *leaves*. A leaf sends the hub the time of its next event and
 its messages to processes elsewhere; the hub sends a leaf its horizon, and the messages for it. They
 take turns: in each window the hub lets go those groups that have something to do, and waits for
-them. A group that has nothing to do is left alone and costs nothing; what is sent to it waits at
-the hub until something of it is due. (An exchange of all with all in each window was tried: six
-brokers that are mostly idle took 112 s for 240 virtual seconds, with their two cores at work.)
+them. A group that has nothing to do is left alone and costs nothing; messages to it wait at the hub
+until one of them is due. (An exchange of all with all in each window was tried: six brokers that
+are mostly idle took 112 s for 240 virtual seconds, with their two cores at work.)
 
 The time up to which a group may run: the earliest event of any other group plus the least latency
 from there to here (``frame_exchange.py``). Its own messages may cause answers before that: then
@@ -147,7 +147,7 @@ def _horizon_us(exchange: frame_exchange.Exchange, group: int, end_us: int) -> i
 
 @rule
 def write_frames(world: Kernel, exchange: frame_exchange.Exchange) -> int:
-    """Write a frame for each group that is to have one: a leaf to the hub, the hub to who goes on.
+    """Write a frame for each receiver: a leaf to the hub, the hub to the groups that go on.
 
     Pending messages to them are forgotten.
 
@@ -286,7 +286,7 @@ def _copy(source: Records[Word], first: int, to: Records[Word], at: int, words: 
 
 @rule
 def read_frame(world: Kernel, exchange: frame_exchange.Exchange, group: int) -> int:
-    """Take over what the frame of a group brings.
+    """Take over the content of a group's frame.
 
     Returns:
         The hub's state (READY, ENDED, STOPPED), a leaf's READY; or NO_ROOM, or STRANGE.
@@ -313,7 +313,7 @@ def read_frame(world: Kernel, exchange: frame_exchange.Exchange, group: int) -> 
 
 @inner_rule
 def _lacks_room(world: Kernel, exchange: frame_exchange.Exchange) -> bool:
-    """Whether what comes in would leave less free than a handler may need."""
+    """Whether the incoming messages would leave less free than a handler may need."""
     context = world.context[0]
     words = exchange.incoming
     free_changes = len(world.metadata_changes) - context.metadata_changes

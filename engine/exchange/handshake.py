@@ -1,4 +1,4 @@
-"""Links between groups come to stand: who is let in, and who is sent away.
+"""Handshakes: links between groups, and the checks of callers.
 
 Group 0, the hub, listens, on a Unix socket in a folder of its own and, if asked to, on TCP; each
 other group, a leaf, dials it. Both prove with the challenges of ``multiprocessing.connection`` that
@@ -8,7 +8,7 @@ Anybody may knock. A stranger costs a thread until its time is over, and never t
 is sent away, and noted in :attr:`Reception.refused`. Once all links stand there is no listener, and
 the socket's file and folder are gone.
 
-``frame_links.py`` has what goes over a link then.
+``frame_links.py`` has the traffic on a link.
 """
 
 import os
@@ -153,7 +153,7 @@ class Reception:
         return self._links
 
     def close(self) -> None:
-        """Listen no more, and send away who is still shaking hands; leaves no file behind.
+        """Listen no more, and close the connections of pending callers; leaves no file behind.
 
         Links that stand are their owner's to close.
         """
@@ -168,7 +168,7 @@ class Reception:
             thread.join(_LEAVE_S)
 
     def _complain(self, deadline_s: float, timeout_s: float) -> None:
-        """Raise what makes it useless to wait any longer, if anything does."""
+        """Raise an error that makes it useless to wait any longer, if there is one."""
         if self._over:
             raise LinkError("closed before all groups were linked")
         with self._lock:
@@ -313,7 +313,7 @@ def dial(
 
 
 def _introduce(guest: _Guest, key: bytes, hello: bytes) -> bytes:
-    """Say to the hub who we are; what it replies."""
+    """Send the hub our identity; its reply."""
     # The timer ends the handshake, whatever the other side sends.
     ending = threading.Timer(max(guest.late_at_s - time.monotonic(), 0), guest.cut_off)
     ending.daemon = True
@@ -338,7 +338,7 @@ def _expect_welcome(reply: bytes) -> None:
 
 
 def _reach(address: Address, node: str, deadline_s: float) -> socket.socket:
-    """A connection to who listens there, that blocks.
+    """A blocking connection to a listener there.
 
     Raises:
         TimeoutError: it was not accepted in time. OSError: there is no listener. LinkError: there
@@ -409,5 +409,5 @@ def _reason(error: Exception) -> str:
     if isinstance(error, AuthenticationError):
         return "it does not have our key"
     if isinstance(error, EOFError):
-        return "the connection ended before it had said who it is"
+        return "the connection ended before its handshake"
     return str(error) or type(error).__name__

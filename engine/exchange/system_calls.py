@@ -66,14 +66,14 @@ _read_clock = _c_function("clock_gettime", "int32", "int32", "uintp")
 
 @inner_rule
 def send_words(descriptor: int, words: Records[Word], first: int, count: int) -> int:
-    """Send words over a socket if they can go at once; how many bytes went, or -1."""
+    """Send words over a socket if they can go at once; the number of bytes sent, or -1."""
     address = words.ctypes.data + first * WORD_BYTES
     return int(_send(descriptor, address, count * WORD_BYTES, _SEND_FLAGS))
 
 
 @inner_rule
 def receive_words(descriptor: int, words: Records[Word]) -> int:
-    """Read from a socket what is there already; how many bytes, 0 at its end, or -1."""
+    """Read available bytes from a socket; their number, 0 at its end, or -1."""
     return int(_receive(descriptor, words.ctypes.data, len(words) * WORD_BYTES, _DONT_WAIT))
 
 

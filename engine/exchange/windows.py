@@ -1,4 +1,4 @@
-"""Windows: what a group that has links does between handling events and handling events again.
+"""Windows: the work of a group with links between two runs of its events.
 
 A group goes from phase to phase (``ExchangeState.phase``) until it may run:
 
@@ -32,7 +32,7 @@ _LOOKS = 100
 
 @inner_rule
 def go_to_next_run(world: Kernel, exchange: frame_exchange.Exchange) -> int:
-    """Go on from phase to phase until the group may run; READY, or why the driver is wanted.
+    """Go from phase to phase until the group may run; READY, or the reason to call the driver.
 
     Returns:
         READY; ENDED or STOPPED, where all groups come to the end; NO_ROOM, STRANGE, DAMAGED,
@@ -81,7 +81,7 @@ def _receive(world: Kernel, exchange: frame_exchange.Exchange) -> int:
         state.received_bytes = 0
         other.awaited = False
         if said != frame_exchange.READY:
-            # The end: what comes next, if anything does, begins with a frame of each leaf.
+            # The end: the next phase, if there is one, begins with a frame of each leaf.
             state.phase = frame_exchange.WRITES
             return said
     state.phase = frame_exchange.PLANS if state.group == HUB else frame_exchange.RUNS
@@ -90,7 +90,7 @@ def _receive(world: Kernel, exchange: frame_exchange.Exchange) -> int:
 
 @inner_rule
 def _look_for_frame(exchange: frame_exchange.Exchange, group: int) -> bool:
-    """Look for a group's frame for a while; whether it has come, as a whole."""
+    """Poll for a group's frame for a while; whether it has come, as a whole."""
     state = exchange.state[0]
     words = exchange.incoming
     received = system_calls.receive_words(exchange.groups[group].descriptor, words)
@@ -112,7 +112,7 @@ def _look_for_frame(exchange: frame_exchange.Exchange, group: int) -> bool:
 
 @inner_rule
 def _plan(world: Kernel, exchange: frame_exchange.Exchange) -> int:
-    """Choose who goes on; the driver may hold all back."""
+    """Choose the groups that go on; the driver may hold all back."""
     state = exchange.state[0]
     said = frames.plan_window(world, exchange, state.end_us)
     state.phase = frame_exchange.WRITES
@@ -140,7 +140,7 @@ def _write(world: Kernel, exchange: frame_exchange.Exchange) -> int:
 
 @inner_rule
 def _send(exchange: frame_exchange.Exchange) -> int:
-    """Send what was written; who got a frame answers with one."""
+    """Send the written frames; each receiver answers with one."""
     state = exchange.state[0]
     for group, other in enumerate(exchange.groups):
         if not other.unsent:

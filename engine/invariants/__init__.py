@@ -1,4 +1,4 @@
-"""Invariants: what holds of a group's state between any two events.
+"""Invariants: facts about a group's state between any two events.
 
 ==================  ========================================================================
 file                subject

@@ -42,7 +42,7 @@ class TimerCount(Record):
 
 
 class Checked(MeasuredState, part=5):
-    """The state of a group, and room to count what is in it."""
+    """The state of a group, and room for the counts of a check."""
 
     findings: Records[Finding]
     #: As many as the longest table has records.
@@ -97,8 +97,8 @@ def first_unmarked(world: Checked, count: int) -> int:
 def walk_of(module: str, name: str, of: LinkedList) -> Callable[..., int]:
     """The rule ``name`` of a module, which goes through lists of the same records and links.
 
-    ``name(world, first, last, owner)`` marks the records with 1 + ``owner``, and returns how many
-    there are: BROKEN if somebody else has one, or the last is not ``last`` (ANY: whichever).
+    ``name(world, first, last, owner)`` marks the records with 1 + ``owner``, and returns their
+    number: BROKEN if somebody else has one, or the last is not ``last`` (ANY: whichever).
     """
     names: dict[str, Any] = {"__name__": module}
     code = _WALK.format(name=name, table=of.table, following=of.following)

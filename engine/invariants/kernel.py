@@ -239,7 +239,7 @@ def reads_end_with_the_last(world: Checked) -> int:
 
 @MACHINES.of("brokers")
 def appends_wait_for_no_more_than_the_writes(world: Checked) -> int:
-    """Appends wait at most until the last of a broker's disks has written what it has."""
+    """Appends wait at most until the last of a broker's disks has written its backlog."""
     for number, broker in enumerate(world.brokers):
         first = number * broker.log_directories
         latest_ns = 0

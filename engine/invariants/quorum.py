@@ -1,4 +1,4 @@
-"""Invariants of a KRaft quorum: what the active controller decides, appends and commits.
+"""Invariants of a KRaft quorum: the active controller's decisions, appends and commits.
 
 Invariants of the voters of a KRaft quorum: leaders, logs, timers.
 """
@@ -110,7 +110,7 @@ def partitions_without_their_leader_are_counted(world: Checked) -> int:
 
 @QUORUM_STATE.of("active_controller")
 def records_that_are_not_committed_are_kept(world: Checked) -> int:
-    """The oldest record in the ring is not committed; what the active controller has is in its log.
+    """The ring's oldest record is not committed; the active controller's records are in its log.
 
     Source: OffsetControlManager@4.1.0.
     """
@@ -172,7 +172,7 @@ def what_is_committed_lies_below_the_high_watermark(world: Checked) -> int:
 
 @QUORUM_STATE.of("voters")
 def quorum_timers_match_their_flags(world: Checked) -> int:
-    """A timer is set exactly while its flag is set, and what is queued is going to be handled.
+    """A timer is set exactly while its flag is set, and queued events are going to be handled.
 
     A task that waits in the queue has its timer still.
     """

@@ -91,7 +91,7 @@ class Validator:
         return int(self._handled.sum() - self._seen.sum()) >= events
 
     def check(self) -> None:
-        """Look at all invariants.
+        """Check all invariants.
 
         Raises:
             InvariantViolatedError: one does not hold.

@@ -214,7 +214,7 @@ def _set_quotas(quotas: Records[ReplicationQuota], settings: list[dict[str, int]
 
 
 def _set_machine(broker: Broker, cluster: Cluster, zookeeper: ZooKeeper) -> None:
-    """Take over what is the machine's, and its supervisor's."""
+    """Set the fields of the machine, and of its supervisor."""
     broker.zookeeper_servers = zookeeper.servers
     if cluster.restart_after_exit_us is not None:
         broker.restart_after_exit_us = cluster.restart_after_exit_us

@@ -113,7 +113,7 @@ def _set_controllers(plan: ClusterPlan, world: control_plane.ControlPlane) -> No
 
 
 def enlarge_control_plane(plan: ClusterPlan, world: control_plane.ControlPlane) -> None:
-    """Have room for more notifications, watches, sessions and one more controller."""
+    """Make room for more notifications, watches, sessions and one more controller."""
     _enlarge_notifications(world)
     _enlarge_watches(plan, world)
     brokers = len(plan.brokers)

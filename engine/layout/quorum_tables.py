@@ -82,7 +82,7 @@ def _set_replicas(plan: ClusterPlan, quorum: Quorum) -> None:
 
 
 def _set_preexisting_states(plan: ClusterPlan, quorum: Quorum) -> None:
-    """Lay out what was there before the run (``controller/kraft/claims.py``)."""
+    """Lay out the state from before the run (``controller/kraft/claims.py``)."""
     if not plan.was_there_before:
         return
     in_sync: set[int] = set()

@@ -271,7 +271,7 @@ def _slots(plan: ClusterPlan, number: int, value: Value | None) -> int:
 
 
 def plan_faults(plan: ClusterPlan, world: Kernel) -> None:
-    """Enter what each fault is and which processes it hits; none has begun."""
+    """Enter each fault and the processes that it hits; none has begun."""
     count = len(plan.processes)
     for field in ("row_process", "row_sequence", "began_us", "acted_us"):
         column(world.fault_roles, field)[:] = NONE

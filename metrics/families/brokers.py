@@ -196,7 +196,7 @@ class ReplicaGauges(Gauges, scope=Scope.REPLICA):
 
     #: The broker runs, and hosts it.
     exists: flag
-    #: ... as leader; what follows it counts only then, and is 0 on followers, as in Kafka.
+    #: ... as leader; the following fields count only then, and are 0 on followers, as in Kafka.
     leads: flag
     under_replicated: flag = gauge(
         f"{_PARTITION}UnderReplicated,topic=*,partition=*",

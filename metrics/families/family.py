@@ -89,7 +89,7 @@ class Scope(Enum):
 
 
 class Family(NamedTuple):
-    """A metric: what it measures, its meaning, and its expression over its scope's columns."""
+    """A metric: its subject, its meaning, and its expression over its scope's columns."""
 
     #: Kafka's MBean, which each spelling names in its own way; or the name of the samples, where
     #: that is the same in all of them: a counter's ends in ``_total``.

@@ -44,8 +44,8 @@ class Presentation(NamedTuple):
     #: The level of detail for single partitions; None: by the number of partitions.
     level: layout.Level | None = None
     spelling: Spelling = STRIMZI
-    #: Every controller of a quorum reports what is counted of the cluster, as in Kafka; else the
-    #: active one alone, so that a sum over controllers is right.
+    #: Every controller of a quorum reports the counts of the cluster, as in Kafka; else the active
+    #: one alone, so that a sum over controllers is right.
     every_controller: bool = False
 
 

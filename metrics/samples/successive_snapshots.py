@@ -1,7 +1,7 @@
 """Values beside a snapshot: the state of the simulation, and values of successive snapshots.
 
 The driver of a run measures its ``Health``, in seconds of ``time.monotonic``, whenever it has a new
-snapshot. Several snapshots give speed, how long records have waited, and how idle threads are.
+snapshot. Several snapshots give speed, waits of records, and idle times of threads.
 """
 
 from collections import deque
@@ -113,7 +113,8 @@ class SnapshotContext(NamedTuple):
     #: Virtual seconds per real second, and the mean size of a window, since the last snapshot.
     speed: float = nan
     window_us: float = nan
-    #: For each of ``Snapshot.committed``: how long its first unread record has been readable.
+    #: For each of ``Snapshot.committed``: the time for which its first unread record has been
+    #: readable.
     consumer_lag_ms: NDArray[np.float64] | None = None
     scrapes: ScrapeCounts | None = None
     applied: AppliedTimes | None = None

@@ -223,7 +223,7 @@ def _reads_in_sessions(world: Brokers, row: int) -> int:
 
 @inner_rule
 def _count_waiting(world: Brokers, row: int, broker: BrokerGauges) -> None:
-    """Count what waits for a replica in the purgatories.
+    """Count the requests that wait for a replica in the purgatories.
 
     Kafka's PurgatorySize counts a request once for each partition that it is watched by.
 
@@ -309,7 +309,7 @@ def read_zookeeper(
     of_brokers: Records[BrokerGauges],
     of_cluster: Records[ClusterGauges],
 ) -> None:
-    """Enter what the control plane holds, and ZooKeeper itself, if it is hosted here.
+    """Enter the control plane's state, and ZooKeeper itself, if it is hosted here.
 
     Source: KafkaZkClient.getTopicPartitionStates@2.6.0.
     """
@@ -348,7 +348,7 @@ def _read_partition(world: ControlPlane, partition: int, gauge: PartitionGauges)
 def read_clients(
     world: Clients, partitions: Records[PartitionGauges], cluster: Records[ClusterGauges]
 ) -> None:
-    """Enter what clients that are hosted here wait for; stalls are no figure of Kafka's.
+    """Enter the waits of clients that are hosted here; stalls are no figure of Kafka's.
 
     Source: BufferPool.queued@2.6.0 (waiting-threads).
     """
@@ -369,7 +369,7 @@ def read_groups(
     committed: Records[CommittedGauges],
     members: Records[MemberGauges],
 ) -> None:
-    """Enter what coordinators that are hosted here and answer know of groups of consumers.
+    """Enter the state of groups of consumers at coordinators that are hosted here and answer.
 
     With several leaders the one in the newest epoch counts: a leader that is cut off, or has lost
     the log directory, goes on for a while.

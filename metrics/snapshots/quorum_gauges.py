@@ -1,4 +1,4 @@
-"""Reading gauges off a quorum: what is committed, its controllers, who reads the log."""
+"""Reading gauges off a quorum: its committed state, its controllers, its readers."""
 
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.compiled.records import Records
@@ -47,7 +47,7 @@ def read_quorum(
     of_brokers: Records[BrokerGauges],
     of_cluster: Records[ClusterGauges],
 ) -> None:
-    """Enter what is committed, if the controllers of a quorum are hosted here.
+    """Enter the committed state, if the controllers of a quorum are hosted here.
 
     Source: KRaftMetadataCache@4.1.0.
     """
@@ -113,7 +113,7 @@ def _read_controller(world: Quorum, number: int, gauge: QuorumControllerGauges) 
     gauge.last_committed_offset = max(0, voter.high_watermark - 1)
     gauge.last_applied_offset = gauge.last_committed_offset
     if gauge.active_controller:
-        # It applies what it appends.
+        # It applies its own appends.
         gauge.last_applied_offset = voter.log_end_offset - 1
     gauge.events = stats.events
     gauge.timed_out_heartbeats = stats.timed_out_heartbeats

@@ -48,7 +48,7 @@ class Snapshot(NamedTuple):
     members: NDArray[np.void]
     #: The controllers of a quorum (``ClusterPlan.controllers``).
     controllers: NDArray[np.void]
-    #: At ``2 * controller``: how long events wait for its thread, and how long they take it.
+    #: At ``2 * controller``: the waits of events for its thread, and their times in it.
     controller_event_times: NDArray[np.void]
     #: The brokers and controllers of a quorum, as clients of Raft: first all brokers.
     raft: NDArray[np.void]
@@ -56,7 +56,7 @@ class Snapshot(NamedTuple):
     requests: NDArray[np.void]
     request_errors: NDArray[np.void]
     request_times: NDArray[np.void]
-    #: By broker's index: its ZooKeeper client, and how long its requests take.
+    #: By broker's index: its ZooKeeper client, and the times of its requests.
     zookeeper_clients: NDArray[np.void]
     zookeeper_latencies: NDArray[np.void]
     #: Requests to the controllers of a quorum, their errors and histograms of their times.

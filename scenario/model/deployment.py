@@ -67,7 +67,7 @@ def _default_mode(data: dict[str, Any]) -> Mode:
 
 
 class Deployment(parts.Part):
-    """A cluster with its topics and clients, and how long it runs."""
+    """A cluster with its topics and clients, and the duration of its run."""
 
     name: parts.Name = Field(description="Name of the scenario. Default: the name of the file.")
     description: str = Field(
@@ -265,7 +265,7 @@ class Deployment(parts.Part):
         return defaults | cast("dict[str, int | str]", own)
 
     def commits(self) -> bool:
-        """Whether any group of consumers commits what it has read."""
+        """Whether any group of consumers commits its offsets."""
         return any(
             self.consumer_settings(group)["enable.auto.commit"] is True
             for group in self.workload.consumers

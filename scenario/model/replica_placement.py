@@ -93,12 +93,9 @@ def assign_replicas_to_brokers(
 ) -> list[list[int]]:
     """The brokers of each partition, its preferred leader first.
 
-    Args:
-        rack_of: the rack of each broker.
-        partitions: their number.
-        replication_factor: how many replicas each of them has.
-        start: the place of the first partition's leader, in the order of racks.
-        shift: the rounds by which the distance of the others has grown already.
+    Args: rack_of: the rack of each broker. partitions: their number. replication_factor: the number
+    of replicas of each of them. start: the place of the first partition's leader, in the order of
+    racks. shift: the rounds by which the distance of the others has grown already.
 
     Source: AdminUtils.assignReplicasToBrokersRackAware@2.6.0; the same at 0.10.2.2 and 3.9.0.
     """

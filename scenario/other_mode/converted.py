@@ -194,5 +194,5 @@ def _expectations(to: settings.Conversion, data: dict[str, Any]) -> dict[str, An
         text = f"{str(verdict).lower()} left out: the verdict is expected in the other mode"
         to.note(("checks", name), text)
     if data.get("alerts"):
-        to.note(("alerts",), "left out: what alerts are expected depends on the mode")
+        to.note(("alerts",), "left out: the expected alerts depend on the mode")
     return settings.without(data, "checks", "alerts")

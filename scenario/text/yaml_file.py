@@ -152,7 +152,7 @@ def _wrong_scalar(node: yaml.ScalarNode) -> str | None:
 def _below(node: yaml.Node, item: str | int) -> tuple[yaml.Node, int] | None:
     """The node one step down the path, and its line: that of its key, if it has one."""
     if isinstance(node, yaml.MappingNode):
-        for key, value in reversed(node.value):  # what is merged into it comes first
+        for key, value in reversed(node.value):  # the merged mappings come first
             if key.value == str(item):
                 return value, key.start_mark.line + 1
     elif isinstance(node, yaml.SequenceNode) and isinstance(item, int) and item < len(node.value):
