@@ -237,7 +237,7 @@ def find_problems(
     replicas: Records[ObservedReplica],
     problems: Records[UnrecoveredPart],
 ) -> int:
-    """How many things are not well; the first of them are entered."""
+    """The number of problems; the first of them are entered."""
     found = _NONE_YET
     for partition, state in enumerate(partitions):
         if not state.exists:

@@ -231,7 +231,7 @@ def counted_by_processes(groups: Sequence[GroupCounts]) -> dict[str, Any]:
     """The counts that only processes have, of all groups together."""
     counts: Counter[str] = Counter()
     for group in groups:
-        # Not `update`: counts of 0 are kept, too.
+        # Not `update`: counts of 0 are kept.
         for name, count in group.counts.items():
             counts[name] += count
     return {**counts, "cost_model": _cost_model(groups)}

@@ -229,7 +229,8 @@ class RunFolder:
     def change_row(self, process: int, sequence: int) -> TraceRow | None:
         """The canonical row with this number, or the change whose result it states.
 
-        A row of the cluster's state follows the row of the change. Causes are told with the latter.
+        A row of the cluster's state follows the row of the change. The latter is shown as the
+        cause.
 
         Raises:
             TraceError: a trace file is damaged.

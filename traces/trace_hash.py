@@ -1,10 +1,10 @@
-"""The hash of a run, computed again from what its trace files say.
+"""The hash of a run, computed again from its trace files.
 
 While a run goes on, the kernel folds every canonical row of a process into a rolling hash
 (``simulation/rows.py``). Here the same is done with the columns of the files and the schema in
 their headers, so that a trace proves itself: what was lost, repeated or changed shows.
 
-A hash is a *signed* 64-bit integer, as ``Process.hash`` is. Of every row are folded, in this
+A hash is a *signed* 64-bit integer, as ``Process.hash`` is. From every row are folded, in this
 order: the number of its kind, :data:`FOLDED` and the columns of its kind.
 """
 

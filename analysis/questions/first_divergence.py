@@ -70,7 +70,7 @@ def _told(process: int, name: str | None, difference: Difference) -> tuple[Any, 
 
 
 def _texts(row: TraceRow | None) -> list[str]:
-    """The values of a row as ``name=value``, with when it was written and what led to it."""
+    """The values of a row as ``name=value``, with its time and its cause."""
     columns = {} if row is None else row.columns
     return [f"{name}={value}" for name, value in columns.items() if name not in _NUMBER]
 

@@ -34,7 +34,7 @@ WAYS = (EXACT, VARIED, SHIFTED, FASTER, SLOWER, NOT_PLAYED)
 #: The beginnings of the paths of a partition's writes, and of a controller's records of a broker.
 WRITES, BROKER_RECORDS = "state_writes.", "broker_records."
 
-#: How far a time may lie outside its span: 20 % below, 3 s above.
+#: The tolerance of a time outside its span: 20 % below, 3 s above.
 _BELOW, _ABOVE_MS = 0.8, 3000.0
 
 #: The beginnings of paths of responses.

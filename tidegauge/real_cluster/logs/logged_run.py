@@ -1,9 +1,9 @@
-"""The run of a cluster's logs: its folder, and the report of what was found.
+"""The run of a cluster's logs: its folder, and the report of the findings.
 
-The folder has manifest, rows and summary, as that of a simulated run. The manifest says
-``"source": "logs"`` and has a part ``logs``: the wall-clock time of the run's time 0, and the
-offsets of clocks. The summary has the figures that follow from states of partitions, and the hash
-of the rows. Figures of processes, such as acknowledged records, are absent in it.
+The folder has manifest, rows and summary, as that of a simulated run. The manifest has ``"source":
+"logs"`` and has a part ``logs``: the wall-clock time of the run's time 0, and the offsets of
+clocks. The summary has the figures that follow from states of partitions, and the hash of the rows.
+Figures of processes, such as acknowledged records, are absent in it.
 """
 
 import datetime as dt

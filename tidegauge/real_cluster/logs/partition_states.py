@@ -21,9 +21,9 @@ from typing import NamedTuple
 
 from tidegauge.real_cluster.logs import partition_rows
 
-#: A leader's line about an ISR change is at most so long before the line of the change.
+#: The longest time from a leader's line about an ISR change to the line of the change.
 _LONGEST_CHANGE_MS = 5_000
-#: Lines of a new topic may come so long before the line of its creation.
+#: The longest time by which lines of a new topic precede the line of its creation.
 _SLACK_MS = 100
 
 
@@ -51,7 +51,7 @@ class State:
     leader: int = partition_rows.MISSING
     leader_epoch: int = partition_rows.MISSING
     isr: tuple[int, ...] | None = None
-    #: Whether a line has the ISR; else it is what is left of the ISR before.
+    #: Whether a line has the ISR; else it is the rest of the ISR before.
     is_isr_logged: bool = True
     controller_epoch: int = partition_rows.MISSING
     assignment: partition_rows.Assignment | None = None
