@@ -130,6 +130,8 @@ class Lifecycle(LifecycleSettings, LifecycleMemory):
     #: Where the metadata log on its disk begins and ends.
     log_start_offset: i64
     log_end_offset: i64
+    #: A switch by release: its heartbeats tell its cordoned log directories (KIP-1066).
+    tells_cordoned_directories: flag
     #: The broker epoch in its clean-shutdown files.
     clean_epoch: i64 = -1
     #: How many requests it has sent, how often one was planned, and how often a voter was drawn.
