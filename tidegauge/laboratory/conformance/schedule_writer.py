@@ -338,8 +338,10 @@ class ScheduleWriter:
             self._pause(process, f"pause-of-{process}-at-step-{len(self.played)}")
 
     def _write_resume(self, played: PlayedStep) -> None:
+        """Resume the processes that are paused; SIGCONT means nothing to others."""
         for process in self._processes(played.recorded):
-            self._add("end_fault", fault=self._paused.pop(process))
+            if process in self._paused:
+                self._add("end_fault", fault=self._paused.pop(process))
 
     def _write_flap(self, played: PlayedStep) -> None:
         """Pause, send one record to each partition and resume, until the time is over."""
