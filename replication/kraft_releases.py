@@ -53,6 +53,9 @@ class KRaftRules(Record):
     registration_clears_isr: flag
     #: A controller that becomes active gives fenced brokers a session as well.
     fenced_sessions_restart: flag
+    #: A broker that has caught up tells its cordoned log directories in each heartbeat; the first
+    #: one after a registration is written down, even if there is none (KIP-1066).
+    cordoned_directories_known: flag
 
     # Partitions.
     #: A fenced broker may be in an ISR (KIP-841).
@@ -133,6 +136,11 @@ KRAFT_CELLS: Table = {
         Cell("3.3.0", False, "ClusterControlManager.activate@3.3.1"),
         Cell("4.0.0", True, "KAFKA-18138, ClusterControlManager.activate@4.0.0"),
         Cell("4.1.0", False, "KAFKA-19130, BrokerHeartbeatManager.register@4.1.0"),
+    ),
+    "cordoned_directories_known": (
+        Cell("3.3.0", False, "ReplicationControlManager.processBrokerHeartbeat@3.3.1"),
+        Cell("4.3.0", True, "KIP-1066, ReplicationControlManager.handleDirectoriesCordoned@4.3.0",
+             protocol="4.3-IV0"),
     ),
     # Partitions.
     "fenced_replica_in_isr": (

@@ -182,6 +182,8 @@ def _send_heartbeat(world: Brokers, broker: int, controller: int) -> None:
     request.wants_fence = not state.ready_to_unfence
     request.wants_shut_down = state.state == lifecycles.PENDING_CONTROLLED_SHUTDOWN
     request.offline_directories = state.offline_directories
+    if state.tells_cordoned_directories and state.state != lifecycles.STARTING:
+        request.cordoned_directories = 0
     state.named_directories = state.offline_directories
     if state.offline_directories & ~state.told_directories != 0:
         _name_offline_replicas(world, broker, request)

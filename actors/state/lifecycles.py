@@ -131,6 +131,8 @@ class Lifecycle(LifecycleSettings, LifecycleMemory):
     #: Begin and end of the metadata log on its disk.
     log_start_offset: i64
     log_end_offset: i64
+    #: A switch by release: its heartbeats tell its cordoned log directories (KIP-1066).
+    tells_cordoned_directories: flag
     #: The broker epoch in its clean-shutdown files.
     clean_epoch: i64 = -1
     #: Numbers of requests sent, of planned requests, and of random draws of a voter.

@@ -106,6 +106,7 @@ def handle_broker_registration(world: Quorum, request: BrokerRegistrationRequest
 def _note_directories(world: Quorum, request: BrokerRegistrationRequest) -> None:
     """Take the broker's offline log directories from the request."""
     known = world.quorum_brokers[request.broker_id]
+    known.cordoned_directories = NONE
     if known.offline_directories != 0:
         for number in range(known.replica_count):
             world.hosted_replicas[known.first_replica + number].offline = False
@@ -212,6 +213,7 @@ def handle_broker_heartbeat(world: Quorum, request: BrokerHeartbeatRequest) -> N
     if not state.has_heartbeat_tracker:
         note_contact(world, request.broker_id)
     elections.take_directories_offline(world, request)
+    elections.take_cordoned_directories(world, request)
     is_first = known.shutdown_offset == NONE or state.shutdown_offset_grows
     if following == _CONTROLLED_SHUTDOWN and is_first:
         known.shutdown_offset = voter.log_end_offset - 1

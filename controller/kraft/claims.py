@@ -183,6 +183,7 @@ def _recall_brokers(world: Quorum) -> None:
         broker.registration_offset = broker.committed_registration_offset
         broker.fenced = broker.committed_state == BROKER_FENCED
         broker.in_controlled_shutdown = broker.committed_state == BROKER_SHUTTING_DOWN
+        broker.cordoned_directories = broker.committed_cordoned_directories
         broker.metadata_offset = NONE
         broker.shutdown_offset = NONE
         broker.leader_count = 0

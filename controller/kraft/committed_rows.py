@@ -200,6 +200,9 @@ def _write_broker(world: state.Quorum, record: state.MetadataRecord) -> None:
     broker.committed_incarnation = record.incarnation
     broker.committed_registration_offset = record.registration_offset
     broker.committed_offline_directories = record.offline_directories
+    broker.committed_cordoned_directories = record.cordoned_directories
+    if record.reason == codes.BROKER_TELLS_DIRECTORIES:
+        return
     row = controller_rows.BrokerState.new(
         world, record, broker=record.subject, state_reason=record.reason
     )

@@ -168,6 +168,7 @@ def append_broker(world: Quorum, broker: int, reason: int) -> None:
         known.registration_offset = record.offset
     record.registration_offset = known.registration_offset
     record.offline_directories = known.offline_directories
+    record.cordoned_directories = known.cordoned_directories
     record.reason = reason
 
 
@@ -301,3 +302,16 @@ def take_directories_offline(world: Quorum, request: BrokerHeartbeatRequest) -> 
             world.hosted_replicas[place].offline = True
             _leave_isr(world, item.partition, broker, codes.BROKER_DIRECTORY_OFFLINE)
     append_broker(world, broker, codes.BROKER_DIRECTORY_OFFLINE)
+
+
+@inner_rule
+def take_cordoned_directories(world: Quorum, request: BrokerHeartbeatRequest) -> None:
+    """A broker tells its cordoned log directories: its first heartbeat that does is a record.
+
+    Source: ReplicationControlManager.handleDirectoriesCordoned,
+    BrokerRegistration.cordonedDirChanged@4.4.0.
+    """
+    known = world.quorum_brokers[request.broker_id]
+    if request.cordoned_directories not in (NONE, known.cordoned_directories):
+        known.cordoned_directories = request.cordoned_directories
+        append_broker(world, request.broker_id, codes.BROKER_TELLS_DIRECTORIES)

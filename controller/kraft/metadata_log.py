@@ -142,6 +142,7 @@ def _new_record(world: Quorum) -> MetadataRecord:
     record.incarnation = NONE
     record.registration_offset = NONE
     record.offline_directories = 0
+    record.cordoned_directories = NONE
     record.old_leader = NONE
     record.unclean = False
     record.from_elr = False

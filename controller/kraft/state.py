@@ -204,6 +204,8 @@ class QuorumBroker(Record):
     in_controlled_shutdown: flag
     #: Its log directories that are offline: bits.
     offline_directories: i64
+    #: Its cordoned log directories: bits; -1: no record of them since its registration.
+    cordoned_directories: i64 = -1
     #: The time of its last message; -1: its session is not tracked.
     contact_us: i64 = -1
     #: The offset of the last record that it has published, as it has reported.
@@ -222,6 +224,7 @@ class QuorumBroker(Record):
     committed_incarnation: i64 = -1
     committed_registration_offset: i64 = -1
     committed_offline_directories: i64
+    committed_cordoned_directories: i64 = -1
 
 
 class QuorumTopic(Record):
@@ -278,12 +281,13 @@ class MetadataRecord(Record):
     #: A partition, a broker, a topic.
     subject: i64
     #: A broker's record: its new state, its epoch, its process, its registration record, its
-    #: offline log directories.
+    #: offline log directories, and its cordoned ones.
     state: i64
     broker_epoch: i64
     incarnation: i64 = -1
     registration_offset: i64 = -1
     offline_directories: i64
+    cordoned_directories: i64 = -1
     #: A broker's record: the reason; a partition's: 0, or the reason why the controller takes
     #: replicas out of the ISR.
     reason: i64

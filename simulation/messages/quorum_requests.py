@@ -44,6 +44,8 @@ class BrokerHeartbeatRequest(ControllerRequest, kind=100, api_key=63):
     wants_fence: flag
     wants_shut_down: flag
     offline_directories: i64
+    #: Its cordoned log directories: bits; -1: it does not tell them.
+    cordoned_directories: i64 = -1
 
 
 class BrokerHeartbeatResponse(CommittedResponse, kind=101):

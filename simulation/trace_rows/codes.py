@@ -83,6 +83,7 @@ STATE_REASONS = {
     6: "shuts down",
     7: "asks to be fenced",
     8: "a log directory is offline",
+    9: "tells its cordoned log directories",
 }
 BROKER_REGISTERS = code(1)
 BROKER_UNFENCED = code(2)
@@ -92,6 +93,7 @@ BROKER_DELETED = code(5)
 BROKER_SHUTS_DOWN = code(6)
 BROKER_ASKS_FOR_FENCE = code(7)
 BROKER_DIRECTORY_OFFLINE = code(8)
+BROKER_TELLS_DIRECTORIES = code(9)
 
 #: ``high_watermark`` of a replica that a step sees: why it is unknown.
 UNSEEN = {

@@ -600,6 +600,7 @@ def test_first_release_of_a_change_of_kraft(
         ("eligible_leader_replicas_possible", "4.0", "4.0-IV0", "4.0-IV1"),
         ("eligible_leader_replicas_by_default", "4.1", "4.0-IV3", "4.1-IV0"),
         ("metadata_fetch_carries_high_watermark", "4.1", "4.1-IV0", "4.1-IV1"),
+        ("cordoned_directories_known", "4.3", "4.2-IV1", "4.3-IV0"),
     ],
 )
 def test_some_rules_come_with_the_metadata_version(

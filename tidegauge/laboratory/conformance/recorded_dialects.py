@@ -88,18 +88,20 @@ def _taken(registrations: Registrations, timeline: list[list[Any]]) -> BrokerRec
     for _, kind, key, data, *_ in timeline:
         if kind in (_REGISTRATION, _CHANGE):
             broker = int(key.removeprefix("b"))
-            record = registrations.take(broker, _state(kind, data), data["broker_epoch"])
+            state = _state(kind, data)
+            record = registrations.take(broker, state, data["broker_epoch"]) if state else None
             if record is not None:
                 records.setdefault(key, []).append(record)
     return records
 
 
-def _state(kind: str, data: dict[str, Any]) -> str:
+def _state(kind: str, data: dict[str, Any]) -> str | None:
+    """The state that a record brings; None: it has the broker's cordoned log directories only."""
     if kind == _REGISTRATION:
         return REGISTERED
     if data.get("in_controlled_shutdown"):
         return SHUTTING_DOWN
-    return FENCED if data["fenced"] else UNFENCED
+    return {True: FENCED, False: UNFENCED, None: None}[data.get("fenced")]
 
 
 def fencing_order(brokers: list[int], timelines: Iterable[list[list[Any]]]) -> list[int]:

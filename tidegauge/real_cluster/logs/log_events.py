@@ -17,7 +17,11 @@ from tidegauge.real_cluster.logs.partition_rows import brokers_in
 #: The ids of brokers and their epochs, as the controller of a cluster with ZooKeeper caches them.
 BrokerEpochs = tuple[tuple[int, int], ...]
 
+#: The ids of a quorum's voters, with those of their directories.
+Voters = tuple[tuple[int, str], ...]
+
 _EPOCH_OF = re.compile(rb"(\d+) -> (\d+)")
+_VOTER = re.compile(rb"ReplicaKey\\(id=(\\d+), directoryId=([\\w-]+)")
 #: The reader of a group, by the type of its field; a group without text is -1.
 _READERS: dict[object, Callable[[bytes], object]] = {
     int: lambda text: int(text or -1),
@@ -25,6 +29,7 @@ _READERS: dict[object, Callable[[bytes], object]] = {
     bool: lambda text: text != b"false",
     tuple[int, ...]: brokers_in,
     BrokerEpochs: lambda text: tuple((int(a), int(b)) for a, b in _EPOCH_OF.findall(text)),
+    Voters: lambda text: tuple(sorted((int(a), b.decode()) for a, b in _VOTER.findall(text))),
 }
 
 
@@ -248,6 +253,18 @@ class QuorumLeader(LogEvent):
     """A controller has become the leader of the quorum."""
 
     controller_epoch: int
+
+
+@_read_from(
+    rb"\[RaftManager (?:id|nodeId)=(?P<node>\d+)\] ",
+    rb"Latest set of voters is VoterSet",
+    rb"\(voters=\{(?P<voters>.*)\}\) at offset (?P<offset>\d+) ",
+)
+class VotersLearned(LogEvent):
+    """A node has read a set of voters in the metadata log (KIP-853)."""
+
+    voters: Voters
+    offset: int
 
 
 @_read_from(

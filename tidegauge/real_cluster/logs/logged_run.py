@@ -10,6 +10,7 @@ import datetime as dt
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +20,8 @@ from numpy.typing import NDArray
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.engine.simulate import manifest_of
 from tidegauge.engine.summary import figures_of
+from tidegauge.real_cluster.logs import log_events
+from tidegauge.real_cluster.logs.broker_states import of_kind
 from tidegauge.real_cluster.logs.clock_offsets import ClockOffset
 from tidegauge.real_cluster.logs.log_files import LogsError
 from tidegauge.real_cluster.logs.log_reading import Extent
@@ -158,6 +161,8 @@ class FoundInLogs(NamedTuple):
     unread: list[tuple[str, str]]
     #: States whose ISR no line has.
     states_without_isr: int
+    #: The ids of the quorum's voters, one set after the other, if they changed.
+    voter_sets: list[list[int]]
 
     def lines(self) -> Iterator[str]:
         """The lines to print."""
@@ -177,6 +182,9 @@ class FoundInLogs(NamedTuple):
                 f"{counted(self.states_without_isr, 'state')} without an ISR in any line: assumed"
                 " from the state before"
             )
+        if self.voter_sets:
+            sets = "; then ".join(", ".join(map(str, each)) for each in self.voter_sets)
+            yield f"voters of the quorum:  {sets} (the run does not have these changes)"
         for path, reason in self.unread[:_MOST_UNREAD]:
             yield f"not read: {path}: {reason}"
         if len(self.unread) > _MOST_UNREAD:
@@ -194,6 +202,7 @@ class FoundInLogs(NamedTuple):
             ],
             "counts": self.counts,
             "states_without_isr": self.states_without_isr,
+            "voter_sets": self.voter_sets,
             "not_read": [{"file": path, "reason": reason} for path, reason in self.unread],
         }
 
@@ -253,7 +262,16 @@ def found_in_logs(history: RealHistory, run: RunFolder) -> FoundInLogs:
         counts=counts,
         unread=unread,
         states_without_isr=sum(not state.is_isr_logged for state in states),
+        voter_sets=_voter_sets(history),
     )
+
+
+def _voter_sets(history: RealHistory) -> list[list[int]]:
+    """The sets of voters in the order of the metadata log; none if there was one all the time."""
+    learned = of_kind(history.events, log_events.VotersLearned)
+    by_offset = {each.offset: each.voters for each in sorted(learned, key=lambda one: one.offset)}
+    sets = [voters for voters, _ in groupby(by_offset.values())]
+    return [[node for node, _ in voters] for voters in sets] if len(sets) > 1 else []
 
 
 def _clock_time(chosen: Callable[[list[int]], int], times_ms: Iterable[int]) -> str | None:
