@@ -155,7 +155,7 @@ class LogDirectories:
         """Remove the folders of deleted logs, which have no offsets any more either."""
         there = {"{}-{}".format(*self._name_of(world, row)) for row in rows}
         for planned in self.plan.partitions:
-            folder = directory / f"{planned.topic}-{planned.number}"
+            folder = directory / planned.name
             if folder.name not in there and folder.is_dir():
                 shutil.rmtree(folder)
 
