@@ -189,9 +189,9 @@ def figures(result: tidegauge.Result) -> dict[str, Any]:
 
 
 def without_sequence(check: Mapping[str, Any]) -> dict[str, Any]:
-    """A check's verdict, without the number of the row that broke it first."""
+    """A check's verdict, without the handle of the row that broke it first."""
     first = check["first_event"] or {}
-    kept = {name: value for name, value in first.items() if name != "sequence"}
+    kept = {name: value for name, value in first.items() if name != "handle"}
     return {**check, "first_event": kept or None}
 
 
@@ -236,7 +236,7 @@ def rows(result: tidegauge.Result) -> Iterator[tuple[str, str, tuple[str, ...]]]
     for name, check in result.summary["checks"].items():
         first = check["first_event"]
         if first is not None:
-            yield f"cause-{name}", "cause", (f"{first['process']}:{first['sequence']}",)
+            yield f"cause-{name}", "cause", (first["handle"],)
     for kind in FOLLOWED:
         for event in list(result.events(kind))[-1:]:
             yield f"cause-{kind}", "cause", (event.handle,)

@@ -307,7 +307,7 @@ def _in_words(
     replicas: NDArray[np.void],
 ) -> str:
     planned = plan.partitions[problem.partition]
-    name = f"partition {planned.topic}-{planned.number}"
+    name = f"partition {planned.name}"
     if problem.what == _NO_LEADER:
         return f"{name}: it has no leader"
     if problem.what == _BEING_MOVED:

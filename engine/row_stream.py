@@ -152,7 +152,7 @@ class LogDirectories:
         """Remove the folders of deleted logs, which have no offsets either."""
         there = {"{}-{}".format(*self._name_of(world, row)) for row in rows}
         for planned in self.plan.partitions:
-            folder = directory / f"{planned.topic}-{planned.number}"
+            folder = directory / planned.name
             if folder.name not in there and folder.is_dir():
                 shutil.rmtree(folder)
 

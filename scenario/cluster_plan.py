@@ -76,6 +76,11 @@ class PlannedPartition(NamedTuple):
     #: None: no segments are deleted.
     retention: Retention | None
 
+    @property
+    def name(self) -> str:
+        """Its name in output, such as ``orders-0``."""
+        return f"{self.topic}-{self.number}"
+
 
 class PlannedClient(NamedTuple):
     """A client: its group and its number within the group; no group for the operator."""

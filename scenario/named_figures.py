@@ -38,7 +38,7 @@ class FigureNames:
         plan = ClusterPlan(scenario)
         self._named: Mapping[str, tuple[str, ...]] = {
             "TOPIC": tuple(dict.fromkeys(each.topic for each in plan.partitions)),
-            "PARTITION": tuple(f"{each.topic}-{each.number}" for each in plan.partitions),
+            "PARTITION": tuple(each.name for each in plan.partitions),
             "GROUP": tuple(group.name for group in scenario.workload.producers),
             "STEP": tuple(moving_steps(scenario).values()),
             "FAULT": tuple(fault_name(plan.faults, place) for place in range(len(plan.faults))),

@@ -71,6 +71,14 @@ class TraceRow:
         """Its place in the total order of all rows."""
         return tuple(self.columns[name] for name in ORDER)
 
+    @property
+    def handle(self) -> str:
+        """Its handle for ``tidegauge show cause``: ``PROCESS:SEQUENCE``.
+
+        It is empty for a sample or a single request, which have no number of their own.
+        """
+        return "{process}:{sequence}".format(**self.columns) if self["minor"] == 0 else ""
+
 
 class _Numbered(NamedTuple):
     """The canonical rows of a process by their numbers, to find one without a search."""
@@ -225,6 +233,14 @@ class RunFolder:
         kind = list(self.kinds)[int(numbered.kinds[place])]
         row = int(numbered.places[place])
         return next(_rows_of(kind, _taken(self.table(kind), slice(row, row + 1))))
+
+    def row_with_handle(self, handle: str) -> TraceRow | None:
+        """The canonical row with this handle, ``PROCESS:SEQUENCE``; None if the trace has none.
+
+        Raises:
+            TraceError: a trace file is damaged.
+        """
+        return self.canonical_row(*map(int, handle.split(":")))
 
     def change_row(self, process: int, sequence: int) -> TraceRow | None:
         """The canonical row with this number, or the change whose result it states.

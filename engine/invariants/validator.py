@@ -130,8 +130,7 @@ class Validator:
             record = self._checked.slots[int(self._checked.findings[0].place)]
             told.append(f"broker {self._plan.brokers[record.broker]}")
         if "partition" in record.dtype.names and record["partition"] >= 0:
-            partition = self._plan.partitions[record["partition"]]
-            told.append(f"{partition.topic}-{partition.number}")
+            told.append(self._plan.partitions[record["partition"]].name)
         return f" ({', '.join(told)})" if told else ""
 
 

@@ -345,7 +345,7 @@ def _directories(
                 continue
             planned = plan.partitions[number]
             described = {
-                "partition": f"{planned.topic}-{planned.number}",
+                "partition": planned.name,
                 "size": max(0, log.log_end_offset - log.log_start_offset) * planned.record_bytes,
                 "offsetLag": max(0, log.high_watermark - log.log_end_offset),
                 "isFuture": False,

@@ -120,11 +120,8 @@ class TraceEvent:
 
     @property
     def handle(self) -> str:
-        """Its handle for ``tidegauge show cause``: ``PROCESS:SEQUENCE``.
-
-        It is empty for a sample or a single request, which have no number of their own.
-        """
-        return f"{self.row['process']}:{self.row['sequence']}" if self.row["minor"] == 0 else ""
+        """Its handle for ``tidegauge show cause``, as ``TraceRow.handle``."""
+        return self.row.handle
 
     @property
     def columns(self) -> dict[str, Any]:
