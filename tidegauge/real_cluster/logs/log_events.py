@@ -21,7 +21,7 @@ BrokerEpochs = tuple[tuple[int, int], ...]
 Voters = tuple[tuple[int, str], ...]
 
 _EPOCH_OF = re.compile(rb"(\d+) -> (\d+)")
-_VOTER = re.compile(rb"ReplicaKey\\(id=(\\d+), directoryId=([\\w-]+)")
+_VOTER = re.compile(rb"ReplicaKey\(id=(\d+), directoryId=([\w-]+)")
 #: The reader of a group, by the type of its field; a group without text is -1.
 _READERS: dict[object, Callable[[bytes], object]] = {
     int: lambda text: int(text or -1),
