@@ -273,7 +273,7 @@ def _ids_of(kind: str, ends: list[LinkEnd]) -> set[int]:
 
 #: The branches that a fault can leave to chance, in words, and whether it does.
 _RULES: dict[str, Callable[[Scenario, Fault], bool]] = {
-    "how much of each log survives {}": _leaves_drawn_logs,
+    "the part of each log that survives {}": _leaves_drawn_logs,
     "which controller is active once {} has begun, and when each broker is notified": _unseats,
     "which broker is controller as {} begins, and once it has begun": _may_hit_the_controller,
     "in which order brokers are fenced that are lost together in {}": (

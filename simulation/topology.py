@@ -97,11 +97,9 @@ def process_ranges(
 ) -> tuple[range, ...]:
     """The numbers of processes, by their role (``kernel.py``); a broker's is its index.
 
-    Args:
-        brokers: how many brokers there are.
-        clients: how many clients, the operator among them.
-        quorum: how many controllers of a KRaft quorum; 0: the cluster is in ZooKeeper mode.
-        rack_links: how many links between racks that have a limit.
+    Args: brokers: the number of brokers. clients: the number of clients, the operator among them.
+    quorum: the number of controllers of a KRaft quorum; 0: the cluster is in ZooKeeper mode.
+    rack_links: the number of links between racks that have a limit.
     """
     if quorum:
         return number_ranges(0, (brokers, 0, 0, clients, quorum, rack_links))

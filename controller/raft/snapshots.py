@@ -119,7 +119,7 @@ def truncate_to(world: Raft, offset: int) -> None:
 
 @inner_rule
 def truncate_to_diverging(world: Raft, epoch: int, offset: int) -> None:
-    """Remove the records that the leader lacks: its largest epoch up to ours ends at an offset.
+    """Remove records that the leader lacks: its largest epoch not beyond ours ends at an offset.
 
     Source: ReplicatedLog.truncateToEndOffset@4.1.0.
     """

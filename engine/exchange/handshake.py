@@ -231,7 +231,7 @@ class Reception:
                 self._links[number] = link
         except _HANDSHAKE_ERRORS as error:
             if guest.late:
-                reason = f"it did not say who it is within {HANDSHAKE_S:g} s"
+                reason = f"its handshake timed out after {HANDSHAKE_S:g} s"
             else:
                 reason = _reason(error)
             with self._lock:

@@ -188,7 +188,7 @@ class VoterStopped(Timer, kind=154):
 
 
 class QuorumDrains(Timer, kind=114):
-    """controller.quorum.append.linger.ms are over: what was appended is written."""
+    """controller.quorum.append.linger.ms are over: pending appends are written."""
 
     epoch: i64
 

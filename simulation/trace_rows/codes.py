@@ -59,14 +59,14 @@ LOG_START_CAUSES = {1: "retention", 2: "the log of its leader does"}
 RAISED_BY_RETENTION = code(1)
 RAISED_BY_LEADER = code(2)
 
-#: ``change``: what has happened to the state of a partition.
+#: ``change``: the kind of a change of a partition's state.
 STATE_CHANGES = {1: "created", 2: "written", 3: "deleted"}
 STATE_CREATED = code(1)
 STATE_WRITTEN = code(2)
 STATE_DELETED = code(3)
 
-#: ``state``: what the control plane takes a broker for (KRaft: BrokerControlState; ZooKeeper knows
-#: no other than absent and active).
+#: ``state``: the control plane's state of a broker (KRaft: BrokerControlState; ZooKeeper knows no
+#: other than absent and active).
 BROKER_STATES = {0: "absent", 1: "fenced", 2: "active", 3: "shutting down"}
 BROKER_ABSENT = code(0)
 BROKER_FENCED = code(1)

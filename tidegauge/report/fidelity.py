@@ -80,7 +80,7 @@ def _grid(run: OneRun, used: list[_Leaned]) -> Grid:
         [
             Heading("Parameter", "its path in a scenario"),
             Heading("Median", "the median of its draws", is_number=True),
-            Heading("Used", "how often it was drawn", is_number=True),
+            Heading("Used", "number of draws", is_number=True),
             Heading("In all", "the sum of all draws", is_number=True),
             Heading("Value"),
             Heading("Meaning, and source of the default"),

@@ -69,7 +69,7 @@ class Heading(NamedTuple):
 class Grid(NamedTuple):
     """A table of texts."""
 
-    #: The subject of the table, for those who cannot see it.
+    #: The subject of the table, for readers who cannot see it.
     label: str
     headings: Sequence[Heading]
     rows: Sequence[Sequence[str]]

@@ -20,8 +20,8 @@ from tidegauge.runs.trace_events import TraceEvent
 from tidegauge.scenario.text.errors import counted, duration_text
 from tidegauge.views.story_lines import LISTED, print_lines
 
-#: The worst first: losses, then what may still be lost, then the time that producers waited; for
-#: logs, which do not have that, the time in which writes were refused.
+#: The worst first: losses, then possible losses, then the time that producers waited; for logs,
+#: which do not have that, the time in which writes were refused.
 _RANKED = """
     select * from partition_figures order by records_lost desc, records_unavailable desc,
         unclean_elections desc, leader is null desc, records_given_up desc,
@@ -66,7 +66,7 @@ def show_unreachable(out: Console, run: Run) -> None:
 
 
 def show_partitions(out: Console, run: Run) -> None:
-    """Print what was moved, and which partitions are worth a look, and why."""
+    """Print the moved replicas, and the partitions that are worth a look, with the reasons."""
     partitions = run.tables.rows(_RANKED)
     causes: dict[int, list[str]] = {}
     for each in run.tables.rows(_LOSSES):

@@ -83,7 +83,7 @@ class Field:
 
     @property
     def apart_us(self) -> int:
-        """By how much a time lies before or after its span."""
+        """The distance of a time from its span, before or after it."""
         first_ms, last_ms = self.recorded
         apart_ms: float = max(first_ms - self.simulated, self.simulated - last_ms)
         return round(1000 * apart_ms)

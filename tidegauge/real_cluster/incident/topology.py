@@ -185,7 +185,7 @@ class Span(NamedTuple):
 
 
 class Timings(NamedTuple):
-    """The settings that delay what the control plane and leaders notice."""
+    """The settings that delay the control plane and the leaders in noticing a failure."""
 
     has_kraft: bool
     session_us: int
