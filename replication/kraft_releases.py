@@ -25,6 +25,11 @@ from tidegauge.replication.release_versions import KRAFT_MODE, Cell, Table, cell
 STALE_BROKERS_BY_TIMER = code(1)  #: as the first session expires; the oldest contact first
 STALE_BROKERS_PERIODICALLY = code(2)  #: every eighth of a session; in the order of a hash table
 
+# reassignment_rule: which replicas are in the ISR when a reassignment is complete.
+REASSIGNMENT_AWAITS_ADDED = code(1)  #: those that it adds
+REASSIGNMENT_AWAITS_TARGET = code(2)  #: the whole target
+REASSIGNMENT_AWAITS_TARGET_IF_REDUCED = code(3)  #: the target if it removes more than it adds
+
 # election_loss_rule: when a voter that has lost an election begins the next one.
 ELECTION_LOSS_BACKS_OFF = code(1)  #: after a random, exponential backoff
 ELECTION_LOSS_WAITS = code(2)  #: when the election timeout has passed
@@ -70,8 +75,8 @@ class KRaftRules(Record):
     leader_epoch_raised_at_isr_shrink: flag
     #: Records and heartbeats name log directories (KIP-858).
     directories_known: flag
-    #: A reassignment is complete only with all of its target in the ISR (KAFKA-15665).
-    reassignment_requires_whole_target: flag
+    #: REASSIGNMENT_AWAITS_*.
+    reassignment_rule: i64
     #: A leaderless partition that allows unclean election is checked every
     #: unclean.leader.election.interval.ms (KAFKA-12670).
     unclean_election_periodic: flag
@@ -167,10 +172,13 @@ KRAFT_CELLS: Table = {
         Cell("3.7.0", True, "KIP-858, MetadataVersion.isDirectoryAssignmentSupported@3.7.0",
              protocol="3.7-IV2"),
     ),
-    "reassignment_requires_whole_target": (
-        Cell("3.3.0", False, "PartitionChangeBuilder.completeReassignmentIfNeeded@3.3.1"),
-        Cell("3.8.0", True,
+    "reassignment_rule": (
+        Cell("3.3.0", REASSIGNMENT_AWAITS_ADDED,
+             "PartitionChangeBuilder.completeReassignmentIfNeeded@3.3.1"),
+        Cell("3.8.0", REASSIGNMENT_AWAITS_TARGET,
              "KAFKA-15665, PartitionReassignmentReplicas.maybeCompleteReassignment@3.8.0"),
+        Cell("4.3.0", REASSIGNMENT_AWAITS_TARGET_IF_REDUCED,
+             "KAFKA-19975, PartitionReassignmentReplicas.maybeCompleteReassignment@4.3.0"),
     ),
     "unclean_election_periodic": (
         Cell("3.3.0", False, "ReplicationControlManager.electLeaders@3.3.1"),

@@ -17,11 +17,13 @@ ISR_UPDATE_ZOOKEEPER = code(1)  #: writes ZooKeeper inside the partition's lock
 ISR_UPDATE_ZOOKEEPER_PENDING = code(2)  #: the same, through a pending state (ZkIsrManager)
 ISR_UPDATE_ALTER_PARTITION = code(3)  #: asks the controller (KIP-497)
 
+# isr_order: the order of the members in the ISR that a leader writes or asks for.
+ISR_APPENDED = code(1)  #: as it was, and a replica that joins at the end
+ISR_HASHED = code(2)  #: that of a hash table of broker ids
+
 # high_watermark_rule: the replicas that hold back the leader's high watermark.
 HIGH_WATERMARK_BY_ISR = code(1)  #: the ISR
-HIGH_WATERMARK_BY_ISR_OR_LAG_TIME = code(
-    2
-)  #: ... and those that were caught up within the lag time
+HIGH_WATERMARK_BY_ISR_OR_LAG_TIME = code(2)  #: ... and those caught up within the lag time
 HIGH_WATERMARK_BY_ISR_OR_CAUGHT_UP = code(3)  #: ... or has the leader's log end offset
 HIGH_WATERMARK_BY_ISR_OR_ELIGIBLE = code(4)  #: ... if it may enter the ISR at all
 
@@ -86,6 +88,8 @@ class ReleaseRules(Record):
     # Changing the ISR (isr_update.py).
     #: ISR_UPDATE_*.
     isr_update_path: i64
+    #: ISR_APPENDED, ISR_HASHED.
+    isr_order: i64
     #: An answer with the partition epoch that is already known is ignored.
     isr_update_ignores_equal_epoch: flag
     #: OPERATION_NOT_ATTEMPTED goes back to the committed ISR ...
@@ -158,6 +162,9 @@ class ReleaseRules(Record):
     epoch_answer_dropped_on_new_epoch: flag
     #: FENCED_LEADER_EPOCH counts only if the request's epoch is still the current one.
     fenced_only_in_current_epoch: flag
+    #: A response to a fetch of another leader epoch is ignored whole, be it an error or records
+    #: (KAFKA-18723).
+    fetch_of_other_epoch_ignored: flag
     #: A partition that fails leaves the fetcher alone, the others go on (KIP-461).
     failed_partition_leaves_fetcher: flag
     #: The first response without records makes it forget its last epoch (KAFKA-15510).

@@ -69,6 +69,8 @@ class Slot(Record):
     broker: i64
     #: Number of the partition.
     partition: i64
+    #: The broker.id of that broker.
+    broker_id: i64
     #: Its place in the sets of a controller up to 1.0; 0 if no broker is that old.
     set_order: i64
 

@@ -69,6 +69,7 @@ def new_topology(plan: ClusterPlan) -> Topology:
         _set_retention(planned, partition)
         for slot, broker in enumerate(planned.slots):
             slots[first_slot + slot].broker = broker
+            slots[first_slot + slot].broker_id = plan.brokers[broker]
             slots[first_slot + slot].partition = number
         first_slot += len(planned.slots)
     if any(rules_of(*plan.scenario.release_of(each)).dead_replicas_in_set for each in plan.brokers):

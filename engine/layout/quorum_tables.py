@@ -167,7 +167,7 @@ def _set_switches(plan: ClusterPlan, quorum: Quorum) -> None:
     switches.eligible_leader_replicas = plan.scenario.has_eligible_leader_replicas()
     switches.isr_shrink_raises_leader_epoch = rules.leader_epoch_raised_at_isr_shrink
     switches.fenced_last_known_leader_elected = rules.fenced_last_known_leader_elected
-    switches.reassignment_waits_for_added_only = not rules.reassignment_requires_whole_target
+    switches.reassignment_rule = rules.reassignment_rule
 
 
 #: As the run begins this voter leads this epoch.
