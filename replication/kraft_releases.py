@@ -31,8 +31,14 @@ REASSIGNMENT_AWAITS_TARGET = code(2)  #: the whole target
 REASSIGNMENT_AWAITS_TARGET_IF_REDUCED = code(3)  #: the target if it removes more than it adds
 
 # election_loss_rule: when a voter that has lost an election begins the next one.
-ELECTION_LOSS_BACKS_OFF = code(1)  #: after a random, exponential backoff
-ELECTION_LOSS_WAITS = code(2)  #: when the election timeout has passed
+ELECTION_LOSS_BACKS_OFF = code(1)  #: after a random, exponential backoff, the same at its maximum
+ELECTION_LOSS_BACKS_OFF_WITH_JITTER = code(2)  #: after one with a jitter on its maximum
+ELECTION_LOSS_WAITS = code(3)  #: when the election timeout has passed
+
+# begin_quorum_epoch_rule: which voters a leader notifies of its epoch, each half fetch timeout.
+BEGIN_EPOCH_UNTIL_ACKNOWLEDGED = code(1)  #: those that have not acknowledged it, nor fetched in it
+BEGIN_EPOCH_TO_ALL = code(2)  #: all
+BEGIN_EPOCH_WITHOUT_FETCH = code(3)  #: those that have not fetched for half a fetch timeout
 
 
 class KRaftRules(Record):
@@ -97,6 +103,8 @@ class KRaftRules(Record):
     pre_vote: flag
     #: ELECTION_LOSS_*.
     election_loss_rule: i64
+    #: BEGIN_EPOCH_*.
+    begin_quorum_epoch_rule: i64
     #: A fetch of the metadata log names the high watermark that it knows, and is answered as soon
     #: as there is a newer one (KIP-1166).
     metadata_fetch_carries_high_watermark: flag
@@ -216,8 +224,21 @@ KRAFT_CELLS: Table = {
     ),
     "election_loss_rule": (
         Cell("3.3.0", ELECTION_LOSS_BACKS_OFF, "KafkaRaftClient.pollCandidate@3.3.1"),
+        Cell("3.9.2", ELECTION_LOSS_BACKS_OFF_WITH_JITTER,
+             "KAFKA-18345, RaftUtil.binaryExponentialElectionBackoffMs@3.9.2"),
+        Cell("4.0.0", ELECTION_LOSS_BACKS_OFF,
+             "KafkaRaftClient.binaryExponentialElectionBackoffMs@4.0.0"),
+        Cell("4.0.1", ELECTION_LOSS_BACKS_OFF_WITH_JITTER,
+             "KAFKA-18345, RaftUtil.binaryExponentialElectionBackoffMs@4.0.1"),
         Cell("4.1.0", ELECTION_LOSS_WAITS,
              "KAFKA-18345, KafkaRaftClient.maybeHandleElectionLoss@4.1.0"),
+    ),
+    "begin_quorum_epoch_rule": (
+        Cell("3.3.0", BEGIN_EPOCH_UNTIL_ACKNOWLEDGED, "LeaderState.nonAcknowledgingVoters@3.3.1"),
+        Cell("3.9.0", BEGIN_EPOCH_TO_ALL,
+             "KAFKA-16536, KafkaRaftClient.maybeSendBeginQuorumEpochRequests@3.9.2"),
+        Cell("4.2.0", BEGIN_EPOCH_WITHOUT_FETCH,
+             "KAFKA-16926, LeaderState.needToSendBeginQuorumRequests@4.2.0"),
     ),
     "metadata_fetch_carries_high_watermark": (
         Cell("3.3.0", False, "KafkaRaftClient.tryCompleteFetchRequest@3.3.1"),

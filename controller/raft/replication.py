@@ -233,6 +233,7 @@ def _note_fetch(world: Raft, request: RaftFetchRequest) -> None:
     progress = world.follower_progress[own * count + request.voter]
     progress.end_offset = request.fetch_offset
     progress.fetched_us = world.context[0].time_us
+    progress.has_acknowledged = True
     count_fetching_voter(world, request.voter)
     advance_high_watermark(world)
 

@@ -54,8 +54,10 @@ class Voter(VoterSettings):
     fetch_carries_high_watermark: flag
     #: It asks for votes before it begins an epoch (KIP-996; from 4.0).
     has_pre_vote: flag
-    #: A lost election is over when its time-out is (KAFKA-18345; from 4.1).
-    waits_after_loss: flag
+    #: How it waits after an election that it has lost, and which voters it notifies of its epoch:
+    #: ``ELECTION_LOSS_*`` and ``BEGIN_EPOCH_*`` of ``replication/kraft_releases.py``.
+    election_loss_rule: i64
+    begin_quorum_epoch_rule: i64
     #: It resigns if a majority does not fetch (KAFKA-15489; from 3.7).
     checks_quorum: flag
 
@@ -96,8 +98,6 @@ class Voter(VoterSettings):
     # As a follower.
     #: It has fetched from the leader of its epoch.
     has_fetched: flag
-    #: The delay with which it notices its fetch timeout.
-    wakes_late_us: i64
     #: The time at which the fetch in flight was sent (-1: none is), and its number.
     fetch_sent_us: i64 = -1
     fetch_number: i64
@@ -180,6 +180,8 @@ class FollowerProgress(Record):
     #: The end of its log; -1: it has not fetched in this epoch.
     end_offset: i64 = -1
     fetched_us: i64 = -1
+    #: It has responded to the leader's BeginQuorumEpoch, or has fetched.
+    has_acknowledged: flag
 
 
 class ControllerRequestStats(sampled_stats.Measured):

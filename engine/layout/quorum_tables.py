@@ -11,11 +11,7 @@ from tidegauge.controller.kraft_partitions.partition_change import NO_LEADER
 from tidegauge.controller.raft.state import Raft, VoterSettings
 from tidegauge.engine.layout.by_name import new_tables, set_by_name
 from tidegauge.replication.errors import ERROR_COUNT
-from tidegauge.replication.kraft_releases import (
-    ELECTION_LOSS_WAITS,
-    STALE_BROKERS_PERIODICALLY,
-    kraft_rules_of,
-)
+from tidegauge.replication.kraft_releases import STALE_BROKERS_PERIODICALLY, kraft_rules_of
 from tidegauge.replication.replica_list import pack
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.messages.kinds import CONTROLLER_TYPE_COUNT
@@ -212,7 +208,8 @@ def _set_raft_settings(plan: ClusterPlan, raft: Raft) -> None:
         voter.fetch_carries_high_watermark = rules.metadata_fetch_carries_high_watermark
         voter.checks_quorum = rules.leader_checks_quorum
         voter.has_pre_vote = rules.pre_vote
-        voter.waits_after_loss = rules.election_loss_rule == ELECTION_LOSS_WAITS
+        voter.election_loss_rule = rules.election_loss_rule
+        voter.begin_quorum_epoch_rule = rules.begin_quorum_epoch_rule
 
 
 def enlarge_raft(world: Raft) -> None:

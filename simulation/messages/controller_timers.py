@@ -216,7 +216,7 @@ class VoterDeadline(Timer, kind=157):
 
 
 class BeginQuorumEpochDue(Timer, kind=158):
-    """It is time for a leader to notify again those that do not fetch."""
+    """It is time for a leader to notify voters of its epoch again."""
 
     epoch: i64
 

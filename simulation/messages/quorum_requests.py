@@ -271,6 +271,8 @@ class BeginQuorumEpochRequest(RaftRequest, kind=147, api_key=53):
 class BeginQuorumEpochResponse(RaftResponse, kind=148):
     """A voter knows a leader."""
 
+    voter: i64
+
 
 class EndQuorumEpochRequest(RaftRequest, kind=149, api_key=54):
     """A leader resigns; its receiver is at a place among its successors."""

@@ -583,7 +583,11 @@ def kraft_rule(name: str, release: str, metadata_version: str | None = None) -> 
         ("fenced_last_known_leader_elected", "KAFKA-19522", "4.0.1", "4.1.0"),
         ("fenced_sessions_restart", "KAFKA-18138", "3.9.2", "4.0.0"),
         ("fenced_sessions_restart", "KAFKA-19130", "4.0.1", "4.1.0"),
-        ("election_loss_rule", "KAFKA-18345", "4.0.1", "4.1.0"),
+        ("election_loss_rule", "KAFKA-18345", "3.9.1", "3.9.2"),
+        ("election_loss_rule", "KAFKA-18345", "4.0.0", "4.0.1"),
+        ("election_loss_rule", "KAFKA-18345", "4.0.2", "4.1.0"),
+        ("begin_quorum_epoch_rule", "KAFKA-16536", "3.8.1", "3.9.0"),
+        ("begin_quorum_epoch_rule", "KAFKA-16926", "4.1.2", "4.2.0"),
     ],
 )
 def test_first_release_of_a_change_of_kraft(
