@@ -69,9 +69,6 @@ from tidegauge.replication.release_versions import (
     cells_that_apply,
 )
 
-#: The release of a scenario that names none: the last in which leaders notify by default.
-DEFAULT_RELEASE = "2.6"
-
 #: The lines by which the project compares releases.
 REFERENCE_LINES = (
     *("0.10.2", "0.11", "1.1", "2.0", "2.1", "2.4", "2.6", "2.8"),

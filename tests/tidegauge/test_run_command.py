@@ -20,6 +20,7 @@ from tidegauge.traces.run_folder import RunFolder
 SCENARIO = """\
 name: tiny
 duration: 4s
+release: "2.6"
 seed: 5
 cluster: {brokers: 2, settings: {replica.fetch.wait.max.ms: 5000}}
 topics: [{name: orders, partitions: 1, replication_factor: 2}]
