@@ -16,8 +16,8 @@ state of a partition            ``zk``                     ``kraft``
 
 ``RecordedSchedule`` is the one form.
 
-Of the epochs of KRaft's controllers their distance from the first one is compared: how many elections it
-took until the first controller was active is a race, and the first one counts as epoch 1.
+Epochs of KRaft's controllers are counted from the first one, which is 1: how many elections it took
+until that one was active is a race.
 
 The records about brokers of a KRaft controller are compared by order alone. A broker's epoch is the
 offset of its registration in the metadata log, and offsets depend on all earlier records:
