@@ -431,6 +431,8 @@ class Step(Record):
     #: ... for these brokers, in ``Clients.members``.
     first_broker: i64
     broker_count: i64
+    #: ... or the log directories that these brokers cordon: bits; -1: they stay as they are.
+    cordoned_log_dirs: i64
     #: Which replicas are throttled: in ``Clients.throttled``.
     first_throttled: i64
     throttled_count: i64
