@@ -422,6 +422,9 @@ class Step(Record):
     offset: i64
     timeout_us: i64
     fault: i64
+    #: The log directory that a replica moves to; a flush of its log runs as the move ends.
+    directory: i64
+    flushed: flag
     #: Where partitions are moved: in ``Clients.moves``.
     first_move: i64
     move_count: i64

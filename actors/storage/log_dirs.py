@@ -173,6 +173,12 @@ def cordon_directories(world: Brokers, broker: int, directories: int) -> None:
 
 
 @inner_rule
+def cordoned_directories(world: Brokers, broker: int) -> int:
+    """The cordoned log directories of a broker: bits; with ZooKeeper there are none."""
+    return world.lifecycles[broker].cordoned_directories if is_kraft(world) else 0
+
+
+@inner_rule
 def next_log_directory(world: Brokers, broker: int) -> int:
     """Where a new log is made: where the fewest are; NONE if no directory can be written to.
 
@@ -181,7 +187,7 @@ def next_log_directory(world: Brokers, broker: int) -> int:
     Source: LogManager.nextLogDirs and getOrCreateLog@2.6.0, nextLogDirs@4.3.0.
     """
     state = world.brokers[broker]
-    cordoned = world.lifecycles[broker].cordoned_directories if is_kraft(world) else 0
+    cordoned = cordoned_directories(world, broker)
     while state.offline_directories != all_directories(state):
         closed = state.offline_directories | cordoned
         if closed == all_directories(state):

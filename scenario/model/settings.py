@@ -83,6 +83,8 @@ THROTTLED_REPLICAS = (
 #: Of a broker: bytes per second of throttled replicas. ZooKeeper holds them, not server.properties.
 THROTTLED_RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 
+#: Of a broker: bytes per second of moves between its log directories (KIP-113).
+ALTER_LOG_DIRS_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 #: Of a broker: its log directories that get no new replicas (KIP-1066).
 CORDONED_LOG_DIRS = "cordoned.log.dirs"
 #: All log directories of a broker, however many it has: a bit for each.
@@ -183,7 +185,7 @@ _LEAST_OF_BROKERS = {("brokers", "fetch.max.bytes"): 1024}
 _LARGEST_OF_ALL = 2**63 - 1
 _LARGEST_OF_COUNTS = dict.fromkeys(
     (
-        *("log.flush.interval.messages", *THROTTLED_RATES),
+        *("log.flush.interval.messages", *THROTTLED_RATES, ALTER_LOG_DIRS_RATE),
         *("metadata.log.max.record.bytes.between.snapshots", "metadata.max.retention.bytes"),
         "buffer.memory",
     ),
