@@ -259,9 +259,14 @@ class Deployment(parts.Part):
         return usable if len(usable) >= factor else self._racks
 
     def cordons_at_creation(self, topic: Topic) -> Mapping[int, int]:
-        """The cordoned log directories of each broker as a topic is created: bits."""
-        del topic
-        return {broker: self.cordoned_log_dirs(broker) for broker in self.broker_ids()}
+        """The cordoned log directories of each broker as a topic is created: bits.
+
+        A topic that existed before the run was created without any.
+        """
+        return {
+            broker: 0 if topic.existed else self.cordoned_log_dirs(broker)
+            for broker in self.broker_ids()
+        }
 
     def hosts_of(self, topic: Topic) -> list[list[int]]:
         """The brokers that each partition ever has replicas on: those of its assignment first."""
