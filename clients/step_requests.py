@@ -1,4 +1,4 @@
-"""The codes of what a step waits for, and of what it does: ``Step.start``, ``Step.action``.
+"""The codes of a step's conditions, and of its actions: ``Step.start``, ``Step.action``.
 
 Requests of a step to a broker: a batch is produced, a fetch, the end of a leader epoch.
 
@@ -51,7 +51,7 @@ UNATTENDED = code(-2)
 
 
 _FETCH_TIMEOUT_US = code(30_000_000)
-#: How much longer than the broker the operator waits for an answer.
+#: The operator's timeout is longer than the broker's by this.
 _PATIENCE_US = code(3_000_000)
 
 _FETCH_BYTES = code(50 * 1024 * 1024)
@@ -61,7 +61,7 @@ _FETCH_BYTES = code(50 * 1024 * 1024)
 def request_of_leader(world: Clients, process: int, state: Answer) -> bool:
     """Send a step's request to the leader that an answer names; whether one will come to it.
 
-    Where nobody leads the step is over.
+    Without a leader the step is over.
     """
     client = world.clients[client_of(world, process)]
     step = world.steps[client.step]
@@ -140,7 +140,7 @@ def _send(world: Kernel, client: Client, step: Step, request: Event, timeout_us:
 
 @inner_rule
 def take_answer(world: Kernel, client: Client, response: Event, step: int) -> None:
-    """Write down what a step's request was answered, of its one partition."""
+    """Write a row about the response to a step's request, for its one partition."""
     if response.kind == client_requests.ConsumerResponse.KIND:
         _trace_fetch(world, response)
     row = StepAnswered.new(
@@ -190,7 +190,7 @@ def give_up(world: Kernel, step: int, asked: int, asked_us: int, error: int) -> 
 
 @inner_rule
 def give_up_unattended(world: Clients, event: Disconnected) -> None:
-    """A broker is gone, and with it the answers that nobody waits for."""
+    """A broker is gone, and with it its pending responses."""
     for number in range(world.pool[0].steps):
         step = world.steps[number]
         if step.open and step.asked == event.source and step.asked_us <= event.until_us:

@@ -5,7 +5,7 @@ those that its broker needs with KRaft, are in ``release_rules.py``. A switch th
 alike is there for its source, and for a test that shows the purpose of the rule by another
 value.
 
-One table says which release and ``metadata.version`` set which switch, like ``releases.py``.
+One table has the release and ``metadata.version`` of each switch, like ``releases.py``.
 
 ``kraft_rules_of("4.1")`` is the record of switches of a new cluster of 4.1.1,
 ``kraft_rules_of("4.1", "3.9")`` that of one which still has metadata.version 3.9-IV0. A cell's
@@ -51,7 +51,7 @@ class KRaftRules(Record):
     reregistration_keeps_epoch: flag
     #: A registration takes the process before out of the ISRs in which it still is (KAFKA-18106).
     registration_clears_isr: flag
-    #: A controller that becomes active gives fenced brokers a session, too.
+    #: A controller that becomes active gives fenced brokers a session as well.
     fenced_sessions_restart: flag
     #: A broker that has caught up tells its cordoned log directories in each heartbeat; the first
     #: one after a registration is written down, even if there is none (KIP-1066).
@@ -62,8 +62,8 @@ class KRaftRules(Record):
     # Partitions.
     #: A fenced broker may be in an ISR (KIP-841).
     fenced_replica_in_isr: flag
-    #: AlterPartition of a leader that knows more than the controller is answered NOT_CONTROLLER,
-    #: and sent again (KAFKA-14154).
+    #: The AlterPartition of a leader that knows more than the controller gets NOT_CONTROLLER, and
+    #: is sent again (KAFKA-14154).
     alter_partition_ahead_is_retried: flag
     #: A fetch of an earlier broker epoch than the leader's metadata cache has is refused
     #: (KAFKA-15221).
@@ -74,7 +74,7 @@ class KRaftRules(Record):
     directories_known: flag
     #: A reassignment is complete only with all of its target in the ISR (KAFKA-15665).
     reassignment_requires_whole_target: flag
-    #: A leaderless partition that allows unclean election is looked at every
+    #: A leaderless partition that allows unclean election is checked every
     #: unclean.leader.election.interval.ms (KAFKA-12670).
     unclean_election_periodic: flag
     #: The feature eligible.leader.replicas.version may be on (KIP-966) ...

@@ -1,4 +1,4 @@
-"""Which release of Kafka has which rules: one table, each cell with its source.
+"""The rules of each release of Kafka: one table, each cell with its source.
 
 ``rules_of("2.6")`` is the record of switches (``release_rules.py``) that the rules take as
 their first argument, ``rules_of("2.6.3", "0.10.2")`` that of a broker of 2.6.3 whose
@@ -8,9 +8,9 @@ In KRaft mode a replica follows the same switches. Those that only ZooKeeper's c
 values there, too, and no effect; the switches of KRaft's own control plane are in
 ``kraft_releases.py``.
 
-How to read a cell is said in :class:`~tidegauge.replication.release_versions.Cell`; of a row's
-cells the last one that applies counts. **To add a switch**, declare it in ``release_rules.py``
-and add its row here: a switch without a row is an error at import.
+:class:`~tidegauge.replication.release_versions.Cell` explains a cell; the last applicable cell of a
+row counts. **To add a switch**, declare it in ``release_rules.py`` and add its row here: a switch
+without a row is an error at import.
 
 Read were the sources of 3.9.0 and of everything before, except for the patches 3.7.2, 3.8.1,
 3.9.1 and 3.9.2, which are taken to be like the one before them. 4.0 and 4.1 are taken to be like
@@ -574,5 +574,5 @@ def value_name(value: int | str) -> str:
 
 
 def checkpoint_format_of(release: str) -> CheckpointFormat:
-    """How a broker of this release reads its checkpoint files."""
+    """The format in which a broker of this release reads its checkpoint files."""
     return CheckpointFormat.of_release(str(Release.parse(release)))

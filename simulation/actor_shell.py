@@ -1,8 +1,8 @@
 """The shell of an actor of Ray: a name, and something that it hosts.
 
 The shells themselves are in ``actors/broker_actor.py`` and ``controller/controller_actor.py``: they
-hold no rule and no state. Their content is handed to them by whoever starts them
-(``engine/hosted_group.py``), since it joins handlers of both rooms.
+hold no rule and no state. Their content comes from their creator (``engine/hosted_group.py``),
+since it joins handlers of both rooms.
 """
 
 from collections.abc import Callable
@@ -18,12 +18,12 @@ ACTOR_OPTIONS: dict[str, Any] = {
 
 
 class ActorShell:
-    """Does what it is asked to, by what it hosts."""
+    """Calls its hosted object's methods by name."""
 
     def __init__(self, make_hosted: Callable[[], Any]) -> None:
         """Make what is hosted, in the actor's own process."""
         self._hosted = make_hosted()
 
     def do(self, step: str, *arguments: Any) -> Any:
-        """One step of the run: the method of what is hosted that has this name."""
+        """One step of the run: the hosted object's method of this name."""
         return getattr(self._hosted, step)(*arguments)

@@ -39,7 +39,7 @@ FREE_ITEMS = LinkedList("items", "next", "free_item")
 
 @inner_rule
 def take_slot(world: Kernel, source: int, destination: int, kind: int) -> EventSlot:
-    """An event of a kind in a free slot, caused by what happens now; its body is anything."""
+    """An event of a kind in a free slot, caused by the present event; its body is anything."""
     context = world.context[0]
     event = world.events[FREE_EVENTS.take_first(world, context)]
     context.free_events -= 1
@@ -74,7 +74,7 @@ def new_event(
     *sources: Record,
     **fields: int,
 ) -> SomeEvent:
-    """An event of a class, caused by what happens now; it has still to be sent.
+    """An event of a class, caused by the present event; it has still to be sent.
 
     A field without a keyword has the value of a source with a field of its name, or its default.
     """
@@ -150,7 +150,7 @@ def new_item(
 
 
 class Chain(Protocol):
-    """An owner of entries: an event, or what else keeps the entries of a request."""
+    """An owner of entries: an event, or another keeper of a request's entries."""
 
     first_item: int
 
@@ -167,7 +167,7 @@ def items_of(world: Kernel, chain: Chain, kind: type[SomeItem]) -> Iterator[Some
 
 @inner_rule
 def copy_event(world: Kernel, event: Event) -> Event:
-    """A second event with the same body and chain, caused by what happens now."""
+    """A second event with the same body and chain, caused by the present event."""
     copy = take_slot(world, event.source, event.destination, event.kind)
     copy.correlation_id = event.correlation_id
     body = view_as(event, EventSlot).body

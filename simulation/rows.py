@@ -162,7 +162,7 @@ METADATA_SNAPSHOT_MEBIBYTE = code(int(NETWORK_TABLES) + 29)
 
 @inner_rule
 def cost_us(world: Kernel, process: int, table: int) -> int:
-    """How long something takes that a process does now."""
+    """The duration of a piece of work that a process does now."""
     first = table * QUANTILES
     value_us = world.quantiles[first].value_us
     if world.quantiles[first + QUANTILES - 1].value_us != value_us:

@@ -2,7 +2,7 @@
 
 Executors are given the rooms of Tidegauge that read traces, packed, by the driver itself: so they
 always have the driver's release of them, and none has to be installed there. Their Python needs no
-more than what the data sources import: ``msgpack``, ``numpy``, ``pyarrow``, ``zstandard``.
+more than the data sources import: ``msgpack``, ``numpy``, ``pyarrow``, ``zstandard``.
 """
 
 import re

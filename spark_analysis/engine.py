@@ -1,6 +1,6 @@
 """Spark makes result tables: of sweeps, of many runs, on clusters.
 
-Small traces have a way of their own (``small_runs.py``). Of large ones all canonical rows are read
+Small traces have a way of their own (``small_runs.py``). All canonical rows of a large run are read
 at once, as it takes a third of a second to begin to read. There is one job for each table; one that
 others read is read back from its files, instead of made again within their queries.
 """
@@ -111,7 +111,7 @@ class SparkEngine:
         files: Callable[[FoundRun, ResultTable], Path],
         begins: Callable[[str], None],
     ) -> None:
-        """Make tables of runs, as :meth:`Engine.write` says.
+        """Make tables of runs, as :meth:`Engine.write`.
 
         Raises:
             RunError: an executor does not see the folders of runs or tables.

@@ -68,7 +68,7 @@ FRAME_ROWS = 10_000
 #: Rows are copied in pieces of at most so many. The copies then are small beside the rows of a
 #: large cluster's failover.
 _PIECE_ROWS = 2 * FRAME_ROWS
-#: So many pieces may wait for the thread; then the simulation waits for it.
+#: The most pieces that wait for the thread; then the simulation waits for it.
 _MOST_TASKS = 16
 
 #: Level 3 and more were slower and no smaller.
@@ -119,7 +119,7 @@ class TraceWriter:
         self._file: BinaryIO = to.open("wb") if isinstance(to, Path) else to
         self._thread = ThreadPoolExecutor(1, "trace-writer")
         self._tasks: deque[Future[None]] = deque()
-        # Of the thread alone:
+        # For the thread alone:
         self._waiting: dict[int, list[NDArray[np.void]]] = {}
         self._waiting_rows: Counter[int] = Counter()
         self._file.write(msgpack.packb({**(header or {}), **_header()}))
@@ -141,7 +141,7 @@ class TraceWriter:
                 self._tasks.popleft().result()
 
     def begin_flush(self) -> None:
-        """Have all rows taken so far written in frames however small, and do not wait for it."""
+        """Begin to write all rows taken so far, in frames however small, without waiting."""
         self._tasks.append(self._thread.submit(self._write_all))
 
     def flush(self) -> None:
@@ -295,7 +295,7 @@ class Trace:
     #: The kinds of rows of the file's own schema, by name.
     kinds: Mapping[str, TraceKind]
     frames: tuple[Frame, ...]
-    #: Where what follows the last whole frame begins, in bytes; None if nothing does.
+    #: The start of the rest behind the last whole frame, in bytes; None: there is no rest.
     torn_at: int | None
 
     @property
@@ -320,7 +320,7 @@ class Trace:
         return frames
 
     def row_count(self, kind: str) -> int:
-        """How many rows of a kind the file has."""
+        """The number of rows of a kind in the file."""
         return sum(frame.rows for frame in self._frames_of_kinds.get(kind, []))
 
     def table(self, kind: str) -> Table:

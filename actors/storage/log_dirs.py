@@ -1,17 +1,17 @@
 """A broker's log directory on disk: checkpoint files, written whole or not at all.
 
-A checkpoint has no checksum, and a torn one can be mistaken for a good one
-(``replication/checkpoint_files.py`` says when). So the new content goes to ``<file>.tmp``,
-is forced to the disk, and only then takes the place of the old one in a single step.
-Whenever a crash comes, the file holds the old content or the new. A ``.tmp`` that is left
-behind is never read, and the next write starts it over.
+A checkpoint has no checksum, and a torn one can be mistaken for a good one (cases:
+``replication/checkpoint_files.py``). So the new content goes to ``<file>.tmp``, is forced to the
+disk, and only then takes the place of the old one in a single step. Whenever a crash comes, the
+file holds the old content or the new. A ``.tmp`` that is left behind is never read, and the next
+write starts it over.
 
 A broker's log directories (``log.dirs``): which log lies where, which of them can be used.
 
 A new log goes to the directory with the fewest logs, of those that are not cordoned. A write that
-fails takes its directory offline for as long as the process lives: who makes it notices that here,
-and what follows is done by another thread at once (``process/log_dir_failures.py``). Reads do not
-fail, for they are served from the page cache; nor does a flush, which the operating system makes.
+fails takes its directory offline for as long as the process lives: the writer notices that here,
+and another thread does the rest at once (``process/log_dir_failures.py``). Reads do not fail, for
+they are served from the page cache; nor does a flush, which the operating system makes.
 
 Directories are bits of a broker's fields, the first of ``log.dirs`` the lowest.
 
@@ -96,7 +96,7 @@ def is_unwritable(world: Brokers, row: int) -> bool:
 
 @inner_rule
 def know_failing_directories(world: Brokers, broker: int) -> None:
-    """Work out which directories of a machine fail now: those of which a fault says so.
+    """Find the directories of a machine that fail now, by its faults.
 
     One that is full can still be read.
     """
@@ -128,7 +128,7 @@ def write_fails(world: Brokers, row: int) -> bool:
 
 @inner_rule
 def notice_failure(world: Brokers, broker: int, directory: int) -> None:
-    """An IOException in a directory: it is offline, of which LogDirFailureHandler is told once.
+    """An IOException in a directory: it is offline, and LogDirFailureHandler is notified once.
 
     Source: LogDirFailureChannel.maybeAddOfflineLogDir@2.6.0.
     """
@@ -180,7 +180,7 @@ def cordoned_directories(world: Brokers, broker: int) -> int:
 
 @inner_rule
 def next_log_directory(world: Brokers, broker: int) -> int:
-    """Where a new log is made: where the fewest are; NONE if no directory can be written to.
+    """The directory of a new log: one with the fewest logs; NONE if no directory can be written to.
 
     One that cannot goes offline, and the next is tried.
 
@@ -202,7 +202,7 @@ def next_log_directory(world: Brokers, broker: int) -> int:
 
 @inner_rule
 def _with_fewest_logs(world: Brokers, broker: int, closed: int) -> int:
-    """Of the directories that are not closed; the first of those with equally few."""
+    """The first of the directories that are not closed and have the fewest logs."""
     state = world.brokers[broker]
     found = NONE
     fewest = 0

@@ -1,4 +1,4 @@
-"""Rows about records of the metadata log that are committed, and the news for who reads it.
+"""Rows about committed records of the metadata log, and notifications of its readers.
 
 Rows of a change (an election, a replica that is taken out of the ISR) come before that of the
 state, as in ZooKeeper mode.
@@ -23,10 +23,8 @@ def write_committed(
 ) -> None:
     """Write down a record that is committed, and have readers of the log know it.
 
-    Args:
-        world: its state at the commit of the record before it.
-        record: what is committed.
-        registration: of a partition record, the partition as it is from now on.
+    Args: world: its state at the commit of the record before it. record: the committed record.
+    registration: of a partition record, the partition as it is from now on.
     """
     caused_by(world, record.cause_process, record.cause_sequence)
     world.active_controller[0].changed_us = world.context[0].time_us
@@ -96,7 +94,7 @@ def _write_partition(
 
 @inner_rule
 def _differs(known: state.CommittedPartition, registration: PartitionRegistration) -> bool:
-    """Whether a row of replicas has something new to say."""
+    """Whether a row of replicas has a change."""
     return (
         known.replicas != registration.replicas
         or known.adding != registration.adding
@@ -186,7 +184,7 @@ def _write_moves(
 def _write_replicas(
     world: state.Quorum, partition: int, registration: PartitionRegistration
 ) -> None:
-    """Write down who has replicas, and who may lead without being in sync: a set, by broker id."""
+    """Write the replicas, and those that may lead without being in sync: a set, by broker id."""
     controller_rows.PartitionReplicas.write(
         world,
         registration,
@@ -275,7 +273,7 @@ def _write_removal(world: state.Quorum, record: state.MetadataRecord) -> None:
 
 @inner_rule
 def _write_config(world: state.Quorum, record: state.MetadataRecord) -> None:
-    """Settings of a topic are others: those who host its partitions are to hear of it."""
+    """A topic's settings have changed: the hosts of its partitions get them."""
     controller_rows.TopicConfigured.write(
         world,
         topic=record.subject,

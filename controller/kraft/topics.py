@@ -1,22 +1,19 @@
-"""Creation and deletion of topics (Kafka: ReplicationControlManager).
+"""Topics at KRaft's controller: creation, deletion, settings, and replicas that are moved.
 
-A creation is one batch of records, and a batch has 10,000 at most. A topic with more is refused;
-before 3.5 its batch fails, and an active controller that fails renounces (KAFKA-14996).
+A creation (ReplicationControlManager) is one batch of records, and a batch has 10,000 at most. A
+topic with more is refused; before 3.5 its batch fails, and an active controller that fails
+renounces (KAFKA-14996).
 
-Settings of topics (Kafka: ConfigurationControlManager).
-
-Another min.insync.replicas empties the ELRs of the topic's partitions: who was eligible under the
-old number need not be under the new one. A topic that allows unclean election from now on gets no
-leader by that.
+Another min.insync.replicas (ConfigurationControlManager) empties the ELRs of the topic's
+partitions: a replica that was eligible under the old number need not be under the new one. A topic
+that allows unclean election from now on gets no leader by that.
 
 A broker's cordoned.log.dirs reach it with its next fetch of the metadata log, and the controller
 with its next heartbeat. Brokers all of whose log directories are cordoned get no new replicas.
 
-Replicas that are moved (Kafka: AlterPartitionReassignments, ReplicationControlManager).
-
-The request writes one record: the replicas are the new ones and then those to be removed. Each new
-replica that has caught up is an ISR change of the leader. The one that makes the target complete
-ends the reassignment in the same record (``kraft_partitions/partition_change.py``).
+AlterPartitionReassignments writes one record: the replicas are the new ones and then those to be
+removed. Each new replica that has caught up is an ISR change of the leader. The one that makes the
+target complete ends the reassignment in the same record (``kraft_partitions/partition_change.py``).
 """
 
 from tidegauge.compiled.rules import inner_rule
@@ -149,7 +146,7 @@ def handle_delete_topics(world: state.Quorum, request: quorum_requests.DeleteTop
 def handle_incremental_alter_configs(
     world: state.Quorum, request: quorum_requests.IncrementalAlterConfigsRequest
 ) -> None:
-    """Set what an operator asks for.
+    """Set the settings of an operator's request.
 
     Source: ConfigurationControlManager.incrementalAlterConfigs,
     ReplicationControlManager.replay(ClearElrRecord)@4.1.0 (KAFKA-16540).
@@ -187,7 +184,7 @@ def handle_incremental_alter_configs(
 def handle_alter_partition_reassignments(
     world: state.Quorum, request: quorum_requests.AlterPartitionReassignmentsRequest
 ) -> None:
-    """Begin to move replicas, or go back to where they were.
+    """Begin to move replicas, or move them back.
 
     Source: ReplicationControlManager.alterPartitionReassignments@4.1.0.
     """

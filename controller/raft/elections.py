@@ -1,9 +1,9 @@
 """The deadlines of a voter's states (Kafka: KafkaRaftClient.pollCurrentState).
 
-Elections: who asks for votes, who gets one, and what a lost election leads to.
+Elections: requests for votes, their responses, and the end of a lost election.
 
 From 4.0 on a voter asks first whether it would be elected (pre-vote, KIP-996), which raises no
-epoch and is refused by voters that hear from a leader. Before, it begins an epoch at once, and so
+epoch and is refused by voters with a live leader. Before, it begins an epoch at once, and so
 unseats a leader that the others are content with.
 
 Source: KafkaRaftClient.handleVoteRequest, handleVoteResponse, maybeHandleElectionLoss, the methods
@@ -34,7 +34,7 @@ from tidegauge.simulation.trace_rows import codes
 @RAFT.handles(VoterDeadline)
 @inner_rule
 def handle_voter_deadline(world: Raft, timer: VoterDeadline) -> bool:
-    """Do what is due, or wait on if the time in the state was prolonged."""
+    """Act at the end of the time in a state, or wait on if it was prolonged."""
     voter = this_voter(world)
     if timer.number != voter.deadline_number:
         return False
@@ -77,7 +77,7 @@ def begin_election(world: Raft) -> None:
 
 @inner_rule
 def stand_for_election(world: Raft) -> None:
-    """Begin an epoch as its candidate; who is alone is elected."""
+    """Begin an epoch as its candidate; a single voter is elected."""
     transitions.become_candidate(world)
     if len(world.voters) == 1:
         lead(world)
@@ -105,11 +105,10 @@ def ask_for_votes(world: Raft) -> None:
 @RAFT.handles(quorum_requests.VoteRequest)
 @inner_rule
 def handle_vote(world: Raft, request: quorum_requests.VoteRequest) -> bool:
-    """Vote for a candidate, or say whether the voter would.
+    """Vote for a candidate, or answer whether the voter would.
 
-    A controller that was told to stop takes no requests any more (ControllerServer.shutdown), so
-    with a pre-vote its first successor is refused by all that have fetched, and a later one is
-    elected.
+    A stopping controller takes no requests any more (ControllerServer.shutdown), so with a pre-vote
+    its first successor is refused by all that have fetched, and a later one is elected.
     """
     voter = this_voter(world)
     if voter.stops:
@@ -201,7 +200,7 @@ def _lose_election(world: Raft) -> None:
 
 @inner_rule
 def end_pre_vote(world: Raft) -> None:
-    """The voter would not be elected: follow the leader that it knows, if it knows one.
+    """The voter would not be elected: follow the known leader, if there is one.
 
     Source: KafkaRaftClient.prospectiveTransitionAfterElectionLoss@4.1.0.
     """
@@ -239,7 +238,7 @@ def end_candidacy(world: Raft) -> None:
 
 @inner_rule
 def end_resignation(world: Raft) -> None:
-    """No other leader was heard of: 4.0 gives up the epoch, before that the voter is a candidate.
+    """No other leader is known: 4.0 gives up the epoch, before that the voter is a candidate.
 
     Source: KafkaRaftClient.pollResigned@4.1.0, @3.9.0.
     """
@@ -254,7 +253,7 @@ def end_resignation(world: Raft) -> None:
 
 @inner_rule
 def lead(world: Raft) -> None:
-    """Lead the epoch that the voter was elected for: append its first record, tell the others."""
+    """Lead the epoch that the voter was elected for: append its first record, notify the others."""
     transitions.become_leader(world)
     append_leader_change(world)
     tell_epoch(world)
@@ -262,7 +261,7 @@ def lead(world: Raft) -> None:
 
 @inner_rule
 def tell_epoch(world: Raft) -> None:
-    """Tell each voter of the epoch that has not fetched for half a fetch time-out."""
+    """Send the epoch to each voter that has not fetched for half a fetch timeout."""
     voter = this_voter(world)
     process = world.context[0].handling
     own = voter_of(world, process)
@@ -285,7 +284,7 @@ def tell_epoch(world: Raft) -> None:
 @RAFT.handles(BeginQuorumEpochDue)
 @inner_rule
 def handle_begin_quorum_epoch_due(world: Raft, timer: BeginQuorumEpochDue) -> bool:
-    """Tell those again that do not fetch, as long as the voter leads this epoch."""
+    """Notify those again that do not fetch, as long as the voter leads this epoch."""
     voter = this_voter(world)
     if voter.state == codes.LEADER and voter.epoch == timer.epoch:
         tell_epoch(world)
@@ -320,7 +319,7 @@ def handle_begin_quorum_epoch_response(
 
 @inner_rule
 def resign(world: Raft) -> None:
-    """Give up the leadership, and tell each of the others its place among the successors."""
+    """Give up the leadership, and send each of the others its place among the successors."""
     voter = this_voter(world)
     process = world.context[0].handling
     own = voter_of(world, process)
@@ -336,7 +335,7 @@ def resign(world: Raft) -> None:
 
 @inner_rule
 def _place_of(world: Raft, own: int, other: int) -> int:
-    """The place of a voter among the successors of a leader: who has fetched most comes first."""
+    """A voter's place among the successors of a leader: most fetched records come first."""
     count = len(world.voters)
     end_offset = world.follower_progress[own * count + other].end_offset
     place = 0

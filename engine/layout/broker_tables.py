@@ -209,7 +209,7 @@ def _number(world: Brokers, count: int, fetchers: int) -> None:
 
 
 def _set_quotas(quotas: Records[ReplicationQuota], settings: list[dict[str, int]]) -> None:
-    """Lay out the windows of all quotas; what is throttled a broker is told later."""
+    """Lay out the windows of all quotas; a broker gets its throttled replicas later."""
     first_sample = 0
     for index in range(len(quotas)):
         own = settings[index // 2]
@@ -222,7 +222,7 @@ def _set_quotas(quotas: Records[ReplicationQuota], settings: list[dict[str, int]
 
 
 def _set_machine(broker: Broker, cluster: Cluster, zookeeper: ZooKeeper) -> None:
-    """Take over what is the machine's, and its supervisor's."""
+    """Set the fields of the machine, and of its supervisor."""
     broker.zookeeper_servers = zookeeper.servers
     if cluster.restart_after_exit_us is not None:
         broker.restart_after_exit_us = cluster.restart_after_exit_us

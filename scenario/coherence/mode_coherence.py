@@ -188,7 +188,7 @@ def problems_of_preexisting_states(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _throttles_with_kraft(scenario: Scenario) -> Iterator[Problem]:
-    """Throttles of replication, of which a quorum's brokers are not told yet."""
+    """Throttles of replication, which a quorum's brokers do not get yet."""
     message = "throttled replication is not simulated with KRaft yet"
     for path, settings, kind, release in scenario.said_settings():
         defaults = broker_defaults(release, scenario.mode) if kind == "brokers" else {}

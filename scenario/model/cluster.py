@@ -51,7 +51,7 @@ def _duration_or_never(written: object) -> int | None:
         raise ValueError(f"{error}; or {NEVER}") from error
 
 
-#: A duration, or None where the scenario says never.
+#: A duration, or None for ``never`` in the scenario.
 DurationOrNever = Annotated[
     int | None,
     PlainValidator(_duration_or_never),
@@ -330,7 +330,7 @@ class FormerState(parts.Part):
     leader_epoch: int = Field(default=0, ge=0, lt=2**31, description="Leader epoch.")
     behind: dict[parts.BrokerKey, Size] = Field(
         default_factory=dict,
-        description="Of a topic with a `size`: the bytes that the logs of replicas outside of the "
+        description="For a topic with a `size`: the bytes that the logs of replicas outside of the "
         "ISR lack at their end, by broker id. Default: all, so their logs are empty.",
     )
 

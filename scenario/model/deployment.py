@@ -69,7 +69,7 @@ def _default_mode(data: dict[str, Any]) -> Mode:
 
 
 class Deployment(parts.Part):
-    """A cluster with its topics and clients, and how long it runs."""
+    """A cluster with its topics and clients, and the duration of its run."""
 
     name: parts.Name = Field(description="Name of the scenario. Default: the name of the file.")
     description: str = Field(
@@ -173,7 +173,7 @@ class Deployment(parts.Part):
         return str(Release.parse(self.release).version(self.mode, setting))
 
     def has_eligible_leader_replicas(self) -> bool:
-        """Whether partitions have eligible leader replicas, as said or as in a new cluster."""
+        """Whether partitions have eligible leader replicas, as set or as in a new cluster."""
         if self.eligible_leader_replicas is not None:
             return self.eligible_leader_replicas
         if not self.has_kraft:
@@ -282,7 +282,7 @@ class Deployment(parts.Part):
         return producer_settings(self.release, group.settings)
 
     def connection_settings(self, group: ClientGroup) -> dict[str, int | str]:
-        """The settings of a group of clients that say how they reach brokers.
+        """The settings of a group of clients for its connections to brokers.
 
         As in Kafka, back-offs do not grow if only the first one is set.
         Source: CommonClientConfigs.postProcessReconnectBackoffConfigs@0.11.0.0.
@@ -300,7 +300,7 @@ class Deployment(parts.Part):
         return defaults | cast("dict[str, int | str]", own)
 
     def commits(self) -> bool:
-        """Whether any group of consumers commits what it has read."""
+        """Whether any group of consumers commits its offsets."""
         return any(
             self.consumer_settings(group)["enable.auto.commit"] is True
             for group in self.workload.consumers

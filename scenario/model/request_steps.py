@@ -131,7 +131,7 @@ class RequestStep(parts.OfPartition, StepOfAnyKind):
             yield from broker_is_there((*path, "to"), self.to, scenario)
 
     def plan(self, record: StepRecord, numbers: Numbers) -> None:
-        """Where the request goes."""
+        """The receiver of the request."""
         record.partition = numbers.partition(self.topic, self.partition)
         if self.to is not None:
             record.to = numbers.broker(self.to)
@@ -208,7 +208,7 @@ class AskEpochStep(parts.OfPartition, StepOfAnyKind):
             yield from broker_is_there((*path, "broker"), self.broker, scenario)
 
     def plan(self, record: StepRecord, numbers: Numbers) -> None:
-        """Which epoch, and where the request goes."""
+        """The epoch, and the receiver of the request."""
         record.partition = numbers.partition(self.topic, self.partition)
         if self.broker is not None:
             record.to = numbers.broker(self.broker)

@@ -68,13 +68,13 @@ class AlertExpectations(parts.Part):
     after_us: parts.Duration | None = Field(
         default=None,
         alias="after",
-        description="When the trouble begins; the delay of an alert is counted from here. "
+        description="The start of the trouble; the delay of an alert is counted from here. "
         "Default: the first fault or step that has an `at`.",
     )
     repaired_us: parts.Duration | None = Field(
         default=None,
         alias="repaired",
-        description="When the trouble is over. Default: the end of the last fault that has `at` "
+        description="The end of the trouble. Default: the end of the last fault that has `at` "
         "and `for`.",
     )
     fire: dict[parts.Name, parts.PositiveDuration] = Field(
@@ -213,7 +213,7 @@ class Scenario(Deployment):
 
     @property
     def drawn_faults(self) -> int:
-        """How many of its faults, the last ones, are drawn from rates."""
+        """The number of its faults, the last ones, that are drawn from rates."""
         return self._drawn_faults
 
     def with_drawn_faults(self, drawn: Sequence[Fault]) -> Self:

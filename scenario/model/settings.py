@@ -75,12 +75,13 @@ RETENTION_SETTINGS = {
         "log.cleanup.policy",
     },
 }
-#: Of a topic: the throttled replicas, as their leader sends or as they fetch (KIP-73).
+#: The throttled replicas of a topic, as their leader sends or as they fetch (KIP-73).
 THROTTLED_REPLICAS = (
     "leader.replication.throttled.replicas",
     "follower.replication.throttled.replicas",
 )
-#: Of a broker: bytes per second of throttled replicas. ZooKeeper holds them, not server.properties.
+#: A broker's limits of throttled replicas, in bytes per second. ZooKeeper holds them, not
+#: server.properties.
 THROTTLED_RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 
 #: Of a broker: bytes per second of moves between its log directories (KIP-113).
@@ -314,7 +315,7 @@ def producer_settings(release: str, own: Mapping[str, Value]) -> dict[str, int]:
 def contradictions_of_idempotence(
     release: str, settings: Mapping[str, Value]
 ) -> Iterator[tuple[str, str]]:
-    """The settings of a producer that contradict enable.idempotence, each with what it must be."""
+    """Producer settings that contradict enable.idempotence, each with the required value."""
     if acks_number(settings["acks"]) != -1:
         yield "acks", "all"
     if settings["retries"] == 0:

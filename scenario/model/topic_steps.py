@@ -32,7 +32,7 @@ from tidegauge.scenario.text.errors import Path, Problem, ProblemsError
 if TYPE_CHECKING:  # as in step.py
     from tidegauge.clients.client_state import Step as StepRecord
 
-#: KIP-455: AlterPartitionReassignments. How topics are deleted was read there, too.
+#: KIP-455: AlterPartitionReassignments. The rule for deleting topics is from the same release.
 _FIRST_TO_REASSIGN = Release.parse("2.4.0")
 
 _Move = TypeVar("_Move", bound=AlteredMove)
@@ -41,7 +41,7 @@ _Move = TypeVar("_Move", bound=AlteredMove)
 class AdminStep(StepOfAnyKind):
     """A step that makes the controller move replicas or delete a topic.
 
-    In a scenario without such a step, what is written into /admin for both is left out
+    In a scenario without such a step, the znodes of /admin for both are left out
     (``ClusterPlan.tree_ranges``).
     """
 

@@ -16,7 +16,7 @@ class BrokerRegistrationRequest(ControllerRequest, kind=98, api_key=62):
     """
 
     broker_id: i64
-    #: Which of the broker's processes it is (Kafka: incarnation id).
+    #: The number of the broker's process (Kafka: incarnation id).
     incarnation: i64
     #: The broker epoch in its clean-shutdown files; -1: it was not stopped cleanly.
     previous_broker_epoch: i64 = -1
@@ -31,7 +31,7 @@ class BrokerRegistrationResponse(CommittedResponse, kind=99):
 
 
 class BrokerHeartbeatRequest(ControllerRequest, kind=100, api_key=63):
-    """A broker is alive, and says which state it wants to be in.
+    """A broker is alive, and asks for a state.
 
     Its entries are of ``OfflineReplica``: its replicas in log directories that are offline (in
     Kafka the controller knows from AssignReplicasToDirs where they are).
@@ -60,14 +60,14 @@ class PublishedPartition(LeaderAndIsrPartition):
     """A partition as the metadata log has it, for a broker that hosts one of its replicas."""
 
     topic_id: i64 = -1
-    #: Its topic is deleted, or the replica is not one of its any more.
+    #: Its topic is deleted, or the replica has left the assignment.
     is_removed: flag
     #: Settings of its topic.
     min_insync_replicas: i64
     unclean_leader_election: flag
 
 
-#: So many records an operation of an operator can have: QuorumController.MAX_RECORDS_PER_USER_OP.
+#: The most records of an operation of an operator: QuorumController.MAX_RECORDS_PER_USER_OP.
 MOST_RECORDS = code(10_000)
 
 
@@ -278,7 +278,7 @@ class BeginQuorumEpochRequest(RaftRequest, kind=147, api_key=53):
 
 
 class BeginQuorumEpochResponse(RaftResponse, kind=148):
-    """A voter has heard of a leader."""
+    """A voter knows a leader."""
 
 
 class EndQuorumEpochRequest(RaftRequest, kind=149, api_key=54):
@@ -286,9 +286,9 @@ class EndQuorumEpochRequest(RaftRequest, kind=149, api_key=54):
 
     leader: i64
     epoch: i64
-    #: How many of the other voters have fetched more, or as much and come first.
+    #: The number of the other voters that have fetched more, or as much and come first.
     successor: i64
 
 
 class EndQuorumEpochResponse(RaftResponse, kind=150):
-    """A voter has heard that its leader has resigned."""
+    """A voter knows that its leader has resigned."""

@@ -25,7 +25,8 @@ MOMENT_APPEND = code(3)
 MOMENT_FETCH = code(4)
 MOMENT_ANSWER = code(5)
 
-#: ``reason`` of a row about what a term has exposed and acknowledged, or a log holds.
+#: ``reason`` of a row about the offsets that a term has exposed and acknowledged, or the content of
+#: a log.
 REASONS = {
     1: "ISR changed",
     2: "end of term",
@@ -226,11 +227,11 @@ CONTROLLER_EVENT_NAMES: dict[int, str] = {
 }
 
 
-#: Which brokers are unfenced: they are the entries of the response.
+#: A request for the unfenced brokers: they are the entries of the response.
 LIVE_BROKERS = code(0)
 #: The state of a partition.
 PARTITION_STATE = code(1)
-#: Which controller is active.
+#: A request for the active controller.
 ACTIVE_CONTROLLER = code(2)
 #: Whether no replicas are being moved.
 REASSIGNED = code(3)

@@ -1,8 +1,8 @@
 """The columns of the trace's rows: the type, the unit and the meaning of each.
 
-A column's type says what its integer is: a broker is an index within the cluster, a slot is a place
-in a partition's own table of brokers, a replica list packs slots (``replication/records.py``).
-A name's end is its unit: ``_us``, ``_ms``.
+A column's type is the meaning of its integer: a broker is an index within the cluster, a slot is a
+place in a partition's own table of brokers, a replica list packs slots
+(``replication/records.py``). A name's end is its unit: ``_us``, ``_ms``.
 """
 
 from collections.abc import Mapping
@@ -80,7 +80,7 @@ CauseProcess = Annotated[
 ]
 CauseSequence = Annotated[i64, Column(NUMBER, "`sequence` of that row")]
 BecauseProcess = Annotated[
-    i64, Column(PROCESS, "with because_sequence: the row that it is due to; -1: as its cause says")
+    i64, Column(PROCESS, "with because_sequence: the row that it is due to; -1: that of its cause")
 ]
 BecauseSequence = Annotated[i64, Column(NUMBER, "`sequence` of that row")]
 

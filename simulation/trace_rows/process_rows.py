@@ -63,7 +63,7 @@ class LogDirFailed(CanonicalRow, number=75):
 
 
 class ReplicaOffline(PartitionRow, number=76):
-    """A replica cannot be used any more, as its log directory (-1: one of those) is offline."""
+    """A replica cannot be used, as its log directory (-1: one of those) is offline."""
 
     STORY = "its replica is offline with log directory {directory}"
 

@@ -152,7 +152,7 @@ class EpochsCut(PartitionRow, number=52):
 
 
 class EpochAnswered(PartitionRow, number=49):
-    """A leader says where an epoch ended (OffsetsForLeaderEpoch)."""
+    """A leader answers where an epoch ended (OffsetsForLeaderEpoch)."""
 
     STORY = (
         "responds to {to_process}, which asks for epoch {asked_epoch}: epoch {epoch} ends at "
@@ -249,7 +249,7 @@ class IsrExpanded(IsrChange, number=8):
 
 
 class IsrUpdateFailed(PartitionRow, number=9):
-    """A leader's ISR is refused: ZooKeeper has another version, or the controller says why."""
+    """A leader's ISR is refused: ZooKeeper has another version, or the controller has an error."""
 
     STORY = "the ISR {isr} is refused at version {version}: {error}"
 

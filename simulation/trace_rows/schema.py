@@ -41,7 +41,7 @@ STATE_ROWS = frozenset(ROW_KINDS[kind].name for kind in STATE_KINDS)
 #: The columns of every row, before those of its kind.
 COMMON_COLUMNS: dict[str, Column] = described_columns(Row)
 
-#: How many columns the kind with each number has, for compiled code.
+#: The number of columns of each kind, by its number, for compiled code.
 COLUMN_COUNTS = tuple(
     len(ROW_KINDS[number].columns) if number in ROW_KINDS else 0
     for number in range(max(ROW_KINDS) + 1)

@@ -20,7 +20,7 @@ from tidegauge.views import comparison_view
 from tidegauge.views.output import console
 from tidegauge.views.sweep_report import show_surprises
 
-#: Where eligible leader replicas stay off in a cluster that was upgraded.
+#: Eligible leader replicas stay off in a cluster that was upgraded.
 _ELR = "eligible_leader_replicas"
 
 
@@ -40,7 +40,7 @@ def upgrade_cluster(options: UpgradeOptions) -> None:
     screen = console()
     cases = list(fault_cases(before.scenario))
     screen.print(
-        f"What changes from {before.label} to {after.label}: {len(cases)} faults, each in runs of"
+        f"Changes from {before.label} to {after.label}: {len(cases)} faults, each in runs of"
         " its own. They begin with all brokers up, and with preferred leaders.",
         soft_wrap=True,
     )

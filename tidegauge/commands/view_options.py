@@ -1,4 +1,4 @@
-"""The options of commands that look at one run: ``show``, ``picture`` and ``describe``."""
+"""The options of commands that show one run: ``show``, ``picture`` and ``describe``."""
 
 from typing import Annotated, NamedTuple
 

@@ -1,7 +1,7 @@
-"""How all charts look: fonts, axes, colours; plotly draws them by these settings.
+"""The style of all charts: fonts, axes, colours; plotly draws them by these settings.
 
-Colours are those of the style sheet (``page.css``), after Okabe and Ito: people who do not see all
-colours can tell them apart, too.
+Colours are those of the style sheet (``page.css``), after Okabe and Ito: they differ for people
+with any colour vision.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Any
 
 from tidegauge.report.section import plain
 
-#: Colours for what is drawn side by side, in this order.
+#: Colours for lines that are drawn side by side, in this order.
 COLOURS = tuple(
     f"var(--{name})" for name in ("blue", "orange", "green", "purple", "sky", "red", "yellow")
 )
@@ -114,12 +114,12 @@ def shortened(name: str) -> str:
     return name if len(name) <= _NAME else f"{name[: _NAME - 1]}…"
 
 
-#: So many letters fit.
+#: The most letters of a name.
 _NAME = 40
 
 
 def fault_band(fault: dict[str, Any]) -> dict[str, Any]:
-    """When a fault was on, behind all that is drawn over time; of a row of the table of faults."""
+    """The band of a fault behind all that is drawn over time; from a row of the table of faults."""
     return {
         "type": "rect",
         "xref": "x",

@@ -15,7 +15,7 @@ _LIMITS = (
     "docs/limits.md lists all simplifications."
 )
 _OF_LOGS = (
-    "Logs tell the states of partitions, changes of ISRs, elections, brokers and controllers. They "
+    "Logs have the states of partitions, changes of ISRs, elections, brokers and controllers. They "
     "do not tell records, acknowledgements, requests or clients: such figures are absent. Clocks "
     "of nodes are corrected by estimated offsets, which manifest.json has."
 )

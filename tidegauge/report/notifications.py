@@ -18,7 +18,7 @@ _RULES = {
         WARNING,
     ),
 }
-#: So many are drawn, those with the largest batches.
+#: The number of notifications that are drawn, those with the largest batches.
 _MOST = 2000
 
 

@@ -108,7 +108,7 @@ class Mark(NamedTuple):
     series: str
     name: str
     colour: str
-    #: ``level``: a line with steps; ``line``; ``bar``: as wide as what it counts; ``point``.
+    #: ``level``: a line with steps; ``line``; ``bar``: as wide as its interval; ``point``.
     drawn: str
     #: The figure that is named of it: the ``most``; the ``least`` after start-up; ``any``, as all
     #: are equal. That of bars is their sum.
@@ -129,7 +129,7 @@ class Point(NamedTuple):
 
     at_us: int
     value: float
-    #: Of a level: what is left when the bucket ends.
+    #: For a level: the remainder when the bucket ends.
     later: float | None = None
 
 
@@ -191,7 +191,7 @@ def _chart(run: OneRun, panel: Panel, marks: Sequence[Mark], series: Series) -> 
 
 
 def _whole_ticks(panel: Panel, marks: Sequence[Mark], series: Series) -> dict[str, Any]:
-    """Where little is counted, a tick for each: there is no half of an election."""
+    """For small counts, a tick for each: there is no half of an election."""
     most = sum(max(point.value for point in series[mark.series]) for mark in marks)
     return {"dtick": 1} if panel.unit != "seconds" and most <= _FEW else {}
 

@@ -1,6 +1,6 @@
 """A recording: the rows that the replay of a run shows, and how they are packed in one text.
 
-Base64 of what zlib made of these bytes: the length of the header in four (little-endian), the
+Base64 of these bytes compressed by zlib: the length of the header in four (little-endian), the
 header as JSON, then columns of numbers (:func:`varints`):
 
 * of each partition the number of its slots; of each slot the broker's place in the header;
@@ -89,7 +89,7 @@ class RecordedRun(NamedTuple):
 
 
 def recorded_run(run: Run, tables: RunTables) -> RecordedRun:
-    """The tables of a run: those in SQL, and what its trace has beside them.
+    """The tables of a run: those in SQL, and those that only its trace has.
 
     Raises:
         TraceError: a trace file is damaged.

@@ -103,7 +103,7 @@ def axis_of(run: RunFolder, out: Console, span: Span) -> TimeAxis:
     return TimeAxis(span.begin_us, end_us, width, _ASCII if out.options.ascii_only else _BLOCKS)
 
 
-#: When a fault was on.
+#: The spans in which a fault was on.
 Times: TypeAlias = list[tuple[int, int]]
 
 #: The number of faults of a kind that keep their names, however many others there are.

@@ -5,9 +5,9 @@ Rows come in one stream, in their total order (``engine/row_stream.py``), and go
 calls each check for the rows that can break it. The code is compiled like the kernel, so a row
 costs less than a microsecond.
 
-A check is broken in a partition, by an event. Where a setting (unclean election, records that were
-not flushed before a loss of power) or a release (KAFKA-14704) gives up the promise, the break is
-*permitted*: it is reported together with the setting or release that permits it. The verdict is
+A check is broken in a partition, by an event. A setting (unclean election, records that were not
+flushed before a loss of power) or a release (KAFKA-14704) can give up the promise. Then the break
+is *permitted*: it is reported together with the setting or release that permits it. The verdict is
 false if a check was broken anywhere, true if it was not, and "unknown" if that cannot be decided.
 
 **To add a check**: a file of its own here, or in ``traces/quorum_checks``, named as the check. Its
@@ -34,7 +34,7 @@ class Check(NamedTuple):
     name: str
     #: The condition that must hold.
     promise: str
-    #: It says something of KRaft clusters only.
+    #: It is only about KRaft clusters.
     only_with_kraft: bool = False
     #: The room of its file.
     room: str = "checks"

@@ -22,7 +22,7 @@ NUMBER = code(7)
 
 @inner_rule
 def check_reset(history: Histories, offset: int, new_offset: int, place: RowPlace) -> None:
-    """A consumer whose offset is out of range begins anew at another one."""
+    """A consumer whose offset is out of range restarts at another one."""
     known = history.partitions[place.partition]
     # A record that was never exposed since the topic was created again is one of the topic before.
     is_of_former_topic = known.created_again and offset > known.exposed_end

@@ -48,7 +48,7 @@ def check_snapshot(history: Histories, row: MetadataSnapshot) -> None:
 
 @inner_rule
 def check_commit(history: Histories, row: VoterLog, log: int) -> None:
-    """A controller knows how far its log is committed: these are the committed records."""
+    """A controller has the committed end of its log: these are the committed records."""
     committed = metadata_logs.committed_number(history)
     end_offset = history.metadata_logs[committed].end_offset
     is_new = row.high_watermark > end_offset

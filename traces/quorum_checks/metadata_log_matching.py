@@ -1,7 +1,7 @@
 """Two metadata logs with a record of the same epoch at the same offset agree up to it.
 
 One leader has written all records of an epoch, so they begin at the same offset in every log, and
-behind the same epoch. Where a follower's log differs from the leader's it is truncated.
+behind the same epoch. A follower's log that differs from the leader's is truncated.
 
 Permitted: never.
 

@@ -14,7 +14,7 @@ from tidegauge.traces.checks.histories import Histories, MetadataLog, QuorumEpoc
 
 @rule
 def needs_quorum_room(history: Histories) -> bool:
-    """Whether there may be no room for what the next row says of a quorum."""
+    """Whether there may be no room for the content of the next row about a quorum."""
     logs = len(history.metadata_logs)
     if logs == 0:
         return False
@@ -109,7 +109,7 @@ def committed_before(history: Histories, epoch: int) -> int:
 
 @inner_rule
 def begin_behind_snapshot(history: Histories, log: int, end_offset: int) -> None:
-    """A log is what a snapshot says of the records before its end, all of them committed."""
+    """A log's records before the end of a snapshot are the snapshot's, all of them committed."""
     committed = committed_number(history)
     known: MetadataLog = history.metadata_logs[log]
     known.runs = 0

@@ -60,7 +60,7 @@ class Registrations:
     def begin(self) -> None:
         """The first step begins: the registration in force is the first one of a broker.
 
-        How often a broker tries to register while the cluster starts is a race.
+        A race decides how often a broker tries to register while the cluster starts.
         """
         for broker, epochs in self._epochs.items():
             epochs.intersection_update({max(epochs)})
@@ -88,18 +88,20 @@ def _taken(registrations: Registrations, timeline: list[list[Any]]) -> BrokerRec
     for _, kind, key, data, *_ in timeline:
         if kind in (_REGISTRATION, _CHANGE):
             broker = int(key.removeprefix("b"))
-            record = registrations.take(broker, _state(kind, data), data["broker_epoch"])
+            state = _state(kind, data)
+            record = registrations.take(broker, state, data["broker_epoch"]) if state else None
             if record is not None:
                 records.setdefault(key, []).append(record)
     return records
 
 
-def _state(kind: str, data: dict[str, Any]) -> str:
+def _state(kind: str, data: dict[str, Any]) -> str | None:
+    """The state that a record brings; None: it has the broker's cordoned log directories only."""
     if kind == _REGISTRATION:
         return REGISTERED
     if data.get("in_controlled_shutdown"):
         return SHUTTING_DOWN
-    return FENCED if data["fenced"] else UNFENCED
+    return {True: FENCED, False: UNFENCED, None: None}[data.get("fenced")]
 
 
 def fencing_order(brokers: list[int], timelines: Iterable[list[list[Any]]]) -> list[int]:
@@ -261,7 +263,7 @@ def _metadata_version(level: Any) -> str | None:
 
 
 def _complete_moves(observed: Tree) -> None:
-    """A partition without a reassignment adds nothing and removes nothing: that is compared, too.
+    """A partition without a reassignment adds and removes nothing: that is compared as well.
 
     A harness writes both lists only while a reassignment runs. A state that was written by hand may
     have any of its fields, and stays as it is.

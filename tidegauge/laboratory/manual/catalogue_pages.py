@@ -137,7 +137,7 @@ def _incident_section(each: Compared) -> str:
     )
 
 
-#: Of the two columns of a version.
+#: The prefixes of the two columns of a version.
 _KINDS = ("expected in", "observed in")
 
 

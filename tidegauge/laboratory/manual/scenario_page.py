@@ -42,7 +42,7 @@ EXAMPLES: dict[type[Part], Sequence[str]] = {
     section.part: _FILE.get(section.part.__name__, section.part.examples)
     for section in scenario_sections.SECTIONS
 }
-#: The selectors of faults, and what each selects.
+#: The selectors of faults, and the selected processes of each.
 SELECTORS: dict[str, str] = _FILE["selectors"]
 
 

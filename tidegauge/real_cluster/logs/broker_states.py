@@ -1,10 +1,10 @@
 """States of brokers in the control plane, the processes of nodes, and the active controllers.
 
-With ZooKeeper a broker is registered or not. Its own line says that it has registered, and the
-controller's lines name the brokers that are new, gone or bounced; a new controller lists those that
-are registered. A quorum's controllers replay each record of a registration. All of them do, and
-again after a restart, so records are taken once. A record that the active controller replays before
-it is committed, and that no other controller has, did not happen if that controller then renounces.
+With ZooKeeper a broker is registered or not. Its own line is its registration, and the controller's
+lines name the brokers that are new, gone or bounced; a new controller lists those that are
+registered. A quorum's controllers replay each record of a registration. All of them do, and again
+after a restart, so records are taken once. A record that the active controller replays before it is
+committed, and that no other controller has, did not happen if that controller then renounces.
 """
 
 from bisect import bisect_left, bisect_right

@@ -18,7 +18,7 @@ from tidegauge.replication.releases import DEFAULT_RELEASE
 from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedPartition
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
 
-#: Settings of brokers that matter for what rows mean.
+#: Settings of brokers that the meaning of rows depends on.
 _SETTINGS = ("min.insync.replicas", "unclean.leader.election.enable", "replica.lag.time.max.ms")
 #: Logs without any line of the release: a release that knows both modes.
 _RELEASE_OF_KRAFT = "3.9"
