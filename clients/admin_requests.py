@@ -71,6 +71,8 @@ def ask_again(world: Clients, process: int) -> bool:
         change.min_insync_replicas = step.min_insync_replicas
         change.unclean_leader_election = step.unclean
         _send(world, client, change)
+    elif step.action == CONFIGURES_BROKERS:
+        _cordon(world, client, step, to)
     elif step.action == PREFERS:
         _elect(world, client, step, process, PREFERRED)
     elif step.action == ELECTS_UNCLEANLY:
@@ -110,6 +112,17 @@ def _move(world: Clients, client: Client, step: Step, process: int) -> None:
         asked = new_item(world, request, move.partition, quorum_requests.AskedReassignment)
         asked.target = move.replicas
     _send(world, client, request)
+
+
+@inner_rule
+def _cordon(world: Clients, client: Client, step: Step, to: int) -> None:
+    """Name the log directories that brokers are to cordon."""
+    change = quorum_requests.IncrementalAlterConfigsRequest.to(world, to)
+    change.cordoned_log_dirs = step.cordoned_log_dirs
+    for number in range(step.first_broker, step.first_broker + step.broker_count):
+        named = new_item(world, change, NONE, quorum_requests.DescribedBroker)
+        named.broker = world.awaited_brokers[number].broker
+    _send(world, client, change)
 
 
 @inner_rule

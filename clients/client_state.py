@@ -424,6 +424,9 @@ class Step(Record):
     offset: i64
     timeout_us: i64
     fault: i64
+    #: The log directory that a replica moves to; a flush of its log runs as the move ends.
+    directory: i64
+    flushed: flag
     #: Partitions to be moved: in ``Clients.moves``.
     first_move: i64
     move_count: i64
@@ -433,6 +436,8 @@ class Step(Record):
     #: ... for these brokers, in ``Clients.members``.
     first_broker: i64
     broker_count: i64
+    #: ... or the log directories that these brokers cordon: bits; -1: they stay as they are.
+    cordoned_log_dirs: i64
     #: Throttled replicas: in ``Clients.throttled``.
     first_throttled: i64
     throttled_count: i64

@@ -44,6 +44,7 @@ STEP_CODES = NamedCodes()
 PRODUCES = STEP_CODES.new("produce", 0)
 FETCHES = STEP_CODES.new("fetch", 1)
 ASKS_EPOCH = STEP_CODES.new("ask_epoch", 4)
+MOVES_LOG_DIR = STEP_CODES.new("move_log_dir", 17)
 
 #: Number of the request of the first step, if its answer is not waited for; then downwards.
 UNATTENDED = code(-2)
@@ -106,6 +107,9 @@ def request_of(world: Clients, process: int, broker: int) -> bool:
         asked = new_item(world, ask, step.partition, client_requests.EpochAsked)
         asked.leader_epoch = step.leader_epoch
         return _send(world, client, step, ask, _FETCH_TIMEOUT_US)
+    if step.action == MOVES_LOG_DIR:
+        move = client_requests.AlterReplicaLogDirsRequest.to(world, broker, step)
+        return _send(world, client, step, move, _FETCH_TIMEOUT_US)
     fetch = client_requests.FetchRequest.to(
         world, broker, max_bytes=_FETCH_BYTES, partition_max_bytes=_FETCH_BYTES
     )
@@ -166,6 +170,8 @@ def take_answer(world: Kernel, client: Client, response: Event, step: int) -> No
         row.end_offset = fetched.end_offset
         row.epoch = fetched.epoch
         row.high_watermark = fetched.high_watermark
+    elif response.kind == client_requests.AlterReplicaLogDirsResponse.KIND:
+        row.error = view_as(response, client_requests.AlterReplicaLogDirsResponse).error
     else:
         told = view_as(world.items[response.first_item], client_requests.EpochEndOffset)
         row.error = told.error

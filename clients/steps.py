@@ -19,6 +19,7 @@ from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import timers
 from tidegauge.simulation.messages.client_requests import (
+    AlterReplicaLogDirsResponse,
     ConsumerResponse,
     EpochResponse,
     ProduceResponse,
@@ -169,7 +170,12 @@ def _take(world: Clients, process: int) -> None:
     if step.action == admin_requests.ALTERS_REASSIGNMENTS and not is_kraft(world):
         _ask_for(world, process, _CONTROLLER)
         return
-    if step.action in (step_requests.PRODUCES, step_requests.FETCHES, step_requests.ASKS_EPOCH):
+    if step.action in (
+        step_requests.PRODUCES,
+        step_requests.FETCHES,
+        step_requests.ASKS_EPOCH,
+        step_requests.MOVES_LOG_DIR,
+    ):
         if step.to != NONE:
             is_awaited = step_requests.request_of(world, process, step.to)
             _await(world, process, is_awaited)
@@ -346,7 +352,7 @@ def handle_admin_response(world: Clients, response: AdminResponse) -> None:
         _go_on(world, process)
 
 
-@OPERATOR.handles(ProduceResponse, ConsumerResponse, EpochResponse)
+@OPERATOR.handles(ProduceResponse, ConsumerResponse, EpochResponse, AlterReplicaLogDirsResponse)
 @inner_rule
 def handle_broker_response(world: Clients, response: Event) -> None:
     """Take a broker's response to a step's request."""

@@ -67,6 +67,8 @@ class KRaftRules(Record):
     #: A broker that has caught up tells its cordoned log directories in each heartbeat; the first
     #: one after a registration is written down, even if there is none (KIP-1066).
     cordoned_directories_known: flag
+    #: A replica is not assigned by hand to a broker all of whose log directories are cordoned.
+    cordoned_assignment_refused: flag
 
     # Partitions.
     #: A fenced broker may be in an ISR (KIP-841).
@@ -154,6 +156,11 @@ KRAFT_CELLS: Table = {
         Cell("3.3.0", False, "ReplicationControlManager.processBrokerHeartbeat@3.3.1"),
         Cell("4.3.0", True, "KIP-1066, ReplicationControlManager.handleDirectoriesCordoned@4.3.0",
              protocol="4.3-IV0"),
+    ),
+    "cordoned_assignment_refused": (
+        Cell("3.3.0", False, "ReplicationControlManager.validateManualPartitionAssignment@3.3.1"),
+        Cell("4.4.0", True,
+             "KIP-1066, ReplicationControlManager.validateManualPartitionAssignment@4.4.0"),
     ),
     # Partitions.
     "fenced_replica_in_isr": (

@@ -269,6 +269,9 @@ class ReleaseRules(Record):
     truncation_always_checkpoints: flag
     #: A broker halts when a log directory fails, and does not start without one.
     log_dir_failure_halts_broker: flag
+    #: A flush that runs as a move between log directories ends takes the directory offline that was
+    #: left (KAFKA-19571).
+    flush_of_closed_log_fails_directory: flag
     #: A broker that stops looks for the controller in its metadata cache, not in ZooKeeper.
     shutdown_asks_cached_controller: flag
     #: It waits for the back-off even when no attempt of its controlled shutdown is left.

@@ -521,6 +521,12 @@ RULE_CELLS: Table = {
         Cell("1.0.0", False, "KIP-112, ReplicaManager.LogDirFailureHandler@1.0.0",
              protocol="1.0-IV0"),
     ),
+    "flush_of_closed_log_fails_directory": (
+        Cell("0.10.2.0", True, "LogManager.replaceCurrentWithFutureLog@1.1.0"),
+        Cell("4.0.2", False, "KAFKA-19571, LogManager.replaceCurrentWithFutureLog@4.0.2"),
+        Cell("4.1.0", True, "LogManager.replaceCurrentWithFutureLog@4.1.0"),
+        Cell("4.1.2", False, "KAFKA-19571, LogManager.replaceCurrentWithFutureLog@4.1.2"),
+    ),
     "clean_marker_deleted_before_loading": (
         Cell("0.10.2.0", False, "LogManager.loadLogs@0.10.2.0"),
         Cell("2.8.0", True, "KAFKA-10471, LogManager.loadLogs@2.8.0"),

@@ -33,7 +33,7 @@ from tidegauge.actors.state import lifecycles
 from tidegauge.actors.state.brokers import LOGS, Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.request_times import depart, has_timed_out, is_lost, known_leader, watch
-from tidegauge.actors.storage.log_dirs import is_offline
+from tidegauge.actors.storage.log_dirs import cordon_directories, is_offline
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.simulation.events import new_item
@@ -78,6 +78,7 @@ def handle_lifecycle_begins(world: Brokers, timer: controller_timers.LifecycleBe
     state = world.lifecycles[broker]
     state.state = lifecycles.STARTING
     state.offline_directories = world.brokers[broker].offline_directories
+    cordon_directories(world, broker, state.cordoned_log_dirs)
     # Before the logs are loaded, which deletes the files that have it.
     state.previous_epoch = previous_epoch(world, broker)
     controller_timers.InitialRegistrationExpires.after(world, state.registration_timeout_us)
@@ -183,7 +184,7 @@ def _send_heartbeat(world: Brokers, broker: int, controller: int) -> None:
     request.wants_shut_down = state.state == lifecycles.PENDING_CONTROLLED_SHUTDOWN
     request.offline_directories = state.offline_directories
     if state.tells_cordoned_directories and state.state != lifecycles.STARTING:
-        request.cordoned_directories = 0
+        request.cordoned_directories = state.cordoned_directories
     state.named_directories = state.offline_directories
     if state.offline_directories & ~state.told_directories != 0:
         _name_offline_replicas(world, broker, request)

@@ -26,6 +26,7 @@ from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.lifecycles import Lifecycle
 from tidegauge.actors.state.request_times import depart, has_timed_out, is_lost, watch
+from tidegauge.actors.storage.log_dirs import cordon_directories
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.simulation.events import move_items, new_event
@@ -147,6 +148,7 @@ def handle_raft_fetch_response(world: Brokers, response: quorum_requests.RaftFet
         _fetch_snapshot(world, broker, response.snapshot_epoch, response.snapshot_offset, 0)
         return
     _note_fetched(world, world.lifecycles[broker], response)
+    cordon_directories(world, broker, response.cordoned_log_dirs)
     # Records of an earlier leader that this one has not are truncated.
     _take(world, broker, response, response.log_end_offset, response.high_watermark)
 
@@ -172,6 +174,7 @@ def handle_fetch_snapshot_response(
     write_down_snapshot(world, broker, LOADED, offset, epoch, response.size_bytes)
     # The publication of a snapshot resets the counts for the next one.
     world.lifecycles[broker].snapshot_from_offset = NONE
+    cordon_directories(world, broker, response.cordoned_log_dirs)
     _take(world, broker, response, offset, offset)
 
 

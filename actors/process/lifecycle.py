@@ -417,6 +417,8 @@ def lose_power(world: Brokers, broker: int, fault: int) -> None:
     state = world.brokers[broker]
     # Idle disks have written all that they were given: their logs are alike.
     disks = state.log_directories if backlog_us(world, broker) > 0 else 1
+    for row in LOGS.of(world, state):
+        world.on_disk[row].future_end_offset = 0
     for directory in range(disks):
         unwritten = unwritten_part(world, broker, directory)
         for row in LOGS.of(world, state):

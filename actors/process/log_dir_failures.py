@@ -20,6 +20,7 @@ from tidegauge.actors.fetches.produce_purgatory import wake_produces
 from tidegauge.actors.leaders.leader import close_account
 from tidegauge.actors.process.forgetting import forget_replica, stop_hosting
 from tidegauge.actors.process.lifecycle import halt
+from tidegauge.actors.process.log_dir_moves import remove_future_log
 from tidegauge.actors.session.isr_change_propagation import report_offline_directory
 from tidegauge.actors.session.zookeeper_client import create_log_dir_event
 from tidegauge.actors.state.brokers import LOGS, Brokers
@@ -66,6 +67,8 @@ def handle_log_dir_fails(world: Brokers, timer: LogDirFails) -> None:
         halt(world, broker, STOP_LOG_DIRECTORY)
         return
     for row in LOGS.of(world, state):
+        if world.on_disk[row].future_directory == timer.directory:
+            remove_future_log(world, row)
         if world.hosted[row].exists and world.on_disk[row].directory == timer.directory:
             _take_offline(world, row)
     if state.offline_directories == all_directories(state):
@@ -192,5 +195,6 @@ def _empty(world: Brokers, row: int) -> None:
     on_disk.recovery_point_checkpoint = UNDEFINED
     on_disk.recovery_point = 0
     on_disk.existing_records = 0
+    on_disk.future_directory = NONE
     on_disk.marks = 0
     on_disk.epochs_due = False

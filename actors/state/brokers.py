@@ -81,6 +81,8 @@ class Brokers(Cluster, part=2):
     #: At ``broker * log_directories + directory``: reads from disks, and writes to them.
     disk_reads: Records[Bandwidth]
     disk_writes: Records[Bandwidth]
+    #: By broker: what its moves between log directories may copy.
+    alter_log_dirs: Records[Bandwidth]
     #: By replica.
     cached_logs: Records[CachedLog]
     replicas: Records[records.Partition]

@@ -69,6 +69,8 @@ class LifecycleMemory(Record):
     offline_directories: i64
     named_directories: i64
     told_directories: i64
+    #: Those that are cordoned: bits.
+    cordoned_directories: i64
 
     # The metadata log, as an observer of it (KafkaRaftClient).
     #: The last fetch, to the leader, has failed.
@@ -133,6 +135,8 @@ class Lifecycle(LifecycleSettings, LifecycleMemory):
     log_end_offset: i64
     #: A switch by release: its heartbeats tell its cordoned log directories (KIP-1066).
     tells_cordoned_directories: flag
+    #: cordoned.log.dirs in its file: bits.
+    cordoned_log_dirs: i64
     #: The broker epoch in its clean-shutdown files.
     clean_epoch: i64 = -1
     #: Numbers of requests sent, of planned requests, and of random draws of a voter.

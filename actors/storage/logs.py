@@ -69,11 +69,13 @@ def empty_log(world: Brokers, row: int, offset: int) -> None:
 
 @inner_rule
 def _lower_recovery_point(world: Brokers, row: int) -> None:
-    """Cut records are not on disk any more: the checkpoint is lowered at once.
+    """Cut records are not on disk any more: the checkpoint is lowered at once, a future log cut.
 
-    Source: LogManager.truncateTo@0.10.2.0 and @2.4.0.
+    Source: LogManager.truncateTo@0.10.2.0 and @2.4.0,
+    ReplicaAlterLogDirsManager.markPartitionsForTruncation@1.1.0.
     """
     on_disk = world.on_disk[row]
+    on_disk.future_end_offset = min(on_disk.future_end_offset, world.replicas[row].log_end_offset)
     on_disk.recovery_point = min(on_disk.recovery_point, world.replicas[row].log_end_offset)
     checkpoint_recovery_points(world, world.hosted[row].broker)
 

@@ -39,6 +39,9 @@ def write_committed(
         _write_removal(world, record)
     elif record.type == state.CONFIG_RECORD:
         _write_config(world, record)
+    elif record.type == state.BROKER_CONFIG_RECORD:
+        broker = world.quorum_brokers[record.subject]
+        broker.committed_cordoned_log_dirs = record.cordoned_directories
 
 
 @inner_rule
@@ -200,8 +203,11 @@ def _write_broker(world: state.Quorum, record: state.MetadataRecord) -> None:
     broker.committed_incarnation = record.incarnation
     broker.committed_registration_offset = record.registration_offset
     broker.committed_offline_directories = record.offline_directories
+    had_cordons = max(0, broker.committed_cordoned_directories)
     broker.committed_cordoned_directories = record.cordoned_directories
     if record.reason == codes.BROKER_TELLS_DIRECTORIES:
+        if record.cordoned_directories != had_cordons:
+            _write_cordons(world, record)
         return
     row = controller_rows.BrokerState.new(
         world, record, broker=record.subject, state_reason=record.reason
@@ -221,6 +227,15 @@ def _write_broker(world: state.Quorum, record: state.MetadataRecord) -> None:
         metadata_log.ONE_LOG,
         record.offset,
     )
+
+
+@inner_rule
+def _write_cordons(world: state.Quorum, record: state.MetadataRecord) -> None:
+    """Write down how many log directories a broker has cordoned."""
+    cordoned = 0
+    for directory in range(world.sizes[0].log_directories):
+        cordoned += record.cordoned_directories >> directory & 1
+    controller_rows.LogDirectoriesCordoned.write(world, broker=record.subject, cordoned=cordoned)
 
 
 @inner_rule

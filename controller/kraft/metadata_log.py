@@ -100,6 +100,9 @@ def handle_fetch_snapshot(world: Quorum, request: FetchSnapshotRequest) -> bool:
         count_fetching_voter(world, request.voter)
     elif response.position + response.bytes == response.size_bytes:
         name_changes(world, response, request.source, request.high_watermark, snapshot.end_offset)
+        response.cordoned_log_dirs = world.quorum_brokers[
+            request.source
+        ].committed_cordoned_log_dirs
     mebibyte_us = cost_us(world, request.destination, METADATA_SNAPSHOT_MEBIBYTE)
     respond_after(world, response, mebibyte_us * response.bytes // _MEBIBYTE)
     return False

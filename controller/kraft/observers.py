@@ -133,6 +133,7 @@ def handle_disconnected(world: Quorum, closed: Disconnected) -> bool:
 def _answer(world: Quorum, request: RaftFetchRequest) -> None:
     voter = this_voter(world)
     response = events.new_response(world, request, RaftFetchResponse)
+    response.cordoned_log_dirs = world.quorum_brokers[request.broker_id].committed_cordoned_log_dirs
     response.log_end_offset = voter.drained_offset
     response.high_watermark = _known_high_watermark(world)
     response.leader = voter.leader

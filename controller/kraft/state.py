@@ -38,6 +38,7 @@ BROKER_RECORD = code(1)
 TOPIC_RECORD = code(2)
 REMOVE_TOPIC_RECORD = code(3)
 CONFIG_RECORD = code(4)
+BROKER_CONFIG_RECORD = code(5)
 
 
 @inner_rule
@@ -146,6 +147,8 @@ class ActiveController(ActiveControllerSettings):
     #: A creation of more than 10,000 records is refused; else the controller renounces
     #: (KAFKA-14996; 3.5).
     large_operations_are_refused: flag
+    #: A replica is not assigned to a broker all of whose log directories are cordoned (4.4).
+    cordoned_assignments_are_refused: flag
 
     #: The time of the last committed record about a partition, a broker or a topic.
     changed_us: i64
@@ -225,6 +228,8 @@ class QuorumBroker(Record):
     committed_registration_offset: i64 = -1
     committed_offline_directories: i64
     committed_cordoned_directories: i64 = -1
+    #: cordoned.log.dirs as an operator has set it: bits; -1: as the broker's file has it.
+    committed_cordoned_log_dirs: i64 = -1
 
 
 class QuorumTopic(Record):
@@ -281,7 +286,7 @@ class MetadataRecord(Record):
     #: A partition, a broker, a topic.
     subject: i64
     #: A broker's record: its new state, its epoch, its process, its registration record, its
-    #: offline log directories, and its cordoned ones.
+    #: offline log directories, and its cordoned ones; a record of its settings: these alone.
     state: i64
     broker_epoch: i64
     incarnation: i64 = -1

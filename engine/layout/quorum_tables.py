@@ -159,6 +159,7 @@ def _set_switches(plan: ClusterPlan, quorum: Quorum) -> None:
     state.registration_clears_isr = rules.registration_clears_isr
     state.fenced_sessions_restart = rules.fenced_sessions_restart
     state.large_operations_are_refused = rules.large_operation_refused
+    state.cordoned_assignments_are_refused = rules.cordoned_assignment_refused
     switches = quorum.kraft_switches[0]
     switches.eligible_leader_replicas = plan.scenario.has_eligible_leader_replicas()
     switches.isr_shrink_raises_leader_epoch = rules.leader_epoch_raised_at_isr_shrink

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator
 
 from tidegauge.replication.records import SLOTS
 from tidegauge.scenario.coherence.mode_coherence import (
+    problems_of_cordons,
     problems_of_mode,
     problems_of_other_modes,
     problems_of_preexisting_states,
@@ -319,7 +320,7 @@ def _drawn_faults(scenario: Scenario) -> Iterator[Problem]:
 _STAGES: tuple[tuple[Callable[[Scenario], Iterator[Problem]], ...], ...] = (
     (problems_of_mode,),
     (problems_of_versions,),
-    (problems_of_other_modes,),
+    (problems_of_other_modes, problems_of_cordons),
     (_cluster,),
     (settings_that_kafka_refuses,),
     (_topics,),

@@ -21,7 +21,7 @@ from tidegauge.replication.release_versions import ProtocolVersion, Release
 from tidegauge.scenario.model import parts
 from tidegauge.scenario.model.limits import MOST_BROKERS, MOST_PARTITIONS, MOST_SERVERS, Size
 from tidegauge.scenario.model.replica_placement import Placement
-from tidegauge.scenario.model.settings import TOPIC_SETTINGS, Settings
+from tidegauge.scenario.model.settings import TOPIC_SETTINGS, BrokerSettings, Settings
 from tidegauge.scenario.text.errors import Problem, ProblemsError
 from tidegauge.simulation import quantities
 
@@ -151,10 +151,10 @@ class Cluster(parts.Part):
         description="Time until the operating system has written a broker's appends to disk "
         "(Linux: dirty_expire_centisecs = 3000).",
     )
-    settings: Settings = Field(
+    settings: BrokerSettings = Field(
         default_factory=dict, description="Settings of all brokers, as in server.properties."
     )
-    broker_settings: dict[parts.BrokerKey, Settings] = Field(
+    broker_settings: dict[parts.BrokerKey, BrokerSettings] = Field(
         default_factory=dict, description="Settings of single brokers, by id."
     )
     broker_releases: dict[parts.BrokerKey, BrokerRelease] = Field(

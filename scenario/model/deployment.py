@@ -48,10 +48,12 @@ from tidegauge.scenario.model.selectors import (
     Selector,
 )
 from tidegauge.scenario.model.settings import (
+    CORDONED_LOG_DIRS,
     Value,
     broker_defaults,
     consumer_defaults,
     controller_defaults,
+    cordoned_log_dirs,
     producer_settings,
 )
 from tidegauge.scenario.model.workload import ClientGroup, ConsumerGroup, ProducerGroup, Workload
@@ -229,6 +231,11 @@ class Deployment(parts.Part):
             and Release.parse(self.release_of(broker).release) >= parts.CLOSEST_REPLICA
         )
 
+    def cordoned_log_dirs(self, broker: int) -> int:
+        """The log directories that a broker, by its id, has cordoned as it starts: bits."""
+        own = self.cluster.broker_settings.get(broker, {})
+        return cordoned_log_dirs({**self.cluster.settings, **own}.get(CORDONED_LOG_DIRS, ""))
+
     # The topics.
 
     def topic(self, name: str) -> Topic:
@@ -249,10 +256,38 @@ class Deployment(parts.Part):
         if topic.assignment is not None:
             return [list(topic.assignment[number]) for number in range(partitions)]
         factor = self.replication_factor(topic)
+        racks = self._usable_racks(topic, factor)
         if self.cluster.placement == "fixed":
-            return assign_replicas_to_brokers(self._racks, partitions, factor)
+            return assign_replicas_to_brokers(racks, partitions, factor)
         random = JavaRandom.of(self.seed, topic.name)
-        return drawn_placement(self._racks, partitions, factor, self.mode, random)
+        return drawn_placement(racks, partitions, factor, self.mode, random)
+
+    def _usable_racks(self, topic: Topic, factor: int) -> Mapping[int, str]:
+        """The racks of the brokers on which Kafka places the replicas of a topic.
+
+        They are those with a log directory that is not cordoned; if these are too few, all of them:
+        the controller refuses the topic then.
+
+        Source: BrokerHeartbeatManager.UsableBrokerIterator@4.3.0.
+        """
+        everywhere = (1 << self.cluster.log_directories) - 1
+        cordons = self.cordons_at_creation(topic)
+        usable = {
+            broker: rack
+            for broker, rack in self._racks.items()
+            if cordons[broker] & everywhere != everywhere
+        }
+        return usable if len(usable) >= factor else self._racks
+
+    def cordons_at_creation(self, topic: Topic) -> Mapping[int, int]:
+        """The cordoned log directories of each broker as a topic is created: bits.
+
+        A topic that existed before the run was created without any.
+        """
+        return {
+            broker: 0 if topic.existed else self.cordoned_log_dirs(broker)
+            for broker in self.broker_ids()
+        }
 
     def hosts_of(self, topic: Topic) -> list[list[int]]:
         """The brokers that each partition ever has replicas on: those of its assignment first."""

@@ -201,6 +201,21 @@ class EpochEndOffset(PartitionData):
     asked_in_epoch: i64 = -1
 
 
+class AlterReplicaLogDirsRequest(BrokerRequest, kind=180, api_key=34):
+    """A replica of the broker is to move to another of its log directories (KIP-113)."""
+
+    partition: i64
+    directory: i64
+    #: A flush of the log runs as the move ends.
+    flushed: flag
+
+
+class AlterReplicaLogDirsResponse(Response, kind=181):
+    """Whether the replica moves, or is there already."""
+
+    error: i64
+
+
 class ListOffsetsRequest(FetcherRequest, kind=13, api_key=2):
     """A request for the start and the end of the leader's log."""
 

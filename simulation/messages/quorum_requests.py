@@ -96,11 +96,16 @@ class AlterPartitionReassignmentsRequest(ControllerRequest, kind=107, api_key=45
 
 
 class IncrementalAlterConfigsRequest(ControllerRequest, kind=108, api_key=44):
-    """Settings of a topic; -1: it stays as it is."""
+    """Settings of a topic, or of brokers: entries of :class:`DescribedBroker`.
 
-    topic: i64
+    A setting of -1 stays as it is.
+    """
+
+    topic: i64 = -1
     min_insync_replicas: i64 = -1
     unclean_leader_election: i64 = -1
+    #: The log directories that each of the brokers is to cordon: bits.
+    cordoned_log_dirs: i64 = -1
 
 
 class AdminResponse(CommittedResponse, kind=109):
@@ -152,7 +157,7 @@ class DescribeQuorumStateResponse(Response, kind=111):
 
 
 class DescribedBroker(PartitionData):
-    """A broker that is unfenced."""
+    """A broker: one that is unfenced, or whose settings are to change."""
 
     broker: i64
 
@@ -204,6 +209,8 @@ class RaftFetchResponse(RaftResponse, kind=103):
     #: record and its end offset; -1: none.
     snapshot_epoch: i64 = -1
     snapshot_offset: i64 = -1
+    #: To an observer: the log directories that it is to cordon, as committed; -1: nothing is said.
+    cordoned_log_dirs: i64 = -1
 
 
 class FetchedEpoch(PartitionData):
@@ -239,6 +246,8 @@ class FetchSnapshotResponse(RaftResponse, kind=164):
     position: i64
     bytes: i64
     size_bytes: i64
+    #: As in :class:`RaftFetchResponse`.
+    cordoned_log_dirs: i64 = -1
 
 
 class VoteRequest(RaftRequest, kind=145, api_key=52):

@@ -252,6 +252,16 @@ class LogDirFails(Timer, kind=26):
     directory: i64
 
 
+class FutureLogCopied(Timer, kind=182):
+    """A piece of a log is copied into the future log in another log directory."""
+
+    row: i64
+    directory: i64
+    #: Where the future log ended before, and where it ends with this piece.
+    copied_from: i64
+    end_offset: i64
+
+
 class RetentionCheck(Timer, kind=133):
     """Old segments are deleted, every log.retention.check.interval.ms."""
 

@@ -293,6 +293,9 @@ BrokerCount = Annotated[
 Deferred = Annotated[
     i64, Column(COUNT, "responses of a controller that wait for a commit", unit="responses")
 ]
+Cordoned = Annotated[
+    i64, Column(COUNT, "log directories that get no new replicas", unit="directories")
+]
 EpochCount = Annotated[i64, Column(COUNT, "entries of the leader-epoch cache", unit="entries")]
 Failures = Annotated[i64, Column(COUNT, "commits that have failed", unit="commits")]
 KnownBrokers = Annotated[i64, Column(COUNT, "brokers that a client knows", unit="brokers")]

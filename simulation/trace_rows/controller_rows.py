@@ -249,6 +249,15 @@ class TopicConfigured(CanonicalRow, number=48):
     unclean_enabled: column.UncleanEnabled
 
 
+class LogDirectoriesCordoned(CanonicalRow, number=120):
+    """A broker has told the controller that other log directories of it are cordoned (KIP-1066)."""
+
+    STORY = "{broker} now has {cordoned} cordoned log directories"
+
+    broker: column.Broker
+    cordoned: column.Cordoned
+
+
 class VoterState(CanonicalRow, number=99):
     """A controller of the quorum is in another state, or in another epoch."""
 

@@ -68,6 +68,31 @@ class LogDeleted(PartitionRow, number=71):
     log_end_offset: column.LogEndOffset
 
 
+class FutureLogCreated(PartitionRow, number=121):
+    """A replica begins to move to another log directory of its broker."""
+
+    STORY = "begins to copy its log to log directory {directory}"
+
+    directory: column.Directory
+
+
+class FutureLogRemoved(PartitionRow, number=122):
+    """A replica does not move to another log directory any more: its copy there is deleted."""
+
+    STORY = "gives up its copy in log directory {directory}"
+
+    directory: column.Directory
+
+
+class LogMoved(PartitionRow, number=123):
+    """The copy of a replica's log in another log directory has taken its place."""
+
+    STORY = "its log, to before {log_end_offset}, now lies in log directory {directory}"
+
+    directory: column.Directory
+    log_end_offset: column.LogEndOffset
+
+
 class LogStartRaised(PartitionRow, number=104):
     """A replica's log has lost its oldest segments: to retention, or as its leader's has."""
 
