@@ -38,6 +38,8 @@ BROKER_RECORD = code(1)
 TOPIC_RECORD = code(2)
 REMOVE_TOPIC_RECORD = code(3)
 CONFIG_RECORD = code(4)
+#: A broker has a block of producer ids; no row says so, nor does anybody read it.
+PRODUCER_IDS_RECORD = code(5)
 
 
 @inner_rule

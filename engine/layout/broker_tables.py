@@ -182,6 +182,7 @@ def _lifecycles(
     lifecycles = new_records(Lifecycle, len(plan.brokers))
     for index, own in enumerate(lifecycles):
         set_by_name(own, LifecycleSettings, of_controllers | settings[index])
+        own.producer_ids.given_out = 0
         own.request_timeout_us = own.heartbeat_interval_us
         rule = world.rules[index].heartbeat_timeout
         if rule != HEARTBEAT_TIMEOUT_INTERVAL:

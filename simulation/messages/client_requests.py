@@ -65,7 +65,9 @@ class InitProducerIdRequest(BrokerRequest, kind=128, api_key=22):
 
 
 class InitProducerIdResponse(Response, kind=129):
-    """A producer has an id: which one its client knows (``clients/sequences.py``)."""
+    """A producer has an id, or why not: which one its client knows (``clients/sequences.py``)."""
+
+    error: i64
 
 
 class FetcherRequest(BrokerRequest):
