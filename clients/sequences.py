@@ -8,8 +8,8 @@ Up to 2.4, a producer whose batch meets a gap asks for another id, and batches t
 the old one fail. From 2.5 on it bumps its epoch, numbers the batches of the partition from 0 on
 again and retries (KIP-360).
 
-Simplified: a broker always has ids left of its block of 1000, so it gives one even where it cannot
-reach ZooKeeper or the controllers.
+A broker that has no ids left answers COORDINATOR_LOAD_IN_PROGRESS: the producer asks again after
+retry.backoff.ms.
 
 Source: ``TransactionManager`` @1.1.0, @2.4.0, @2.5.0.
 """
@@ -87,10 +87,17 @@ def lose_id_request(world: Kernel, client: Client, broker: int, until_us: int) -
 
 @inner_rule
 def take_producer_id(world: Clients, response: InitProducerIdResponse) -> bool:
-    """Take the id of a response; False if no response is awaited."""
+    """Take the id of a response; False if it has none, or if no response is awaited.
+
+    Source: TransactionManager.InitProducerIdHandler@4.1.0, Sender.maybeWaitForProducerId@1.1.0.
+    """
     number = client_of(world, response.destination)
     client = world.clients[number]
     if client.id_request != response.correlation_id:
+        return False
+    if response.error != errors.NONE:
+        client.id_broker = NONE
+        _request_again_after(world, client, client.retry_backoff_ms * 1000)
         return False
     client.id_request = 0
     client.producer_id = number * _IDS + client.producer_ids

@@ -5,6 +5,7 @@ In ZooKeeper mode there is none of these records.
 
 from tidegauge.compiled.records import Record, flag, i64
 from tidegauge.compiled.rules import code
+from tidegauge.replication.records import ProducerIds
 from tidegauge.simulation.sampled_stats import ChannelStats, SampledStat
 
 # LifecycleMemory.state: Kafka's BrokerState.
@@ -87,6 +88,12 @@ class LifecycleMemory(Record):
 
     #: The process that the channel of AlterPartition is connected to; -1: none.
     isr_controller: i64 = -1
+
+    #: Blocks of producer ids, the request for the next one, and when that was made; it may have
+    #: been sent more than once since (``requests/producer_ids.py``).
+    producer_ids: ProducerIds
+    producer_ids_request: RequestInFlight
+    producer_ids_made_us: i64
 
     # Publications (BrokerMetadataPublisher).
     phase: i64

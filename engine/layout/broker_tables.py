@@ -190,6 +190,7 @@ def _lifecycles(
         set_by_name(own, LifecycleSettings, of_controllers | settings[index])
         own.tells_cordoned_directories = rules.cordoned_directories_known
         own.cordoned_log_dirs = plan.scenario.cordoned_log_dirs(plan.brokers[index])
+        own.producer_ids.given_out = 0
         own.request_timeout_us = own.heartbeat_interval_us
         rule = world.rules[index].heartbeat_timeout
         if rule != HEARTBEAT_TIMEOUT_INTERVAL:

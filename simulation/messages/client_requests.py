@@ -65,7 +65,9 @@ class InitProducerIdRequest(BrokerRequest, kind=128, api_key=22):
 
 
 class InitProducerIdResponse(Response, kind=129):
-    """A producer has an id: its client chooses it (``clients/sequences.py``)."""
+    """An id for a producer, or an error; the client chooses the id (``clients/sequences.py``)."""
+
+    error: i64
 
 
 class FetcherRequest(BrokerRequest):

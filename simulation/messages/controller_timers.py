@@ -101,6 +101,13 @@ class ControllerLookedFor(Timer, kind=162):
     number: i64
 
 
+class AllocateProducerIdsDue(Timer, kind=169):
+    """A broker looks again whom to ask for producer ids, as there was no controller or response."""
+
+    #: The correlation id of the request.
+    number: i64
+
+
 class HeartbeatDue(Timer, kind=122):
     """It is time for a broker to register, or for its next heartbeat."""
 

@@ -56,6 +56,17 @@ class BrokerHeartbeatResponse(CommittedResponse, kind=101):
     should_shut_down: flag
 
 
+class AllocateProducerIdsRequest(ControllerRequest, kind=167, api_key=67):
+    """A broker asks for a block of producer ids (KIP-730)."""
+
+    broker_id: i64
+    broker_epoch: i64
+
+
+class AllocateProducerIdsResponse(CommittedResponse, kind=168):
+    """The broker has the block, or why not."""
+
+
 class PublishedPartition(LeaderAndIsrPartition):
     """A partition as the metadata log has it, for a broker that hosts one of its replicas."""
 

@@ -182,6 +182,7 @@ ELECT_UNCLEAN = code(26)
 ALTER_PARTITION_REASSIGNMENTS = code(27)
 INCREMENTAL_ALTER_CONFIGS = code(28)
 WRITE_NO_OP_RECORD = code(29)
+ALLOCATE_PRODUCER_IDS = code(30)
 
 #: Events that move replicas.
 REASSIGNMENTS = (
@@ -224,6 +225,7 @@ CONTROLLER_EVENT_NAMES: dict[int, str] = {
     27: "alterPartitionReassignments",
     28: "incrementalAlterConfigs",
     29: "writeNoOpRecord",
+    30: "allocateProducerIds",
 }
 
 
