@@ -164,7 +164,7 @@ def show_verdicts(out: Console, run: Run) -> list[str]:
     assert run.summary is not None
     checks: dict[str, dict[str, Any]] = run.summary["checks"]
     if not checks:
-        out.print("No check is judged: logs do not tell of records.")
+        out.print("No check is judged: logs have no records.")
     width = max((len(name) for name in checks), default=0)
     for name, found in checks.items():
         style = "" if found["as_expected"] else "bold red"
