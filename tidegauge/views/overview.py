@@ -37,7 +37,7 @@ _LOSSES = """
     from lost group by all order by records desc, fault, permitted_by
 """
 
-#: A shorter time is that of any election.
+#: Shorter times are those of any election.
 _NOTABLE_US = 1_000_000
 
 #: Times that are shown if they are long, with their words.

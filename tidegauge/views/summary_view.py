@@ -204,7 +204,7 @@ def _verdict_text(found: dict[str, Any], names: Directory) -> str:
 
 
 def _explain_release(out: Console, run: Run, found: dict[str, Any]) -> None:
-    """Print the records that a replica took for committed, if its release has KAFKA-14704."""
+    """Print the records that a replica counted as committed, if its release has KAFKA-14704."""
     first = found["first_event"]
     if not found["permitted"] or found["broken"] or first is None:
         return

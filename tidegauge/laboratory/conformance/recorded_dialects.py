@@ -14,7 +14,7 @@ part                            ZooKeeper                  KRaft
 state of a partition            ``zk``                     ``kraft``
 ==============================  =========================  ======================================
 
-``RecordedSchedule`` is the one form.
+``RecordedSchedule`` is the common form.
 
 The records about brokers of a KRaft controller are compared by order alone. A broker's epoch is the
 offset of its registration in the metadata log, and offsets depend on all earlier records:
@@ -47,8 +47,8 @@ class Registrations:
     def take(self, broker: int, state: str, epoch: int) -> list[Any] | None:
         """A record in the form that is compared; None: it repeats the one before.
 
-        A controller fences a broker that has left once more when its session would be over, and a
-        request for a registration may come twice.
+        A controller fences a broker that has left a second time at the end of its session, and a
+        request for a registration may be repeated.
         """
         self._epochs[broker].add(epoch)
         record = [state, sorted(self._epochs[broker]).index(epoch) + 1]
