@@ -159,7 +159,7 @@ def broker_subject(broker: int) -> int:
 
 @inner_rule
 def is_known_alive(world: Kernel, known: MetadataPosition, broker: int) -> bool:
-    """Whether a broker is alive, by another one's metadata; nobody (-1) is not."""
+    """Whether a broker is alive, by another one's metadata; -1 is not."""
     if broker < 0:
         return False
     index = known_change(world, known, broker_subject(broker))
