@@ -70,7 +70,7 @@ def _is_near_a_border(step: RecordedStep, field: Field) -> bool:
     """Whether the last record of a step may have come after the observation.
 
     The harness did not wait for quiescence, or a paused broker was resumed in the next step, whose
-    first batch has the time of its begin, 25 ms before the call at the most.
+    first batch has the time of its start, 25 ms before the call at the most.
     """
     return step.quiet_ms is None or field.path.startswith(
         ("brokers.", "broker_records.", "registered")

@@ -34,7 +34,7 @@ WAYS = (EXACT, VARIED, SHIFTED, FASTER, SLOWER, NOT_PLAYED)
 #: The beginnings of the paths of a partition's writes, and of a controller's records of a broker.
 WRITES, BROKER_RECORDS = "state_writes.", "broker_records."
 
-#: How far a time may lie outside its span: 20 % below, 3 s above.
+#: The tolerance of a time outside its span: 20 % below, 3 s above.
 _BELOW, _ABOVE_MS = 0.8, 3000.0
 
 #: The beginnings of paths of responses.
@@ -83,7 +83,7 @@ class Field:
 
     @property
     def apart_us(self) -> int:
-        """By how much a time lies before or after its span."""
+        """The distance of a time from its span, before or after it."""
         first_ms, last_ms = self.recorded
         apart_ms: float = max(first_ms - self.simulated, self.simulated - last_ms)
         return round(1000 * apart_ms)

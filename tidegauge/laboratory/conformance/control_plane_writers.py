@@ -51,7 +51,7 @@ class ZooKeeperWriter(schedule_writer.ScheduleWriter):
         self._start(brokers)
 
     def _first_start_ms(self, recorded: recorded_schedule.RecordedStep) -> float:
-        """How much slower than here a start was; one that failed took time to end, too."""
+        """The ratio of a recorded start to one here; one that failed took time to end, too."""
         middle_ms = recorded.time_ms("t_registered_ms")
         attempts = recorded.result.exact.get("attempts", 1)
         first_ms = middle_ms if attempts == 1 else 0.7 * middle_ms / attempts
@@ -99,17 +99,16 @@ _OBSERVING_MS = (60.0, 200.0, 450.0)
 #: ElectLeaders: the type of an unclean election.
 _UNCLEAN = 1
 
-#: The beginning of words that name controllers by what they are, such as ``ctrl_follower``.
+#: The prefix of words that name controllers by their role, such as ``ctrl_follower``.
 _ROLES = "ctrl_"
 
-#: How long a harness waits for quiescence at the most: paused brokers with longer sessions stay
-#: unfenced.
+#: A harness's timeout for quiescence: paused brokers with longer sessions stay unfenced.
 _PATIENCE_MS = 30_000
 #: The defaults of broker.session.timeout.ms and broker.heartbeat.interval.ms.
 _SESSION_MS, _HEARTBEAT_MS = 9000, 2000
 #: More than from the fencing of one broker to the next check.
 _CHECK_AGAIN_MS = 20
-#: A broker that starts again at once is refused for so long, until its old session is over.
+#: The time for which a broker that starts again at once is refused, until its old session is over.
 _REFUSED_MS = 1000
 
 

@@ -27,7 +27,7 @@ _UNSEEN = {
     int(codes.WAITS_FOR_LOCK): "NO_RESPONSE(TimeoutError)",
     int(codes.NOT_LISTENING): "NO_RESPONSE(ConnectionRefusedError)",
 }
-#: How long the harness waits for a fetch.
+#: The harness's timeout of a fetch.
 _PATIENCE_US = 3_000_000
 _NO_ERROR = "NONE"
 #: Steps that wait for a condition.

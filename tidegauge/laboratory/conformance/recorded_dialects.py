@@ -63,7 +63,7 @@ class Registrations:
     def begin(self) -> None:
         """The first step begins: the registration in force is the first one of a broker.
 
-        How often a broker tries to register while the cluster starts is a race.
+        A race decides how often a broker tries to register while the cluster starts.
         """
         for broker, epochs in self._epochs.items():
             epochs.intersection_update({max(epochs)})
@@ -291,7 +291,7 @@ def _metadata_version(level: Any) -> str | None:
 
 
 def _complete_moves(observed: Tree) -> None:
-    """A partition without a reassignment adds nothing and removes nothing: that is compared, too.
+    """A partition without a reassignment adds and removes nothing: that is compared as well.
 
     A harness writes both lists only while a reassignment runs. A state that was written by hand may
     have any of its fields, and stays as it is.

@@ -42,7 +42,7 @@ _CHANGES_NOTHING = {
     *("wait_ctrl", "wait_fenced", "wait_unfenced"),
 }
 
-#: How long it took until the request of a reassignment was gone from ZooKeeper.
+#: The time until the request of a reassignment was gone from ZooKeeper.
 REASSIGNED_MS = "znode_gone_ms"
 
 #: Steps that create a topic: with an assignment, or placed by the controller.
@@ -56,7 +56,7 @@ BRINGS_BACK = {"start", "resume"}
 ABSENT = "ABSENT"
 
 
-#: The number of a folder's entries that are named where none is a schedule.
+#: The number of a folder's entries that are named if none is a schedule.
 _LISTED = 5
 
 
@@ -163,7 +163,7 @@ class RecordedSchedule(RecordedPart):
     brokers: list[int] = Field(min_length=1)
     #: ZooKeeper: the broker that was started first. KRaft: the controller that was active first.
     first_controller: int
-    #: Of all brokers.
+    #: The settings of all brokers.
     settings: dict[str, Any] = {}
     per_broker: dict[int, dict[str, Any]] = {}
     #: ZooKeeper: ``inter.broker.protocol.version``; None: the release's own.
@@ -183,8 +183,8 @@ class RecordedSchedule(RecordedPart):
     def voters(self) -> list[int]:
         """The node ids of the quorum's controllers by their numbers in a run.
 
-        The one that was active first has number 0. Which of the others is elected after it is a
-        race: their ids are in the order in which they were active.
+        The one that was active first has number 0. A race decides which of the others is elected
+        after it: their ids are in the order in which they were active.
         """
         active = [controller for _, controller in self._active_controllers()]
         return list(dict.fromkeys([self.first_controller, *active, *self.controllers]))

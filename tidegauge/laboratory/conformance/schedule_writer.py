@@ -111,7 +111,7 @@ class ScheduleWriter:
     def __init__(self, schedule: RecordedSchedule, seed: int) -> None:
         self.schedule = schedule
         self.seed = seed
-        #: How long an observation takes that is of no replica.
+        #: The duration of an observation that is of no replica.
         self.observing_ms = _OBSERVING_MS
         self.steps: list[dict[str, Any]] = []
         self.faults: list[dict[str, Any]] = []
@@ -344,7 +344,7 @@ class ScheduleWriter:
         self._start(self._processes(played.recorded))
 
     def _take_as_long_as_recorded(self, recorded: RecordedStep) -> None:
-        """How long a virtual machine takes to come up is the machine's, not Kafka's.
+        """The start of a virtual machine takes the machine's time, not Kafka's.
 
         The time of the simulator's own brokers is subtracted.
         """

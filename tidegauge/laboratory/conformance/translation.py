@@ -61,7 +61,7 @@ _KRAFT_COSTS: dict[str, Any] = {
     "metadata_publication": {"min": "5ms", "p50": "100ms", "p90": "300ms", "p99": "600ms"},
     # From a registration to the unfencing: 0.15 to 5.5 s, half of them below 1.3 s.
     "metadata_first_publication": {"min": "50ms", "p50": "1100ms", "p90": "2900ms", "p99": "5s"},
-    # Of the start of a broker, a schedule knows the time of its registration.
+    # A schedule has the time of a broker's registration, not of its start.
     "broker_registration": "50ms",
     # From the record of the fencing to the exit: 0.2 to 2.4 s.
     "broker_stop": _STOP,

@@ -22,7 +22,7 @@ Voters = tuple[tuple[int, str], ...]
 
 _EPOCH_OF = re.compile(rb"(\d+) -> (\d+)")
 _VOTER = re.compile(rb"ReplicaKey\(id=(\d+), directoryId=([\w-]+)")
-#: How a group is read, by the type of its field; a group without text is -1.
+#: The reader of a group, by the type of its field; a group without text is -1.
 _READERS: dict[object, Callable[[bytes], object]] = {
     int: lambda text: int(text or -1),
     str: lambda text: text.decode("utf-8", "replace"),
@@ -288,7 +288,7 @@ class LeaderLearned(LogEvent):
 
 @_read_from(_QUORUM, rb"Renouncing the leadership", rb".*? epoch \d+")
 class LeadershipRenounced(LogEvent):
-    """A controller is not the active one any more."""
+    """A controller is no longer the active one."""
 
 
 @dataclass(frozen=True)

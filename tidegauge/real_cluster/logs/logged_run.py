@@ -1,9 +1,9 @@
-"""The run of a cluster's logs: its folder, and the report of what was found.
+"""The run of a cluster's logs: its folder, and the report of the findings.
 
-The folder has manifest, rows and summary, as that of a simulated run. The manifest says
-``"source": "logs"`` and has a part ``logs``: the wall-clock time of the run's time 0, and the
-offsets of clocks. The summary has the figures that follow from states of partitions, and the hash
-of the rows. Figures of processes, such as acknowledged records, are absent in it.
+The folder has manifest, rows and summary, as that of a simulated run. The manifest has ``"source":
+"logs"`` and has a part ``logs``: the wall-clock time of the run's time 0, and the offsets of
+clocks. The summary has the figures that follow from states of partitions, and the hash of the rows.
+Figures of processes, such as acknowledged records, are absent in it.
 """
 
 import datetime as dt
@@ -32,7 +32,7 @@ from tidegauge.scenario.text.errors import counted
 from tidegauge.traces.run_files import MANIFEST, OF_LOGS, SUMMARY
 from tidegauge.traces.run_folder import RunFolder, new_trace_file, write_json_atomically
 from tidegauge.traces.trace_file import TraceWriter
-from tidegauge.traces.trace_hash import NO_ROWS, hash_of_rows, trace_sha256
+from tidegauge.traces.trace_hash import NO_ROWS, hash_of_rows, named_hashes, trace_sha256
 
 #: Figures that follow from the rows that logs have.
 _FIGURES = (
@@ -114,7 +114,7 @@ def _summary(run: RunFolder, cluster: LoggedCluster, stream: RowStream) -> dict[
     return {
         "source": OF_LOGS,
         "trace_sha256": trace_sha256(hashes),
-        "process_hashes": [[process, *hashes[process]] for process in processes],
+        "process_hashes": named_hashes(hashes, [each.name for each in cluster.plan.processes]),
         "virtual_seconds": cluster.plan.scenario.duration_us / 1e6,
         "checks": {},
         "liveness": None,

@@ -37,7 +37,7 @@ def _partition(names: Names, partition: bytes | None, topic: bytes, number: byte
     return names.partition(topic + b"-" + number if partition is None else partition)
 
 
-#: How columns are read that are not integers, and the groups of each.
+#: The readers of columns that are not integers, and the groups of each.
 _READERS: dict[str, tuple[Callable[..., int], tuple[str, ...]]] = {
     "partition": (_partition, ("partition", "topic", "number")),
     "isr": (Names.isr, ("isr", "members")),
