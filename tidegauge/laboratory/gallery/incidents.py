@@ -118,11 +118,11 @@ def _read() -> list[Incident]:
     return [
         Incident(
             **{
-                **said,
+                **{key: value for key, value in said.items() if key != "remedy"},
                 "name": name,
                 "shown_in": Version.parse(said["shown_in"]),
                 "absent_in": Version.parse(said["absent_in"])._replace(
-                    settings=said.pop("remedy", {})
+                    settings=said.get("remedy", {})
                 ),
                 "expected": [_expected(*each) for each in said["expected"].items()],
             }
