@@ -33,6 +33,9 @@ from tidegauge.replication.release_rules import (
     EPOCH_CACHE_C,
     EPOCH_CACHE_D,
     EPOCH_CACHE_NONE,
+    FAILED_ALLOCATION_EXITS,
+    FAILED_ALLOCATION_RETRIED,
+    FAILED_ALLOCATION_STAYS,
     HEARTBEAT_TIMEOUT_HALF_SESSION,
     HEARTBEAT_TIMEOUT_INTERVAL,
     HEARTBEAT_TIMEOUT_SOCKET,
@@ -543,6 +546,18 @@ RULE_CELLS: Table = {
              mode=KRAFT_MODE),
         Cell("4.0.1", HEARTBEAT_TIMEOUT_INTERVAL, "KAFKA-19294, BrokerServer.startup@4.1.0",
              mode=KRAFT_MODE),
+    ),
+    # A cast of no response throws: InterBrokerSendThread.pollOnce takes that for fatal.
+    "failed_allocation": (
+        Cell("0.10.2.0", FAILED_ALLOCATION_EXITS, "RPCProducerIdManager.sendRequest@3.9.1"),
+        Cell("3.9.2", FAILED_ALLOCATION_RETRIED,
+             "KAFKA-19990, RPCProducerIdManager.handleAllocateProducerIdsResponse@3.9.2"),
+        Cell("4.0.0", FAILED_ALLOCATION_STAYS, "RPCProducerIdManager.sendRequest@4.1.1"),
+        Cell("4.0.2", FAILED_ALLOCATION_RETRIED,
+             "KAFKA-19990, RPCProducerIdManager.handleAllocateProducerIdsResponse@4.4.0"),
+        Cell("4.1.0", FAILED_ALLOCATION_STAYS, "RPCProducerIdManager.sendRequest@4.1.1"),
+        Cell("4.1.2", FAILED_ALLOCATION_RETRIED,
+             "KAFKA-19990, RPCProducerIdManager.handleAllocateProducerIdsResponse@4.4.0"),
     ),
 }
 # fmt: on
