@@ -18,7 +18,9 @@ from tidegauge.compiled.records import Records, column, grown, new_records
 from tidegauge.engine.layout.by_name import new_tables, set_by_name
 from tidegauge.engine.layout.cluster_tables import chain_free, new_commit_keys
 from tidegauge.engine.layout.network_tables import cache_tails, lay_out_machines
+from tidegauge.engine.layout.quorum_tables import bootstrap_servers_of
 from tidegauge.replication.errors import ERROR_COUNT
+from tidegauge.replication.kraft_releases import kraft_rules_of
 from tidegauge.replication.producer_state import RETAINED_BATCHES
 from tidegauge.replication.records import EpochEntry, ReplicationQuota
 from tidegauge.replication.release_rules import (
@@ -182,6 +184,9 @@ def _lifecycles(
     lifecycles = new_records(Lifecycle, len(plan.brokers))
     for index, own in enumerate(lifecycles):
         set_by_name(own, LifecycleSettings, of_controllers | settings[index])
+        rules = kraft_rules_of(*plan.scenario.release_of(plan.brokers[index])[:2])
+        own.bootstrap_servers = bootstrap_servers_of(plan, rules)
+        own.returns_to_leader = rules.observer_returns_to_leader
         own.request_timeout_us = own.heartbeat_interval_us
         rule = world.rules[index].heartbeat_timeout
         if rule != HEARTBEAT_TIMEOUT_INTERVAL:

@@ -181,10 +181,12 @@ class RaftFetchRequest(ControllerRequest, kind=102, api_key=1):
     fetch_offset: i64
     last_fetched_epoch: i64 = -1
     high_watermark: i64
+    #: The response has no more bytes of records than these, but at least one record.
+    max_bytes: i64
 
 
 class RaftFetchResponse(RaftResponse, kind=103):
-    """The end of the leader's log, and how far it is committed; or why there is nothing.
+    """The end of what was fetched, and how far that is committed; or why there is nothing.
 
     To a voter its entries are of :class:`FetchedEpoch`. To an observer they are of
     ``PublishedPartition``: of the replicas that the broker hosts, all that was committed between
@@ -222,6 +224,8 @@ class FetchSnapshotRequest(ControllerRequest, kind=163, api_key=59):
     snapshot_epoch: i64
     snapshot_offset: i64
     position: i64
+    #: So large is the piece at most.
+    max_bytes: i64
 
 
 class FetchSnapshotResponse(RaftResponse, kind=164):
