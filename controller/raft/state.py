@@ -60,6 +60,8 @@ class Voter(VoterSettings):
     #: ``ELECTION_LOSS_*`` and ``BEGIN_EPOCH_*`` of ``replication/kraft_releases.py``.
     election_loss_rule: i64
     begin_quorum_epoch_rule: i64
+    #: Controllers that it asks for the leader, as bits; 0: none (KAFKA-17030; from 3.9.1).
+    bootstrap_servers: i64
     #: It resigns if a majority does not fetch (KAFKA-15489; from 3.7).
     checks_quorum: flag
 
@@ -103,6 +105,13 @@ class Voter(VoterSettings):
     #: A fetch is under way: when it was sent (-1: none is), and its number.
     fetch_sent_us: i64 = -1
     fetch_number: i64
+    #: The voter that it asks.
+    fetch_to: i64
+    #: The last fetch, to the leader, has timed out, or until when none goes there as the connection
+    #: was lost: another voter is asked. How often one was drawn.
+    leader_timed_out: flag
+    leader_backs_off_until_us: i64
+    servers_drawn: i64
     #: A timer is set for the next fetch, and one looks whether the last was answered.
     fetch_due: flag
     fetch_watch: flag

@@ -214,6 +214,8 @@ def _set_raft_settings(plan: ClusterPlan, raft: Raft) -> None:
         voter.has_pre_vote = rules.pre_vote
         voter.election_loss_rule = rules.election_loss_rule
         voter.begin_quorum_epoch_rule = rules.begin_quorum_epoch_rule
+        if rules.voter_asks_bootstrap_servers:
+            voter.bootstrap_servers = bootstrap_servers_of(plan, rules)
 
 
 def bootstrap_servers_of(plan: ClusterPlan, rules: KRaftRules) -> int:
