@@ -6,7 +6,7 @@ connection to the leader was lost less than controller.quorum.retry.backoff.ms a
 bootstrap server: the response names the leader and the epoch. Up to 4.1 it also does so if the
 leader has not responded for controller.quorum.fetch.timeout.ms, until there is another leader or a
 bootstrap server is the leader: a broker whose bootstrap servers are other controllers never fetches
-again (KAFKA-19354). From 4.2 on it asks the leader between the others. There a broker whose back-off
+again (KAFKA-19354). From 4.2 on it asks the leader between the others. There a broker whose backoff
 is over before its next request never finds the leader's successor (KAFKA-20514).
 
 The response comes when more is committed, or after a while. Its entries are kept until a
