@@ -28,6 +28,7 @@ from tidegauge.real_cluster.logs.log_reading import Extent
 from tidegauge.real_cluster.logs.logged_cluster import LoggedCluster, logged_cluster
 from tidegauge.real_cluster.logs.real_history import RealHistory
 from tidegauge.real_cluster.logs.run_rows import rows_of
+from tidegauge.replication.release_versions import Release
 from tidegauge.scenario.text.errors import counted
 from tidegauge.traces.run_files import MANIFEST, OF_LOGS, SUMMARY
 from tidegauge.traces.run_folder import RunFolder, new_trace_file, write_json_atomically
@@ -167,6 +168,9 @@ class FoundInLogs(NamedTuple):
     def lines(self) -> Iterator[str]:
         """The lines to print."""
         yield f"Kafka {self.release} with {'KRaft' if self.mode == 'kraft' else 'ZooKeeper'}"
+        newer = Release.parse(self.release).newer_than_known
+        if newer is not None:
+            yield newer
         heads = ("first line", "last line")
         yield f"{'node':>16}  files       MB  {heads[0]:23}  {heads[1]:23}  clock"
         for node in self.nodes:
