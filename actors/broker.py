@@ -1,4 +1,4 @@
-"""A broker: what it does with each event that reaches it.
+"""A broker: the handlers of the events that reach it.
 
 :func:`handle_broker_event` is the door to everything a broker does; the table of contents
 of this room, in Kafka's words:
@@ -86,7 +86,7 @@ _HANDLED_IN = (
 def handle_broker_event(world: Brokers, event: Event) -> None:
     """Let a broker deal with one event, and give the event back unless it waits on."""
     if IS_REQUEST[event.kind]:
-        # A request is given back by whoever answers it.
+        # The handler that answers a request frees its slot.
         take_request(world, event)
     elif event.kind != FetchResponse.KIND or not waits_for_disk(
         world, view_as(event, FetchResponse)
@@ -142,7 +142,7 @@ _handle = BROKER.dispatcher(__name__, "_handle", Brokers, Event)
 
 @rule
 def take_broker_fault(world: Brokers, event: FaultChange) -> None:
-    """A fault has begun or ended at a broker: it may die, be told to stop, or start again."""
+    """A fault has begun or ended at a broker: it may die, be asked to stop, or start again."""
     fault = world.faults[event.fault]
     if fault.kind == LOG_DIRECTORY_FAILURE:
         know_failing_directories(world, event.destination)
@@ -181,7 +181,7 @@ def _bring_back(world: Brokers, broker: int, fault: int) -> None:
 
 @inner_rule
 def close_broker(world: Brokers, broker: int, reason: int) -> None:
-    """Write down, at the end of a run, what its leaders have promised and its logs hold."""
+    """Write rows, at the end of a run, about its leaders' promises and its logs' content."""
     for row in LOGS.of(world, world.brokers[broker]):
         if is_leader(world.replicas[row]):
             close_account(world, row, reason)

@@ -4,9 +4,9 @@ A producer asks any broker for an id before it sends anything; the id is one tha
 and no earlier time of this one, has had. A batch is numbered when it is first sent, and keeps its
 number in retries: they leave in the order of their numbers, one after the other's outcome is known.
 
-Where a batch finds a gap, up to 2.4 its producer asks for another id, and batches that were sent
-with the old one fail. From 2.5 on it bumps its epoch, numbers the batches of the partition from 0
-on again and retries (KIP-360).
+Up to 2.4, a producer whose batch meets a gap asks for another id, and batches that were sent with
+the old one fail. From 2.5 on it bumps its epoch, numbers the batches of the partition from 0 on
+again and retries (KIP-360).
 
 A broker that has no ids left answers COORDINATOR_LOAD_IN_PROGRESS: the producer asks again after
 retry.backoff.ms.
@@ -33,7 +33,7 @@ from tidegauge.simulation.messages.client_requests import (
 )
 from tidegauge.simulation.messages.timers import RequestTimesOut
 
-#: So many ids a client can have before they are those of the next one.
+#: Ids of one client; the next ones are those of the next client.
 _IDS = code(1 << 20)
 #: The epoch is a number of 16 bits.
 _LAST_EPOCH = code(2**15 - 1)
@@ -94,7 +94,7 @@ def lose_id_request(world: Kernel, client: Client, broker: int, until_us: int) -
 
 @inner_rule
 def take_producer_id(world: Clients, response: InitProducerIdResponse) -> bool:
-    """Take the id that a response brings; False if it brings none, or is not awaited any more.
+    """Take the id of a response; False if it has none, or if no response is awaited.
 
     Source: TransactionManager.InitProducerIdHandler@4.1.0, Sender.maybeWaitForProducerId@1.1.0.
     """
@@ -208,7 +208,7 @@ def may_retry_numbered(
     # UNKNOWN_PRODUCER_ID.
     if append.log_start_offset != NONE and not batch.is_renumbered:
         if target.last_acked_offset < append.log_start_offset:
-            # Its records were deleted: its numbers begin anew.
+            # Its records were deleted: its sequence numbers restart.
             _renumber(world, target)
         elif client.bumps_epoch:
             _need_bump(client, target)
@@ -219,7 +219,7 @@ def may_retry_numbered(
 def note_failed(
     world: Clients, client: Client, target: Target, batch: Batch, error: int, is_adjusted: bool
 ) -> None:
-    """A batch is given up: what that means for the numbers of the others.
+    """A batch is given up: its effect on the numbers of the others.
 
     ``is_adjusted``: its number was surely not taken.
 
@@ -244,7 +244,7 @@ def note_failed(
 
 @inner_rule
 def _leave_unresolved(client: Client, target: Target, batch: Batch) -> None:
-    """Nothing new is numbered until it is known what was appended last.
+    """No new batch is numbered until the last append is known.
 
     Source: TransactionManager.markSequenceUnresolved@2.4.0.
     """
@@ -289,7 +289,7 @@ def _renumber(world: Clients, target: Target) -> None:
 
 @inner_rule
 def _reset_producer_id(world: Clients, client: Client) -> None:
-    """Ask for another id, and forget all numbers.
+    """Request another id, and reset all sequence numbers.
 
     Source: TransactionManager.resetProducerId@1.1.0.
     """
@@ -306,7 +306,7 @@ def _reset_producer_id(world: Clients, client: Client) -> None:
 
 @inner_rule
 def settle_numbers(world: Clients, process: int) -> bool:
-    """Do what outcomes ask for; whether partitions that waited may go on.
+    """Apply the outcomes to the numbers; whether partitions that waited may go on.
 
     Source: Sender.runOnce, TransactionManager.maybeResolveSequences and
     bumpIdempotentEpochAndResetIdIfNeeded@2.5.0, shouldResetProducerStateAfterResolvingSequences

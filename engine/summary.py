@@ -24,7 +24,7 @@ from tidegauge.scenario.named_figures import has_racks
 from tidegauge.simulation.rows import COST_NAMES
 from tidegauge.traces.checks import CHECKS, LIVENESS
 from tidegauge.traces.checks.histories import BY_LOSS_OF_POWER, PERMITS, RowPlace
-from tidegauge.traces.trace_hash import trace_sha256
+from tidegauge.traces.trace_hash import named_hashes, trace_sha256
 
 
 def summary_of(
@@ -49,7 +49,7 @@ def summary_of(
     virtual_seconds = plan.scenario.duration_us / 1e6
     return {
         "trace_sha256": trace_sha256(hashes),
-        "process_hashes": [[process, *hashes[process]] for process in sorted(hashes)],
+        "process_hashes": named_hashes(hashes, [each.name for each in plan.processes]),
         "seed": plan.scenario.seed,
         "virtual_seconds": virtual_seconds,
         **loop.part_of_summary(virtual_seconds),
@@ -78,7 +78,7 @@ def _lost_by_partition(plan: ClusterPlan, stream: RowStream) -> dict[str, int]:
     """The partitions that lost acknowledged records, those with most losses first."""
     lost = column(stream.history.partitions, "records_lost")
     return {
-        f"{plan.partitions[number].topic}-{plan.partitions[number].number}": int(lost[number])
+        plan.partitions[number].name: int(lost[number])
         for number in np.argsort(-lost, kind="stable").tolist()
         if lost[number] > 0
     }
@@ -163,7 +163,7 @@ def verdicts(
 ) -> dict[str, dict[str, Any]]:
     """The verdict of each check, the expected one, and whether they agree."""
     said = {
-        check.name: _verdict(stream, number)
+        check.name: _verdict(plan, stream, number)
         for number, check in CHECKS.items()
         if plan.is_kraft or not check.only_with_kraft
     }
@@ -181,11 +181,11 @@ def verdicts(
     return said
 
 
-def _verdict(stream: RowStream, number: int) -> dict[str, Any]:
+def _verdict(plan: ClusterPlan, stream: RowStream, number: int) -> dict[str, Any]:
     finding = stream.history.findings[number]
     first = None
     if finding.broken or finding.permitted:
-        first = _event(finding.first if finding.broken else finding.first_permitted)
+        first = _event(plan, finding.first if finding.broken else finding.first_permitted)
     return {
         "verdict": first is None,
         "broken": int(finding.broken),
@@ -195,9 +195,16 @@ def _verdict(stream: RowStream, number: int) -> dict[str, Any]:
     }
 
 
-def _event(place: RowPlace) -> dict[str, int]:
-    names = ("time_us", "process", "sequence", "partition")
-    return {name: int(getattr(place, name)) for name in names}
+def _event(plan: ClusterPlan, place: RowPlace) -> dict[str, Any]:
+    """A row by its names, and its handle for ``show cause``."""
+    process, partition = int(place.process), int(place.partition)
+    return {
+        "time_us": int(place.time_us),
+        "process": plan.processes[process].name,
+        # A promise about the controllers of a quorum is about no partition.
+        "partition": plan.partitions[partition].name if partition >= 0 else None,
+        "handle": f"{process}:{int(place.sequence)}",
+    }
 
 
 def _liveness_verdict(stream: RowStream, liveness: Liveness | None) -> dict[str, Any]:
@@ -231,7 +238,7 @@ def counted_by_processes(groups: Sequence[GroupCounts]) -> dict[str, Any]:
     """The counts that only processes have, of all groups together."""
     counts: Counter[str] = Counter()
     for group in groups:
-        # Not `update`: counts of 0 are kept, too.
+        # Not `update`: counts of 0 are kept.
         for name, count in group.counts.items():
             counts[name] += count
     return {**counts, "cost_model": _cost_model(groups)}

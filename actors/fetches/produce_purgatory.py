@@ -90,7 +90,7 @@ def _expire_produces_at(world: brokers.Brokers, broker: int, time_us: int) -> No
 
 @inner_rule
 def wake_produces(world: brokers.Brokers, row: int) -> None:
-    """Look whether produces that wait for this replica are complete now.
+    """Complete the produces that wait for this replica and can be.
 
     Source: DelayedOperationPurgatory.checkAndComplete@2.4.0.
     """

@@ -1,4 +1,4 @@
-"""highwatermark-checkpoint and kafka-recovery-point-checkpoint: what a start will find.
+"""highwatermark-checkpoint and kafka-recovery-point-checkpoint: the files that a start finds.
 
 The high watermarks of all partitions that the broker hosts go to one file every
 replica.high.watermark.checkpoint.interval.ms, from its first LeaderAndIsr on; up to where each
@@ -67,7 +67,7 @@ def handle_high_watermark_checkpoint(world: Brokers, timer: HighWatermarkCheckpo
 
 @inner_rule
 def checkpoint_high_watermarks(world: Brokers, broker: int) -> None:
-    """Write replication-offset-checkpoint: what the broker has not been told to host is missing.
+    """Write replication-offset-checkpoint, without replicas that the broker does not host.
 
     A broker that hosts nothing leaves the file as it is. Each log directory has a file of its
     own, and that of one that is offline stays as it is.

@@ -1,4 +1,4 @@
-"""The active controller of a KRaft quorum: what it does with each event that reaches it.
+"""The active controller of a KRaft quorum: the handlers of the events that reach it.
 
 :func:`handle_quorum_event` is the door to everything that it does; in Kafka's words:
 
@@ -151,7 +151,7 @@ def handle_quorum_works(world: Quorum, _: QuorumWorks) -> bool:
     return False
 
 
-#: Of an event's class: its kind.
+#: The kind of an event, by its class.
 _RAFT_KINDS = {each.KIND for each in RAFT.classes}  # type: ignore[attr-defined]  # events have it
 #: By kind of event: whether it is one of the voter (``controller/raft``).
 IS_RAFT = tuple(kind in _RAFT_KINDS for kind in range(KINDS))

@@ -81,8 +81,8 @@ class SlowDiskFault(DiskFault):
 class LogDirectoryFailureFault(DiskFault):
     """A log directory of brokers cannot be written to.
 
-    It goes offline with the first write that fails. When the fault is over, the directory can be
-    used again, from the broker's next start on.
+    It goes offline with the first write that fails. The directory can be used again after the
+    fault, from the broker's next start on.
     """
 
     effect = "log directory {0.directory} {0.how}: {targets}"
@@ -111,7 +111,7 @@ class LogDirectoryFailureFault(DiskFault):
             yield Problem((*path, "directory"), f"each broker has {count} (log_directories)")
 
     def plan(self, record: FaultRecord) -> None:
-        """Which directory fails, and how."""
+        """The directory that fails, and the kind of failure."""
         record.directory = self.directory - 1
         record.is_full = self.how == "full"
 

@@ -46,6 +46,7 @@ from tidegauge.simulation.rows import (
 
 #: Lines are counted from the first one on.
 SOUND = """duration: 4m
+release: "2.6"
 checkpoint_files: true
 cluster: {brokers: 4, racks: [a, b], restart_after_exit: never, write_back: 10s}
 topics:

@@ -22,6 +22,7 @@ description: |
   A broker dies.
   Another one leads.
 duration: 45s
+mode: zookeeper
 liveness: false
 cluster:
   brokers: 3

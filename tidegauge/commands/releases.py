@@ -16,7 +16,6 @@ from tidegauge.replication.kraft_releases import KRAFT_CELLS, KRaftRules, kraft_
 from tidegauge.replication.release_defaults import DEFAULTS, default_cells_of
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.releases import (
-    DEFAULT_RELEASE,
     RULE_CELLS,
     checkpoint_format_of,
     rule_cells_of,
@@ -60,7 +59,8 @@ def _show_changes(console: Console) -> None:
     )
     console.print(
         f"Releases {releases[0]} to {releases[-1]} with ZooKeeper, {with_kraft[0]} to "
-        f"{with_kraft[-1]} with KRaft. Default: {DEFAULT_RELEASE}.\n"
+        f"{with_kraft[-1]} with KRaft. "
+        f"Default: {release_versions.DEFAULT_RELEASE}.\n"
         "A row has its first value, then each release that changes it. 'if' means: only with that\n"
         "inter.broker.protocol.version or a newer one (with KRaft: metadata.version), or only in\n"
         "that mode. The last applicable value counts."
@@ -94,7 +94,7 @@ def _changes() -> dict[str, Any]:
     """All values of each rule and default, the first one first."""
     return {
         "releases": [str(release) for release in release_versions.all_releases()],
-        "default_release": DEFAULT_RELEASE,
+        "default_release": release_versions.DEFAULT_RELEASE,
         "rules": {name: [_cell(cell) for cell in cells] for name, cells in RULE_CELLS.items()},
         "kraft_rules": {
             name: [_cell(cell) for cell in cells] for name, cells in KRAFT_CELLS.items()

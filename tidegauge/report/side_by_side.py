@@ -78,7 +78,7 @@ def _listed(figures: Sequence[ComparedFigure]) -> str:
 class FigureTable(NamedTuple):
     """The table: a row for each figure, a column for each variant, and a small picture."""
 
-    #: How many seeds each variant was run with.
+    #: The number of seeds of each variant.
     seeds: Mapping[str, int]
     figures: Sequence[ComparedFigure]
 
@@ -112,7 +112,7 @@ class Explanations(NamedTuple):
     figures: Sequence[ComparedFigure]
 
     def html(self) -> str:
-        """A paragraph for each figure, and one for each thing to be said beside it."""
+        """A paragraph for each figure, and one for each note beside it."""
         said = "".join(map(_explained, self.figures))
         return f'<h3>What decides</h3><dl class="decides">{said}</dl>'
 

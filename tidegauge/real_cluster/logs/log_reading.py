@@ -70,7 +70,7 @@ def _layout_of(sample: bytes) -> _Layout | None:
         return None
     layout = _layout(beginning, b"")
     if layout.line.search(sample) is None:
-        # Half as fast, and right for a file whose beginning has no line of use, too.
+        # Half as fast, and right for a file whose beginning has no useful line.
         return _layout(beginning, log_layout.ASIDE)
     return layout
 

@@ -62,7 +62,7 @@ LAG = of_exporter(Scope.GROUP_PARTITION, "lag")
 COMMITTED_SUM = of_exporter(Scope.GROUP_TOPIC, "offset_sum")
 LAG_SUM = of_exporter(Scope.GROUP_TOPIC, "lag_sum")
 
-#: Of a spelling: those that are named by it.
+#: The metrics that a spelling names.
 _SPELLED = (
     *(MESSAGES_IN, BYTES_IN, BYTES_OUT, HANDLERS_IDLE_TIME, HANDLERS_IDLE, NETWORK_IDLE),
     *(
@@ -112,7 +112,7 @@ class Vocabulary:
         )
 
     def _resemblance(self, spelling: Spelling) -> tuple[int, int]:
-        """How many metrics about traffic, and how many of all, the place has by this spelling."""
+        """The number of metrics about traffic, and of all, that the place has by this spelling."""
         of_traffic = sum(self._has(spelling.spell(family)) for family in _SPELLED)
         of_all = sum(map(self._has, spelling.spelled(_of_beans())))
         return of_traffic, of_all
