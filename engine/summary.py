@@ -116,7 +116,7 @@ def figures_of(plan: ClusterPlan, stream: RowStream) -> dict[str, Any]:
 
 def _by_name(plan: ClusterPlan, stream: RowStream) -> dict[str, float]:
     """The figures that are fields of the count: by their names, or of seconds ``..._us``."""
-    count = stream.figures.count[0]
+    count: Any = stream.figures.count[0]
     found: dict[str, float] = {}
     for figure in FIGURES.values():
         in_seconds = figure.name.removeprefix("partition_seconds_").removesuffix("_seconds")
