@@ -86,7 +86,10 @@ def publish(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def _go_on_after(world: Brokers, broker: int, phase: int, delay_us: int) -> None:
-    world.lifecycles[broker].phase = phase
+    state = world.lifecycles[broker]
+    state.phase = phase
+    state.loaded_us += delay_us
+    state.loads_until_us = world.context[0].time_us + delay_us
     MetadataPublicationResume.after(world, delay_us)
 
 
