@@ -245,6 +245,9 @@ class MetadataRequest(MetadataMessage, BrokerRequest, kind=14, api_key=3):
 class MetadataResponse(MetadataMessage, Response, kind=82):
     """The leaders of the partitions of which the sender knows something else."""
 
+    #: The sender knows of a broker that is alive.
+    names_brokers: flag
+
 
 class PartitionLeader(PartitionData):
     """The leader of a partition, as far as a broker knows."""
