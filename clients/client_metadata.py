@@ -131,8 +131,8 @@ def take_metadata(world: Clients, response: MetadataResponse) -> bool:
     """Apply a response about the leaders; whether every partition has one.
 
     The response names partitions whose state at the broker differs from the client's. One that
-    names no broker is ignored, and the next broker is asked after retry.backoff.ms: with KRaft a broker
-    that has just been unfenced may not have read yet that any is.
+    names no broker is ignored, and the next broker is asked after retry.backoff.ms: with KRaft a
+    broker that has just been unfenced may not have read yet that any is.
 
     Source: NetworkClient.DefaultMetadataUpdater.handleSuccessfulResponse@3.9.0.
     """
