@@ -106,6 +106,10 @@ class LifecycleMemory(Record):
     #: is being published; -1: none.
     pending: i64 = -1
     publishing: i64 = -1
+    #: The time that the metadata loader's thread has worked, all of its present work included, and
+    #: the end of that.
+    loaded_us: i64
+    loads_until_us: i64
     #: From there on bytes and time count for the next snapshot (SnapshotGenerator); -1: nothing is
     #: published yet.
     snapshot_from_offset: i64 = -1
