@@ -30,8 +30,8 @@ class VoterSettings(Record):
     request_timeout_us: i64
     retry_backoff_us: i64
     #: A fetch of the log, or of a snapshot, asks for so many bytes at most.
-    fetch_max_bytes: i64
-    fetch_snapshot_max_bytes: i64
+    metadata_fetch_max_bytes: i64
+    snapshot_fetch_max_bytes: i64
     #: A snapshot is written after so many bytes of records, and after so long (0: not for that).
     snapshot_max_bytes: i64
     snapshot_interval_us: i64
