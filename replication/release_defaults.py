@@ -148,7 +148,8 @@ DEFAULTS: Table = {
         Cell("0.10.2.0", 300, "KafkaConfig.LeaderImbalanceCheckIntervalSeconds@0.10.2.0"),
     ),
     "leader.imbalance.per.broker.percentage": (
-        Cell("0.10.2.0", 10, "KafkaConfig.LeaderImbalancePerBrokerPercentage@0.10.2.0"),
+        Cell("0.10.2.0", 10,
+             "KafkaConfig.LeaderImbalancePerBrokerPercentage@0.10.2.0", mode=ZOOKEEPER_MODE),
     ),
     "controlled.shutdown.enable": (
         Cell("0.10.2.0", True, "KafkaConfig.ControlledShutdownEnable@0.10.2.0"),

@@ -38,7 +38,7 @@ from tidegauge.scenario.model.settings import (
     OFFSETS_TOPIC,
     Value,
     broker_defaults,
-    controller_defaults,
+    controllers_may_set,
     settings_not_modelled,
 )
 from tidegauge.scenario.model.topic_steps import (
@@ -328,7 +328,7 @@ class Scenario(Deployment):
             if kind == "brokers":
                 defaults = broker_defaults(release, self.mode)
             elif kind == "controllers":
-                defaults = controller_defaults(release)
+                defaults = controllers_may_set(release)
             lines += settings_not_modelled(path, settings, kind, defaults)
         return sorted(lines)
 
