@@ -1,4 +1,4 @@
-"""How long a controller's failover takes, by the number of partitions, in both modes.
+"""The duration of a controller's failover, by the number of partitions, in both modes.
 
 Virtual time, from the kill of the active controller on. With ZooKeeper the next controller reads
 the state of every partition before it decides anything; in a KRaft quorum it has read all of it
@@ -29,7 +29,7 @@ from tidegauge.simulation.trace_rows.codes import LEADER
 from tidegauge.traces.run_folder import RunFolder
 
 PARTITIONS = (100, 10_000, 200_000)
-#: So long a cluster of 200,000 partitions takes at most to be up, and the failover after that.
+#: The limit for the start-up of a cluster of 200,000 partitions, and for the failover after that.
 _UP_S = 300
 _LATER_S = {ZOOKEEPER_MODE: 600, KRAFT_MODE: 15}
 
@@ -43,14 +43,14 @@ class Failover(NamedTuple):
     first_s: float
     #: It has elected leaders of all partitions that were led by the broker that died.
     last_s: float
-    #: How long the run took, in seconds of this machine.
+    #: Wall time of the run, in seconds of this machine.
     computed_s: float
 
 
 def scenario_of(mode: Mode, partitions: int, seed: int) -> Scenario:
     """Three brokers; the first one is the controller if there is no quorum."""
     is_kraft = mode == KRAFT_MODE
-    # Of a quorum it is a setting of the controllers.
+    # In a quorum it is a setting of the controllers.
     settings = {} if is_kraft else {"auto.leader.rebalance.enable": False}
     active = "controller:0" if is_kraft else 1
     story: dict[str, Any] = {
@@ -89,7 +89,7 @@ def failover(mode: Mode, partitions: int, seed: int) -> Failover:
 
 
 def _times_s(run: RunFolder, kind: str, **columns: int) -> list[float]:
-    """When there were such rows after the kill, in seconds from it on; not those of a loss."""
+    """The times of such rows after the kill, in seconds from it on; not those of a loss."""
     table = run.table(kind)
     killed_us = _UP_S * 1_000_000
     wanted = table["time_us"] > killed_us

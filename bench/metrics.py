@@ -1,7 +1,7 @@
 """The cost of metrics: reading a snapshot, writing pages, and scrapes every second.
 
 Printed is CPU time (``time.process_time``), the best of several passes, for a cluster with about
-100,000 samples, and what a second of scraping costs with the cluster of quickstart-zookeeper: each
+100,000 samples, and the cost of a second of scraping with the cluster of quickstart-zookeeper: each
 target once, over HTTP, of a new snapshot.
 """
 

@@ -1,9 +1,9 @@
 """Memory and time of a large cluster in both modes, and their growth.
 
-A generated cluster of three controllers loses a broker and then its active controller, which with
-ZooKeeper is a broker, too. There are no clients. Each run is a process of its own, one after the
-other. Its span of virtual time is the same in both modes: the start, the faults, and the time after
-them until all partitions have leaders again with ZooKeeper, whose controller is the slower one.
+A generated cluster of three controllers loses a broker and then its active controller, which is a
+broker with ZooKeeper. There are no clients. Each run is a process of its own, one after the other.
+Its span of virtual time is the same in both modes: the start, the faults, and the time after them
+until all partitions have leaders again with ZooKeeper, whose controller is the slower one.
 
 Memory is that of the whole process at its peak. The slope of it over partitions must not grow with
 the number of brokers: then the parts of the state that are of a broker and a partition would be its
@@ -39,7 +39,7 @@ FEW_BROKERS = 25
 PARTITIONS_OF_TOPIC = 100
 #: The most that KRaft may take, times ZooKeeper.
 MOST_MEMORY, MOST_TIME = 1.2, 1.3
-#: So long a cluster takes at most to be up, and after the loss of its controller to have leaders.
+#: The limits for the start-up of a cluster, and for new leaders after the loss of its controller.
 _UP_S, _UP_OF_PARTITION_S = 10, 0.0006
 _BETWEEN_S = 40
 _AGAIN_S, _AGAIN_OF_PARTITION_S = 40, 0.0008
@@ -48,9 +48,9 @@ _AGAIN_S, _AGAIN_OF_PARTITION_S = 40, 0.0008
 class Size(NamedTuple):
     """The figures of a run."""
 
-    #: Of the tables and the run, in seconds of this machine.
+    #: Wall time of the tables and the run, in seconds.
     wall_s: float
-    #: Of the processor, in user and system mode.
+    #: Processor time, in user and system mode.
     cpu_s: float
     peak_mib: float
     #: From the losses to the last write of a partition's state, in seconds of virtual time.
@@ -63,7 +63,7 @@ class Size(NamedTuple):
 
 
 def losses_s(partitions: int) -> tuple[int, int, int]:
-    """When a broker is lost, when the controller, and the end: in seconds of virtual time."""
+    """The virtual times of a broker's loss, of the controller's, and of the end, in seconds."""
     broker_s = round(_UP_S + partitions * _UP_OF_PARTITION_S)
     controller_s = broker_s + _BETWEEN_S
     return (

@@ -1,8 +1,8 @@
 """Versions: a release of Kafka, the protocol between brokers, and cells that apply from one on.
 
-Both are ordered, and both are written as people write them: ``Release.parse("2.6")`` is the
-last patch of its line, ``ProtocolVersion.parse("2.7")`` the last internal version of its line.
-What names no version that exists is a ``ValueError`` that says what does.
+Both are ordered, and both are written as people write them: ``Release.parse("2.6")`` is the last
+patch of its line, ``ProtocolVersion.parse("2.7")`` the last internal version of its line. A name of
+no existing version is a ``ValueError`` with the versions that exist.
 
 A version that is newer than the newest known one may exist all the same, and a cluster may run it:
 it is read as the newest known. It keeps its own name, all cells of the tables below apply to it,
@@ -12,8 +12,8 @@ A cluster runs in one of two modes: its control plane is ZooKeeper with an elect
 quorum of controllers (KRaft). With ZooKeeper each broker has an ``inter.broker.protocol.version``;
 with KRaft the cluster has one ``metadata.version`` instead. Both are versions of one list.
 
-A table of what differs between releases (``releases.py``, ``release_defaults.py``) has a tuple
-of cells for each of its rows; see :class:`Cell`.
+A table of differences between releases (``releases.py``, ``release_defaults.py``) has a tuple of
+cells for each of its rows; see :class:`Cell`.
 """
 
 from __future__ import annotations
@@ -308,10 +308,9 @@ def _all_versions() -> list[ProtocolVersion]:
 class Cell(NamedTuple):
     """A value, from when on it applies, and where that was read.
 
-    Of the cells of a row the *last* one that applies gives the value. So a fix that came in a
-    patch release as well as in the next line ("2.0.1 and 2.1.0") is one cell, since 2.0.1; one
-    that came later in an older line (2.7.2 and 2.8.1) is taken back in between, by a cell since
-    2.8.0.
+    The *last* applicable cell of a row gives the value. So a fix that came in a patch release as
+    well as in the next line ("2.0.1 and 2.1.0") is one cell, since 2.0.1; one that came later in an
+    older line (2.7.2 and 2.8.1) is taken back in between, by a cell since 2.8.0.
     """
 
     #: The first release that it applies to, in full: 2.0.1, never 2.0.

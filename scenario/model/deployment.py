@@ -48,11 +48,13 @@ from tidegauge.scenario.model.selectors import (
     Selector,
 )
 from tidegauge.scenario.model.settings import (
+    CORDONED_LOG_DIRS,
     DECIDED_BY_CONTROLLERS,
     Value,
     broker_defaults,
     consumer_defaults,
     controller_defaults,
+    cordoned_log_dirs,
     producer_settings,
 )
 from tidegauge.scenario.model.workload import ClientGroup, ConsumerGroup, ProducerGroup, Workload
@@ -78,7 +80,7 @@ def _default_release(mode: object) -> str:
 
 
 class Deployment(parts.Part):
-    """A cluster with its topics and clients, and how long it runs."""
+    """A cluster with its topics and clients, and the duration of its run."""
 
     name: parts.Name = Field(description="Name of the scenario. Default: the name of the file.")
     description: str = Field(
@@ -193,7 +195,7 @@ class Deployment(parts.Part):
         return str(Release.parse(self.release).version(self.mode, setting))
 
     def has_eligible_leader_replicas(self) -> bool:
-        """Whether partitions have eligible leader replicas, as said or as in a new cluster."""
+        """Whether partitions have eligible leader replicas, as set or as in a new cluster."""
         if self.eligible_leader_replicas is not None:
             return self.eligible_leader_replicas
         if not self.has_kraft:
@@ -234,6 +236,11 @@ class Deployment(parts.Part):
             and Release.parse(self.release_of(broker).release) >= parts.CLOSEST_REPLICA
         )
 
+    def cordoned_log_dirs(self, broker: int) -> int:
+        """The log directories that a broker, by its id, has cordoned as it starts: bits."""
+        own = self.cluster.broker_settings.get(broker, {})
+        return cordoned_log_dirs({**self.cluster.settings, **own}.get(CORDONED_LOG_DIRS, ""))
+
     # The topics.
 
     def topic(self, name: str) -> Topic:
@@ -254,10 +261,38 @@ class Deployment(parts.Part):
         if topic.assignment is not None:
             return [list(topic.assignment[number]) for number in range(partitions)]
         factor = self.replication_factor(topic)
+        racks = self._usable_racks(topic, factor)
         if self.cluster.placement == "fixed":
-            return assign_replicas_to_brokers(self._racks, partitions, factor)
+            return assign_replicas_to_brokers(racks, partitions, factor)
         random = JavaRandom.of(self.seed, topic.name)
-        return drawn_placement(self._racks, partitions, factor, self.mode, random)
+        return drawn_placement(racks, partitions, factor, self.mode, random)
+
+    def _usable_racks(self, topic: Topic, factor: int) -> Mapping[int, str]:
+        """The racks of the brokers on which Kafka places the replicas of a topic.
+
+        They are those with a log directory that is not cordoned; if these are too few, all of them:
+        the controller refuses the topic then.
+
+        Source: BrokerHeartbeatManager.UsableBrokerIterator@4.3.0.
+        """
+        everywhere = (1 << self.cluster.log_directories) - 1
+        cordons = self.cordons_at_creation(topic)
+        usable = {
+            broker: rack
+            for broker, rack in self._racks.items()
+            if cordons[broker] & everywhere != everywhere
+        }
+        return usable if len(usable) >= factor else self._racks
+
+    def cordons_at_creation(self, topic: Topic) -> Mapping[int, int]:
+        """The cordoned log directories of each broker as a topic is created: bits.
+
+        A topic that existed before the run was created without any.
+        """
+        return {
+            broker: 0 if topic.existed else self.cordoned_log_dirs(broker)
+            for broker in self.broker_ids()
+        }
 
     def hosts_of(self, topic: Topic) -> list[list[int]]:
         """The brokers that each partition ever has replicas on: those of its assignment first."""
@@ -273,7 +308,7 @@ class Deployment(parts.Part):
         return producer_settings(self.release, group.settings)
 
     def connection_settings(self, group: ClientGroup) -> dict[str, int | str]:
-        """The settings of a group of clients that say how they reach brokers.
+        """The settings of a group of clients for its connections to brokers.
 
         As in Kafka, back-offs do not grow if only the first one is set.
         Source: CommonClientConfigs.postProcessReconnectBackoffConfigs@0.11.0.0.
@@ -291,7 +326,7 @@ class Deployment(parts.Part):
         return defaults | cast("dict[str, int | str]", own)
 
     def commits(self) -> bool:
-        """Whether any group of consumers commits what it has read."""
+        """Whether any group of consumers commits its offsets."""
         return any(
             self.consumer_settings(group)["enable.auto.commit"] is True
             for group in self.workload.consumers

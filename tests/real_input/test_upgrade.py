@@ -51,8 +51,8 @@ def test_a_cluster_with_zookeeper_is_compared_with_its_successor_under_standard_
     result = run("upgrade", mine, "--to", "4.1", "--out", runs)
     assert result.exit_code == 0, result.output
     text = " ".join(result.output.split())
-    assert "What changes from ZooKeeper 3.9.2 to KRaft 4.1.2: 3 faults" in text
-    assert "Broker 1 is killed, and returns after 60 s Of one seed" in text
+    assert "Changes from ZooKeeper 3.9.2 to KRaft 4.1.2: 3 faults" in text
+    assert "Broker 1 is killed, and returns after 60 s This is one seed" in text
     assert "Settings that are gone controlled.shutdown.max.retries was 3" in text
     assert "zookeeper.session.timeout.ms was 18000; this cluster has 6000" in text
     assert "zookeeper.connect: left out: a setting of ZooKeeper mode" in text

@@ -605,7 +605,8 @@ def kraft_rule(name: str, release: str, metadata_version: str | None = None) -> 
         ("large_operation_refused", "KAFKA-14996", "3.4.1", "3.5.0"),
         ("fetch_of_earlier_broker_epoch_refused", "KAFKA-15221", "3.6.2", "3.7.0"),
         ("leader_checks_quorum", "KAFKA-15489", "3.6.2", "3.7.0"),
-        ("reassignment_requires_whole_target", "KAFKA-15665", "3.7.2", "3.8.0"),
+        ("reassignment_rule", "KAFKA-15665", "3.7.2", "3.8.0"),
+        ("reassignment_rule", "KAFKA-19975", "4.2.2", "4.3.0"),
         ("unclean_election_periodic", "KAFKA-12670", "3.8.1", "3.9.0"),
         ("reregistration_keeps_epoch", "KAFKA-16952", "3.8.1", "3.9.0"),
         ("registration_clears_isr", "KAFKA-18106", "3.9.2", "4.0.0"),
@@ -615,7 +616,11 @@ def kraft_rule(name: str, release: str, metadata_version: str | None = None) -> 
         ("fenced_last_known_leader_elected", "KAFKA-19522", "4.0.1", "4.1.0"),
         ("fenced_sessions_restart", "KAFKA-18138", "3.9.2", "4.0.0"),
         ("fenced_sessions_restart", "KAFKA-19130", "4.0.1", "4.1.0"),
-        ("election_loss_rule", "KAFKA-18345", "4.0.1", "4.1.0"),
+        ("election_loss_rule", "KAFKA-18345", "3.9.1", "3.9.2"),
+        ("election_loss_rule", "KAFKA-18345", "4.0.0", "4.0.1"),
+        ("election_loss_rule", "KAFKA-18345", "4.0.2", "4.1.0"),
+        ("begin_quorum_epoch_rule", "KAFKA-16536", "3.8.1", "3.9.0"),
+        ("begin_quorum_epoch_rule", "KAFKA-16926", "4.1.2", "4.2.0"),
     ],
 )
 def test_first_release_of_a_change_of_kraft(
@@ -633,6 +638,7 @@ def test_first_release_of_a_change_of_kraft(
         ("eligible_leader_replicas_possible", "4.0", "4.0-IV0", "4.0-IV1"),
         ("eligible_leader_replicas_by_default", "4.1", "4.0-IV3", "4.1-IV0"),
         ("metadata_fetch_carries_high_watermark", "4.1", "4.1-IV0", "4.1-IV1"),
+        ("cordoned_directories_known", "4.3", "4.2-IV1", "4.3-IV0"),
     ],
 )
 def test_some_rules_come_with_the_metadata_version(
@@ -647,8 +653,8 @@ def test_three_timeouts_of_a_heartbeat() -> None:
     """KAFKA-14392, KAFKA-19294."""
     for releases, expected in (
         (("3.3.0", "3.3.1"), HEARTBEAT_TIMEOUT_SOCKET),
-        (("3.3.2", "3.4.0", "3.9.2", "4.0.0"), HEARTBEAT_TIMEOUT_HALF_SESSION),
-        (("4.0.1", "4.1.0"), HEARTBEAT_TIMEOUT_INTERVAL),
+        (("3.3.2", "3.4.0", "3.9.1", "4.0.0"), HEARTBEAT_TIMEOUT_HALF_SESSION),
+        (("3.9.2", "4.0.1", "4.1.0"), HEARTBEAT_TIMEOUT_INTERVAL),
     ):
         for each in releases:
             assert rules_of(each, mode=KRAFT_MODE).heartbeat_timeout == expected

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tidegauge.compiled.records import Record, body_of
-from tidegauge.controller.state import control_plane  # noqa: F401 - with records that it reads
+from tidegauge.engine import group  # noqa: F401 - all records, with the settings that they read
 from tidegauge.engine.layout.by_name import KAFKA_NAMES
 from tidegauge.replication.release_versions import KRAFT_MODE, Release
 from tidegauge.scenario.cluster_plan import ClusterPlan

@@ -88,7 +88,7 @@ def test_the_screen_has_the_figures_what_decides_what_changed_and_the_next_comma
     assert result.exit_code == 0, result.output
     text = in_words(result)
     assert "dies: ZooKeeper 3.9.2 and KRaft 4.4.0 dies: 2 runs into" in text
-    assert "Of one seed: --seeds 1..10 shows how figures spread." in text
+    assert "This is one seed: --seeds 1..10 shows how figures spread." in text
     assert "Leaderless time, last partition" in text
     assert "0 in all runs:" in text
     assert "What decides - Partitions stalled for producers, in all: How long batches wait" in text

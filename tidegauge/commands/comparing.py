@@ -221,7 +221,7 @@ class Comparison(NamedTuple):
     #: The difference between the partitions of variants; empty: there is none.
     caveat: str
     folder: Path
-    #: Of ``comparison.json``.
+    #: The content of ``comparison.json``.
     content: dict[str, Any]
 
     @property

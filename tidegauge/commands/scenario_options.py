@@ -131,8 +131,8 @@ class ImportOptions(NamedTuple):
 class CalibrateOptions(NamedTuple):
     """Fit the costs of work to a real cluster, from its own logs and metrics.
 
-    Logs tell the costs of starts, stops, log recovery, elections, ISR changes and publications of
-    metadata: each is the time between two lines. Metrics tell those of requests (RequestMetrics)
+    Logs have the costs of starts, stops, log recovery, elections, ISR changes and publications of
+    metadata: each is the time between two lines. Metrics have those of requests (RequestMetrics)
     and the bandwidth of disks (node_exporter). Kafka's default log levels are enough.
 
     The command prints for each parameter the quantiles, the number of samples, their spread (the

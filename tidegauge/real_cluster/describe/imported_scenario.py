@@ -214,7 +214,7 @@ class _Parts:
         }
 
     def _suit_min_isr(self, topic: DescribedTopic, settings: dict[str, Value]) -> None:
-        """Have a min.insync.replicas with which the eligible leader replicas (Elr) can be.
+        """Set a min.insync.replicas with which the eligible leader replicas (Elr) are possible.
 
         They are those that left an ISR that became smaller than min.insync.replicas. A dump of only
         some partitions does not have the settings of topics.

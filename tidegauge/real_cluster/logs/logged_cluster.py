@@ -18,7 +18,7 @@ from tidegauge.replication.release_versions import DEFAULT_RELEASES, KRAFT_MODE,
 from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedPartition
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
 
-#: Settings of brokers that matter for what rows mean.
+#: Settings of brokers that the meaning of rows depends on.
 _SETTINGS = ("min.insync.replicas", "unclean.leader.election.enable", "replica.lag.time.max.ms")
 #: Controllers without an id in the logs have larger ones.
 _LARGEST_ID = 2999
