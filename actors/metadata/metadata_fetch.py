@@ -61,7 +61,7 @@ def fetch_metadata(world: Brokers, broker: int) -> None:
     request.current_leader_epoch = state.leader_epoch
     request.fetch_offset = state.log_end_offset
     request.high_watermark = state.high_watermark
-    request.max_bytes = state.fetch_max_bytes
+    request.max_bytes = state.quorum_fetch_max_bytes
     _depart(world, broker, request)
 
 

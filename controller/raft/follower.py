@@ -85,7 +85,7 @@ def fetch_log(world: Raft) -> None:
     request.fetch_offset = voter.drained_offset
     request.last_fetched_epoch = snapshots.last_epoch(world)
     request.high_watermark = voter.high_watermark
-    request.max_bytes = voter.fetch_max_bytes
+    request.max_bytes = voter.quorum_fetch_max_bytes
     _send_fetch(world, request)
 
 

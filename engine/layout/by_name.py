@@ -35,7 +35,7 @@ KAFKA_NAMES = {
     "fetch_timeout_us": "controller.quorum.fetch.timeout.ms",
     "request_timeout_us": "controller.quorum.request.timeout.ms",
     "retry_backoff_us": "controller.quorum.retry.backoff.ms",
-    "fetch_max_bytes": "controller.quorum.fetch.max.bytes",
+    "quorum_fetch_max_bytes": "controller.quorum.fetch.max.bytes",
     "fetch_snapshot_max_bytes": "controller.quorum.fetch.snapshot.max.bytes",
     "snapshot_max_bytes": "metadata.log.max.record.bytes.between.snapshots",
     "snapshot_interval_us": "metadata.log.max.snapshot.interval.ms",

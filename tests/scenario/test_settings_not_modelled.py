@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
+import tidegauge.engine.group  # noqa: F401 - all records, with the settings that they read
 from tidegauge.compiled.records import Record, body_of
-from tidegauge.engine import group  # noqa: F401 - all records, with the settings that they read
 from tidegauge.engine.layout.by_name import KAFKA_NAMES
 from tidegauge.replication.release_versions import KRAFT_MODE, Release
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.parts import connection_defaults
 from tidegauge.scenario.model.settings import (
+    ALTER_LOG_DIRS_RATE,
     NAMES,
     THROTTLED_RATES,
     THROTTLED_REPLICAS,
@@ -31,7 +32,11 @@ from tidegauge.scenario.warnings import warnings_of
 
 ROOT = Path(__file__).parents[2]
 UNITS = ("ms", "seconds")
-TOGETHER = {"THROTTLED_RATES": THROTTLED_RATES, "THROTTLED_REPLICAS": THROTTLED_REPLICAS}
+TOGETHER = {
+    "THROTTLED_RATES": THROTTLED_RATES,
+    "THROTTLED_REPLICAS": THROTTLED_REPLICAS,
+    "ALTER_LOG_DIRS_RATE": (ALTER_LOG_DIRS_RATE,),
+}
 
 
 def scenario(**parts: Any) -> Scenario:
