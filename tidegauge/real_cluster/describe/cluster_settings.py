@@ -69,7 +69,8 @@ def broker_settings(properties: Mapping[str, Property], release: str, mode: Mode
     defaults = dict(model_settings.broker_defaults(release, mode))
     if mode != KRAFT_MODE:
         return _taken(properties, "brokers", defaults)
-    own = _settings_of(properties, controllers=False)
+    of_controllers = model_settings.CONTROLLER_SETTINGS
+    own = {name: each for name, each in properties.items() if name not in of_controllers}
     problems = model_settings.problems_of_settings_with_kraft((), dict.fromkeys(own, ""))
     of_zookeeper = {str(problem.path[-1]) for problem in problems}
     reasons = _THROTTLES | dict.fromkeys(of_zookeeper, "they have no meaning with KRaft")
@@ -78,16 +79,9 @@ def broker_settings(properties: Mapping[str, Property], release: str, mode: Mode
 
 def controller_settings(properties: Mapping[str, Property], release: str) -> TakenSettings:
     """The settings of KRaft's controllers among those of a node; errors as for brokers."""
-    own = _settings_of(properties, controllers=True)
-    return _taken(own, "controllers", dict(model_settings.controller_defaults(release)))
-
-
-def _settings_of(properties: Mapping[str, Property], *, controllers: bool) -> dict[str, Property]:
-    return {
-        name: each
-        for name, each in properties.items()
-        if (name in model_settings.CONTROLLER_SETTINGS) is controllers
-    }
+    known = model_settings.controllers_may_set(release)
+    own = {name: each for name, each in properties.items() if name in known}
+    return _taken(own, "controllers", dict(known))
 
 
 def topic_settings(properties: Mapping[str, Property], release: str, mode: Mode) -> TakenSettings:
