@@ -170,6 +170,7 @@ def _cluster(
     settings, not_modelled = _settings(schedule.settings, names)
     return {
         "brokers": schedule.brokers,
+        **({"log_directories": schedule.log_directories} if schedule.log_directories > 1 else {}),
         "start": {broker: writer.start(broker) for broker in schedule.brokers},
         "settings": settings,
         "broker_settings": {
