@@ -27,6 +27,7 @@ KafkaServer.startup, crashes    ``process/lifecycle.py``, ``process/forgetting.p
 KafkaServer.controlledShutdown  ``process/controlled_shutdown.py``
 TopicConfigHandler              ``session/zookeeper_client.py``
 ReplicationQuotaManager         ``fetches/fetcher_thread.py``
+RPCProducerIdManager            ``requests/producer_ids.py``
 GroupCoordinator                ``requests/group_coordinator.py``
 GroupMetadataManager            ``storage/group_offsets.py``
 Log, LogManager, checkpoints    ``storage/logs.py``, ``storage/checkpoints.py``,
@@ -48,6 +49,7 @@ from tidegauge.actors.metadata.metadata_fetch import lose_metadata_fetch
 from tidegauge.actors.process import log_dir_failures
 from tidegauge.actors.process.controlled_shutdown import lose_controller, stop_cleanly
 from tidegauge.actors.process.lifecycle import end, lose_power, start
+from tidegauge.actors.requests.producer_ids import lose_allocation
 from tidegauge.actors.requests.request_handlers import take_request
 from tidegauge.actors.session.zookeeper_client import take_configs
 from tidegauge.actors.state.brokers import LOGS, Brokers
@@ -69,7 +71,7 @@ from tidegauge.simulation.slow_disks import end_restart_later, tell_controller_o
 from tidegauge.simulation.topology import controller_process, is_kraft
 from tidegauge.simulation.trace_rows.codes import STOP_KILLED
 
-#: Modules of which only the handlers are used: they enter them.
+#: Modules that are imported for their handlers, which enter themselves.
 _HANDLED_IN = (
     fetch_purgatory,
     produce_purgatory,
@@ -127,6 +129,7 @@ def _lose_connection(world: Brokers, event: Event) -> None:
     elif is_kraft(world):
         lose_metadata_fetch(world, broker, controller, until_us)
         lose_heartbeat(world, broker, controller, until_us)
+        lose_allocation(world, broker, controller, until_us)
     if controller == state.shutdown_controller:
         lose_controller(world, broker, until_us)
     if controller == state.alter_partition_controller:

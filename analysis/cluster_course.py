@@ -168,7 +168,7 @@ class ClusterCourse:
         return self.partitions[row.own["partition"]]
 
     def silent(self, process: int, since_us: int, until_us: int, peers: Iterable[int]) -> Charge:
-        """The faults by which a process, or its messages, missed its peers in a span of time."""
+        """The faults for which a process's messages did not reach its peers in a time."""
         faults = self.reach.on(process, fault_reach.GONE, since_us, until_us)
         return Charge(
             faults.union(*(self.reach.between(process, peer, since_us, until_us) for peer in peers))

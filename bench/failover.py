@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from tidegauge.engine.simulate import simulate
 from tidegauge.replication.release_versions import (
-    COMPARED_RELEASES,
+    DEFAULT_RELEASES,
     KRAFT_MODE,
     ZOOKEEPER_MODE,
     Mode,
@@ -54,7 +54,7 @@ def scenario_of(mode: Mode, partitions: int, seed: int) -> Scenario:
     settings = {} if is_kraft else {"auto.leader.rebalance.enable": False}
     active = "controller:0" if is_kraft else 1
     story: dict[str, Any] = {
-        "release": COMPARED_RELEASES[mode],
+        "release": DEFAULT_RELEASES[mode],
         "mode": mode,
         "seed": seed,
         "duration": f"{_UP_S + _LATER_S[mode]}s",
@@ -107,12 +107,12 @@ def main() -> None:
 
     first_seed, *_ = seeds = arguments.seeds
     print("Kill of the active controller: virtual seconds from then on")
-    of_zookeeper = f"ZooKeeper, {COMPARED_RELEASES[ZOOKEEPER_MODE]}, seed {first_seed}"
+    of_zookeeper = f"ZooKeeper, {DEFAULT_RELEASES[ZOOKEEPER_MODE]}, seed {first_seed}"
     print(f"{'':12}{of_zookeeper:42}", end="")
-    print(f"KRaft, {COMPARED_RELEASES[KRAFT_MODE]}, median of {counted(len(seeds), 'seed')}")
+    print(f"KRaft, {DEFAULT_RELEASES[KRAFT_MODE]}, median of {counted(len(seeds), 'seed')}")
     print(f"{'':12}next        first     last partition      next        first record")
     print(f"{'partitions':12}controller  elected   elected             controller  committed")
-    decided: dict[str, list[list[float]]] = {mode: [] for mode in COMPARED_RELEASES}
+    decided: dict[str, list[list[float]]] = {mode: [] for mode in DEFAULT_RELEASES}
     computed = []
     for partitions in arguments.partitions:
         zookeeper = failover(ZOOKEEPER_MODE, partitions, first_seed)

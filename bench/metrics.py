@@ -29,6 +29,7 @@ SECONDS_OF_SCRAPES = 20
 #: Thirty brokers with 2,400 partitions of three replicas.
 LARGE = {
     "duration": "1s",
+    "release": "2.6",
     "cluster": {"brokers": 30},
     "topics": [
         {"name": f"topic-{number}", "partitions": 240, "replication_factor": 3}

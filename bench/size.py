@@ -25,7 +25,7 @@ from tidegauge.commands.generate import generated_scenario
 from tidegauge.commands.scenario_options import GenerateOptions
 from tidegauge.engine.simulate import simulate
 from tidegauge.replication.release_versions import (
-    COMPARED_RELEASES,
+    DEFAULT_RELEASES,
     KRAFT_MODE,
     ZOOKEEPER_MODE,
     Mode,
@@ -82,7 +82,7 @@ def scenario_of(mode: Mode, brokers: int, partitions: int) -> Scenario:
         topics=partitions // PARTITIONS_OF_TOPIC,
         partitions=partitions,
         batches_per_second=0,
-        release=COMPARED_RELEASES[mode],
+        release=DEFAULT_RELEASES[mode],
         mode=mode,
         duration=f"{end_s}s",
     )
@@ -157,11 +157,11 @@ def main() -> None:
         (FEW_BROKERS, arguments.partitions[:2]),
     ):
         runs = [_both(brokers, partitions) for partitions in sizes]
-        for mode in COMPARED_RELEASES:
+        for mode in DEFAULT_RELEASES:
             first, last = runs[0][mode], runs[-1][mode]
             more = (last.peak_mib - first.peak_mib) * 1024 / (sizes[-1] - sizes[0])
             slopes[brokers, mode] = f"{more:.1f} KiB with {brokers} brokers"
-    for mode in COMPARED_RELEASES:
+    for mode in DEFAULT_RELEASES:
         each = ", ".join(slope for (_, of), slope in slopes.items() if of == mode)
         print(f"{mode}: each partition takes {each}")
 
@@ -169,7 +169,7 @@ def main() -> None:
 def _both(brokers: int, partitions: int) -> dict[Mode, Size]:
     """Run both modes, and print the runs and their ratios."""
     sizes = {}
-    for mode in COMPARED_RELEASES:
+    for mode in DEFAULT_RELEASES:
         size = sizes[mode] = in_its_own_process(mode, brokers, partitions)
         print(
             f"{brokers:<9}{partitions:<12,}{mode:<11}{size.peak_mib:<10,.0f}{size.wall_s:<8.1f}"

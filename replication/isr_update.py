@@ -83,6 +83,8 @@ def alters_partition(rules: ReleaseRules) -> bool:
 def expanded_isr(partition: Partition, replica: int) -> int:
     """The ISR with a replica that joins: at the end, whatever the order of the assignment.
 
+    ISR_HASHED puts it into another order, with :func:`place_in_isr`.
+
     Source: Partition.maybeExpandIsr@0.10.2.0, expandIsr@2.4.0, prepareIsrExpand@3.3.0.
     """
     return append(partition.isr, replica)
@@ -95,6 +97,31 @@ def shrunk_isr(partition: Partition, out_of_sync: int) -> int:
     Source: Partition.maybeShrinkIsr@0.10.2.0, shrinkIsr@2.4.0, prepareIsrShrink@3.3.0.
     """
     return without(partition.isr, out_of_sync)
+
+
+@rule
+def isr_table_size(members: int, is_expansion: bool) -> int:
+    """The size of the hash table out of whose order a leader reads the ISR that it asks for.
+
+    Scala makes the set of an expansion for its number of members, and fills that of a shrink one
+    by one: brokers 3 and 9 stand as 9, 3 after an expansion, and as 3, 9 after a shrink.
+
+    Source: Partition.prepareIsrExpand and prepareIsrShrink@4.2.0, @4.4.0;
+    scala.collection.mutable.HashSet.from and growTable of Scala 2.13.18.
+    """
+    if members <= 5 and is_expansion:
+        return 8
+    return 16 if members <= 11 else 32
+
+
+@rule
+def place_in_isr(broker_id: int, table_size: int) -> int:
+    """A number by which a hash table orders its brokers: by place, and in one place by hash.
+
+    Source: scala.collection.mutable.HashSet.improveHash and addElem of Scala 2.13.18.
+    """
+    hashed = broker_id ^ (broker_id >> 16)
+    return ((hashed & (table_size - 1)) << 32) | hashed
 
 
 @rule
@@ -124,7 +151,7 @@ def commit_isr(partition: Partition, isr: int, partition_epoch: int) -> None:
 
 @rule
 def revert_isr(partition: Partition) -> None:
-    """Give a pending change up and go back to the committed ISR.
+    """Drop a pending change and go back to the committed ISR.
 
     Source: Partition.handleAlterIsrError@3.1.0, lastCommittedState@3.3.0.
     """

@@ -25,9 +25,20 @@ from tidegauge.replication.release_versions import KRAFT_MODE, Cell, Table, cell
 STALE_BROKERS_BY_TIMER = code(1)  #: as the first session expires; the oldest contact first
 STALE_BROKERS_PERIODICALLY = code(2)  #: every eighth of a session; in the order of a hash table
 
+# reassignment_rule: which replicas are in the ISR when a reassignment is complete.
+REASSIGNMENT_AWAITS_ADDED = code(1)  #: those that it adds
+REASSIGNMENT_AWAITS_TARGET = code(2)  #: the whole target
+REASSIGNMENT_AWAITS_TARGET_IF_REDUCED = code(3)  #: the target if it removes more than it adds
+
 # election_loss_rule: when a voter that has lost an election begins the next one.
-ELECTION_LOSS_BACKS_OFF = code(1)  #: after a random, exponential backoff
-ELECTION_LOSS_WAITS = code(2)  #: when the election timeout has passed
+ELECTION_LOSS_BACKS_OFF = code(1)  #: after a random, exponential backoff, the same at its maximum
+ELECTION_LOSS_BACKS_OFF_WITH_JITTER = code(2)  #: after one with a jitter on its maximum
+ELECTION_LOSS_WAITS = code(3)  #: when the election timeout has passed
+
+# begin_quorum_epoch_rule: which voters a leader notifies of its epoch, each half fetch timeout.
+BEGIN_EPOCH_UNTIL_ACKNOWLEDGED = code(1)  #: those that have not acknowledged it, nor fetched in it
+BEGIN_EPOCH_TO_ALL = code(2)  #: all
+BEGIN_EPOCH_WITHOUT_FETCH = code(3)  #: those that have not fetched for half a fetch timeout
 
 
 class KRaftRules(Record):
@@ -72,8 +83,8 @@ class KRaftRules(Record):
     leader_epoch_raised_at_isr_shrink: flag
     #: Records and heartbeats name log directories (KIP-858).
     directories_known: flag
-    #: A reassignment is complete only with all of its target in the ISR (KAFKA-15665).
-    reassignment_requires_whole_target: flag
+    #: REASSIGNMENT_AWAITS_*.
+    reassignment_rule: i64
     #: A leaderless partition that allows unclean election is checked every
     #: unclean.leader.election.interval.ms (KAFKA-12670).
     unclean_election_periodic: flag
@@ -94,6 +105,15 @@ class KRaftRules(Record):
     pre_vote: flag
     #: ELECTION_LOSS_*.
     election_loss_rule: i64
+    #: BEGIN_EPOCH_*.
+    begin_quorum_epoch_rule: i64
+    #: A node that looks for the leader asks controller.quorum.bootstrap.servers, and not all voters
+    #: (KIP-853).
+    bootstrap_servers_asked: flag
+    #: So does a voter that knows no leader, or whose leader does not respond (KAFKA-17030).
+    voter_asks_bootstrap_servers: flag
+    #: An observer whose fetch timeout is over asks the leader that it knows, too (KAFKA-19354).
+    observer_returns_to_leader: flag
     #: A fetch of the metadata log names the high watermark that it knows, and is answered as soon
     #: as there is a newer one (KIP-1166).
     metadata_fetch_carries_high_watermark: flag
@@ -174,10 +194,13 @@ KRAFT_CELLS: Table = {
         Cell("3.7.0", True, "KIP-858, MetadataVersion.isDirectoryAssignmentSupported@3.7.0",
              protocol="3.7-IV2"),
     ),
-    "reassignment_requires_whole_target": (
-        Cell("3.3.0", False, "PartitionChangeBuilder.completeReassignmentIfNeeded@3.3.1"),
-        Cell("3.8.0", True,
+    "reassignment_rule": (
+        Cell("3.3.0", REASSIGNMENT_AWAITS_ADDED,
+             "PartitionChangeBuilder.completeReassignmentIfNeeded@3.3.1"),
+        Cell("3.8.0", REASSIGNMENT_AWAITS_TARGET,
              "KAFKA-15665, PartitionReassignmentReplicas.maybeCompleteReassignment@3.8.0"),
+        Cell("4.3.0", REASSIGNMENT_AWAITS_TARGET_IF_REDUCED,
+             "KAFKA-19975, PartitionReassignmentReplicas.maybeCompleteReassignment@4.3.0"),
     ),
     "unclean_election_periodic": (
         Cell("3.3.0", False, "ReplicationControlManager.electLeaders@3.3.1"),
@@ -215,8 +238,33 @@ KRAFT_CELLS: Table = {
     ),
     "election_loss_rule": (
         Cell("3.3.0", ELECTION_LOSS_BACKS_OFF, "KafkaRaftClient.pollCandidate@3.3.1"),
+        Cell("3.9.2", ELECTION_LOSS_BACKS_OFF_WITH_JITTER,
+             "KAFKA-18345, RaftUtil.binaryExponentialElectionBackoffMs@3.9.2"),
+        Cell("4.0.0", ELECTION_LOSS_BACKS_OFF,
+             "KafkaRaftClient.binaryExponentialElectionBackoffMs@4.0.0"),
+        Cell("4.0.1", ELECTION_LOSS_BACKS_OFF_WITH_JITTER,
+             "KAFKA-18345, RaftUtil.binaryExponentialElectionBackoffMs@4.0.1"),
         Cell("4.1.0", ELECTION_LOSS_WAITS,
              "KAFKA-18345, KafkaRaftClient.maybeHandleElectionLoss@4.1.0"),
+    ),
+    "begin_quorum_epoch_rule": (
+        Cell("3.3.0", BEGIN_EPOCH_UNTIL_ACKNOWLEDGED, "LeaderState.nonAcknowledgingVoters@3.3.1"),
+        Cell("3.9.0", BEGIN_EPOCH_TO_ALL,
+             "KAFKA-16536, KafkaRaftClient.maybeSendBeginQuorumEpochRequests@3.9.2"),
+        Cell("4.2.0", BEGIN_EPOCH_WITHOUT_FETCH,
+             "KAFKA-16926, LeaderState.needToSendBeginQuorumRequests@4.2.0"),
+    ),
+    "bootstrap_servers_asked": (
+        Cell("3.3.0", False, "RequestManager.findReadyVoter@3.3.1"),
+        Cell("3.9.0", True, "KIP-853, RequestManager.findReadyBootstrapServer@3.9.2"),
+    ),
+    "voter_asks_bootstrap_servers": (
+        Cell("3.3.0", False, "KafkaRaftClient.pollFollowerAsVoter@3.3.1"),
+        Cell("3.9.1", True, "KAFKA-17030, KafkaRaftClient.pollUnattachedCommon@3.9.1"),
+    ),
+    "observer_returns_to_leader": (
+        Cell("3.3.0", False, "KafkaRaftClient.pollFollowerAsObserver@3.3.1"),
+        Cell("4.2.0", True, "KAFKA-19354, KafkaRaftClient.pollFollowerAsObserver@4.2.0"),
     ),
     "metadata_fetch_carries_high_watermark": (
         Cell("3.3.0", False, "KafkaRaftClient.tryCompleteFetchRequest@3.3.1"),

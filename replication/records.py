@@ -177,6 +177,23 @@ class ProducerStateEntry(Record):
     older_epoch: i64 = -1
 
 
+#: ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE
+PRODUCER_ID_BLOCK_SIZE = 1000
+
+
+class ProducerIds(Record):
+    """A broker's blocks of producer ids (Kafka: ``RPCProducerIdManager``)."""
+
+    #: How many ids of its block it has given out; without a block, as many as one has.
+    given_out: i64 = PRODUCER_ID_BLOCK_SIZE
+    #: The next block is granted: it is used once this one is used up.
+    has_next: flag
+    #: The next block is asked for, or granted and not used yet.
+    request_in_flight: flag
+    #: It is not asked for before that time; -1: at any time.
+    backoff_deadline_ms: i64 = -1
+
+
 class LeaderAndIsr(Record):
     """A partition's state in ZooKeeper and in the controller (Kafka: ``LeaderAndIsr``)."""
 

@@ -17,11 +17,13 @@ ISR_UPDATE_ZOOKEEPER = code(1)  #: writes ZooKeeper inside the partition's lock
 ISR_UPDATE_ZOOKEEPER_PENDING = code(2)  #: the same, through a pending state (ZkIsrManager)
 ISR_UPDATE_ALTER_PARTITION = code(3)  #: asks the controller (KIP-497)
 
+# isr_order: the order of the members in the ISR that a leader writes or asks for.
+ISR_APPENDED = code(1)  #: as it was, and a replica that joins at the end
+ISR_HASHED = code(2)  #: that of a hash table of broker ids
+
 # high_watermark_rule: the replicas that hold back the leader's high watermark.
 HIGH_WATERMARK_BY_ISR = code(1)  #: the ISR
-HIGH_WATERMARK_BY_ISR_OR_LAG_TIME = code(
-    2
-)  #: ... and those that were caught up within the lag time
+HIGH_WATERMARK_BY_ISR_OR_LAG_TIME = code(2)  #: ... and those caught up within the lag time
 HIGH_WATERMARK_BY_ISR_OR_CAUGHT_UP = code(3)  #: ... or has the leader's log end offset
 HIGH_WATERMARK_BY_ISR_OR_ELIGIBLE = code(4)  #: ... if it may enter the ISR at all
 
@@ -49,6 +51,11 @@ RESTART_ON_NEW_EPOCH = code(4)  #: a larger epoch
 HEARTBEAT_TIMEOUT_SOCKET = code(1)  #: controller.socket.timeout.ms
 HEARTBEAT_TIMEOUT_HALF_SESSION = code(2)  #: half of broker.session.timeout.ms
 HEARTBEAT_TIMEOUT_INTERVAL = code(3)  #: broker.heartbeat.interval.ms; so is the wait to resend
+
+# failed_allocation: what a request for producer ids does that fails to authenticate.
+FAILED_ALLOCATION_EXITS = code(1)  #: its broker halts
+FAILED_ALLOCATION_STAYS = code(2)  #: it counts as in flight for as long as its process lives
+FAILED_ALLOCATION_RETRIED = code(3)  #: another one is sent as a producer asks
 
 # producer_without_state: a producer of which nothing is known begins with another sequence than 0.
 NO_STATE_OUT_OF_ORDER = code(1)  #: OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -86,6 +93,8 @@ class ReleaseRules(Record):
     # Changing the ISR (isr_update.py).
     #: ISR_UPDATE_*.
     isr_update_path: i64
+    #: ISR_APPENDED, ISR_HASHED.
+    isr_order: i64
     #: An answer with the partition epoch that is already known is ignored.
     isr_update_ignores_equal_epoch: flag
     #: OPERATION_NOT_ATTEMPTED goes back to the committed ISR ...
@@ -158,6 +167,9 @@ class ReleaseRules(Record):
     epoch_answer_dropped_on_new_epoch: flag
     #: FENCED_LEADER_EPOCH counts only if the request's epoch is still the current one.
     fenced_only_in_current_epoch: flag
+    #: A response to a fetch of another leader epoch is ignored whole, be it an error or records
+    #: (KAFKA-18723).
+    fetch_of_other_epoch_ignored: flag
     #: A partition that fails leaves the fetcher alone, the others go on (KIP-461).
     failed_partition_leaves_fetcher: flag
     #: The first response without records makes it forget its last epoch (KAFKA-15510).
@@ -280,3 +292,5 @@ class ReleaseRules(Record):
     broker_epochs_checked: flag
     #: HEARTBEAT_TIMEOUT_*.
     heartbeat_timeout: i64
+    #: FAILED_ALLOCATION_*.
+    failed_allocation: i64

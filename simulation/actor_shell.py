@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 #: Ray's options of a shell. It is never restarted, nor is a step repeated: both would go on with
-#: blank state. While a step runs the group ``watch`` answers who asks how far it is.
+#: blank state. While a step runs the group ``watch`` answers requests about its progress.
 ACTOR_OPTIONS: dict[str, Any] = {
     "max_restarts": 0,
     "max_task_retries": 0,
@@ -21,7 +21,7 @@ class ActorShell:
     """Calls its hosted object's methods by name."""
 
     def __init__(self, make_hosted: Callable[[], Any]) -> None:
-        """Make what is hosted, in the actor's own process."""
+        """Make the hosted object, in the actor's own process."""
         self._hosted = make_hosted()
 
     def do(self, step: str, *arguments: Any) -> Any:

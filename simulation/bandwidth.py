@@ -81,7 +81,7 @@ class IncomingBandwidth(Record):
     #: backlog.
     free_ns: i64
     busy_from_ns: i64
-    #: The transfers that came last: when, when they end, and how long each takes alone; and the
+    #: The transfers that came last: their times, their ends, and the time of each alone; and the
     #: place of the next one.
     came_ns: _flows
     ends_ns: _flows

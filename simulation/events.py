@@ -201,7 +201,7 @@ def move_items(world: Kernel, source: Event, target: Event) -> None:
 
 @inner_rule
 def free_items(world: Kernel, event: Event) -> None:
-    """Give back the event's chain."""
+    """Free the event's chain."""
     if event.first_item == NONE:
         return
     context = world.context[0]
@@ -229,7 +229,7 @@ def take_first(world: Kernel, events: EventList) -> Event:
 
 @inner_rule
 def free_event(world: Kernel, event: Event) -> None:
-    """Give back the event's slot and its chain."""
+    """Free the event's slot and its chain."""
     free_items(world, event)
     context = world.context[0]
     event.kind = NONE
@@ -239,14 +239,14 @@ def free_event(world: Kernel, event: Event) -> None:
 
 @inner_rule
 def free_all(world: Kernel, events: EventList) -> None:
-    """Give back all events of a list."""
+    """Free all events of a list."""
     while events.first != NONE:
         free_event(world, take_first(world, events))
 
 
 @inner_rule
 def set_timer(world: Kernel, timer: Event, time_us: int) -> None:
-    """Have the event handled by its own process at ``time_us``."""
+    """Set a timer of the event's own process at ``time_us``."""
     timer.time_us = time_us
     stamp(world, timer)
     push(world, timer)
@@ -261,7 +261,7 @@ def _set_timer_after(world: Kernel, timer: Event, delay_us: int) -> None:
 def timer_at(
     kind: type[SomeEvent], world: Kernel, time_us: int, *sources: Record, **fields: int
 ) -> SomeEvent:
-    """Have the process that handles the event handle a timer of a class at ``time_us``."""
+    """Set a timer of a class in the process that handles the event, at ``time_us``."""
     timer = filled(_free_own(world, kind.KIND), kind, sources, fields)
     set_timer(world, timer, time_us)
     return timer
@@ -271,7 +271,7 @@ def timer_at(
 def timer_after(
     kind: type[SomeEvent], world: Kernel, delay_us: int, *sources: Record, **fields: int
 ) -> SomeEvent:
-    """Have the process that handles the event handle a timer of a class after ``delay_us``."""
+    """Set a timer of a class in the process that handles the event, after ``delay_us``."""
     return timer_at(kind, world, world.context[0].time_us + delay_us, *sources, **fields)
 
 

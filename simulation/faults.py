@@ -1,4 +1,4 @@
-"""Faults: what begins and ends at a set time, in each process that it hits.
+"""Faults: they begin and end at a set time, in each process that they hit.
 
 A fault writes a row where it begins and where it ends, in every process that it hits. The others
 get that row, so that a decision about a silent peer can name its fault (:func:`because_of`). This
@@ -119,7 +119,7 @@ def handle_known_fault(world: Kernel, event: timers.FaultKnown) -> None:
 
 @inner_rule
 def note_fault(role: FaultRole, begins: bool, time_us: int) -> None:
-    """Remember that a fault acts, or since when it does not, as far as a process knows."""
+    """Note that a fault acts, or since when it does not, as far as a process knows."""
     role.active = begins
     if begins:
         role.began_us = time_us
@@ -188,7 +188,7 @@ def _outdate_timers(world: Kernel, process: int) -> None:
 
 @inner_rule
 def lives(world: Kernel, process: int) -> None:
-    """A process begins: what was sent before is not for it."""
+    """A process begins: earlier messages are not for it."""
     state = world.processes[process]
     state.alive = True
     state.up_since_us = world.context[0].time_us
@@ -240,7 +240,7 @@ def refuse_connection(world: Kernel, event: Event) -> None:
 
 @inner_rule
 def _apply_to_links(world: Kernel, process: int, peer: int, number: int, sign: int) -> None:
-    """Change what this process keeps of its links: latency where it sends, cuts where not."""
+    """Change this process's ends of its links: latency where it sends, cuts where it receives."""
     fault = world.faults[number]
     count = world.context[0].process_count
     if fault.kind == SLOW_LINK and _hits(world, number, process, peer):
@@ -249,7 +249,7 @@ def _apply_to_links(world: Kernel, process: int, peer: int, number: int, sign: i
         link = world.links[peer * count + process]
         link.cut += sign
         if link.cut == 0 and link.held.first != NONE:
-            # Only what was sent meanwhile has to be sent again, and all that follows waits.
+            # Only packets sent meanwhile have to be retransmitted, and all later ones wait.
             link.stalled = True
             release = timers.LinkRelease.to(world, process, peer=peer)
             delay_us = links.retransmission_us(world, peer, process)
@@ -259,7 +259,7 @@ def _apply_to_links(world: Kernel, process: int, peer: int, number: int, sign: i
 @links.FAULTS.handles(timers.LinkRelease)
 @inner_rule
 def handle_link_release(world: Kernel, event: timers.LinkRelease) -> None:
-    """TCP sends again what a cut has held back."""
+    """TCP retransmits the packets that a cut has held back."""
     links.release_link(world, event.peer, event.destination)
 
 
@@ -276,7 +276,7 @@ def _hits(world: Kernel, number: int, source: int, destination: int) -> bool:
 
 @inner_rule
 def because_of(world: Kernel, row: Row, peer: int, since_us: int) -> None:
-    """Say why nothing has come from ``peer`` since ``since_us``: a fault, else what it did last.
+    """Set the reason of ``peer``'s silence since ``since_us``: a fault, else its last row.
 
     Faults count that act now, or have acted since then. One that hits the peer, or the link to it,
     comes before one that hits the process itself (which is slow, or was stopped), and that before

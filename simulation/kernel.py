@@ -65,7 +65,7 @@ class Process(Record):
     rack: i64
     #: This group hosts it.
     hosted: flag
-    #: If not: the least that it takes until what has reached it shows in this group.
+    #: If not: the least time from an arrival there to an effect in this group.
     answer_us: i64
     #: The number of messages and timers that it has sent.
     sent: i64
@@ -111,7 +111,7 @@ class Role(Record):
 
 
 class Link(Record):
-    """One direction between two processes: what its two ends keep of it.
+    """One direction between two processes: the records of its two ends.
 
     A link is FIFO, as the TCP connection is that it stands for. Messages with records are FIFO
     among themselves, and the others do not wait for them: they are on other connections.
@@ -181,7 +181,7 @@ class Context(Record):
     cause_sequence: i64 = -1
     #: Events in the heap.
     heap_size: i64
-    #: First free slot of events and of partition data, and how many there are.
+    #: First free slot of events and of partition data, and their numbers.
     free_event: i64 = -1
     free_events: i64
     free_item: i64 = -1
@@ -202,8 +202,8 @@ class Context(Record):
     racks: i64
     first_rack_link: i64 = -1
     group: i64
-    #: News of the cluster for brokers (``metadata_log.py``): how much there is, and where
-    #: that begins which the other groups of processes have not been sent.
+    #: Changes of the cluster for brokers (``metadata_log.py``): their number, and the first one
+    #: that the other groups of processes have not been sent.
     metadata_changes: i64
     first_unsent_change: i64
     #: The same of the commits of groups of consumers (``offset_commits.py``).

@@ -16,9 +16,9 @@ and again. After the end of the cut, all of them arrive in their order once the 
 retransmission is over, a few seconds after a long cut. A sender's timeout does not take back the
 bytes in its socket: the receiver still gets them, and the response is ignored.
 
-A process that is stopped (a pause, an outage) accepts what comes, as its socket's buffers
-do, and handles it all in the order in which it came when it goes on: its own timers at once,
-messages 1 us later.
+A process that is stopped (a pause, an outage) accepts messages, as its socket's buffers do, and
+handles them all in the order of their arrival when it goes on: its own timers at once, messages 1
+us later.
 """
 
 from tidegauge.compiled.handlers import Handlers
@@ -179,7 +179,7 @@ def handle_process_release(world: Kernel, event: ProcessRelease) -> None:
 
 @inner_rule
 def release_link(world: Kernel, source: int, destination: int) -> None:
-    """Deliver what a cut has held back, in its order, at once."""
+    """Deliver the messages that a cut has held back, in their order, at once."""
     context = world.context[0]
     link = world.links[source * context.process_count + destination]
     link.stalled = False
@@ -205,7 +205,7 @@ def retransmission_us(world: Kernel, source: int, destination: int) -> int:
 
 @inner_rule
 def _make_ready(world: Kernel, held: EventList) -> None:
-    """Have events that were held back handled next, before the heap."""
+    """Handle events that were held back next, before the heap."""
     context = world.context[0]
     while held.first != NONE:
         event = events.take_first(world, held)

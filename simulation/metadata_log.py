@@ -11,7 +11,7 @@ changes of the former one: the changes of the new epoch count up to its position
 up to where the broker was before (its *base*), until that controller has sent it the state of every
 partition.
 
-Groups of processes that run apart each have the log; frames bring what is new in it
+Groups of processes that run apart each have the log; frames bring its new entries
 (``engine/exchange/frames.py``). A change gets its place in the chain of its subject by its own
 place, so the time at which a group gets it does not matter.
 
@@ -31,10 +31,11 @@ from tidegauge.simulation.messages.client_requests import (
     MetadataResponse,
     PartitionLeader,
 )
+from tidegauge.simulation.random_streams import draw_below
 from tidegauge.simulation.trace_rows.controller_rows import MetadataSnapshot
 
 #: In KRaft mode all places have this epoch: a place is an offset of the metadata log, whichever
-#: controller has written the record, since what is committed stays.
+#: controller has written the record, since committed records stay.
 ONE_LOG = code(0)
 
 #: In KRaft mode the size of a record: that of a NoOpRecord in a batch of its own, as most are; of
@@ -45,6 +46,31 @@ METADATA_RECORD_BYTES = code(72)
 ALIVE = code(1)
 #: It is in controlled shutdown (KRaft).
 SHUTTING_DOWN = code(2)
+
+
+@inner_rule
+def drawn_server(
+    world: Kernel, servers: int, excluded: int, domain: int, owner: int, counter: int
+) -> int:
+    """A random controller of these, as bits, but not ``excluded``; NONE: there is no other one.
+
+    Source: RequestManager.findReadyBootstrapServer@3.9.2.
+    """
+    if excluded != NONE:
+        servers &= ~(1 << excluded)
+    count = 0
+    voter = 0
+    while servers >> voter:
+        count += (servers >> voter) & 1
+        voter += 1
+    if count == 0:
+        return NONE
+    place = draw_below(count, world.context[0].seed, domain, owner, counter)
+    voter = -1
+    while place >= 0:
+        voter += 1
+        place -= (servers >> voter) & 1
+    return voter
 
 
 class MetadataPosition(Record):
@@ -159,7 +185,7 @@ def broker_subject(broker: int) -> int:
 
 @inner_rule
 def is_known_alive(world: Kernel, known: MetadataPosition, broker: int) -> bool:
-    """Whether a broker is alive, by another one's metadata; nobody (-1) is not."""
+    """Whether a broker is alive, by another one's metadata; -1 is not."""
     if broker < 0:
         return False
     index = known_change(world, known, broker_subject(broker))
@@ -193,7 +219,7 @@ def move_on(known: MetadataPosition, controller_epoch: int, position: int, names
 
 @inner_rule
 def write_position(message: MetadataMessage, known: MetadataPosition) -> None:
-    """Say in a message how far its sender has read."""
+    """Write the sender's position into a message."""
     message.controller_epoch = known.controller_epoch
     message.offset = known.position
     message.base_epoch = known.base_epoch
@@ -202,7 +228,7 @@ def write_position(message: MetadataMessage, known: MetadataPosition) -> None:
 
 @inner_rule
 def read_position(message: MetadataMessage, known: MetadataPosition) -> None:
-    """Take over how far the sender of a message has read."""
+    """Read the sender's position from a message."""
     known.controller_epoch = message.controller_epoch
     known.position = message.offset
     known.base_epoch = message.base_epoch
@@ -325,7 +351,7 @@ def write_snapshot_row(
     size_bytes: int,
     log_start_offset: int,
 ) -> None:
-    """Write down what has happened to a snapshot of a node; the row causes nothing."""
+    """Write a row about a step of a node's snapshot; the row causes nothing."""
     context = world.context[0]
     cause_process = context.cause_process
     cause_sequence = context.cause_sequence

@@ -8,7 +8,7 @@ never replicated, are thus not found.
 A *key* is the subject of a record: the offset of one partition that one group reads, or the
 membership of one consumer. Compaction keeps the newest record of a key, so others have no reader.
 
-Groups of processes that run apart each have the journal; frames bring what is new in it
+Groups of processes that run apart each have the journal; frames bring its new entries
 (``engine/exchange/frames.py``). An entry gets its place in the chain of its key by its name, so the
 time at which a group of processes gets it does not matter. A broker whose log has a record was sent
 it after it was written down, so the entry is there. Among two records of one name (a leader has

@@ -94,7 +94,7 @@ def weight_at(now_us: int, measured: Measured, buckets: Records[Bucket]) -> int:
 
 @rule
 def faded_by(since_us: int, until_us: int) -> int:
-    """By how many bits weights that were 1 at ``since_us`` fade, for 1 to be that of later."""
+    """The bits by which weights that were 1 at ``since_us`` fade, for 1 to be that of later."""
     return min((until_us - since_us) // _HALF_LIFE_US, _MOST_SHIFT)
 
 
@@ -184,7 +184,7 @@ def most_of(stat: SampledStat, now_us: int) -> int:
 
 @rule
 def window_us(stat: SampledStat, now_us: int) -> int:
-    """The time that the values are of which count: what a rate divides by, at least 30 s."""
+    """The span of the values that count: the divisor of a rate, at least 30 s."""
     since_us = now_us
     if stat.values_before > 0 and _counts(stat.since_before_us, now_us):
         since_us = stat.since_before_us

@@ -69,6 +69,8 @@ class Slot(Record):
     broker: i64
     #: Number of the partition.
     partition: i64
+    #: The broker.id of that broker.
+    broker_id: i64
     #: Its place in the sets of a controller up to 1.0; 0 if no broker is that old.
     set_order: i64
 
@@ -97,11 +99,9 @@ def process_ranges(
 ) -> tuple[range, ...]:
     """The numbers of processes, by their role (``kernel.py``); a broker's is its index.
 
-    Args:
-        brokers: how many brokers there are.
-        clients: how many clients, the operator among them.
-        quorum: how many controllers of a KRaft quorum; 0: the cluster is in ZooKeeper mode.
-        rack_links: how many links between racks that have a limit.
+    Args: brokers: the number of brokers. clients: the number of clients, the operator among them.
+    quorum: the number of controllers of a KRaft quorum; 0: the cluster is in ZooKeeper mode.
+    rack_links: the number of links between racks that have a limit.
     """
     if quorum:
         return number_ranges(0, (brokers, 0, 0, clients, quorum, rack_links))

@@ -52,12 +52,9 @@ def tree_ranges(
 ) -> tuple[range, ...]:
     """The numbers of each sort of znodes.
 
-    Args:
-        brokers: how many there are.
-        topics: how many there are.
-        partitions: how many there are.
-        is_administered: a step moves replicas or deletes a topic.
-        failing_directories: log directories that can fail; 0: none ever does.
+    Args: brokers: their number. topics: their number. partitions: their number. is_administered: a
+    step moves replicas or deletes a topic. failing_directories: log directories that can fail; 0:
+    none ever does.
     """
     counts = (
         *(brokers, topics, partitions),

@@ -50,7 +50,7 @@ def pack_project(file: Path) -> None:
         OSError: the file cannot be written.
     """
     with ZipFile(file, "w", ZIP_DEFLATED) as packed:
-        # The front door's own asks what release is installed, and here none is.
+        # The front door's own reads the installed release, and here none is installed.
         packed.writestr("tidegauge/__init__.py", "")
         for room in _ROOMS:
             found = find_spec(room)

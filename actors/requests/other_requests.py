@@ -32,21 +32,6 @@ _TRUE = code(True)
 _FALSE = code(False)
 
 
-@REQUESTS.handles(client_requests.InitProducerIdRequest)
-@inner_rule
-def handle_init_producer_id(world: Brokers, request: client_requests.InitProducerIdRequest) -> bool:
-    """Give a producer an id of the broker's block, which never runs out here.
-
-    Source: KafkaApis.handleInitProducerIdRequest, ProducerIdManager.generateProducerId@2.6.0.
-    """
-    request.cost_us = cost_us(world, request.destination, REQUEST)
-    mark_error(world, request, errors.NONE)
-    response = new_response(world, request, client_requests.InitProducerIdResponse)
-    send(world, response, world.context[0].time_us + request.cost_us)
-    free_event(world, request)
-    return True
-
-
 @REQUESTS.handles(client_requests.OffsetsForLeaderEpochRequest)
 @inner_rule
 def handle_offsets_for_leader_epoch(

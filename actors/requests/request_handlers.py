@@ -8,7 +8,7 @@ ISR is being written, until ZooKeeper has answered.
 from tidegauge.actors.fetches.producer_connections import waits_for_connection
 from tidegauge.actors.leaders.isr_changes import continue_expiration
 from tidegauge.actors.process import log_dir_moves
-from tidegauge.actors.requests import group_coordinator, other_requests, produce
+from tidegauge.actors.requests import group_coordinator, other_requests, produce, producer_ids
 from tidegauge.actors.requests.controller_requests import (
     handle_leader_and_isr,
     handle_stop_replica,
@@ -34,7 +34,7 @@ from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.timers import ConnectionFree, HandlerFree, HandlerResume
 
 #: The other modules in which requests are handled: they enter their handlers.
-_HANDLED_IN = (produce, group_coordinator, other_requests, log_dir_moves)
+_HANDLED_IN = (produce, group_coordinator, other_requests, producer_ids, log_dir_moves)
 
 
 @inner_rule

@@ -5,6 +5,7 @@ In ZooKeeper mode there is none of these records.
 
 from tidegauge.compiled.records import Record, flag, i64
 from tidegauge.compiled.rules import code
+from tidegauge.replication.records import ProducerIds
 from tidegauge.simulation.sampled_stats import ChannelStats, SampledStat
 
 # LifecycleMemory.state: Kafka's BrokerState.
@@ -73,8 +74,10 @@ class LifecycleMemory(Record):
     cordoned_directories: i64
 
     # The metadata log, as an observer of it (KafkaRaftClient).
-    #: The last fetch, to the leader, has failed.
-    leader_failed: flag
+    #: The last fetch, to the leader, has timed out: the next one goes to another controller.
+    leader_timed_out: flag
+    #: Until then no fetch goes to the leader, as its connection was lost.
+    leader_backs_off_until_us: i64
     #: The end of its committed log.
     high_watermark: i64 = -1
     #: The newest epoch that it knows, its leader among the controllers (-1: unknown), and the time
@@ -87,6 +90,12 @@ class LifecycleMemory(Record):
 
     #: The process that the channel of AlterPartition is connected to; -1: none.
     isr_controller: i64 = -1
+
+    #: Blocks of producer ids, the request for the next one, and when that was made; it may have
+    #: been sent more than once since (``requests/producer_ids.py``).
+    producer_ids: ProducerIds
+    producer_ids_request: RequestInFlight
+    producer_ids_made_us: i64
 
     # Publications (BrokerMetadataPublisher).
     phase: i64
@@ -115,6 +124,9 @@ class LifecycleSettings(Record):
     fetch_timeout_us: i64
     fetch_request_timeout_us: i64
     fetch_backoff_us: i64
+    #: A fetch of the log, or of a snapshot, asks for so many bytes at most.
+    fetch_max_bytes: i64
+    fetch_snapshot_max_bytes: i64
 
     #: A snapshot is written after so many bytes of records, and after this time (0: no limit of
     #: time).
@@ -129,6 +141,10 @@ class Lifecycle(LifecycleSettings, LifecycleMemory):
     #: one is sent again after the interval.
     request_timeout_us: i64
     most_backoff_us: i64
+    #: Controllers that are asked for the leader: bits.
+    bootstrap_servers: i64
+    #: The leader that is known is asked even if the fetch timeout is over (KAFKA-19354).
+    returns_to_leader: flag
 
     #: Begin and end of the metadata log on its disk.
     log_start_offset: i64

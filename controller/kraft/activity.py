@@ -44,6 +44,8 @@ def refuse_as_not_active(world: Quorum, request: Event) -> None:
         _refuse(world, new_response(world, request, quorum_requests.BrokerHeartbeatResponse))
     elif request.kind == quorum_requests.BrokerRegistrationRequest.KIND:
         _refuse(world, new_response(world, request, quorum_requests.BrokerRegistrationResponse))
+    elif request.kind == quorum_requests.AllocateProducerIdsRequest.KIND:
+        _refuse(world, new_response(world, request, quorum_requests.AllocateProducerIdsResponse))
     elif request.kind == AlterPartitionRequest.KIND:
         _refuse(world, new_response(world, request, AlterPartitionResponse))
     else:

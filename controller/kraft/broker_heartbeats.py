@@ -24,13 +24,21 @@ shutdown             active brokers have published what took
 
 A broker that is gone is fenced. From 4.0 on a contact counts when it arrives (``note_arrival``),
 before only when the thread takes it.
+
+Blocks of producer ids (Kafka: ProducerIdControlManager): any registered broker is granted the next
+one.
 """
 
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.kraft import elections
-from tidegauge.controller.kraft.metadata_log import respond_when_committed
+from tidegauge.controller.kraft.metadata_log import append_record, respond_when_committed
 from tidegauge.controller.kraft.partition_records import is_active, place_of_replica
-from tidegauge.controller.kraft.state import WRITES, Quorum, these_controller_stats
+from tidegauge.controller.kraft.state import (
+    PRODUCER_IDS_RECORD,
+    WRITES,
+    Quorum,
+    these_controller_stats,
+)
 from tidegauge.controller.raft.measured import respond
 from tidegauge.controller.raft.state import this_voter
 from tidegauge.replication import errors
@@ -40,6 +48,8 @@ from tidegauge.simulation.messages.controller_requests import OfflineReplica
 from tidegauge.simulation.messages.controller_timers import FencingCheck
 from tidegauge.simulation.messages.kinds import KEY_OF_KIND
 from tidegauge.simulation.messages.quorum_requests import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
     BrokerRegistrationRequest,
@@ -283,3 +293,20 @@ def _lowest_active_offset(world: Quorum) -> int:
         if is_active(world, broker):
             lowest = min(lowest, world.quorum_brokers[broker].metadata_offset)
     return lowest
+
+
+@WRITES.handles(AllocateProducerIdsRequest)
+@inner_rule
+def handle_allocate_producer_ids(world: Quorum, request: AllocateProducerIdsRequest) -> None:
+    """Grant a broker the next block of producer ids.
+
+    Source: ProducerIdControlManager.generateNextProducerId@3.9.0.
+    """
+    known = world.quorum_brokers[request.broker_id]
+    response = new_response(world, request, AllocateProducerIdsResponse)
+    if not known.registered or known.broker_epoch != request.broker_epoch:
+        response.error = errors.STALE_BROKER_EPOCH
+        respond(world, response)
+        return
+    append_record(world, PRODUCER_IDS_RECORD, request.broker_id)
+    respond_when_committed(world, response)

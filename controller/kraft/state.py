@@ -39,6 +39,8 @@ TOPIC_RECORD = code(2)
 REMOVE_TOPIC_RECORD = code(3)
 CONFIG_RECORD = code(4)
 BROKER_CONFIG_RECORD = code(5)
+#: A broker has a block of producer ids; it has no row, and no process reads it.
+PRODUCER_IDS_RECORD = code(6)
 
 
 @inner_rule

@@ -4,9 +4,9 @@ Every record of a partition but its first and a ClearElrRecord is one call of ``
 whatever its cause (``partition_target.py``). Its steps, in this order, since each uses the target
 of the one before it:
 
-1. A reassignment whose target is in the ISR is complete: the removed replicas leave replicas and
-ISR. 2. With ELR, the ELR takes the members that leave an ISR smaller than min.insync.replicas. It
-is
+1. A reassignment whose added replicas, or by release whose whole target, are in the ISR is
+   complete: what is removed leaves replicas and ISR.
+2. With ELR, the ELR takes the members that leave an ISR smaller than min.insync.replicas. It is
    emptied as soon as the ISR has min.insync.replicas members.
 3. A leader is elected. One that is still valid stays, except in a preferred election. Else the
    first valid replica of the *assignment* leads; else, with ISR and ELR empty, the last known
@@ -31,6 +31,10 @@ from tidegauge.controller.kraft_partitions.partition_target import (
     PartitionTarget,
 )
 from tidegauge.replication import records, replica_list
+from tidegauge.replication.kraft_releases import (
+    REASSIGNMENT_AWAITS_TARGET,
+    REASSIGNMENT_AWAITS_TARGET_IF_REDUCED,
+)
 
 #: ``leader`` of a partition without a leader.
 NO_LEADER = code(-1)
@@ -83,12 +87,16 @@ def partition_change(
 
 @inner_rule
 def _complete_reassignment(switches: KRaftSwitches, target: PartitionTarget) -> None:
-    # Source: PartitionReassignmentReplicas.maybeCompleteReassignment@4.1.0, @3.7.0.
+    # Source: PartitionReassignmentReplicas.maybeCompleteReassignment@3.7.0, @4.1.0, @4.4.0.
     if target.adding == replica_list.EMPTY and target.removing == replica_list.EMPTY:
         return
     replicas = replica_list.without(target.replicas, target.removing)
     isr = replica_list.without(target.isr, target.removing)
-    awaited = target.adding if switches.reassignment_waits_for_added_only else replicas
+    is_reduced = replica_list.size(target.adding) < replica_list.size(target.removing)
+    awaits_target = switches.reassignment_rule == REASSIGNMENT_AWAITS_TARGET or (
+        switches.reassignment_rule == REASSIGNMENT_AWAITS_TARGET_IF_REDUCED and is_reduced
+    )
+    awaited = replicas if awaits_target else target.adding
     if (
         isr == replica_list.EMPTY
         or replicas == replica_list.EMPTY

@@ -15,7 +15,7 @@ Source: KafkaRaftClient.maybeSendBeginQuorumEpochRequests, buildEndQuorumEpochRe
 endEpochElectionBackoff@4.1.0.
 """
 
-from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.controller.raft import transitions
 from tidegauge.controller.raft.follower import follow, learn, tell_stopped
 from tidegauge.controller.raft.measured import respond_when_written
@@ -23,10 +23,18 @@ from tidegauge.controller.raft.replication import append_leader_change
 from tidegauge.controller.raft.snapshots import is_up_to_date, last_epoch
 from tidegauge.controller.raft.state import RAFT, Raft, this_voter, voter_of
 from tidegauge.replication.errors import FENCED_LEADER_EPOCH
+from tidegauge.replication.kraft_releases import (
+    BEGIN_EPOCH_TO_ALL,
+    BEGIN_EPOCH_UNTIL_ACKNOWLEDGED,
+    ELECTION_LOSS_BACKS_OFF_WITH_JITTER,
+    ELECTION_LOSS_WAITS,
+)
 from tidegauge.simulation.events import new_response
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import quorum_requests
 from tidegauge.simulation.messages.controller_timers import BeginQuorumEpochDue, VoterDeadline
+from tidegauge.simulation.random_streams import RAFT as RAFT_DRAWS
+from tidegauge.simulation.random_streams import draw_below
 from tidegauge.simulation.topology import quorum_process
 from tidegauge.simulation.trace_rows import codes
 
@@ -59,10 +67,6 @@ def handle_voter_deadline(world: Raft, timer: VoterDeadline) -> bool:
     elif voter.state == codes.RESIGNED:
         end_resignation(world)
     return False
-
-
-#: KafkaRaftClient.RETRY_BACKOFF_BASE_MS
-_BACKOFF_BASE_US = code(100_000)
 
 
 @inner_rule
@@ -190,7 +194,7 @@ def _count(world: Raft) -> None:
 def _lose_election(world: Raft) -> None:
     """A majority does not vote for this voter: wait, before 4.1 less long than for no answer."""
     voter = this_voter(world)
-    if voter.waits_after_loss:
+    if voter.election_loss_rule == ELECTION_LOSS_WAITS:
         return
     if voter.state == codes.PROSPECTIVE:
         end_pre_vote(world)
@@ -211,24 +215,57 @@ def end_pre_vote(world: Raft) -> None:
         transitions.become_unattached(world, voter.epoch, voter.voted_for)
 
 
+#: KafkaRaftClient.RETRY_BACKOFF_BASE_MS@3.9.1, @3.9.2
+_BACKOFF_BASE_US = code(100_000)
+_BACKOFF_BASE_WITH_JITTER_US = code(50_000)
+
+
+@rule
+def election_backoff_us(
+    has_jitter: bool, retries: int, max_us: int, seed: int, owner: int, counter: int
+) -> int:
+    """How long a candidate waits after it has lost its election number ``retries`` in a row.
+
+    Without the jitter all candidates whose backoff is at its maximum begin their next election
+    together, and split the vote again (KAFKA-18345).
+
+    Source: KafkaRaftClient.binaryExponentialElectionBackoffMs@3.9.1,
+    RaftUtil.binaryExponentialElectionBackoffMs@3.9.2.
+    """
+    if not has_jitter:
+        drawn = draw_below(2 << min(20, retries - 1), seed, RAFT_DRAWS, owner, counter)
+        return min(_BACKOFF_BASE_US * drawn, max_us)
+    drawn = 1 + draw_below(2 << min(10, retries - 1), seed, RAFT_DRAWS, owner, counter)
+    jitter_us = draw_below(_BACKOFF_BASE_WITH_JITTER_US, seed, RAFT_DRAWS, owner, counter + 1)
+    return min(_BACKOFF_BASE_WITH_JITTER_US * drawn, max_us + jitter_us)
+
+
 @inner_rule
 def back_off(world: Raft) -> None:
-    """Wait before the next election, up to controller.quorum.election.backoff.max.ms.
-
-    Source: KafkaRaftClient.binaryExponentialElectionBackoffMs@3.9.0.
-    """
+    """Wait before the next election, about controller.quorum.election.backoff.max.ms at most."""
     voter = this_voter(world)
-    drawn = transitions.draw_raft(world, 2 << min(10, voter.retries - 1))
-    delay_us = min(_BACKOFF_BASE_US * drawn, voter.election_backoff_max_us)
+    context = world.context[0]
+    delay_us = election_backoff_us(
+        voter.election_loss_rule == ELECTION_LOSS_BACKS_OFF_WITH_JITTER,
+        voter.retries,
+        voter.election_backoff_max_us,
+        context.seed,
+        context.handling,
+        voter.raft_draws,
+    )
+    voter.raft_draws += 2
     voter.backs_off = True
     transitions.wait_until(world, world.context[0].time_us + delay_us)
 
 
 @inner_rule
 def end_candidacy(world: Raft) -> None:
-    """The time of a candidate is over, or that of its back-off after it."""
+    """The time of a candidate is over, or that of its back-off after it.
+
+    Source: KafkaRaftClient.pollCandidate@3.9.0, @4.0.1.
+    """
     voter = this_voter(world)
-    if voter.waits_after_loss or (voter.has_pre_vote and voter.backs_off):
+    if voter.has_pre_vote:
         begin_election(world)
     elif voter.backs_off:
         stand_for_election(world)
@@ -261,18 +298,20 @@ def lead(world: Raft) -> None:
 
 @inner_rule
 def tell_epoch(world: Raft) -> None:
-    """Send the epoch to each voter that has not fetched for half a fetch timeout."""
+    """Notify the other voters of the epoch: all of them, or those that do not know it yet.
+
+    Simplified: up to 3.8 a voter that does not respond is notified again each half fetch timeout,
+    as later, where Kafka retries once the request has failed.
+    """
     voter = this_voter(world)
     process = world.context[0].handling
     own = voter_of(world, process)
     count = len(world.voters)
     if count == 1:
         return
-    now_us = world.context[0].time_us
     period_us = voter.fetch_timeout_us // 2
     for other in range(count):
-        fetched_us = world.follower_progress[own * count + other].fetched_us
-        if other == own or (fetched_us != NONE and fetched_us > now_us - period_us):
+        if other == own or not _is_notified(world, own * count + other, period_us):
             continue
         request = quorum_requests.BeginQuorumEpochRequest.to(
             world, quorum_process(world, other), leader=own, epoch=voter.epoch
@@ -281,10 +320,23 @@ def tell_epoch(world: Raft) -> None:
     BeginQuorumEpochDue.after(world, period_us, epoch=voter.epoch)
 
 
+@inner_rule
+def _is_notified(world: Raft, follower: int, period_us: int) -> bool:
+    """Whether a follower is to be notified of the epoch now."""
+    rule_of_release = this_voter(world).begin_quorum_epoch_rule
+    progress = world.follower_progress[follower]
+    if rule_of_release == BEGIN_EPOCH_TO_ALL:
+        return True
+    if rule_of_release == BEGIN_EPOCH_UNTIL_ACKNOWLEDGED:
+        return not progress.has_acknowledged
+    has_fetched = progress.fetched_us != NONE
+    return not has_fetched or progress.fetched_us <= world.context[0].time_us - period_us
+
+
 @RAFT.handles(BeginQuorumEpochDue)
 @inner_rule
 def handle_begin_quorum_epoch_due(world: Raft, timer: BeginQuorumEpochDue) -> bool:
-    """Notify those again that do not fetch, as long as the voter leads this epoch."""
+    """Notify voters again, as long as the voter leads this epoch."""
     voter = this_voter(world)
     if voter.state == codes.LEADER and voter.epoch == timer.epoch:
         tell_epoch(world)
@@ -297,14 +349,21 @@ def handle_begin_quorum_epoch(
     world: Raft, request: quorum_requests.BeginQuorumEpochRequest
 ) -> bool:
     """Hear of a leader: follow it, unless its epoch is over."""
-    voter = this_voter(world)
     learn(world, request.epoch, request.leader)
     response = new_response(world, request, quorum_requests.BeginQuorumEpochResponse)
-    response.error = FENCED_LEADER_EPOCH if request.epoch < voter.epoch else 0
+    response.voter = voter_of(world, request.destination)
+    _respond_to_leader(world, response, request.epoch)
+    return False
+
+
+@inner_rule
+def _respond_to_leader(world: Raft, response: quorum_requests.RaftResponse, epoch: int) -> None:
+    """Tell the leader of an epoch which epoch the voter knows, and whether it is a later one."""
+    voter = this_voter(world)
+    response.error = FENCED_LEADER_EPOCH if epoch < voter.epoch else 0
     response.leader = voter.leader
     response.leader_epoch = voter.epoch
     respond_when_written(world, response)
-    return False
 
 
 @RAFT.handles(quorum_requests.BeginQuorumEpochResponse)
@@ -312,7 +371,11 @@ def handle_begin_quorum_epoch(
 def handle_begin_quorum_epoch_response(
     world: Raft, response: quorum_requests.BeginQuorumEpochResponse
 ) -> bool:
-    """Hear whether there is a later epoch."""
+    """Note that a voter knows the epoch, or learn of a later one."""
+    voter = this_voter(world)
+    if voter.state == codes.LEADER and response.leader_epoch == voter.epoch:
+        own = voter_of(world, response.destination)
+        world.follower_progress[own * len(world.voters) + response.voter].has_acknowledged = True
     learn(world, response.leader_epoch, response.leader)
     return False
 
@@ -366,10 +429,7 @@ def handle_end_quorum_epoch(world: Raft, request: quorum_requests.EndQuorumEpoch
             delay_us = voter.election_backoff_max_us >> (listed - 1) << (request.successor - 1)
         transitions.wait_until(world, world.context[0].time_us + delay_us)
     response = new_response(world, request, quorum_requests.EndQuorumEpochResponse)
-    response.error = FENCED_LEADER_EPOCH if request.epoch < voter.epoch else 0
-    response.leader = voter.leader
-    response.leader_epoch = voter.epoch
-    respond_when_written(world, response)
+    _respond_to_leader(world, response, request.epoch)
     return False
 
 

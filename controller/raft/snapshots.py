@@ -1,7 +1,6 @@
 """A voter's metadata log and its snapshots.
 
-The log has the first offsets of epochs, and its ends in memory, in its file, on its disk. It can be
-truncated.
+The log has the first offsets of epochs, and its ends in memory, in its file, on its disk.
 
 Every voter writes snapshots of its own, and a log begins where one ends. A follower or observer
 that needs records from before the leader's log loads its newest snapshot instead. A record counts
@@ -119,7 +118,7 @@ def truncate_to(world: Raft, offset: int) -> None:
 
 @inner_rule
 def truncate_to_diverging(world: Raft, epoch: int, offset: int) -> None:
-    """Remove the records that the leader lacks: its largest epoch up to ours ends at an offset.
+    """Remove records that the leader lacks: its largest epoch not beyond ours ends at an offset.
 
     Source: ReplicatedLog.truncateToEndOffset@4.1.0.
     """

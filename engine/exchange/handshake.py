@@ -231,7 +231,7 @@ class Reception:
                 self._links[number] = link
         except _HANDSHAKE_ERRORS as error:
             if guest.late:
-                reason = f"it did not say who it is within {HANDSHAKE_S:g} s"
+                reason = f"its handshake timed out after {HANDSHAKE_S:g} s"
             else:
                 reason = _reason(error)
             with self._lock:
@@ -352,7 +352,7 @@ def _reach(address: Address, node: str, deadline_s: float) -> socket.socket:
     else:
         link = socket.socket(socket.AF_UNIX)
         try:
-            # To connect would block for ever while a hub that hangs has a crowd at its door.
+            # To connect would block without limit while a hub that hangs has many callers.
             link.setblocking(False)
             _enter(link, address.unix, deadline_s)
         except BaseException:

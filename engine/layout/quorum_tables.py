@@ -12,8 +12,8 @@ from tidegauge.controller.raft.state import Raft, VoterSettings
 from tidegauge.engine.layout.by_name import new_tables, set_by_name
 from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.replication.kraft_releases import (
-    ELECTION_LOSS_WAITS,
     STALE_BROKERS_PERIODICALLY,
+    KRaftRules,
     kraft_rules_of,
 )
 from tidegauge.replication.replica_list import pack
@@ -168,7 +168,7 @@ def _set_switches(plan: ClusterPlan, quorum: Quorum) -> None:
     switches.eligible_leader_replicas = plan.scenario.has_eligible_leader_replicas()
     switches.isr_shrink_raises_leader_epoch = rules.leader_epoch_raised_at_isr_shrink
     switches.fenced_last_known_leader_elected = rules.fenced_last_known_leader_elected
-    switches.reassignment_waits_for_added_only = not rules.reassignment_requires_whole_target
+    switches.reassignment_rule = rules.reassignment_rule
 
 
 #: As the run begins this voter leads this epoch.
@@ -213,7 +213,16 @@ def _set_raft_settings(plan: ClusterPlan, raft: Raft) -> None:
         voter.fetch_carries_high_watermark = rules.metadata_fetch_carries_high_watermark
         voter.checks_quorum = rules.leader_checks_quorum
         voter.has_pre_vote = rules.pre_vote
-        voter.waits_after_loss = rules.election_loss_rule == ELECTION_LOSS_WAITS
+        voter.election_loss_rule = rules.election_loss_rule
+        voter.begin_quorum_epoch_rule = rules.begin_quorum_epoch_rule
+        if rules.voter_asks_bootstrap_servers:
+            voter.bootstrap_servers = bootstrap_servers_of(plan, rules)
+
+
+def bootstrap_servers_of(plan: ClusterPlan, rules: KRaftRules) -> int:
+    """The controllers that a node asks for the leader, as bits: up to 3.8 all voters."""
+    servers = plan.scenario.controllers.bootstrap_servers if rules.bootstrap_servers_asked else ()
+    return sum(1 << voter for voter in servers or range(len(plan.controllers)))
 
 
 def enlarge_raft(world: Raft) -> None:

@@ -291,7 +291,7 @@ class Costs(Part):
         "to equal a write to ZooKeeper.",
     )
     metadata_publication: Latency = Field(
-        default=_always("80ms"),
+        default=_latency("76ms", "80ms", "84ms", "130ms", "140ms"),
         description="A broker's work for each publication of new metadata, whatever changed. "
         "Measured, with linger, commit and fetch: a batch is visible at another broker after "
         "110 ms with 100 changed partitions, after 133 ms with 1000.",

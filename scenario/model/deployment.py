@@ -9,11 +9,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, cast
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tidegauge.replication.kraft_releases import kraft_cells_of
-from tidegauge.replication.release_versions import KRAFT_MODE, Mode, Release
-from tidegauge.replication.releases import DEFAULT_RELEASE
+from tidegauge.replication.release_versions import (
+    DEFAULT_RELEASE,
+    DEFAULT_RELEASES,
+    KRAFT_MODE,
+    Mode,
+    Release,
+)
 from tidegauge.scenario.model import parts
 from tidegauge.scenario.model.cluster import (
     Cluster,
@@ -68,6 +73,11 @@ def _default_mode(data: dict[str, Any]) -> Mode:
     return Release.parse(data.get("release", DEFAULT_RELEASE)).mode()
 
 
+def _default_release(mode: object) -> str:
+    """The newest release, of those that have the mode."""
+    return next((text for name, text in DEFAULT_RELEASES.items() if name == mode), DEFAULT_RELEASE)
+
+
 class Deployment(parts.Part):
     """A cluster with its topics and clients, and the duration of its run."""
 
@@ -80,7 +90,11 @@ class Deployment(parts.Part):
         alias="duration", description="Duration of the run, in virtual time."
     )
     release: ReleaseText = Field(
-        default=DEFAULT_RELEASE, validate_default=True, description="Kafka release of all brokers."
+        default=DEFAULT_RELEASE,
+        validate_default=True,
+        description="Kafka release of all brokers. Default: the newest one; with `mode: zookeeper` "
+        "the newest one that has it. A release that is newer than the known ones is read as the "
+        "newest of them, with a warning.",
     )
     mode: Mode = Field(
         default_factory=_default_mode,
@@ -132,6 +146,13 @@ class Deployment(parts.Part):
     resources: Resources = Field(
         default=Resources(), description="Bandwidth of disks and networks, memory of machines."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _names_its_release(cls, written: Any) -> Any:
+        if isinstance(written, Mapping) and "release" not in written:
+            return {**written, "release": _default_release(written.get("mode"))}
+        return written
 
     # The cluster.
 

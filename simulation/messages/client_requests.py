@@ -32,7 +32,7 @@ class AppendRequest(BrokerRequest):
     #: The times at which its thread took it, and was done with it, if it waits in a purgatory.
     taken_us: i64
     handled_us: i64
-    #: ... and for how many partitions it waits.
+    #: ... and the number of partitions that it waits for.
     awaited: i64
 
 
@@ -41,11 +41,11 @@ class ProduceRequest(AppendRequest, kind=10, api_key=0):
 
 
 class ProducedBatch(PartitionData):
-    """A batch for one partition: what is asked, then what the broker has answered."""
+    """A batch for one partition: the request, then the broker's response."""
 
     append: PartitionAppend
-    #: Its place in ``Clients.batches``, which of all batches of the producer it is, and how often
-    #: it has been sent, with this time.
+    #: Its place in ``Clients.batches``, its number among the batches of the producer, and the
+    #: number of its sends, with this one.
     place: i64 = -1
     batch: i64 = -1
     attempt: i64
@@ -65,7 +65,9 @@ class InitProducerIdRequest(BrokerRequest, kind=128, api_key=22):
 
 
 class InitProducerIdResponse(Response, kind=129):
-    """A producer has an id: its client chooses it (``clients/sequences.py``)."""
+    """An id for a producer, or an error; the client chooses the id (``clients/sequences.py``)."""
+
+    error: i64
 
 
 class FetcherRequest(BrokerRequest):
@@ -92,11 +94,11 @@ class FetchRequest(FetcherRequest, kind=11, api_key=1):
     #: The most for one partition, and for all.
     partition_max_bytes: i64
     max_bytes: i64
-    #: max_bytes has cut off what was read.
+    #: max_bytes has cut off some of the records.
     is_cut: flag
     #: It names all partitions of the fetcher, and a session begins (KIP-227).
     is_full: flag
-    #: Answer what was read first: decided before the fetch itself is counted.
+    #: Answer with the records of the first read: decided before the fetch itself is counted.
     answers_first_read: flag
     #: The epoch of the follower's broker (KIP-903); -1: the request has none.
     replica_epoch: i64 = -1
@@ -178,7 +180,7 @@ class OffsetsForLeaderEpochRequest(FetcherRequest, kind=12, api_key=23):
 class EpochAsked(PartitionData):
     """A partition of which the end of a leader epoch is asked."""
 
-    #: The leader epoch of who asks (KIP-320).
+    #: The leader epoch of the sender (KIP-320).
     current_leader_epoch: i64 = -1
     #: The epoch that is asked for.
     leader_epoch: i64 = -1
@@ -282,7 +284,7 @@ class HeartbeatRequest(BrokerRequest, kind=9, api_key=12):
     """A member of a group is alive."""
 
     partition: i64 = -1
-    #: The consumer's place in ``Brokers.commit_keys``, and how often it has been started anew.
+    #: The consumer's place in ``Brokers.commit_keys``, and the number of its restarts.
     member_key: i64 = -1
     start: i64
 
@@ -293,7 +295,7 @@ class GroupAppendRequest(AppendRequest):
     #: The record for the group's partition of __consumer_offsets.
     append: PartitionAppend
     partition: i64 = -1
-    #: The consumer's place in ``Brokers.commit_keys``, and how often it has been started anew.
+    #: The consumer's place in ``Brokers.commit_keys``, and the number of its restarts.
     member_key: i64 = -1
     start: i64
 

@@ -4,7 +4,7 @@ The broker's own messages to its controller, and the timers of a broker that dea
 are here too.
 """
 
-from tidegauge.compiled.records import i64
+from tidegauge.compiled.records import flag, i64
 from tidegauge.simulation.messages.event import News, Timer
 
 
@@ -101,6 +101,15 @@ class ControllerLookedFor(Timer, kind=162):
     number: i64
 
 
+class AllocateProducerIdsDue(Timer, kind=169):
+    """A broker looks again whom to ask for producer ids, as there was no controller or response."""
+
+    #: The correlation id of the request.
+    number: i64
+    #: Its connection has failed to authenticate.
+    failed: flag
+
+
 class HeartbeatDue(Timer, kind=122):
     """It is time for a broker to register, or for its next heartbeat."""
 
@@ -188,7 +197,7 @@ class VoterStopped(Timer, kind=154):
 
 
 class QuorumDrains(Timer, kind=114):
-    """controller.quorum.append.linger.ms are over: what was appended is written."""
+    """controller.quorum.append.linger.ms are over: pending appends are written."""
 
     epoch: i64
 
@@ -216,7 +225,7 @@ class VoterDeadline(Timer, kind=157):
 
 
 class BeginQuorumEpochDue(Timer, kind=158):
-    """It is time for a leader to notify again those that do not fetch."""
+    """It is time for a leader to notify voters of its epoch again."""
 
     epoch: i64
 

@@ -1,4 +1,4 @@
-"""Events: what all kinds have in common, and how a kind is declared.
+"""Events: the common part of all kinds, and the declaration of a kind.
 
 A kind of event is a class: its docstring is its meaning, and its fields are its body. An event lies
 in a slot of ``Kernel.events``, which has room for the body of any kind (``compiled/records.py``).
@@ -43,7 +43,7 @@ AT, AFTER, TO = (RecordMethod(__name__, "tidegauge.simulation.events") for _ in 
 
 
 class Event(Record, head=True):
-    """A message, a timer or a fault: what all kinds of them have."""
+    """A message, a timer or a fault: the common part of all kinds."""
 
     at, after, to = AT, AFTER, TO
 

@@ -94,6 +94,7 @@ _OF_RESPONSES = {
     quorum_requests.BrokerRegistrationResponse: "BrokerRegistration",
     quorum_requests.BrokerHeartbeatResponse: "BrokerHeartbeat",
     AlterPartitionResponse: "AlterPartition",
+    quorum_requests.AllocateProducerIdsResponse: "AllocateProducerIds",
     quorum_requests.VoteResponse: "Vote",
     quorum_requests.BeginQuorumEpochResponse: "BeginQuorumEpoch",
     quorum_requests.EndQuorumEpochResponse: "EndQuorumEpoch",

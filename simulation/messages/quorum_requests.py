@@ -56,6 +56,17 @@ class BrokerHeartbeatResponse(CommittedResponse, kind=101):
     should_shut_down: flag
 
 
+class AllocateProducerIdsRequest(ControllerRequest, kind=167, api_key=67):
+    """A broker asks for a block of producer ids (KIP-730)."""
+
+    broker_id: i64
+    broker_epoch: i64
+
+
+class AllocateProducerIdsResponse(CommittedResponse, kind=168):
+    """The broker has the block, or why not."""
+
+
 class PublishedPartition(LeaderAndIsrPartition):
     """A partition as the metadata log has it, for a broker that hosts one of its replicas."""
 
@@ -183,15 +194,17 @@ class RaftFetchRequest(ControllerRequest, kind=102, api_key=1):
     voter: i64 = -1
     #: The epoch of the leader that it knows; -1: none.
     current_leader_epoch: i64 = -1
-    #: The end of the log that it has, the epoch of the last record before that (-1: none, or of an
-    #: observer, which only has what is committed), and the high watermark that it knows.
+    #: The end of its log, the epoch of the last record before that (-1: none, or an observer, which
+    #: only has committed records), and the high watermark that it knows.
     fetch_offset: i64
     last_fetched_epoch: i64 = -1
     high_watermark: i64
+    #: The response has no more bytes of records than these, but at least one record.
+    max_bytes: i64
 
 
 class RaftFetchResponse(RaftResponse, kind=103):
-    """The end of the leader's log, and how far it is committed; or why there is nothing.
+    """The end of the fetched records, and of their committed part; or the error.
 
     To a voter its entries are of :class:`FetchedEpoch`. To an observer they are of
     ``PublishedPartition``: of the replicas that the broker hosts, all that was committed between
@@ -201,8 +214,8 @@ class RaftFetchResponse(RaftResponse, kind=103):
     log_end_offset: i64
     #: -1: the leader does not know it yet.
     high_watermark: i64 = -1
-    #: The log of who fetches differs from here on: the largest epoch of the leader that is not
-    #: larger than the last one fetched, and its end; -1: it does not.
+    #: The fetcher's log differs from here on: the largest epoch of the leader that is not larger
+    #: than the last one fetched, and its end; -1: it does not.
     diverging_epoch: i64 = -1
     diverging_offset: i64 = -1
     #: The leader's log begins later: a fetch needs this snapshot, named by the epoch of its last
@@ -231,6 +244,8 @@ class FetchSnapshotRequest(ControllerRequest, kind=163, api_key=59):
     snapshot_epoch: i64
     snapshot_offset: i64
     position: i64
+    #: So large is the piece at most.
+    max_bytes: i64
 
 
 class FetchSnapshotResponse(RaftResponse, kind=164):
@@ -263,7 +278,7 @@ class VoteRequest(RaftRequest, kind=145, api_key=52):
 
 
 class VoteResponse(RaftResponse, kind=146):
-    """Whether a voter votes for who has asked."""
+    """Whether a voter votes for the sender of the request."""
 
     voter: i64
     granted: flag
@@ -279,6 +294,8 @@ class BeginQuorumEpochRequest(RaftRequest, kind=147, api_key=53):
 
 class BeginQuorumEpochResponse(RaftResponse, kind=148):
     """A voter knows a leader."""
+
+    voter: i64
 
 
 class EndQuorumEpochRequest(RaftRequest, kind=149, api_key=54):

@@ -74,9 +74,9 @@ class StepLooks(Timer, kind=90):
 
 
 class RollResume(Timer, kind=91):
-    """A rolling restart looks how far its brokers are, or goes on after a pause.
+    """A rolling restart checks its brokers, or goes on after a pause.
 
-    Unless it has asked anything since.
+    The timer is void if it has sent a request since.
     """
 
     roll: i64
@@ -290,7 +290,7 @@ class FaultKnown(FaultChange, kind=2):
 
 
 class LinkRelease(Fault, kind=3):
-    """TCP sends again what a cut has held back."""
+    """TCP retransmits the packets that a cut has held back."""
 
     #: The process at the other end, from which it comes.
     peer: i64

@@ -7,7 +7,7 @@ from tidegauge.simulation.messages import event
 class ZooKeeperRequest(event.Event):
     """A request to ZooKeeper."""
 
-    #: The broker whose session it is, and the session; -1: the operator, who needs none.
+    #: The session, and its broker; -1: the operator, who needs none.
     broker: i64 = -1
     session: i64 = -1
     znode: i64 = -1

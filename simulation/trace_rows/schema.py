@@ -34,7 +34,7 @@ SCHEMA_VERSION = 4
 #: Every kind of row, by number.
 ROW_KINDS: dict[int, RowKind] = dict(sorted(KINDS.items()))
 
-#: The kinds of rows that repeat, right after the row of a change, what the cluster's state is.
+#: The kinds of rows that repeat, right after the row of a change, the cluster's state.
 STATE_KINDS = (PartitionState.KIND, BrokerState.KIND, ControllerActive.KIND)
 STATE_ROWS = frozenset(ROW_KINDS[kind].name for kind in STATE_KINDS)
 

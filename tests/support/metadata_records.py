@@ -79,6 +79,9 @@ class Replay:
                 self.epoch = epoch
                 place = {"broker": len(self.brokers), "controller_epoch": epoch}
                 yield TraceRow("controller_active", columns | place)
+            if "cordoned_log_dirs" in data:
+                # The state of the broker stays the same.
+                continue
             for name, more in self._of(kind, key, data):
                 yield TraceRow(name, columns | more)
 

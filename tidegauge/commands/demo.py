@@ -58,7 +58,7 @@ def _scenes(folder: Path, *, with_zookeeper: bool) -> Iterator[Scene]:
     yield from _loss_of_a_rack(folder, with_zookeeper=with_zookeeper)
     if has_spark():
         yield Scene(
-            "3. The crash again: Spark makes the tables that answer how long its failover took.",
+            "3. The crash again: Spark makes the tables with the time of its failover.",
             ("analyze", crash, "--question", "failover-budget"),
         )
     yield Scene("The report of the rack's loss, for a browser:", ("report", str(folder / "rack")))

@@ -174,7 +174,7 @@ def _controllers(layout: GenerateOptions) -> dict[str, Any]:
 
 
 def _workload(layout: GenerateOptions, sizes: dict[str, int]) -> dict[str, Any]:
-    """The clients, who begin once all topics can be there."""
+    """The clients, which begin once all topics can be there."""
     units = round(layout.batches_per_second * _UNITS)
     if not units:
         return {}

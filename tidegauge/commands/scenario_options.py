@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from tidegauge.commands import shared_options as shared
-from tidegauge.replication.release_versions import Release
+from tidegauge.replication.release_versions import DEFAULT_RELEASE, Release
 
 
 class DemoOptions(NamedTuple):
@@ -220,7 +220,7 @@ class GenerateOptions(NamedTuple):
     #: Groups of consumers that read each topic with producers.
     consumer_groups: Annotated[int, typer.Option(min=0)] = 1
     #: Release of Kafka.
-    release: Annotated[str, typer.Option(metavar="RELEASE")] = "4.1"
+    release: Annotated[str, typer.Option(metavar="RELEASE")] = DEFAULT_RELEASE
     #: zookeeper or kraft. Default: zookeeper up to 3.9, kraft from 4.0.
     mode: Annotated[str | None, typer.Option(metavar="MODE")] = None
     #: Duration of the run, in virtual time.

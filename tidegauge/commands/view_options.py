@@ -143,7 +143,7 @@ class ShowZookeeperOptions(NamedTuple):
 
 
 class ShowQuorumOptions(NamedTuple):
-    """Print the KRaft quorum: its leader, and how much of its log each node has.
+    """Print the KRaft quorum: its leader, and the part of its log that each node has.
 
     \b
     Examples:

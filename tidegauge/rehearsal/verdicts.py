@@ -61,7 +61,7 @@ class Judged(NamedTuple):
     #: The time of its first firing, counted from the beginning of the trouble, if it fired after
     #: that.
     late_us: int | None
-    #: For how long it fired, in all.
+    #: The total time of its firing.
     fired_us: int
     #: The time from the end of the trouble to its last firing; None if it never fired, or fired to
     #: the end.

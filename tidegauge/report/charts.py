@@ -32,9 +32,7 @@ def seconds(time_us: float) -> float:
 def layout(height: int, **more: Any) -> dict[str, Any]:
     """The layout that all charts have in common.
 
-    Args:
-        height: in pixels.
-        more: what is said of this one.
+    Args: height: in pixels. more: the chart's own settings.
     """
     return {
         "height": height,
@@ -105,7 +103,7 @@ def lanes(names: Sequence[str]) -> dict[str, Any]:
 
 #: In pixels: the height of a lane, its name included.
 LANE = 42
-#: In parts of a lane: the width of a bar, and how far its middle is below that of the lane.
+#: In parts of a lane: the width of a bar, and the distance of its middle below that of the lane.
 LANE_BAR, LANE_LOWER = 0.3, 0.22
 
 

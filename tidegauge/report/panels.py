@@ -1,8 +1,8 @@
 """Charts over time, one above the other, and the queries of their series.
 
-A query of a series has the columns ``series``, ``at_us`` (when its bucket begins), ``value`` and
-``later`` (of a level: what is left when the bucket ends). A bucket in which nothing happened has no
-row, so that charts stay small.
+A query of a series has the columns ``series``, ``at_us`` (the start of its bucket), ``value`` and
+``later`` (of a level: the remainder at the end of the bucket). A bucket in which nothing happened
+has no row, so that charts stay small.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,10 +22,8 @@ def levels(intervals: str, bucket_us: int, run_us: int) -> str:
 
     ``later`` is the number of those that are open when the bucket ends, until the next row.
 
-    Args:
-        intervals: a query for ``series``, ``begin_us``, ``end_us``.
-        bucket_us: the length of a bucket.
-        run_us: when the run ends; what is open then is not closed by that.
+    Args: intervals: a query for ``series``, ``begin_us``, ``end_us``. bucket_us: the length of a
+    bucket. run_us: the end of the run, which closes no interval.
     """
     return f"""
         with intervals as ({intervals}),

@@ -170,7 +170,7 @@ def _slots(directory: Directory) -> bytes:
 
 
 def _numbers_of_topics(directory: Directory) -> Iterator[tuple[str, int, int]]:
-    """Partitions in their order: a topic, the number of the first one, and how many follow it."""
+    """The topics, each with the number of its first partition and of those after it."""
     partitions = enumerate(directory.all_partitions)
     for (topic, first), same in groupby(
         partitions, lambda each: (each[1].topic, each[1].number - each[0])

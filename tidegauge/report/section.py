@@ -69,7 +69,7 @@ class Heading(NamedTuple):
 class Grid(NamedTuple):
     """A table of texts."""
 
-    #: The subject of the table, for those who cannot see it.
+    #: The subject of the table, for readers who cannot see it.
     label: str
     headings: Sequence[Heading]
     rows: Sequence[Sequence[str]]
@@ -144,7 +144,7 @@ class Chart(NamedTuple):
     data: Sequence[Mapping[str, Any]]
     layout: Mapping[str, Any]
     keys: Sequence[Key] = ()
-    #: Its horizontal axis is the time of the run: it is zoomed together with all others.
+    #: Its horizontal axis is the time of the run, and is zoomed together with all others.
     is_over_time: bool = False
 
     def html(self) -> str:

@@ -126,7 +126,7 @@ def _fault_behind(reason: TraceRow, run: RunFolder) -> TraceRow | None:
 
 
 class Strand(NamedTuple):
-    """A row, what it goes back to, what that goes back to, and so on."""
+    """A row, its cause, the cause of that, and so on."""
 
     #: The row whose cause, beside its because, is the first row here; None for the first strand.
     cause_of: TraceEvent | None

@@ -63,7 +63,7 @@ def figures_of(run: Run) -> dict[str, float | None]:
 
 
 def summary_figures(run: RunFolder, tables: RunTables) -> Iterator[tuple[str, float]]:
-    """All numbers of a run's summary, and of each fault how long it was on."""
+    """All numbers of a run's summary, and the active time of each fault."""
     yield from numbers_of(run.summary or {})
     seconds = dict.fromkeys((fault.name for fault in run.directory.faults), 0.0)
     for row in tables.rows(

@@ -92,9 +92,8 @@ class SideBySide(NamedTuple):
 def side_by_side(runs: Sequence[Run], shift_us: int | None = None) -> SideBySide:
     """Runs aligned in time, and where their partitions part.
 
-    Args:
-        runs: the runs, the first of them such as a real one.
-        shift_us: what is added to the times of all but the first; None: find it.
+    Args: runs: the runs, the first of them such as a real one. shift_us: the offset added to the
+    times of all but the first; None: find it.
 
     Raises:
         TraceError: a trace file is damaged.

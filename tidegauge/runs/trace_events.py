@@ -1,9 +1,9 @@
 """The rows of a run as events: values for programs, words for operators of Kafka.
 
 ``traces/run_folder.py`` reads rows as they were written: integers, many of which are numbers of
-objects. The type of a column (``simulation/trace_rows/columns.py``) decides what it stands for: a
-broker has its id, an ISR is a list of ids, an error has Kafka's name. One table, :data:`_READINGS`,
-has the value and the words of each type. Times in microseconds or milliseconds, offsets, epochs and
+objects. The type of a column (``simulation/trace_rows/columns.py``) decides its meaning: a broker
+has its id, an ISR is a list of ids, an error has Kafka's name. One table, :data:`_READINGS`, has
+the value and the words of each type. Times in microseconds or milliseconds, offsets, epochs and
 counts are the same in both.
 
 Each kind of row has its sentence in its class (``simulation/trace_rows``), with columns in braces.

@@ -66,7 +66,7 @@ def show_caveats(out: Console, timed_out: Sequence[str], caveat: str) -> None:
 
 
 def show_decisions(out: Console, figures: Sequence[ComparedFigure]) -> None:
-    """Print what decides the figures in which variants differ, and where KRaft is not better.
+    """Print the mechanisms behind figures that differ, and where KRaft is not better.
 
     Args:
         out: the output.
@@ -91,7 +91,7 @@ def show_decisions(out: Console, figures: Sequence[ComparedFigure]) -> None:
 
 
 def show_changes(out: Console, label: str, changes: Sequence[str]) -> None:
-    """Print what the conversion into a variant changed."""
+    """Print the changes that the conversion into a variant made."""
     if changes:
         out.print(f"\nChanged for {label}", style="bold")
         for change in changes:

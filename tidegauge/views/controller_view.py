@@ -18,7 +18,7 @@ _WIDTH = 10
 
 
 def show_controller(out: Console, run: Run, options: story_lines.StoryOptions) -> None:
-    """Print the terms of all controllers, how long events waited, then the story."""
+    """Print the terms of all controllers, the waits of events, then the story."""
     _print_terms(out, controller_terms(run), run.names)
     _print_durations(out, run.tables, options.span)
     lines = controller_story(run, options.span, details=options.details)

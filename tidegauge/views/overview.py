@@ -20,8 +20,8 @@ from tidegauge.runs.trace_events import TraceEvent
 from tidegauge.scenario.text.errors import counted, duration_text
 from tidegauge.views.story_lines import LISTED, print_lines
 
-#: The worst first: losses, then what may still be lost, then the time that producers waited; for
-#: logs, which do not have that, the time in which writes were refused.
+#: The worst first: losses, then possible losses, then the time that producers waited; for logs,
+#: which do not have that, the time in which writes were refused.
 _RANKED = """
     select * from partition_figures order by records_lost desc, records_unavailable desc,
         unclean_elections desc, leader is null desc, records_given_up desc,
@@ -37,7 +37,7 @@ _LOSSES = """
     from lost group by all order by records desc, fault, permitted_by
 """
 
-#: A shorter time is that of any election.
+#: Shorter times are those of any election.
 _NOTABLE_US = 1_000_000
 
 #: Times that are shown if they are long, with their words.
@@ -66,7 +66,7 @@ def show_unreachable(out: Console, run: Run) -> None:
 
 
 def show_partitions(out: Console, run: Run) -> None:
-    """Print what was moved, and which partitions are worth a look, and why."""
+    """Print the moved replicas, and the partitions that are worth a look, with the reasons."""
     partitions = run.tables.rows(_RANKED)
     causes: dict[int, list[str]] = {}
     for each in run.tables.rows(_LOSSES):
@@ -114,7 +114,7 @@ def _lost(figures: dict[str, Any]) -> str:
 def _heading(partitions: list[dict[str, Any]], striking: int, *, of_logs: bool) -> str:
     if of_logs:
         of_all = counted(len(partitions), "partition")
-        return f"{of_all}, {striking} of them worth a look; logs do not tell of lost records"
+        return f"{of_all}, {striking} of them worth a look; logs have no lost records"
     lost = sum(each["records_lost"] for each in partitions)
     where = sum(each["records_lost"] > 0 for each in partitions)
     losses = "no acknowledged record is lost"

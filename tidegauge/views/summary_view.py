@@ -88,7 +88,7 @@ def show_summary(summary: dict[str, Any], *, has_quorum: bool) -> None:
 
 
 def _show_stalls(summary: dict[str, Any]) -> None:
-    """Print how many partitions were stalled for producers and consumers, and how long."""
+    """Print the number of partitions that were stalled for clients, and the times."""
     for reads, clients in (("", "producers"), ("reads_", "consumers")):
         seconds = summary[f"partition_seconds_{reads}stalled"]
         typer.echo(
@@ -108,7 +108,7 @@ def _blocked(summary: dict[str, Any], group: str) -> str:
 
 
 def show_chance(manifest: dict[str, Any]) -> None:
-    """Print what draws have decided in the run, and the command that shows other outcomes."""
+    """Print the draws that have decided the run, and the command that shows other outcomes."""
     for place, decided in enumerate(manifest["left_to_chance"]):
         typer.echo(f"{'       ' if place else 'chance:'} {decided}")
     if manifest["left_to_chance"]:
@@ -163,7 +163,7 @@ def show_verdicts(out: Console, run: Run) -> list[str]:
     assert run.summary is not None
     checks: dict[str, dict[str, Any]] = run.summary["checks"]
     if not checks:
-        out.print("No check is judged: logs do not tell of records.")
+        out.print("No check is judged: logs have no records.")
     width = max((len(name) for name in checks), default=0)
     for name, found in checks.items():
         style = "" if found["as_expected"] else "bold red"
@@ -202,7 +202,7 @@ def _verdict_text(found: dict[str, Any]) -> str:
 
 
 def _explain_release(out: Console, run: Run, found: dict[str, Any]) -> None:
-    """Print the records that a replica took for committed, if its release has KAFKA-14704."""
+    """Print the records that a replica counted as committed, if its release has KAFKA-14704."""
     first = found["first_event"]
     if not found["permitted"] or found["broken"] or first is None:
         return
@@ -222,7 +222,9 @@ def _permitted_loss(summary: dict[str, Any]) -> str:
     if not lost:
         return ""
     records = counted(lost, "record")
-    return f" but for {records} whose loss is permitted: `tidegauge show partitions` says by what"
+    return (
+        f" but for {records} whose loss is permitted: `tidegauge show partitions` names the setting"
+    )
 
 
 def _tell_first_event(out: Console, run: Run, name: str, found: dict[str, Any]) -> None:

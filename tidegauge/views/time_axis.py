@@ -72,7 +72,7 @@ class TimeAxis(NamedTuple):
         return "".join("#" if is_touched else " " for is_touched in touched).rstrip()
 
     def told_to(self, tables: RunTables) -> None:
-        """Have the parts in queries, as the relation ``parts``: ``part``, begin and end."""
+        """Make the parts a relation for queries, ``parts``: ``part``, begin and end."""
         edges_us = self.edges_us
         rows = [(part, edges_us[part], edges_us[part + 1]) for part in range(self.width)]
         tables.add("parts", "part bigint, begin_us bigint, end_us bigint", rows)

@@ -1,4 +1,4 @@
-"""Checks: what Kafka's replication promises, judged from the rows of a run.
+"""Checks: the promises of Kafka's replication, judged from the rows of a run.
 
 Rows come in one stream, in their total order (``engine/row_stream.py``), and go through
 ``traces/judging``: it keeps the history of each partition (``histories.py``, ``lineage.py``) and
@@ -11,10 +11,10 @@ is *permitted*: it is reported together with the setting or release that permits
 false if a check was broken anywhere, true if it was not, and "unknown" if that cannot be decided.
 
 **To add a check**: a file of its own here, or in ``traces/quorum_checks``, named as the check. Its
-docstring begins with what must hold, cites the source, and has paragraphs *Permitted*, *Example*
-and *Source*, from which ``docs/checks.md`` is made. It has a ``NUMBER``, the next one, and notes
-each breach with ``breaches.note_breach``; a check with ``ONLY_WITH_KRAFT`` is not judged with
-ZooKeeper. ``traces/judging`` calls it for the row. A scenario in which it is broken stands in
+docstring begins with the promise, cites the source, and has paragraphs *Permitted*, *Example* and
+*Source*, from which ``docs/checks.md`` is made. It has a ``NUMBER``, the next one, and notes each
+breach with ``breaches.note_breach``; a check with ``ONLY_WITH_KRAFT`` is not judged with ZooKeeper.
+``traces/judging`` calls it for the row. A scenario in which it is broken stands in
 ``tests/tidegauge/test_checks.py``, of a quorum in ``tests/support/broken_quorums.py``.
 """
 
@@ -41,7 +41,7 @@ class Check(NamedTuple):
 
 
 def _declared() -> Iterator[tuple[int, Check]]:
-    """The checks of both rooms: files with a ``NUMBER``, with what their docstrings promise.
+    """The checks of both rooms: files with a ``NUMBER``, with the promises in their docstrings.
 
     The files are read and not imported: their rules need the compiler, and scenarios only names.
     """

@@ -61,7 +61,7 @@ def remember_acknowledged(history: Histories, row: replica_rows.Acknowledged) ->
 
 @inner_rule
 def count_lost(history: Histories, partition: int) -> None:
-    """Look for everything that was acknowledged of a partition, at the end."""
+    """Look for every acknowledged record of a partition, at the end."""
     facts = history.facts[0]
     known = history.partitions[partition]
     if known.deleted:

@@ -65,7 +65,7 @@ def _remember(history: Histories, log: LogRuns, high_watermark: int, partition: 
 
 @inner_rule
 def cut_of_misled(history: Histories, end_offset: int, place: RowPlace) -> None:
-    """A replica cuts its log: what it was misled about is not what its leader has there."""
+    """A misled replica cuts its log: its leader has other records there."""
     slot = slot_of(history, place.partition, place.process)
     if slot == NONE:
         return

@@ -1,7 +1,7 @@
 """Figures of a run, counted from its rows in their total order.
 
-A figure in partition-seconds is a count that changes with rows, times how long it stays. So whether
-a partition counts is kept in sums over brokers: when one of them registers, dies or is paused, all
+A figure in partition-seconds is a count that changes with rows, times its duration. So whether a
+partition counts is kept in sums over brokers: when one of them registers, dies or is paused, all
 the partitions that it leads come or go at once.
 
 Start-up does not count. Figures begin at the scenario's ``measure_from``, or else when every
@@ -58,8 +58,8 @@ class Count(Record):
     isr_of_one: i64
     #: All of the ISR stands in one rack.
     isr_in_one_rack: i64
-    # ... and how long, in all, they were not online, not accepting, under min.insync.replicas,
-    # at it, with an ISR of one, or with all of it in one rack.
+    # ... and the total times for which they were not online, not accepting, under
+    # min.insync.replicas, at it, with an ISR of one, or with all of it in one rack.
     offline_us: i64
     not_accepting_us: i64
     under_min_isr_us: i64
@@ -228,7 +228,7 @@ def _go_on_to(figures: Figures, time_us: int) -> None:
 
 @inner_rule
 def _begin(figures: Figures, from_us: int) -> None:
-    """Drop all that was counted during start-up; what is so now is where the highest begin."""
+    """Drop all counts of start-up; the highest values begin with the present ones."""
     count = figures.count[0]
     count.has_begun = True
     count.from_us = from_us

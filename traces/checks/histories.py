@@ -1,4 +1,4 @@
-"""The memory of checks: the leader of each epoch and its log, and what was promised.
+"""The memory of checks: the leader of each epoch and its log, and the promises.
 
 A leader's log is known when its term begins (rows ``log_end`` with the reason "leader", before
 ``became_leader``), and behind that it holds records of its own epoch only. So a *term* says of
@@ -38,7 +38,7 @@ class LogRuns(Record):
 
 
 class RowPlace(Record):
-    """The place of a row in the total order, and what it is about."""
+    """The place of a row in the total order, and its subject."""
 
     time_us: i64
     process: i64
@@ -87,7 +87,7 @@ class PartitionHistory(Record):
     #: The term that has exposed most, up to which offset; -1 none has exposed anything.
     exposed_term: i64 = -1
     exposed_end: i64
-    #: First and last of what was acknowledged: a list.
+    #: First and last of the acknowledged offsets: a list.
     first_acknowledged: i64 = -1
     last_acknowledged: i64 = -1
     exists: flag
@@ -184,7 +184,7 @@ class HistoryFacts(Record):
 
 
 class ReplicaSlot(Record):
-    """The broker in a slot of a partition's table of brokers, and what its replica believes."""
+    """The broker in a slot of a partition's table of brokers, and its replica's state."""
 
     broker: i64
     #: It has a log, and this is the log of a topic that was deleted and created again since.
@@ -237,7 +237,7 @@ class QuorumEpoch(Record):
 
 
 class MetadataLog(Record):
-    """The log of a controller, or what is committed: ``Histories.metadata_runs`` has its epochs."""
+    """A controller's log, or the committed records: ``Histories.metadata_runs`` has its epochs."""
 
     end_offset: i64
     runs: i64

@@ -22,7 +22,7 @@ def agrees_until(history: Histories, one: LogRuns, other: LogRuns, end_offset: i
 
     Two records are the same if their leader epochs are. The ends of logs do not count: the last run
     of a log goes on. Retention deletes the oldest records of one log before those of another: only
-    what lies above both log starts is compared.
+    offsets above both log starts are compared.
     """
     one_runs = history.runs[one.first : one.first + one.count]
     other_runs = history.runs[other.first : other.first + other.count]

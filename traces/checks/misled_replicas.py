@@ -1,4 +1,4 @@
-"""Replicas that take for committed what they are about to cut: KAFKA-14704, 2.8.0 to 3.4.0.
+"""Replicas with a high watermark above a cut to come: KAFKA-14704, 2.8.0 to 3.4.0.
 
 A response that makes a follower truncate also carries the leader's high watermark. Up to 3.4.0 the
 follower takes it over first, up to the end of its own log, and then cuts: until then it takes
@@ -33,7 +33,7 @@ def mislead(history: Histories, before: int, high_watermark: int, place: RowPlac
 
 @inner_rule
 def own_high_watermark(history: Histories, high_watermark: int, place: RowPlace) -> int:
-    """A replica's high watermark, without what only a diverging response has made it believe."""
+    """A replica's high watermark, without the part that only a diverging response has raised."""
     slot = slot_of(history, place.partition, place.process)
     if slot == NONE:
         return high_watermark

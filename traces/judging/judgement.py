@@ -83,7 +83,7 @@ IS_OF_REPLICA = tuple(
 def judge(
     history: histories.Histories, figures: Figures, rows: Records[RowSlot], first: int
 ) -> int:
-    """Go through rows that come next in the total order, from one on; how far it has come.
+    """Go through rows that come next in the total order, from one on; the place reached.
 
     It ends early where tables have to be enlarged.
     """

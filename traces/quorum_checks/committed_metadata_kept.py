@@ -1,7 +1,7 @@
 """A committed record of the metadata log stays in a majority of logs, and none takes its place.
 
-A controller counts for a commit with what is on its disk, so a loss of power takes nothing that is
-committed from a majority.
+A controller counts for a commit with the log on its disk, so a loss of power takes no committed
+record from a majority.
 
 Permitted: never.
 
@@ -25,7 +25,7 @@ ONLY_WITH_KRAFT = True
 
 @inner_rule
 def check_majority(history: Histories, row: VoterLog) -> None:
-    """More is committed, or a log is shorter: a majority has what is committed.
+    """More is committed, or a log is shorter: a majority has all committed records.
 
     Each controller first reports the log that it has had before the run.
     """

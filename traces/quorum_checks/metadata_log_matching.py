@@ -5,8 +5,8 @@ behind the same epoch. A follower's log that differs from the leader's is trunca
 
 Permitted: never.
 
-Example: ``tidegauge run 23-isolated-controller --set 'release="3.6"'``
-keeps it. The one that was cut off truncates what it wrote in that time.
+Example: ``tidegauge run 23-isolated-controller --set 'release="3.6"'`` keeps it. The one that was
+cut off truncates the records that it wrote in that time.
 
 Source: the Log Matching property of Raft; KafkaRaftClient.validateFetchOffsetAndEpoch@4.1.0.
 """

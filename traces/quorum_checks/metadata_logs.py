@@ -42,7 +42,7 @@ def epoch_known(history: Histories, epoch: int) -> QuorumEpoch:
 
 @inner_rule
 def committed_number(history: Histories) -> int:
-    """The number of what is committed, behind the logs of all controllers."""
+    """The number of the committed log, behind the logs of all controllers."""
     return len(history.metadata_logs) - 1
 
 

@@ -83,7 +83,7 @@ class Field:
 
     @property
     def apart_us(self) -> int:
-        """By how much a time lies before or after its span."""
+        """The distance of a time from its span, before or after it."""
         first_ms, last_ms = self.recorded
         apart_ms: float = max(first_ms - self.simulated, self.simulated - last_ms)
         return round(1000 * apart_ms)
@@ -262,7 +262,9 @@ def _since(outcome: StepOutcome, write: StateWrite) -> float:
 
 
 def _time(number: int, path: str, span: recorded_schedule.Span, simulated_ms: float) -> Field:
-    is_equal = _BELOW * span[0] <= simulated_ms <= span[1] + _ABOVE_MS
+    # A record of a batch that began before the step has a time below 0.
+    first_ms = min(span[0], _BELOW * span[0])
+    is_equal = first_ms <= simulated_ms <= span[1] + _ABOVE_MS
     return Field(number, path, TIME, span, simulated_ms, is_equal)
 
 

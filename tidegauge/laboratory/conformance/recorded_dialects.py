@@ -14,7 +14,10 @@ part                            ZooKeeper                  KRaft
 state of a partition            ``zk``                     ``kraft``
 ==============================  =========================  ======================================
 
-``RecordedSchedule`` is the one form.
+``RecordedSchedule`` is the common form.
+
+Epochs of KRaft's controllers are counted from the first one, which is 1: how many elections it took
+until that one was active is a race.
 
 The records about brokers of a KRaft controller are compared by order alone. A broker's epoch is the
 offset of its registration in the metadata log, and offsets depend on all earlier records:
@@ -47,8 +50,8 @@ class Registrations:
     def take(self, broker: int, state: str, epoch: int) -> list[Any] | None:
         """A record in the form that is compared; None: it repeats the one before.
 
-        A controller fences a broker that has left once more when its session would be over, and a
-        request for a registration may come twice.
+        A controller fences a broker that has left a second time at the end of its session, and a
+        request for a registration may be repeated.
         """
         self._epochs[broker].add(epoch)
         record = [state, sorted(self._epochs[broker]).index(epoch) + 1]
@@ -214,6 +217,7 @@ def _of_kraft(recording: Tree) -> Tree:
         form["first_controller"] = first
     for _, observed in _observations(recording):
         _complete_moves(observed)
+    _count_controller_epochs_from_the_first(form)
     _add_broker_records(form)
     return form
 
@@ -221,6 +225,30 @@ def _of_kraft(recording: Tree) -> Tree:
 def _controllers(observed: Tree) -> list[Any]:
     """The active controller, of one repeat or of each."""
     return [observed["exact"].get("controller"), *observed.get("varies", {}).get("controller", [])]
+
+
+#: The controller epoch among the columns of a write of a partition's state.
+_CONTROLLER_EPOCH = 8
+
+
+def _count_controller_epochs_from_the_first(form: Tree) -> None:
+    """Lower all controller epochs, if the first controller of each repeat began with the same."""
+    startups, steps = form.get("startup_by_repeat", []), form["steps"]
+    first = {startup[-1][-1] for startup in startups if startup}
+    if len(first) != 1 or first == {1} or not isinstance(steps, list):
+        return
+    earlier = first.pop() - 1
+    for step in steps:
+        observed = step.get("obs") or {}
+        exact, varies = observed.get("exact", {}), observed.get("varies", {})
+        if isinstance(exact.get("controller_epoch"), int):
+            exact["controller_epoch"] -= earlier
+        if "controller_epoch" in varies:
+            varies["controller_epoch"] = [each - earlier for each in varies["controller_epoch"]]
+        for writes in step.get("state_writes", {}).values():
+            for of_one in (writes.get("writes", []), *writes.get("writes_by_repeat", [])):
+                for columns in of_one:
+                    columns[_CONTROLLER_EPOCH] -= earlier
 
 
 def _add_broker_records(form: Tree) -> None:

@@ -155,7 +155,11 @@ class ScheduleWriter:
             self._finish(played)
             self.played.append(played)
         if not self.played:
-            raise RecordingError(f"{self.schedule.name}: the simulator knows none of its steps")
+            assert self.not_played is not None
+            raise RecordingError(
+                f"{self.schedule.name}: the simulator knows none of its steps: "
+                f"{self.not_played.reason}"
+            )
 
     def start(self, broker: int) -> str:
         """The start of a broker that is not the first: all start at once, but one is faster."""
@@ -227,6 +231,8 @@ class ScheduleWriter:
 
     def _why_not(self, recorded: RecordedStep) -> str | None:
         """The reason for which a step cannot be played; None if it can."""
+        if recorded.op == "create" and "assign" not in recorded.step:
+            return f"the recording has no assignment of topic {recorded.step['topic']}"
         known = hasattr(self, f"_write_{recorded.op}")
         return None if known else f"the simulator has no step {recorded.op!r}"
 

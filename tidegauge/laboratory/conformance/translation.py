@@ -96,7 +96,7 @@ def translate(
         RecordingError: a step lacks something, or the first one cannot be played. ScenarioError:
         the schedule is not a valid scenario.
     """
-    if schedule.quorum is not None:
+    if schedule.quorum is not None or any(step.op == "add_voter" for step in schedule.steps):
         raise RecordingError(
             f"{schedule.name}: its quorum has dynamic voters (KIP-853), which the simulator does "
             "not have"

@@ -1,4 +1,4 @@
-"""Absences of brokers in runs side by side: those of one time together, and how long they took."""
+"""Absences of brokers in runs side by side: those of one time together, and their durations."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,8 +1,8 @@
 """A scenario that would produce the states of a run: topology, faults, steps and times.
 
 The scenario begins where the run does. If its brokers start in the run, theirs are the times of
-their registrations; if they were there before, the scenario states what the control plane held, and
-all times move back by a lead in which the brokers start.
+their registrations; if they were there before, the scenario has the control plane's state, and all
+times move back by a lead in which the brokers start.
 
 It is written as YAML with its evidence on top.
 """
@@ -325,7 +325,7 @@ class _Writer:
                 state[place.number] = {"leader": leader, "isr": list(states[0].isr)}
         if assumed:
             text = (
-                f"{assumed} of {len(history.partitions)}: their states at the begin are not told; "
+                f"{assumed} of {len(history.partitions)}: their states at the start are unknown; "
                 "assumed are the first of the replicas as leader, and a full ISR"
             )
             self._notices.append(Notice("partitions", text))

@@ -73,6 +73,9 @@ def topology_of(history: ClusterHistory, properties: Sequence[ServerProperties])
     release = str(history.scenario["release"])
     topology = Topology(release, Release.parse(release).mode(str(history.scenario["mode"])))
     _take_from_manifest(topology, history)
+    newer = Release.parse(release).newer_than_known
+    if newer is not None:
+        topology.notices.append(Notice("release", newer))
     if properties:
         _take_properties(topology, history, properties)
     elif history.is_from_logs:
@@ -185,7 +188,7 @@ class Span(NamedTuple):
 
 
 class Timings(NamedTuple):
-    """The settings that delay what the control plane and leaders notice."""
+    """The settings that delay the control plane and the leaders in noticing a failure."""
 
     has_kraft: bool
     session_us: int

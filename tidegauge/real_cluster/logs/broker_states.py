@@ -207,7 +207,7 @@ def broker_changes(events: list[LogEvent], lives: list[Life]) -> list[BrokerChan
     kept = []
     for change in changes:
         before = last.get(change.broker)
-        # A change to the same state of the same registration is none.
+        # A row with the same state of the same registration is no change.
         if before is None or (before.state, before.broker_epoch) != (
             change.state,
             change.broker_epoch,

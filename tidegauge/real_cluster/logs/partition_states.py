@@ -159,7 +159,7 @@ def joined(
 
 
 def _give_versions(versioned: dict[int, State], unversioned: list[State]) -> None:
-    """Give each state that lacks one its version: one that nothing else has."""
+    """Give each state that lacks one its version: one that no other has."""
     anchors = sorted(
         (state for state in versioned.values() if state.leader_epoch != partition_rows.MISSING),
         key=attrgetter("version"),
@@ -258,7 +258,7 @@ def _left_of(before: State, state: State) -> tuple[int, ...]:
 
 
 def _find_leaders_changes(states: list[State], lines: list[Line]) -> None:
-    """Note which changes leaders made without a line of their own about it.
+    """Note the changes that leaders made without a line of their own about it.
 
     An ISR that grows under the same leader does so by its leader. One that shrinks does if the
     leader has logged just before that it is about to do so.
