@@ -483,7 +483,7 @@ def test_versions_are_ordered_by_number() -> None:
 )
 def test_what_is_no_release_is_told_which_there_are(written: str) -> None:
     with pytest.raises(
-        ValueError, match=r"no release .*: there are 0\.10\.2\.0 to 4\.1\.1"
+        ValueError, match=r"no release .*: there are 0\.10\.2\.0 to 4\.4\.0"
     ) as error:
         rules_of(written)
     assert "\n" not in str(error.value)
@@ -542,8 +542,8 @@ def test_a_release_does_not_speak_a_newer_protocol() -> None:
 @pytest.mark.parametrize(
     ("release", "version", "message"),
     [
-        ("4.0", "4.1", r"metadata\.version 4\.1-IV1 is newer than release 4\.0\.1"),
-        ("4.1", "3.3-IV2", r"older than 3\.3-IV3, the oldest that release 4\.1\.1 knows"),
+        ("4.0", "4.1", r"metadata\.version 4\.1-IV1 is newer than release 4\.0\.2"),
+        ("4.1", "3.3-IV2", r"older than 3\.3-IV3, the oldest that release 4\.1\.2 knows"),
         ("3.9", "3.2", r"older than 3\.3-IV3, the oldest that is simulated"),
         ("2.6", None, r"has no KRaft mode"),
     ],
