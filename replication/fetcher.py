@@ -138,7 +138,7 @@ def take_records(
 def handle_fetch_error(
     rules: ReleaseRules, fetch: PartitionFetchState, error: int, requested_in_epoch: int
 ) -> None:
-    """Take an error of a fetch response, except OFFSET_OUT_OF_RANGE.
+    """Handle an error of a fetch response, except OFFSET_OUT_OF_RANGE.
 
     Source: AbstractFetcherThread.processFetchRequest@2.1.0 to @3.8.0.
     """
@@ -151,11 +151,11 @@ def handle_fetch_error(
 
 @rule
 def handle_append_failure(rules: ReleaseRules, fetch: PartitionFetchState, error: int) -> None:
-    """Take a failure to append what was fetched.
+    """Handle a failure to append fetched records.
 
-    Records that arrived damaged are fetched again; anything else drops the partition. Up to
-    2.2 a failure on disk was tried again too (up to 0.11 the broker halted), and anything
-    else ended the fetcher's thread, so that none of its partitions was fetched any more.
+    Records that arrived damaged are fetched again; anything else drops the partition. Up to 2.2 a
+    failure on disk was tried again (up to 0.11 the broker halted), and any other failure ended the
+    fetcher's thread, so that none of its partitions was fetched any more.
 
     Source: AbstractFetcherThread.processFetchRequest@2.1.0 and @2.3.0 (KIP-461).
     """
@@ -194,7 +194,7 @@ def fetch_offset_and_truncate(
     leader_end_offset: int,
     unclean_election_enabled: bool,
 ) -> tuple[int, int]:
-    """After OFFSET_OUT_OF_RANGE: what to do to the own log, and the next fetch offset.
+    """After OFFSET_OUT_OF_RANGE: the change of the own log, and the next fetch offset.
 
     A log that is longer than the leader's is cut to the leader's end; up to 2.0.0 the
     broker exits instead where unclean election is disabled, since only an unclean election

@@ -5,7 +5,7 @@ those that its broker needs with KRaft, are in ``release_rules.py``. A switch th
 alike is there for its source, and for a test that shows the purpose of the rule by another
 value.
 
-One table says which release and ``metadata.version`` set which switch, like ``releases.py``.
+One table has the release and ``metadata.version`` of each switch, like ``releases.py``.
 
 ``kraft_rules_of("4.1")`` is the record of switches of a new cluster of 4.1.1,
 ``kraft_rules_of("4.1", "3.9")`` that of one which still has metadata.version 3.9-IV0. A cell's
@@ -31,8 +31,14 @@ REASSIGNMENT_AWAITS_TARGET = code(2)  #: the whole target
 REASSIGNMENT_AWAITS_TARGET_IF_REDUCED = code(3)  #: the target if it removes more than it adds
 
 # election_loss_rule: when a voter that has lost an election begins the next one.
-ELECTION_LOSS_BACKS_OFF = code(1)  #: after a random, exponential backoff
-ELECTION_LOSS_WAITS = code(2)  #: when the election timeout has passed
+ELECTION_LOSS_BACKS_OFF = code(1)  #: after a random, exponential backoff, the same at its maximum
+ELECTION_LOSS_BACKS_OFF_WITH_JITTER = code(2)  #: after one with a jitter on its maximum
+ELECTION_LOSS_WAITS = code(3)  #: when the election timeout has passed
+
+# begin_quorum_epoch_rule: which voters a leader notifies of its epoch, each half fetch timeout.
+BEGIN_EPOCH_UNTIL_ACKNOWLEDGED = code(1)  #: those that have not acknowledged it, nor fetched in it
+BEGIN_EPOCH_TO_ALL = code(2)  #: all
+BEGIN_EPOCH_WITHOUT_FETCH = code(3)  #: those that have not fetched for half a fetch timeout
 
 
 class KRaftRules(Record):
@@ -56,14 +62,19 @@ class KRaftRules(Record):
     reregistration_keeps_epoch: flag
     #: A registration takes the process before out of the ISRs in which it still is (KAFKA-18106).
     registration_clears_isr: flag
-    #: A controller that becomes active gives fenced brokers a session, too.
+    #: A controller that becomes active gives fenced brokers a session as well.
     fenced_sessions_restart: flag
+    #: A broker that has caught up tells its cordoned log directories in each heartbeat; the first
+    #: one after a registration is written down, even if there is none (KIP-1066).
+    cordoned_directories_known: flag
+    #: A replica is not assigned by hand to a broker all of whose log directories are cordoned.
+    cordoned_assignment_refused: flag
 
     # Partitions.
     #: A fenced broker may be in an ISR (KIP-841).
     fenced_replica_in_isr: flag
-    #: AlterPartition of a leader that knows more than the controller is answered NOT_CONTROLLER,
-    #: and sent again (KAFKA-14154).
+    #: The AlterPartition of a leader that knows more than the controller gets NOT_CONTROLLER, and
+    #: is sent again (KAFKA-14154).
     alter_partition_ahead_is_retried: flag
     #: A fetch of an earlier broker epoch than the leader's metadata cache has is refused
     #: (KAFKA-15221).
@@ -74,7 +85,7 @@ class KRaftRules(Record):
     directories_known: flag
     #: REASSIGNMENT_AWAITS_*.
     reassignment_rule: i64
-    #: A leaderless partition that allows unclean election is looked at every
+    #: A leaderless partition that allows unclean election is checked every
     #: unclean.leader.election.interval.ms (KAFKA-12670).
     unclean_election_periodic: flag
     #: The feature eligible.leader.replicas.version may be on (KIP-966) ...
@@ -94,6 +105,15 @@ class KRaftRules(Record):
     pre_vote: flag
     #: ELECTION_LOSS_*.
     election_loss_rule: i64
+    #: BEGIN_EPOCH_*.
+    begin_quorum_epoch_rule: i64
+    #: A node that looks for the leader asks controller.quorum.bootstrap.servers, and not all voters
+    #: (KIP-853).
+    bootstrap_servers_asked: flag
+    #: So does a voter that knows no leader, or whose leader does not respond (KAFKA-17030).
+    voter_asks_bootstrap_servers: flag
+    #: An observer whose fetch timeout is over asks the leader that it knows, too (KAFKA-19354).
+    observer_returns_to_leader: flag
     #: A fetch of the metadata log names the high watermark that it knows, and is answered as soon
     #: as there is a newer one (KIP-1166).
     metadata_fetch_carries_high_watermark: flag
@@ -138,6 +158,16 @@ KRAFT_CELLS: Table = {
         Cell("3.3.0", False, "ClusterControlManager.activate@3.3.1"),
         Cell("4.0.0", True, "KAFKA-18138, ClusterControlManager.activate@4.0.0"),
         Cell("4.1.0", False, "KAFKA-19130, BrokerHeartbeatManager.register@4.1.0"),
+    ),
+    "cordoned_directories_known": (
+        Cell("3.3.0", False, "ReplicationControlManager.processBrokerHeartbeat@3.3.1"),
+        Cell("4.3.0", True, "KIP-1066, ReplicationControlManager.handleDirectoriesCordoned@4.3.0",
+             protocol="4.3-IV0"),
+    ),
+    "cordoned_assignment_refused": (
+        Cell("3.3.0", False, "ReplicationControlManager.validateManualPartitionAssignment@3.3.1"),
+        Cell("4.4.0", True,
+             "KIP-1066, ReplicationControlManager.validateManualPartitionAssignment@4.4.0"),
     ),
     # Partitions.
     "fenced_replica_in_isr": (
@@ -208,8 +238,33 @@ KRAFT_CELLS: Table = {
     ),
     "election_loss_rule": (
         Cell("3.3.0", ELECTION_LOSS_BACKS_OFF, "KafkaRaftClient.pollCandidate@3.3.1"),
+        Cell("3.9.2", ELECTION_LOSS_BACKS_OFF_WITH_JITTER,
+             "KAFKA-18345, RaftUtil.binaryExponentialElectionBackoffMs@3.9.2"),
+        Cell("4.0.0", ELECTION_LOSS_BACKS_OFF,
+             "KafkaRaftClient.binaryExponentialElectionBackoffMs@4.0.0"),
+        Cell("4.0.1", ELECTION_LOSS_BACKS_OFF_WITH_JITTER,
+             "KAFKA-18345, RaftUtil.binaryExponentialElectionBackoffMs@4.0.1"),
         Cell("4.1.0", ELECTION_LOSS_WAITS,
              "KAFKA-18345, KafkaRaftClient.maybeHandleElectionLoss@4.1.0"),
+    ),
+    "begin_quorum_epoch_rule": (
+        Cell("3.3.0", BEGIN_EPOCH_UNTIL_ACKNOWLEDGED, "LeaderState.nonAcknowledgingVoters@3.3.1"),
+        Cell("3.9.0", BEGIN_EPOCH_TO_ALL,
+             "KAFKA-16536, KafkaRaftClient.maybeSendBeginQuorumEpochRequests@3.9.2"),
+        Cell("4.2.0", BEGIN_EPOCH_WITHOUT_FETCH,
+             "KAFKA-16926, LeaderState.needToSendBeginQuorumRequests@4.2.0"),
+    ),
+    "bootstrap_servers_asked": (
+        Cell("3.3.0", False, "RequestManager.findReadyVoter@3.3.1"),
+        Cell("3.9.0", True, "KIP-853, RequestManager.findReadyBootstrapServer@3.9.2"),
+    ),
+    "voter_asks_bootstrap_servers": (
+        Cell("3.3.0", False, "KafkaRaftClient.pollFollowerAsVoter@3.3.1"),
+        Cell("3.9.1", True, "KAFKA-17030, KafkaRaftClient.pollUnattachedCommon@3.9.1"),
+    ),
+    "observer_returns_to_leader": (
+        Cell("3.3.0", False, "KafkaRaftClient.pollFollowerAsObserver@3.3.1"),
+        Cell("4.2.0", True, "KAFKA-19354, KafkaRaftClient.pollFollowerAsObserver@4.2.0"),
     ),
     "metadata_fetch_carries_high_watermark": (
         Cell("3.3.0", False, "KafkaRaftClient.tryCompleteFetchRequest@3.3.1"),

@@ -1,11 +1,10 @@
-"""How a leader changes an ISR: isr-expiration, and expansion on a fetch.
+"""A leader's changes of an ISR: isr-expiration, and expansion on a fetch.
 
-``isr-expiration`` runs every replica.lag.time.max.ms / 2 and shrinks one partition after
-the other. A follower's fetch expands. Either way, up to 2.6 the leader writes the new ISR to
-ZooKeeper inside the partition's lock, conditional on the version that it knows. Until the
-answer comes nothing else gets at the partition: produces, fetches, the next run. If
-ZooKeeper does not answer, that is for ever, and each request that waits takes one of
-num.io.threads with it.
+``isr-expiration`` runs every replica.lag.time.max.ms / 2 and shrinks one partition after the other.
+A follower's fetch expands. Either way, up to 2.6 the leader writes the new ISR to ZooKeeper inside
+the partition's lock, conditional on the version that it knows. Until the answer comes nothing else
+gets at the partition: produces, fetches, the next run. Without a response of ZooKeeper the wait has
+no end, and each waiting request occupies one of num.io.threads.
 
 With AlterPartition (protocol 2.7-IV2 and later) nothing waits: the change is pending until the
 controller has answered (``replication/isr_update.py``), and goes to it with all others of the
@@ -64,7 +63,7 @@ def handle_isr_expiration(world: Brokers, timer: IsrExpiration) -> None:
 
 @inner_rule
 def continue_expiration(world: Brokers, broker: int) -> None:
-    """Go on with a run until a write has to be waited for, or it is done.
+    """Resume a run until a write has to be waited for, or it is done.
 
     Source: ReplicaManager.maybeShrinkIsr@2.4.0; KafkaScheduler.schedule@2.4.0, at a fixed rate.
     """
@@ -94,7 +93,7 @@ def continue_expiration(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def _shrink(world: Brokers, row: int, out_of_sync: int) -> bool:
-    """Take replicas out of the ISR; True if the answer has to be waited for.
+    """Take replicas out of the ISR; True if the response has to be waited for.
 
     Source: Partition.maybeShrinkIsr@2.4.0, @2.8.0 and @3.8.0.
     """
@@ -134,7 +133,7 @@ def expands_isr(world: Brokers, row: int, replica: int) -> bool:
 
 @inner_rule
 def begin_expansion(world: Brokers, row: int, replica: int, request: int) -> bool:
-    """Have an ISR with one more replica; True if ``request`` has to wait until it is written.
+    """Add a replica to the ISR; True if ``request`` has to wait until that is written.
 
     Source: Partition.expandIsr@2.4.0, maybeExpandIsr@3.8.0.
     """

@@ -1,8 +1,8 @@
-"""How KRaft's controller changes a partition: one function from state and target to state.
+"""A partition's change by KRaft's controller: one function from state and target to state.
 
 Every record of a partition but its first and a ClearElrRecord is one call of ``partition_change``,
-whatever its cause (``partition_target.py``). Its steps, in this order, since each uses what the
-one before it left in the target:
+whatever its cause (``partition_target.py``). Its steps, in this order, since each uses the target
+of the one before it:
 
 1. A reassignment whose added replicas, or by release whose whole target, are in the ISR is
    complete: what is removed leaves replicas and ISR.
@@ -54,7 +54,7 @@ def partition_change(
     target: PartitionTarget,
     acceptable: int,
 ) -> int:
-    """Change a partition as its target says; what it came to (UNCHANGED ... ELECTED_UNCLEANLY).
+    """Change a partition to its target; the outcome (UNCHANGED ... ELECTED_UNCLEANLY).
 
     ``acceptable`` are the replicas that may lead. The target is used up.
 
@@ -130,8 +130,8 @@ def _elect_leader(
     target: PartitionTarget,
     acceptable: int,
 ) -> int:
-    # Where the leader came from, if it is another one.
-    # Source: PartitionChangeBuilder.tryElection@4.1.0.
+    # The source of the leader, if it is another one. Source:
+    # PartitionChangeBuilder.tryElection@4.1.0.
     target.leader = _valid_leader(partition, target, acceptable)
     is_unclean = False
     if target.leader == NO_LEADER:
@@ -194,7 +194,7 @@ def _unclean_leader(
 def _shrink_raises_leader_epoch(
     switches: KRaftSwitches, partition: records.PartitionRegistration, target: PartitionTarget
 ) -> bool:
-    # The target counts, also where the last member stays (from 3.8 on, what is written counts).
+    # The target counts, also where the last member stays (from 3.8 on, the written ISR counts).
     # Source: PartitionChangeBuilder.triggerLeaderEpochBumpIfNeeded@3.5.0, @3.6.0.
     is_shrink = replica_list.without(partition.isr, target.isr) != replica_list.EMPTY
     return switches.isr_shrink_raises_leader_epoch and is_shrink

@@ -1,9 +1,9 @@
 """The deadlines of a voter's states (Kafka: KafkaRaftClient.pollCurrentState).
 
-Elections: who asks for votes, who gets one, and what a lost election leads to.
+Elections: requests for votes, their responses, and the end of a lost election.
 
 From 4.0 on a voter asks first whether it would be elected (pre-vote, KIP-996), which raises no
-epoch and is refused by voters that hear from a leader. Before, it begins an epoch at once, and so
+epoch and is refused by voters with a live leader. Before, it begins an epoch at once, and so
 unseats a leader that the others are content with.
 
 Source: KafkaRaftClient.handleVoteRequest, handleVoteResponse, maybeHandleElectionLoss, the methods
@@ -15,7 +15,7 @@ Source: KafkaRaftClient.maybeSendBeginQuorumEpochRequests, buildEndQuorumEpochRe
 endEpochElectionBackoff@4.1.0.
 """
 
-from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.controller.raft import transitions
 from tidegauge.controller.raft.follower import follow, learn, tell_stopped
 from tidegauge.controller.raft.measured import respond_when_written
@@ -23,10 +23,18 @@ from tidegauge.controller.raft.replication import append_leader_change
 from tidegauge.controller.raft.snapshots import is_up_to_date, last_epoch
 from tidegauge.controller.raft.state import RAFT, Raft, this_voter, voter_of
 from tidegauge.replication.errors import FENCED_LEADER_EPOCH
+from tidegauge.replication.kraft_releases import (
+    BEGIN_EPOCH_TO_ALL,
+    BEGIN_EPOCH_UNTIL_ACKNOWLEDGED,
+    ELECTION_LOSS_BACKS_OFF_WITH_JITTER,
+    ELECTION_LOSS_WAITS,
+)
 from tidegauge.simulation.events import new_response
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import quorum_requests
 from tidegauge.simulation.messages.controller_timers import BeginQuorumEpochDue, VoterDeadline
+from tidegauge.simulation.random_streams import RAFT as RAFT_DRAWS
+from tidegauge.simulation.random_streams import draw_below
 from tidegauge.simulation.topology import quorum_process
 from tidegauge.simulation.trace_rows import codes
 
@@ -34,7 +42,7 @@ from tidegauge.simulation.trace_rows import codes
 @RAFT.handles(VoterDeadline)
 @inner_rule
 def handle_voter_deadline(world: Raft, timer: VoterDeadline) -> bool:
-    """Do what is due, or wait on if the time in the state was prolonged."""
+    """Act at the end of the time in a state, or wait on if it was prolonged."""
     voter = this_voter(world)
     if timer.number != voter.deadline_number:
         return False
@@ -61,10 +69,6 @@ def handle_voter_deadline(world: Raft, timer: VoterDeadline) -> bool:
     return False
 
 
-#: KafkaRaftClient.RETRY_BACKOFF_BASE_MS
-_BACKOFF_BASE_US = code(100_000)
-
-
 @inner_rule
 def begin_election(world: Raft) -> None:
     """Ask for votes: as a prospective candidate, before 4.0 as a candidate."""
@@ -77,7 +81,7 @@ def begin_election(world: Raft) -> None:
 
 @inner_rule
 def stand_for_election(world: Raft) -> None:
-    """Begin an epoch as its candidate; who is alone is elected."""
+    """Begin an epoch as its candidate; a single voter is elected."""
     transitions.become_candidate(world)
     if len(world.voters) == 1:
         lead(world)
@@ -105,11 +109,10 @@ def ask_for_votes(world: Raft) -> None:
 @RAFT.handles(quorum_requests.VoteRequest)
 @inner_rule
 def handle_vote(world: Raft, request: quorum_requests.VoteRequest) -> bool:
-    """Vote for a candidate, or say whether the voter would.
+    """Vote for a candidate, or answer whether the voter would.
 
-    A controller that was told to stop takes no requests any more (ControllerServer.shutdown), so
-    with a pre-vote its first successor is refused by all that have fetched, and a later one is
-    elected.
+    A stopping controller takes no requests any more (ControllerServer.shutdown), so with a pre-vote
+    its first successor is refused by all that have fetched, and a later one is elected.
     """
     voter = this_voter(world)
     if voter.stops:
@@ -191,7 +194,7 @@ def _count(world: Raft) -> None:
 def _lose_election(world: Raft) -> None:
     """A majority does not vote for this voter: wait, before 4.1 less long than for no answer."""
     voter = this_voter(world)
-    if voter.waits_after_loss:
+    if voter.election_loss_rule == ELECTION_LOSS_WAITS:
         return
     if voter.state == codes.PROSPECTIVE:
         end_pre_vote(world)
@@ -201,7 +204,7 @@ def _lose_election(world: Raft) -> None:
 
 @inner_rule
 def end_pre_vote(world: Raft) -> None:
-    """The voter would not be elected: follow the leader that it knows, if it knows one.
+    """The voter would not be elected: follow the known leader, if there is one.
 
     Source: KafkaRaftClient.prospectiveTransitionAfterElectionLoss@4.1.0.
     """
@@ -212,24 +215,57 @@ def end_pre_vote(world: Raft) -> None:
         transitions.become_unattached(world, voter.epoch, voter.voted_for)
 
 
+#: KafkaRaftClient.RETRY_BACKOFF_BASE_MS@3.9.1, @3.9.2
+_BACKOFF_BASE_US = code(100_000)
+_BACKOFF_BASE_WITH_JITTER_US = code(50_000)
+
+
+@rule
+def election_backoff_us(
+    has_jitter: bool, retries: int, max_us: int, seed: int, owner: int, counter: int
+) -> int:
+    """How long a candidate waits after it has lost its election number ``retries`` in a row.
+
+    Without the jitter all candidates whose backoff is at its maximum begin their next election
+    together, and split the vote again (KAFKA-18345).
+
+    Source: KafkaRaftClient.binaryExponentialElectionBackoffMs@3.9.1,
+    RaftUtil.binaryExponentialElectionBackoffMs@3.9.2.
+    """
+    if not has_jitter:
+        drawn = draw_below(2 << min(20, retries - 1), seed, RAFT_DRAWS, owner, counter)
+        return min(_BACKOFF_BASE_US * drawn, max_us)
+    drawn = 1 + draw_below(2 << min(10, retries - 1), seed, RAFT_DRAWS, owner, counter)
+    jitter_us = draw_below(_BACKOFF_BASE_WITH_JITTER_US, seed, RAFT_DRAWS, owner, counter + 1)
+    return min(_BACKOFF_BASE_WITH_JITTER_US * drawn, max_us + jitter_us)
+
+
 @inner_rule
 def back_off(world: Raft) -> None:
-    """Wait before the next election, up to controller.quorum.election.backoff.max.ms.
-
-    Source: KafkaRaftClient.binaryExponentialElectionBackoffMs@3.9.0.
-    """
+    """Wait before the next election, about controller.quorum.election.backoff.max.ms at most."""
     voter = this_voter(world)
-    drawn = transitions.draw_raft(world, 2 << min(10, voter.retries - 1))
-    delay_us = min(_BACKOFF_BASE_US * drawn, voter.election_backoff_max_us)
+    context = world.context[0]
+    delay_us = election_backoff_us(
+        voter.election_loss_rule == ELECTION_LOSS_BACKS_OFF_WITH_JITTER,
+        voter.retries,
+        voter.election_backoff_max_us,
+        context.seed,
+        context.handling,
+        voter.raft_draws,
+    )
+    voter.raft_draws += 2
     voter.backs_off = True
     transitions.wait_until(world, world.context[0].time_us + delay_us)
 
 
 @inner_rule
 def end_candidacy(world: Raft) -> None:
-    """The time of a candidate is over, or that of its back-off after it."""
+    """The time of a candidate is over, or that of its back-off after it.
+
+    Source: KafkaRaftClient.pollCandidate@3.9.0, @4.0.1.
+    """
     voter = this_voter(world)
-    if voter.waits_after_loss or (voter.has_pre_vote and voter.backs_off):
+    if voter.has_pre_vote:
         begin_election(world)
     elif voter.backs_off:
         stand_for_election(world)
@@ -239,7 +275,7 @@ def end_candidacy(world: Raft) -> None:
 
 @inner_rule
 def end_resignation(world: Raft) -> None:
-    """No other leader was heard of: 4.0 gives up the epoch, before that the voter is a candidate.
+    """No other leader is known: 4.0 gives up the epoch, before that the voter is a candidate.
 
     Source: KafkaRaftClient.pollResigned@4.1.0, @3.9.0.
     """
@@ -254,7 +290,7 @@ def end_resignation(world: Raft) -> None:
 
 @inner_rule
 def lead(world: Raft) -> None:
-    """Lead the epoch that the voter was elected for: append its first record, tell the others."""
+    """Lead the epoch that the voter was elected for: append its first record, notify the others."""
     transitions.become_leader(world)
     append_leader_change(world)
     tell_epoch(world)
@@ -262,18 +298,20 @@ def lead(world: Raft) -> None:
 
 @inner_rule
 def tell_epoch(world: Raft) -> None:
-    """Tell each voter of the epoch that has not fetched for half a fetch time-out."""
+    """Notify the other voters of the epoch: all of them, or those that do not know it yet.
+
+    Simplified: up to 3.8 a voter that does not respond is notified again each half fetch timeout,
+    as later, where Kafka retries once the request has failed.
+    """
     voter = this_voter(world)
     process = world.context[0].handling
     own = voter_of(world, process)
     count = len(world.voters)
     if count == 1:
         return
-    now_us = world.context[0].time_us
     period_us = voter.fetch_timeout_us // 2
     for other in range(count):
-        fetched_us = world.follower_progress[own * count + other].fetched_us
-        if other == own or (fetched_us != NONE and fetched_us > now_us - period_us):
+        if other == own or not _is_notified(world, own * count + other, period_us):
             continue
         request = quorum_requests.BeginQuorumEpochRequest.to(
             world, quorum_process(world, other), leader=own, epoch=voter.epoch
@@ -282,10 +320,23 @@ def tell_epoch(world: Raft) -> None:
     BeginQuorumEpochDue.after(world, period_us, epoch=voter.epoch)
 
 
+@inner_rule
+def _is_notified(world: Raft, follower: int, period_us: int) -> bool:
+    """Whether a follower is to be notified of the epoch now."""
+    rule_of_release = this_voter(world).begin_quorum_epoch_rule
+    progress = world.follower_progress[follower]
+    if rule_of_release == BEGIN_EPOCH_TO_ALL:
+        return True
+    if rule_of_release == BEGIN_EPOCH_UNTIL_ACKNOWLEDGED:
+        return not progress.has_acknowledged
+    has_fetched = progress.fetched_us != NONE
+    return not has_fetched or progress.fetched_us <= world.context[0].time_us - period_us
+
+
 @RAFT.handles(BeginQuorumEpochDue)
 @inner_rule
 def handle_begin_quorum_epoch_due(world: Raft, timer: BeginQuorumEpochDue) -> bool:
-    """Tell those again that do not fetch, as long as the voter leads this epoch."""
+    """Notify voters again, as long as the voter leads this epoch."""
     voter = this_voter(world)
     if voter.state == codes.LEADER and voter.epoch == timer.epoch:
         tell_epoch(world)
@@ -298,14 +349,21 @@ def handle_begin_quorum_epoch(
     world: Raft, request: quorum_requests.BeginQuorumEpochRequest
 ) -> bool:
     """Hear of a leader: follow it, unless its epoch is over."""
-    voter = this_voter(world)
     learn(world, request.epoch, request.leader)
     response = new_response(world, request, quorum_requests.BeginQuorumEpochResponse)
-    response.error = FENCED_LEADER_EPOCH if request.epoch < voter.epoch else 0
+    response.voter = voter_of(world, request.destination)
+    _respond_to_leader(world, response, request.epoch)
+    return False
+
+
+@inner_rule
+def _respond_to_leader(world: Raft, response: quorum_requests.RaftResponse, epoch: int) -> None:
+    """Tell the leader of an epoch which epoch the voter knows, and whether it is a later one."""
+    voter = this_voter(world)
+    response.error = FENCED_LEADER_EPOCH if epoch < voter.epoch else 0
     response.leader = voter.leader
     response.leader_epoch = voter.epoch
     respond_when_written(world, response)
-    return False
 
 
 @RAFT.handles(quorum_requests.BeginQuorumEpochResponse)
@@ -313,14 +371,18 @@ def handle_begin_quorum_epoch(
 def handle_begin_quorum_epoch_response(
     world: Raft, response: quorum_requests.BeginQuorumEpochResponse
 ) -> bool:
-    """Hear whether there is a later epoch."""
+    """Note that a voter knows the epoch, or learn of a later one."""
+    voter = this_voter(world)
+    if voter.state == codes.LEADER and response.leader_epoch == voter.epoch:
+        own = voter_of(world, response.destination)
+        world.follower_progress[own * len(world.voters) + response.voter].has_acknowledged = True
     learn(world, response.leader_epoch, response.leader)
     return False
 
 
 @inner_rule
 def resign(world: Raft) -> None:
-    """Give up the leadership, and tell each of the others its place among the successors."""
+    """Give up the leadership, and send each of the others its place among the successors."""
     voter = this_voter(world)
     process = world.context[0].handling
     own = voter_of(world, process)
@@ -336,7 +398,7 @@ def resign(world: Raft) -> None:
 
 @inner_rule
 def _place_of(world: Raft, own: int, other: int) -> int:
-    """The place of a voter among the successors of a leader: who has fetched most comes first."""
+    """A voter's place among the successors of a leader: most fetched records come first."""
     count = len(world.voters)
     end_offset = world.follower_progress[own * count + other].end_offset
     place = 0
@@ -367,10 +429,7 @@ def handle_end_quorum_epoch(world: Raft, request: quorum_requests.EndQuorumEpoch
             delay_us = voter.election_backoff_max_us >> (listed - 1) << (request.successor - 1)
         transitions.wait_until(world, world.context[0].time_us + delay_us)
     response = new_response(world, request, quorum_requests.EndQuorumEpochResponse)
-    response.error = FENCED_LEADER_EPOCH if request.epoch < voter.epoch else 0
-    response.leader = voter.leader
-    response.leader_epoch = voter.epoch
-    respond_when_written(world, response)
+    _respond_to_leader(world, response, request.epoch)
     return False
 
 

@@ -12,8 +12,8 @@ from tidegauge.controller.raft.state import Raft, VoterSettings
 from tidegauge.engine.layout.by_name import new_tables, set_by_name
 from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.replication.kraft_releases import (
-    ELECTION_LOSS_WAITS,
     STALE_BROKERS_PERIODICALLY,
+    KRaftRules,
     kraft_rules_of,
 )
 from tidegauge.replication.replica_list import pack
@@ -23,7 +23,7 @@ from tidegauge.simulation.sampled_stats import BUCKETS
 
 
 def new_quorum(plan: ClusterPlan) -> Quorum:
-    """An active controller that knows of nothing, or of what was there before the run."""
+    """An active controller without state, or with the state from before the run."""
     count = 1 if plan.is_kraft else 0
     partitions = count * len(plan.partitions)
     replicas = count * sum(len(partition.slots) for partition in plan.partitions)
@@ -67,7 +67,7 @@ def _set_topics(plan: ClusterPlan, quorum: Quorum) -> None:
 
 
 def _set_replicas(plan: ClusterPlan, quorum: Quorum) -> None:
-    """List the partitions of each broker, so that its changes need not look at all."""
+    """List the partitions of each broker, so that its changes need not read all."""
     hosted: list[list[int]] = [[] for _ in plan.brokers]
     for number, partition in enumerate(plan.partitions):
         for broker in partition.slots:
@@ -82,7 +82,7 @@ def _set_replicas(plan: ClusterPlan, quorum: Quorum) -> None:
 
 
 def _set_preexisting_states(plan: ClusterPlan, quorum: Quorum) -> None:
-    """Lay out what was there before the run (``controller/kraft/claims.py``)."""
+    """Lay out the state from before the run (``controller/kraft/claims.py``)."""
     if not plan.was_there_before:
         return
     in_sync: set[int] = set()
@@ -163,6 +163,7 @@ def _set_switches(plan: ClusterPlan, quorum: Quorum) -> None:
     state.registration_clears_isr = rules.registration_clears_isr
     state.fenced_sessions_restart = rules.fenced_sessions_restart
     state.large_operations_are_refused = rules.large_operation_refused
+    state.cordoned_assignments_are_refused = rules.cordoned_assignment_refused
     switches = quorum.kraft_switches[0]
     switches.eligible_leader_replicas = plan.scenario.has_eligible_leader_replicas()
     switches.isr_shrink_raises_leader_epoch = rules.leader_epoch_raised_at_isr_shrink
@@ -174,10 +175,10 @@ def _set_switches(plan: ClusterPlan, quorum: Quorum) -> None:
 _FIRST_LEADER = 0
 _FIRST_EPOCH = 1
 
-#: So many epochs each log has room for at first, and so many snapshots each voter.
+#: The first room of each log in epochs, and of each voter in snapshots.
 _EPOCHS = 16
 _SNAPSHOTS = 8
-#: So many batches that are not committed are measured at most.
+#: The most pending batches that are measured.
 _BATCHES = 64
 
 
@@ -203,7 +204,7 @@ def new_raft(plan: ClusterPlan) -> Raft:
 
 
 def _set_raft_settings(plan: ClusterPlan, raft: Raft) -> None:
-    """The settings of the controllers, and what differs between releases."""
+    """The settings of the controllers, and the differences between releases."""
     rules = kraft_rules_of(plan.scenario.release, plan.scenario.metadata_version)
     for voter in raft.voters:
         voter.epoch = _FIRST_EPOCH
@@ -212,7 +213,16 @@ def _set_raft_settings(plan: ClusterPlan, raft: Raft) -> None:
         voter.fetch_carries_high_watermark = rules.metadata_fetch_carries_high_watermark
         voter.checks_quorum = rules.leader_checks_quorum
         voter.has_pre_vote = rules.pre_vote
-        voter.waits_after_loss = rules.election_loss_rule == ELECTION_LOSS_WAITS
+        voter.election_loss_rule = rules.election_loss_rule
+        voter.begin_quorum_epoch_rule = rules.begin_quorum_epoch_rule
+        if rules.voter_asks_bootstrap_servers:
+            voter.bootstrap_servers = bootstrap_servers_of(plan, rules)
+
+
+def bootstrap_servers_of(plan: ClusterPlan, rules: KRaftRules) -> int:
+    """The controllers that a node asks for the leader, as bits: up to 3.8 all voters."""
+    servers = plan.scenario.controllers.bootstrap_servers if rules.bootstrap_servers_asked else ()
+    return sum(1 << voter for voter in servers or range(len(plan.controllers)))
 
 
 def enlarge_raft(world: Raft) -> None:

@@ -100,7 +100,7 @@ class QuorumControllerGauges(ControllerGauges, scope=family.Scope.QUORUM_CONTROL
     )
     new_active_controllers: i64 = family.gauge(
         f"{_CONTROLLER}NewActiveControllersCount",
-        "Leaders of the quorum that this controller has learnt of since it began, itself included.",
+        "Leaders of the quorum that this controller has had since it began, itself included.",
     )
     elr_elections: i64 = family.counter(
         f"{_STATS}ElectionFromEligibleLeaderReplicasPerSec",
@@ -140,12 +140,12 @@ class RaftGauges(family.Gauges, scope=family.Scope.RAFT):
         "log-end-epoch", "Epoch of the last record in this node's metadata log."
     )
 
-    # Of the last minute: how many there were, and of how much time that is.
+    # For the last minute: the number of them, and the time that they cover.
     fetched_records: i64
     fetched_for_us: i64
     appended_records: i64
     appended_for_us: i64
-    #: How many values there are of a time, their sum, and the largest.
+    #: The number of values of a time, their sum, and the largest.
     commits: i64
     commit_us: i64
     longest_commit_us: i64
@@ -153,7 +153,7 @@ class RaftGauges(family.Gauges, scope=family.Scope.RAFT):
     election_us: i64
     longest_election_us: i64
 
-    #: How long its thread has written to the disk, since its process began.
+    #: The time that its thread has written to the disk, since its process began.
     started_us: i64
     written_us: i64
 
@@ -235,9 +235,7 @@ CONTROLLERS = (
             lambda of: of["requests"] * 0,
             "number-unknown-voter-connections",
         ),
-        leader_id=_raft(
-            "current-leader", "Id of the leader that this node knows; -1 if it knows none."
-        ),
+        leader_id=_raft("current-leader", "Id of the leader that this node knows; -1: none."),
         vote_id=_raft(
             "current-vote",
             "Id of the controller that this one has voted for; -1 if for none, up to 3.9 also once "

@@ -1,8 +1,8 @@
 """From a snapshot to samples: metric by metric, as arrays.
 
 All output of metrics begins here: the pages of the endpoint, the file for backfilling, the
-rehearsal of alert rules. A presentation says in which detail and under which names metrics are
-shown, and which controllers count. A scope has its page, and its rows at one moment.
+rehearsal of alert rules. A presentation sets the detail and the names of metrics, and the
+controllers that count. A scope has its page, and its rows at one moment.
 
 A scraper has the samples of a Prometheus that scrapes a run in virtual time, without HTTP in
 between: those that the endpoint of a live run serves, each with the labels that the discovery gives
@@ -39,13 +39,13 @@ from tidegauge.scenario.cluster_plan import ClusterPlan
 
 
 class Presentation(NamedTuple):
-    """How metrics are to be presented."""
+    """The presentation of metrics: names, labels and suffixes."""
 
     #: The level of detail for single partitions; None: by the number of partitions.
     level: layout.Level | None = None
     spelling: Spelling = STRIMZI
-    #: Every controller of a quorum reports what is counted of the cluster, as in Kafka; else the
-    #: active one alone, so that a sum over controllers is right.
+    #: Every controller of a quorum reports the counts of the cluster, as in Kafka; else the active
+    #: one alone, so that a sum over controllers is right.
     every_controller: bool = False
 
 

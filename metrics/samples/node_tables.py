@@ -255,13 +255,13 @@ def zookeeper_clients(sources: Sources) -> Table:
     return _of_types(sources, rows, texts_of([""]), records["exists"], columns)
 
 
-#: Of a quorum's controller: what it counts of the whole cluster, and not of itself.
+#: For a quorum's controller: its counts of the whole cluster, and not of itself.
 _COUNTED_OF_CLUSTER = (
     *("active_brokers", "fenced_brokers", "global_topics", "global_partitions"),
     *("offline_partitions", "preferred_replica_imbalance"),
 )
 
-#: Of a quorum's controller: what it counts of elections, and the column of all that it has read of.
+#: For a quorum's controller: its counts of elections, and the column with all that it has read.
 _ELECTIONS = {
     "unclean_leader_elections": "known_unclean_leader_elections",
     "elr_elections": "known_elr_elections",

@@ -1,7 +1,7 @@
 """Values beside a snapshot: the state of the simulation, and values of successive snapshots.
 
 The driver of a run measures its ``Health``, in seconds of ``time.monotonic``, whenever it has a new
-snapshot. Several snapshots give speed, how long records have waited, and how idle threads are.
+snapshot. Several snapshots give speed, waits of records, and idle times of threads.
 """
 
 from collections import deque
@@ -20,14 +20,14 @@ _MOST_POINTS = 256
 
 
 class AppliedTimes(NamedTuple):
-    """When the last record that a node has applied was written, by broker and by controller."""
+    """Write times of the last records that nodes have applied, by broker and by controller."""
 
     brokers_us: NDArray[np.float64]
     controllers_us: NDArray[np.float64]
 
 
 class RecordTimes:
-    """The end of what is committed, with its times."""
+    """The committed end, with its times."""
 
     def __init__(self) -> None:
         self._points: deque[tuple[int, int]] = deque([(-1, 0)], maxlen=_MOST_POINTS)
@@ -77,19 +77,19 @@ class ActorHealth(NamedTuple):
     kernel_cpu_seconds: float
     exchange_cpu_seconds: float
     waiting_cpu_seconds: float
-    #: When the driver received its last snapshot, by ``time.monotonic``.
+    #: The time at which the driver received its last snapshot, by ``time.monotonic``.
     snapshot_at_seconds: float
 
 
 class Health(NamedTuple):
     """The simulation at one moment."""
 
-    #: When this was measured, by ``time.monotonic``.
+    #: The time of this measurement, by ``time.monotonic``.
     at_seconds: float
     virtual_time_us: int
     #: Virtual seconds per real second that the run is paced to; None: as fast as possible.
     wanted_speed: float | None
-    #: How far behind that pace virtual time is.
+    #: The delay of virtual time behind that pace.
     behind_us: int
     #: Since the run began.
     events: int
@@ -113,7 +113,8 @@ class SnapshotContext(NamedTuple):
     #: Virtual seconds per real second, and the mean size of a window, since the last snapshot.
     speed: float = nan
     window_us: float = nan
-    #: For each of ``Snapshot.committed``: how long its first unread record has been readable.
+    #: For each of ``Snapshot.committed``: the time for which its first unread record has been
+    #: readable.
     consumer_lag_ms: NDArray[np.float64] | None = None
     scrapes: ScrapeCounts | None = None
     applied: AppliedTimes | None = None
@@ -146,7 +147,7 @@ class OffsetTimes:
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
         _, _, partitions = layout.committed
-        #: The partitions that are read, and the place among them of what each group reads.
+        #: The partitions that are read, and the place among them of each group's partitions.
         self._partitions, self._place = np.unique(partitions, return_inverse=True)
         # Points are overwritten in turn, the oldest first.
         self._times_us = np.zeros(MOST_POINTS)
@@ -183,7 +184,7 @@ class OffsetTimes:
         return lags_ms
 
     def _passed_at_us(self, offsets: Numbers) -> NDArray[np.float64]:
-        """When high watermarks passed these offsets, one for each that a group reads."""
+        """The times at which high watermarks passed a group's offsets, one for each."""
         last = min(self._seen, MOST_POINTS) - 1
         before = self._points_up_to(offsets, last + 1) - 1
         is_older = (before < 0) | (self._high_watermark(before.clip(0)) == _UNKNOWN)
@@ -197,7 +198,7 @@ class OffsetTimes:
         return passed_us
 
     def _points_up_to(self, offsets: Numbers, count: int) -> Numbers:
-        """How many of ``count`` points are not above these offsets: high watermarks only grow."""
+        """Counts the points that are not above these offsets: high watermarks only grow."""
         low, high = np.zeros_like(offsets), np.full_like(offsets, count)
         for _ in range(count.bit_length()):
             middle = (low + high) // 2

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator
 
 from tidegauge.replication.records import SLOTS
 from tidegauge.scenario.coherence.mode_coherence import (
+    problems_of_cordons,
     problems_of_mode,
     problems_of_other_modes,
     problems_of_preexisting_states,
@@ -98,7 +99,7 @@ def problems_of(scenario: Scenario) -> list[Problem]:
 
 def _cluster(scenario: Scenario) -> Iterator[Problem]:
     cluster = scenario.cluster
-    # Of several releases, each broker reads what its own knows.
+    # With several releases, each broker reads the settings that its own release knows.
     releases = {scenario.release, *(scenario.release_of(b).release for b in scenario.broker_ids())}
     known = {
         name: value
@@ -298,7 +299,7 @@ def _alerts(scenario: Scenario) -> Iterator[Problem]:
     )
     for field, since, expected, since_us in spans:
         if expected and since_us is None:
-            message = f"is missing: no fault says from when on `{field}` counts"
+            message = f"is missing: no fault marks the time from which `{field}` counts"
             yield Problem(("alerts", since), message)
             continue
         for name, within_us in expected.items():
@@ -319,7 +320,7 @@ def _drawn_faults(scenario: Scenario) -> Iterator[Problem]:
 _STAGES: tuple[tuple[Callable[[Scenario], Iterator[Problem]], ...], ...] = (
     (problems_of_mode,),
     (problems_of_versions,),
-    (problems_of_other_modes,),
+    (problems_of_other_modes, problems_of_cordons),
     (_cluster,),
     (settings_that_kafka_refuses,),
     (_topics,),

@@ -21,7 +21,7 @@ from tidegauge.replication.release_versions import ProtocolVersion, Release
 from tidegauge.scenario.model import parts
 from tidegauge.scenario.model.limits import MOST_BROKERS, MOST_PARTITIONS, MOST_SERVERS, Size
 from tidegauge.scenario.model.replica_placement import Placement
-from tidegauge.scenario.model.settings import TOPIC_SETTINGS, Settings
+from tidegauge.scenario.model.settings import TOPIC_SETTINGS, BrokerSettings, Settings
 from tidegauge.scenario.text.errors import Problem, ProblemsError
 from tidegauge.simulation import quantities
 
@@ -51,7 +51,7 @@ def _duration_or_never(written: object) -> int | None:
         raise ValueError(f"{error}; or {NEVER}") from error
 
 
-#: A duration, or None where the scenario says never.
+#: A duration, or None for ``never`` in the scenario.
 DurationOrNever = Annotated[
     int | None,
     PlainValidator(_duration_or_never),
@@ -151,10 +151,10 @@ class Cluster(parts.Part):
         description="Time until the operating system has written a broker's appends to disk "
         "(Linux: dirty_expire_centisecs = 3000).",
     )
-    settings: Settings = Field(
+    settings: BrokerSettings = Field(
         default_factory=dict, description="Settings of all brokers, as in server.properties."
     )
-    broker_settings: dict[parts.BrokerKey, Settings] = Field(
+    broker_settings: dict[parts.BrokerKey, BrokerSettings] = Field(
         default_factory=dict, description="Settings of single brokers, by id."
     )
     broker_releases: dict[parts.BrokerKey, BrokerRelease] = Field(
@@ -262,6 +262,12 @@ class Controllers(parts.Part):
         "which leads the quorum at the start; a rack with two of them appears twice. Default: "
         "none, so every broker reaches them across racks.",
     )
+    bootstrap_servers: parts.Listed[Annotated[int, Field(ge=0)]] = Field(
+        default=(),
+        description="Numbers of the controllers that `controller.quorum.bootstrap.servers` names; "
+        "0 is controller:0. Brokers of 3.9 and later ask these for the leader; before, brokers ask "
+        "any controller. Default: all.",
+    )
     settings: Settings = Field(
         default_factory=dict,
         description="Settings of all controllers, as in controller.properties, and those of the "
@@ -273,6 +279,14 @@ class Controllers(parts.Part):
         if len(self.racks) > self.count:
             message = f"are {len(self.racks)}, for {self.count} controllers"
             raise ProblemsError([Problem(("racks",), message)])
+        return self
+
+    @model_validator(mode="after")
+    def _bootstraps_from_its_own(self) -> Self:
+        for place, number in enumerate(self.bootstrap_servers):
+            if number >= self.count:
+                message = f"there is no controller:{number}, only controller:0 to {self.count - 1}"
+                raise ProblemsError([Problem(("bootstrap_servers", place), message)])
         return self
 
 
@@ -330,7 +344,7 @@ class FormerState(parts.Part):
     leader_epoch: int = Field(default=0, ge=0, lt=2**31, description="Leader epoch.")
     behind: dict[parts.BrokerKey, Size] = Field(
         default_factory=dict,
-        description="Of a topic with a `size`: the bytes that the logs of replicas outside of the "
+        description="For a topic with a `size`: the bytes that the logs of replicas outside of the "
         "ISR lack at their end, by broker id. Default: all, so their logs are empty.",
     )
 

@@ -1,9 +1,9 @@
-"""The names of Kafka's settings, of all releases from 0.10.2 to 4.1: what a scenario may say.
+"""The names of Kafka's settings, of all releases from 0.10.2 to 4.1, that a scenario may have.
 
-A scenario can be given the settings that a cluster really has. Those that the simulator reads
-stand in ``settings.py``; here are the others, so that one that Kafka knows can be told
-from one that is spelt wrongly. Settings that belong together by their beginning (all of TLS, of
-SASL, of tiered storage) are known by that.
+A scenario can be given the settings that a cluster really has. The settings that the simulator
+reads are in ``settings.py``; here are the others, so that a setting of Kafka is distinguished from
+a misspelt one. Settings that belong together by their beginning (all of TLS, of SASL, of tiered
+storage) are known by that.
 
 Source: KafkaConfig, TopicConfig, ProducerConfig, ConsumerConfig, CommonClientConfigs and what they
 refer to, @0.10.2.2, @1.1.1, @2.0.1, @2.4.1, @2.6.3, @2.8.2, @3.3.2, @3.6.2 and of October 2024;
@@ -118,7 +118,7 @@ _FAMILIES = {
     "consumers": _CLIENT_FAMILIES,
 }
 
-#: Names by kind; of those that the simulator reads it says so itself.
+#: Names by kind; the simulator's own table has those that it reads.
 KAFKA_NAMES: dict[str, frozenset[str]] = {
     "brokers": frozenset(_BROKERS.split()),
     "controllers": frozenset(_BROKERS.split()),

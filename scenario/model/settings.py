@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Annotated
 
-from pydantic import PlainValidator, WithJsonSchema
+from pydantic import AfterValidator, PlainValidator, WithJsonSchema
 
 from tidegauge.replication.release_defaults import DEFAULTS, defaults_of
 from tidegauge.replication.release_versions import (
@@ -37,7 +37,7 @@ from tidegauge.scenario.model.parts import (
     STRATEGY,
     connection_defaults,
 )
-from tidegauge.scenario.text.errors import Path, Problem, path_text
+from tidegauge.scenario.text.errors import Path, Problem, ProblemsError, path_text
 
 PRODUCER_SETTINGS = (
     *("acks", "retries", "request.timeout.ms", "delivery.timeout.ms", "retry.backoff.ms"),
@@ -56,6 +56,7 @@ SETTINGS_OF_CONTROLLERS = (
     *("controller.quorum.append.linger.ms", "controller.quorum.election.timeout.ms"),
     *("controller.quorum.election.backoff.max.ms", "controller.quorum.fetch.timeout.ms"),
     *("controller.quorum.request.timeout.ms", "controller.quorum.retry.backoff.ms"),
+    *("controller.quorum.fetch.max.bytes", "controller.quorum.fetch.snapshot.max.bytes"),
     "unclean.leader.election.interval.ms",
     *("auto.leader.rebalance.enable", "leader.imbalance.check.interval.seconds"),
     "leader.imbalance.per.broker.percentage",
@@ -75,13 +76,21 @@ RETENTION_SETTINGS = {
         "log.cleanup.policy",
     },
 }
-#: Of a topic: the throttled replicas, as their leader sends or as they fetch (KIP-73).
+#: The throttled replicas of a topic, as their leader sends or as they fetch (KIP-73).
 THROTTLED_REPLICAS = (
     "leader.replication.throttled.replicas",
     "follower.replication.throttled.replicas",
 )
-#: Of a broker: bytes per second of throttled replicas. ZooKeeper holds them, not server.properties.
+#: A broker's limits of throttled replicas, in bytes per second. ZooKeeper holds them, not
+#: server.properties.
 THROTTLED_RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+
+#: Of a broker: bytes per second of moves between its log directories (KIP-113).
+ALTER_LOG_DIRS_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
+#: Of a broker: its log directories that get no new replicas (KIP-1066).
+CORDONED_LOG_DIRS = "cordoned.log.dirs"
+#: All log directories of a broker, however many it has: a bit for each.
+_ALL_LOG_DIRS = 2**62 - 1
 
 # fmt: off
 CONSUMER_DEFAULTS: Table = {
@@ -160,7 +169,7 @@ _MAY_BE_ZERO = {
     ),
     *("max.incremental.fetch.session.cache.slots", "log.initial.task.delay.ms"),
     *("metadata.max.idle.interval.ms", "controller.quorum.append.linger.ms"),
-    "metadata.log.max.snapshot.interval.ms",
+    *("controller.quorum.retry.backoff.ms", "metadata.log.max.snapshot.interval.ms"),
     *("isr_change_notification_quiet_ms", "isr_change_notification_max_delay_ms"),
     *("retries", "retry.backoff.ms", "fetch.max.wait.ms", "fetch.min.bytes"),
     "metadata.recovery.rebootstrap.trigger.ms",
@@ -178,7 +187,7 @@ _LEAST_OF_BROKERS = {("brokers", "fetch.max.bytes"): 1024}
 _LARGEST_OF_ALL = 2**63 - 1
 _LARGEST_OF_COUNTS = dict.fromkeys(
     (
-        *("log.flush.interval.messages", *THROTTLED_RATES),
+        *("log.flush.interval.messages", *THROTTLED_RATES, ALTER_LOG_DIRS_RATE),
         *("metadata.log.max.record.bytes.between.snapshots", "metadata.max.retention.bytes"),
         "buffer.memory",
     ),
@@ -307,7 +316,7 @@ def producer_settings(release: str, own: Mapping[str, Value]) -> dict[str, int]:
 def contradictions_of_idempotence(
     release: str, settings: Mapping[str, Value]
 ) -> Iterator[tuple[str, str]]:
-    """The settings of a producer that contradict enable.idempotence, each with what it must be."""
+    """Producer settings that contradict enable.idempotence, each with the required value."""
     if acks_number(settings["acks"]) != -1:
         yield "acks", "all"
     if settings["retries"] == 0:
@@ -361,6 +370,36 @@ def throttled_replicas(value: str) -> list[tuple[int, int]] | None:
     return [(int(number), int(broker)) for number, broker in (pair.split(":") for pair in pairs)]
 
 
+def _with_log_dirs(settings: Settings) -> Settings:
+    try:
+        cordoned_log_dirs(settings.get(CORDONED_LOG_DIRS, ""))
+    except ValueError as error:
+        raise ProblemsError([Problem((CORDONED_LOG_DIRS,), str(error))]) from error
+    return settings
+
+
+#: Settings of brokers.
+BrokerSettings = Annotated[Settings, AfterValidator(_with_log_dirs)]
+
+
+def cordoned_log_dirs(value: Value) -> int:
+    """The log directories that cordoned.log.dirs names: a bit for each, the first the lowest.
+
+    Kafka's paths are numbers here, from 1 to the ``log_directories`` of the cluster.
+
+    Raises:
+        ValueError: the value is neither ``*`` nor numbers such as 1,2.
+
+    Source: KafkaConfig.cordonedLogDirs@4.3.0.
+    """
+    if value == "*":
+        return _ALL_LOG_DIRS
+    numbers = str(value).split(",") if value != "" else []
+    if isinstance(value, bool) or not all(re.fullmatch(r"[1-9][0-9]?", each) for each in numbers):
+        raise ValueError(f"must be * or numbers of log directories such as 1,2, not {value!r}")
+    return sum(1 << int(number) - 1 for number in set(numbers)) & _ALL_LOG_DIRS
+
+
 def acks_number(acks: Value) -> int:
     """``acks`` as in a request: all is -1."""
     return -1 if acks == "all" else int(acks)
@@ -375,7 +414,7 @@ def settings_not_modelled(
         # Retention does not change while the cluster runs.
         if name in RETENTION_SETTINGS.get(kind, ()) and path[0] != "steps" and not is_compacted:
             continue
-        if name == REPLICA_SELECTOR and kind == "brokers":
+        if name in (REPLICA_SELECTOR, CORDONED_LOG_DIRS) and kind == "brokers":
             continue
         is_read = name in NAMES[kind] and (name in defaults or name not in ONLY_WITH_KRAFT)
         if is_read and (name not in _NOT_READ or value == defaults.get(name)):
@@ -415,6 +454,8 @@ def problems_of_settings(
     for name, value in settings.items():
         if name == REPLICA_SELECTOR and kind == "brokers":
             message = _wrong_selector(value)
+        elif name == CORDONED_LOG_DIRS and kind == "brokers":
+            continue
         elif name in defaults:
             message = _wrong_value(name, value, defaults[name], kind)
         elif kind == "brokers" and is_with_zookeeper and name in ONLY_WITH_KRAFT:

@@ -1,4 +1,4 @@
-"""The conversion of a scenario: from where to where it leads, and what it changed so far.
+"""The conversion of a scenario: its two modes, and its changes so far.
 
 Settings in the other mode: those of brokers, controllers, topics and clients.
 
@@ -49,7 +49,7 @@ class NotConvertibleError(TidegaugeError):
 
 @dataclass
 class Conversion:
-    """From where to where a scenario is converted, and the changes so far."""
+    """The two modes of a conversion, and the changes so far."""
 
     #: As it is in its own mode.
     scenario: Scenario

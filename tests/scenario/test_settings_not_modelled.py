@@ -27,7 +27,7 @@ TOGETHER = {"THROTTLED_RATES": THROTTLED_RATES, "THROTTLED_REPLICAS": THROTTLED_
 def scenario(**parts: Any) -> Scenario:
     cluster = {"brokers": 3} | parts.pop("cluster", {})
     topic = {"name": "orders", "partitions": 1} | parts.pop("topic", {})
-    plain = {"duration": "1m", "cluster": cluster, "topics": [topic]}
+    plain = {"duration": "1m", "release": "2.6", "cluster": cluster, "topics": [topic]}
     return scenario_from_mapping(plain | parts, "test.yaml")
 
 

@@ -210,13 +210,13 @@ _WORLDS: list[Callable[[random.Random, Any], None]] = [
     *(_other_cluster, _no_more),
 ]
 
-_CLUSTER = "duration: 1m\ncluster: {brokers: 3}\n"
+_CLUSTER = "duration: 1m\nrelease: '2.6'\ncluster: {brokers: 3}\n"
 _TOPIC = _CLUSTER + "topics: [{name: t, partitions: 2, replication_factor: 2}]\n"
 _LOAD = _TOPIC + "workload: {producers: [{name: p, topics: [t], batches_per_second: 5%s}]}\n"
 _HUGE_LOAD = _TOPIC + "workload: {producers: [{name: p, topics: [t], batches_per_second: %s}]}\n"
 _FAULT = _CLUSTER + "faults: [{kind: %s}]\n"
 _STEP = _TOPIC + "steps: [{%s}]\n"
-_SETTING = "duration: 1m\ncluster: {brokers: 3, settings: {%s}}\n"
+_SETTING = "duration: 1m\nrelease: '2.6'\ncluster: {brokers: 3, settings: {%s}}\n"
 
 #: Text that is wrong, and the field that has to be named.
 PLANNED = [

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
+from tidegauge.simulation.messages.quorum_requests import BeginQuorumEpochRequest
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 SECOND = 1_000_000
@@ -33,8 +34,10 @@ def voters_story(
     release: str = "4.1",
     duration: str = "15s",
     seed: int = 1,
+    settings: Mapping[str, int | str] | None = None,
+    trace: str = "transitions",
 ) -> Scenario:
-    """A cluster whose controllers have these faults."""
+    """A cluster whose controllers have these faults and settings."""
     return scenario_from_mapping(
         {
             "release": release,
@@ -42,8 +45,9 @@ def voters_story(
             "duration": duration,
             "seed": seed,
             "liveness": False,
+            "trace": trace,
             "cluster": {"brokers": 1},
-            "controllers": {"count": voters},
+            "controllers": {"count": voters, "settings": dict(settings or {})},
             "topics": [{"name": "orders", "partitions": 1, "replication_factor": 1}],
             "faults": [dict(each) for each in faults],
         },
@@ -83,6 +87,17 @@ def claims(run: RunFolder) -> list[tuple[int, int, int]]:
         (int(row["time_us"]), int(row["broker"]) - FIRST, int(row["controller_epoch"]))
         for row in run.rows("controller_active")
         if row["broker"] >= 0
+    ]
+
+
+def epoch_notices(run: RunFolder) -> list[tuple[int, int]]:
+    """The BeginQuorumEpoch requests that voters have got: when, and which voter."""
+    own = {int(row["process"]): int(row["broker"]) - FIRST for row in run.rows("voter_state")}
+    kind = int(BeginQuorumEpochRequest.KIND)
+    return [
+        (int(row["time_us"]), own[int(row["process"])])
+        for row in run.rows("message")
+        if row["message_kind"] == kind
     ]
 
 

@@ -53,6 +53,7 @@ groups:
 INCIDENT = """
 description: One of three brokers is down for four minutes.
 duration: 15m
+release: "2.6"
 cluster: {brokers: 3}
 topics: [{name: orders, partitions: 3, replication_factor: 3}]
 faults: [{name: crash, kind: crash, brokers: [2], at: 5m, for: 4m}]

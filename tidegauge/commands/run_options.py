@@ -227,7 +227,7 @@ class CompareOptions(NamedTuple):
 
     scenario: shared.ScenarioName
     #: Compare modes: zookeeper,kraft. The release is the scenario's if it names one that has the
-    #: mode, else 3.9 with ZooKeeper and 4.1 with KRaft.
+    #: mode, else 3.9 with ZooKeeper and the newest one with KRaft.
     modes: Annotated[str | None, typer.Option(metavar="MODE,MODE")] = None
     #: Compare releases, each in the scenario's mode if it has that.
     releases: Annotated[str | None, typer.Option(metavar="RELEASE,RELEASE...")] = None

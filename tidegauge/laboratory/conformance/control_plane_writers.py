@@ -51,7 +51,7 @@ class ZooKeeperWriter(schedule_writer.ScheduleWriter):
         self._start(brokers)
 
     def _first_start_ms(self, recorded: recorded_schedule.RecordedStep) -> float:
-        """How much slower than here a start was; one that failed took time to end, too."""
+        """The ratio of a recorded start to one here; one that failed took time to end, too."""
         middle_ms = recorded.time_ms("t_registered_ms")
         attempts = recorded.result.exact.get("attempts", 1)
         first_ms = middle_ms if attempts == 1 else 0.7 * middle_ms / attempts
@@ -99,14 +99,16 @@ _OBSERVING_MS = (60.0, 200.0, 450.0)
 #: ElectLeaders: the type of an unclean election.
 _UNCLEAN = 1
 
-#: How long a harness waits for quiescence at the most: paused brokers with longer sessions stay
-#: unfenced.
+#: The prefix of words that name controllers by their role, such as ``ctrl_follower``.
+_ROLES = "ctrl_"
+
+#: A harness's timeout for quiescence: paused brokers with longer sessions stay unfenced.
 _PATIENCE_MS = 30_000
 #: The defaults of broker.session.timeout.ms and broker.heartbeat.interval.ms.
 _SESSION_MS, _HEARTBEAT_MS = 9000, 2000
 #: More than from the fencing of one broker to the next check.
 _CHECK_AGAIN_MS = 20
-#: A broker that starts again at once is refused for so long, until its old session is over.
+#: The time for which a broker that starts again at once is refused, until its old session is over.
 _REFUSED_MS = 1000
 
 
@@ -155,6 +157,8 @@ class KRaftWriter(schedule_writer.ScheduleWriter):
     def _processes(self, recorded: recorded_schedule.RecordedStep) -> list[int]:
         """The node ids of brokers and controllers that a recorded step hits."""
         named = schedule_writer.listed(recorded.step["b"])
+        if any(str(each).startswith(_ROLES) for each in named):
+            return recorded.chosen[(self.seed - 1) % len(recorded.chosen)]
         return [
             self._controller(recorded.op) if each == recorded_schedule.ACTIVE else each
             for each in named
@@ -206,6 +210,8 @@ class KRaftWriter(schedule_writer.ScheduleWriter):
         for name in self._partitions():
             do = "unclean_election" if unclean else "preferred_election"
             self._request(played, do, name, **schedule_writer.partition_of(name))
+        if self._stream is not None:
+            self._pass(played.recorded.time_ms("step_ms"))
 
     def _partitions(self) -> list[str]:
         """The partitions of all topics that have been created and not deleted."""
@@ -213,8 +219,9 @@ class KRaftWriter(schedule_writer.ScheduleWriter):
         for played in self.played:
             step = played.step
             refused = played.recorded.result.exact.get("admin", {}).get("error", "NONE") != "NONE"
-            if step["op"] == "create" and not refused:
-                there[step["topic"]] = [f"{step['topic']}-{each}" for each in step["assign"]]
+            if step["op"] in recorded_schedule.CREATES and not refused:
+                numbers = step.get("assign") or range(step["partitions"])
+                there[step["topic"]] = [f"{step['topic']}-{each}" for each in numbers]
             elif step["op"] == "delete":
                 there.pop(step["topic"], None)
         return [name for names in there.values() for name in names]
@@ -226,10 +233,42 @@ class KRaftWriter(schedule_writer.ScheduleWriter):
             schedule_writer.partition_of(name) | {"replicas": ids} for name, ids in moves.items()
         ]
         self._request(played, "alter_reassignments", partitions=partitions)
+        if self._stream is not None:
+            self._pass(played.recorded.time_ms("done_ms"))
         if played.recorded.result.exact.get("pending"):
             self._add("wait", after=f"{played.recorded.time_ms('step_ms'):.0f}ms")
         else:
             self._when(reassigned=True)
+
+    def _write_create_auto(self, played: schedule_writer.PlayedStep) -> None:
+        """Create a topic whose replicas the controller placed: it draws a broker to begin with."""
+        step = played.step
+        numbers = range(step["partitions"])
+        placed = [self._placed(played.recorded, f"{step['topic']}-{each}") for each in numbers]
+        topic: dict[str, Any] = {"name": step["topic"], "settings": {}}
+        if all(placed):
+            topic["assignment"] = dict(enumerate(placed))
+        else:
+            topic |= {"partitions": step["partitions"], "replication_factor": step["rf"]}
+        self.topics.append(topic)
+        self._request(played, "create_topic", topic=step["topic"])
+
+    def _placed(self, recorded: recorded_schedule.RecordedStep, name: str) -> list[int] | None:
+        """The replicas of a new partition; None: it was not created."""
+        observed = recorded.observed or recorded_schedule.Merged()
+        repeats = observed.varies.get(f"partitions.{name}.replicas_assigned")
+        if repeats:
+            return list(repeats[(self.seed - 1) % len(repeats)])
+        partition = observed.exact.get("partitions", {}).get(name, {})
+        placed: list[int] | None = partition.get("replicas_assigned")
+        return placed
+
+    def _write_broker_config(self, played: schedule_writer.PlayedStep) -> None:
+        step = played.step
+        settings = {
+            name: schedule_writer.setting_value(value) for name, value in step["set"].items()
+        }
+        self._request(played, "configure", brokers=[step["b"]], settings=settings)
 
     def _write_kill(self, played: schedule_writer.PlayedStep) -> None:
         """Kill brokers in the order in which they were fenced.

@@ -65,11 +65,11 @@ class KnownDifference:
     #: Its line in the file.
     line: int
     schedules: tuple[str, ...]
-    #: Of MODE_NAMES.
+    #: Names of MODE_NAMES.
     modes: tuple[str, ...]
     releases: tuple[Releases, ...]
     fields: tuple[str, ...]
-    #: Of WAYS; for a time the largest difference, in microseconds.
+    #: Names of WAYS; for a time the largest difference, in microseconds.
     ways: tuple[tuple[str, int], ...]
     #: The steps to which it applies; none: all.
     operations: tuple[str, ...]

@@ -212,7 +212,7 @@ class _Record:
 class _Voters:
     """The node ids of the quorum's controllers, by their numbers in the run.
 
-    Which controller is elected after the first one is a race. If no step of the recording names one
+    A race decides the next controllers after the first one. If no step of the recording names one
     of the others, their ids are exchanged so that they are elected in the recorded order.
     """
 
@@ -281,7 +281,7 @@ class KRaftState(_HeldState):
             self._take_controller(row)
 
     def _take_controller(self, row: TraceRow) -> None:
-        """A controller is active; of one that is none any more a harness knows still the id."""
+        """A controller is active; a harness keeps the id of a former one."""
         if row["broker"] >= 0:
             self._controller = self._voters.id_of(row["broker"] - len(self.brokers))
             self._controller_epoch = row["controller_epoch"]

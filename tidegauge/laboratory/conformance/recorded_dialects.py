@@ -14,7 +14,10 @@ part                            ZooKeeper                  KRaft
 state of a partition            ``zk``                     ``kraft``
 ==============================  =========================  ======================================
 
-``RecordedSchedule`` is the one form.
+``RecordedSchedule`` is the common form.
+
+Epochs of KRaft's controllers are counted from the first one, which is 1: how many elections it took
+until that one was active is a race.
 
 The records about brokers of a KRaft controller are compared by order alone. A broker's epoch is the
 offset of its registration in the metadata log, and offsets depend on all earlier records:
@@ -47,8 +50,8 @@ class Registrations:
     def take(self, broker: int, state: str, epoch: int) -> list[Any] | None:
         """A record in the form that is compared; None: it repeats the one before.
 
-        A controller fences a broker that has left once more when its session would be over, and a
-        request for a registration may come twice.
+        A controller fences a broker that has left a second time at the end of its session, and a
+        request for a registration may be repeated.
         """
         self._epochs[broker].add(epoch)
         record = [state, sorted(self._epochs[broker]).index(epoch) + 1]
@@ -60,7 +63,7 @@ class Registrations:
     def begin(self) -> None:
         """The first step begins: the registration in force is the first one of a broker.
 
-        How often a broker tries to register while the cluster starts is a race.
+        A race decides how often a broker tries to register while the cluster starts.
         """
         for broker, epochs in self._epochs.items():
             epochs.intersection_update({max(epochs)})
@@ -88,18 +91,20 @@ def _taken(registrations: Registrations, timeline: list[list[Any]]) -> BrokerRec
     for _, kind, key, data, *_ in timeline:
         if kind in (_REGISTRATION, _CHANGE):
             broker = int(key.removeprefix("b"))
-            record = registrations.take(broker, _state(kind, data), data["broker_epoch"])
+            state = _state(kind, data)
+            record = registrations.take(broker, state, data["broker_epoch"]) if state else None
             if record is not None:
                 records.setdefault(key, []).append(record)
     return records
 
 
-def _state(kind: str, data: dict[str, Any]) -> str:
+def _state(kind: str, data: dict[str, Any]) -> str | None:
+    """The state that a record brings; None: it has the broker's cordoned log directories only."""
     if kind == _REGISTRATION:
         return REGISTERED
     if data.get("in_controlled_shutdown"):
         return SHUTTING_DOWN
-    return FENCED if data["fenced"] else UNFENCED
+    return {True: FENCED, False: UNFENCED, None: None}[data.get("fenced")]
 
 
 def fencing_order(brokers: list[int], timelines: Iterable[list[list[Any]]]) -> list[int]:
@@ -212,6 +217,7 @@ def _of_kraft(recording: Tree) -> Tree:
         form["first_controller"] = first
     for _, observed in _observations(recording):
         _complete_moves(observed)
+    _count_controller_epochs_from_the_first(form)
     _add_broker_records(form)
     return form
 
@@ -219,6 +225,30 @@ def _of_kraft(recording: Tree) -> Tree:
 def _controllers(observed: Tree) -> list[Any]:
     """The active controller, of one repeat or of each."""
     return [observed["exact"].get("controller"), *observed.get("varies", {}).get("controller", [])]
+
+
+#: The controller epoch among the columns of a write of a partition's state.
+_CONTROLLER_EPOCH = 8
+
+
+def _count_controller_epochs_from_the_first(form: Tree) -> None:
+    """Lower all controller epochs, if the first controller of each repeat began with the same."""
+    startups, steps = form.get("startup_by_repeat", []), form["steps"]
+    first = {startup[-1][-1] for startup in startups if startup}
+    if len(first) != 1 or first == {1} or not isinstance(steps, list):
+        return
+    earlier = first.pop() - 1
+    for step in steps:
+        observed = step.get("obs") or {}
+        exact, varies = observed.get("exact", {}), observed.get("varies", {})
+        if isinstance(exact.get("controller_epoch"), int):
+            exact["controller_epoch"] -= earlier
+        if "controller_epoch" in varies:
+            varies["controller_epoch"] = [each - earlier for each in varies["controller_epoch"]]
+        for writes in step.get("state_writes", {}).values():
+            for of_one in (writes.get("writes", []), *writes.get("writes_by_repeat", [])):
+                for columns in of_one:
+                    columns[_CONTROLLER_EPOCH] -= earlier
 
 
 def _add_broker_records(form: Tree) -> None:
@@ -261,7 +291,7 @@ def _metadata_version(level: Any) -> str | None:
 
 
 def _complete_moves(observed: Tree) -> None:
-    """A partition without a reassignment adds nothing and removes nothing: that is compared, too.
+    """A partition without a reassignment adds and removes nothing: that is compared as well.
 
     A harness writes both lists only while a reassignment runs. A state that was written by hand may
     have any of its fields, and stays as it is.

@@ -23,6 +23,8 @@ _WITHIN = "90s"
 _PRODUCE_TIMEOUT_MS = 5000
 #: The time from the start of the cluster to the first step, by seed: it was not recorded.
 _BEFORE_FIRST_STEP = ("4500ms", "3s", "8s", "1500ms", "6s", "3500ms", "12s", "5s", "2s", "20s")
+#: A response to a produce request of a stream.
+_RESPONSE_MS = 5.0
 #: The moment within an observation at which most values are read.
 _SEEN_AFTER = 0.3
 
@@ -47,6 +49,8 @@ class PlayedStep:
     first: int = 0
     end: int = 0
     requests: list[Request] = field(default_factory=list)
+    #: The steps of the requests of a stream that ends here.
+    streamed: list[int] = field(default_factory=list)
     #: The step that observes; None if there was no observation.
     observation: int | None = None
 
@@ -54,6 +58,19 @@ class PlayedStep:
     def step(self) -> dict[str, Any]:
         """The recorded operation and its arguments."""
         return self.recorded.step
+
+
+@dataclass
+class Stream:
+    """A producer of its own connection: requests of one record, with one in flight."""
+
+    #: The arguments of each request.
+    request: dict[str, Any]
+    interval_ms: float
+    #: The number of requests that are still to be sent: in all as many as were recorded.
+    left: int
+    #: The steps that have sent one.
+    sent: list[int] = field(default_factory=list)
 
 
 class NotPlayed(NamedTuple):
@@ -64,7 +81,11 @@ class NotPlayed(NamedTuple):
 
 
 def setting_value(value: Any) -> Any:
-    """A setting as a scenario has it: Kafka's tools write numbers and flags as text."""
+    """A setting as a scenario has it: Kafka's tools write numbers and flags as text.
+
+    In recordings DIR1 stands for the path of a broker's first log directory.
+    """
+    value = value.replace("DIR", "") if isinstance(value, str) else value
     if isinstance(value, str) and value.lstrip("-").isdigit():
         return int(value)
     return {"true": True, "false": False}.get(value, value)
@@ -90,7 +111,7 @@ class ScheduleWriter:
     def __init__(self, schedule: RecordedSchedule, seed: int) -> None:
         self.schedule = schedule
         self.seed = seed
-        #: How long an observation takes that is of no replica.
+        #: The duration of an observation that is of no replica.
         self.observing_ms = _OBSERVING_MS
         self.steps: list[dict[str, Any]] = []
         self.faults: list[dict[str, Any]] = []
@@ -104,6 +125,8 @@ class ScheduleWriter:
         self._cuts: dict[tuple[Any, Any], str] = {}
         #: Brokers that are down but may still be registered.
         self._lingering: set[int] = set()
+        #: The stream that runs.
+        self._stream: Stream | None = None
 
     def write_all(self) -> None:
         """Write the schedule, up to the first step that cannot be written."""
@@ -132,7 +155,11 @@ class ScheduleWriter:
             self._finish(played)
             self.played.append(played)
         if not self.played:
-            raise RecordingError(f"{self.schedule.name}: the simulator knows none of its steps")
+            assert self.not_played is not None
+            raise RecordingError(
+                f"{self.schedule.name}: the simulator knows none of its steps: "
+                f"{self.not_played.reason}"
+            )
 
     def start(self, broker: int) -> str:
         """The start of a broker that is not the first: all start at once, but one is faster."""
@@ -142,7 +169,9 @@ class ScheduleWriter:
     def _observing(self, share: float) -> str:
         """The duration of an observation of the whole cluster."""
         replicas = sum(
-            len(brokers) for topic in self.topics for brokers in topic["assignment"].values()
+            len(brokers)
+            for topic in self.topics
+            for brokers in topic.get("assignment", {}).values()
         )
         return f"{share * (self.observing_ms + _OBSERVING_REPLICA_MS * replicas):.0f}ms"
 
@@ -202,6 +231,8 @@ class ScheduleWriter:
 
     def _why_not(self, recorded: RecordedStep) -> str | None:
         """The reason for which a step cannot be played; None if it can."""
+        if recorded.op == "create" and "assign" not in recorded.step:
+            return f"the recording has no assignment of topic {recorded.step['topic']}"
         known = hasattr(self, f"_write_{recorded.op}")
         return None if known else f"the simulator has no step {recorded.op!r}"
 
@@ -313,7 +344,7 @@ class ScheduleWriter:
         self._start(self._processes(played.recorded))
 
     def _take_as_long_as_recorded(self, recorded: RecordedStep) -> None:
-        """How long a virtual machine takes to come up is the machine's, not Kafka's.
+        """The start of a virtual machine takes the machine's time, not Kafka's.
 
         The time of the simulator's own brokers is subtracted.
         """
@@ -338,8 +369,10 @@ class ScheduleWriter:
             self._pause(process, f"pause-of-{process}-at-step-{len(self.played)}")
 
     def _write_resume(self, played: PlayedStep) -> None:
+        """Resume the processes that are paused; SIGCONT means nothing to others."""
         for process in self._processes(played.recorded):
-            self._add("end_fault", fault=self._paused.pop(process))
+            if process in self._paused:
+                self._add("end_fault", fault=self._paused.pop(process))
 
     def _write_flap(self, played: PlayedStep) -> None:
         """Pause, send one record to each partition and resume, until the time is over."""
@@ -382,8 +415,63 @@ class ScheduleWriter:
         settings = {name: setting_value(value) for name, value in step["set"].items()}
         self._request(played, "configure", topic=step["topic"], settings=settings)
 
+    def _write_heal_all(self, _: PlayedStep) -> None:
+        for fault in self._cuts.values():
+            self._add("end_fault", fault=fault)
+        self._cuts.clear()
+
+    def _write_wipe(self, played: PlayedStep) -> None:
+        """The disk of a broker that is down is replaced by an empty one."""
+        for broker in self._processes(played.recorded):
+            kept = [
+                {"broker": broker, "topic": topic["name"], "partition": number, "offset": 0}
+                for topic in self.topics
+                for number, brokers in topic["assignment"].items()
+                if broker in brokers
+            ]
+            name = f"lost-disk-of-{broker}-at-step-{len(self.played)}"
+            fault = self._begin("power_loss", name, brokers=[broker], keeps=kept)
+            self._down.setdefault(broker, []).append(fault)
+
     def _write_sleep(self, played: PlayedStep) -> None:
-        self._add("wait", after=f"{played.step['s'] * 1000:.0f}ms")
+        self._pass(played.step["s"] * 1000)
+
+    def _pass(self, time_ms: float) -> None:
+        """Let time pass, in which the stream that runs sends its requests."""
+        stream = self._stream
+        if stream is None:
+            self._add("wait", after=f"{time_ms:.0f}ms")
+        else:
+            self._send(stream, min(stream.left, round(time_ms / stream.interval_ms)))
+
+    def _send(self, stream: Stream, requests: int) -> None:
+        after = f"{max(1.0, stream.interval_ms - _RESPONSE_MS):.0f}ms"
+        stream.left -= requests
+        for _ in range(requests):
+            stream.sent.append(self._add("produce", after=after, **stream.request))
+
+    def _write_stream(self, played: PlayedStep) -> None:
+        """Begin a stream; the machine decided how many requests it sent until its end."""
+        steps = iter(self.schedule.steps[len(self.played) :])
+        during_ms = 0.0
+        for recorded in steps:
+            if recorded.op == "stream_stop":
+                break
+            during_ms += recorded.time_ms("step_ms")
+        step, result = played.step, recorded.result
+        repeats = result.varies.get("stream.requests", [])
+        requests = repeats[(self.seed - 1) % len(repeats)] if repeats else None
+        requests = requests or result.exact["stream"]["requests"]
+        request = partition_of(step["tp"]) | self._produce_arguments(step | {"n": 1})
+        self._stream = Stream(request, during_ms / requests, requests)
+        self._pass(step.get("warm", 0) * 1000)
+
+    def _write_stream_stop(self, played: PlayedStep) -> None:
+        stream = self._stream
+        assert stream is not None
+        self._send(stream, stream.left)
+        played.streamed = stream.sent
+        self._stream = None
 
     def _write_wait(self, played: PlayedStep) -> None:
         step = played.step

@@ -3,8 +3,9 @@
 The same release, versions, settings, assignment and first controller; the same steps in the same
 order, each when the one before is over, and after it the same quiet time. The recorded outcome is
 not read here, only the times of the recording machine: until quiescence, until a broker's virtual
-machine was up, and the number of its starts; and of KRaft clusters the order in which brokers that
-die together are fenced, and which administrative requests came to nothing.
+machine was up, the number of its starts, and how many requests a stream sent; and of KRaft clusters
+the order in which brokers that die together are fenced, which administrative requests came to
+nothing, and on which brokers the controller placed replicas, which it draws.
 
 The costs of work are those of the recorded clusters. They were new: every virtual machine had just
 started and was still interpreting its code, and several clusters shared two cores. The figures are
@@ -18,7 +19,7 @@ from typing import Any
 
 from tidegauge.laboratory.conformance import schedule_writer
 from tidegauge.laboratory.conformance.control_plane_writers import KRaftWriter, ZooKeeperWriter
-from tidegauge.laboratory.conformance.recorded_schedule import RecordedSchedule
+from tidegauge.laboratory.conformance.recorded_schedule import RecordedSchedule, RecordingError
 from tidegauge.replication.release_versions import KRAFT_MODE
 from tidegauge.scenario.model.settings import NAMES
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
@@ -60,7 +61,7 @@ _KRAFT_COSTS: dict[str, Any] = {
     "metadata_publication": {"min": "5ms", "p50": "100ms", "p90": "300ms", "p99": "600ms"},
     # From a registration to the unfencing: 0.15 to 5.5 s, half of them below 1.3 s.
     "metadata_first_publication": {"min": "50ms", "p50": "1100ms", "p90": "2900ms", "p99": "5s"},
-    # Of the start of a broker, a schedule knows the time of its registration.
+    # A schedule has the time of a broker's registration, not of its start.
     "broker_registration": "50ms",
     # From the record of the fencing to the exit: 0.2 to 2.4 s.
     "broker_stop": _STOP,
@@ -95,6 +96,11 @@ def translate(
         RecordingError: a step lacks something, or the first one cannot be played. ScenarioError:
         the schedule is not a valid scenario.
     """
+    if schedule.quorum is not None or any(step.op == "add_voter" for step in schedule.steps):
+        raise RecordingError(
+            f"{schedule.name}: its quorum has dynamic voters (KIP-853), which the simulator does "
+            "not have"
+        )
     if schedule.mode == KRAFT_MODE:
         writer: schedule_writer.ScheduleWriter = KRaftWriter(schedule, seed)
         writer.write_all()
