@@ -130,10 +130,18 @@ def refresh_later(world: Kernel, client: Client, delay_ms: int) -> None:
 def take_metadata(world: Clients, response: MetadataResponse) -> bool:
     """Apply a response about the leaders; whether every partition has one.
 
-    The response names partitions whose state at the broker differs from the client's.
+    The response names partitions whose state at the broker differs from the client's. One that
+    names no broker is ignored, and the next broker is asked after retry.backoff.ms: with KRaft a
+    broker that has just been unfenced may not have read yet that any is.
+
+    Source: NetworkClient.DefaultMetadataUpdater.handleSuccessfulResponse@3.9.0.
     """
     client = world.clients[client_of(world, response.destination)]
     if client.metadata_request != response.correlation_id:
+        return False
+    if not response.names_brokers:
+        client.metadata_broker = NONE
+        _ask_next_after(world, client, client.retry_backoff_ms * 1000)
         return False
     note_metadata(world, client, response.source)
     read_position(response, world.client_metadata[client_of(world, response.destination)])

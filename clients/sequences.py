@@ -2,7 +2,8 @@
 
 A producer asks any broker for an id before it sends anything; the id is one that no other producer,
 and no earlier time of this one, has had. A batch is numbered when it is first sent, and keeps its
-number in retries: they leave in the order of their numbers, one after the other's outcome is known.
+number in retries. Batches leave in the order of their numbers, each after the outcome of the one
+before.
 
 Up to 2.4, a producer whose batch meets a gap asks for another id, and batches that were sent with
 the old one fail. From 2.5 on it bumps its epoch, numbers the batches of the partition from 0 on
@@ -14,7 +15,12 @@ retry.backoff.ms.
 Source: ``TransactionManager`` @1.1.0, @2.4.0, @2.5.0.
 """
 
-from tidegauge.clients.client_metadata import client_of, next_node, request_timeout_us
+from tidegauge.clients.client_metadata import (
+    client_of,
+    next_node,
+    request_metadata,
+    request_timeout_us,
+)
 from tidegauge.clients.client_state import NUMBERED, Batch, Client, Clients, Target
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
@@ -39,9 +45,10 @@ _LAST_EPOCH = code(2**15 - 1)
 
 @inner_rule
 def request_producer_id(world: Clients, process: int) -> None:
-    """Ask a broker for an id, unless a request is in flight.
+    """Ask a broker for an id, unless a request is in flight; if there is none, for metadata.
 
-    Source: Sender.maybeWaitForProducerId@1.1.0, TransactionManager.initializeTransactions@2.5.0.
+    Source: Sender.maybeWaitForProducerId@1.1.0, TransactionManager.initializeTransactions@2.5.0,
+    Sender.maybeFindCoordinatorAndRetry@2.5.0.
     """
     number = client_of(world, process)
     client = world.clients[number]
@@ -51,7 +58,8 @@ def request_producer_id(world: Clients, process: int) -> None:
     client.id_request = client.id_requests
     client.id_broker = next_node(world, process, number)
     if client.id_broker == NONE:
-        _request_again_after(world, client, client.reconnect_backoff_ms * 1000)
+        _request_again_after(world, client, client.retry_backoff_ms * 1000)
+        request_metadata(world, process)
         return
     client.id_sent_us = world.context[0].time_us
     request = InitProducerIdRequest.to(world, client.id_broker, correlation_id=client.id_request)
@@ -312,7 +320,8 @@ def settle_numbers(world: Clients, process: int) -> bool:
         _resolve(world, client)
     if client.needs_bump:
         _bump_epoch(world, client)
-    if client.producer_id == NONE:
+    # It asks for its first id as it starts.
+    if client.producer_id == NONE and client.id_requests > 0:
         request_producer_id(world, process)
     return True
 

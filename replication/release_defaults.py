@@ -68,7 +68,7 @@ DEFAULTS: Table = {
     ),
     "replica.alter.log.dirs.io.max.bytes.per.second": (
         Cell("1.1.0", 2**63 - 1,
-             "KIP-113, DynamicConfig.Broker.ReplicaAlterLogDirsIoMaxBytesPerSecondProp@1.1.0"),
+             "KIP-113, DynamicConfig.Broker@1.1.0"),
     ),
     "replication.quota.window.num": (
         Cell("0.10.2.0", 11, "KIP-73, KafkaConfig.NumReplicationQuotaSamples@0.10.2.0"),
@@ -152,7 +152,8 @@ DEFAULTS: Table = {
         Cell("0.10.2.0", 300, "KafkaConfig.LeaderImbalanceCheckIntervalSeconds@0.10.2.0"),
     ),
     "leader.imbalance.per.broker.percentage": (
-        Cell("0.10.2.0", 10, "KafkaConfig.LeaderImbalancePerBrokerPercentage@0.10.2.0"),
+        Cell("0.10.2.0", 10,
+             "KafkaConfig.LeaderImbalancePerBrokerPercentage@0.10.2.0", mode=ZOOKEEPER_MODE),
     ),
     "controlled.shutdown.enable": (
         Cell("0.10.2.0", True, "KafkaConfig.ControlledShutdownEnable@0.10.2.0"),
@@ -212,6 +213,16 @@ DEFAULTS: Table = {
     ),
     "controller.quorum.retry.backoff.ms": (
         Cell("3.3.0", 20, "KIP-595, RaftConfig.QUORUM_RETRY_BACKOFF_MS_CONFIG@3.3.0",
+             mode=KRAFT_MODE),
+    ),
+    # Constants of 8 MiB up to 4.2.
+    "controller.quorum.fetch.max.bytes": (
+        Cell("4.3.0", 1024 * 1024, "KIP-1219, QuorumConfig.QUORUM_FETCH_MAX_BYTES_CONFIG@4.3.1",
+             mode=KRAFT_MODE),
+    ),
+    "controller.quorum.fetch.snapshot.max.bytes": (
+        Cell("4.3.0", 1024 * 1024,
+             "KIP-1219, QuorumConfig.QUORUM_FETCH_SNAPSHOT_MAX_BYTES_CONFIG@4.3.1",
              mode=KRAFT_MODE),
     ),
     # With KRaft: snapshots of the metadata log, of every node.

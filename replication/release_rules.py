@@ -52,6 +52,11 @@ HEARTBEAT_TIMEOUT_SOCKET = code(1)  #: controller.socket.timeout.ms
 HEARTBEAT_TIMEOUT_HALF_SESSION = code(2)  #: half of broker.session.timeout.ms
 HEARTBEAT_TIMEOUT_INTERVAL = code(3)  #: broker.heartbeat.interval.ms; so is the wait to resend
 
+# failed_allocation: what a request for producer ids does that fails to authenticate.
+FAILED_ALLOCATION_EXITS = code(1)  #: its broker halts
+FAILED_ALLOCATION_STAYS = code(2)  #: it counts as in flight for as long as its process lives
+FAILED_ALLOCATION_RETRIED = code(3)  #: another one is sent as a producer asks
+
 # producer_without_state: a producer of which nothing is known begins with another sequence than 0.
 NO_STATE_OUT_OF_ORDER = code(1)  #: OUT_OF_ORDER_SEQUENCE_NUMBER
 NO_STATE_UNKNOWN_PRODUCER = code(2)  #: UNKNOWN_PRODUCER_ID
@@ -287,3 +292,5 @@ class ReleaseRules(Record):
     broker_epochs_checked: flag
     #: HEARTBEAT_TIMEOUT_*.
     heartbeat_timeout: i64
+    #: FAILED_ALLOCATION_*.
+    failed_allocation: i64

@@ -18,6 +18,7 @@ All of it follows from the scenario, so the list is the same for each seed.
 from collections.abc import Callable, Iterator
 
 from tidegauge.replication.kraft_releases import kraft_cells_of
+from tidegauge.replication.release_versions import ProtocolVersion, Release
 from tidegauge.replication.releases import rules_of
 from tidegauge.scenario.model.component_faults import CutLinkFault, Fault, fault_name
 from tidegauge.scenario.model.fault import Stop
@@ -48,12 +49,12 @@ _KRAFT_ONLY = {
         "is a setting of KRaft and is ignored: brokers here use ZooKeeper"
     ),
 }
-_IMBALANCE = "leader.imbalance.per.broker.percentage"
 
 
 def warnings_of(scenario: Scenario) -> list[str]:
     """The warnings about a scenario, each in one line."""
     found = (
+        newer_than_known,
         _unknown_settings,
         _settings_of_kraft,
         _min_insync_replicas,
@@ -62,6 +63,15 @@ def warnings_of(scenario: Scenario) -> list[str]:
         overloads,
     )
     return [one_line(line) for part in found for line in part(scenario)]
+
+
+def newer_than_known(scenario: Scenario) -> list[str]:
+    """Versions that are newer than those that are known, each with the one that it is read as."""
+    texts = [scenario.release, *(own.release for own in scenario.cluster.broker_releases.values())]
+    versions: list[Release | ProtocolVersion] = [Release.parse(text) for text in texts if text]
+    if scenario.metadata_version is not None:
+        versions.append(ProtocolVersion.parse(scenario.metadata_version))
+    return list(dict.fromkeys(line for each in versions if (line := each.newer_than_known)))
 
 
 def _unknown_settings(scenario: Scenario) -> Iterator[str]:
@@ -73,12 +83,6 @@ def _unknown_settings(scenario: Scenario) -> Iterator[str]:
 
 def _settings_of_kraft(scenario: Scenario) -> Iterator[str]:
     if scenario.has_kraft:
-        # Source: ReplicationControlManager.maybeBalancePartitionLeaders@4.1.0.
-        if _IMBALANCE in scenario.controllers.settings:
-            yield (
-                f"controllers.settings.{_IMBALANCE}: Kafka accepts and ignores it in mode kraft: "
-                "each partition is led by its preferred leader again"
-            )
         return
     said = set()
     for path, settings, kind, _ in scenario.said_settings():

@@ -17,7 +17,7 @@ Source: AlterIsrManagerImpl@2.7.0, DefaultAlterIsrManager@2.8.0, DefaultAlterPar
 from tidegauge.actors.state.broker_records import Broker
 from tidegauge.actors.state.brokers import LOGS, Brokers
 from tidegauge.actors.state.handlers import BROKER
-from tidegauge.actors.state.request_times import known_leader
+from tidegauge.actors.state.request_times import fails_to_authenticate, known_leader
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
@@ -180,6 +180,9 @@ def _send(world: Brokers, broker: int) -> None:
     request = view_as(world.events[state.alter_partition], AlterPartitionRequest)
     state.alter_partition_controller = controller
     if is_kraft(world):
+        if world.lifecycles[broker].isr_controller == NONE and fails_to_authenticate(world, broker):
+            make_again(world, broker, errors.NETWORK_EXCEPTION)
+            return
         world.lifecycles[broker].isr_controller = controller
     state.alter_partition_sends += 1
     state.alter_partition_sent_us = world.context[0].time_us
@@ -283,7 +286,7 @@ def send_again(world: Brokers, broker: int, error: int) -> None:
 
 @inner_rule
 def make_again(world: Brokers, broker: int, error: int) -> None:
-    """The controller has refused the request as a whole: make another one later.
+    """The request is refused as a whole, or its connection: make another one later.
 
     Source: DefaultAlterPartitionManager.sendRequest@3.8.0.
     """

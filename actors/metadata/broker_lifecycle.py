@@ -32,7 +32,14 @@ from tidegauge.actors.session.isr_change_propagation import communicate_later
 from tidegauge.actors.state import lifecycles
 from tidegauge.actors.state.brokers import LOGS, Brokers
 from tidegauge.actors.state.handlers import BROKER
-from tidegauge.actors.state.request_times import depart, has_timed_out, is_lost, known_leader, watch
+from tidegauge.actors.state.request_times import (
+    depart,
+    fails_to_authenticate,
+    has_timed_out,
+    is_lost,
+    known_leader,
+    watch,
+)
 from tidegauge.actors.storage.log_dirs import cordon_directories, is_offline
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
@@ -131,6 +138,9 @@ def _send(world: Brokers, broker: int) -> None:
     controller = state.request.to if state.request.to != NONE else known_leader(world, broker)
     if controller == NONE:
         _look_later(world, broker, _NO_CONTROLLER_US)
+    elif state.request.to == NONE and fails_to_authenticate(world, broker):
+        _fail(world, broker)
+        return
     elif state.registered:
         _send_heartbeat(world, broker, controller)
     else:
@@ -370,7 +380,7 @@ def handle_ready_to_unfence(world: Brokers, timer: controller_timers.ReadyToUnfe
 
 @inner_rule
 def shut_down(world: Brokers, broker: int) -> None:
-    """Begin to stop. A broker that is still starting up cannot: it ends as it is.
+    """Begin the shutdown. A broker that is still starting up cannot: it ends as it is.
 
     Source: BrokerServer.shutdown, BrokerLifecycleManager.BeginControlledShutdownEvent@4.1.0.
     """

@@ -12,14 +12,22 @@ Source: RPCProducerIdManager@3.6.0 and @4.4.0, NodeToControllerRequestThread@3.8
 BrokerServer.startup@4.1.0.
 """
 
+from tidegauge.actors.process.lifecycle import halt
 from tidegauge.actors.state.brokers import Brokers, now_ms
 from tidegauge.actors.state.handlers import BROKER, REQUESTS
-from tidegauge.actors.state.request_times import depart, is_lost, known_leader, mark_error
+from tidegauge.actors.state.request_times import (
+    depart,
+    fails_to_authenticate,
+    is_lost,
+    known_leader,
+    mark_error,
+)
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors, producer_ids
+from tidegauge.replication.release_rules import FAILED_ALLOCATION_EXITS, FAILED_ALLOCATION_RETRIED
 from tidegauge.simulation.events import free_event, new_response
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.links import send
+from tidegauge.simulation.links import send, shortest_latency_us
 from tidegauge.simulation.messages.client_requests import (
     InitProducerIdRequest,
     InitProducerIdResponse,
@@ -32,7 +40,11 @@ from tidegauge.simulation.messages.quorum_requests import (
 )
 from tidegauge.simulation.rows import REQUEST, cost_us
 from tidegauge.simulation.topology import is_kraft
+from tidegauge.simulation.trace_rows.codes import STOP_FAILED_ALLOCATION
 from tidegauge.simulation.trace_rows.process_rows import RequestRefused
+
+_TRUE = code(True)
+_FALSE = code(False)
 
 #: The channel's retryTimeoutMs: a request that is older is not sent again.
 _RETRY_TIMEOUT_US = code(60_000_000)
@@ -89,7 +101,10 @@ def _send(world: Brokers, broker: int) -> None:
     flight = world.lifecycles[broker].producer_ids_request
     controller = flight.to if flight.to != NONE else known_leader(world, broker)
     if controller == NONE:
-        _look_later(world, broker, _NO_CONTROLLER_US)
+        _look_later(world, broker, _NO_CONTROLLER_US, _FALSE)
+        return
+    if flight.to == NONE and fails_to_authenticate(world, broker):
+        _look_later(world, broker, 2 * shortest_latency_us(world, broker, controller), _TRUE)
         return
     request = AllocateProducerIdsRequest.to(world, controller)
     request.broker_id = broker
@@ -100,12 +115,12 @@ def _send(world: Brokers, broker: int) -> None:
 
 
 @inner_rule
-def _look_later(world: Brokers, broker: int, delay_us: int) -> None:
-    """Keep the request, and look later whom to send it."""
+def _look_later(world: Brokers, broker: int, delay_us: int, failed: bool) -> None:
+    """Keep the request, and look later whom to send it; or it has failed by then."""
     state = world.lifecycles[broker]
     state.requests += 1
     state.producer_ids_request.number = state.requests
-    AllocateProducerIdsDue.after(world, delay_us, number=state.requests)
+    AllocateProducerIdsDue.after(world, delay_us, number=state.requests, failed=failed)
 
 
 @BROKER.handles(AllocateProducerIdsDue)
@@ -117,11 +132,31 @@ def handle_allocate_producer_ids_due(world: Brokers, timer: AllocateProducerIdsD
     if state.producer_ids_request.number != timer.number or world.brokers[broker].ends:
         return
     state.producer_ids_request.to = NONE
-    if world.context[0].time_us >= state.producer_ids_made_us + _RETRY_TIMEOUT_US:
+    if timer.failed:
+        _end_without_response(world, broker)
+    elif world.context[0].time_us >= state.producer_ids_made_us + _RETRY_TIMEOUT_US:
         state.producer_ids_request.number = 0
         producer_ids.handle_allocate_producer_ids_timeout(state.producer_ids)
     else:
         _send(world, broker)
+
+
+@inner_rule
+def _end_without_response(world: Brokers, broker: int) -> None:
+    """The request has failed to authenticate, and is not sent again (KAFKA-19990).
+
+    Source: NodeToControllerRequestThread.handleResponse@3.8.0, RPCProducerIdManager.sendRequest
+    @3.9.1, @4.1.1 and @4.4.0.
+    """
+    state = world.lifecycles[broker]
+    state.producer_ids_request.number = 0
+    rule = world.rules[broker].failed_allocation
+    if rule == FAILED_ALLOCATION_EXITS:
+        halt(world, broker, STOP_FAILED_ALLOCATION)
+    elif rule == FAILED_ALLOCATION_RETRIED:
+        producer_ids.handle_allocate_producer_ids_response(
+            state.producer_ids, errors.NETWORK_EXCEPTION, now_ms(world.context[0])
+        )
 
 
 @inner_rule
@@ -142,7 +177,7 @@ def _send_again(world: Brokers, broker: int) -> None:
     former = flight.to
     flight.to = NONE
     is_new = known_leader(world, broker) not in (NONE, former)
-    _look_later(world, broker, 0 if is_new else _RECONNECT_US)
+    _look_later(world, broker, 0 if is_new else _RECONNECT_US, _FALSE)
 
 
 @BROKER.handles(AllocateProducerIdsResponse)

@@ -31,6 +31,7 @@ from tidegauge.compiled.records import Records, blank, view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.errors import ERROR_COUNT, ERROR_PLACES
 from tidegauge.simulation.events import append_event, set_timer
+from tidegauge.simulation.faults import FAULT_CODES
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.client_requests import FetchRequest
@@ -168,6 +169,21 @@ def known_leader(world: Brokers, broker: int) -> int:
     """
     leader = world.lifecycles[broker].leader
     return quorum_process(world, leader) if leader != NONE else NONE
+
+
+#: New connections of a broker to the controllers fail to authenticate.
+AUTHENTICATION_FAILURE = FAULT_CODES.new("authentication_failure", 11)
+
+
+@inner_rule
+def fails_to_authenticate(world: Brokers, broker: int) -> bool:
+    """Whether a new connection of a broker to a controller fails now: a fault says so."""
+    count = world.context[0].process_count
+    for number, fault in enumerate(world.faults):
+        role = world.fault_roles[number * count + broker]
+        if fault.kind == AUTHENTICATION_FAILURE and role.active and role.side != 0:
+            return True
+    return False
 
 
 @inner_rule

@@ -4,7 +4,7 @@ The broker's own messages to its controller, and the timers of a broker that dea
 are here too.
 """
 
-from tidegauge.compiled.records import i64
+from tidegauge.compiled.records import flag, i64
 from tidegauge.simulation.messages.event import News, Timer
 
 
@@ -106,6 +106,8 @@ class AllocateProducerIdsDue(Timer, kind=169):
 
     #: The correlation id of the request.
     number: i64
+    #: Its connection has failed to authenticate.
+    failed: flag
 
 
 class HeartbeatDue(Timer, kind=122):

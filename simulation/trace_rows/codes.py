@@ -118,6 +118,7 @@ STOPS = {
     5: "exits: its log is out of range",
     6: "halts: a log directory has failed, and there is no other, or its release needs all",
     7: "exits: no controller has registered it in time",
+    8: "halts: its request for producer ids has failed to authenticate",
 }
 STOP_KILLED = code(1)
 STOP_POWER = code(2)
@@ -126,6 +127,7 @@ STOP_REGISTERED_ALREADY = code(4)
 STOP_OUT_OF_RANGE = code(5)
 STOP_LOG_DIRECTORY = code(6)
 STOP_NOT_REGISTERED = code(7)
+STOP_FAILED_ALLOCATION = code(8)
 
 #: ``progress``: of a rolling restart.
 ROLL_STATES = {

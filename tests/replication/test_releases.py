@@ -653,8 +653,8 @@ def test_three_timeouts_of_a_heartbeat() -> None:
     """KAFKA-14392, KAFKA-19294."""
     for releases, expected in (
         (("3.3.0", "3.3.1"), HEARTBEAT_TIMEOUT_SOCKET),
-        (("3.3.2", "3.4.0", "3.9.2", "4.0.0"), HEARTBEAT_TIMEOUT_HALF_SESSION),
-        (("4.0.1", "4.1.0"), HEARTBEAT_TIMEOUT_INTERVAL),
+        (("3.3.2", "3.4.0", "3.9.1", "4.0.0"), HEARTBEAT_TIMEOUT_HALF_SESSION),
+        (("3.9.2", "4.0.1", "4.1.0"), HEARTBEAT_TIMEOUT_INTERVAL),
     ):
         for each in releases:
             assert rules_of(each, mode=KRAFT_MODE).heartbeat_timeout == expected

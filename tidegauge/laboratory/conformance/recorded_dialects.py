@@ -14,7 +14,7 @@ part                            ZooKeeper                  KRaft
 state of a partition            ``zk``                     ``kraft``
 ==============================  =========================  ======================================
 
-``RecordedSchedule`` is the one form.
+``RecordedSchedule`` is the common form.
 
 Epochs of KRaft's controllers are compared by order alone: how many elections it takes until one is
 active is a race, since votes split. The number of an active controller stands in place of its
@@ -30,7 +30,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.replication.release_versions import KRAFT_MODE, MODE_NAMES, ZOOKEEPER_MODE
+from tidegauge.replication.release_versions import (
+    KRAFT_MODE,
+    MODE_NAMES,
+    ZOOKEEPER_MODE,
+    all_protocol_versions,
+)
 
 REGISTERED, FENCED, UNFENCED = "registered", "fenced", "unfenced"
 SHUTTING_DOWN = "shutting down"
@@ -51,8 +56,8 @@ class Registrations:
     def take(self, broker: int, state: str, epoch: int) -> list[Any] | None:
         """A record in the form that is compared; None: it repeats the one before.
 
-        A controller fences a broker that has left once more when its session would be over, and a
-        request for a registration may come twice.
+        A controller fences a broker that has left a second time at the end of its session, and a
+        request for a registration may be repeated.
         """
         self._epochs[broker].add(epoch)
         record = [state, sorted(self._epochs[broker]).index(epoch) + 1]
@@ -130,20 +135,9 @@ Tree = dict[str, Any]
 STATE = {ZOOKEEPER_MODE: "zk", KRAFT_MODE: "kraft"}
 
 #: Level of metadata.version of the first internal version (IV0) of each line.
-#: Source: MetadataVersion@4.4.0.
 _FIRST_LEVELS = {
-    "3.3": 4,
-    "3.4": 8,
-    "3.5": 9,
-    "3.6": 12,
-    "3.7": 15,
-    "3.8": 20,
-    "3.9": 21,
-    "4.0": 22,
-    "4.1": 26,
-    "4.2": 28,
-    "4.3": 30,
-    "4.4": 31,
+    ".".join(map(str, each.line)): each.feature_level - each.internal
+    for each in all_protocol_versions(KRAFT_MODE)
 }
 
 #: The lists of a partition's state that exist only while a reassignment runs.
