@@ -265,6 +265,13 @@ class KRaftWriter(schedule_writer.ScheduleWriter):
         placed: list[int] | None = partition.get("replicas_assigned")
         return placed
 
+    def _write_move_dir(self, played: schedule_writer.PlayedStep) -> None:
+        """Move a replica to another log directory of its broker."""
+        step = played.step
+        directory = schedule_writer.setting_value(step["dir"])
+        moved = schedule_writer.partition_of(step["tp"]) | {"broker": step["b"]}
+        self._request(played, "move_log_dir", directory=directory, **moved)
+
     def _write_broker_config(self, played: schedule_writer.PlayedStep) -> None:
         step = played.step
         settings = {

@@ -233,6 +233,8 @@ class ScheduleWriter:
         """The reason for which a step cannot be played; None if it can."""
         if recorded.op == "create" and "assign" not in recorded.step:
             return f"the recording has no assignment of topic {recorded.step['topic']}"
+        if recorded.op == "move_dir" and not recorded.step.keys() >= {"b", "tp", "dir"}:
+            return "the recording does not name the replica that moves, and its new directory"
         known = hasattr(self, f"_write_{recorded.op}")
         return None if known else f"the simulator has no step {recorded.op!r}"
 
