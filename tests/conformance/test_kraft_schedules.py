@@ -21,6 +21,7 @@ from tidegauge.laboratory.conformance.recorded_schedule import (
 )
 from tidegauge.laboratory.conformance.translation import Translation, translate
 from tidegauge.replication.errors import CODES
+from tidegauge.scenario.model.process_faults import PauseFault
 from tidegauge.scenario.model.request_steps import ProduceStep
 from tidegauge.simulation.trace_rows.schema import ENUMERATIONS
 from tidegauge.traces.run_folder import TraceRow
@@ -129,6 +130,7 @@ def test_controllers_are_named_by_roles_that_the_recording_solves(tmp_path: Path
         tmp_path, {"step": paused, "chosen_by_repeat": [[12]]}, controllers=[10, 11, 12]
     )
     (fault,) = translate(read).scenario.faults
+    assert isinstance(fault, PauseFault)
     assert [(each.kind, each.broker) for each in fault.brokers] == [("controller", 2)]
 
 
