@@ -68,7 +68,7 @@ DEFAULTS: Table = {
     ),
     "replica.alter.log.dirs.io.max.bytes.per.second": (
         Cell("1.1.0", 2**63 - 1,
-             "KIP-113, DynamicConfig.Broker.ReplicaAlterLogDirsIoMaxBytesPerSecondProp@1.1.0"),
+             "KIP-113, DynamicConfig.ReplicaAlterLogDirsIoMaxBytesPerSecondProp@1.1.0"),
     ),
     "replication.quota.window.num": (
         Cell("0.10.2.0", 11, "KIP-73, KafkaConfig.NumReplicationQuotaSamples@0.10.2.0"),
