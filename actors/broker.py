@@ -71,7 +71,7 @@ from tidegauge.simulation.slow_disks import end_restart_later, tell_controller_o
 from tidegauge.simulation.topology import controller_process, is_kraft
 from tidegauge.simulation.trace_rows.codes import STOP_KILLED
 
-#: Modules of which only the handlers are used: they enter them.
+#: Modules that are imported for their handlers, which enter themselves.
 _HANDLED_IN = (
     fetch_purgatory,
     produce_purgatory,

@@ -140,7 +140,7 @@ def _why_a_controller_is_active(course: ClusterCourse, row: Row) -> Charge | Non
 
 
 def _why_a_controller_takes_over(course: ClusterCourse, row: Row) -> Charge:
-    """The work of a controller that is elected (ZooKeeper): as its election."""
+    """For the work of a controller that is elected (ZooKeeper): the charge of its election."""
     del row
     return course.term_by
 

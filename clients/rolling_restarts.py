@@ -239,7 +239,7 @@ def _is_under_replicated(world: Clients, roll: Roll, state: Answer) -> bool:
 
 @inner_rule
 def _finish_batch(world: Clients, number: int, process: int) -> None:
-    """Let preferred replicas lead if that is asked for; then come the next, or the end."""
+    """Let preferred replicas lead, if the step asks for it; then the next batch, or the end."""
     roll = world.rolls[number]
     is_last = _batch_end(roll) == roll.broker_count
     if roll.leadership_back == AFTER_EACH_BATCH or (is_last and roll.leadership_back == AT_END):

@@ -2,7 +2,8 @@
 
 A producer asks any broker for an id before it sends anything; the id is one that no other producer,
 and no earlier time of this one, has had. A batch is numbered when it is first sent, and keeps its
-number in retries: they leave in the order of their numbers, one after the other's outcome is known.
+number in retries. Batches leave in the order of their numbers, each after the outcome of the one
+before.
 
 Up to 2.4, a producer whose batch meets a gap asks for another id, and batches that were sent with
 the old one fail. From 2.5 on it bumps its epoch, numbers the batches of the partition from 0 on

@@ -79,7 +79,7 @@ def _sample(world: client_state.Clients, client: client_state.Client) -> None:
 
 @inner_rule
 def skip_batches(world: client_state.Clients, process: int, before_us: int) -> None:
-    """The batches that were due before a time, and were not made, never are."""
+    """Skip the batches that were due before a time and were not made."""
     client = world.clients[client_of(world, process)]
     now_us = world.context[0].time_us
     number = client.sent + client.skipped

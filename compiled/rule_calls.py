@@ -17,7 +17,7 @@ from numba.extending import intrinsic, overload
 from tidegauge.compiled.codes import COMPILED
 from tidegauge.compiled.signatures import signature_of
 
-#: The rules that were asked for, where they run as plain Python: their place is their address.
+#: The requested rules, where they run as plain Python: their place is their address.
 _PLAIN: list[Callable[..., Any]] = []
 
 

@@ -1,4 +1,4 @@
-"""A group of processes: its tables, and how it is run to a horizon.
+"""A group of processes: its tables, and its run to a horizon.
 
 A group hosts some of the scenario's processes, or all. The engine gives it a horizon, takes
 the rows that it has written and its messages for other groups, and delivers the messages of

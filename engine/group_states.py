@@ -67,7 +67,7 @@ def counts_of(hosted: Sequence[int], world: World) -> GroupCounts:
         )
         for field in fields
     }
-    # The active controller of a quorum, too, has taken over.
+    # The active controller of a quorum has taken over as well.
     counts["failovers"] += sum(int(state.claims) for state in world.active_controller)
     costs = {}
     for place, name in enumerate(COST_NAMES, int(NETWORK_TABLES)):

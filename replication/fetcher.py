@@ -138,7 +138,7 @@ def take_records(
 def handle_fetch_error(
     rules: ReleaseRules, fetch: PartitionFetchState, error: int, requested_in_epoch: int
 ) -> None:
-    """Take an error of a fetch response, except OFFSET_OUT_OF_RANGE.
+    """Handle an error of a fetch response, except OFFSET_OUT_OF_RANGE.
 
     Source: AbstractFetcherThread.processFetchRequest@2.1.0 to @3.8.0.
     """

@@ -152,7 +152,7 @@ def commit_isr(partition: Partition, isr: int, partition_epoch: int) -> None:
 
 @rule
 def revert_isr(partition: Partition) -> None:
-    """Give a pending change up and go back to the committed ISR.
+    """Drop a pending change and go back to the committed ISR.
 
     Source: Partition.handleAlterIsrError@3.1.0, lastCommittedState@3.3.0.
     """

@@ -107,6 +107,13 @@ class KRaftRules(Record):
     election_loss_rule: i64
     #: BEGIN_EPOCH_*.
     begin_quorum_epoch_rule: i64
+    #: A node that looks for the leader asks controller.quorum.bootstrap.servers, and not all voters
+    #: (KIP-853).
+    bootstrap_servers_asked: flag
+    #: So does a voter that knows no leader, or whose leader does not respond (KAFKA-17030).
+    voter_asks_bootstrap_servers: flag
+    #: An observer whose fetch timeout is over asks the leader that it knows, too (KAFKA-19354).
+    observer_returns_to_leader: flag
     #: A fetch of the metadata log names the high watermark that it knows, and is answered as soon
     #: as there is a newer one (KIP-1166).
     metadata_fetch_carries_high_watermark: flag
@@ -246,6 +253,18 @@ KRAFT_CELLS: Table = {
              "KAFKA-16536, KafkaRaftClient.maybeSendBeginQuorumEpochRequests@3.9.2"),
         Cell("4.2.0", BEGIN_EPOCH_WITHOUT_FETCH,
              "KAFKA-16926, LeaderState.needToSendBeginQuorumRequests@4.2.0"),
+    ),
+    "bootstrap_servers_asked": (
+        Cell("3.3.0", False, "RequestManager.findReadyVoter@3.3.1"),
+        Cell("3.9.0", True, "KIP-853, RequestManager.findReadyBootstrapServer@3.9.2"),
+    ),
+    "voter_asks_bootstrap_servers": (
+        Cell("3.3.0", False, "KafkaRaftClient.pollFollowerAsVoter@3.3.1"),
+        Cell("3.9.1", True, "KAFKA-17030, KafkaRaftClient.pollUnattachedCommon@3.9.1"),
+    ),
+    "observer_returns_to_leader": (
+        Cell("3.3.0", False, "KafkaRaftClient.pollFollowerAsObserver@3.3.1"),
+        Cell("4.2.0", True, "KAFKA-19354, KafkaRaftClient.pollFollowerAsObserver@4.2.0"),
     ),
     "metadata_fetch_carries_high_watermark": (
         Cell("3.3.0", False, "KafkaRaftClient.tryCompleteFetchRequest@3.3.1"),

@@ -63,8 +63,8 @@ def missing_partition_error(
 ) -> int:
     """The error for a partition that this broker does not host, or hosts on a failed disk.
 
-    ``asked_for_epoch`` for OffsetsForLeaderEpoch, which learned to look in the metadata
-    cache one release later than produce and fetch.
+    ``asked_for_epoch`` for OffsetsForLeaderEpoch, which looks in the metadata cache from one
+    release later on than produce and fetch.
 
     Source: ReplicaManager.lastOffsetForLeaderEpoch@2.8.0, getPartitionOrError@2.8.0.
     """

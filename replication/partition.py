@@ -2,8 +2,8 @@
 
 The controller sends each replica its leader, epoch and ISR. The leader resets its views of its
 followers and, from 2.0.1 on, enters its epoch in its cache at once, so that a follower can get the
-ends of the epochs before it even if nobody writes. A follower forgets the ISR, which only the
-leader needs.
+ends of the epochs before it even without a write. A follower forgets the ISR, which only the leader
+needs.
 
 A request can come from a controller that has been replaced, be meant for the broker's previous
 life, or overtake a newer decision. Three epochs are checked first: the controller's, the broker's

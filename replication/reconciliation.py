@@ -157,7 +157,7 @@ class Reconciliation:
     first_difference: int = records.UNDEFINED
     #: The follower's broker exited instead (up to 2.0.0, unclean election disabled).
     broker_stopped: bool = False
-    #: It asks the leader the same for ever (up to 2.6.0, KAFKA-10706).
+    #: It repeats the same request without end (up to 2.6.0, KAFKA-10706).
     stuck: bool = False
     #: Each step in a sentence.
     story: list[str] = field(default_factory=list)

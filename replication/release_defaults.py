@@ -214,6 +214,16 @@ DEFAULTS: Table = {
         Cell("3.3.0", 20, "KIP-595, RaftConfig.QUORUM_RETRY_BACKOFF_MS_CONFIG@3.3.0",
              mode=KRAFT_MODE),
     ),
+    # Constants of 8 MiB up to 4.2.
+    "controller.quorum.fetch.max.bytes": (
+        Cell("4.3.0", 1024 * 1024, "KIP-1219, QuorumConfig.QUORUM_FETCH_MAX_BYTES_CONFIG@4.3.1",
+             mode=KRAFT_MODE),
+    ),
+    "controller.quorum.fetch.snapshot.max.bytes": (
+        Cell("4.3.0", 1024 * 1024,
+             "KIP-1219, QuorumConfig.QUORUM_FETCH_SNAPSHOT_MAX_BYTES_CONFIG@4.3.1",
+             mode=KRAFT_MODE),
+    ),
     # With KRaft: snapshots of the metadata log, of every node.
     "metadata.log.max.record.bytes.between.snapshots": (
         Cell("3.3.0", 20 * 1024 * 1024,

@@ -18,6 +18,7 @@ All of it follows from the scenario, so the list is the same for each seed.
 from collections.abc import Callable, Iterator
 
 from tidegauge.replication.kraft_releases import kraft_cells_of
+from tidegauge.replication.release_versions import ProtocolVersion, Release
 from tidegauge.replication.releases import rules_of
 from tidegauge.scenario.model.component_faults import CutLinkFault, Fault, fault_name
 from tidegauge.scenario.model.fault import Stop
@@ -54,6 +55,7 @@ _IMBALANCE = "leader.imbalance.per.broker.percentage"
 def warnings_of(scenario: Scenario) -> list[str]:
     """The warnings about a scenario, each in one line."""
     found = (
+        newer_than_known,
         _unknown_settings,
         _settings_of_kraft,
         _min_insync_replicas,
@@ -62,6 +64,15 @@ def warnings_of(scenario: Scenario) -> list[str]:
         overloads,
     )
     return [one_line(line) for part in found for line in part(scenario)]
+
+
+def newer_than_known(scenario: Scenario) -> list[str]:
+    """Versions that are newer than those that are known, each with the one that it is read as."""
+    texts = [scenario.release, *(own.release for own in scenario.cluster.broker_releases.values())]
+    versions: list[Release | ProtocolVersion] = [Release.parse(text) for text in texts if text]
+    if scenario.metadata_version is not None:
+        versions.append(ProtocolVersion.parse(scenario.metadata_version))
+    return list(dict.fromkeys(line for each in versions if (line := each.newer_than_known)))
 
 
 def _unknown_settings(scenario: Scenario) -> Iterator[str]:

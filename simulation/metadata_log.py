@@ -31,6 +31,7 @@ from tidegauge.simulation.messages.client_requests import (
     MetadataResponse,
     PartitionLeader,
 )
+from tidegauge.simulation.random_streams import draw_below
 from tidegauge.simulation.trace_rows.controller_rows import MetadataSnapshot
 
 #: In KRaft mode all places have this epoch: a place is an offset of the metadata log, whichever
@@ -45,6 +46,31 @@ METADATA_RECORD_BYTES = code(72)
 ALIVE = code(1)
 #: It is in controlled shutdown (KRaft).
 SHUTTING_DOWN = code(2)
+
+
+@inner_rule
+def drawn_server(
+    world: Kernel, servers: int, excluded: int, domain: int, owner: int, counter: int
+) -> int:
+    """A random controller of these, as bits, but not ``excluded``; NONE: there is no other one.
+
+    Source: RequestManager.findReadyBootstrapServer@3.9.2.
+    """
+    if excluded != NONE:
+        servers &= ~(1 << excluded)
+    count = 0
+    voter = 0
+    while servers >> voter:
+        count += (servers >> voter) & 1
+        voter += 1
+    if count == 0:
+        return NONE
+    place = draw_below(count, world.context[0].seed, domain, owner, counter)
+    voter = -1
+    while place >= 0:
+        voter += 1
+        place -= (servers >> voter) & 1
+    return voter
 
 
 class MetadataPosition(Record):
@@ -159,7 +185,7 @@ def broker_subject(broker: int) -> int:
 
 @inner_rule
 def is_known_alive(world: Kernel, known: MetadataPosition, broker: int) -> bool:
-    """Whether a broker is alive, by another one's metadata; nobody (-1) is not."""
+    """Whether a broker is alive, by another one's metadata; -1 is not."""
     if broker < 0:
         return False
     index = known_change(world, known, broker_subject(broker))

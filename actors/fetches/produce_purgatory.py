@@ -1,6 +1,7 @@
 """Produce requests that wait in the purgatory for the ISR, and their end (DelayedProduce).
 
-A produce is answered once every replica that counts has its records, or once it can no longer be.
+A produce gets its response once every replica that counts has its records, or once that has become
+impossible.
 """
 
 from tidegauge.actors.fetches import producer_connections

@@ -1,11 +1,10 @@
 """A leader's changes of an ISR: isr-expiration, and expansion on a fetch.
 
-``isr-expiration`` runs every replica.lag.time.max.ms / 2 and shrinks one partition after
-the other. A follower's fetch expands. Either way, up to 2.6 the leader writes the new ISR to
-ZooKeeper inside the partition's lock, conditional on the version that it knows. Until the
-answer comes nothing else gets at the partition: produces, fetches, the next run. If
-ZooKeeper does not answer, that is for ever, and each request that waits takes one of
-num.io.threads with it.
+``isr-expiration`` runs every replica.lag.time.max.ms / 2 and shrinks one partition after the other.
+A follower's fetch expands. Either way, up to 2.6 the leader writes the new ISR to ZooKeeper inside
+the partition's lock, conditional on the version that it knows. Until the answer comes nothing else
+gets at the partition: produces, fetches, the next run. Without a response of ZooKeeper the wait has
+no end, and each waiting request occupies one of num.io.threads.
 
 With AlterPartition (protocol 2.7-IV2 and later) nothing waits: the change is pending until the
 controller has answered (``replication/isr_update.py``), and goes to it with all others of the

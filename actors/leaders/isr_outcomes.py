@@ -72,7 +72,7 @@ def _tell_isr(
 
 @inner_rule
 def _write_isr_change(world: Brokers, row: int, old_isr: int) -> None:
-    """Write down, and count, that a leader has another ISR."""
+    """Write and count the row of a leader's new ISR."""
     hosted = world.hosted[row]
     partition = world.replicas[row]
     stats = world.broker_stats[hosted.broker]

@@ -380,7 +380,7 @@ def handle_ready_to_unfence(world: Brokers, timer: controller_timers.ReadyToUnfe
 
 @inner_rule
 def shut_down(world: Brokers, broker: int) -> None:
-    """Begin to stop. A broker that is still starting up cannot: it ends as it is.
+    """Begin the shutdown. A broker that is still starting up cannot: it ends as it is.
 
     Source: BrokerServer.shutdown, BrokerLifecycleManager.BeginControlledShutdownEvent@4.1.0.
     """

@@ -1,9 +1,13 @@
 """A broker as an observer of the quorum: it fetches the metadata log, one request after the other.
 
 A broker's fetches of the metadata log, and its search for the quorum's leader. It asks the leader
-that it knows. If it knows none, if there is no response for controller.quorum.fetch.timeout.ms, or
-if the last request has failed, it asks a random controller: the response names the leader and the
-epoch.
+that it knows. If it knows none, if the last request to the leader has timed out, or if its
+connection to the leader was lost less than controller.quorum.retry.backoff.ms ago, it asks a random
+bootstrap server: the response names the leader and the epoch. Up to 4.1 it also does so if the
+leader has not responded for controller.quorum.fetch.timeout.ms, until there is another leader or a
+bootstrap server is the leader: a broker whose bootstrap servers are other controllers never fetches
+again (KAFKA-19354). From 4.2 on it asks the leader between the others. There a broker whose backoff
+is over before its next request never finds the leader's successor (KAFKA-20514).
 
 The response comes when more is committed, or after a while. Its entries are kept until a
 publication takes them. A process begins with the log on its disk, whose entries come with its first
@@ -18,7 +22,8 @@ controller.quorum.retry.backoff.ms, where Kafka's asks again at once. Uncommitte
 have no contents here: its log ends where that of the newest leader does.
 
 Source: KafkaRaftClient.pollFollowerAsObserver, pollUnattachedAsObserver, handleFetchResponse,
-handleFetchSnapshotResponse and maybeHandleCommonResponse@3.9.0; RequestManager@3.9.0.
+handleFetchSnapshotResponse and maybeHandleCommonResponse@3.9.0; RequestManager@3.9.0;
+KafkaRaftClient.maybeSendFetchToBestNode@4.2.0.
 """
 
 from tidegauge.actors.metadata.metadata_publisher import publish, write_down_snapshot
@@ -30,12 +35,12 @@ from tidegauge.actors.storage.log_dirs import cordon_directories
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.simulation.events import move_items, new_event
-from tidegauge.simulation.kernel import NONE, QUORUM_CONTROLLER
+from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import quorum_requests
 from tidegauge.simulation.messages.controller_timers import RaftFetchDue, RaftFetchTimeout
 from tidegauge.simulation.messages.event import ControllerRequest, Event
-from tidegauge.simulation.metadata_log import METADATA_RECORD_BYTES
-from tidegauge.simulation.random_streams import BOOTSTRAP_VOTERS, draw_below
+from tidegauge.simulation.metadata_log import METADATA_RECORD_BYTES, drawn_server
+from tidegauge.simulation.random_streams import BOOTSTRAP_VOTERS
 from tidegauge.simulation.sampled_stats import count_request, count_response, record_value
 from tidegauge.simulation.topology import quorum_process
 from tidegauge.simulation.trace_rows.codes import LOADED
@@ -47,12 +52,16 @@ def fetch_metadata(world: Brokers, broker: int) -> None:
     state = world.lifecycles[broker]
     if state.fetch.number != 0 or world.brokers[broker].ends:
         return
-    to = quorum_process(world, _voter_to_ask(world, broker))
-    request = quorum_requests.RaftFetchRequest.to(world, to)
+    voter = _voter_to_ask(world, broker)
+    if voter == NONE:
+        RaftFetchDue.after(world, state.fetch_backoff_us)
+        return
+    request = quorum_requests.RaftFetchRequest.to(world, quorum_process(world, voter))
     request.broker_id = broker
     request.current_leader_epoch = state.leader_epoch
     request.fetch_offset = state.log_end_offset
     request.high_watermark = state.high_watermark
+    request.max_bytes = state.fetch_max_bytes
     _depart(world, broker, request)
 
 
@@ -67,6 +76,7 @@ def _fetch_snapshot(world: Brokers, broker: int, epoch: int, offset: int, positi
     request.snapshot_epoch = epoch
     request.snapshot_offset = offset
     request.position = position
+    request.max_bytes = state.fetch_snapshot_max_bytes
     _depart(world, broker, request)
 
 
@@ -81,15 +91,19 @@ def _depart(world: Brokers, broker: int, request: ControllerRequest) -> None:
 
 @inner_rule
 def _voter_to_ask(world: Brokers, broker: int) -> int:
-    """The leader that is known, if it may answer; else a random controller of the quorum."""
+    """The leader that is known, if it may respond; else a random bootstrap server; NONE: none."""
     state = world.lifecycles[broker]
     now_us = world.context[0].time_us
-    if state.leader != NONE and now_us < state.leader_expires_us and not state.leader_failed:
+    backs_off = state.leader != NONE and now_us < state.leader_backs_off_until_us
+    is_believed = state.returns_to_leader or now_us < state.leader_expires_us
+    if state.leader != NONE and is_believed and not backs_off and not state.leader_timed_out:
         return state.leader
+    state.leader_timed_out = False
     state.voters_drawn += 1
-    count = world.process_ranges[QUORUM_CONTROLLER].count
-    seed = world.context[0].seed
-    return draw_below(count, seed, BOOTSTRAP_VOTERS, broker, state.voters_drawn)
+    excluded = state.leader if backs_off else NONE
+    return drawn_server(
+        world, state.bootstrap_servers, excluded, BOOTSTRAP_VOTERS, broker, state.voters_drawn
+    )
 
 
 @inner_rule
@@ -106,7 +120,7 @@ def handle_raft_fetch_timeout(world: Brokers, timer: RaftFetchTimeout) -> None:
     state = world.lifecycles[broker]
     state.fetch.timer = False
     if has_timed_out(world, state.fetch, state.fetch_request_timeout_us):
-        _fail(world, broker)
+        state.leader_timed_out = _fail(world, broker)
         fetch_metadata(world, broker)
     elif state.fetch.number != 0:
         _watch(world, broker)
@@ -114,20 +128,26 @@ def handle_raft_fetch_timeout(world: Brokers, timer: RaftFetchTimeout) -> None:
 
 @inner_rule
 def lose_metadata_fetch(world: Brokers, broker: int, process: int, until_us: int) -> None:
-    """The connection to a controller is gone: requests sent to it up to ``until_us`` are lost."""
-    if is_lost(world.lifecycles[broker].fetch, process, until_us):
-        _fail(world, broker)
-        RaftFetchDue.after(world, world.lifecycles[broker].fetch_backoff_us)
+    """The connection to a controller is gone: requests sent to it up to ``until_us`` are lost.
+
+    If that was the leader, another one is asked at once.
+    """
+    state = world.lifecycles[broker]
+    if not is_lost(state.fetch, process, until_us):
+        return
+    if _fail(world, broker):
+        state.leader_backs_off_until_us = world.context[0].time_us + state.fetch_backoff_us
+        fetch_metadata(world, broker)
+    else:
+        RaftFetchDue.after(world, state.fetch_backoff_us)
 
 
 @inner_rule
-def _fail(world: Brokers, broker: int) -> None:
-    """The fetch in flight gets no response."""
+def _fail(world: Brokers, broker: int) -> bool:
+    """The fetch in flight gets no response; whether it was to the leader that is known."""
     state = world.lifecycles[broker]
     state.fetch.number = 0
-    was_leader = state.leader != NONE and state.fetch.to == quorum_process(world, state.leader)
-    # If another one was asked, the next one may be the leader again.
-    state.leader_failed = was_leader
+    return state.leader != NONE and state.fetch.to == quorum_process(world, state.leader)
 
 
 @BROKER.handles(RaftFetchDue)
@@ -186,7 +206,6 @@ def _has_answer(world: Brokers, broker: int, response: quorum_requests.RaftRespo
     if response.correlation_id != state.fetch.number or world.brokers[broker].ends:
         return False
     state.fetch.number = 0
-    state.leader_failed = False
     is_news = _learn_leader(world, state, response)
     if response.error != errors.NONE or response.leader_epoch < state.leader_epoch:
         if is_news and state.leader != NONE:
@@ -239,5 +258,6 @@ def _learn_leader(world: Brokers, state: Lifecycle, response: quorum_requests.Ra
         return False
     state.leader_epoch = response.leader_epoch
     state.leader = response.leader
+    state.leader_backs_off_until_us = 0
     state.leader_expires_us = world.context[0].time_us + state.fetch_timeout_us
     return True

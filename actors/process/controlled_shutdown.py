@@ -38,7 +38,7 @@ from tidegauge.simulation.trace_rows.process_rows import (
 
 @inner_rule
 def stop_cleanly(world: Brokers, broker: int) -> None:
-    """Begin to stop. A broker that is still starting up cannot: it ends as it is.
+    """Begin the shutdown. A broker that is still starting up cannot: it ends as it is.
 
     Source: KafkaServerStartable.shutdown@2.6.3, which halts in this case.
     """

@@ -178,7 +178,7 @@ def handle_future_log_copied(world: Brokers, timer: FutureLogCopied) -> None:
         notice_failure(world, hosted.broker, timer.directory)
         return
     if on_disk.future_end_offset == timer.copied_from:
-        on_disk.future_end_offset = timer.end_offset
+        on_disk.future_end_offset = min(timer.end_offset, world.replicas[row].log_end_offset)
     if on_disk.future_end_offset == world.replicas[row].log_end_offset:
         _replace_current_with_future_log(world, row)
     else:

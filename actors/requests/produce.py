@@ -259,7 +259,7 @@ def _note_numbered(world: Brokers, row: int, append: client_requests.PartitionAp
 
 @inner_rule
 def answer_or_delay(world: Brokers, request: client_requests.AppendRequest) -> None:
-    """The possible appends are made: answer, or wait for the replicas that count.
+    """The possible appends are made: send the response, or wait for the replicas that count.
 
     Source: ReplicaManager.delayedProduceRequestRequired@2.4.0.
     """

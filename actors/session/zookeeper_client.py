@@ -2,7 +2,7 @@
 
 Requests carry the session. A request of a session that has expired gets SESSION_EXPIRED; the broker
 then opens a new one, registers again and repeats its pending writes. A request that gets no answer
-(a cut, an outage) simply waits: Kafka's client tries for ever.
+(a cut, an outage) simply waits: Kafka's client retries without limit.
 
 Settings of topics as a broker applies them: read with each session, and at each change.
 

@@ -120,7 +120,7 @@ class Brokers(Cluster, part=2):
     quotas: Records[records.ReplicationQuota]
     quota_samples: Records[records.QuotaSample]
     on_disk: Records[LogOnDisk]
-    #: Of replica ``row``: from ``row * MARKS`` on; none if nobody loses power.
+    #: Of replica ``row``: from ``row * MARKS`` on; none without a loss of power.
     marks: Records[AppendMark]
     #: Idempotent producers as replicas know them: a pool; of each the last batches, from
     #: ``RETAINED_BATCHES`` times its place on (``storage/producers.py``).

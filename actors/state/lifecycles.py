@@ -74,8 +74,10 @@ class LifecycleMemory(Record):
     cordoned_directories: i64
 
     # The metadata log, as an observer of it (KafkaRaftClient).
-    #: The last fetch, to the leader, has failed.
-    leader_failed: flag
+    #: The last fetch, to the leader, has timed out: the next one goes to another controller.
+    leader_timed_out: flag
+    #: Until then no fetch goes to the leader, as its connection was lost.
+    leader_backs_off_until_us: i64
     #: The end of its committed log.
     high_watermark: i64 = -1
     #: The newest epoch that it knows, its leader among the controllers (-1: unknown), and the time
@@ -126,6 +128,9 @@ class LifecycleSettings(Record):
     fetch_timeout_us: i64
     fetch_request_timeout_us: i64
     fetch_backoff_us: i64
+    #: A fetch of the log, or of a snapshot, asks for so many bytes at most.
+    fetch_max_bytes: i64
+    fetch_snapshot_max_bytes: i64
 
     #: A snapshot is written after so many bytes of records, and after this time (0: no limit of
     #: time).
@@ -140,6 +145,10 @@ class Lifecycle(LifecycleSettings, LifecycleMemory):
     #: one is sent again after the interval.
     request_timeout_us: i64
     most_backoff_us: i64
+    #: Controllers that are asked for the leader: bits.
+    bootstrap_servers: i64
+    #: The leader that is known is asked even if the fetch timeout is over (KAFKA-19354).
+    returns_to_leader: flag
 
     #: Begin and end of the metadata log on its disk.
     log_start_offset: i64

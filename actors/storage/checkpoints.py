@@ -35,7 +35,7 @@ READ_DUE = code(8)
 
 @inner_rule
 def want_files(world: Kernel, broker: Broker, what: int) -> None:
-    """Real files are to be written or read, if the scenario has them."""
+    """Write or read real files, if the scenario has them."""
     context = world.context[0]
     if context.has_files:
         broker.files_due |= what

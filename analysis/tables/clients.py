@@ -1,8 +1,8 @@
 """Records of clients: written and made readable, acknowledged, refused, given up and unsent.
 
 Throughput comes from the samples of replicas, so it is as fine as ``sample_every``. Errors are rows
-of the trace themselves. Single requests are recorded with ``--trace-level all`` only: so the time
-until batches had an outcome is in the summary (``produce_ms``), and in ``producer_sampled`` rows.
+of the trace themselves. Single requests are recorded with ``--trace-level all`` only. The times of
+batches until their outcomes are in the summary (``produce_ms``), and in ``producer_sampled`` rows.
 """
 
 # ruff: noqa: S608 - queries are put together from texts of this room

@@ -74,7 +74,7 @@ _SESSIONS = View(
     """,
 )
 
-#: Effects after start-up, where the figures of the summary begin; of a removal each replica counts.
+#: Effects after start-up, where the figures of the summary begin; a removal counts each replica.
 _COUNTED = View(
     "counted_effects",
     """
@@ -284,7 +284,7 @@ FAULT_COSTS = ResultTable(
         Column("shared", "bigint", "", "... of all these changes, shared by other faults"),
         Column("records_lost", "bigint", "records", "acknowledged records that are lost"),
         Column("first_led_us", "bigint", "us", "when the first new leader took over; null: none"),
-        Column("last_led_us", "bigint", "us", "when the last one did"),
+        Column("last_led_us", "bigint", "us", "the time of the last one"),
         *(
             Column(part, "bigint", "us", f"of the first election, as in elections: {part}")
             for part in PARTS

@@ -290,7 +290,7 @@ FAULT_TOPICS = ResultTable(
         RUN,
         *CHARGED,
         Column("topic", "string", "", "the topic"),
-        Column("partitions", "bigint", "partitions", "how many of it"),
+        Column("partitions", "bigint", "partitions", "the number of them"),
     ),
     """
     select c.run, c.fault, f.fault_name, p.topic, count(distinct c.partition) as partitions

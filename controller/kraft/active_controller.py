@@ -59,7 +59,7 @@ from tidegauge.simulation.messages.quorum_requests import BrokerHeartbeatRequest
 from tidegauge.simulation.sampled_stats import IS_RAFT_RESPONSE
 from tidegauge.simulation.trace_rows import codes
 
-#: Modules of which only the handlers are used: they enter them.
+#: Modules that are imported for their handlers, which enter themselves.
 _HANDLED_IN = (
     *(broker_heartbeats, partition_records, topics, topics, topics),
     *(described, metadata_log, observers, periodic_tasks, claims, metadata_log),

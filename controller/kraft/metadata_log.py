@@ -49,8 +49,6 @@ from tidegauge.simulation.messages.quorum_requests import (
 from tidegauge.simulation.rows import METADATA_SNAPSHOT_MEBIBYTE, cost_us, record_row
 
 _MEBIBYTE = code(1024 * 1024)
-#: KafkaRaftClient.MAX_BATCH_SIZE_BYTES
-_PIECE_BYTES = code(8 * 1024 * 1024)
 
 
 @QUORUM.handles(SnapshotDue)
@@ -95,7 +93,7 @@ def handle_fetch_snapshot(world: Quorum, request: FetchSnapshotRequest) -> bool:
     response.snapshot_offset = snapshot.end_offset
     response.position = request.position
     response.size_bytes = snapshot.bytes
-    response.bytes = min(_PIECE_BYTES, snapshot.bytes - request.position)
+    response.bytes = min(request.max_bytes, snapshot.bytes - request.position)
     if request.voter != NONE:
         count_fetching_voter(world, request.voter)
     elif response.position + response.bytes == response.size_bytes:

@@ -13,7 +13,12 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.state import QUORUM, Quorum
 from tidegauge.controller.raft.follower import lose_connection
 from tidegauge.controller.raft.measured import respond
-from tidegauge.controller.raft.replication import FETCH_WAIT_US, refuses_fetch, take_voter_fetch
+from tidegauge.controller.raft.replication import (
+    FETCH_WAIT_US,
+    fetched_end,
+    refuses_fetch,
+    take_voter_fetch,
+)
 from tidegauge.controller.raft.snapshots import needs_snapshot, offer_snapshot
 from tidegauge.controller.raft.state import this_voter
 from tidegauge.replication.replica_list import contains
@@ -134,8 +139,8 @@ def _answer(world: Quorum, request: RaftFetchRequest) -> None:
     voter = this_voter(world)
     response = events.new_response(world, request, RaftFetchResponse)
     response.cordoned_log_dirs = world.quorum_brokers[request.broker_id].committed_cordoned_log_dirs
-    response.log_end_offset = voter.drained_offset
-    response.high_watermark = _known_high_watermark(world)
+    response.log_end_offset = fetched_end(world, request)
+    response.high_watermark = min(_known_high_watermark(world), response.log_end_offset)
     response.leader = voter.leader
     response.leader_epoch = voter.epoch
     if response.high_watermark > request.high_watermark:

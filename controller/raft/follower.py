@@ -1,5 +1,8 @@
 """A follower fetches its leader's log: one fetch at a time, and the next after a flush.
 
+From 3.9.1 on a voter that knows no leader, or whose leader does not respond, fetches from a random
+bootstrap server, which may be itself: the response names the leader and the epoch.
+
 Source: KafkaRaftClient.pollFollowerAsVoter, handleFetchResponse, appendAsFollower,
 maybeTransition@4.1.0.
 """
@@ -20,9 +23,11 @@ from tidegauge.simulation.messages.controller_timers import (
 )
 from tidegauge.simulation.messages.event import ControllerRequest
 from tidegauge.simulation.messages.timers import Disconnected
+from tidegauge.simulation.metadata_log import drawn_server
+from tidegauge.simulation.random_streams import BOOTSTRAP_VOTERS
 from tidegauge.simulation.rows import METADATA_APPEND, cost_us
 from tidegauge.simulation.topology import quorum_process
-from tidegauge.simulation.trace_rows.codes import FOLLOWER, LEADER
+from tidegauge.simulation.trace_rows.codes import FOLLOWER, LEADER, UNATTACHED
 
 
 @inner_rule
@@ -53,7 +58,7 @@ def follow(world: Raft, epoch: int, leader: int) -> None:
     if voter.stops:
         tell_stopped(world)
     else:
-        fetch_from_leader(world)
+        fetch_log(world)
 
 
 @inner_rule
@@ -65,17 +70,46 @@ def tell_stopped(world: Raft) -> None:
 
 
 @inner_rule
-def fetch_from_leader(world: Raft) -> None:
-    """Send the follower's next fetch."""
+def fetch_log(world: Raft) -> None:
+    """Send the next fetch: to the leader, or to a voter that may know it."""
     voter = this_voter(world)
     process = world.context[0].handling
-    request = quorum_requests.RaftFetchRequest.to(world, quorum_process(world, voter.leader))
+    to = _voter_to_ask(world)
+    if to == NONE:
+        transitions.fetch_after(world, voter.retry_backoff_us)
+        return
+    voter.fetch_to = to
+    request = quorum_requests.RaftFetchRequest.to(world, quorum_process(world, to))
     request.voter = voter_of(world, process)
     request.current_leader_epoch = voter.epoch
     request.fetch_offset = voter.drained_offset
     request.last_fetched_epoch = snapshots.last_epoch(world)
     request.high_watermark = voter.high_watermark
+    request.max_bytes = voter.fetch_max_bytes
     _send_fetch(world, request)
+
+
+@inner_rule
+def _voter_to_ask(world: Raft) -> int:
+    """The leader, if it may respond; else a random bootstrap server; NONE: there is none.
+
+    Source: KafkaRaftClient.maybeSendFetchToBestNode, pollUnattachedCommon@3.9.1.
+    """
+    voter = this_voter(world)
+    context = world.context[0]
+    backs_off = voter.leader != NONE and context.time_us < voter.leader_backs_off_until_us
+    if voter.leader != NONE and not backs_off and not voter.leader_timed_out:
+        return voter.leader
+    voter.leader_timed_out = False
+    voter.servers_drawn += 1
+    return drawn_server(
+        world,
+        voter.bootstrap_servers,
+        voter.leader if backs_off else NONE,
+        BOOTSTRAP_VOTERS,
+        context.handling,
+        voter.servers_drawn,
+    )
 
 
 @inner_rule
@@ -83,12 +117,14 @@ def fetch_snapshot(world: Raft, epoch: int, offset: int, position: int) -> None:
     """Send a fetch for a piece of the leader's snapshot instead."""
     voter = this_voter(world)
     process = world.context[0].handling
+    voter.fetch_to = voter.leader
     request = quorum_requests.FetchSnapshotRequest.to(world, quorum_process(world, voter.leader))
     request.voter = voter_of(world, process)
     request.current_leader_epoch = voter.epoch
     request.snapshot_epoch = epoch
     request.snapshot_offset = offset
     request.position = position
+    request.max_bytes = voter.fetch_snapshot_max_bytes
     _send_fetch(world, request)
 
 
@@ -121,29 +157,25 @@ def handle_voter_fetch_timeout(world: Raft, _: VoterFetchTimeout) -> bool:
     due_us = voter.fetch_sent_us + voter.request_timeout_us
     if due_us > world.context[0].time_us:
         _watch(world, due_us)
-    else:
-        _fetch_again_later(world)
-    return False
-
-
-@inner_rule
-def _fetch_again_later(world: Raft) -> None:
-    """The fetch has failed: fetch again after controller.quorum.retry.backoff.ms."""
-    voter = this_voter(world)
+        return False
     voter.fetch_sent_us = NONE
-    if not voter.fetch_due:
-        voter.fetch_due = True
-        VoterFetchDue.after(world, voter.retry_backoff_us)
+    if voter.bootstrap_servers == 0:
+        transitions.fetch_after(world, voter.retry_backoff_us)
+    else:
+        voter.leader_timed_out = voter.fetch_to == voter.leader
+        transitions.fetch_after(world, transitions.NO_TIME_US)
+    return False
 
 
 @RAFT.handles(VoterFetchDue)
 @inner_rule
 def handle_voter_fetch_due(world: Raft, _: VoterFetchDue) -> bool:
-    """Fetch again after a failure, unless a fetch is under way."""
+    """Fetch again after a failure, or look for the leader, unless a fetch is under way."""
     voter = this_voter(world)
     voter.fetch_due = False
-    if voter.state == FOLLOWER and voter.fetch_sent_us == NONE:
-        fetch_from_leader(world)
+    looks = voter.state == UNATTACHED and voter.bootstrap_servers != 0 and not voter.stops
+    if (looks or voter.state == FOLLOWER) and voter.fetch_sent_us == NONE:
+        fetch_log(world)
     return False
 
 
@@ -151,20 +183,31 @@ def handle_voter_fetch_due(world: Raft, _: VoterFetchDue) -> bool:
 def lose_connection(world: Raft, closed: Disconnected) -> None:
     """Another process is gone, and with it a fetch from it, and a fetch from there."""
     voter = this_voter(world)
-    is_leader = voter.leader != NONE and closed.source == quorum_process(world, voter.leader)
     if (
-        voter.state == FOLLOWER
-        and is_leader
-        and voter.fetch_sent_us != NONE
+        voter.fetch_sent_us != NONE
+        and closed.source == quorum_process(world, voter.fetch_to)
         and voter.fetch_sent_us <= closed.until_us
     ):
-        _fetch_again_later(world)
+        _lose_fetch(world)
     for _ in range(voter.voter_fetches.length):
         request = take_first(world, voter.voter_fetches)
         if request.source == closed.source and request.asked_us <= closed.until_us:
             free_event(world, request)
         else:
             append_event(world, voter.voter_fetches, request)
+
+
+@inner_rule
+def _lose_fetch(world: Raft) -> None:
+    """The connection is gone: if it was to the leader, ask another voter at once (from 3.9.1)."""
+    voter = this_voter(world)
+    voter.fetch_sent_us = NONE
+    if voter.bootstrap_servers != 0 and voter.fetch_to == voter.leader:
+        now_us = world.context[0].time_us
+        voter.leader_backs_off_until_us = now_us + voter.retry_backoff_us
+        transitions.fetch_after(world, transitions.NO_TIME_US)
+    else:
+        transitions.fetch_after(world, voter.retry_backoff_us)
 
 
 @inner_rule
@@ -180,10 +223,8 @@ def _has_answer(world: Raft, response: quorum_requests.RaftResponse) -> bool:
     voter.fetch_sent_us = NONE
     if learn(world, response.leader_epoch, response.leader):
         return False
-    if voter.state != FOLLOWER:
-        return False
-    if response.error != 0 or response.leader_epoch < voter.epoch:
-        _fetch_again_later(world)
+    if voter.state != FOLLOWER or response.error != 0 or response.leader_epoch < voter.epoch:
+        transitions.fetch_after(world, voter.retry_backoff_us)
         return False
     voter.has_fetched = True
     transitions.wait_for_leader(world)
@@ -207,7 +248,7 @@ def handle_fetch_snapshot_response(
         fetch_snapshot(world, response.snapshot_epoch, response.snapshot_offset, position)
     else:
         snapshots.load_snapshot(world, response)
-        fetch_from_leader(world)
+        fetch_log(world)
     return False
 
 
@@ -226,10 +267,10 @@ def handle_voter_fetch_response(world: Raft, response: quorum_requests.RaftFetch
     if response.diverging_epoch != NONE:
         snapshots.truncate_to_diverging(world, response.diverging_epoch, response.diverging_offset)
         snapshots.write_log_row(world, True)
-        fetch_from_leader(world)
+        fetch_log(world)
         return False
     if not _append(world, response):
-        fetch_from_leader(world)
+        fetch_log(world)
     return False
 
 
@@ -270,5 +311,5 @@ def handle_raft_flushed(world: Raft, timer: RaftFlushed) -> bool:
     if voter.state == LEADER:
         advance_high_watermark(world)
     elif voter.state == FOLLOWER and voter.fetch_sent_us == NONE and not voter.fetch_due:
-        fetch_from_leader(world)
+        fetch_log(world)
     return False

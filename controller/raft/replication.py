@@ -29,6 +29,7 @@ from tidegauge.simulation.messages.quorum_requests import (
     RaftFetchRequest,
     RaftFetchResponse,
 )
+from tidegauge.simulation.metadata_log import METADATA_RECORD_BYTES
 from tidegauge.simulation.rows import METADATA_APPEND, cost_us
 from tidegauge.simulation.trace_rows.codes import LEADER
 
@@ -278,6 +279,17 @@ def _answer_voters(world: Raft) -> None:
 
 
 @inner_rule
+def fetched_end(world: Raft, request: RaftFetchRequest) -> int:
+    """The end of the records that fit into the response to a fetch; one record always does.
+
+    Source: KafkaRaftClient.tryCompleteFetchRequest@4.3.1, with KIP-1219; up to 4.2 the limit is a
+    constant.
+    """
+    records = max(1, request.max_bytes // METADATA_RECORD_BYTES)
+    return min(this_voter(world).drained_offset, request.fetch_offset + records)
+
+
+@inner_rule
 def _answer(world: Raft, request: RaftFetchRequest) -> None:
     """Send a follower its missing records, by epoch, and the committed end.
 
@@ -287,7 +299,7 @@ def _answer(world: Raft, request: RaftFetchRequest) -> None:
     response = events.new_response(world, request, RaftFetchResponse)
     response.leader = voter.leader
     response.leader_epoch = voter.epoch
-    response.log_end_offset = voter.drained_offset
+    response.log_end_offset = fetched_end(world, request)
     response.high_watermark = voter.high_watermark
     end_offset = voter.drained_offset
     first = voter.epoch_count
@@ -306,7 +318,7 @@ def _name_epoch(
     """Name the records of one epoch of the log that a follower does not have."""
     voter = this_voter(world)
     begun = world.epoch_starts[snapshots.epoch_place(world, number)]
-    end_offset = voter.drained_offset
+    end_offset = response.log_end_offset
     if number + 1 < voter.epoch_count:
         next_start = world.epoch_starts[snapshots.epoch_place(world, number + 1)].start_offset
         end_offset = min(end_offset, next_start)

@@ -1,7 +1,6 @@
 """A voter's metadata log and its snapshots.
 
-The log has the first offsets of epochs, and its ends in memory, in its file, on its disk. It can be
-truncated.
+The log has the first offsets of epochs, and its ends in memory, in its file, on its disk.
 
 Every voter writes snapshots of its own, and a log begins where one ends. A follower or observer
 that needs records from before the leader's log loads its newest snapshot instead. A record counts

@@ -29,6 +29,9 @@ class VoterSettings(Record):
     fetch_timeout_us: i64
     request_timeout_us: i64
     retry_backoff_us: i64
+    #: The largest size of a fetch of the log, and of a piece of a snapshot.
+    fetch_max_bytes: i64
+    fetch_snapshot_max_bytes: i64
     #: A snapshot is written after so many bytes of records, and after this time (0: no limit of
     #: time).
     snapshot_max_bytes: i64
@@ -58,6 +61,8 @@ class Voter(VoterSettings):
     #: ``ELECTION_LOSS_*`` and ``BEGIN_EPOCH_*`` of ``replication/kraft_releases.py``.
     election_loss_rule: i64
     begin_quorum_epoch_rule: i64
+    #: Controllers that it asks for the leader, as bits; 0: none (KAFKA-17030; from 3.9.1).
+    bootstrap_servers: i64
     #: It resigns if a majority does not fetch (KAFKA-15489; from 3.7).
     checks_quorum: flag
 
@@ -101,6 +106,13 @@ class Voter(VoterSettings):
     #: The time at which the fetch in flight was sent (-1: none is), and its number.
     fetch_sent_us: i64 = -1
     fetch_number: i64
+    #: The voter that it asks.
+    fetch_to: i64
+    #: The last fetch, to the leader, has timed out, or until when none goes there as the connection
+    #: was lost: another voter is asked. How often one was drawn.
+    leader_timed_out: flag
+    leader_backs_off_until_us: i64
+    servers_drawn: i64
     #: A timer is set for the next fetch, and one looks whether the last was answered.
     fetch_due: flag
     fetch_watch: flag

@@ -36,7 +36,11 @@ from tidegauge.replication.errors import NOT_LEADER_OR_FOLLOWER
 from tidegauge.simulation import events
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.controller_timers import LeadershipLost, VoterDeadline
+from tidegauge.simulation.messages.controller_timers import (
+    LeadershipLost,
+    VoterDeadline,
+    VoterFetchDue,
+)
 from tidegauge.simulation.messages.event import Event, EventList
 from tidegauge.simulation.messages.quorum_requests import RaftFetchResponse
 from tidegauge.simulation.random_streams import RAFT, draw_below
@@ -92,6 +96,17 @@ def become_unattached(world: Raft, epoch: int, voted_for: int) -> None:
         wait_until(world, deadline_us)
     else:
         wait_until(world, world.context[0].time_us + election_timeout_us(world))
+    if voter.bootstrap_servers != 0:
+        fetch_after(world, NO_TIME_US)
+
+
+@inner_rule
+def fetch_after(world: Raft, delay_us: int) -> None:
+    """Fetch after a while, or look for the leader, unless a fetch is under way then."""
+    voter = this_voter(world)
+    if not voter.fetch_due:
+        voter.fetch_due = True
+        VoterFetchDue.after(world, delay_us)
 
 
 @inner_rule
@@ -102,6 +117,8 @@ def become_follower(world: Raft, epoch: int, leader: int) -> None:
     _change(world, codes.FOLLOWER, epoch, leader, voted_for)
     voter.has_fetched = False
     voter.fetch_sent_us = NONE
+    voter.leader_timed_out = False
+    voter.leader_backs_off_until_us = 0
     note_leader(world)
     wait_for_leader(world)
 

@@ -352,7 +352,7 @@ def _reach(address: Address, node: str, deadline_s: float) -> socket.socket:
     else:
         link = socket.socket(socket.AF_UNIX)
         try:
-            # To connect would block for ever while a hub that hangs has a crowd at its door.
+            # To connect would block without limit while a hub that hangs has many callers.
             link.setblocking(False)
             _enter(link, address.unix, deadline_s)
         except BaseException:

@@ -71,7 +71,7 @@ def pending(world: Checked, process: int, kind: int) -> int:
 
 @inner_rule
 def clear_marks(world: Checked, count: int) -> None:
-    """Begin to go through the owners of so many slots."""
+    """Reset the marks of so many slots, before their owners are checked."""
     for index in range(count):
         world.visits[index].found = 0
 
@@ -98,7 +98,7 @@ def walk_of(module: str, name: str, of: LinkedList) -> Callable[..., int]:
     """The rule ``name`` of a module, which goes through lists of the same records and links.
 
     ``name(world, first, last, owner)`` marks the records with 1 + ``owner``, and returns their
-    number: BROKEN if somebody else has one, or the last is not ``last`` (ANY: whichever).
+    number: BROKEN if another list has one of them, or the last is not ``last`` (ANY: no check).
     """
     names: dict[str, Any] = {"__name__": module}
     code = _WALK.format(name=name, table=of.table, following=of.following)

@@ -131,6 +131,19 @@ def recovery_point_lies_in_the_log(world: Checked) -> int:
     return HOLDS
 
 
+@LOGS.of("on_disk")
+def future_log_lies_in_another_directory(world: Checked) -> int:
+    """A future log lies in another log directory than the log, and is not longer."""
+    for row, on_disk in enumerate(world.on_disk):
+        if on_disk.future_directory == NONE or not is_in_use(world, row):
+            continue
+        if on_disk.future_directory == on_disk.directory:
+            return row
+        if on_disk.future_end_offset > world.replicas[row].log_end_offset:
+            return row
+    return HOLDS
+
+
 @LOGS.of("replicas")
 def replicas_know_their_slots(world: Checked) -> int:
     """A hosted replica is in the slot of its broker, and its assignment has only slots."""

@@ -18,6 +18,7 @@ from tidegauge.compiled.records import Records, column, grown, new_records
 from tidegauge.engine.layout.by_name import new_tables, set_by_name
 from tidegauge.engine.layout.cluster_tables import chain_free, new_commit_keys
 from tidegauge.engine.layout.network_tables import cache_tails, lay_out_machines
+from tidegauge.engine.layout.quorum_tables import bootstrap_servers_of
 from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.replication.kraft_releases import kraft_rules_of
 from tidegauge.replication.producer_state import RETAINED_BATCHES
@@ -183,11 +184,13 @@ def _lifecycles(
     if not plan.is_kraft:
         return new_records(Lifecycle, 0)
     of_controllers = plan.scenario.controller_settings()
-    rules = kraft_rules_of(plan.scenario.release, plan.scenario.metadata_version)
     session_timeout_us = 1000 * of_controllers["broker.session.timeout.ms"]
     lifecycles = new_records(Lifecycle, len(plan.brokers))
     for index, own in enumerate(lifecycles):
         set_by_name(own, LifecycleSettings, of_controllers | settings[index])
+        rules = kraft_rules_of(*plan.scenario.release_of(plan.brokers[index])[:2])
+        own.bootstrap_servers = bootstrap_servers_of(plan, rules)
+        own.returns_to_leader = rules.observer_returns_to_leader
         own.tells_cordoned_directories = rules.cordoned_directories_known
         own.cordoned_log_dirs = plan.scenario.cordoned_log_dirs(plan.brokers[index])
         own.producer_ids.given_out = 0

@@ -35,6 +35,8 @@ KAFKA_NAMES = {
     "fetch_timeout_us": "controller.quorum.fetch.timeout.ms",
     "request_timeout_us": "controller.quorum.request.timeout.ms",
     "retry_backoff_us": "controller.quorum.retry.backoff.ms",
+    "fetch_max_bytes": "controller.quorum.fetch.max.bytes",
+    "fetch_snapshot_max_bytes": "controller.quorum.fetch.snapshot.max.bytes",
     "snapshot_max_bytes": "metadata.log.max.record.bytes.between.snapshots",
     "snapshot_interval_us": "metadata.log.max.snapshot.interval.ms",
     "retention_bytes": "metadata.max.retention.bytes",
@@ -62,6 +64,9 @@ _BEFORE_THERE_WAS = {
     # partitions.
     "log.dir.failure.timeout.ms": 0,
     "unclean.leader.election.interval.ms": 0,
+    # Source: KafkaRaftClient.MAX_FETCH_SIZE_BYTES@3.3.1.
+    "controller.quorum.fetch.max.bytes": 8 * 1024 * 1024,
+    "controller.quorum.fetch.snapshot.max.bytes": 8 * 1024 * 1024,
     # No snapshot for its age.
     "metadata.log.max.snapshot.interval.ms": 0,
     "delivery.timeout.ms": _NEVER_MS,

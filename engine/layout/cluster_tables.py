@@ -322,7 +322,8 @@ def _plan_target(
     """The first offset of a consumer without a known one: the end of the existing records."""
     if not isinstance(planned.group, ConsumerGroup):
         return
-    # The default is for logs that begin empty: nobody means to read all that was there before.
+    # The default is for logs that begin empty: consumers do not read the records from before the
+    # run.
     if planned.group.settings.get("auto.offset.reset") != "earliest":
         target.begins = max(plan.partitions[partition].existing_records)
     target.position = target.processed = target.begins

@@ -11,7 +11,11 @@ from tidegauge.controller.kraft_partitions.partition_change import NO_LEADER
 from tidegauge.controller.raft.state import Raft, VoterSettings
 from tidegauge.engine.layout.by_name import new_tables, set_by_name
 from tidegauge.replication.errors import ERROR_COUNT
-from tidegauge.replication.kraft_releases import STALE_BROKERS_PERIODICALLY, kraft_rules_of
+from tidegauge.replication.kraft_releases import (
+    STALE_BROKERS_PERIODICALLY,
+    KRaftRules,
+    kraft_rules_of,
+)
 from tidegauge.replication.replica_list import pack
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.messages.kinds import CONTROLLER_TYPE_COUNT
@@ -211,6 +215,14 @@ def _set_raft_settings(plan: ClusterPlan, raft: Raft) -> None:
         voter.has_pre_vote = rules.pre_vote
         voter.election_loss_rule = rules.election_loss_rule
         voter.begin_quorum_epoch_rule = rules.begin_quorum_epoch_rule
+        if rules.voter_asks_bootstrap_servers:
+            voter.bootstrap_servers = bootstrap_servers_of(plan, rules)
+
+
+def bootstrap_servers_of(plan: ClusterPlan, rules: KRaftRules) -> int:
+    """The controllers that a node asks for the leader, as bits: up to 3.8 all voters."""
+    servers = plan.scenario.controllers.bootstrap_servers if rules.bootstrap_servers_asked else ()
+    return sum(1 << voter for voter in servers or range(len(plan.controllers)))
 
 
 def enlarge_raft(world: Raft) -> None:

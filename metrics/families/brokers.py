@@ -118,6 +118,11 @@ class BrokerGauges(ControllerGauges, scope=Scope.BROKER):
         "kafka.log:type=LogManager,name=OfflineLogDirectoryCount",
         "Log directories of this broker that have failed.",
     )
+    cordoned_log_directories: i64 = gauge(
+        "kafka.log:type=LogManager,name=CordonedLogDirectoryCount",
+        "Log directories of this broker that get no new replicas (from 4.3).",
+        where=lambda of: of["cordoned_log_directories"] >= 0,
+    )
     request_queue_size: i64 = gauge(
         "kafka.network:type=RequestChannel,name=RequestQueueSize",
         "Requests that wait for a request handler.",

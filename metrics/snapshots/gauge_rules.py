@@ -100,6 +100,7 @@ def _read_broker(world: Brokers, broker: int, time_us: int, gauge: BrokerGauges)
     gauge.isr_changes_pending = state.changed_count
     gauge.request_queue_size = state.queue.length
     gauge.offline_log_directories = _ones(state.offline_directories)
+    gauge.cordoned_log_directories = _cordoned(world, broker)
     gauge.applied_offset = world.lifecycles[broker].published_offset - 1 if is_kraft(world) else -1
     # Those of a broker that shuts down have ended.
     if state.loaded and not state.ends:
@@ -119,6 +120,14 @@ def _handlers_idle_us(world: Brokers, broker: int, time_us: int) -> int:
         if free_us != NEVER_US:
             idle_us += max(0, time_us - max(free_us, state.port_opens_us))
     return idle_us
+
+
+@inner_rule
+def _cordoned(world: Brokers, broker: int) -> int:
+    """How many log directories a broker has cordoned; NONE: its release does not know that."""
+    if not is_kraft(world) or not world.lifecycles[broker].tells_cordoned_directories:
+        return NONE
+    return _ones(world.lifecycles[broker].cordoned_directories)
 
 
 @inner_rule

@@ -262,6 +262,12 @@ class Controllers(parts.Part):
         "which leads the quorum at the start; a rack with two of them appears twice. Default: "
         "none, so every broker reaches them across racks.",
     )
+    bootstrap_servers: parts.Listed[Annotated[int, Field(ge=0)]] = Field(
+        default=(),
+        description="Numbers of the controllers that `controller.quorum.bootstrap.servers` names; "
+        "0 is controller:0. Brokers of 3.9 and later ask these for the leader; before, brokers ask "
+        "any controller. Default: all.",
+    )
     settings: Settings = Field(
         default_factory=dict,
         description="Settings of all controllers, as in controller.properties, and those of the "
@@ -273,6 +279,14 @@ class Controllers(parts.Part):
         if len(self.racks) > self.count:
             message = f"are {len(self.racks)}, for {self.count} controllers"
             raise ProblemsError([Problem(("racks",), message)])
+        return self
+
+    @model_validator(mode="after")
+    def _bootstraps_from_its_own(self) -> Self:
+        for place, number in enumerate(self.bootstrap_servers):
+            if number >= self.count:
+                message = f"there is no controller:{number}, only controller:0 to {self.count - 1}"
+                raise ProblemsError([Problem(("bootstrap_servers", place), message)])
         return self
 
 

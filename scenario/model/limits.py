@@ -34,7 +34,7 @@ MOST_COMMITTED_OFFSETS = 100_000_000
 MOST_FETCHERS = 5_000_000
 #: num.io.threads of one broker.
 MOST_THREADS = 10_000
-#: A fault remembers for every process whether it hits it.
+#: A fault has a flag for every process: whether it hits it.
 MOST_FAULTS = 1_000
 MOST_STEPS = 10_000
 #: The limit of an ensemble.

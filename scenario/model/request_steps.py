@@ -227,7 +227,7 @@ class MoveLogDirStep(parts.OfPartition, StepOfAnyKind):
 
     do: Literal["move_log_dir"]
     broker: parts.BrokerId = Field(description="Broker whose replica moves.")
-    directory: Annotated[int, parts.Unit("number")] = Field(
+    directory: Annotated[int, parts.Unit("directory number")] = Field(
         ge=1, description="Number of the log directory, from 1 to the cluster's `log_directories`."
     )
     flush_at_end: bool = Field(

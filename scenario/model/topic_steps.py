@@ -41,7 +41,7 @@ _Move = TypeVar("_Move", bound=AlteredMove)
 class AdminStep(StepOfAnyKind):
     """A step that makes the controller move replicas or delete a topic.
 
-    In a scenario without such a step, the znodes of /admin for both are left out
+    In a scenario without such a step, the paths in /admin for both are left out
     (``ClusterPlan.tree_ranges``).
     """
 

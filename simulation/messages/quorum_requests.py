@@ -199,10 +199,12 @@ class RaftFetchRequest(ControllerRequest, kind=102, api_key=1):
     fetch_offset: i64
     last_fetched_epoch: i64 = -1
     high_watermark: i64
+    #: The response has no more bytes of records than these, but at least one record.
+    max_bytes: i64
 
 
 class RaftFetchResponse(RaftResponse, kind=103):
-    """The end of the leader's log, and of its committed part; or the error.
+    """The end of the fetched records, and of their committed part; or the error.
 
     To a voter its entries are of :class:`FetchedEpoch`. To an observer they are of
     ``PublishedPartition``: of the replicas that the broker hosts, all that was committed between
@@ -242,6 +244,8 @@ class FetchSnapshotRequest(ControllerRequest, kind=163, api_key=59):
     snapshot_epoch: i64
     snapshot_offset: i64
     position: i64
+    #: So large is the piece at most.
+    max_bytes: i64
 
 
 class FetchSnapshotResponse(RaftResponse, kind=164):

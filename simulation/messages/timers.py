@@ -76,7 +76,7 @@ class StepLooks(Timer, kind=90):
 class RollResume(Timer, kind=91):
     """A rolling restart checks its brokers, or goes on after a pause.
 
-    Unless it has asked anything since.
+    The timer is void if it has sent a request since.
     """
 
     roll: i64

@@ -129,7 +129,7 @@ def test_an_idle_partition_stays_under_replicated_after_its_leaders_move(tmp_pat
 
 def test_a_shrink_that_raises_the_epoch_hides_it(tmp_path: Path) -> None:
     """KAFKA-15021: up to metadata.version 3.5 the leader knows the new epoch of the shrink."""
-    run = run_of(idle_leader_moves(release="3.6", metadata_version="3.5"), tmp_path / "run")
+    run = run_of(idle_leader_moves(metadata_version="3.5"), tmp_path / "run")
     assert sorted(states(run)[-1].isr) == [1, 2, 3]
 
 

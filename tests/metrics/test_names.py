@@ -75,7 +75,7 @@ STRIMZI = {
         *("underreplicated", "underminisr", "atminisr", "insyncreplicascount", "replicascount"),
     },
     "kafka_log_log": {"size", "logstartoffset", "logendoffset"},
-    "kafka_log_logmanager": {"offlinelogdirectorycount"},
+    "kafka_log_logmanager": {"offlinelogdirectorycount", "cordonedlogdirectorycount"},
     "kafka_controller_kafkacontroller": {
         *("activecontrollercount", "offlinepartitionscount", "preferredreplicaimbalancecount"),
         *("globaltopiccount", "globalpartitioncount", "activebrokercount", "fencedbrokercount"),

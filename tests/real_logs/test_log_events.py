@@ -73,7 +73,7 @@ def test_from_4_3_the_line_of_a_reassignment_has_the_state(tmp_path: Path) -> No
     newer = history_of(tmp_path / "4.3", {"controller-10/controller.log": line + after})
     assert states_in(newer) == [("t.x-0", 3, 2, 1, (2, 4))]
     older = history_of(tmp_path / "4.1", {"controller-10/controller.log": line})
-    assert [each.partition.topic for each in older.partitions] == ["t.x"]
+    assert older.content.partitions == ["t.x-0"]
     assert states_in(older) == []
 
 
@@ -82,6 +82,18 @@ def test_the_sets_of_voters_are_told(tmp_path: Path) -> None:
     history = real_history(found_logs(recorded("kraft-4.4.0-q07_lost_disk_auto_join", tmp_path)))
     found = found_in_logs(history, write_run(history, tmp_path / "run"))
     assert found.voter_sets == [[10, 11, 12], [10, 12], [10, 11, 12]]
+
+
+def test_a_release_that_is_newer_than_known_is_said_to_be_read_as_the_newest(
+    tmp_path: Path,
+) -> None:
+    folder = recorded("kraft-4.4.0-n1_paused_leader_acks1", tmp_path)
+    for file in folder.glob("*/server.log"):
+        file.write_text(file.read_text().replace("Kafka version: 4.4.0", "Kafka version: 9.1.0"))
+    history = real_history(found_logs(folder))
+    told = [*found_in_logs(history, write_run(history, tmp_path / "run")).lines()]
+    assert told[0] == "Kafka 9.1.0 with KRaft"
+    assert told[1].startswith("Kafka 9.1.0 is newer than what is known: it is read as 4.")
 
 
 def test_a_start_knows_the_last_line_of_the_process_before_by_the_common_clock() -> None:

@@ -213,13 +213,13 @@ def test_a_resolved_scenario_is_the_same_scenario(release: str, parts: dict[str,
 # What a mode has not.
 
 KRAFT_ONLY = r"has no meaning in mode zookeeper \(release 2\.6\.3\)"
-ZOOKEEPER_ONLY = r"has no meaning in mode kraft \(release 4\.1\.1\)"
+ZOOKEEPER_ONLY = r"has no meaning in mode kraft \(release 4\.1\.2\)"
 
 
 @pytest.mark.parametrize(
     ("release", "parts", "message"),
     [
-        ("4.0", {"mode": "zookeeper"}, r"mode: release 4\.0\.1 has no ZooKeeper mode.* 3\.9\.2"),
+        ("4.0", {"mode": "zookeeper"}, r"mode: release 4\.0\.2 has no ZooKeeper mode.* 3\.9\.2"),
         ("3.2", {"mode": "kraft"}, r"mode: release 3\.2\.3 has no KRaft mode.* 3\.3\.0"),
         (
             "4.0",
@@ -229,9 +229,9 @@ ZOOKEEPER_ONLY = r"has no meaning in mode kraft \(release 4\.1\.1\)"
         (
             "4.1",
             {"cluster": {"broker_releases": {2: {"release": "4.0"}}}},
-            r"metadata\.version 4\.1-IV1 is newer than release 4\.0\.1",
+            r"metadata\.version 4\.1-IV1 is newer than release 4\.0\.2",
         ),
-        ("4.0", {"metadata_version": "4.1"}, r"4\.1-IV1 is newer than release 4\.0\.1"),
+        ("4.0", {"metadata_version": "4.1"}, r"4\.1-IV1 is newer than release 4\.0\.2"),
         ("4.1", {"metadata_version": "3.3-IV2"}, r"older than 3\.3-IV3, the oldest that release"),
         ("3.9", {"mode": "kraft", "metadata_version": "2.8"}, r"the oldest that is simulated"),
         ("4.1", {"metadata_version": 4.1}, r'must be in quotes: "4\.1"'),

@@ -99,7 +99,7 @@ def test_a_shipped_scenario_keeps_its_brokers_topics_and_clients(name: str) -> N
 def test_a_shipped_scenario_without_counterpart_is_one_clear_error(name: str, path: str) -> None:
     with pytest.raises(ScenarioError) as refusal:
         shipped_in_other_mode(name)
-    release = "4.1.1" if "when.controller" in path else "3.9.2"
+    release = "4.1.2" if "when.controller" in path else "3.9.2"
     (line,) = str(refusal.value).splitlines()
     assert f"release {release}: {path}: " in line
 

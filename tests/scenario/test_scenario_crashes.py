@@ -46,7 +46,6 @@ from tidegauge.simulation.rows import (
 
 #: Lines are counted from the first one on.
 SOUND = """duration: 4m
-release: "2.6"
 checkpoint_files: true
 cluster: {brokers: 4, racks: [a, b], restart_after_exit: never, write_back: 10s}
 topics:
@@ -76,6 +75,7 @@ steps:
   - {when: {leader: {topic: late, partition: 0, is: 3}}, within: 9s, do: wait}
   - {after: 0s, do: produce, topic: late, partition: 0, wait: false}
   - {when: {leader: {topic: late, partition: 0, is_not: 3}}, within: 9s, do: observe}
+release: "2.6"
 """
 
 

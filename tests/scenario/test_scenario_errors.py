@@ -153,7 +153,7 @@ WRONG = [
     ('["rack:b", zookeeper]', "['client:shp']", "28: faults[2].between[1][0]", "did you mean shop"),
     ("at: 1s, for: 5s}", "at: 1s, how: kill}", "29: faults[3].how", "'pause' or 'restart'"),
     # Steps.
-    ("do: produce", "do: make", "31: steps[0].do", "produce, fetch, ask_epoch, preferred"),
+    ("do: produce", "do: make", "31: steps[0].do", "ask_epoch, move_log_dir, preferred"),
     ("at: 5s, do", "do", "31: steps[0]", "must begin in one way"),
     ("at: 5s, do", "at: 5s, after: 1s, do", "31: steps[0]", "must begin in one way"),
     ("at: 5s, do", "at: 5s, within: 1s, do", "31: steps[0]", "both are there, or neither"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 from typer.testing import CliRunner
@@ -146,13 +146,12 @@ def invoked(*words: str | Path) -> str:
 
 
 def test_every_command_with_json_is_here() -> None:
-    grouped = {f"show {name}": each for name, each in COMMANDS["Look at a run"]["show"].items()}
-    single = {name: each for part in COMMANDS.values() for name, each in part.items()}
-    found = {
-        name
-        for name, each in (single | grouped).items()
-        if isinstance(each, Command) and "as_json" in each.options._fields
-    }
+    found = set()
+    for name, each in (pair for part in COMMANDS.values() for pair in part.items()):
+        of_name = {"": each} if isinstance(each, Command) else each
+        for within, command in of_name.items():
+            if "as_json" in get_type_hints(command.options):
+                found.add(f"{name} {within}".strip())
     assert found == {*WORDS, *OF_NO_RUN, *BY_SPARK}
 
 

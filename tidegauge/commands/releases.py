@@ -84,6 +84,8 @@ def _show_one(console: Console, release: str, protocol: str | None, mode: str | 
         else f"Release {parsed} with ZooKeeper, inter.broker.protocol.version {version}"
     )
     console.print(f"{spoken}, reads checkpoint files as {checkpoint_format_of(release).name}")
+    for line in filter(None, (parsed.newer_than_known, version.newer_than_known)):
+        console.print(line)
     _print_sourced(console, "Rules", rule_cells_of(release, protocol, chosen))
     if chosen == release_versions.KRAFT_MODE:
         _print_sourced(console, "Rules of KRaft", kraft_cells_of(release, protocol))
@@ -111,6 +113,7 @@ def _one(release: str, protocol: str | None, mode: str | None) -> dict[str, Any]
     has_kraft = chosen == release_versions.KRAFT_MODE
     return {
         "release": str(parsed),
+        "newer_than_known": parsed.newer_than_known,
         "mode": chosen,
         "metadata_version" if has_kraft else "protocol": str(parsed.version(chosen, protocol)),
         "checkpoint_format": checkpoint_format_of(release).name,

@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from tidegauge.commands import comparing
-from tidegauge.commands.loading import loaded
+from tidegauge.commands.loading import loaded, show_warnings
 from tidegauge.commands.run_options import RunOptions, UpgradeOptions
 from tidegauge.commands.shared_options import parsed, seeds_of
 from tidegauge.compiled.errors import TidegaugeError
@@ -35,6 +35,7 @@ def upgrade_cluster(options: UpgradeOptions) -> None:
     data = _in_health(comparing.written_scenario(request), own)
     before = comparing.converted_variant(data, options.scenario, own.mode, own.release)
     after = _successor(comparing.converted_variant(data, options.scenario, mode, str(release)), own)
+    show_warnings(before.scenario, after.scenario)
     folder = options.out or new_run_folder(f"{own.name}-to-{release}")
     span = None if options.seeds is None else seeds_of(options.seeds)
     screen = console()

@@ -68,7 +68,7 @@ def section(run: OneRun) -> Section:
             "This section has the throughput, latency and errors of clients.",
             [
                 Words(
-                    "Logs do not tell what clients did."
+                    "Logs have no requests of clients."
                     if run.is_of_logs
                     else "No client wrote or read in this run."
                 )

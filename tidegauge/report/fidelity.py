@@ -16,7 +16,7 @@ _LIMITS = (
 )
 _OF_LOGS = (
     "Logs have the states of partitions, changes of ISRs, elections, brokers and controllers. They "
-    "do not tell records, acknowledgements, requests or clients: such figures are absent. Clocks "
+    "do not have records, acknowledgements, requests or clients: such figures are absent. Clocks "
     "of nodes are corrected by estimated offsets, which manifest.json has."
 )
 _ORIGIN = "of the scenario"

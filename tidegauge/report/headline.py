@@ -151,7 +151,7 @@ def section(run: OneRun) -> Section:
             Words("The run is not complete: this report covers it up to its last row.", "note")
         )
     if run.is_of_logs:
-        pieces.append(Words("Logs do not tell of records: none is counted as lost.", "note"))
+        pieces.append(Words("Logs have no records: none is counted as lost.", "note"))
     else:
         pieces.append(_losses(figures, lost))
     if figures["records_acknowledged_unavailable"]:

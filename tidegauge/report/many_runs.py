@@ -257,7 +257,7 @@ def _verdict(tables: RunTables, together: Mapping[str, Any]) -> section.Words:
         else f"No acknowledged record lost in {runs}, of {acknowledged}"
     )
     if known is None:
-        losses = f"The logs of {runs} do not tell of records"
+        losses = f"The logs of {runs} have no records"
     outages = "nor of producers"
     if together["runs_stalled"]:
         outages = (

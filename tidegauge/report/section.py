@@ -144,7 +144,7 @@ class Chart(NamedTuple):
     data: Sequence[Mapping[str, Any]]
     layout: Mapping[str, Any]
     keys: Sequence[Key] = ()
-    #: Its horizontal axis is the time of the run: it is zoomed together with all others.
+    #: Its horizontal axis is the time of the run, and is zoomed together with all others.
     is_over_time: bool = False
 
     def html(self) -> str:

@@ -18,7 +18,7 @@ from tidegauge.scenario.text.errors import counted
 
 _SAYS = (
     "The mean over seeds, with its confidence band (95 %) where it is wide enough to print. "
-    "One variant is better if its whole band is below the others; less is better of each figure. "
+    "One variant is better if its whole band is below the others; less is better for each figure. "
     "The ratio is the last variant by the first."
 )
 #: In pixels: a dot with its band, the height of each, and the margin of all.

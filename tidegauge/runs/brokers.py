@@ -200,7 +200,7 @@ def is_about_broker(table: Table, broker: int) -> Mask:
 
 
 def described_broker(run: Run, broker: int, until_us: int | None = None) -> BrokerDescription:
-    """A broker at a time (by default the end of the run).
+    """A broker's state at a time (by default the end of the run).
 
     Raises:
         TraceError: a trace file is damaged.

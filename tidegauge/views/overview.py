@@ -37,7 +37,7 @@ _LOSSES = """
     from lost group by all order by records desc, fault, permitted_by
 """
 
-#: A shorter time is that of any election.
+#: Shorter times are those of any election.
 _NOTABLE_US = 1_000_000
 
 #: Times that are shown if they are long, with their words.
@@ -114,7 +114,7 @@ def _lost(figures: dict[str, Any]) -> str:
 def _heading(partitions: list[dict[str, Any]], striking: int, *, of_logs: bool) -> str:
     if of_logs:
         of_all = counted(len(partitions), "partition")
-        return f"{of_all}, {striking} of them worth a look; logs do not tell of lost records"
+        return f"{of_all}, {striking} of them worth a look; logs have no lost records"
     lost = sum(each["records_lost"] for each in partitions)
     where = sum(each["records_lost"] > 0 for each in partitions)
     losses = "no acknowledged record is lost"

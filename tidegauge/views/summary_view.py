@@ -163,7 +163,7 @@ def show_verdicts(out: Console, run: Run) -> list[str]:
     assert run.summary is not None
     checks: dict[str, dict[str, Any]] = run.summary["checks"]
     if not checks:
-        out.print("No check is judged: logs do not tell of records.")
+        out.print("No check is judged: logs have no records.")
     width = max((len(name) for name in checks), default=0)
     for name, found in checks.items():
         style = "" if found["as_expected"] else "bold red"
@@ -202,7 +202,7 @@ def _verdict_text(found: dict[str, Any]) -> str:
 
 
 def _explain_release(out: Console, run: Run, found: dict[str, Any]) -> None:
-    """Print the records that a replica took for committed, if its release has KAFKA-14704."""
+    """Print the records that a replica counted as committed, if its release has KAFKA-14704."""
     first = found["first_event"]
     if not found["permitted"] or found["broken"] or first is None:
         return

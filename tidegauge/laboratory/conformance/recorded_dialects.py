@@ -14,7 +14,7 @@ part                            ZooKeeper                  KRaft
 state of a partition            ``zk``                     ``kraft``
 ==============================  =========================  ======================================
 
-``RecordedSchedule`` is the one form.
+``RecordedSchedule`` is the common form.
 
 Epochs of KRaft's controllers are counted from the first one, which is 1: how many elections it took
 until that one was active is a race.
@@ -55,8 +55,8 @@ class Registrations:
     def take(self, broker: int, state: str, epoch: int) -> list[Any] | None:
         """A record in the form that is compared; None: it repeats the one before.
 
-        A controller fences a broker that has left once more when its session would be over, and a
-        request for a registration may come twice.
+        A controller fences a broker that has left a second time at the end of its session, and a
+        request for a registration may be repeated.
         """
         self._epochs[broker].add(epoch)
         record = [state, sorted(self._epochs[broker]).index(epoch) + 1]

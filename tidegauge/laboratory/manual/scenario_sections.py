@@ -95,6 +95,7 @@ _UNITS = _by_field(
         "bytes": "record_bytes",
         "clients": "clients",
         "controllers": "count",
+        "controller number": "bootstrap_servers",
         "directories": "log_directories",
         "epoch": "leader_epoch",
         "ms": "tick_ms",

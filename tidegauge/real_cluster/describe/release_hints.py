@@ -56,15 +56,11 @@ def read_feature_levels(file: Path) -> FeatureLevels:
         raise input_file.input_error(file, None, message)
     number, newest, level = found["metadata.version"]
     try:
-        supported, version = (
-            ProtocolVersion.parse(newest),
-            ProtocolVersion.parse(level),
-        )
+        version = ProtocolVersion.parse(level)
+        line = ".".join(map(str, ProtocolVersion.parse(newest).line))
+        Release.parse(line)
     except ValueError as error:
         raise input_file.input_error(file, number, f"metadata.version: {error}") from error
-    line = ".".join(map(str, supported.line))
-    if line not in release_versions.LAST_PATCH:
-        raise input_file.input_error(file, number, f"release {line} is not simulated")
     _, _, eligible = found.get("eligible.leader.replicas.version", (0, "0", "0"))
     return FeatureLevels(version, line, eligible != "0")
 

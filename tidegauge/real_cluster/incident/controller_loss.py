@@ -104,6 +104,6 @@ def _of_quorum(
     back_us = active_again_us if back_us is None else back_us
     is_hung = lost_us is None and sightings.has_lines and back_us is not None
     if not sightings.has_lines and lost_us is None:
-        evidence += "; states do not tell a dead controller from one that hung or was cut off"
+        evidence += "; by its states a dead controller is like one that hung or was cut off"
     manner = Loss.HUNG if is_hung else Loss.DEAD
     return ControllerLoss(controller, manner, span, evidence, replaced_us, back_us)

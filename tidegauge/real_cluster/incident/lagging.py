@@ -234,7 +234,7 @@ def assumed_workload(
         notices.append(Notice("workload", text))
     if busy:
         text = (
-            f"logs do not tell of clients: producers of {named(busy)} are assumed, "
+            f"logs have no clients: producers of {named(busy)} are assumed, "
             f"{_BATCHES} batches a second for each partition, {_MOST_BATCHES} at the most"
         )
         notices.append(Notice("workload", text))

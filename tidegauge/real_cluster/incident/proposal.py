@@ -325,7 +325,7 @@ class _Writer:
                 state[place.number] = {"leader": leader, "isr": list(states[0].isr)}
         if assumed:
             text = (
-                f"{assumed} of {len(history.partitions)}: their states at the begin are not told; "
+                f"{assumed} of {len(history.partitions)}: their states at the start are unknown; "
                 "assumed are the first of the replicas as leader, and a full ISR"
             )
             self._notices.append(Notice("partitions", text))

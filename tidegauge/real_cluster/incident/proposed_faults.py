@@ -67,7 +67,7 @@ class FaultWriter(NamedTuple):
         end_us = max((end for end in ends if end is not None), default=None)
         text = (
             f"all brokers of rack {rack} ({named(sorted(each.broker for each in together))}) died "
-            f"within {short_time_text(_TOGETHER_US)}: {together[0].evidence}. Logs do not tell "
+            f"within {short_time_text(_TOGETHER_US)}: {together[0].evidence}. Logs do not show "
             "whether they lost power or were killed"
         )
         fields = {"brokers": [f"rack:{rack}"]}

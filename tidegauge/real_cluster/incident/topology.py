@@ -73,6 +73,9 @@ def topology_of(history: ClusterHistory, properties: Sequence[ServerProperties])
     release = str(history.scenario["release"])
     topology = Topology(release, Release.parse(release).mode(str(history.scenario["mode"])))
     _take_from_manifest(topology, history)
+    newer = Release.parse(release).newer_than_known
+    if newer is not None:
+        topology.notices.append(Notice("release", newer))
     if properties:
         _take_properties(topology, history, properties)
     elif history.is_from_logs:

@@ -266,7 +266,8 @@ def _solved(
 ) -> list[ClockOffset]:
     """Offsets that keep the bounds: as many as can be are 0.
 
-    The others are where brokers apply states at the same time, else in the middle of the bounds.
+    The others are offsets with which brokers apply states at the same time, else the middle of the
+    bounds.
     """
     count = len(names)
     most = np.full((count, count), _ENDLESS, np.int64)

@@ -154,6 +154,8 @@ class FoundInLogs(NamedTuple):
 
     mode: str
     release: str
+    #: The release that it is read as, if it is newer than those that are known.
+    newer_than_known: list[str]
     nodes: list[FoundNode]
     #: Numbers of partitions, elections and so on, by their names.
     counts: dict[str, int]
@@ -167,6 +169,7 @@ class FoundInLogs(NamedTuple):
     def lines(self) -> Iterator[str]:
         """The lines to print."""
         yield f"Kafka {self.release} with {'KRaft' if self.mode == 'kraft' else 'ZooKeeper'}"
+        yield from self.newer_than_known
         heads = ("first line", "last line")
         yield f"{'node':>16}  files       MB  {heads[0]:23}  {heads[1]:23}  clock"
         for node in self.nodes:
@@ -196,6 +199,7 @@ class FoundInLogs(NamedTuple):
         return {
             "mode": self.mode,
             "release": self.release,
+            "newer_than_known": self.newer_than_known,
             "nodes": [
                 {**node._asdict(), "clock": None if node.clock is None else node.clock._asdict()}
                 for node in self.nodes
@@ -258,6 +262,7 @@ def found_in_logs(history: RealHistory, run: RunFolder) -> FoundInLogs:
     return FoundInLogs(
         mode="kraft" if history.is_kraft else "zookeeper",
         release=run.manifest["scenario"]["release"],
+        newer_than_known=run.manifest["newer_than_known"],
         nodes=nodes,
         counts=counts,
         unread=unread,

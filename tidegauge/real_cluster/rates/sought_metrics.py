@@ -33,9 +33,21 @@ def family_of(name: str, attribute: str) -> Family:
     )
 
 
+def _of_brokers(family: Family) -> Family:
+    """The same of the brokers' pool of handlers."""
+    assert isinstance(family.measured, MBean)
+    name = family.measured.object_name.replace("name=", "name=Broker")
+    return family._replace(measured=family.measured._replace(object_name=name))
+
+
 MESSAGES_IN, BYTES_IN, BYTES_OUT = (family_of(name, _COUNT) for name in _TRAFFIC)
 HANDLERS_IDLE_TIME = family_of("RequestHandlerAvgIdlePercent", _COUNT)
 HANDLERS_IDLE = family_of("RequestHandlerAvgIdlePercent", "MeanRate")
+#: From 4.2 on those of the handlers of brokers alone: of a node that is broker and controller at
+#: once the mean above counts the handlers of both (KIP-1207).
+BROKER_HANDLERS_IDLE_TIME, BROKER_HANDLERS_IDLE = (
+    _of_brokers(family) for family in (HANDLERS_IDLE_TIME, HANDLERS_IDLE)
+)
 NETWORK_IDLE = family_of("NetworkProcessorAvgIdlePercent", "Value")
 
 
@@ -65,6 +77,7 @@ LAG_SUM = of_exporter(Scope.GROUP_TOPIC, "lag_sum")
 #: The metrics that a spelling names.
 _SPELLED = (
     *(MESSAGES_IN, BYTES_IN, BYTES_OUT, HANDLERS_IDLE_TIME, HANDLERS_IDLE, NETWORK_IDLE),
+    *(BROKER_HANDLERS_IDLE_TIME, BROKER_HANDLERS_IDLE),
     *(
         with_attribute(family, rate)
         for family in (MESSAGES_IN, BYTES_IN, BYTES_OUT)
