@@ -45,15 +45,15 @@ controller:
     5.000s  controller 3000: active controller: none, controller epoch 1
             because: crash 'crash' began at 5.000s
     5.000s  controller 3000: controller 3000 is stopped in epoch 1: leader controller 3000, voted for none
-    6.903s  controller 3002: controller 3002 is prospective in epoch 1: leader controller 3000, voted for none
-    6.903s  controller 3001: controller 3001 is prospective in epoch 1: leader controller 3000, voted for none
-    6.905s  controller 3002: controller 3002 is candidate in epoch 2: leader none, voted for controller 3002
-    6.905s  controller 3001: controller 3001 is candidate in epoch 2: leader none, voted for controller 3001
-    8.762s  controller 3001: controller 3001 is prospective in epoch 2: leader none, voted for controller 3001
-    8.764s  controller 3001: controller 3001 is candidate in epoch 3: leader none, voted for controller 3001
-    8.766s  controller 3002: controller 3002 is unattached in epoch 3: leader none, voted for none
-    8.766s  controller 3002: controller 3002 is unattached in epoch 3: leader none, voted for controller 3001
-    8.768s  controller 3001: controller 3001 is leader in epoch 3: leader controller 3001, voted for controller 3001
-    8.770s  controller 3002: controller 3002 is follower in epoch 3: leader controller 3001, voted for controller 3001
-    8.775s  controller 3001: active controller: controller 3001, controller epoch 3
+    6.893s  controller 3002: controller 3002 is prospective in epoch 1: leader controller 3000, voted for none
+    6.894s  controller 3001: controller 3001 is prospective in epoch 1: leader controller 3000, voted for none
+    6.895s  controller 3002: controller 3002 is candidate in epoch 2: leader none, voted for controller 3002
+    6.896s  controller 3001: controller 3001 is candidate in epoch 2: leader none, voted for controller 3001
+    8.013s  controller 3001: controller 3001 is prospective in epoch 2: leader none, voted for controller 3001
+    8.015s  controller 3001: controller 3001 is candidate in epoch 3: leader none, voted for controller 3001
+    8.017s  controller 3002: controller 3002 is unattached in epoch 3: leader none, voted for none
+    8.017s  controller 3002: controller 3002 is unattached in epoch 3: leader none, voted for controller 3001
+    8.019s  controller 3001: controller 3001 is leader in epoch 3: leader controller 3001, voted for controller 3001
+    8.021s  controller 3002: controller 3002 is follower in epoch 3: leader controller 3001, voted for controller 3001
+    8.026s  controller 3001: active controller: controller 3001, controller epoch 3
             because: crash 'crash' began at 5.000s
