@@ -329,7 +329,7 @@ class Costs(Part):
         description="From the arrival of a request for a controller's vote, or of a response to "
         "its own, until its thread takes it: its JVM has hardly run that code before. Measured: on "
         "a loaded machine the request after a pre-vote follows it by 64 to 151 ms, which is two of "
-        "these. Assumed: a third on an idle machine, with the same spread.",
+        "these. Assumed: a fifth on an idle machine; votes split as often as recorded.",
     )
 
     def in_mode(self, mode: Mode) -> Costs:
