@@ -103,15 +103,16 @@ def shrunk_isr(partition: Partition, out_of_sync: int) -> int:
 def isr_table_size(members: int, is_expansion: bool) -> int:
     """The size of the hash table out of whose order a leader reads the ISR that it asks for.
 
-    Scala makes the set of an expansion for its number of members, and fills that of a shrink one
-    by one: brokers 3 and 9 stand as 9, 3 after an expansion, and as 3, 9 after a shrink.
+    It has 8 places for an expansion and 16 for a shrink, and twice as many whenever three in four
+    of them would be taken. So brokers 3 and 9 are 9, 3 after an expansion, and 3, 9 after a shrink.
 
     Source: Partition.prepareIsrExpand and prepareIsrShrink@4.2.0, @4.4.0;
     scala.collection.mutable.HashSet.from and growTable of Scala 2.13.18.
     """
-    if members <= 5 and is_expansion:
-        return 8
-    return 16 if members <= 11 else 32
+    table_size = 8 if is_expansion else 16
+    while 4 * (members + 1) >= 3 * (table_size + 1):
+        table_size *= 2
+    return table_size
 
 
 @rule

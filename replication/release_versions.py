@@ -277,6 +277,15 @@ class ProtocolVersion:
         return cls(line, internal)
 
     @property
+    def feature_level(self) -> int:
+        """Its level as a ``metadata.version``: 3.0-IV1 is the first.
+
+        Source: MetadataVersion@4.4.0.
+        """
+        first = ProtocolVersion.parse("3.0-IV1")
+        return sum(first <= each <= self for each in _all_versions())
+
+    @property
     def newer_than_known(self) -> str | None:
         """The line that says as which version this one is read; None: it is known."""
         newest = ProtocolVersion.parse(_joined(_NEWEST_LINE))

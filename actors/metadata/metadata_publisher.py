@@ -3,6 +3,9 @@
 All records that have arrived when a publication begins are one delta. The metadata cache has it at
 once; the replicas change when the work for it is done (costs ``metadata_publication`` and
 ``metadata_publication_partition``). Until then clients are sent to leaders that do not know yet.
+Brokers take different times. A follower that is ahead of its leader fetches in an epoch that the
+leader does not know: it is answered UNKNOWN_LEADER_EPOCH, and waits for replica.fetch.backoff.ms.
+
 The first publication of a process loads the logs, before it changes the replicas; the very first
 start of a run finds none.
 
@@ -86,7 +89,10 @@ def publish(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def _go_on_after(world: Brokers, broker: int, phase: int, delay_us: int) -> None:
-    world.lifecycles[broker].phase = phase
+    state = world.lifecycles[broker]
+    state.phase = phase
+    state.loaded_us += delay_us
+    state.loads_until_us = world.context[0].time_us + delay_us
     MetadataPublicationResume.after(world, delay_us)
 
 

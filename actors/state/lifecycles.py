@@ -106,6 +106,10 @@ class LifecycleMemory(Record):
     #: is being published; -1: none.
     pending: i64 = -1
     publishing: i64 = -1
+    #: The time that the metadata loader's thread has worked, all of its present work included, and
+    #: the end of that.
+    loaded_us: i64
+    loads_until_us: i64
     #: From there on bytes and time count for the next snapshot (SnapshotGenerator); -1: nothing is
     #: published yet.
     snapshot_from_offset: i64 = -1
@@ -125,8 +129,8 @@ class LifecycleSettings(Record):
     fetch_request_timeout_us: i64
     fetch_backoff_us: i64
     #: A fetch of the log, or of a snapshot, asks for so many bytes at most.
-    fetch_max_bytes: i64
-    fetch_snapshot_max_bytes: i64
+    metadata_fetch_max_bytes: i64
+    snapshot_fetch_max_bytes: i64
 
     #: A snapshot is written after so many bytes of records, and after this time (0: no limit of
     #: time).

@@ -79,6 +79,7 @@ def note_event(world: Quorum, queued_us: int) -> None:
 @inner_rule
 def note_event_end(world: Quorum, processing_us: int) -> None:
     """The thread is done with an event after this time."""
+    these_controller_stats(world).handled_us += processing_us
     _measure(world, PROCESSING_TIMES, processing_us)
 
 
@@ -185,6 +186,8 @@ class ControllerStats(Measured):
     #: Events that its thread has taken, and heartbeats that it has taken too late.
     events: i64
     timed_out_heartbeats: i64
+    #: The time that its thread has handled events, without the one that it handles.
+    handled_us: i64
     #: Elections of leaders that were committed while it was active.
     leader_elections: i64
     unclean_elections: i64

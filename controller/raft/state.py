@@ -30,8 +30,8 @@ class VoterSettings(Record):
     request_timeout_us: i64
     retry_backoff_us: i64
     #: The largest size of a fetch of the log, and of a piece of a snapshot.
-    fetch_max_bytes: i64
-    fetch_snapshot_max_bytes: i64
+    metadata_fetch_max_bytes: i64
+    snapshot_fetch_max_bytes: i64
     #: A snapshot is written after so many bytes of records, and after this time (0: no limit of
     #: time).
     snapshot_max_bytes: i64

@@ -112,6 +112,8 @@ class Family(NamedTuple):
     has_zeros: bool = True
     #: NaN is served, as Kafka does where it has no value to take the mean of.
     has_nan: bool = False
+    #: The first release of Kafka that has it; "": all that are simulated.
+    since: str = ""
 
     def values(self, columns: Columns) -> NDArray[Any]:
         """The value of each of the scope's rows."""

@@ -35,6 +35,7 @@ from tidegauge.metrics.samples.targets import (
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.metrics.spellings.all_spellings import STRIMZI
 from tidegauge.metrics.spellings.spelling import SpelledFamily, Spelling
+from tidegauge.replication.release_versions import Release
 from tidegauge.scenario.cluster_plan import ClusterPlan
 
 
@@ -77,7 +78,11 @@ class Exposition:
         self.plan = plan
         level = presentation.level
         self.level = layout.default_level(plan) if level is None else level
-        self.families = presentation.spelling.spelled(FAMILIES)
+        release = Release.parse(plan.scenario.release)
+        served = [
+            each for each in FAMILIES if not each.since or Release.parse(each.since) <= release
+        ]
+        self.families = presentation.spelling.spelled(served)
         self.layout = layout.Layout(plan)
         self._every_controller = presentation.every_controller
         #: By metric with the labels of all its samples, and by label text of a row: the text as

@@ -47,25 +47,36 @@ class RecordTimes:
         )
 
 
+#: The work of a node's threads, and the columns with the times that it has taken.
+_WORK = {"writing": "written_us", "handling": "handled_us", "loading": "loaded_us"}
+
+
 class IdleRatios:
-    """The threads at the last snapshot."""
+    """The threads of a quorum's nodes at the last snapshot (Kafka: ``TimeRatio``)."""
 
     def __init__(self) -> None:
         self._before: Snapshot | None = None
 
-    def of(self, snapshot: Snapshot) -> NDArray[np.float64]:
-        """By node of a quorum; a broker has none. The snapshot is later than those before."""
-        nodes = snapshot.raft
-        since_us, written_us = nodes["started_us"], nodes["written_us"]
-        if self._before is not None:
-            known = self._before.raft
-            goes_on = known["is_voter"] & (known["started_us"] == nodes["started_us"])
-            since_us = np.where(goes_on, self._before.time_us, since_us)
-            written_us = written_us - np.where(goes_on, known["written_us"], 0)
+    def of(self, snapshot: Snapshot) -> dict[str, NDArray[np.float64]]:
+        """By work the idle shares of the nodes' threads; NaN: a broker has no such thread.
+
+        The snapshot is later than those before.
+        """
+        nodes, before = snapshot.raft, self._before
         self._before = snapshot
+        since_us = nodes["started_us"]
+        goes_on = np.zeros(len(nodes), bool)
+        if before is not None:
+            goes_on = before.raft["exists"] & (before.raft["started_us"] == since_us)
+            since_us = np.where(goes_on, before.time_us, since_us)
         interval_us = (snapshot.time_us - since_us).clip(1)
-        ratio: NDArray[np.float64] = (1 - written_us / interval_us).clip(0, 1)
-        return np.where(nodes["is_voter"], ratio, np.nan)
+        ratios = {}
+        for work, column in _WORK.items():
+            earlier_us = 0 if before is None else np.where(goes_on, before.raft[column], 0)
+            ratio = (1 - (nodes[column] - earlier_us) / interval_us).clip(0, 1)
+            has_thread = nodes["is_voter"] | (work == "loading")
+            ratios[work] = np.where(has_thread, ratio, np.nan)
+        return ratios
 
 
 class ActorHealth(NamedTuple):
@@ -118,8 +129,8 @@ class SnapshotContext(NamedTuple):
     consumer_lag_ms: NDArray[np.float64] | None = None
     scrapes: ScrapeCounts | None = None
     applied: AppliedTimes | None = None
-    #: By node of a quorum, brokers first: the idle share of its Raft thread's time; NaN: unknown.
-    idle_ratio: NDArray[np.float64] | None = None
+    #: By work, then by node of a quorum, brokers first: the idle share of its thread's time.
+    idle_ratios: Mapping[str, NDArray[np.float64]] = {}
 
 
 def speed_between(before: Health, after: Health) -> float:
@@ -237,7 +248,7 @@ class SuccessiveSnapshots:
             health,
             consumer_lag_ms=self._offset_times.lag_ms(snapshot),
             applied=self._record_times.applied(snapshot),
-            idle_ratio=self._idle_ratios.of(snapshot),
+            idle_ratios=self._idle_ratios.of(snapshot),
         )
         before, self._before = self._before, health
         if before is None or health is None:

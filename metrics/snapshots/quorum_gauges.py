@@ -182,6 +182,9 @@ def read_voters(world: Quorum, time_us: int, gauges: Records[RaftGauges]) -> Non
         gauge.longest_election_us = sampled_stats.most_of(stats.election_us, time_us)
         gauge.started_us = process.up_since_us
         gauge.written_us = stats.written_us - max(0, voter.writes_until_us - time_us)
+        gauge.handled_us = world.controller_stats[number].handled_us
+        if voter.works:
+            gauge.handled_us += time_us - voter.event_taken_us
         _read_channel(stats.channel, gauge)
 
 
@@ -249,6 +252,8 @@ def read_observers(world: Brokers, time_us: int, gauges: Records[RaftGauges]) ->
         gauge = gauges[broker]
         # A process finds the content of its disk again.
         gauge.exists = state.leader_epoch != NONE
+        gauge.started_us = world.processes[broker].up_since_us
+        gauge.loaded_us = state.loaded_us - max(0, state.loads_until_us - time_us)
         gauge.state = _OBSERVER if state.leader != NONE else _UNATTACHED
         gauge.leader = state.leader
         gauge.vote = NONE

@@ -81,7 +81,7 @@ def test_a_new_controller_writes_nothing_of_a_partition(tmp_path: Path) -> None:
     """ActivationRecordsGenerator, QuorumController.claim: nothing is read or written again."""
     run = story(tmp_path, fault("crash", 10, 15, "controller:0"))
     first, new = activations(run)
-    assert (first["controller_epoch"], new["controller_epoch"]) == (1, 2)
+    assert first["controller_epoch"] == 1 < new["controller_epoch"]
     assert [row["change"] for row in run.rows("partition_state")] == [STATE_CREATED]
     assert max(row["time_us"] for row in run.rows("broker_state")) < 10 * SECOND
 

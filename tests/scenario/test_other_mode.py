@@ -28,6 +28,7 @@ WITHOUT_COUNTERPART = {
     "12-follower-asks-leader": "steps[5].when.controller",
     "23-isolated-controller": "faults[0].between",
     "gallery/01-isolated-controller": "faults[0].between",
+    "gallery/14-stuck-observer": "faults[0].between[1]",
     "gallery/05-empty-disk-in-isr": "faults[1].between[1]",
     "gallery/08-request-fails-controllers": "steps[1].topic",
     "incidents/controller-isolated": "faults[0].between",

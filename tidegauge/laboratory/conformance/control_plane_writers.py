@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tidegauge.laboratory.conformance import recorded_schedule, schedule_writer
-from tidegauge.laboratory.conformance.recorded_dialects import fencing_order
+from tidegauge.laboratory.conformance.recorded_dialects import FENCED, fencing_order
 
 #: The time in which the harness detects that a start has failed, and retries.
 _RESTART_AFTER_EXIT = "5s"
@@ -252,6 +252,8 @@ class KRaftWriter(schedule_writer.ScheduleWriter):
             topic |= {"partitions": step["partitions"], "replication_factor": step["rf"]}
         self.topics.append(topic)
         self._request(played, "create_topic", topic=step["topic"])
+        # The harness looks a second later.
+        self._add("wait", after=f"{played.recorded.time_ms('step_ms'):.0f}ms")
 
     def _placed(self, recorded: recorded_schedule.RecordedStep, name: str) -> list[int] | None:
         """The replicas of a new partition; None: it was not created."""
@@ -306,11 +308,16 @@ class KRaftWriter(schedule_writer.ScheduleWriter):
             self._add("wait", after=f"{played.recorded.time_ms('shutdown_ms'):.0f}ms")
 
     def _write_restart(self, played: schedule_writer.PlayedStep) -> None:
-        """Kill it and start it at once: it is refused until its old session is over."""
+        """Kill it and start it at once: it is refused until its old session is over.
+
+        Unless its virtual machine took longer to come up than the session.
+        """
         brokers = self._processes(played.recorded)
         self._bring_down("crash", brokers, "bounce")
-        registered_ms = played.recorded.time_ms("t_registered_ms")
-        request_ms = min(registered_ms, self._session_ms - _REFUSED_MS)
+        registered_ms = request_ms = played.recorded.time_ms("t_registered_ms")
+        records = played.recorded.broker_records or {}
+        if not any([FENCED, 1] in each.writes for each in records.values()):
+            request_ms = min(registered_ms, self._session_ms - _REFUSED_MS)
         self._add("wait", after=f"{max(0.0, request_ms - schedule_writer.START_MS):.0f}ms")
         self._start(brokers)
 

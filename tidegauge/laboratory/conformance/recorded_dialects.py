@@ -29,7 +29,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.replication.release_versions import KRAFT_MODE, MODE_NAMES, ZOOKEEPER_MODE
+from tidegauge.replication.release_versions import (
+    KRAFT_MODE,
+    MODE_NAMES,
+    ZOOKEEPER_MODE,
+    all_protocol_versions,
+)
 
 REGISTERED, FENCED, UNFENCED = "registered", "fenced", "unfenced"
 SHUTTING_DOWN = "shutting down"
@@ -129,20 +134,9 @@ Tree = dict[str, Any]
 STATE = {ZOOKEEPER_MODE: "zk", KRAFT_MODE: "kraft"}
 
 #: Level of metadata.version of the first internal version (IV0) of each line.
-#: Source: MetadataVersion@4.4.0.
 _FIRST_LEVELS = {
-    "3.3": 4,
-    "3.4": 8,
-    "3.5": 9,
-    "3.6": 12,
-    "3.7": 15,
-    "3.8": 20,
-    "3.9": 21,
-    "4.0": 22,
-    "4.1": 26,
-    "4.2": 28,
-    "4.3": 30,
-    "4.4": 31,
+    ".".join(map(str, each.line)): each.feature_level - each.internal
+    for each in all_protocol_versions(KRAFT_MODE)
 }
 
 #: The lists of a partition's state that exist only while a reassignment runs.

@@ -59,9 +59,15 @@ class Version(NamedTuple):
 
     @staticmethod
     def parse(text: str) -> Version:
-        """The version that is written so: ``3.6.2``, ``3.6.2 with 3.5-IV2``."""
-        release, _, metadata_version = text.partition(" with ")
-        return Version(release, metadata_version or None)
+        """The version that is written so: ``3.6.2``, ``3.6.2 with 3.5-IV2``.
+
+        Or ``4.4.0 with topics.story.settings.min.insync.replicas=2``.
+        """
+        release, _, other = text.partition(" with ")
+        path, equals, value = other.partition("=")
+        if equals:
+            return Version(release, settings={path: yaml.safe_load(value)})
+        return Version(release, other or None)
 
     def __str__(self) -> str:
         others = [] if self.metadata_version is None else [self.metadata_version]
@@ -118,12 +124,10 @@ def _read() -> list[Incident]:
     return [
         Incident(
             **{
-                **{key: value for key, value in said.items() if key != "remedy"},
+                **said,
                 "name": name,
                 "shown_in": Version.parse(said["shown_in"]),
-                "absent_in": Version.parse(said["absent_in"])._replace(
-                    settings=said.get("remedy", {})
-                ),
+                "absent_in": Version.parse(said["absent_in"]),
                 "expected": [_expected(*each) for each in said["expected"].items()],
             }
         )

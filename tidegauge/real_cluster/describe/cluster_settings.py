@@ -71,7 +71,9 @@ def broker_settings(properties: Mapping[str, Property], release: str, mode: Mode
     cordons = model_settings.CORDONED_LOG_DIRS
     if mode != KRAFT_MODE:
         return _taken(properties, "brokers", defaults, {cordons: "they have no meaning here"})
-    own = _with_numbered_log_dirs(_settings_of(properties, controllers=False))
+    of_controllers = model_settings.CONTROLLER_SETTINGS
+    of_brokers = {name: each for name, each in properties.items() if name not in of_controllers}
+    own = _with_numbered_log_dirs(of_brokers)
     problems = model_settings.problems_of_settings_with_kraft((), dict.fromkeys(own, ""))
     of_zookeeper = {str(problem.path[-1]) for problem in problems}
     reasons = _THROTTLES | dict.fromkeys(of_zookeeper, "they have no meaning with KRaft")
@@ -103,16 +105,9 @@ def _with_numbered_log_dirs(properties: Mapping[str, Property]) -> Mapping[str, 
 
 def controller_settings(properties: Mapping[str, Property], release: str) -> TakenSettings:
     """The settings of KRaft's controllers among those of a node; errors as for brokers."""
-    own = _settings_of(properties, controllers=True)
-    return _taken(own, "controllers", dict(model_settings.controller_defaults(release)))
-
-
-def _settings_of(properties: Mapping[str, Property], *, controllers: bool) -> dict[str, Property]:
-    return {
-        name: each
-        for name, each in properties.items()
-        if (name in model_settings.CONTROLLER_SETTINGS) is controllers
-    }
+    known = model_settings.controllers_may_set(release)
+    own = {name: each for name, each in properties.items() if name in known}
+    return _taken(own, "controllers", dict(known))
 
 
 def topic_settings(properties: Mapping[str, Property], release: str, mode: Mode) -> TakenSettings:
