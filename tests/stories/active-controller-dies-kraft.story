@@ -45,15 +45,12 @@ controller:
     5.000s  controller 3000: active controller: none, controller epoch 1
             because: crash 'crash' began at 5.000s
     5.000s  controller 3000: controller 3000 is stopped in epoch 1: leader controller 3000, voted for none
-    6.902s  controller 3001: controller 3001 is prospective in epoch 1: leader controller 3000, voted for none
-    6.902s  controller 3002: controller 3002 is prospective in epoch 1: leader controller 3000, voted for none
-    6.904s  controller 3001: controller 3001 is candidate in epoch 2: leader none, voted for controller 3001
-    6.904s  controller 3002: controller 3002 is candidate in epoch 2: leader none, voted for controller 3002
-    8.761s  controller 3001: controller 3001 is prospective in epoch 2: leader none, voted for controller 3001
-    8.763s  controller 3001: controller 3001 is candidate in epoch 3: leader none, voted for controller 3001
-    8.764s  controller 3002: controller 3002 is unattached in epoch 3: leader none, voted for none
-    8.764s  controller 3002: controller 3002 is unattached in epoch 3: leader none, voted for controller 3001
-    8.767s  controller 3001: controller 3001 is leader in epoch 3: leader controller 3001, voted for controller 3001
-    8.769s  controller 3002: controller 3002 is follower in epoch 3: leader controller 3001, voted for controller 3001
-    8.774s  controller 3001: active controller: controller 3001, controller epoch 3
+    6.893s  controller 3001: controller 3001 is prospective in epoch 1: leader controller 3000, voted for none
+    6.893s  controller 3002: controller 3002 is prospective in epoch 1: leader controller 3000, voted for none
+    6.913s  controller 3001: controller 3001 is candidate in epoch 2: leader none, voted for controller 3001
+    6.928s  controller 3002: controller 3002 is unattached in epoch 2: leader none, voted for none
+    6.946s  controller 3002: controller 3002 is unattached in epoch 2: leader none, voted for controller 3001
+    6.980s  controller 3001: controller 3001 is leader in epoch 2: leader controller 3001, voted for controller 3001
+    6.981s  controller 3002: controller 3002 is follower in epoch 2: leader controller 3001, voted for controller 3001
+    6.996s  controller 3001: active controller: controller 3001, controller epoch 2
             because: crash 'crash' began at 5.000s
