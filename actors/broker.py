@@ -1,4 +1,4 @@
-"""A broker: what it does with each event that reaches it.
+"""A broker: the handlers of the events that reach it.
 
 :func:`handle_broker_event` is the door to everything a broker does; the table of contents
 of this room, in Kafka's words:
@@ -27,6 +27,7 @@ KafkaServer.startup, crashes    ``process/lifecycle.py``, ``process/forgetting.p
 KafkaServer.controlledShutdown  ``process/controlled_shutdown.py``
 TopicConfigHandler              ``session/zookeeper_client.py``
 ReplicationQuotaManager         ``fetches/fetcher_thread.py``
+RPCProducerIdManager            ``requests/producer_ids.py``
 GroupCoordinator                ``requests/group_coordinator.py``
 GroupMetadataManager            ``storage/group_offsets.py``
 Log, LogManager, checkpoints    ``storage/logs.py``, ``storage/checkpoints.py``,
@@ -48,6 +49,7 @@ from tidegauge.actors.metadata.metadata_fetch import lose_metadata_fetch
 from tidegauge.actors.process import log_dir_failures
 from tidegauge.actors.process.controlled_shutdown import lose_controller, stop_cleanly
 from tidegauge.actors.process.lifecycle import end, lose_power, start
+from tidegauge.actors.requests.producer_ids import lose_allocation
 from tidegauge.actors.requests.request_handlers import take_request
 from tidegauge.actors.session.zookeeper_client import take_configs
 from tidegauge.actors.state.brokers import LOGS, Brokers
@@ -69,7 +71,7 @@ from tidegauge.simulation.slow_disks import end_restart_later, tell_controller_o
 from tidegauge.simulation.topology import controller_process, is_kraft
 from tidegauge.simulation.trace_rows.codes import STOP_KILLED
 
-#: Modules of which only the handlers are used: they enter them.
+#: Modules that are imported for their handlers, which enter themselves.
 _HANDLED_IN = (
     fetch_purgatory,
     produce_purgatory,
@@ -84,7 +86,7 @@ _HANDLED_IN = (
 def handle_broker_event(world: Brokers, event: Event) -> None:
     """Let a broker deal with one event, and give the event back unless it waits on."""
     if IS_REQUEST[event.kind]:
-        # A request is given back by whoever answers it.
+        # The handler that answers a request frees its slot.
         take_request(world, event)
     elif event.kind != FetchResponse.KIND or not waits_for_disk(
         world, view_as(event, FetchResponse)
@@ -127,6 +129,7 @@ def _lose_connection(world: Brokers, event: Event) -> None:
     elif is_kraft(world):
         lose_metadata_fetch(world, broker, controller, until_us)
         lose_heartbeat(world, broker, controller, until_us)
+        lose_allocation(world, broker, controller, until_us)
     if controller == state.shutdown_controller:
         lose_controller(world, broker, until_us)
     if controller == state.alter_partition_controller:
@@ -139,7 +142,7 @@ _handle = BROKER.dispatcher(__name__, "_handle", Brokers, Event)
 
 @rule
 def take_broker_fault(world: Brokers, event: FaultChange) -> None:
-    """A fault has begun or ended at a broker: it may die, be told to stop, or start again."""
+    """A fault has begun or ended at a broker: it may die, be asked to stop, or start again."""
     fault = world.faults[event.fault]
     if fault.kind == LOG_DIRECTORY_FAILURE:
         know_failing_directories(world, event.destination)
@@ -178,7 +181,7 @@ def _bring_back(world: Brokers, broker: int, fault: int) -> None:
 
 @inner_rule
 def close_broker(world: Brokers, broker: int, reason: int) -> None:
-    """Write down, at the end of a run, what its leaders have promised and its logs hold."""
+    """Write rows, at the end of a run, about its leaders' promises and its logs' content."""
     for row in LOGS.of(world, world.brokers[broker]):
         if is_leader(world.replicas[row]):
             close_account(world, row, reason)

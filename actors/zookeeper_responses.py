@@ -30,7 +30,7 @@ from tidegauge.simulation.zookeeper_tree import LOG_DIR_EVENT, NOTIFICATIONS_ZNO
 @BROKER.handles(zookeeper_requests.ZkResponse)
 @inner_rule
 def take_zookeeper_answer(world: Brokers, answer: zookeeper_requests.ZkResponse) -> None:
-    """Take an answer of ZooKeeper.
+    """Take a response of ZooKeeper.
 
     Source: ZooKeeperClient@2.4.0.
     """
@@ -56,9 +56,9 @@ def take_zookeeper_answer(world: Brokers, answer: zookeeper_requests.ZkResponse)
 
 @inner_rule
 def _take_written_isr(world: Brokers, answer: zookeeper_requests.ZkResponse) -> None:
-    """An ISR is written, or refused: who waited for that goes on.
+    """An ISR is written, or refused: requests that waited for that go on.
 
-    If the replica has gone offline meanwhile nobody wants to know which.
+    If the replica has gone offline meanwhile the written ISR is ignored.
     """
     row = row_of(world, answer.partition, answer.destination)
     if world.hosted[row].exists:
@@ -123,7 +123,7 @@ def _lose_session(world: Brokers, broker: int) -> None:
 @BROKER.handles(SessionReconnects)
 @inner_rule
 def handle_session_reconnects(world: Brokers, timer: SessionReconnects) -> None:
-    """The server is there again, and says that the session is over."""
+    """The server is there again, and reports the end of the session."""
     state = world.brokers[timer.destination]
     if state.reconnecting and state.session == timer.session:
         state.reconnecting = False

@@ -1,19 +1,17 @@
-"""Each consequence is charged to the faults that had taken out what it replaces, or brings back.
+"""Charges of consequences to the faults that had caused the state they replace, or bring back.
 
-The chain of triggers (``causes.py``) says which message led to a row. That is not why: a replica
+The chain of triggers (``causes.py``) has the message that led to a row. That is not why: a replica
 returns to an ISR as a fetch arrives, because a crash had taken it out. So each kind of row has its
-own question here, :data:`QUESTIONS`, asked of what is known of the cluster at that time
-(``cluster_course.py``): what silenced this broker, which fault had taken this replica out, for what
-is the old leader gone. Several faults share what several did.
+own question, :data:`QUESTIONS`, about the cluster at that time (``cluster_course.py``): the fault
+that silenced this broker, that had taken this replica out, that removed the old leader. Several
+faults share a common consequence.
 
-An effect that no fault has a part in has a reason instead: start-up, a preferred election, a step.
-Leadership that returns to the preferred leader is not a consequence of the fault that had moved it:
-Kafka or an operator has decided to do so, at a time of their own.
+An effect without a fault has a reason instead: start-up, a preferred election, a step. Leadership
+that returns to the preferred leader is not a consequence of the fault that had moved it: Kafka or
+an operator has decided to do so, at a time of their own.
 
-A run with one fault alone is the test (``tests/analysis/test_attribution.py``).
-
-The origins of rows as a table have all of it: what led to each, and the faults that it is charged
-to.
+The result is a table of each row's cause and its faults. A run with one fault alone is the test
+(``tests/analysis/test_attribution.py``).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -42,14 +40,14 @@ from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 from tidegauge.traces.directory import Directory
 from tidegauge.traces.run_files import read_manifest
 
-#: Asks why a row was written; None: it does not stand for that. What the course knows changes.
+#: Asks why a row was written; None: it does not stand for that. The state of the course changes.
 Question = Callable[[ClusterCourse, Row], Charge | None]
 
 _BUSY = Charge(reason=BUSY_CONTROLLER)
 
 
 class Charged(NamedTuple):
-    """A consequence, and what it is charged to."""
+    """A consequence, and the faults that it is charged to."""
 
     #: The place of its row among those of the run.
     row: int
@@ -107,12 +105,12 @@ def _chains(causes: Causes, course: ClusterCourse) -> Iterator[Charge]:
 
 
 def _known(*charges: Charge) -> Charge:
-    """The first that says anything; else nothing but the cluster's own load is left."""
+    """The first charge with faults; else only the cluster's own load is left."""
     return next(filter(None, charges), Charge(reason=LOAD))
 
 
 def _why_a_broker_is_fenced(course: ClusterCourse, row: Row) -> Charge | None:
-    """A broker that the control plane does not take for active any more: what silenced it."""
+    """Of a fenced broker: the fault that silenced it."""
     broker = row.own["broker"]
     if row.own["state"] == int(BROKER_ACTIVE) or course.is_absent(broker):
         return None
@@ -121,7 +119,7 @@ def _why_a_broker_is_fenced(course: ClusterCourse, row: Row) -> Charge | None:
 
 
 def _why_a_broker_registers(course: ClusterCourse, row: Row) -> Charge | None:
-    """A broker that was absent, and is on its way back, or active: what it was absent for."""
+    """For a broker that was absent, and returns or is active: the fault of its absence."""
     broker = row.own["broker"]
     if not course.is_absent(broker):
         return None
@@ -132,7 +130,7 @@ def _why_a_broker_registers(course: ClusterCourse, row: Row) -> Charge | None:
 
 
 def _why_there_is_no_controller(course: ClusterCourse, row: Row) -> Charge | None:
-    """The loss of the active controller: what stops it, or silences it."""
+    """For the loss of the active controller: the fault that stops it, or silences it."""
     return course.lose_controller(row) if row.own["broker"] < 0 else None
 
 
@@ -142,7 +140,7 @@ def _why_a_controller_is_active(course: ClusterCourse, row: Row) -> Charge | Non
 
 
 def _why_a_controller_takes_over(course: ClusterCourse, row: Row) -> Charge:
-    """The work of a controller that is elected (ZooKeeper): as its election."""
+    """For the work of a controller that is elected (ZooKeeper): the charge of its election."""
     del row
     return course.term_by
 
@@ -169,7 +167,7 @@ def _why_a_leader_is_elected(course: ClusterCourse, row: Row) -> Charge:
 
 
 def _why_an_election_removes(course: ClusterCourse, row: Row) -> Charge | None:
-    """Replicas that an election takes out of the ISR: what had silenced their brokers."""
+    """For replicas that an election takes out of the ISR: the faults that silenced them."""
     partition = course.partition(row)
     gone = partition.isr - partition.members(row.own["isr"])
     if not gone:
@@ -179,7 +177,7 @@ def _why_an_election_removes(course: ClusterCourse, row: Row) -> Charge | None:
 
 
 def _why_the_controller_removes(course: ClusterCourse, row: Row) -> Charge:
-    """A dead replica: what had silenced its broker."""
+    """For a dead replica: the fault that had silenced its broker."""
     partition, replica = course.partition(row), row.own["replica"]
     charge = _known(
         *(partition.left_by.get(replica, Charge()), course.gone(replica, row), row.chain),
@@ -191,7 +189,7 @@ def _why_the_controller_removes(course: ClusterCourse, row: Row) -> Charge:
 
 
 def _why_a_leader_shrinks(course: ClusterCourse, row: Row) -> Charge:
-    """Followers that are not caught up: what silenced them, their links or their leader."""
+    """For followers that are not caught up: the fault of them, their links or their leader."""
     partition, leader = course.partition(row), row.process
     isr = partition.members(row.own["isr"])
     times_us = (row.time_us - row.own["lag_ms"] * 1000, row.time_us)
@@ -249,7 +247,7 @@ def _why_a_log_is_lost(course: ClusterCourse, row: Row) -> Charge:
 
 
 def _why_clients_stall(course: ClusterCourse, row: Row) -> Charge:
-    """A batch without an outcome: what holds the leader or a member of its ISR."""
+    """For a batch without an outcome: the fault at the leader or a member of its ISR."""
     partition, client = course.partition(row), row.process
     if partition.leader < 0:
         return _known(course.stalled(client, partition.leaderless_by))
@@ -266,7 +264,7 @@ def _why_clients_stall(course: ClusterCourse, row: Row) -> Charge:
     return _known(course.stalled(client, charge or slow or course.uncontrolled(*times_us)))
 
 
-#: How the cause of each kind of row is found, for each effect that it stands for.
+#: The question that finds the cause of each kind of row, for each effect that it stands for.
 QUESTIONS: Mapping[str, Mapping[str, Question]] = MappingProxyType(
     {
         "broker_state": {
@@ -314,7 +312,7 @@ def _note_epoch(course: ClusterCourse, row: Row) -> None:
     course.partition(row).decided_by[row.own["leader_epoch"]] = Charge(reason=STEP)
 
 
-#: Rows that are charged to nothing, and change what is known.
+#: Rows that are charged to nothing, and change the state.
 _NOTES: Mapping[str, Callable[[ClusterCourse, Row], None]] = MappingProxyType(
     {
         "partition_state": _note_state,
@@ -389,7 +387,7 @@ def _name(faults: Faults, names: list[str]) -> str | None:
 def _entered(
     links: Links, causes: Causes, at: list[int], found: list[Charged], reach: FaultReach
 ) -> list[int | None]:
-    """When the chain of each row enters a fault that it is charged to."""
+    """The time at which the chain of each row enters a fault that it is charged to."""
     ends, times_us = causes.end.tolist(), links.time_us[causes.end].tolist()
     return [
         times_us[nth] if reach.fault_at.get(ends[nth]) in each.charge.faults else None

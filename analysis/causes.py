@@ -4,8 +4,8 @@ From each row one link is followed: its *because* if it has one, else its *cause
 a missing message thus leads to the fault that blocked the message. A consequence of the return of a
 process leads to the end of the fault that had stopped it.
 
-A link names one reason, and a consequence can have several. ``attribution.py`` says which faults
-have a part in it.
+A link names one reason, and a consequence can have several. ``attribution.py`` has the faults with
+a part in it.
 
 A chain can have thousands of links, and no window of Spark looks along it. So all rows of a run
 take ever longer steps at once: after the n-th round each has passed 2**n links (the pointer jumping
@@ -82,7 +82,7 @@ class Links(NamedTuple):
     cause_sequence: Numbers
     because_process: Numbers
     because_sequence: Numbers
-    #: Of the kinds in :data:`DETAILS` their columns, with the ``place`` of each among the rows.
+    #: The columns of the kinds in :data:`DETAILS`, with the ``place`` of each among the rows.
     details: Mapping[str, Mapping[str, Numbers]] = MappingProxyType({})
 
 
@@ -101,7 +101,7 @@ class Causes(NamedTuple):
 
 
 def links_of(run: FoundRun) -> Links:
-    """Read the rows that a run has recorded so far.
+    """Read the rows that a run has recorded until now.
 
     Raises:
         TraceError, OSError: as :func:`tidegauge.analysis.trace_parts.find_frames`.
@@ -151,7 +151,7 @@ def causes_of(links: Links) -> Causes:
 
 
 def _targets(links: Links) -> Numbers:
-    """Which row each leads to: faults, and what leads to none that is there, lead to themselves."""
+    """The row that each row leads to: itself for a fault, and where no cause is in the run."""
     if not len(links.kind):
         return np.zeros(0, np.int64)
     has_reason = links.because_process >= 0
@@ -172,7 +172,7 @@ def _targets(links: Links) -> Numbers:
 
 
 def _arrived(leads_to: Numbers) -> Numbers:
-    """Where each comes in the end: at what leads to itself."""
+    """The last row of each row's chain: one that leads to itself."""
     while True:
         further = leads_to[leads_to]
         if np.array_equal(further, leads_to):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from tidegauge.analysis import fault_reach
 from tidegauge.analysis.causes import Links
 
-#: Reasons of what no fault has a part in.
+#: Reasons without any fault.
 START_UP = "start-up"
 PREFERRED_ELECTION = "preferred election"
 STEP = "step"
@@ -34,7 +34,7 @@ class Charge(NamedTuple):
     reason: str = ""
 
     def __or__(self, other: Charge) -> Charge:
-        """Both together: what one fault has a part in is not charged to a reason."""
+        """Both together: with a fault, a reason is dropped."""
         faults = self.faults | other.faults
         return Charge(faults, "" if faults else self.reason or other.reason)
 
@@ -121,19 +121,19 @@ class PartitionCourse:
         return Charge.all_of(self.left_by.get(each, Charge()) for each in before)
 
     def shrink(self, isr: frozenset[int], left_by: Mapping[int, Charge]) -> None:
-        """Take an ISR without some replicas; one that an unclean election makes leader is in it."""
+        """Shrink an ISR; one that an unclean election makes leader is in it."""
         self.isr = isr
         self.left_by |= left_by
         for member in isr:
             self.left_by.pop(member, None)
 
     def expand(self, isr: frozenset[int], returned: frozenset[int]) -> Charge:
-        """Take an ISR with replicas that return, and say why they had left."""
+        """Replace an ISR; the reasons why its returning replicas had left."""
         self.isr = isr
         return Charge.all_of(self.left_by.pop(each, Charge()) for each in returned)
 
     def elect(self, row: Row, charge: Charge) -> None:
-        """Take another leader, and why it is another one."""
+        """Take another leader, with the charge for the change."""
         self.leader = row.own["leader"]
         self.led_by, self.led_since_us = charge, row.time_us
         self.leaderless_by = Charge()
@@ -168,7 +168,7 @@ class ClusterCourse:
         return self.partitions[row.own["partition"]]
 
     def silent(self, process: int, since_us: int, until_us: int, peers: Iterable[int]) -> Charge:
-        """Why a process did not respond for some time, or its peers did not get what it sent."""
+        """The faults for which a process's messages did not reach its peers in a time."""
         faults = self.reach.on(process, fault_reach.GONE, since_us, until_us)
         return Charge(
             faults.union(*(self.reach.between(process, peer, since_us, until_us) for peer in peers))
@@ -183,7 +183,7 @@ class ClusterCourse:
         return Charge(self.reach.on(self._control_plane, fault_reach.SILENT, since_us, until_us))
 
     def without_power(self, row: Row) -> Charge:
-        """Why a process has lost what was not on disk."""
+        """The faults for which a process has lost records that were not on disk."""
         return Charge(self.reach.on(row.process, fault_reach.POWER, row.time_us, row.time_us))
 
     def stalled(self, client: int, charge: Charge) -> Charge:
@@ -199,7 +199,7 @@ class ClusterCourse:
         return self._roles.members[self._controller] if zookeeper is None else zookeeper
 
     def falls_silent(self, row: Row) -> None:
-        """Note for how long a broker was silent when its session expired (ZooKeeper)."""
+        """Note the time for which a broker was silent when its session expired (ZooKeeper)."""
         self._silent_us[row.own["broker"]] = row.own["silent_us"]
 
     def is_absent(self, broker: int) -> bool:
@@ -207,17 +207,17 @@ class ClusterCourse:
         return broker in self._absent_by
 
     def fence(self, broker: int, charge: Charge) -> Charge:
-        """Take a broker for absent, and keep why."""
+        """Count a broker as absent, and keep the charge."""
         self._absent_by[broker] = charge
         return charge
 
     def unfence(self, broker: int) -> None:
-        """Take a broker for active."""
+        """Count a broker as active."""
         del self._absent_by[broker]
         self._silent_us.pop(broker, None)
 
     def forget(self, number: int) -> None:
-        """Take a partition that is deleted for one that was never there."""
+        """Remove a deleted partition from the state."""
         roles = self._roles
         self.partitions[number] = PartitionCourse(
             roles.slots[number], roles.replicas[number], roles.min_insync_replicas[number]
@@ -236,14 +236,14 @@ class ClusterCourse:
         return silent or self.uncontrolled(since_us, now_us) or absent_by
 
     def failed_over(self, row: Row) -> Charge:
-        """Why another controller is active, which may not have heard of all brokers yet."""
+        """The charge for another active controller, which may not know all brokers yet."""
         is_new = row.time_us - self._term_us <= 2 * self._roles.session_us
         return Charge(self.term_by.faults) if is_new else Charge()
 
     def lose_controller(self, row: Row) -> Charge:
         """No controller is active: why."""
         if self._is_controlled:
-            # A quorum tells at once that one stops; a session's broker is gone before.
+            # A quorum reports a stopping broker at once; a session's broker is gone before.
             absent_by = self._absent_by.get(self._roles.members[self._controller], Charge())
             self.term_by = absent_by or row.chain or Charge(reason=LOAD)
         self._is_controlled = False

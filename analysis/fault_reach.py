@@ -44,7 +44,7 @@ NOBODY: Faults = frozenset()
 #: Later than every row.
 NEVER_US = 1 << 62
 
-#: Kinds of faults that stop processes, and those of them that a process is told of before.
+#: Kinds of faults that stop processes, and those of them that a process prepares for.
 _STOPS = frozenset({"crash", "power_loss", "restart", "rolling_restart"})
 PLANNED = frozenset({"restart", "rolling_restart"})
 #: ... for which a process does not respond; for which a replica is gone; and for which it is slow.
@@ -84,7 +84,7 @@ class Roles(NamedTuple):
     session_us: int
     #: controller.quorum.fetch.timeout.ms: followers elect another leader of the quorum after it.
     fetch_us: int
-    #: The logs of a real cluster do not tell its faults.
+    #: The logs of a real cluster do not have its faults.
     is_of_logs: bool
 
 
@@ -141,7 +141,7 @@ class FaultReach:
         }
 
     def on(self, process: int, kinds: frozenset[str], from_us: int, to_us: int) -> Faults:
-        """The faults of some kinds that explain what a process did, or not, in a time."""
+        """The faults of some kinds that can explain a process's action, or its absence."""
         return self._explaining(process, lambda span: span.kind in kinds, from_us, to_us)
 
     def between(self, one: int, other: int, from_us: int, to_us: int) -> Faults:
@@ -191,7 +191,7 @@ class FaultReach:
 
 
 def _active_us(links: Links) -> dict[int, list[int]]:
-    """When the control plane took each broker for active."""
+    """The intervals in which the control plane took each broker for active."""
     table = links.details["broker_state"]
     is_active = table["state"] == int(BROKER_ACTIVE)
     brokers, times_us = table["broker"][is_active], links.time_us[table["place"][is_active]]
@@ -202,7 +202,7 @@ def _active_us(links: Links) -> dict[int, list[int]]:
 
 
 def _wholes(links: Links) -> dict[int, int]:
-    """The roll that a restart is a part of: that which told the broker to stop."""
+    """The roll that a restart is a part of: the one that stopped the broker."""
     roll_at = {
         (int(links.process[row]), int(links.sequence[row])): roll
         for row, roll in _faults_of(links, "roll_progress")

@@ -1,9 +1,9 @@
 """The places of the frames of a trace file, found by reading only their heads.
 
-A frame says how long its columns are (``traces/trace_file.py``), so that the next one is found
-by hopping over them: some 200 bytes are read of each. A frame of an earlier release does not, and
-is read through. Nothing is unpacked here but heads: whether a frame is sound inside is known when
-it is read (:func:`read_frame`).
+A frame has the lengths of its columns (``traces/trace_file.py``), so that the next one is found by
+hopping over them: some 200 bytes are read of each. A frame of an earlier release does not, and is
+read through. Nothing is unpacked here but heads: whether a frame is sound inside is known when it
+is read (:func:`read_frame`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from tidegauge.traces import trace_file
 
 _log = logging.getLogger(__name__)
 
-#: How much is read at first of a header, of a frame's head, of what follows its columns, and of a
-#: frame that does not say how long it is: enough for nearly all of them.
+#: First reads of a header, of a frame's head, of the bytes behind its columns, and of a frame
+#: without a length: enough for nearly all of them.
 _HEADER_BYTES = 1 << 15
 _HEAD_BYTES = 160
 _CHECKSUM_BYTES = 15
@@ -43,7 +43,7 @@ class TraceBytes:
         self._descriptor = os.open(path, os.O_RDONLY)
 
     def size(self) -> int:
-        """How long the file is now, in bytes."""
+        """The present size of the file in bytes."""
         return os.fstat(self._descriptor).st_size
 
     def read(self, begin: int, size: int) -> bytes:
@@ -64,7 +64,7 @@ class TraceBytes:
 
 @dataclass(frozen=True, slots=True)
 class FramePlace:
-    """A whole frame: where it lies, and what its head says."""
+    """A whole frame: its place and its head."""
 
     #: Its place among the frames of its file, from 1 on.
     number: int
@@ -159,7 +159,7 @@ def _end_of_frame(file: TraceBytes, begin: int, head: _Object) -> int | None:
 
 class _Object(NamedTuple):
     value: Any
-    #: Where in the file it ends.
+    #: Its end in the file, in bytes.
     end: int
 
 

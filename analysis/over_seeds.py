@@ -3,7 +3,7 @@
 The interval is that of the mean by Student's t (95 %): of a hundred sweeps with other seeds,
 ninety-five would have the true mean in it. No figure can be below 0, so neither is the interval. It
 rests on values near each other, so there is none where most of them are 0: the number of seeds with
-another value says more. Percentiles are of runs, by nearest rank; P99 needs a hundred of them.
+another value means more. Percentiles are of runs, by nearest rank; P99 needs a hundred of them.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit  # type: ignore[import-untyped]  # it comes without types
 
-#: Of a hundred such intervals so many contain the true mean.
+#: The part of such intervals that contains the true mean.
 _LEVEL = 0.95
 #: Of fewer seeds the P99 would be their largest value.
 _SEEDS_OF_P99 = 100

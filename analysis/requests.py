@@ -1,17 +1,14 @@
-"""Requests to the data source: rows of runs, and columns.
+"""Requests to the data source: the runs of paths and patterns, and the rows and columns of them.
 
 Rows of **one kind** have the columns ``run`` (text), those of every row, and those of the kind, as
-``simulation/trace_rows`` lists them. Rows of **several kinds** have ``run``, ``kind`` (the name
-of the row's kind; so the column that some kinds call ``kind`` is to be had of one kind only), the
-columns of every row, and ``partition``. A schema may ask for fewer columns, which are then all that
-is unpacked, and for more: any column that one of the kinds has, and ``value_0``, ``value_1``, ...,
-which are the first, second, ... own column of each row's kind: so all that rows of many kinds hold
-comes in a few columns.
+``simulation/trace_rows`` lists them. Rows of **several kinds** have ``run``, ``kind`` (the name of
+the row's kind; so a kind's own column ``kind`` is only in rows of one kind), the columns of every
+row, and ``partition``. A schema may ask for fewer columns, and only these are unpacked; or for
+more: any column that one of the kinds has, and ``value_0``, ``value_1``, ..., the first, second,
+... own column of each row's kind, which hold many kinds in a few columns.
 
-Numbers are BIGINT as they were recorded, times in microseconds or as their names say. A column is
-null where a row's kind does not have it, or the release that recorded it did not.
-
-The runs of paths and patterns, and their names.
+Numbers are BIGINT as they were recorded, times in microseconds or in the unit of their name. A
+column is null where a row's kind does not have it, or the release that recorded it did not.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""How long DuckDB and Spark take for all result tables, stage by stage from process start.
+"""Times of DuckDB and Spark for all result tables, stage by stage from process start.
 
-Two runs: the quickstart, and its twin with ZooKeeper for so long, at trace level ``all``, that its
-trace has ten million rows. They are simulated once and kept in a temporary folder. A stage of a
-table lasts until the next table begins, so that it includes the making of all that the next one
-needs.
-Printed are seconds of the wall. With Spark, a query over one kind of rows follows, without tables.
+Two runs: the quickstart, and its twin with ZooKeeper, long enough at trace level ``all`` for ten
+million rows. They are simulated once and kept in a temporary folder. A stage of a table lasts until
+the next table begins, so that it includes the making of all that the next one needs. Printed are
+seconds of the wall. With Spark, a query over one kind of rows follows, without tables.
 """
 
 import subprocess
@@ -30,7 +29,7 @@ from tidegauge.traces.trace_file import read_trace
 CORES = 2
 ENGINES = ("duckdb", "spark")
 
-#: The runs by their names: a scenario, and what they have instead of its own.
+#: The runs by their names: a scenario, and the overridden values.
 RUNS: dict[str, tuple[str, dict[str, object]]] = {
     "quickstart": ("quickstart", {}),
     "ten-million-rows": ("quickstart-zookeeper", {"trace": "all", "duration": "35m"}),
@@ -104,7 +103,7 @@ def ask_spark(run: str) -> None:
 
 
 def begins(stage: str) -> None:
-    """Tell the measuring process that a stage begins."""
+    """Notify the measuring process that a stage begins."""
     print(stage, flush=True)
 
 

@@ -1,10 +1,10 @@
-"""Whether a refactoring changed an answer: all that shipped scenarios say, before and after it.
+"""Answers before and after a refactoring: all output about shipped scenarios.
 
 Recorded are, of each shipped scenario,
 
 * ``figures.json``: the figures of its summary, and the verdicts of checks beside the expected ones;
-* ``views/``: what ``tidegauge show``, ``describe`` and ``picture`` print, of the whole run and at
-  several of its times;
+* ``views/``: the output of ``tidegauge show``, ``describe`` and ``picture``, of the whole run and
+  at several of its times;
 * ``rows/``: views that list single rows: ``show all`` and ``show cause``;
 * ``tables/``: the result tables of Spark, and the answers to its questions about single runs;
 * ``hashes.json``: hashes of the trace and the number of events.
@@ -45,7 +45,7 @@ from typer.testing import CliRunner
 import tidegauge
 from tidegauge.command_line import app
 
-#: Scenarios that take long, with changes as of ``--set`` that leave what they are about.
+#: Scenarios that take long, with changes as of ``--set`` that keep their subject.
 SHORTER: dict[str, dict[str, object]] = {
     "rack-power-loss": {
         "duration": "3m",
@@ -93,12 +93,12 @@ FOLLOWED = (
     "session_expired",
     "truncated",
 )
-#: How many partitions, brokers and faults of a run are looked at.
+#: Numbers of partitions, brokers and faults that are viewed in each run.
 PARTITIONS = 6
 BROKERS = 2
 FAULTS = 3
 
-#: How many of these partitions have each of their rows listed, and the time around its middle.
+#: Number of these partitions whose rows are listed, with the time around the middle of each.
 PARTITIONS_BY_ROW = 2
 BY_ROW_MS = 3000
 
@@ -107,7 +107,7 @@ HANDLE = re.compile(r"\b\d+:\d+\b(?: +(?=  ))?")
 #: The space below a handle.
 BELOW = re.compile(r"^ +(?=because: )", re.MULTILINE)
 
-#: How much of a file that differs is printed.
+#: Lines that are printed before a difference.
 LINES_BEFORE = 2
 LINES_PRINTED = 12
 
@@ -121,7 +121,7 @@ def shipped(only: Sequence[str]) -> dict[str, Path]:
 
 
 def printed(*arguments: str) -> str:
-    """The output of a command; of one that fails its message, which is an answer, too."""
+    """The output of a command; its message if it fails."""
     result = CliRunner().invoke(app, arguments)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -189,9 +189,9 @@ def figures(result: tidegauge.Result) -> dict[str, Any]:
 
 
 def without_sequence(check: Mapping[str, Any]) -> dict[str, Any]:
-    """A check's verdict, without the number of the row that broke it first."""
+    """A check's verdict, without the handle of the row that broke it first."""
     first = check["first_event"] or {}
-    kept = {name: value for name, value in first.items() if name != "sequence"}
+    kept = {name: value for name, value in first.items() if name != "handle"}
     return {**check, "first_event": kept or None}
 
 
@@ -201,7 +201,7 @@ def without_handles(text: str) -> str:
 
 
 def views(result: tidegauge.Result) -> Iterator[tuple[str, ...]]:
-    """The commands that look at a run, which is called RUN in them."""
+    """The commands that show a run, which is called RUN in them."""
     yield "show", "partitions", RUN
     yield "show", "faults", RUN
     yield "show", "faults", RUN, "--json"
@@ -236,14 +236,14 @@ def rows(result: tidegauge.Result) -> Iterator[tuple[str, str, tuple[str, ...]]]
     for name, check in result.summary["checks"].items():
         first = check["first_event"]
         if first is not None:
-            yield f"cause-{name}", "cause", (f"{first['process']}:{first['sequence']}",)
+            yield f"cause-{name}", "cause", (first["handle"],)
     for kind in FOLLOWED:
         for event in list(result.events(kind))[-1:]:
             yield f"cause-{kind}", "cause", (event.handle,)
 
 
 def moments(result: tidegauge.Result) -> list[int]:
-    """Times to look at a run, in milliseconds: in the middle of its first faults, and its own."""
+    """Times to show of a run, in milliseconds: in the middle of its first faults, and its own."""
     end_us = int(result.summary["virtual_seconds"] * 1_000_000)
     faults = json.loads(printed("show", "faults", result.path.name, "--json"))
     spans = [(fault["begin_us"], fault["end_us"] or end_us) for fault in faults[:FAULTS]]
@@ -311,12 +311,12 @@ def write_table(file: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def write_json(file: Path, content: Mapping[str, Any]) -> None:
-    """Write JSON for people who compare."""
+    """Write JSON that is easy to compare."""
     file.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def compare(before: Path, after: Path, only: Sequence[str], with_tables: bool) -> bool:
-    """Print what differs between two folders of answers; return whether anything does."""
+    """Print the differences between two folders of answers; return whether there is any."""
     files = sorted({*recorded(before, only, with_tables), *recorded(after, only, with_tables)})
     if not files:
         sys.exit(f"{before}, {after}: no answers to compare")
@@ -344,7 +344,7 @@ def recorded(folder: Path, only: Sequence[str], with_tables: bool) -> Iterator[s
 
 
 def scenarios(files: Sequence[str]) -> int:
-    """Of how many scenarios files are."""
+    """The number of scenarios that the files are of."""
     return len({Path(name).parts[0] for name in files})
 
 

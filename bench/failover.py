@@ -1,4 +1,4 @@
-"""How long a controller's failover takes, by the number of partitions, in both modes.
+"""The duration of a controller's failover, by the number of partitions, in both modes.
 
 Virtual time, from the kill of the active controller on. With ZooKeeper the next controller reads
 the state of every partition before it decides anything; in a KRaft quorum it has read all of it
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from tidegauge.engine.simulate import simulate
 from tidegauge.replication.release_versions import (
-    COMPARED_RELEASES,
+    DEFAULT_RELEASES,
     KRAFT_MODE,
     ZOOKEEPER_MODE,
     Mode,
@@ -29,7 +29,7 @@ from tidegauge.simulation.trace_rows.codes import LEADER
 from tidegauge.traces.run_folder import RunFolder
 
 PARTITIONS = (100, 10_000, 200_000)
-#: So long a cluster of 200,000 partitions takes at most to be up, and the failover after that.
+#: The limit for the start-up of a cluster of 200,000 partitions, and for the failover after that.
 _UP_S = 300
 _LATER_S = {ZOOKEEPER_MODE: 600, KRAFT_MODE: 15}
 
@@ -43,18 +43,18 @@ class Failover(NamedTuple):
     first_s: float
     #: It has elected leaders of all partitions that were led by the broker that died.
     last_s: float
-    #: How long the run took, in seconds of this machine.
+    #: Wall time of the run, in seconds of this machine.
     computed_s: float
 
 
 def scenario_of(mode: Mode, partitions: int, seed: int) -> Scenario:
     """Three brokers; the first one is the controller if there is no quorum."""
     is_kraft = mode == KRAFT_MODE
-    # Of a quorum it is a setting of the controllers.
+    # In a quorum it is a setting of the controllers.
     settings = {} if is_kraft else {"auto.leader.rebalance.enable": False}
     active = "controller:0" if is_kraft else 1
     story: dict[str, Any] = {
-        "release": COMPARED_RELEASES[mode],
+        "release": DEFAULT_RELEASES[mode],
         "mode": mode,
         "seed": seed,
         "duration": f"{_UP_S + _LATER_S[mode]}s",
@@ -89,7 +89,7 @@ def failover(mode: Mode, partitions: int, seed: int) -> Failover:
 
 
 def _times_s(run: RunFolder, kind: str, **columns: int) -> list[float]:
-    """When there were such rows after the kill, in seconds from it on; not those of a loss."""
+    """The times of such rows after the kill, in seconds from it on; not those of a loss."""
     table = run.table(kind)
     killed_us = _UP_S * 1_000_000
     wanted = table["time_us"] > killed_us
@@ -107,12 +107,12 @@ def main() -> None:
 
     first_seed, *_ = seeds = arguments.seeds
     print("Kill of the active controller: virtual seconds from then on")
-    of_zookeeper = f"ZooKeeper, {COMPARED_RELEASES[ZOOKEEPER_MODE]}, seed {first_seed}"
+    of_zookeeper = f"ZooKeeper, {DEFAULT_RELEASES[ZOOKEEPER_MODE]}, seed {first_seed}"
     print(f"{'':12}{of_zookeeper:42}", end="")
-    print(f"KRaft, {COMPARED_RELEASES[KRAFT_MODE]}, median of {counted(len(seeds), 'seed')}")
+    print(f"KRaft, {DEFAULT_RELEASES[KRAFT_MODE]}, median of {counted(len(seeds), 'seed')}")
     print(f"{'':12}next        first     last partition      next        first record")
     print(f"{'partitions':12}controller  elected   elected             controller  committed")
-    decided: dict[str, list[list[float]]] = {mode: [] for mode in COMPARED_RELEASES}
+    decided: dict[str, list[list[float]]] = {mode: [] for mode in DEFAULT_RELEASES}
     computed = []
     for partitions in arguments.partitions:
         zookeeper = failover(ZOOKEEPER_MODE, partitions, first_seed)

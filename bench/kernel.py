@@ -1,8 +1,8 @@
-"""How fast the kernel runs: the quickstart scenario, compiled, on one core.
+"""The speed of the kernel: the quickstart scenario, compiled, on one core.
 
-Printed are the time to compile the kernel into an empty cache, events a second and times
-real time of the loop (median of several passes in one process), what an event of each kind
-costs, and how long the whole command takes with a warm cache.
+Printed are the time to compile the kernel into an empty cache, events a second and times real time
+of the loop (median of several passes in one process), the cost of an event of each kind, and the
+time of the whole command with a warm cache.
 
 The cost of a kind is measured by running the same events again one by one. It includes the
 heap, the links and whatever the event sends; for kinds of few events it is rough.
@@ -27,7 +27,7 @@ from tidegauge.simulation.messages.kinds import NAMES
 
 
 def compile_anew() -> str:
-    """Compile everything into an empty cache, in a process of its own; what it says of it."""
+    """Compile everything into an empty cache, in a process of its own; its output."""
     with tempfile.TemporaryDirectory() as folder:
         said = subprocess.run(
             [sys.executable, "-m", "tidegauge", "compile"],
@@ -56,7 +56,7 @@ def loop_seconds(scenario: str) -> tuple[int, float, float]:
 
 
 def cost_by_kind(scenario: str) -> dict[str, tuple[int, float]]:
-    """Of each kind of event how many there were, and nanoseconds for one, as a mean.
+    """The number of events of each kind, and the mean nanoseconds of one.
 
     The loop is asked for one event at a time. The cost of a call from Python itself is measured
     beside each, with a horizon at which nothing is due, and taken off.

@@ -1,4 +1,4 @@
-"""How fast ``tidegauge read-logs`` reads the logs of a cluster, and how much memory it takes.
+"""The speed of ``tidegauge read-logs`` with the logs of a cluster, and the memory that it takes.
 
 A recorded cluster's logs are repeated, each time five minutes later, until they have so many
 megabytes: ``python bench/logs.py zk-2.6.3-rand312 1000``. Printed are megabytes a second of the

@@ -1,7 +1,7 @@
 """The cost of metrics: reading a snapshot, writing pages, and scrapes every second.
 
 Printed is CPU time (``time.process_time``), the best of several passes, for a cluster with about
-100,000 samples, and what a second of scraping costs with the cluster of quickstart-zookeeper: each
+100,000 samples, and the cost of a second of scraping with the cluster of quickstart-zookeeper: each
 target once, over HTTP, of a new snapshot.
 """
 
@@ -29,6 +29,7 @@ SECONDS_OF_SCRAPES = 20
 #: Thirty brokers with 2,400 partitions of three replicas.
 LARGE = {
     "duration": "1s",
+    "release": "2.6",
     "cluster": {"brokers": 30},
     "topics": [
         {"name": f"topic-{number}", "partitions": 240, "replication_factor": 3}

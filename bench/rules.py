@@ -1,4 +1,4 @@
-"""How fast the rules run: followers fetch from leaders that append, compiled, on one core.
+"""The speed of the rules: followers fetch from leaders that append, compiled, on one core.
 
 One fetch costs three rules, as on a real leader:
 
@@ -84,7 +84,7 @@ def cluster() -> tuple[Records[Partition], Records[RemoteReplica]]:
 
 
 def compile_anew() -> str:
-    """Compile all rules into an empty cache, in a process of its own; what it says of it."""
+    """Compile all rules into an empty cache, in a process of its own; its output."""
     with tempfile.TemporaryDirectory() as folder:
         said = subprocess.run(
             [sys.executable, "-m", "tidegauge", "compile"],

@@ -1,9 +1,9 @@
 """Memory and time of a large cluster in both modes, and their growth.
 
-A generated cluster of three controllers loses a broker and then its active controller, which with
-ZooKeeper is a broker, too. There are no clients. Each run is a process of its own, one after the
-other. Its span of virtual time is the same in both modes: the start, the faults, and the time after
-them until all partitions have leaders again with ZooKeeper, whose controller is the slower one.
+A generated cluster of three controllers loses a broker and then its active controller, which is a
+broker with ZooKeeper. There are no clients. Each run is a process of its own, one after the other.
+Its span of virtual time is the same in both modes: the start, the faults, and the time after them
+until all partitions have leaders again with ZooKeeper, whose controller is the slower one.
 
 Memory is that of the whole process at its peak. The slope of it over partitions must not grow with
 the number of brokers: then the parts of the state that are of a broker and a partition would be its
@@ -25,7 +25,7 @@ from tidegauge.commands.generate import generated_scenario
 from tidegauge.commands.scenario_options import GenerateOptions
 from tidegauge.engine.simulate import simulate
 from tidegauge.replication.release_versions import (
-    COMPARED_RELEASES,
+    DEFAULT_RELEASES,
     KRAFT_MODE,
     ZOOKEEPER_MODE,
     Mode,
@@ -39,7 +39,7 @@ FEW_BROKERS = 25
 PARTITIONS_OF_TOPIC = 100
 #: The most that KRaft may take, times ZooKeeper.
 MOST_MEMORY, MOST_TIME = 1.2, 1.3
-#: So long a cluster takes at most to be up, and after the loss of its controller to have leaders.
+#: The limits for the start-up of a cluster, and for new leaders after the loss of its controller.
 _UP_S, _UP_OF_PARTITION_S = 10, 0.0006
 _BETWEEN_S = 40
 _AGAIN_S, _AGAIN_OF_PARTITION_S = 40, 0.0008
@@ -48,9 +48,9 @@ _AGAIN_S, _AGAIN_OF_PARTITION_S = 40, 0.0008
 class Size(NamedTuple):
     """The figures of a run."""
 
-    #: Of the tables and the run, in seconds of this machine.
+    #: Wall time of the tables and the run, in seconds.
     wall_s: float
-    #: Of the processor, in user and system mode.
+    #: Processor time, in user and system mode.
     cpu_s: float
     peak_mib: float
     #: From the losses to the last write of a partition's state, in seconds of virtual time.
@@ -63,7 +63,7 @@ class Size(NamedTuple):
 
 
 def losses_s(partitions: int) -> tuple[int, int, int]:
-    """When a broker is lost, when the controller, and the end: in seconds of virtual time."""
+    """The virtual times of a broker's loss, of the controller's, and of the end, in seconds."""
     broker_s = round(_UP_S + partitions * _UP_OF_PARTITION_S)
     controller_s = broker_s + _BETWEEN_S
     return (
@@ -82,7 +82,7 @@ def scenario_of(mode: Mode, brokers: int, partitions: int) -> Scenario:
         topics=partitions // PARTITIONS_OF_TOPIC,
         partitions=partitions,
         batches_per_second=0,
-        release=COMPARED_RELEASES[mode],
+        release=DEFAULT_RELEASES[mode],
         mode=mode,
         duration=f"{end_s}s",
     )
@@ -157,11 +157,11 @@ def main() -> None:
         (FEW_BROKERS, arguments.partitions[:2]),
     ):
         runs = [_both(brokers, partitions) for partitions in sizes]
-        for mode in COMPARED_RELEASES:
+        for mode in DEFAULT_RELEASES:
             first, last = runs[0][mode], runs[-1][mode]
             more = (last.peak_mib - first.peak_mib) * 1024 / (sizes[-1] - sizes[0])
             slopes[brokers, mode] = f"{more:.1f} KiB with {brokers} brokers"
-    for mode in COMPARED_RELEASES:
+    for mode in DEFAULT_RELEASES:
         each = ", ".join(slope for (_, of), slope in slopes.items() if of == mode)
         print(f"{mode}: each partition takes {each}")
 
@@ -169,7 +169,7 @@ def main() -> None:
 def _both(brokers: int, partitions: int) -> dict[Mode, Size]:
     """Run both modes, and print the runs and their ratios."""
     sizes = {}
-    for mode in COMPARED_RELEASES:
+    for mode in DEFAULT_RELEASES:
         size = sizes[mode] = in_its_own_process(mode, brokers, partitions)
         print(
             f"{brokers:<9}{partitions:<12,}{mode:<11}{size.peak_mib:<10,.0f}{size.wall_s:<8.1f}"

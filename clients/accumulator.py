@@ -1,4 +1,4 @@
-"""A producer's accumulator: the batches that wait, by partition, and what leaves together.
+"""A producer's accumulator: the batches that wait, by partition, and those that leave together.
 
 Each partition has a queue. The first batch of a queue may be sent if it is not in its back-off, if
 linger.ms are over, and, of an idempotent producer, if it is next in sequence. Its partition then
@@ -8,7 +8,7 @@ list, up to max.request.size: so at most one batch of a partition. With linger.m
 when the first of them is due, and all others with it. With one request in flight, partitions that
 have a batch in flight wait, so that nothing overtakes a retry (``guaranteeMessageOrder``).
 
-Simplified: what the workload makes is a whole batch, so batches of a partition never merge.
+Simplified: the workload makes whole batches, so batches of a partition never merge.
 
 Source: ``RecordAccumulator`` and ``Sender.sendProducerData`` @2.4.0.
 """
@@ -115,7 +115,7 @@ def _can_leave(world: client_state.Clients, client: client_state.Client, place: 
 def _due_us(
     world: client_state.Clients, client: client_state.Client, target: client_state.Target
 ) -> int:
-    """When the first batch of a partition has waited enough for others."""
+    """The time at which the first batch of a partition has waited its linger.ms."""
     first = world.batches[target.queue_first]
     if first.attempts > 0 or target.queue_length > 1 or client.blocked:
         return 0
@@ -133,7 +133,7 @@ def _wake_at(world: client_state.Clients, place: int, time_us: int) -> None:
 
 @inner_rule
 def _watch_expiry(world: client_state.Clients, client: client_state.Client, place: int) -> None:
-    """Look after the first batch of a partition, if any waits, when it has had its time."""
+    """Set the timer of the first batch of a partition, if any waits, for its delivery timeout."""
     target = world.client_targets[place]
     if target.expiry_timer or target.queue_first == NONE:
         return
@@ -147,7 +147,7 @@ def _watch_expiry(world: client_state.Clients, client: client_state.Client, plac
 
 @inner_rule
 def drain(world: client_state.Clients, process: int, broker: int) -> None:
-    """Send what waits for a broker's connection, as far as that has room.
+    """Send the batches that wait for a broker's connection, as far as that has room.
 
     Source: RecordAccumulator.drainBatchesForOneNode@2.4.0.
     """
@@ -219,7 +219,7 @@ def _fill(
 
 @inner_rule
 def drain_all(world: client_state.Clients, process: int) -> None:
-    """Metadata has come: send what waits, to who leads by now."""
+    """Metadata has come: send the pending batches to the new leaders."""
     number = client_of(world, process)
     brokers = world.sizes[0].brokers
     _list_by_leader(world, number, world.clients[number].leaderless)

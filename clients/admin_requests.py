@@ -1,16 +1,15 @@
-"""Requests of a step to the active controller of a quorum, as Kafka's admin client sends them.
+"""Commands of a step, as requests of Kafka's tools to the control plane.
 
-The client waits for the response, which comes when the records that the request caused are
-committed. If the controller is not active (any more), its connection fails, or it does not answer
-within request.timeout.ms, the client asks another one, until default.api.timeout.ms are over.
-Outcomes of single partitions that are errors have a row each.
+They create and delete topics, change settings, request preferred elections and moves of replicas,
+set and remove throttles. To ZooKeeper they are writes without a response.
+
+A quorum's active controller gets them as from Kafka's admin client. The client waits for the
+response, which comes when the records of the request are committed. If the controller is not active
+(any more), its connection fails, or it does not answer within request.timeout.ms, the client asks
+another one, until default.api.timeout.ms are over. Outcomes of single partitions that are errors
+have a row each.
 
 Source: KafkaAdminClient, ReassignPartitionsCommand, LeaderElectionCommand@4.1.0.
-
-Commands of a step to the control plane, as Kafka's tools give them, without waiting for a response.
-
-Topics are created and deleted, settings changed, preferred elections and moves of replicas asked
-for, throttles set and removed.
 """
 
 from tidegauge.clients import control_plane_requests
@@ -72,6 +71,8 @@ def ask_again(world: Clients, process: int) -> bool:
         change.min_insync_replicas = step.min_insync_replicas
         change.unclean_leader_election = step.unclean
         _send(world, client, change)
+    elif step.action == CONFIGURES_BROKERS:
+        _cordon(world, client, step, to)
     elif step.action == PREFERS:
         _elect(world, client, step, process, PREFERRED)
     elif step.action == ELECTS_UNCLEANLY:
@@ -111,6 +112,17 @@ def _move(world: Clients, client: Client, step: Step, process: int) -> None:
         asked = new_item(world, request, move.partition, quorum_requests.AskedReassignment)
         asked.target = move.replicas
     _send(world, client, request)
+
+
+@inner_rule
+def _cordon(world: Clients, client: Client, step: Step, to: int) -> None:
+    """Name the log directories that brokers are to cordon."""
+    change = quorum_requests.IncrementalAlterConfigsRequest.to(world, to)
+    change.cordoned_log_dirs = step.cordoned_log_dirs
+    for number in range(step.first_broker, step.first_broker + step.broker_count):
+        named = new_item(world, change, NONE, quorum_requests.DescribedBroker)
+        named.broker = world.awaited_brokers[number].broker
+    _send(world, client, change)
 
 
 @inner_rule
@@ -189,7 +201,7 @@ ALTERS_REASSIGNMENTS = STEP_CODES.new("alter_reassignments", 15)
 
 @inner_rule
 def write_as_operator(world: Clients, step: Step) -> None:
-    """Write what a step asks for."""
+    """Write a step's command."""
     if step.action == PREFERS:
         _ask_for_preferred(world, step)
     elif step.action == CONFIGURES:
@@ -268,7 +280,7 @@ def _add_moves(world: Clients, step: Step, request: Event) -> None:
 
 @inner_rule
 def _configure_topic(world: Clients, step: Step) -> None:
-    """Write a topic's settings: -1 for what stays."""
+    """Write a topic's settings: -1 for one that stays."""
     if step.throttled_count > 0:
         _throttle(world, step)
     if step.min_insync_replicas == NONE and step.unclean == NONE and step.throttled_count > 0:

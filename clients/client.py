@@ -1,4 +1,4 @@
-"""Clients: what each does with the events that reach it.
+"""Clients: the handlers of the events that reach them.
 
 Producers (``producer.py``), consumers (``consumer.py``) and the operator (``steps.py``) are
 processes of their own, with metadata that goes stale (``client_metadata.py``).
@@ -43,7 +43,7 @@ def handle_client_event(world: Clients, event: Event) -> None:
 @CLIENT.handles(timers.Disconnected)
 @inner_rule
 def _lose_connection(world: Clients, event: Event) -> None:
-    """A broker has died, or refuses connections: what was asked of it has failed."""
+    """A broker has died, or refuses connections: its requests in flight have failed."""
     process = event.destination
     until_us = view_as(event, timers.Disconnected).until_us
     client = world.clients[client_metadata.client_of(world, process)]

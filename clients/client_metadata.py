@@ -1,27 +1,25 @@
-"""A client's metadata: who leads what, as some broker said some time ago.
+"""A client's metadata, the leaders of partitions, and its connections to the brokers it asks.
 
-It is asked for at the start, every metadata.max.age.ms, and when an answer or a silence
-shows that it is out of date. The broker that is asked is one that the client knows as
-alive and waits for least (``client_metadata.py``); if it does not answer in time, the next one is.
+**Metadata** is requested at the start, every metadata.max.age.ms, and when a response or a timeout
+shows that it is stale. The receiver is the broker that the client knows as alive and waits for
+least; after a timeout it is the next one.
 
-How a client reaches brokers: connections that fail, back-offs, and its bootstrap servers.
+**Connections**: a client without metadata asks its ``bootstrap.servers``; later it asks the brokers
+that its metadata names as alive. After a failed connection a broker is not tried again before its
+back-off is over: reconnect.backoff.ms, doubled with each failure up to reconnect.backoff.max.ms. A
+live machine without the process refuses a connection at once. A machine without power, or behind a
+cut, does not respond, which takes socket.connection.setup.timeout.ms, doubled with each failure;
+before 2.7 it takes as long as the request that needs the connection.
 
-A client that has no metadata asks its ``bootstrap.servers``; later it asks the brokers that its
-metadata names as alive. A broker to which connecting failed is not tried again before its back-off
-is over: reconnect.backoff.ms, doubled with each failure up to reconnect.backoff.max.ms. A live
-machine without the process refuses a connection at once. A machine without power, or behind a cut,
-does not answer, which takes socket.connection.setup.timeout.ms, doubled with each failure; before
-2.7 it takes as long as the request that wants the connection.
-
-If all brokers that a client knows are gone for good, it asks them for ever. With
-metadata.recovery.strategy = rebootstrap (KIP-899) it forgets its metadata, and asks its bootstrap
-servers, as soon as each of them waits for its back-off and none is connected. That is nearly at
-once where connections are refused, but never where several machines do not answer, since the
-back-off of one is over before the next has failed. Therefore (KIP-1102) it does the same after
+**Bootstrapping again**: if all brokers in its metadata are gone for good, a client asks them for
+ever. With metadata.recovery.strategy = rebootstrap (KIP-899) it drops its metadata, and asks its
+bootstrap servers, as soon as each broker waits for its back-off and none is connected. That is
+nearly at once where connections are refused, but never where several machines do not respond, since
+the back-off of one is over before the next has failed. Therefore (KIP-1102) it does the same after
 metadata.recovery.rebootstrap.trigger.ms without metadata.
 
-Here back-offs and setup timeouts have no jitter. A process that is suspended before a client has
-connected is like a machine that does not answer.
+Simplified: back-offs and setup timeouts have no jitter. A process that is suspended before a client
+has connected is like a machine that does not respond.
 
 Source: ClusterConnectionStates@2.7.0, NetworkClient.leastLoadedNode and
 DefaultMetadataUpdater.maybeUpdate@3.9.0, NetworkClient.handleRebootstrap@4.0.0.
@@ -61,7 +59,7 @@ def client_of(world: Topology, process: int) -> int:
 
 @inner_rule
 def request_metadata(world: Clients, process: int) -> None:
-    """Ask a broker, unless a question is under way."""
+    """Ask a broker, unless a request is in flight."""
     client = world.clients[client_of(world, process)]
     if client.metadata_request != 0:
         return
@@ -71,7 +69,7 @@ def request_metadata(world: Clients, process: int) -> None:
     broker = least_loaded_node(world, process, number)
     client.metadata_broker = broker
     if broker == NONE:
-        # The request stays open, so nobody asks before a back-off is over.
+        # The request stays open, so there is no other one before a back-off is over.
         _ask_next_after(world, client, client.reconnect_backoff_ms * 1000)
         return
     request = MetadataRequest.to(
@@ -90,14 +88,14 @@ def lose_metadata_request(world: Kernel, client: Client, broker: int, until_us: 
     """The connection to a broker is gone: if it was being asked, the next one is, soon."""
     asked = client.metadata_request != 0 and client.metadata_broker == broker
     if asked and client.metadata_sent_us <= until_us:
-        # The question stays open until then, so nobody asks twice.
+        # The request stays open until then, so there is no second one.
         client.metadata_broker = NONE
         _ask_next_after(world, client, client.retry_backoff_ms * 1000)
 
 
 @inner_rule
 def _ask_next_after(world: Kernel, client: Client, delay_us: int) -> None:
-    """Ask the next broker after a while, if the question is open then."""
+    """Ask the next broker after a back-off, if there is no response until then."""
     RequestTimesOut.after(
         world, delay_us, request_kind=MetadataRequest.KIND, correlation_id=client.metadata_request
     )
@@ -121,7 +119,7 @@ def handle_metadata_times_out(world: Clients, timer: RequestTimesOut) -> None:
 
 @inner_rule
 def refresh_later(world: Kernel, client: Client, delay_ms: int) -> None:
-    """Ask again when what is known has become old, unless that is planned already."""
+    """Ask again when the metadata has become stale, unless that is planned already."""
     if client.refresh_timer:
         return
     client.refresh_timer = True
@@ -130,15 +128,18 @@ def refresh_later(world: Kernel, client: Client, delay_ms: int) -> None:
 
 @inner_rule
 def take_metadata(world: Clients, response: MetadataResponse) -> bool:
-    """Take over who leads what; whether every partition has a leader.
+    """Apply a response about the leaders; whether every partition has one.
 
-    The response names partitions of which the broker knows something else than the client did.
+    The response names partitions whose state at the broker differs from the client's.
     """
     client = world.clients[client_of(world, response.destination)]
     if client.metadata_request != response.correlation_id:
         return False
+    if not _take_position(world, response):
+        client.metadata_broker = NONE
+        _ask_next_after(world, client, client.retry_backoff_ms * 1000)
+        return False
     note_metadata(world, client, response.source)
-    read_position(response, world.client_metadata[client_of(world, response.destination)])
     for item in items_of(world, response, PartitionLeader):
         index = target_of(world, client, item.partition)
         if index != NONE:
@@ -150,11 +151,29 @@ def take_metadata(world: Clients, response: MetadataResponse) -> bool:
     if complete:
         client.metadata_request = 0
     else:
-        # The question stays open, so nobody asks before the back-off is over.
+        # The request stays open, so there is no other one before the back-off is over.
         client.metadata_broker = NONE
         delay_us = client.retry_backoff_ms * 1000
         _ask_next_after(world, client, delay_us)
     return complete
+
+
+@inner_rule
+def _take_position(world: Clients, response: MetadataResponse) -> bool:
+    """Take over how far the broker has read; False if it names no broker: then it is ignored.
+
+    Source: NetworkClient.DefaultMetadataUpdater.handleSuccessfulResponse@2.4.0.
+    """
+    known = world.client_metadata[client_of(world, response.destination)]
+    controller_epoch, position = known.controller_epoch, known.position
+    base_epoch, base_position = known.base_epoch, known.base_position
+    read_position(response, known)
+    for broker in range(world.sizes[0].brokers):
+        if is_known_alive(world, known, broker):
+            return True
+    known.controller_epoch, known.position = controller_epoch, position
+    known.base_epoch, known.base_position = base_epoch, base_position
+    return False
 
 
 @inner_rule
@@ -174,7 +193,7 @@ def target_of(world: Clients, client: Client, partition: int) -> int:
 
 @inner_rule
 def _take_leader(client: Client, target: Target, item: PartitionLeader) -> None:
-    """Believe an answer about one partition, unless it comes from one who knows less.
+    """Apply a response about one partition, unless the client's state is newer.
 
     Without leader epochs a broker that was stopped for long sends clients back to a leader of long
     ago, and a consumer there finds its offset out of range.
@@ -229,7 +248,7 @@ def note_disconnected(world: Clients, client: Client, connection: Connection) ->
 
 @inner_rule
 def lose_connection(world: Clients, client: Client, connection: Connection, broker: int) -> None:
-    """A broker closes the connection, or refuses it; one that nobody uses is none.
+    """A broker closes the connection, or refuses it; an idle one is not counted.
 
     Source: NetworkClient.processDisconnection@2.4.0.
     """
@@ -246,7 +265,7 @@ def _doubled(first_ms: int, times: int, most_ms: int) -> int:
 
 @inner_rule
 def request_timeout_us(client: Client, connection: Connection) -> int:
-    """How long a request may be without an answer that is sent on a connection now.
+    """The timeout of a request that is sent on a connection now.
 
     Source: NetworkClient.handleTimedOutConnections@2.7.0.
     """
@@ -275,8 +294,8 @@ def is_candidate(
 def least_loaded_node(world: Clients, process: int, number: int) -> int:
     """The broker to be asked: the next in turn of those with the fewest requests in flight.
 
-    Brokers with a connection come first. NONE if each one that the client knows waits for its
-    back-off; then it may begin with its bootstrap servers again.
+    Brokers with a connection come first. NONE if each known broker waits for its back-off; then the
+    client may begin with its bootstrap servers again.
 
     Source: NetworkClient.leastLoadedNode@2.4.0, DefaultMetadataUpdater.maybeUpdate@3.9.0.
     """
@@ -316,7 +335,7 @@ def next_node(world: Clients, process: int, number: int) -> int:
             continue
         load = connection.in_flight + (1 if connection.fetch != 0 else 0)
         if not connection.is_connected:
-            # Of those to be connected, the one that was tried longest ago.
+            # Of the brokers to connect to, the one whose last attempt is the oldest.
             load = _UNCONNECTED + connection.backoff_until_us
         if fewest == NONE or load < fewest:
             best = broker
@@ -339,7 +358,7 @@ def _note_stranded(world: Clients, number: int, brokers: int) -> None:
 
 @inner_rule
 def _rebootstrap(world: Clients, number: int) -> None:
-    """Forget the metadata; the leader epochs that were seen stay.
+    """Drop the metadata; the known leader epochs stay.
 
     Source: Metadata.rebootstrap@3.9.0.
     """

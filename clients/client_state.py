@@ -1,4 +1,4 @@
-"""The state of clients: producers, consumers, and the operator who takes the steps."""
+"""The state of clients: producers, consumers, and the operator of the steps."""
 
 from tidegauge.clients.latency_counts import LatencyCount
 from tidegauge.compiled.lists import LinkedList
@@ -64,15 +64,15 @@ class ConsumerSettings(Record):
 
 
 class ConnectionSettings(Record):
-    """Settings that say how a client reaches brokers (``client_metadata.py``)."""
+    """Settings of a client's connections to brokers (``client_metadata.py``)."""
 
     reconnect_backoff_ms: i64
     reconnect_backoff_max_ms: i64
-    #: How long a connection may take to be set up; 0: as long as its first request.
+    #: Timeout of connection setup; 0: that of its first request.
     connection_setup_timeout_ms: i64
     connection_setup_timeout_max_ms: i64
-    #: After how long without metadata it bootstraps again although brokers are left to be asked;
-    #: 0: never.
+    #: The time without metadata after which it bootstraps again although brokers are left to be
+    #: asked; 0: never.
     rebootstrap_trigger_ms: i64
 
 
@@ -92,14 +92,15 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     stop_us: i64
     #: Between two batches of this client.
     period_ns: i64
-    #: Batches made so far, and those that were not, as it was stopped when they were due.
+    #: Batches made so far, and those that were not made, as the client was stopped when they were
+    #: due.
     sent: i64
     skipped: i64
     records_per_batch: i64
-    #: The next of its partitions to be written to, and by how many it goes on.
+    #: The next of its partitions to be written to, and the step to the one after.
     next_target: i64
     stride: i64
-    #: How much of buffer.memory the batches take that are not done.
+    #: Bytes of buffer.memory that pending batches take.
     buffered_bytes: i64
     #: The application waits in send() for memory, since when, and which of its waits it is.
     blocked: flag
@@ -109,7 +110,7 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     requests: i64
     #: Partitions without a known leader that have batches to send.
     leaderless: TargetList
-    #: The application has waited for memory so long, waits that are over.
+    #: The total time of the application's past waits for memory.
     blocked_us: i64
     #: Batches without an outcome (``stalls.py``): the first and the last that was made, and the
     #: first that is not known as overdue; -1 none.
@@ -118,13 +119,14 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     oldest_timely: i64 = -1
     #: The longest that a batch has taken, or waited for, as far as it is counted.
     longest_us: i64
-    #: The same since the last sample, which was due at this time: how many, and how long in all.
+    #: The same since the last sample, which was due at this time: their number, and their time in
+    #: all.
     sample_due_us: i64
     sampled_batches: i64
     sampled_taken_us: i64
     sampled_longest_us: i64
 
-    #: A timer looks for what has stalled.
+    #: A timer for stalls is set.
     stall_timer: flag
 
     # Idempotent producers (``sequences.py``).
@@ -134,31 +136,32 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     producer_id: i64 = -1
     producer_epoch: i64 = -1
     producer_ids: i64
-    #: The request for an id in flight, 0 none, to whom and when; how many were made.
+    #: The request for an id in flight (0: none), its receiver and its time; the number of such
+    #: requests.
     id_request: i64
     id_requests: i64
     id_broker: i64
     id_sent_us: i64
     #: A partition has a gap: its epoch is to be bumped.
     needs_bump: flag
-    #: Partitions of which it is not known what was appended last.
+    #: Partitions whose last append is unknown.
     unresolved: i64
 
     # Consumers.
     #: Time to process one record, in nanoseconds.
     record_ns: i64
-    #: It processes, or backs off, until then; and has been given so much of both so far.
+    #: The end of its processing or back-off; and its total time of both so far.
     busy_until_us: i64
     busy_us: i64
 
     # Consumers whose group commits (``consumer_group.py``).
     #: The partition of __consumer_offsets that is their group's; -1: it does not commit.
     group_partition: i64 = -1
-    #: The key of its records that say whether this one is a member (``CommitKey``).
+    #: The key of its membership records (``CommitKey``).
     member_key: i64
     #: It reads on while it looks for the coordinator.
     reads_without_coordinator: flag
-    #: How often it was started before.
+    #: Number of its restarts.
     restarts: i64
     #: The broker that it takes for the coordinator, -1 none; whether that one has answered as such;
     #: when it lost the last one that had.
@@ -168,17 +171,16 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     coordinator_told: i64 = -1
     loss_told: flag
     coordinator_lost_us: i64
-    #: It is a member, and knows from where on to read.
+    #: It is a member, and has its first offset.
     joined: flag
-    #: Its last request that concerns the group, whether the answer is waited for,
-    #: and whom it asked when.
+    #: Its last request about the group, whether a response is pending, its receiver and its time.
     group_request: i64
     group_waits: flag
     group_asked: i64
     group_sent_us: i64
     #: Grows when something else is next: timers that were set before mean nothing.
     group_turn: i64
-    #: The same of the commit in flight; and how often commits have failed since when.
+    #: The same of the commit in flight; and the number of failed commits in a row, and their start.
     commit_request: i64
     commit_waits: flag
     commit_asked: i64
@@ -190,10 +192,10 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     #: Its partitions: where they lie in ``Clients.targets``.
     first_target: i64
     target_count: i64
-    #: How many of them have a leader, as far as it knows.
+    #: Number of them that have a leader, as far as it knows.
     led_targets: i64
-    #: The metadata request in flight, when it was sent and to whom, and how many were made;
-    #: 0 none.
+    #: The metadata request in flight (0: none), its time and its receiver, and the number of such
+    #: requests.
     metadata_request: i64
     metadata_sent_us: i64
     metadata_broker: i64
@@ -201,10 +203,9 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     #: Another refresh is due already.
     refresh_timer: flag
 
-    # How it reaches brokers (``client_metadata.py``).
-    #: metadata.recovery.strategy is rebootstrap.
+    # Its way to brokers (``client_metadata.py``). metadata.recovery.strategy is rebootstrap.
     rebootstraps: flag
-    #: Since when it has asked for metadata in vain, -1: it has not.
+    #: The time since which its metadata requests fail; -1: they do not.
     metadata_wanted_us: i64 = -1
     #: ... and since when it was written down that it reaches no broker that it knows; -1: it does.
     stranded_since_us: i64 = -1
@@ -217,8 +218,8 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     #: The controller of a quorum that is asked, and since when it has not answered; -1: it has.
     controller: i64
     unanswered_since_us: i64 = -1
-    #: Of the topics that are there from the beginning: how many requests to create one have no
-    #: response yet, of which round.
+    #: The creation of the topics that exist from the beginning: requests without a response, and
+    #: their round.
     topics_awaited: i64
     topic_rounds: i64
     #: Grows with each question, so that late answers are recognised.
@@ -227,9 +228,9 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     #: The receiver of a step's request, and its time.
     asked: i64
     asked_us: i64
-    #: When it gives up a request to the active controller of a quorum.
+    #: The timeout of its requests to the active controller of a quorum.
     api_timeout_at_us: i64
-    #: How many steps were taken, and whether one's condition did not come true in time.
+    #: Number of steps taken, and whether the condition of one timed out.
     steps_taken: i64
     steps_timed_out: i64
 
@@ -239,19 +240,19 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     records_failed: i64
     #: In batches without an outcome; those sent with acks=0 never have one.
     records_in_flight: i64
-    #: Of batches that were due while the application waited; counted as the run ends.
+    #: Records of batches that were due while the application waited; counted at the end of the run.
     records_unsent: i64
     records_duplicated: i64
     records_consumed: i64
 
 
 class Target(Record):
-    """One partition as one client knows it."""
+    """One partition in the metadata of one client."""
 
     partition: i64
     #: Leader's broker by the client's metadata, -1 unknown.
     leader: i64 = -1
-    #: ... and the newest leader epoch that it has been told of.
+    #: ... and the newest leader epoch that it knows.
     leader_epoch: i64 = -1
 
     # Producers: the partition's batches in the accumulator (``accumulator.py``).
@@ -266,14 +267,14 @@ class Target(Record):
     listed: i64 = -1
     previous_listed: i64 = -1
     next_listed: i64 = -1
-    #: When it is looked at again as a back-off or linger.ms is over; 0: no timer is set.
+    #: The end of a back-off or of linger.ms, at which it is checked again; 0: no timer is set.
     wake_us: i64
     #: A timer looks whether its first batch has waited too long.
     expiry_timer: flag
     #: Batches that have had no outcome for too long.
     overdue: i64
 
-    #: Since when writes, or reads, of it are stalled (``stalls.py``), if they are.
+    #: The start of a stall of its writes, or of its reads (``stalls.py``).
     stalled_since_us: i64
 
     # Consumers.
@@ -282,14 +283,15 @@ class Target(Record):
     reads_stall: flag
     answered_us: i64
     answered_idle_us: i64
-    #: The broker that the leader has named as nearest, -1 none, and how long that holds.
+    #: The broker that the leader has named as nearest (-1: none), and the end of its validity.
     read_replica: i64 = -1
     read_replica_until_us: i64
-    #: The offset that they begin with if none is committed, and that to be read next.
+    #: The offset of its start if none is committed, and the next offset to read.
     begins: i64
     position: i64
-    #: ... and of consumers whose group commits: up to where records are processed, and when all
-    #: that was taken is; what is committed (-1 nothing); the high watermark that was seen last.
+    #: ... and of consumers whose group commits: the processed offset, and the time at which all
+    #: fetched records are processed; the committed offset (-1: none); the last known high
+    #: watermark.
     processed: i64
     processed_us: i64
     committed: i64
@@ -319,7 +321,7 @@ class Connection(Record):
     is_connected: flag
     #: The last attempt to set it up has failed.
     is_unreachable: flag
-    #: How often it was closed or not set up since, and until when it is not tried again.
+    #: Failures since its last setup, and the time until which it is not tried again.
     failures: i64
     backoff_until_us: i64
     #: The broker is one of the client's bootstrap.servers.
@@ -334,37 +336,37 @@ class Connection(Record):
     #: Consumers: the number of the fetch in flight; 0 none.
     fetch: i64
     fetches: i64
-    #: Which of its client's partitions the next one names first.
+    #: The first of its client's partitions that the next one names.
     first_target: i64
     poll_timer: flag
-    #: When the fetch in flight was sent.
+    #: The time at which the fetch in flight was sent.
     fetch_sent_us: i64
-    #: When the fetch in flight fails; whether a timer is set for the first that can.
+    #: The timeout of the fetch in flight; whether a timer is set for the first that can time out.
     deadline_us: i64
     deadline_timer: flag
 
 
 class Batch(Record):
-    """A batch of records that a producer wants to have appended."""
+    """A producer's batch of records."""
 
     #: Next of the free ones, of those in flight, or of those that wait.
     next: i64
     index: i64
     client: i64
-    #: Which of its client's, -1 free.
+    #: Its number among the batches of its client; -1: free.
     number: i64 = -1
     target: i64
     records: i64
     size_bytes: i64
     attempts: i64
-    #: Which request of its client the last attempt was part of.
+    #: The client's request that the last attempt was part of.
     request: i64
-    #: When it may be sent again after a failure.
+    #: The end of its retry back-off.
     retry_us: i64
     #: The broker that the last attempt went to.
     broker: i64
     created_us: i64
-    #: When the attempt that is on its way fails.
+    #: The timeout of the attempt in flight.
     deadline_us: i64
     #: Its outcome is known to the producer.
     done: flag
@@ -377,9 +379,9 @@ class Batch(Record):
     late: i64 = -1
     previous_late: i64
     next_late: i64
-    #: Where it was appended first, as far as is known; -1 nowhere.
+    #: The offset of its first append, as far as is known; -1: none.
     appended_offset: i64
-    #: Of an idempotent producer: id, epoch and number of its first record, -1 while it has none;
+    #: For an idempotent producer: id, epoch and number of its first record, -1 while it has none;
     #: and the next batch of its partition that has one.
     producer_id: i64
     producer_epoch: i64
@@ -394,20 +396,20 @@ class Batch(Record):
 
 
 class Step(Record):
-    """A step of the scenario, with what its kind needs."""
+    """A step of the scenario, with the arguments of its kind."""
 
     #: When: at a time, after a while, or on a condition (kinds in ``step_requests.py``).
     start: i64
     time_us: i64
     within_us: i64
-    #: Of the condition: partition and leader's broker, or brokers in ``Clients.members``.
+    #: The condition: partition and leader's broker, or brokers in ``Clients.members``.
     condition_partition: i64
     condition_leader: i64
     first_member: i64
     member_count: i64
     #: The action: one of ``STEP_CODES``.
     action: i64
-    #: The broker that is asked; -1: whoever leads.
+    #: The receiver; -1: the leader.
     to: i64
     #: The answer is not waited for.
     unattended: flag
@@ -422,7 +424,10 @@ class Step(Record):
     offset: i64
     timeout_us: i64
     fault: i64
-    #: Where partitions are moved: in ``Clients.moves``.
+    #: The log directory that a replica moves to; a flush of its log runs as the move ends.
+    directory: i64
+    flushed: flag
+    #: Partitions to be moved: in ``Clients.moves``.
     first_move: i64
     move_count: i64
     #: The limits that are set for throttled replication, in bytes a second; -1: it stays.
@@ -431,10 +436,12 @@ class Step(Record):
     #: ... for these brokers, in ``Clients.members``.
     first_broker: i64
     broker_count: i64
-    #: Which replicas are throttled: in ``Clients.throttled``.
+    #: ... or the log directories that these brokers cordon: bits; -1: they stay as they are.
+    cordoned_log_dirs: i64
+    #: Throttled replicas: in ``Clients.throttled``.
     first_throttled: i64
     throttled_count: i64
-    #: The clients that are started anew: processes one after the other.
+    #: The clients that are restarted: processes one after the other.
     first_process: i64
     process_count: i64
     #: The topic that is created, or whose settings change; of these, -1: this one stays.
@@ -457,36 +464,35 @@ class RequestedMove(Record):
 
 
 class Roll(Record):
-    """A rolling restart: what the scenario asks for, and how far it has come."""
+    """A rolling restart: its settings in the scenario, and its progress."""
 
     #: Its number among the faults.
     fault: i64
-    #: Its brokers in ``Clients.rolled``, and how many are restarted at once.
+    #: Its brokers in ``Clients.rolled``, and the size of a batch.
     first_broker: i64
     broker_count: i64
     batch: i64
     waits_for_isr: flag
     poll_us: i64
     timeout_us: i64
-    #: When a batch has not come back in time, no more is restarted.
+    #: A batch that is not back before its timeout ends the rolling restart.
     stops_on_timeout: flag
     pause_us: i64
-    #: When preferred replicas are to lead again: one of the codes in ``rolling_restarts.py``; and
-    #: how long after a batch was started.
+    #: The time at which preferred replicas are to lead again: a code of ``rolling_restarts.py``;
+    #: and its delay after the start of a batch.
     leadership_back: i64
     leadership_back_us: i64
     #: It restarts none of its brokers, which are a batch of the rolling restart of this number: it
     #: gives leadership back to them. -1: it is a rolling restart itself.
     gives_back_for: i64 = -1
 
-    #: Its action, and how many brokers it is done with.
+    #: Its action, and the number of finished brokers.
     phase: i64
     position: i64
-    #: The question that is under way, and how many answers it still waits for.
+    #: The request in flight, and the number of its pending responses.
     question: i64
     answers: i64
-    #: Its findings so far: brokers that are not registered, partitions that are
-    #: under-replicated.
+    #: The last findings: brokers that are not registered, partitions that are under-replicated.
     unregistered: i64
     under_replicated: i64
 
@@ -503,7 +509,7 @@ class Throttled(Record):
     """The replicas of a partition that a step throttles; -1: those that are stay so."""
 
     partition: i64
-    #: Replica lists: what they send as leaders, what they fetch as followers.
+    #: Replica lists: those throttled as leaders, those throttled as followers.
     leaders: i64
     followers: i64
 
@@ -539,10 +545,10 @@ class BatchPool(Record):
 
     free_batch: i64 = -1
     free_batches: i64
-    #: How many clients and steps there are.
+    #: Numbers of clients and of steps.
     clients: i64
     steps: i64
-    #: So many brokers have to be registered before topics are created.
+    #: Brokers that have to be registered before topics are created.
     brokers_awaited: i64
 
 
@@ -569,7 +575,7 @@ class Clients(Cluster, part=4):
     client_targets: Records[Target]
     connections: Records[Connection]
     batches: Records[Batch]
-    #: The outcome of an attempt that nobody answers: one record.
+    #: The outcome of an attempt without a response: one record.
     lost_appends: Records[PartitionAppend]
     steps: Records[Step]
     awaited_brokers: Records[Member]
@@ -580,5 +586,6 @@ class Clients(Cluster, part=4):
     #: One record, and one for each broker.
     answers: Records[Answer]
     live_brokers: Records[LiveBroker]
-    #: How long batches took to be acknowledged: at ``client * BUCKETS`` (``latency_counts.py``).
+    #: Counts of batches by the time until their acknowledgement: at ``client * BUCKETS``
+    #: (``latency_counts.py``).
     latencies: Records[LatencyCount]

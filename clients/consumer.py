@@ -3,10 +3,10 @@
 One that has a rack fetches a partition from the replica in it that the leader names (KIP-392), for
 metadata.max.age.ms or until that fails. Such a replica serves it up to its own high watermark.
 
-Partitions are shared out among the members of a group once, at the start; there is no
-rebalancing. Where a group that commits begins its coordinator says (``consumer_group.py``). To each
-leader there is one fetch in flight. A consumer that is given a rate processes what it got before it
-fetches again, and so falls behind producers that are faster.
+Partitions are shared out among the members of a group once, at the start; there is no rebalancing.
+The coordinator gives a group that commits its first offsets (``consumer_group.py``). To each leader
+there is one fetch in flight. A consumer with a rate processes its records before it fetches again,
+and so falls behind producers that are faster.
 
 Source: ``Fetcher`` @2.4.0 of the clients.
 """
@@ -43,7 +43,7 @@ def poll_all(world: Clients, process: int) -> None:
 
 @inner_rule
 def poll(world: Clients, process: int, broker: int) -> None:
-    """Fetch what a broker leads, now or when what was fetched before is processed."""
+    """Fetch from a broker's partitions, now or when the earlier records are processed."""
     number = client_metadata.client_of(world, process)
     client = world.clients[number]
     connection = world.connections[number * world.sizes[0].brokers + broker]
@@ -87,7 +87,7 @@ def poll(world: Clients, process: int, broker: int) -> None:
 def _read_from(world: Clients, process: int, known: Target) -> int:
     """The broker to fetch a partition from: the leader, or the replica that it has named.
 
-    The latter for metadata.max.age.ms, as long as the client knows it as alive.
+    The latter for metadata.max.age.ms, as long as the client's metadata has it as alive.
 
     Source: Fetcher.selectReadReplica@2.4.0, SubscriptionState.preferredReadReplica@2.4.0.
     """
@@ -192,13 +192,13 @@ def _shows_stale_metadata(
     item: FetchedRecords,
     known: Target,
 ) -> bool:
-    """Deal with an error of a partition; whether the metadata is stale.
+    """Handle an error of a partition; whether the metadata is stale.
 
     Source: Fetcher.initializeCompletedFetch, handleOffsetOutOfRange@2.4.0.
     """
     if source == known.read_replica:
-        # The leader knows what has become of it; an offset that is too large for this replica may
-        # be none for the leader.
+        # The leader has the reason; an offset that is too large for this replica may be none for
+        # the leader.
         _set_read_replica(world, process, known, NONE)
         return item.error != errors.OFFSET_OUT_OF_RANGE
     if item.error == errors.OFFSET_OUT_OF_RANGE:
@@ -240,7 +240,7 @@ def _note_processed(world: Kernel, client: Client, known: Target, records: int) 
 
 @inner_rule
 def _reset(world: Clients, client: Client, item: FetchedRecords) -> None:
-    """Begin anew where auto.offset.reset says."""
+    """Restart at the offset of auto.offset.reset."""
     known = world.client_targets[client_metadata.target_of(world, client, item.partition)]
     offset = known.position
     known.position = item.log_start_offset
@@ -271,7 +271,7 @@ def lose_fetch(world: Clients, process: int, broker: int, until_us: int) -> None
 
 @inner_rule
 def _leave_read_replica(world: Clients, process: int, broker: int) -> None:
-    """A fetch from a replica has failed: what it was for is fetched from leaders again.
+    """A fetch from a replica has failed: its partition is fetched from the leader again.
 
     Source: AbstractFetch.handleFetchFailure@3.5.0 (clearPreferredReadReplica).
     """
@@ -290,7 +290,7 @@ def _leave_read_replica(world: Clients, process: int, broker: int) -> None:
 
 @inner_rule
 def forget_fetches(world: Clients, process: int) -> None:
-    """A consumer is started anew: what was on its way to it is for nobody."""
+    """A consumer is restarted: responses in flight are ignored."""
     number = client_metadata.client_of(world, process)
     brokers = world.sizes[0].brokers
     for index in range(number * brokers, (number + 1) * brokers):
@@ -299,7 +299,7 @@ def forget_fetches(world: Clients, process: int) -> None:
 
 @inner_rule
 def handle_fetch_times_out(world: Clients, timer: RequestTimesOut) -> None:
-    """A fetch has got no answer: perhaps somebody else leads by now."""
+    """A fetch has timed out: another broker may be the leader."""
     number = client_metadata.client_of(world, timer.destination)
     connection = world.connections[number * world.sizes[0].brokers + timer.broker]
     connection.deadline_timer = False

@@ -1,13 +1,12 @@
 """A consumer and its group: joining, heartbeats, commits, and a coordinator that can be another.
 
-A consumer whose group commits finds the coordinator, joins, and is told what the group has
-committed: there it reads on. From then on it sends a heartbeat every heartbeat.interval.ms, and
-commits what it has processed every auto.commit.interval.ms. An answer that says that somebody else
-coordinates the group, or no answer, makes it look for the coordinator anew; it reads on meanwhile.
-If the coordinator does not know it any more it joins again, and what it had read since its last
-commit it reads once more.
+A consumer whose group commits finds the coordinator, joins, and gets the group's committed offset:
+there it reads on. From then on it sends a heartbeat every heartbeat.interval.ms, and commits its
+processed offsets every auto.commit.interval.ms. A response that names another coordinator, or a
+timeout, makes it look for the coordinator again; it reads on meanwhile. If the coordinator does not
+know it any more it joins again, and reads the records since its last commit once more.
 
-Of what concerns the group one question is under way at a time, beside it one commit.
+The group has one request in flight at a time, and one commit beside it.
 
 Source: AbstractCoordinator, ConsumerCoordinator@2.6.0 of the clients.
 """
@@ -38,7 +37,7 @@ def commits(client: Client) -> bool:
 
 @inner_rule
 def reads(client: Client) -> bool:
-    """Whether a consumer knows where to read, if that is its coordinator's affair, and may.
+    """Whether a consumer has an offset to read from, if it gets one from its coordinator, and may.
 
     Source: KafkaConsumer.poll@2.4.0 and @2.5.0, ConsumerCoordinator.poll@2.6.0.
     """
@@ -49,7 +48,7 @@ def reads(client: Client) -> bool:
 
 @inner_rule
 def begin_group(world: Kernel, client: Client) -> None:
-    """Look for the coordinator, and be looked at every sample_every."""
+    """Look for the coordinator, and set the timer of samples."""
     client.coordinator_lost_us = world.context[0].time_us
     _turn_after(world, client, _AT_ONCE_US)
     ConsumerSample.after(world, world.context[0].sample_period_us)
@@ -57,7 +56,7 @@ def begin_group(world: Kernel, client: Client) -> None:
 
 @inner_rule
 def restart_consumer(world: Kernel, client: Client) -> None:
-    """The process is killed and started anew: all that it has not committed it forgets."""
+    """The process is killed and restarted: its uncommitted progress is lost."""
     client.restarts += 1
     client.joined = False
     client.coordinator = NONE
@@ -73,7 +72,7 @@ def restart_consumer(world: Kernel, client: Client) -> None:
 
 @inner_rule
 def _turn_after(world: Kernel, client: Client, delay_us: int) -> None:
-    """Do what is next for the group after a while, unless something else comes before."""
+    """Do the group's next request after a while, unless another comes before."""
     client.group_turn += 1
     GroupDue.after(world, delay_us, turn=client.group_turn)
 
@@ -87,7 +86,7 @@ def _commit_after(world: Kernel, client: Client, delay_us: int) -> None:
 @CLIENT.handles(GroupDue)
 @inner_rule
 def handle_group_due(world: Clients, timer: GroupDue) -> None:
-    """Ask what is next: who coordinates, to join, or nothing but to be heard."""
+    """Send the next request: for the coordinator, to join, or a heartbeat."""
     process = timer.destination
     client = world.clients[client_of(world, process)]
     if timer.turn != client.group_turn:
@@ -120,7 +119,7 @@ def handle_group_due(world: Clients, timer: GroupDue) -> None:
 
 @inner_rule
 def _ask(world: Kernel, client: Client, request: Event, timeout_ms: int) -> None:
-    """Send the one question that is under way, and look after its response in time."""
+    """Send the one request in flight, and set the timer of its timeout."""
     client.group_request += 1
     request.correlation_id = client.group_request
     client.group_waits = True
@@ -152,7 +151,7 @@ def _name_targets(
 
 @inner_rule
 def lose_coordinator(world: Kernel, client: Client, error: int) -> None:
-    """Look for the coordinator anew, after a while.
+    """Look for the coordinator again, after the retry back-off.
 
     Where commits fail again and again at a coordinator that is found again each time, only the
     first loss is written down.
@@ -276,9 +275,10 @@ def _resume(world: Clients, client: Client, response: client_requests.GroupRespo
 @CLIENT.handles(CommitDue)
 @inner_rule
 def handle_commit_due(world: Clients, timer: CommitDue) -> None:
-    """Commit what is processed of all partitions, or note that nothing has come in time.
+    """Commit the processed offsets of all partitions, or note that there are no new ones.
 
-    In the liveness phase nobody does: as long as commits are appended no logs are equal for good.
+    In the liveness phase there are no commits: as long as commits are appended no logs are equal
+    for good.
 
     Source: ConsumerCoordinator.maybeAutoCommitOffsetsAsync@2.6.0.
     """
@@ -371,7 +371,7 @@ def _fail_commit(world: Kernel, client: Client, error: int) -> None:
 
 @inner_rule
 def lose_group_requests(world: Kernel, client: Client, broker: int, until_us: int) -> None:
-    """The connection to a broker is gone: what it was asked up to ``until_us`` has failed.
+    """The connection to a broker is gone: requests sent up to ``until_us`` have failed.
 
     Source: AbstractCoordinator.CoordinatorResponseHandler.onFailure@2.6.0.
     """
@@ -391,7 +391,7 @@ def lose_group_requests(world: Kernel, client: Client, broker: int, until_us: in
 @CLIENT.handles(ConsumerSample)
 @inner_rule
 def handle_consumer_sample(world: Clients, timer: ConsumerSample) -> None:
-    """Write down how far a consumer is behind: what it has read, and what it has committed."""
+    """Write a row about a consumer's lag: its position, and its committed offset."""
     client = world.clients[client_of(world, timer.destination)]
     for target in range(client.first_target, client.first_target + client.target_count):
         known = world.client_targets[target]

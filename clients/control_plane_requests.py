@@ -1,16 +1,16 @@
 """Questions of the operator to the control plane in either mode, and commands of ZooKeeper mode.
 
-Conditions of steps and rolling restarts ask who is live, who leads and who is in sync, who is
-controller, whether replicas are being moved, whether all is at rest. In ZooKeeper mode a step's
-question sets a watch, so that the operator hears of changes; in KRaft mode there are no watches,
-and it asks the active controller again. The response becomes the one :class:`Answer`.
+Conditions of steps and rolling restarts ask for live brokers, leaders, in-sync replicas, the
+controller, reassignments, quiescence. In ZooKeeper mode a step's request sets a watch, so that
+changes are sent to the operator; in KRaft mode there are no watches, and it asks the active
+controller again. The response becomes the one :class:`Answer`.
 
 With ZooKeeper, Kafka's tools command by creating znodes, and do not wait for the response. Where a
-tool reads something first and then writes what follows from it, ZooKeeper does both in one step
-here. The commands of KRaft mode are requests to the active controller (``admin_requests.py``).
+tool reads first and then writes the consequence, ZooKeeper does both in one step here. The commands
+of KRaft mode are requests to the active controller (``admin_requests.py``).
 
-Which controller of a quorum is active the operator finds out by asking them in turn: one that is
-not names the leader that it knows. In Kafka a broker knows that, and forwards what it is asked.
+The operator finds the active controller of a quorum by asking them in turn: one that is not active
+names the leader that it knows. In Kafka a broker knows that, and forwards requests.
 """
 
 from tidegauge.clients.client_metadata import client_of
@@ -34,7 +34,7 @@ from tidegauge.simulation.trace_rows import codes
 
 #: The asker, as the request's continuation: the steps; else the number of a rolling restart.
 STEPS = code(-1)
-#: So long an answer of a quorum's controller is waited for.
+#: The timeout of a request to a quorum's controller.
 ANSWER_US = code(1_000_000)
 
 
@@ -43,7 +43,7 @@ ANSWER_US = code(1_000_000)
 
 @inner_rule
 def ask_live_brokers(world: Clients, process: int, asker: int, question: int) -> None:
-    """Ask which brokers are live: registered, in KRaft mode unfenced."""
+    """Ask for the live brokers: registered, in KRaft mode unfenced."""
     if is_kraft(world):
         _ask_quorum(world, process, codes.LIVE_BROKERS, NONE, asker, question)
         return
@@ -55,7 +55,7 @@ def ask_live_brokers(world: Clients, process: int, asker: int, question: int) ->
 def ask_state(world: Clients, process: int, partition: int, asker: int, question: int) -> None:
     """Ask for the state of a partition, and whether it has one.
 
-    A rolling restart needs its replicas, too.
+    The request of a rolling restart includes its replicas.
     """
     if is_kraft(world):
         _ask_quorum(world, process, codes.PARTITION_STATE, partition, asker, question)
@@ -68,7 +68,7 @@ def ask_state(world: Clients, process: int, partition: int, asker: int, question
 
 @inner_rule
 def ask_controller(world: Clients, process: int, question: int) -> None:
-    """Ask which controller is active."""
+    """Ask for the active controller."""
     if is_kraft(world):
         _ask_quorum(world, process, codes.ACTIVE_CONTROLLER, NONE, STEPS, question)
         return
@@ -78,7 +78,7 @@ def ask_controller(world: Clients, process: int, question: int) -> None:
 
 @inner_rule
 def ask_reassigned(world: Clients, process: int, question: int) -> None:
-    """Ask whether all replicas are where a reassignment was to move them."""
+    """Ask whether all replicas are at the target of a reassignment."""
     if is_kraft(world):
         _ask_quorum(world, process, codes.REASSIGNED, NONE, STEPS, question)
         return
@@ -88,7 +88,7 @@ def ask_reassigned(world: Clients, process: int, question: int) -> None:
 
 @inner_rule
 def ask_quiescent(world: Clients, process: int, question: int) -> None:
-    """Ask whether everything has come to rest."""
+    """Ask whether the cluster is quiescent."""
     if is_kraft(world):
         _ask_quorum(world, process, codes.QUIESCENT, NONE, STEPS, question)
         return
@@ -111,7 +111,7 @@ def _ask(
 def _ask_quorum(
     world: Clients, process: int, about: int, partition: int, asker: int, question: int
 ) -> None:
-    """Ask the controller that is taken for the active one, the next one if that is silent."""
+    """Ask the supposed active controller, the next one if that does not respond."""
     client = world.clients[client_of(world, process)]
     now_us = world.context[0].time_us
     if client.unanswered_since_us == NONE:
@@ -126,7 +126,7 @@ def _ask_quorum(
     send(world, request, now_us)
 
 
-# Which controller of a quorum is asked.
+# The controller of a quorum that is asked.
 
 
 @inner_rule
@@ -189,7 +189,7 @@ def read_zookeeper_response(world: Clients, response: zookeeper_requests.ZkRespo
     elif response.operation == zookeeper_requests.ZkIsQuiescentRequest.KIND:
         answer.holds = response.error == codes.OK
     elif response.operation == zookeeper_requests.ZkExistsRequest.KIND:
-        # Of the reassignment: there is nothing left to be moved.
+        # For the reassignment: there is nothing left to be moved.
         answer.holds = response.error == codes.NO_NODE
         answer.controller = response.owner if response.error == codes.OK else NONE
     return answer
@@ -247,7 +247,7 @@ def _read_children(world: Clients, response: zookeeper_requests.ZkResponse) -> N
 
 @inner_rule
 def live_count(world: Clients) -> int:
-    """How many brokers are live, by the last answer."""
+    """The number of live brokers in the last response."""
     count = 0
     for broker in range(len(world.live_brokers)):
         count += 1 if world.live_brokers[broker].is_live else 0
@@ -256,11 +256,11 @@ def live_count(world: Clients) -> int:
 
 @inner_rule
 def tells_of_live_brokers(watch: zookeeper_requests.ZkWatch) -> bool:
-    """Whether a watch says that other brokers are registered now."""
+    """Whether a watch reports that other brokers are registered now."""
     return watch.znode == zookeeper_tree.BROKER_IDS_ZNODE
 
 
-# Commands of ZooKeeper mode: the caller adds what they are about, and sends them.
+# Commands of ZooKeeper mode: the caller adds their subject, and sends them.
 
 
 @inner_rule

@@ -1,8 +1,8 @@
 """The topics that are there from the beginning: the operator creates them.
 
 It waits until all brokers that are up are live. With ZooKeeper it watches them, and does not wait
-for responses; a quorum's controller it asks again and again, and once more for what it has not
-answered after a while.
+for responses; it polls a quorum's controller, and repeats requests that have no response after a
+while.
 """
 
 from tidegauge.clients.admin_requests import (
@@ -22,7 +22,7 @@ from tidegauge.simulation.topology import is_kraft
 
 #: Number of the question whether all brokers are there.
 OF_TOPICS = code(0)
-#: How often is looked for what cannot be watched.
+#: The period in which the operator polls a condition that cannot be watched.
 LOOK_PERIOD_US = code(100_000)
 
 

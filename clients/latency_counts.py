@@ -1,7 +1,7 @@
-"""How long the batches took that were offered to producers (``stalls.py``): counts by duration.
+"""The times of the batches that were offered to producers (``stalls.py``): counts by duration.
 
 A duration falls into one of eight steps of its power of two, so a percentile that is read from the
-counts is exact to an eighth: its rank tells where within the step it lies. The longest is exact.
+counts is exact to an eighth: its rank has a place within the step. The longest is exact.
 """
 
 from collections.abc import Sequence
@@ -14,19 +14,19 @@ _STEP_BITS = code(3)
 _STEPS = 8
 #: Durations up to two hours and more, in microseconds; longer ones count as these.
 _POWERS = 34
-#: How many counts there are for one producer.
+#: The number of buckets of one producer.
 BUCKETS = code(_POWERS * _STEPS)
 
 
 class LatencyCount(Record):
-    """How many batches took about so long."""
+    """The number of batches of about one duration."""
 
     batches: i64
 
 
 @rule
 def bucket_of(duration_us: int) -> int:
-    """Which of the counts a duration belongs to."""
+    """The bucket of a duration."""
     power = _STEP_BITS
     while duration_us >> (power + 1) > 0:
         power += 1

@@ -33,7 +33,7 @@ from tidegauge.simulation.trace_rows.client_rows import BatchDuplicated, BatchFa
 _TRUE = code(True)
 _FALSE = code(False)
 
-#: So many batches expire by one event at most.
+#: The most batches that one event expires.
 _MOST_EXPIRED = 64
 
 
@@ -217,7 +217,7 @@ def handle_batch_expires(world: client_state.Clients, timer: timers.BatchExpires
 def handle_init_producer_id_response(
     world: client_state.Clients, response: InitProducerIdResponse
 ) -> None:
-    """The producer has an id: what has waited for it is sent."""
+    """The producer has an id: pending batches are sent."""
     if sequences.take_producer_id(world, response):
         _offer_all(world, response.destination)
         _go_on(world, response.destination)
@@ -229,7 +229,7 @@ def handle_init_producer_id_response(
 @CLIENT.handles(ProduceResponse)
 @inner_rule
 def handle_produce_response(world: client_state.Clients, response: ProduceResponse) -> None:
-    """Take the outcomes of batches; one that comes late only tells what was appended.
+    """Take the outcomes of batches; a late one only counts appends.
 
     Source: Sender.handleProduceResponse@2.4.0.
     """
@@ -278,7 +278,7 @@ def _take_outcome(
 
 @inner_rule
 def _acknowledge(world: client_state.Clients, process: int, batch: client_state.Batch) -> None:
-    """The application hears that a batch is appended."""
+    """The application gets a batch's acknowledgement."""
     client = world.clients[batch.client]
     _decide(world, client, process, batch)
     client.records_acknowledged += batch.records
@@ -293,7 +293,7 @@ def _decide(
     process: int,
     batch: client_state.Batch,
 ) -> None:
-    """A batch has an outcome: count how long it took."""
+    """A batch has an outcome: count its time."""
     sent_batches.finish(world, client, batch)
     client.records_in_flight -= batch.records
     stalls.count_duration(world, process, world.context[0].time_us - batch.created_us)
@@ -306,7 +306,7 @@ def _note_append(
     batch: client_state.Batch,
     item: ProducedBatch,
 ) -> None:
-    """Count a batch that was appended before as a duplicate; of an idempotent producer none is."""
+    """Count a batch that was appended before as a duplicate; an idempotent producer has none."""
     if batch.appended_offset == NONE or client.is_idempotent:
         batch.appended_offset = item.append.offset
         return
@@ -325,8 +325,8 @@ def _note_append(
 def handle_produce_times_out(world: client_state.Clients, timer: timers.RequestTimesOut) -> None:
     """A request has got no response within request.timeout.ms: the connection is given up.
 
-    All that is in flight on it fails and is retried; what waits for it goes to whoever leads
-    once metadata has come.
+    All requests in flight on it fail and are retried; pending batches go to the new leader once
+    metadata has come.
 
     Source: NetworkClient.handleTimedOutRequests@2.4.0.
     """
@@ -363,9 +363,9 @@ def _was_sent_before(
 def lose_produce_requests(
     world: client_state.Clients, process: int, broker: int, until_us: int
 ) -> None:
-    """The connection to a broker is gone: what was sent on it up to ``until_us`` has failed.
+    """The connection to a broker is gone: requests sent up to ``until_us`` have failed.
 
-    Whether it was appended nobody knows.
+    It is unknown whether they were appended.
 
     Source: NetworkClient.processDisconnection@2.4.0, Sender.handleProduceResponse@2.4.0.
     """
@@ -404,7 +404,7 @@ def _retry_or_fail(
     """Source: Sender.completeBatch and canRetry@2.4.0."""
     client = world.clients[batch.client]
     error = append.error
-    # InvalidMetadataException: all that say that somebody else may lead.
+    # InvalidMetadataException: all errors after which another broker may lead.
     if error in (
         errors.NOT_LEADER_OR_FOLLOWER,
         errors.UNKNOWN_TOPIC_OR_PARTITION,
@@ -438,7 +438,7 @@ def _fail(
     error: int,
     is_adjusted: bool,
 ) -> None:
-    """Give a batch up: the application is told."""
+    """Give a batch up: the application gets an error."""
     client = world.clients[batch.client]
     _decide(world, client, process, batch)
     client.records_failed += batch.records

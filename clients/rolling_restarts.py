@@ -1,17 +1,17 @@
 """Rolling restarts: the operator restarts brokers batch by batch, and looks how the cluster is.
 
-A broker of the batch is told to stop, is down for a while from the end of its process on, and is
+A broker of the batch is stopped, is down for a while from the end of its process on, and is
 started; each of these is a fault of its own. The operator sees when all of the batch have been
-started. If it is to wait for full ISRs it then reads, again and again, who is registered and the
-states of all partitions with a replica on the batch, and goes on when none is under-replicated.
+started. If it is to wait for full ISRs it then polls the registrations and the states of all
+partitions with a replica on the batch, and goes on when none is under-replicated.
 
 Leadership is given back to a batch by a record of its own, which begins when the batch has been
-started: it waits for its time, or looks at the ISRs of these brokers, while the rolling restart is
-at later batches. That it ends changes nothing.
+started: it waits for its time, or checks the ISRs of these brokers, while the rolling restart is at
+later batches. That it ends changes nothing.
 
-Whatever happens in between (a broker that is dead anyway, a loss of power, an outage of the control
-plane) only makes it wait, until its time-out. It believes the control plane: a broker that was dead
-before it was to be restarted is registered, and in ISRs, until others have missed it.
+A delay of any cause (a dead broker, a loss of power, an outage of the control plane) makes it wait,
+until its timeout. It relies on the control plane: a broker that was dead before its restart is
+registered, and in ISRs, until its session expires or it leaves them.
 """
 
 from tidegauge.clients.admin_requests import PREFERRED, new_election
@@ -69,7 +69,7 @@ def take_operator_fault(world: Clients, event: timers.FaultChange) -> None:
 
 @inner_rule
 def _batch_end(roll: Roll) -> int:
-    """Where the batch ends among the brokers of a rolling restart."""
+    """The end of the batch among the brokers of a rolling restart."""
     return min(roll.position + roll.batch, roll.broker_count)
 
 
@@ -100,7 +100,7 @@ def _resume_at(world: Kernel, roll: Roll, number: int, time_us: int) -> None:
 @OPERATOR.handles(timers.RollResume)
 @inner_rule
 def handle_roll_resume(world: Clients, timer: timers.RollResume) -> None:
-    """Look how far the batch is, or stop the next one."""
+    """Check the progress of the batch, or stop the next one."""
     roll = world.rolls[timer.roll]
     process = timer.destination
     if roll.phase == _OVER or roll.question != timer.question:
@@ -156,7 +156,7 @@ def handle_roll_times_out(world: Clients, timer: timers.RollTimesOut) -> None:
 
 @inner_rule
 def _look(world: Clients, number: int, process: int) -> None:
-    """Ask who is registered, and the state of each partition with a replica on the batch."""
+    """Ask for the registrations, and the state of each partition with a replica on the batch."""
     roll = world.rolls[number]
     roll.question += 1
     roll.unregistered = 0
@@ -184,7 +184,7 @@ def _is_on_batch(world: Clients, roll: Roll, partition: int) -> bool:
 
 @inner_rule
 def take_roll_answer(world: Clients, answer: Answer, process: int) -> None:
-    """Take what the control plane says to a rolling restart."""
+    """Take the control plane's response to a rolling restart."""
     number = answer.asker
     roll = world.rolls[number]
     if roll.phase != _WAITS or roll.question != answer.question:
@@ -209,7 +209,7 @@ def take_roll_answer(world: Clients, answer: Answer, process: int) -> None:
 
 @inner_rule
 def _unregistered(world: Clients, roll: Roll) -> int:
-    """How many brokers of the batch are not live."""
+    """The number of the batch's brokers that are not live."""
     missing = 0
     for place in range(roll.position, _batch_end(roll)):
         broker = world.rolled[roll.first_broker + place].broker
@@ -221,7 +221,7 @@ def _unregistered(world: Clients, roll: Roll) -> int:
 def _is_under_replicated(world: Clients, roll: Roll, state: Answer) -> bool:
     """Whether a partition with a replica on the batch has replicas that are not in its ISR.
 
-    A tool that gives leadership back looks at the batch's own replicas only: the next batch may be
+    A tool that gives leadership back checks the batch's own replicas only: the next batch may be
     down.
 
     Source: TopicCommand.PartitionDescription.isUnderReplicated@2.6.0.
@@ -239,7 +239,7 @@ def _is_under_replicated(world: Clients, roll: Roll, state: Answer) -> bool:
 
 @inner_rule
 def _finish_batch(world: Clients, number: int, process: int) -> None:
-    """Let preferred replicas lead if that is asked for; then come the next, or the end."""
+    """Let preferred replicas lead, if the step asks for it; then the next batch, or the end."""
     roll = world.rolls[number]
     is_last = _batch_end(roll) == roll.broker_count
     if roll.leadership_back == AFTER_EACH_BATCH or (is_last and roll.leadership_back == AT_END):
@@ -272,7 +272,7 @@ def _begin_giving_back(world: Clients, number: int, process: int) -> None:
 
 @inner_rule
 def _give_back(world: Clients, roll: Roll, process: int) -> None:
-    """Have preferred replicas on a batch lead again: of those that are in sync."""
+    """Elect the in-sync preferred replicas on a batch."""
     _write(world, roll, codes.ROLL_PREFERS)
     _ask_for_preferred(world, roll, process)
     roll.phase = _OVER

@@ -2,7 +2,7 @@
 
 A request fails or is answered as a whole. One that is given up after request.timeout.ms could still
 be answered, as long as its connection lives: its batches are kept until then, so that appends are
-counted of which the producer never hears.
+counted whose response never arrives.
 
 Source: ``NetworkClient`` and ``InFlightRequests`` @2.4.0.
 """
@@ -39,7 +39,7 @@ def add_to_request(
     item.attempt = batch.attempts
     request.size_bytes += batch.size_bytes
     if client.acks == 0:
-        # Nothing to wait for: the batch is sent, and nobody will say whether it arrived.
+        # No response is due: the batch is sent, and its arrival stays unknown.
         finish(world, client, batch)
         free_if_over(world, batch)
         return
@@ -52,7 +52,7 @@ def add_to_request(
 
 @inner_rule
 def watch_deadline(world: client_state.Clients, connection: client_state.Connection) -> None:
-    """Look after the first request in flight when it should have been answered."""
+    """Set the timer of the first request in flight."""
     # One timer for a connection, not one for each request: nearly all are answered before,
     # and the heap stays small, which made the loop 1.3 times as fast.
     first = world.batches[connection.flight_first]
@@ -64,7 +64,7 @@ def watch_deadline(world: client_state.Clients, connection: client_state.Connect
 def finish(
     world: client_state.Clients, client: client_state.Client, batch: client_state.Batch
 ) -> None:
-    """The producer waits for no outcome of a batch any more: its memory is free."""
+    """The producer waits for no outcome of a batch: its memory is free."""
     batch.done = True
     client.buffered_bytes -= batch.size_bytes
     forget_batch(world, client, batch)
@@ -74,7 +74,7 @@ def finish(
 def take_out_of_flight(
     world: client_state.Clients, connection: client_state.Connection, batch: client_state.Batch
 ) -> None:
-    """A batch is not in flight any more."""
+    """A batch leaves the flight."""
     batch.in_flight = False
     world.client_targets[batch.target].in_flight -= 1
     client_state.IN_FLIGHT.remove(world, connection, batch.index)
@@ -84,7 +84,7 @@ def take_out_of_flight(
 def first_lost(
     world: client_state.Clients, connection: client_state.Connection
 ) -> client_state.Batch:
-    """The first batch in flight, whose attempt nobody will answer: it is in flight no more."""
+    """The first batch in flight whose attempt gets no response: it is in flight no more."""
     batch = world.batches[connection.flight_first]
     take_out_of_flight(world, connection, batch)
     following = connection.flight_first
@@ -110,8 +110,8 @@ def forget_late_answers(world: client_state.Clients, number: int, broker: int) -
 @inner_rule
 def _is_late(world: client_state.Clients, batch: client_state.Batch, connection: int) -> None:
     """An attempt was given up on a connection on which it could still be answered."""
-    # A list, since all batches are too many to be looked at when a broker comes back: with
-    # 60 producers whose retries piled up that took seconds.
+    # A list, since checking all batches when a broker comes back is too slow: with 60 producers
+    # whose retries piled up that took seconds.
     if batch.late != NONE:
         _is_late_no_more(world, batch)
     batch.late = connection
@@ -126,7 +126,7 @@ def _is_late_no_more(world: client_state.Clients, batch: client_state.Batch) -> 
 
 @inner_rule
 def free_if_over(world: client_state.Clients, batch: client_state.Batch) -> None:
-    """Give back a batch that is done and about which no answer can come any more."""
+    """Free a batch that is done and has no pending response."""
     if not batch.done or batch.unanswered > 0 or batch.number == NONE:
         return
     if batch.late != NONE:

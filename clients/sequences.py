@@ -2,19 +2,25 @@
 
 A producer asks any broker for an id before it sends anything; the id is one that no other producer,
 and no earlier time of this one, has had. A batch is numbered when it is first sent, and keeps its
-number in retries: they leave in the order of their numbers, one after the other's outcome is known.
+number in retries. Batches leave in the order of their numbers, each after the outcome of the one
+before.
 
-Where a batch finds a gap, up to 2.4 its producer asks for another id, and batches that were sent
-with the old one fail. From 2.5 on it bumps its epoch, numbers the batches of the partition from 0
-on again and retries (KIP-360).
+Up to 2.4, a producer whose batch meets a gap asks for another id, and batches that were sent with
+the old one fail. From 2.5 on it bumps its epoch, numbers the batches of the partition from 0 on
+again and retries (KIP-360).
 
-Simplified: a broker always has ids left of its block of 1000, so it gives one even where it cannot
-reach ZooKeeper or the controllers.
+A broker that has no ids left answers COORDINATOR_LOAD_IN_PROGRESS: the producer asks again after
+retry.backoff.ms.
 
 Source: ``TransactionManager`` @1.1.0, @2.4.0, @2.5.0.
 """
 
-from tidegauge.clients.client_metadata import client_of, next_node, request_timeout_us
+from tidegauge.clients.client_metadata import (
+    client_of,
+    next_node,
+    request_metadata,
+    request_timeout_us,
+)
 from tidegauge.clients.client_state import NUMBERED, Batch, Client, Clients, Target
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
@@ -28,7 +34,7 @@ from tidegauge.simulation.messages.client_requests import (
 )
 from tidegauge.simulation.messages.timers import RequestTimesOut
 
-#: So many ids a client can have before they are those of the next one.
+#: Ids of one client; the next ones are those of the next client.
 _IDS = code(1 << 20)
 #: The epoch is a number of 16 bits.
 _LAST_EPOCH = code(2**15 - 1)
@@ -39,9 +45,10 @@ _LAST_EPOCH = code(2**15 - 1)
 
 @inner_rule
 def request_producer_id(world: Clients, process: int) -> None:
-    """Ask a broker for an id, unless a request is in flight.
+    """Ask a broker for an id, unless a request is in flight; if there is none, for metadata.
 
-    Source: Sender.maybeWaitForProducerId@1.1.0, TransactionManager.initializeTransactions@2.5.0.
+    Source: Sender.maybeWaitForProducerId@1.1.0, TransactionManager.initializeTransactions@2.5.0,
+    Sender.maybeFindCoordinatorAndRetry@2.5.0.
     """
     number = client_of(world, process)
     client = world.clients[number]
@@ -51,7 +58,8 @@ def request_producer_id(world: Clients, process: int) -> None:
     client.id_request = client.id_requests
     client.id_broker = next_node(world, process, number)
     if client.id_broker == NONE:
-        _request_again_after(world, client, client.reconnect_backoff_ms * 1000)
+        _request_again_after(world, client, client.retry_backoff_ms * 1000)
+        request_metadata(world, process)
         return
     client.id_sent_us = world.context[0].time_us
     request = InitProducerIdRequest.to(world, client.id_broker, correlation_id=client.id_request)
@@ -87,10 +95,17 @@ def lose_id_request(world: Kernel, client: Client, broker: int, until_us: int) -
 
 @inner_rule
 def take_producer_id(world: Clients, response: InitProducerIdResponse) -> bool:
-    """Take the id that a response brings; False if it is not awaited any more."""
+    """Take the id of a response; False if it has none, or if no response is awaited.
+
+    Source: TransactionManager.InitProducerIdHandler@4.1.0, Sender.maybeWaitForProducerId@1.1.0.
+    """
     number = client_of(world, response.destination)
     client = world.clients[number]
     if client.id_request != response.correlation_id:
+        return False
+    if response.error != errors.NONE:
+        client.id_broker = NONE
+        _request_again_after(world, client, client.retry_backoff_ms * 1000)
         return False
     client.id_request = 0
     client.producer_id = number * _IDS + client.producer_ids
@@ -194,7 +209,7 @@ def may_retry_numbered(
     # UNKNOWN_PRODUCER_ID.
     if append.log_start_offset != NONE and not batch.is_renumbered:
         if target.last_acked_offset < append.log_start_offset:
-            # Its records were deleted: its numbers begin anew.
+            # Its records were deleted: its sequence numbers restart.
             _renumber(world, target)
         elif client.bumps_epoch:
             _need_bump(client, target)
@@ -205,7 +220,7 @@ def may_retry_numbered(
 def note_failed(
     world: Clients, client: Client, target: Target, batch: Batch, error: int, is_adjusted: bool
 ) -> None:
-    """A batch is given up: what that means for the numbers of the others.
+    """A batch is given up: its effect on the numbers of the others.
 
     ``is_adjusted``: its number was surely not taken.
 
@@ -230,7 +245,7 @@ def note_failed(
 
 @inner_rule
 def _leave_unresolved(client: Client, target: Target, batch: Batch) -> None:
-    """Nothing new is numbered until it is known what was appended last.
+    """No new batch is numbered until the last append is known.
 
     Source: TransactionManager.markSequenceUnresolved@2.4.0.
     """
@@ -275,7 +290,7 @@ def _renumber(world: Clients, target: Target) -> None:
 
 @inner_rule
 def _reset_producer_id(world: Clients, client: Client) -> None:
-    """Ask for another id, and forget all numbers.
+    """Request another id, and reset all sequence numbers.
 
     Source: TransactionManager.resetProducerId@1.1.0.
     """
@@ -292,7 +307,7 @@ def _reset_producer_id(world: Clients, client: Client) -> None:
 
 @inner_rule
 def settle_numbers(world: Clients, process: int) -> bool:
-    """Do what outcomes ask for; whether partitions that waited may go on.
+    """Apply the outcomes to the numbers; whether partitions that waited may go on.
 
     Source: Sender.runOnce, TransactionManager.maybeResolveSequences and
     bumpIdempotentEpochAndResetIdIfNeeded@2.5.0, shouldResetProducerStateAfterResolvingSequences
@@ -305,7 +320,8 @@ def settle_numbers(world: Clients, process: int) -> bool:
         _resolve(world, client)
     if client.needs_bump:
         _bump_epoch(world, client)
-    if client.producer_id == NONE:
+    # It asks for its first id as it starts.
+    if client.producer_id == NONE and client.id_requests > 0:
         request_producer_id(world, process)
     return True
 

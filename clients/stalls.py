@@ -1,31 +1,29 @@
-"""Batches offered to a producer by its application: each that is due, also those that never leave.
+"""Outcomes as clients see them: the batches offered to a producer, and stalled writes and reads.
 
-Batches are due at a steady rate. One that is due while the application waits for memory is not
-made: it is *unsent*, and so are its records. At any time
+**Offered batches** are due at a steady rate. One that is due while the application waits for memory
+is not made: it is *unsent*, and so are its records. At any time
 
     offered = acknowledged + failed + unsent + in flight
 
 where *in flight* are the records of batches without an outcome, in the accumulator or on their way.
 The outcome of a batch sent with acks=0 is never known.
 
-Every batch that is offered has a duration, so that an outage shows in the percentiles: until it was
+Every offered batch has a duration, so that an outage shows in the percentiles: until it was
 acknowledged or given up, all retries included; of an unsent one until the application could go on;
-without an outcome, until the run ends. As for delivery.timeout.ms the clock of a batch begins when
-it is appended to the accumulator. Batches sent with acks=0 have none.
+without an outcome, until the run ends. As for delivery.timeout.ms its clock begins when it is
+appended to the accumulator. Batches sent with acks=0 have none.
 
-The client's truth of an outage: partitions that a producer or consumer gets nothing done with.
+**Writes** of a partition are stalled while its producer has a batch, waiting in the accumulator or
+in flight, that is older than ``STALLED_US`` and has no outcome. A write with acks=all waits for
+every member of the ISR, so this shows a dead or cut-off follower that is still a member, which the
+state of the partition does not.
 
-A producer's *writes* of a partition are stalled while it has a batch of the partition, waiting in
-the accumulator or in flight, that is older than ``STALLED_US`` and has no outcome. A write with
-acks=all waits for every member of the ISR, so this shows a dead or cut-off follower that is still
-a member, which the state of the partition does not.
+**Reads** of a partition are stalled while no response has brought records of it, or has confirmed
+that there are none, for ``STALLED_US`` longer than a fetch may wait (fetch.max.wait.ms). The time
+in which a consumer processes records does not count. Without a coordinator it reads nothing.
 
-A consumer's *reads* of a partition are stalled while no response has brought records of it, or has
-said that there are none, for ``STALLED_US`` longer than a fetch may wait (fetch.max.wait.ms). The
-time in which it processes records does not count. A consumer without a coordinator reads nothing.
-
-A healthy client costs next to nothing: one timer a second. Batches are made in the order of time,
-so the first one without an outcome that was not looked at says when to look again.
+A healthy client needs one timer a second. Batches are made in the order of time, so the first
+unchecked one without an outcome sets the time of the next check.
 """
 
 from tidegauge.clients import client_state
@@ -43,13 +41,13 @@ from tidegauge.simulation.trace_rows.detail_rows import ProducerSampled
 
 @inner_rule
 def due_us(client: client_state.Client, number: int) -> int:
-    """When a batch is due: the rate is kept on average to the nanosecond."""
+    """The time at which a batch is due: the rate is kept on average to the nanosecond."""
     return client.start_us + number * client.period_ns // 1000
 
 
 @inner_rule
 def count_duration(world: client_state.Clients, process: int, duration_us: int) -> None:
-    """Count how long a batch has taken."""
+    """Count the time of a batch."""
     number = client_of(world, process)
     client = world.clients[number]
     client.longest_us = max(client.longest_us, duration_us)
@@ -65,7 +63,7 @@ def count_duration(world: client_state.Clients, process: int, duration_us: int) 
 
 @inner_rule
 def _sample(world: client_state.Clients, client: client_state.Client) -> None:
-    """Write down how long the batches took that had an outcome since the last sample."""
+    """Write a sample of the times of the batches with an outcome since the last one."""
     if client.sampled_batches == 0:
         return
     ProducerSampled.write(
@@ -81,7 +79,7 @@ def _sample(world: client_state.Clients, client: client_state.Client) -> None:
 
 @inner_rule
 def skip_batches(world: client_state.Clients, process: int, before_us: int) -> None:
-    """The batches that were due before a time, and were not made, never are."""
+    """Skip the batches that were due before a time and were not made."""
     client = world.clients[client_of(world, process)]
     now_us = world.context[0].time_us
     number = client.sent + client.skipped
@@ -100,7 +98,7 @@ def go_on_sending(world: client_state.Clients, client: client_state.Client) -> N
 
 @inner_rule
 def close_client(world: client_state.Clients, process: int) -> None:
-    """Write down, at the end of a run, what a client has done, and what it has not."""
+    """Write rows, at the end of a run, about a client's finished and pending work."""
     client = world.clients[client_of(world, process)]
     offered = client.records_sent
     if client.kind == client_state.OPERATOR:
@@ -124,7 +122,7 @@ def _close_producer(world: client_state.Clients, client: client_state.Client, pr
     _sample(world, client)
 
 
-#: A batch without an outcome for so long, or a partition without a response, is an outage.
+#: A batch without an outcome for this time, or a partition without a response, is an outage.
 STALLED_US = code(1_000_000)
 
 
@@ -187,7 +185,7 @@ def forget_batch(
 
 @inner_rule
 def _look_at_writes(world: client_state.Clients, client: client_state.Client) -> None:
-    """Find the batches that have become overdue, and look again when the next one can be."""
+    """Find the batches that have become overdue, and set the timer of the next one."""
     now_us = world.context[0].time_us
     while client.oldest_timely != NONE:
         batch = world.batches[client.oldest_timely]
@@ -232,7 +230,7 @@ def begin_to_read(world: client_state.Clients, client: client_state.Client) -> N
 
 @inner_rule
 def note_read(world: client_state.Clients, process: int, target: client_state.Target) -> None:
-    """A response has brought records of a partition, or has said that there are none."""
+    """A response has brought records of a partition, or has confirmed that there are none."""
     now_us = world.context[0].time_us
     target.answered_us = now_us
     target.answered_idle_us = _idle_us(world.clients[client_of(world, process)], now_us)
@@ -245,7 +243,7 @@ def note_read(world: client_state.Clients, process: int, target: client_state.Ta
 
 @inner_rule
 def _look_at_reads(world: client_state.Clients, client: client_state.Client) -> None:
-    """Find the partitions that have waited for too long, and look again when the next one can."""
+    """Find the partitions whose wait is too long, and set the timer of the next one."""
     now_us = world.context[0].time_us
     patience_us = _patience_us(client)
     idle_us = _idle_us(client, now_us)

@@ -1,4 +1,4 @@
-"""The codes of what a step waits for, and of what it does: ``Step.start``, ``Step.action``.
+"""The codes of a step's conditions, and of its actions: ``Step.start``, ``Step.action``.
 
 Requests of a step to a broker: a batch is produced, a fetch, the end of a leader epoch.
 
@@ -44,13 +44,14 @@ STEP_CODES = NamedCodes()
 PRODUCES = STEP_CODES.new("produce", 0)
 FETCHES = STEP_CODES.new("fetch", 1)
 ASKS_EPOCH = STEP_CODES.new("ask_epoch", 4)
+MOVES_LOG_DIR = STEP_CODES.new("move_log_dir", 17)
 
 #: Number of the request of the first step, if its answer is not waited for; then downwards.
 UNATTENDED = code(-2)
 
 
 _FETCH_TIMEOUT_US = code(30_000_000)
-#: How much longer than the broker the operator waits for an answer.
+#: The operator's timeout is longer than the broker's by this.
 _PATIENCE_US = code(3_000_000)
 
 _FETCH_BYTES = code(50 * 1024 * 1024)
@@ -60,7 +61,7 @@ _FETCH_BYTES = code(50 * 1024 * 1024)
 def request_of_leader(world: Clients, process: int, state: Answer) -> bool:
     """Send a step's request to the leader that an answer names; whether one will come to it.
 
-    Where nobody leads the step is over.
+    Without a leader the step is over.
     """
     client = world.clients[client_of(world, process)]
     step = world.steps[client.step]
@@ -106,6 +107,9 @@ def request_of(world: Clients, process: int, broker: int) -> bool:
         asked = new_item(world, ask, step.partition, client_requests.EpochAsked)
         asked.leader_epoch = step.leader_epoch
         return _send(world, client, step, ask, _FETCH_TIMEOUT_US)
+    if step.action == MOVES_LOG_DIR:
+        move = client_requests.AlterReplicaLogDirsRequest.to(world, broker, step)
+        return _send(world, client, step, move, _FETCH_TIMEOUT_US)
     fetch = client_requests.FetchRequest.to(
         world, broker, max_bytes=_FETCH_BYTES, partition_max_bytes=_FETCH_BYTES
     )
@@ -136,7 +140,7 @@ def _send(world: Kernel, client: Client, step: Step, request: Event, timeout_us:
 
 @inner_rule
 def take_answer(world: Kernel, client: Client, response: Event, step: int) -> None:
-    """Write down what a step's request was answered, of its one partition."""
+    """Write a row about the response to a step's request, for its one partition."""
     if response.kind == client_requests.ConsumerResponse.KIND:
         _trace_fetch(world, response)
     row = StepAnswered.new(
@@ -166,6 +170,8 @@ def take_answer(world: Kernel, client: Client, response: Event, step: int) -> No
         row.end_offset = fetched.end_offset
         row.epoch = fetched.epoch
         row.high_watermark = fetched.high_watermark
+    elif response.kind == client_requests.AlterReplicaLogDirsResponse.KIND:
+        row.error = view_as(response, client_requests.AlterReplicaLogDirsResponse).error
     else:
         told = view_as(world.items[response.first_item], client_requests.EpochEndOffset)
         row.error = told.error
@@ -184,7 +190,7 @@ def give_up(world: Kernel, step: int, asked: int, asked_us: int, error: int) -> 
 
 @inner_rule
 def give_up_unattended(world: Clients, event: Disconnected) -> None:
-    """A broker is gone, and with it the answers that nobody waits for."""
+    """A broker is gone, and with it its pending responses."""
     for number in range(world.pool[0].steps):
         step = world.steps[number]
         if step.open and step.asked == event.source and step.asked_us <= event.until_us:

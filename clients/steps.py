@@ -1,9 +1,9 @@
 """The operator: creates the topics and takes the scenario's steps, one after the other.
 
-The operator is a client of the control plane and of the brokers. A step's condition (who leads,
-who is in the ISR, who is registered) it asks the control plane, and watches; requests go to the
-leader that the control plane names, as a test harness would send them. Faults that a step begins
-or ends reach the processes that they hit as messages.
+The operator is a client of the control plane and of the brokers. A step's condition (leader, ISR,
+registered brokers) is a request to the control plane, and a watch; requests go to the leader that
+the control plane names, as a test harness would send them. Faults that a step begins or ends reach
+the processes that they hit as messages.
 """
 
 from tidegauge.clients import admin_requests, control_plane_requests, first_topics, step_requests
@@ -19,6 +19,7 @@ from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import timers
 from tidegauge.simulation.messages.client_requests import (
+    AlterReplicaLogDirsResponse,
     ConsumerResponse,
     EpochResponse,
     ProduceResponse,
@@ -54,7 +55,7 @@ def handle_client_start(world: Clients, timer: timers.ClientStart) -> None:
 
 @inner_rule
 def _wait_for_step(world: Clients, process: int) -> None:
-    """Begin to wait for what the next step waits for."""
+    """Begin to wait for the next step's condition."""
     client = world.clients[client_of(world, process)]
     now_us = world.context[0].time_us
     client.waiting = NONE
@@ -74,7 +75,7 @@ def _wait_for_step(world: Clients, process: int) -> None:
 
 @inner_rule
 def _look(world: Clients, client: Client, step: Step, process: int) -> None:
-    """Read what the condition is about, and watch it; without watches look again later."""
+    """Read the state of the condition, and watch it; without watches poll."""
     client.question += 1
     if step.start == step_requests.WHEN_ANSWERED:
         _look_at(world, client, world.context[0].time_us)
@@ -116,7 +117,7 @@ def _look_for_answers(world: Clients, client: Client) -> None:
 @OPERATOR.handles(timers.StepLooks)
 @inner_rule
 def handle_step_looks(world: Clients, timer: timers.StepLooks) -> None:
-    """Look again at what cannot be watched, or repeat a request to a quorum's controller."""
+    """Poll a condition that cannot be watched, or repeat a request to a quorum's controller."""
     process = timer.destination
     client = world.clients[client_of(world, process)]
     if timer.question == first_topics.OF_TOPICS:
@@ -169,7 +170,12 @@ def _take(world: Clients, process: int) -> None:
     if step.action == admin_requests.ALTERS_REASSIGNMENTS and not is_kraft(world):
         _ask_for(world, process, _CONTROLLER)
         return
-    if step.action in (step_requests.PRODUCES, step_requests.FETCHES, step_requests.ASKS_EPOCH):
+    if step.action in (
+        step_requests.PRODUCES,
+        step_requests.FETCHES,
+        step_requests.ASKS_EPOCH,
+        step_requests.MOVES_LOG_DIR,
+    ):
         if step.to != NONE:
             is_awaited = step_requests.request_of(world, process, step.to)
             _await(world, process, is_awaited)
@@ -193,7 +199,7 @@ def _take(world: Clients, process: int) -> None:
 
 @inner_rule
 def _ask_for(world: Clients, process: int, what: int) -> None:
-    """Ask the control plane for what the action of a step needs; a quorum again, until it says."""
+    """Request the facts that the action of a step needs; from a quorum again, until it responds."""
     client = world.clients[client_of(world, process)]
     client.waiting = what
     client.question += 1
@@ -212,7 +218,7 @@ def _ask_for(world: Clients, process: int, what: int) -> None:
 
 @inner_rule
 def _ask_soon(world: Clients, process: int) -> None:
-    """Whoever was asked does not know what an action needs, or is gone: ask another one."""
+    """The response lacks what an action needs, or its broker is gone: ask another broker."""
     client = world.clients[client_of(world, process)]
     if client.waiting in (_LEADER, _REASSIGNED):
         _look_at(world, client, world.context[0].time_us + first_topics.LOOK_PERIOD_US)
@@ -257,7 +263,7 @@ def _go_on(world: Clients, process: int) -> None:
 @OPERATOR.handles(ZkWatch)
 @inner_rule
 def handle_operator_watch(world: Clients, event: ZkWatch) -> None:
-    """Something that is watched has changed: look again."""
+    """A watch of the operator has fired: read again."""
     process = event.destination
     client = world.clients[client_of(world, process)]
     if control_plane_requests.tells_of_live_brokers(event) and not client.topics_created:
@@ -280,7 +286,7 @@ def handle_zookeeper_response(world: Clients, response: ZkResponse) -> None:
 @OPERATOR.handles(DescribeQuorumStateResponse)
 @inner_rule
 def handle_quorum_response(world: Clients, response: DescribeQuorumStateResponse) -> None:
-    """Take a response of the active controller of a quorum; no other one knows."""
+    """Take a response of the active controller of a quorum; others have no answer."""
     if not control_plane_requests.is_answer(world, response):
         _ask_soon(world, response.destination)
         return
@@ -290,7 +296,7 @@ def handle_quorum_response(world: Clients, response: DescribeQuorumStateResponse
 
 @inner_rule
 def _take_answer(world: Clients, answer: Answer, process: int) -> None:
-    """Take what the control plane says: to a rolling restart, or to what a step waits for."""
+    """Take the control plane's response: to a rolling restart, or to a step's condition."""
     client = world.clients[client_of(world, process)]
     if answer.asker != control_plane_requests.STEPS:
         take_roll_answer(world, answer, process)
@@ -346,7 +352,7 @@ def handle_admin_response(world: Clients, response: AdminResponse) -> None:
         _go_on(world, process)
 
 
-@OPERATOR.handles(ProduceResponse, ConsumerResponse, EpochResponse)
+@OPERATOR.handles(ProduceResponse, ConsumerResponse, EpochResponse, AlterReplicaLogDirsResponse)
 @inner_rule
 def handle_broker_response(world: Clients, response: Event) -> None:
     """Take a broker's response to a step's request."""
@@ -364,7 +370,7 @@ def handle_broker_response(world: Clients, response: Event) -> None:
 
 @inner_rule
 def _holds(world: Clients, client: Client, answer: Answer) -> bool:
-    """Whether what a step waits for is so, by what the control plane has just answered."""
+    """Whether a step's condition holds, by the control plane's last response."""
     step = world.steps[client.step]
     if step.start == step_requests.WHEN_CONTROLLER:
         return answer.controller == step.condition_leader
@@ -384,7 +390,7 @@ def _holds(world: Clients, client: Client, answer: Answer) -> bool:
 
 @inner_rule
 def _count_live_members(world: Clients, step: Step) -> int:
-    """How many of a step's brokers are live."""
+    """The number of a step's brokers that are live."""
     found = 0
     for member in range(step.first_member, step.first_member + step.member_count):
         broker = world.awaited_brokers[member].broker

@@ -1,4 +1,4 @@
-"""The environment variables that say how rules are built, read once at import.
+"""The environment variables for building rules, read once at import.
 
 =========================== ===========================================================
 ``TIDEGAUGE_COMPILED=0``      run the rules as plain Python
@@ -38,8 +38,8 @@ Constant = TypeVar("Constant", int, bool)
 class NamedCodes(dict[str, int]):
     """The codes of the kinds of one thing, by the names that others know them by.
 
-    A code stands beside the rule that gives its kind an effect, wherever that is; what plans the
-    kinds for the kernel finds it here by its name.
+    A code stands beside the rule that gives its kind an effect, wherever that is; the planner of
+    kinds finds it here by its name.
     """
 
     def new(self, name: str, value: int) -> int:
@@ -63,7 +63,7 @@ def code(value: Constant) -> Constant:
 def previous_state_bits(table: Mapping[int, frozenset[int]]) -> tuple[int, ...]:
     """Turn "state entered -> states it may be entered from" into bits.
 
-    Bit s of entry t says that state t may be entered from state s.
+    Bit s of entry t is set if state t may be entered from state s.
     """
     bits = [0] * (max(table) + 1)
     for target, previous_states in table.items():

@@ -1,9 +1,9 @@
 """Compile every rule that is not kept yet, with as many processes as there are processors.
 
-Numba compiles in Python, so one process uses one processor. The workers go through the same
-list of functions, callees before callers; each takes the next that no other has claimed, and
-reads what others have made. The kernel of a thousand functions takes 79 s in one process that
-collects garbage, and 63 s of processor time in two that do not, half a minute on two idle cores.
+Numba compiles in Python, so one process uses one processor. The workers go through the same list of
+functions, callees before callers; each takes the next that no other has claimed, and reads the code
+that others have made. The kernel of a thousand functions takes 79 s in one process that collects
+garbage, and 63 s of processor time in two that do not, half a minute on two idle cores.
 """
 
 import gc
@@ -33,17 +33,17 @@ from tidegauge.compiled.signatures import signature_of
 
 #: More processes than these wait for one another: a third of the time is linking the kernel.
 _MOST_WORKERS = 8
-#: So few functions are compiled sooner than a worker has started.
+#: The most functions that one process compiles sooner than a worker starts.
 _WORTH_WORKERS = 20
-#: How long the parent waits between two looks at how far they are.
+#: The parent's polling period.
 _LOOK_S = 0.2
 
-#: Gets how many functions are compiled by now, and how many there are to be compiled.
+#: Gets the number of functions that are compiled by now, and of those to be compiled.
 Progress = Callable[[int, int], None]
 
 
 class CompilationError(TidegaugeError):
-    """A process that compiled has failed; the message is the end of what it printed."""
+    """A process that compiled has failed; the message is the end of its output."""
 
 
 class Compilation(NamedTuple):
@@ -121,8 +121,8 @@ def _compile_in_workers(progress: Progress | None) -> None:
 def _in_order() -> list[Callable[..., Any]]:
     """All functions, callees before callers where the order of definition has it so.
 
-    First come the rules that take longest to link, each behind what it needs: one process links
-    it, and the others compile the rest in the meantime.
+    First come the rules that take longest to link, each behind its callees: one process links it,
+    and the others compile the rest in the meantime.
     """
     needed = [sources_of(module) for module in LARGE_RULES]
 

@@ -134,7 +134,7 @@ def made_by(
 
 
 class _Named(types.Type):  # type: ignore[misc]  # Numba has no types
-    """The Numba type of a keyword's value: lowered code knows its arguments by types alone."""
+    """The Numba type of a keyword's value: lowered code gets its arguments by types alone."""
 
     def __init__(self, field: str, value: Any) -> None:
         self.field, self.value = field, value

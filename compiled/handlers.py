@@ -1,8 +1,8 @@
 """Handlers of events: a decorator that enters a rule for a class, and the rule that chooses.
 
-``@BROKER.handles(FetchResponse)`` above a rule says that it takes the events of this class, typed
-as it. :meth:`Handlers.dispatcher` makes one rule of all that were entered: flat comparisons of the
-event's kind, which LLVM makes a jump table of.
+``@BROKER.handles(FetchResponse)`` above a rule enters it as the handler of events of this class,
+typed as it. :meth:`Handlers.dispatcher` makes one rule of all that were entered: flat comparisons
+of the event's kind, which LLVM makes a jump table of.
 """
 
 from collections.abc import Callable
@@ -48,7 +48,7 @@ class Handlers:
     ) -> Callable[..., Any]:
         """The rule ``name(world, event)`` that calls the handler of the event's kind.
 
-        It returns what the handlers return, which all have one type: nothing, or whether they are
+        It returns the value of the handlers, which all have one type: nothing, or whether they are
         done. For an event that none takes it returns nothing, or False.
 
         Args:

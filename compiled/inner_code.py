@@ -1,16 +1,16 @@
-"""How inner rules become a part of the rules that call them: two compilers for Numba.
+"""Inner rules become a part of the rules that call them: two compilers for Numba.
 
 Numba compiles each function to machine code together with everything it calls, and links
 that whole into each caller. :class:`InnerCompiler` stops after lowering: the code of an
 inner rule stays as it is, and :class:`RuleCompiler` links the code of all inner rules that
 a rule reaches, each once, before it optimises the whole and makes machine code of it.
 
-Either keeps what it has made (``kept_code.py``): machine code of a rule, LLVM's bitcode of an
-inner rule with the names of those that it calls. So a change of a handler compiles that handler
-and links the kernel, and several processes share the work of a first compilation.
+Both keep their results (``kept_code.py``): machine code of a rule, LLVM's bitcode of an inner rule
+with the names of its callees. So a change of a handler compiles that handler and links the kernel,
+and several processes share the work of a first compilation.
 
-This leans on what Numba does inside (``CPUCodeLibrary``, ``BaseNativeLowering``); versions
-from 0.61 to 0.68 do it alike.
+This relies on Numba's internals (``CPUCodeLibrary``, ``BaseNativeLowering``), which are alike in
+versions from 0.61 to 0.68.
 """
 
 # ruff: noqa: SLF001 - Numba has no public door to how it puts code together
@@ -46,7 +46,7 @@ from tidegauge.compiled.signatures import signature_of
 FunctionIdentity._unique_ids = itertools.count(uuid.uuid4().int >> 72)
 
 
-#: So many modules are linked into one at each level of a tree.
+#: The number of modules that are linked into one at each level of a tree.
 _LINKED_AT_ONCE = 8
 
 
@@ -235,7 +235,7 @@ class InnerCompiler(_Compiler):
     lowering = _InnerLowering
 
     def content_of(self, result: Any) -> bytes | None:
-        """Bitcode of this one alone, and what it links."""
+        """Bitcode of this one alone, and of its links."""
         library, described = result.library, result.fndesc
         linked = [each for each in library._linking_libraries if each is not rtsys.library]
         inner = [each for each in linked if _is_inner(each)]
@@ -258,7 +258,7 @@ class InnerCompiler(_Compiler):
         return content
 
     def result_of(self, func: Callable[..., Any], content: bytes) -> Any:
-        """The inner rule, ready to be linked; those that it calls are there then, too."""
+        """The inner rule, ready to be linked; those that it calls have been made by then."""
         target, arguments = self.state.targetctx, tuple(self.state.args)
         code = _InnerCode(*pickle.loads(content))  # noqa: S301 - our own file
         library = _library(target, func.__name__, code.bitcode)

@@ -1,4 +1,4 @@
-"""Where compiled code is kept: one file for each function, found by what the code was made of.
+"""The store of compiled code: one file for each function, found by the sources of the code.
 
 A folder stands for a module. Its name has a hash of the module's source and of all sources
 that it imports from, directly or not, so that the code of a function is exchanged with its
@@ -31,12 +31,12 @@ from numba.core.registry import cpu_target
 from tidegauge.compiled.codes import BOUNDS_CHECKED, cache_base
 from tidegauge.compiled.records import IMPLEMENTED_IN
 
-#: How long compiled code is kept after it was last made or asked for by ``compile_all``.
+#: Compiled code is deleted this long after ``compile_all`` has made it or asked for it last.
 KEPT_S = 14 * 24 * 3600
 
 
 def cache_folder() -> Path:
-    """Where the code lies that this compiler makes with these flags for this processor."""
+    """The folder of the code that this compiler makes with these flags for this processor."""
     return cache_base() / f"rules-{_digest_of_compiler()}"
 
 
@@ -49,7 +49,7 @@ def kept_file(function: Callable[..., Any]) -> Path | None:
 
 
 def folder_of(module: str) -> Path:
-    """Where the code of a module's functions lies."""
+    """The folder of the code of a module's functions."""
     return cache_folder() / f"{module}-{_digest_of_sources(module)}"
 
 
@@ -153,7 +153,7 @@ def sources_of(module: str) -> set[Path]:
 
 @cache
 def _imported_by(source: Path) -> frozenset[str]:
-    """The names of modules, and of what may be one, that a file imports from at its top."""
+    """The names of modules, and of names that may be one, that a file imports from at its top."""
     names: set[str] = set()
     for imported in _IMPORT.finditer(source.read_text()):
         names.add(imported[1])
@@ -164,6 +164,6 @@ def _imported_by(source: Path) -> frozenset[str]:
 
 
 def source_of(module: str) -> Path | None:
-    """The file of a module that is imported; None for what is not one, or is a package."""
+    """The file of a module that is imported; None for a package, or for no module."""
     file = getattr(sys.modules.get(module), "__file__", None)
     return Path(file) if file is not None and not file.endswith("__init__.py") else None

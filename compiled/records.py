@@ -5,16 +5,13 @@ The class of a record *is* its layout: the annotations name the columns and thei
 ``partitions[i].high_watermark`` reads and writes the array's memory, in plain Python and compiled
 alike, and mypy knows the fields.
 
-One record seen as another over the same memory: how an event or a row gets the type of its kind.
-
 A table holds records of one layout: a head that all kinds share, and room behind it. Each kind has
-a class that derives from the head and declares what the room holds for it. :func:`view_as` gives
-the record that type. It costs nothing when compiled: a pointer stays a pointer.
+a class that derives from the head and declares its fields in that room. :func:`view_as` gives a
+record that type, over the same memory. It costs nothing when compiled: a pointer stays a pointer.
+:func:`blank` sets the fields behind the head to their defaults; ``filled_records.py`` fills a free
+record.
 
-:func:`blank` sets the fields behind the head to their defaults; ``filled_records.py`` has the
-functions that fill a free record.
-
-``record_views.py`` has what compiled code makes of all this: readers of traces do without Numba.
+``record_views.py`` is the part for compiled code: readers of traces do without Numba.
 """
 
 from __future__ import annotations
@@ -46,7 +43,7 @@ class RecordClass(type):
     """The class of classes of records: it takes the defaults of fields out of the class.
 
     Left there, they would hide the fields. A class that is a *head* has the fields that the classes
-    derived from it share; what these declare is their body.
+    derived from it share; the fields that these declare are their body.
     """
 
     def __new__(
@@ -76,7 +73,7 @@ class RecordClass(type):
 
 
 if TYPE_CHECKING:
-    # numpy's stubs forbid what numpy allows, to derive from `np.record`.
+    # numpy's stubs forbid deriving from `np.record`, which numpy allows.
     class Record(metaclass=RecordClass):
         """A row of a structured array; see the module's docstring."""
 
@@ -185,7 +182,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def view_as(record: Record, record_class: type[R]) -> R:
     """The record as one of another class, over the same memory.
 
-    The caller sees to it that the memory is large enough, and holds what the class says.
+    The caller ensures that the memory is large enough, and holds such a record.
     """
     address = cast("Any", record).__array_interface__["data"][0]
     layout = dtype_of(record_class)

@@ -1,4 +1,4 @@
-"""Calls of a rule by its address: what is called is compiled, and optimised, apart from its caller.
+"""Calls of a rule by its address: the callee is compiled, and optimised, apart from its caller.
 
 All that a rule reaches becomes one piece of machine code. The loop reaches every handler of every
 process; it calls the doors of the rooms by address, so that each room is one piece. Pieces are
@@ -17,7 +17,7 @@ from numba.extending import intrinsic, overload
 from tidegauge.compiled.codes import COMPILED
 from tidegauge.compiled.signatures import signature_of
 
-#: The rules that were asked for, where they run as plain Python: their place is their address.
+#: The requested rules, where they run as plain Python: their place is their address.
 _PLAIN: list[Callable[..., Any]] = []
 
 

@@ -106,9 +106,9 @@ def _take_only_declared(dispatcher: Any) -> None:
 
 
 def wrapped(value: int) -> int:
-    """The lowest 64 bits of an integer, signed: what compiled arithmetic leaves of it.
+    """The lowest 64 bits of an integer, signed, as in compiled arithmetic.
 
-    Plain Python's integers do not wrap round, so arithmetic that relies on it says so. Its
+    Plain Python's integers do not wrap round, so arithmetic that relies on it calls this. Its
     operands have to be plain integers too (``int(...)``), since numpy's complain.
     """
     return ((value + (1 << 63)) & ((1 << 64) - 1)) - (1 << 63)

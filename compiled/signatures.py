@@ -3,12 +3,12 @@
 A rule takes integers, flags, records, arrays of records and :class:`Tables`. Each rule is
 compiled for the one form that its annotations name.
 
-How compiled code sees tables: a list of addresses and lengths.
+The form of tables for compiled code: a list of addresses and lengths.
 
-Numba's own struct counts references to every array that is taken out of it, atomically, and
-that was a third of the kernel's time. A view here is a plain array of numbers: for each
-table where its array begins and how many records it has. Compiled code makes an array of
-them that nobody counts. The Python object behind the view keeps the memory alive.
+Numba's own struct counts references to every array that is taken out of it, atomically, and that
+was a third of the kernel's time. A view here is a plain array of numbers: for each table the
+address of its array and the number of its records. Compiled code makes an array of them without a
+reference count. The Python object behind the view keeps the memory alive.
 """
 
 from __future__ import annotations
@@ -58,13 +58,12 @@ T = TypeVar("T", bound="Tables")
 class Tables:
     """Arrays of records that rules take as one argument, under names.
 
-    A class derived from this declares ``name: Records[SomeRecord]`` for each. Plain rules use
-    the instance itself, compiled ones its :attr:`view` (``signatures.py``), which shares the
-    arrays' memory: what either writes the other sees. An array can be exchanged for a larger
-    one between two calls, never inside one, so that a record that a rule holds stays where
-    it is.
+    A class derived from this declares ``name: Records[SomeRecord]`` for each. Plain rules use the
+    instance itself, compiled ones its :attr:`view` (``signatures.py``), which shares the arrays'
+    memory: each sees the other's writes. An array can be exchanged for a larger one between two
+    calls, never inside one, so that a record that a rule holds stays where it is.
 
-    A class can derive from others and has their tables, too. Rules of a room take the class with
+    A class can derive from others, and inherits their tables. Rules of a room take the class with
     the tables that concern the room, and a call hands on the one argument: each class that declares
     tables has a ``part`` of its own, which is the same in all classes derived from it, so that a
     view of the whole is a view of each part.
@@ -90,7 +89,7 @@ class Tables:
             setattr(self, name, arrays[name])
 
     def take_over(self, tables: Tables) -> None:
-        """Have the tables of another instance as one's own."""
+        """Share the tables of another instance."""
         vars(self).update(vars(tables))
 
     @property
@@ -212,7 +211,7 @@ class TablesView:
         for name, place in struct.places.items():
             array = self._arrays[name]
             self._numbers[place.address : place.address + 2] = array.ctypes.data, len(array)
-        #: Where addresses and lengths lie.
+        #: The address of the addresses and lengths.
         self.address = int(self._numbers.ctypes.data)
 
     def as_base(self, struct: TablesType) -> TablesView:

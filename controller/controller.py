@@ -1,4 +1,4 @@
-"""A broker's controller: what it does with each event that reaches it.
+"""A broker's controller: the handlers of the events that reach it.
 
 ZooKeeper's watches, its answers and the broker's session bring events; those that are worth a
 decision go into the queue (``event_queue.py``) and are processed one at a time.
@@ -37,7 +37,7 @@ from tidegauge.simulation.trace_rows.codes import ALTER_PARTITION as ALTER
 @CONTROLLER.handles(controller_timers.ControllerStart)
 @inner_rule
 def handle_controller_start(world: ControlPlane, news: controller_timers.ControllerStart) -> bool:
-    """The broker of this controller has a session: look who is controller."""
+    """The broker of this controller has a session: read /controller."""
     controller = world.processes[news.destination].number
     state = world.controllers[controller]
     state.running = True
@@ -49,7 +49,7 @@ def handle_controller_start(world: ControlPlane, news: controller_timers.Control
 @CONTROLLER.handles(controller_timers.ControllerWorks)
 @inner_rule
 def handle_controller_works(world: ControlPlane, timer: controller_timers.ControllerWorks) -> bool:
-    """Go on with the event that is being processed."""
+    """Resume the event that is being processed."""
     controller = world.processes[timer.destination].number
     if timer.generation == world.controllers[controller].generation:
         advance(world, controller)
@@ -105,7 +105,7 @@ def handle_unclean_election_enabled(
 def handle_auto_leader_rebalance(
     world: ControlPlane, timer: controller_timers.AutoLeaderRebalance
 ) -> bool:
-    """Look where leaders are, unless the term is over in which the timer was set."""
+    """Check the balance of leaders, unless the term is over in which the timer was set."""
     controller = world.processes[timer.destination].number
     state = world.controllers[controller]
     if not state.active or timer.controller_epoch != state.controller_epoch:
@@ -201,7 +201,7 @@ def _event_of(world: ControlPlane, watch: ZkWatch) -> int:
 @CONTROLLER.handles(controller_timers.SessionLost)
 @inner_rule
 def handle_session_lost(world: ControlPlane, news: controller_timers.SessionLost) -> bool:
-    """The session is gone: what was under way is void, and this is no controller any more.
+    """The session is gone: its pending operations are void, and this is no controller any more.
 
     Source: KafkaController.processExpire@2.4.0.
     """
@@ -231,7 +231,7 @@ def _die(world: ControlPlane, controller: int) -> None:
 
 @inner_rule
 def _void(world: ControlPlane, controller: int) -> None:
-    """Nothing is under way any more, nothing is known; answers to come are for nobody."""
+    """Drop all pending operations and all state; later responses are ignored."""
     state = world.controllers[controller]
     state.generation += 1
     state.session = UNDEFINED
@@ -249,7 +249,7 @@ def _void(world: ControlPlane, controller: int) -> None:
 
 @rule
 def take_controller_fault(world: ControlPlane, event: FaultChange) -> None:
-    """A fault has begun at a controller: with its broker's process it dies, too."""
+    """A fault has begun at a controller: it dies with its broker's process."""
     fault = world.faults[event.fault]
     if event.kind == FaultBegin.KIND and fault.stops and fault.kind != RESTART:
         dies(world, event.destination)
@@ -276,7 +276,7 @@ def handle_controller_event(world: ControlPlane, event: Event) -> None:
 
 @inner_rule
 def _refuse(world: Kernel, event: Event) -> None:
-    """The broker of this controller does not run, and there is nobody to be asked."""
+    """The broker of this controller does not run: the request gets no response."""
     has_power = world.processes[event.destination].without_power == 0
     is_request = event.kind in (ControlledShutdownRequest.KIND, AlterPartitionRequest.KIND)
     if is_request and has_power:

@@ -138,7 +138,7 @@ def _begin_next(world: ControlPlane, controller: int) -> None:
 
 @inner_rule
 def _note_content(world: ControlPlane, controller: int, event: Event) -> None:
-    """Take what an event says that is not kept; who is not controller needs none of it."""
+    """Take the parts of an event that are not kept; only the controller needs them."""
     state = world.controllers[controller]
     if event.kind == UncleanElectionEnabled.KIND:
         state.topic = view_as(event, UncleanElectionEnabled).topic
@@ -162,14 +162,14 @@ def _note_content(world: ControlPlane, controller: int, event: Event) -> None:
 
 @inner_rule
 def advance(world: ControlPlane, controller: int) -> None:
-    """Go through the phases of the event until answers have to be waited for.
+    """Go through the phases of the event until responses have to be waited for.
 
     Source: KafkaController.process@2.4.0.
     """
     state = world.controllers[controller]
     if state.moved:
         # Source: KafkaController.process@2.4.0 after a ControllerMovedException; but with
-        # AlterPartition the leader is told so, and the watch on /controller does the rest.
+        # AlterPartition the leader gets the error, and the watch on /controller does the rest.
         state.moved = False
         if state.event != ALTER:
             resign(world, controller)
@@ -197,7 +197,7 @@ def advance(world: ControlPlane, controller: int) -> None:
 
 @inner_rule
 def _advance_anyway(world: ControlPlane, controller: int) -> None:
-    """Go on with an event that also those deal with who are not controller."""
+    """Advance an event that a former controller processes, too."""
     event = world.controllers[controller].event
     if event == codes.ELECT:
         advance_election(world, controller)
@@ -252,7 +252,7 @@ def _write_end(world: ControlPlane, controller: int) -> None:
 
 @inner_rule
 def end_event(world: ControlPlane, controller: int) -> None:
-    """Nothing is processed any more, and what the event has brought is given back.
+    """Nothing is processed any more, and the event's entries are freed.
 
     Source: ControllerEventManager.ControllerEventThread.doWork@2.4.0.
     """
@@ -261,7 +261,7 @@ def end_event(world: ControlPlane, controller: int) -> None:
     state.work_us = 0
     forget_listing(world, state)
     if state.request != NONE:
-        # Whoever resigns says so; a process that has died says nothing.
+        # A controller that resigns writes rows about it; a process that has died writes none.
         request = world.events[state.request]
         state.request = NONE
         give_up_request(world, state, request)
@@ -269,7 +269,7 @@ def end_event(world: ControlPlane, controller: int) -> None:
 
 @inner_rule
 def forget_listing(world: Kernel, state: Controller) -> None:
-    """Give back the lists of children that the event was about.
+    """Free the lists of children of the event.
 
     Source: KafkaController.processIsrChangeNotification@2.4.0.
     """

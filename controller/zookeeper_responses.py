@@ -1,4 +1,4 @@
-"""Answers of ZooKeeper to a controller: what is listed and read goes to where it is needed."""
+"""Responses of ZooKeeper to a controller: lists and contents become its state."""
 
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
@@ -51,7 +51,7 @@ def handle_zookeeper_response(world: ControlPlane, response: zookeeper_requests.
 def _take_content(
     world: ControlPlane, controller: int, response: zookeeper_requests.ZkResponse
 ) -> bool:
-    """Take what was read, or come of a write; whether the response is kept."""
+    """Take the content of a read, or the outcome of a write; whether the response is kept."""
     state = world.controllers[controller]
     lists_children = response.operation == zookeeper_requests.ZkChildrenRequest.KIND
     if zookeeper_tree.is_in(world, zookeeper_tree.LOG_DIR_EVENTS, response.znode):
@@ -100,7 +100,7 @@ def _note_listed_brokers(
 def _note_listed_topics(
     world: ControlPlane, controller: int, response: zookeeper_requests.ZkResponse
 ) -> None:
-    """Know the partitions of all topics that are listed; those not known before are new."""
+    """Enter the partitions of all listed topics; those not known before are new."""
     for listed in items_of(world, response, zookeeper_requests.TopicPartition):
         known = partition_at(world, controller, listed.partition)
         if not known.known:
@@ -111,7 +111,7 @@ def _note_listed_topics(
 def _note_content(
     world: ControlPlane, controller: int, response: zookeeper_requests.ZkResponse
 ) -> None:
-    """Take what a znode holds: the controller epoch, or the partitions of a notification."""
+    """Take a znode's content: the controller epoch, or the partitions of a notification."""
     state = world.controllers[controller]
     if state.event == codes.ELECT:
         data = view_as(world.items[response.first_item], zookeeper_requests.ZnodeData)

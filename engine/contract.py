@@ -57,8 +57,8 @@ class GroupFigures(NamedTuple):
     events: int
     #: In which it took part; the hub does in all.
     windows: int
-    #: CPU time of the thread that runs it: in the kernel, in exchanging frames, and in looking for
-    #: frames that have not come yet.
+    #: CPU time of the thread that runs it: in the kernel, in exchanging frames, and in polling for
+    #: frames.
     kernel_cpu_seconds: float
     exchange_cpu_seconds: float
     waiting_cpu_seconds: float
@@ -228,7 +228,7 @@ class Pace:
     """Virtual time goes on ``speed`` times as fast as real time at most."""
 
     def __init__(self, speed: float) -> None:
-        """Virtual time is 0 when somebody waits first."""
+        """Virtual time is 0 at the first wait."""
         self._speed = speed
         self._begun: float | None = None
 

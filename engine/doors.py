@@ -1,4 +1,4 @@
-"""The doors of the rooms: what processes of each role do with events, and with faults.
+"""The doors of the rooms: the handlers of events and faults for processes of each role.
 
 The loop calls them by address (``compiled/rule_calls.py``), so only the rooms are compiled and
 loaded whose roles a scenario has: no KRaft quorum for a cluster with ZooKeeper, and no ZooKeeper
@@ -33,7 +33,7 @@ from tidegauge.simulation.links import handle_rack_link_event, take_rack_link_fa
 
 
 class Doors(NamedTuple):
-    """The rules that take what comes to a process of a role."""
+    """The rules that take the events of a role's process."""
 
     handle: Callable[..., Any]
     take_fault: Callable[..., Any]

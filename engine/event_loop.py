@@ -134,7 +134,7 @@ def _deliver(world: World, event: Event) -> None:
 @FAULTS.handles(FaultBegin, FaultEnd)
 @inner_rule
 def take_fault_change(world: World, event: FaultChange) -> None:
-    """A fault begins or ends in a process: what that means is known to the process's own room."""
+    """A fault begins or ends in a process, and is handled by the process's own room."""
     if not handle_fault(world, event):
         return
     call_rule(world.roles[world.processes[event.destination].role].take_fault, world, event)
@@ -145,7 +145,7 @@ _handle = FAULTS.dispatcher(__name__, "_handle", World, Event)
 
 @inner_rule
 def _take_fault(world: World, event: Event) -> None:
-    """Events that nothing holds back: faults, and what begins or is released after them."""
+    """Events that are never held back: faults, and the events of their ends."""
     _handle(world, event)
     free_event(world, event)
 
@@ -176,7 +176,7 @@ def _word(event: Event, word: int, otherwise: int) -> int:
 
 @rule
 def close_process(world: World, process: int, time_us: int, reason: int) -> None:
-    """Write down what can be judged only at the end: of the run, or of its liveness phase."""
+    """Write the rows that can be judged only at the end: of the run, or of its liveness phase."""
     _begin_moment(world, process, time_us)
     role = world.processes[process].role
     if role == BROKER:
@@ -187,7 +187,7 @@ def close_process(world: World, process: int, time_us: int, reason: int) -> None
 
 @rule
 def end_fault(world: World, process: int, fault: int, time_us: int) -> None:
-    """End a fault in a process that it hits, as the liveness phase begins; none begins any more."""
+    """End a fault in a process that it hits, as the liveness phase begins; no other one begins."""
     _begin_moment(world, process, time_us)
     world.context[0].healing = True
     _take_fault(world, FaultEnd.to(world, process, fault=fault))
@@ -195,7 +195,7 @@ def end_fault(world: World, process: int, fault: int, time_us: int) -> None:
 
 @rule
 def heal_process(world: World, process: int, time_us: int, restart_us: int) -> None:
-    """Begin the liveness phase in a process that no fault hits any more: a client gives up.
+    """Begin the liveness phase in a process without active faults: a client gives up.
 
     A broker that is down starts, and does so again ``restart_us`` after any exit of its own.
     """

@@ -1,4 +1,4 @@
-"""A group of processes: its tables, and how it is run to a horizon.
+"""A group of processes: its tables, and its run to a horizon.
 
 A group hosts some of the scenario's processes, or all. The engine gives it a horizon, takes
 the rows that it has written and its messages for other groups, and delivers the messages of
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 #: kernel returns after thousands of events and at the end, if it is compiled; else never.
 _CHECKED = os.environ.get("TIDEGAUGE_CHECKED", "0")
 
-#: Events between two looks at the clock: some 20 ms.
+#: Events between two readings of the clock: some 20 ms.
 _BUDGET = 1 if _CHECKED == "1" else 20_000 if COMPILED else 200
 
 #: Later than any controller epoch.
@@ -406,7 +406,7 @@ class Group:
             for process in self.hosted
             if self.world.fault_roles[number * count + process].side != 0
         ]
-        # All of them wait from the beginning on, beside what a single event needs.
+        # All of them wait from the beginning on, beside the slots that a single event needs.
         cluster_tables.enlarge_kernel(self.world, self.reserve + 2 * len(hits), self.item_reserve)
         self.view = self._make_view()
         for process, number, at_us, for_us in hits:

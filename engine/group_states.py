@@ -40,13 +40,13 @@ _OF_EACH_CLIENT = ("longest_us", "records_unsent", "blocked_us")
 class GroupCounts(NamedTuple):
     """The counts of one group; processes of other groups count nothing."""
 
-    #: Of each process: the number of its canonical rows, and the hash over them.
+    #: For each process: the number of its canonical rows, and the hash over them.
     hashes: dict[int, tuple[int, int]]
     #: By the names that ``summary.json`` has for them.
     counts: dict[str, int]
-    #: Of each parameter of ``costs``: the number of its uses, and microseconds in all.
+    #: For each parameter of ``costs``: the number of its uses, and microseconds in all.
     costs: dict[str, tuple[int, int]]
-    #: Of each client, counts of batches by how long they took (``clients/latency_counts.py``).
+    #: For each client: counts of batches by their times (``clients/latency_counts.py``).
     latencies: NDArray[np.int64]
     #: By the names of :class:`~tidegauge.clients.client_state.Client`, of each client.
     of_clients: dict[str, NDArray[np.int64]]
@@ -67,7 +67,7 @@ def counts_of(hosted: Sequence[int], world: World) -> GroupCounts:
         )
         for field in fields
     }
-    # The active controller of a quorum, too, has taken over.
+    # The active controller of a quorum has taken over as well.
     counts["failovers"] += sum(int(state.claims) for state in world.active_controller)
     costs = {}
     for place, name in enumerate(COST_NAMES, int(NETWORK_TABLES)):
@@ -82,9 +82,9 @@ class ObservedReplica(Record):
     """A replica, as its broker has it."""
 
     log_end_offset: i64
-    #: A hash over what the log holds.
+    #: A hash over the content of the log.
     content: i64
-    #: The broker runs, has been told to host it, has given it up, asks where to truncate it.
+    #: The broker runs, hosts it, has given it up, asks where to truncate it.
     alive: flag
     hosted: flag
     failed: flag

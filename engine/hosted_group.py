@@ -62,7 +62,7 @@ class Place(NamedTuple):
     #: Names of the groups for people, and their processes.
     names: Sequence[str]
     grouping: Sequence[Sequence[int]]
-    #: Which of them it is.
+    #: Its number among the groups.
     number: int
     #: The secret that a peer has to know, and the generation of the run.
     key: bytes
@@ -88,7 +88,7 @@ class GroupReport(NamedTuple):
     reached_us: int
     figures: GroupFigures
     samples: dict[str, int]
-    #: Rows that checks and figures look at, as they lie in memory.
+    #: Rows that checks and figures read, as they lie in memory.
     rows: bytes
     #: More bytes of the trace file.
     trace: bytes

@@ -237,7 +237,7 @@ def find_problems(
     replicas: Records[ObservedReplica],
     problems: Records[UnrecoveredPart],
 ) -> int:
-    """How many things are not well; the first of them are entered."""
+    """The number of problems; the first of them are entered."""
     found = _NONE_YET
     for partition, state in enumerate(partitions):
         if not state.exists:
@@ -307,7 +307,7 @@ def _in_words(
     replicas: NDArray[np.void],
 ) -> str:
     planned = plan.partitions[problem.partition]
-    name = f"partition {planned.topic}-{planned.number}"
+    name = f"partition {planned.name}"
     if problem.what == _NO_LEADER:
         return f"{name}: it has no leader"
     if problem.what == _BEING_MOVED:

@@ -22,7 +22,7 @@ from tidegauge.scenario.named_figures import ExpectedEvents, expected_events
 
 #: The work of a trial, once compiled code is loaded.
 _TRIAL_S = 1.0
-#: Of any run: the interpreter, imports, compiled code that is loaded.
+#: The start of any run: the interpreter, imports, loading of compiled code.
 _START_UP_S = 2.0
 
 
@@ -44,7 +44,7 @@ class _Trial:
 
     def __init__(self) -> None:
         self.began_s = time.process_time()
-        #: When the first events had been handled: from here on code is loaded.
+        #: The time at which the first events had been handled: until then code is loaded.
         self._warm_s: float | None = None
         self._events_before = 0
         self._now_s = 0.0

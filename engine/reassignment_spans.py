@@ -42,7 +42,7 @@ class _Reassignment:
     #: The end of the last finished one, moved or replaced.
     done_us: int = 0
     moved: set[int] = field(default_factory=set)
-    #: Of these, those on their way, and those that another step has taken over.
+    #: The moves of these that are under way, and those that another step has taken over.
     on_the_way: set[int] = field(default_factory=set)
     replaced: set[int] = field(default_factory=set)
 

@@ -1,17 +1,14 @@
-"""The one stream of canonical rows: those of all groups, merged in their total order.
+"""The stream of canonical rows of all groups, in their total order; and checkpoints as real files.
 
-Groups hand over their rows as they drain them. Once no group has rows left from before some
-moment, the earlier rows are sorted and judged. So checks and figures see the same rows in the same
-order, however the processes are grouped.
-
-Checkpoints as real files: a broker's log directory in the folder of its run.
+Groups hand over their rows as they drain them. Once no group has rows left from before some moment,
+the earlier rows are sorted and judged. So checks and figures see the same rows in the same order,
+however the processes are grouped.
 
 With ``checkpoint_files: true`` in the scenario, a broker's checkpoints are real files in Kafka's
-format, under ``log-directories/broker-<id>/``. They are written at the times at which the broker
-would write them. A start reads them back: a file that was changed or deleted while the broker was
-down changes its start.
-
-The kernel requests each write (``actors/storage/checkpoints.py``), and stops until it is done.
+format, under ``log-directories/broker-<id>/`` in the folder of the run, written at the broker's own
+times. A start reads them back: a file that was changed or deleted while the broker was down changes
+its start. The kernel requests each write (``actors/storage/checkpoints.py``), and stops until it is
+done.
 """
 
 import shutil
@@ -152,10 +149,10 @@ class LogDirectories:
         write_checkpoint(file, checkpoint_files.render_offsets(known))
 
     def _remove_deleted(self, world: Brokers, rows: list[int], directory: Path) -> None:
-        """Remove the folders of deleted logs, which have no offsets any more either."""
+        """Remove the folders of deleted logs, which have no offsets either."""
         there = {"{}-{}".format(*self._name_of(world, row)) for row in rows}
         for planned in self.plan.partitions:
-            folder = directory / f"{planned.topic}-{planned.number}"
+            folder = directory / planned.name
             if folder.name not in there and folder.is_dir():
                 shutil.rmtree(folder)
 

@@ -21,7 +21,7 @@ from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_directory import directory_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario
-from tidegauge.scenario.warnings import left_to_chance
+from tidegauge.scenario.warnings import left_to_chance, newer_than_known
 from tidegauge.simulation.trace_rows.codes import REASON_END, REASON_LIVENESS
 from tidegauge.simulation.trace_rows.schema import SCHEMA_VERSION, tidegauge_version
 from tidegauge.traces.run_files import FORMAT, MANIFEST, SUMMARY
@@ -122,6 +122,7 @@ def manifest_of(plan: ClusterPlan, over_seeds: str | None = None) -> dict[str, A
         "tidegauge": tidegauge_version(),
         "schema_version": SCHEMA_VERSION,
         "scenario": scenario.resolved(),
+        "newer_than_known": newer_than_known(scenario),
         "seed": scenario.seed,
         "trace": scenario.trace,
         "switches": dict(plan.switches),

@@ -24,7 +24,8 @@ from tidegauge.scenario.named_figures import has_racks
 from tidegauge.simulation.rows import COST_NAMES
 from tidegauge.traces.checks import CHECKS, LIVENESS
 from tidegauge.traces.checks.histories import BY_LOSS_OF_POWER, PERMITS, RowPlace
-from tidegauge.traces.trace_hash import trace_sha256
+from tidegauge.traces.summary_figures import FIGURES
+from tidegauge.traces.trace_hash import named_hashes, trace_sha256
 
 
 def summary_of(
@@ -49,7 +50,7 @@ def summary_of(
     virtual_seconds = plan.scenario.duration_us / 1e6
     return {
         "trace_sha256": trace_sha256(hashes),
-        "process_hashes": [[process, *hashes[process]] for process in sorted(hashes)],
+        "process_hashes": named_hashes(hashes, [each.name for each in plan.processes]),
         "seed": plan.scenario.seed,
         "virtual_seconds": virtual_seconds,
         **loop.part_of_summary(virtual_seconds),
@@ -78,7 +79,7 @@ def _lost_by_partition(plan: ClusterPlan, stream: RowStream) -> dict[str, int]:
     """The partitions that lost acknowledged records, those with most losses first."""
     lost = column(stream.history.partitions, "records_lost")
     return {
-        f"{plan.partitions[number].topic}-{plan.partitions[number].number}": int(lost[number])
+        plan.partitions[number].name: int(lost[number])
         for number in np.argsort(-lost, kind="stable").tolist()
         if lost[number] > 0
     }
@@ -93,10 +94,7 @@ def figures_of(plan: ClusterPlan, stream: RowStream) -> dict[str, Any]:
     )
     return {
         "figures_from_seconds": int(count.from_us) / 1e6,
-        "records_offered": int(count.records_offered),
-        "records_acknowledged": int(count.records_acknowledged),
-        "records_unsent": int(count.records_unsent),
-        "records_in_flight": int(count.records_in_flight),
+        **_by_name(plan, stream),
         "records_acknowledged_lost": int(facts.records_lost),
         "records_acknowledged_lost_permitted": int(facts.records_lost_permitted),
         "records_acknowledged_unavailable": int(facts.records_unavailable),
@@ -108,26 +106,27 @@ def figures_of(plan: ClusterPlan, stream: RowStream) -> dict[str, Any]:
         "partitions_reads_stalled_most": int(count.reads.most),
         "partition_seconds_reads_stalled": int(count.reads.stalled_us) / 1e6,
         "longest_reads_stall_seconds": int(count.reads.longest_us) / 1e6,
-        "partition_seconds_offline": int(count.offline_us) / 1e6,
-        "partition_seconds_not_accepting": int(count.not_accepting_us) / 1e6,
-        "partition_seconds_under_min_isr": int(count.under_min_isr_us) / 1e6,
-        "partition_seconds_at_min_isr": int(count.at_min_isr_us) / 1e6,
-        "partition_seconds_isr_of_one": int(count.isr_of_one_us) / 1e6,
-        "isr_of_one_episodes": int(count.isr_of_one_episodes),
         "most_leaders": _most_leaders(plan, stream),
-        **_of_racks(plan, stream),
-        "isr_shrinks": int(count.isr_shrinks),
-        "isr_expands": int(count.isr_expands),
-        "isr_removals": int(count.isr_removals),
-        "isr_notifications": int(count.isr_notifications),
-        "leader_elections": int(count.leader_elections),
-        "unclean_elections": int(count.unclean_elections),
         "controller_queue_ms": {
             name: nearest_rank(queued_us.tolist(), percent) / 1000
             for name, percent in (("p50", 50), ("p99", 99), ("max", 100))
         },
-        "controller_busy_seconds": int(count.controller_busy_us) / 1e6,
     }
+
+
+def _by_name(plan: ClusterPlan, stream: RowStream) -> dict[str, float]:
+    """The figures that are fields of the count: by their names, or of seconds ``..._us``."""
+    count: Any = stream.figures.count[0]
+    found: dict[str, float] = {}
+    for figure in FIGURES.values():
+        in_seconds = figure.name.removeprefix("partition_seconds_").removesuffix("_seconds")
+        if figure.only_with == "racks" and not has_racks(plan.scenario):
+            continue
+        if figure.name in count.dtype.names:
+            found[figure.name] = int(count[figure.name])
+        elif f"{in_seconds}_us" in count.dtype.names:
+            found[figure.name] = int(count[f"{in_seconds}_us"]) / 1e6
+    return found
 
 
 def _most_leaders(plan: ClusterPlan, stream: RowStream) -> dict[str, int | None]:
@@ -137,17 +136,6 @@ def _most_leaders(plan: ClusterPlan, stream: RowStream) -> dict[str, int | None]
     return {
         "partitions": int(count.leaders_most),
         "broker": plan.brokers[broker] if broker >= 0 else None,
-    }
-
-
-def _of_racks(plan: ClusterPlan, stream: RowStream) -> dict[str, float]:
-    """Figures of ISRs within one rack; none if the cluster has only one rack."""
-    if not has_racks(plan.scenario):
-        return {}
-    count = stream.figures.count[0]
-    return {
-        "partition_seconds_isr_in_one_rack": int(count.isr_in_one_rack_us) / 1e6,
-        "isr_in_one_rack_most": int(count.isr_in_one_rack_most),
     }
 
 
@@ -163,7 +151,7 @@ def verdicts(
 ) -> dict[str, dict[str, Any]]:
     """The verdict of each check, the expected one, and whether they agree."""
     said = {
-        check.name: _verdict(stream, number)
+        check.name: _verdict(plan, stream, number)
         for number, check in CHECKS.items()
         if plan.is_kraft or not check.only_with_kraft
     }
@@ -181,11 +169,11 @@ def verdicts(
     return said
 
 
-def _verdict(stream: RowStream, number: int) -> dict[str, Any]:
+def _verdict(plan: ClusterPlan, stream: RowStream, number: int) -> dict[str, Any]:
     finding = stream.history.findings[number]
     first = None
     if finding.broken or finding.permitted:
-        first = _event(finding.first if finding.broken else finding.first_permitted)
+        first = _event(plan, finding.first if finding.broken else finding.first_permitted)
     return {
         "verdict": first is None,
         "broken": int(finding.broken),
@@ -195,9 +183,16 @@ def _verdict(stream: RowStream, number: int) -> dict[str, Any]:
     }
 
 
-def _event(place: RowPlace) -> dict[str, int]:
-    names = ("time_us", "process", "sequence", "partition")
-    return {name: int(getattr(place, name)) for name in names}
+def _event(plan: ClusterPlan, place: RowPlace) -> dict[str, Any]:
+    """A row by its names, and its handle for ``show cause``."""
+    process, partition = int(place.process), int(place.partition)
+    return {
+        "time_us": int(place.time_us),
+        "process": plan.processes[process].name,
+        # A promise about the controllers of a quorum is about no partition.
+        "partition": plan.partitions[partition].name if partition >= 0 else None,
+        "handle": f"{process}:{int(place.sequence)}",
+    }
 
 
 def _liveness_verdict(stream: RowStream, liveness: Liveness | None) -> dict[str, Any]:
@@ -231,7 +226,7 @@ def counted_by_processes(groups: Sequence[GroupCounts]) -> dict[str, Any]:
     """The counts that only processes have, of all groups together."""
     counts: Counter[str] = Counter()
     for group in groups:
-        # Not `update`: counts of 0 are kept, too.
+        # Not `update`: counts of 0 are kept.
         for name, count in group.counts.items():
             counts[name] += count
     return {**counts, "cost_model": _cost_model(groups)}

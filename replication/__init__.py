@@ -1,6 +1,6 @@
 """The rules of one replica: pure functions over records, without clock, I/O or Ray.
 
-Where to look for what Kafka calls:
+The places of Kafka's subjects here:
 
 ==========================================  ================================================
 Kafka                                       here

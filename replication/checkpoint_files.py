@@ -1,4 +1,4 @@
-r"""The files in which a broker keeps what must outlive it, in Kafka's own format.
+r"""The files with a broker's lasting state, in Kafka's own format.
 
 Three files of a log directory hold one offset per partition, and each partition's own
 folder holds its leader epochs:
@@ -19,13 +19,12 @@ line. So this leader-epoch-checkpoint says that epoch 29 starts at offset 248599
     1
     29 2485991681
 
-Here such a file is bytes, not text, because releases differ in what they do about bytes
-that are not UTF-8. Nothing in this module touches a disk: ``actors/storage/log_dirs.py`` does.
+Here such a file is bytes, not text, because releases differ in their handling of bytes that are not
+UTF-8. Nothing in this module touches a disk: ``actors/storage/log_dirs.py`` does.
 
-There is no checksum. The count of entries catches most of what a torn write leaves behind,
-but not all: no bytes at all and a lone version line are empty checkpoints, and a file cut
-inside its very last number is a valid file with a smaller offset. That is why Kafka
-replaces the file as a whole.
+There is no checksum. The count of entries catches most torn writes, but not all: no bytes at all
+and a lone version line are empty checkpoints, and a file cut inside its very last number is a valid
+file with a smaller offset. That is why Kafka replaces the file as a whole.
 
 Reading follows Java to the letter, as some damaged files stop a broker and others do not:
 
@@ -138,9 +137,9 @@ class CheckpointError(TidegaugeError):
         self.reason = reason
         #: Counted from 1.
         self.line_number = line_number
-        #: The whole line without its end; U+FFFD stands for what is not UTF-8.
+        #: The whole line without its end; U+FFFD stands for bytes that are not UTF-8.
         self.line = line
-        #: None if whoever parsed did not say.
+        #: None if the parser's caller did not name it.
         self.file = file
 
     @property
@@ -175,8 +174,8 @@ def render_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
 
     Kafka writes in the order of a hash map, so readers cannot rely on any.
 
-    Raises ValueError for what no reader would give back: white space in a topic's name, or
-    a number beyond its 32 or 64 bits.
+    Raises ValueError for values that no reader would give back: white space in a topic's name, or a
+    number beyond its 32 or 64 bits.
     """
     return _render(
         f"{_word(topic)} {_number(partition, bits=32)} {_number(offset, bits=64)}"
@@ -224,7 +223,7 @@ def parse_leader_epochs(
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line, with all that an error about it has to tell."""
+    """A line, with all the facts for an error about it."""
 
     line_number: int
     text: str
@@ -266,9 +265,9 @@ class _Line:
 def _lines(content: bytes, reader: CheckpointFormat, file: str | None) -> Iterator[_Line]:
     """The lines of a file one by one; MALFORMED_INPUT if it is not UTF-8 and the reader minds.
 
-    A character that the end of the file cuts off is noticed only there, after the lines
-    before it were read. Any other broken one is noticed at once: Kafka decodes ahead, 8 KiB
-    at a time. (So in a larger file it may first report what is wrong in an earlier block.)
+    A character that the end of the file cuts off is noticed only there, after the lines before it
+    were read. Any other broken one is noticed at once: Kafka decodes ahead, 8 KiB at a time. (So in
+    a larger file it may first report an error in an earlier block.)
 
     Up to 0.10.2 the platform's charset decodes, of which the modern UTF-8 is assumed.
     """
@@ -335,7 +334,7 @@ def _distinct_partitions(entries: list[tuple[TopicPartition, int]]) -> int:
 
 
 def _parse_number(text: str, bits: int) -> int | None:
-    """What Integer.parseInt (32 bits) or Long.parseLong (64) returns, None if it throws.
+    """The result of Integer.parseInt (32 bits) or Long.parseLong (64); None if it throws.
 
     Python's ``int`` takes more (underscores, white space, digits beyond the Basic
     Multilingual Plane) and less (no more than some thousand digits, zeros included).

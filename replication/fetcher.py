@@ -98,11 +98,19 @@ def leader_epoch_of_fetch(rules: ReleaseRules, fetch: PartitionFetchState) -> in
 
 
 @rule
-def takes_response(fetch: PartitionFetchState, requested_offset: int) -> bool:
+def takes_response(
+    rules: ReleaseRules, fetch: PartitionFetchState, requested_offset: int, requested_in_epoch: int
+) -> bool:
     """Whether a fetch response still fits: the partition may have moved on meanwhile.
 
-    Source: AbstractFetcherThread.processFetchRequest@2.4.0.
+    A response that does not fit is ignored, and the next fetch departs at once.
+    ``requested_in_epoch`` is -1 if the fetch carried no leader epoch.
+
+    Source: AbstractFetcherThread.processFetchRequest@2.4.0, @3.9.1 (KAFKA-18723).
     """
+    is_of_other_epoch = requested_in_epoch not in (UNDEFINED, fetch.current_leader_epoch)
+    if rules.fetch_of_other_epoch_ignored and is_of_other_epoch:
+        return False
     return fetch.state == FETCHING and not fetch.delayed and fetch.fetch_offset == requested_offset
 
 
@@ -130,7 +138,7 @@ def take_records(
 def handle_fetch_error(
     rules: ReleaseRules, fetch: PartitionFetchState, error: int, requested_in_epoch: int
 ) -> None:
-    """Take an error of a fetch response, except OFFSET_OUT_OF_RANGE.
+    """Handle an error of a fetch response, except OFFSET_OUT_OF_RANGE.
 
     Source: AbstractFetcherThread.processFetchRequest@2.1.0 to @3.8.0.
     """
@@ -143,11 +151,11 @@ def handle_fetch_error(
 
 @rule
 def handle_append_failure(rules: ReleaseRules, fetch: PartitionFetchState, error: int) -> None:
-    """Take a failure to append what was fetched.
+    """Handle a failure to append fetched records.
 
-    Records that arrived damaged are fetched again; anything else drops the partition. Up to
-    2.2 a failure on disk was tried again too (up to 0.11 the broker halted), and anything
-    else ended the fetcher's thread, so that none of its partitions was fetched any more.
+    Records that arrived damaged are fetched again; anything else drops the partition. Up to 2.2 a
+    failure on disk was tried again (up to 0.11 the broker halted), and any other failure ended the
+    fetcher's thread, so that none of its partitions was fetched any more.
 
     Source: AbstractFetcherThread.processFetchRequest@2.1.0 and @2.3.0 (KIP-461).
     """
@@ -186,7 +194,7 @@ def fetch_offset_and_truncate(
     leader_end_offset: int,
     unclean_election_enabled: bool,
 ) -> tuple[int, int]:
-    """After OFFSET_OUT_OF_RANGE: what to do to the own log, and the next fetch offset.
+    """After OFFSET_OUT_OF_RANGE: the change of the own log, and the next fetch offset.
 
     A log that is longer than the leader's is cut to the leader's end; up to 2.0.0 the
     broker exits instead where unclean election is disabled, since only an unclean election

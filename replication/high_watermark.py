@@ -1,12 +1,12 @@
-"""The high watermark (HW): up to where consumers read, and what survives a clean election.
+"""The high watermark (HW): records below it can be read, and survive a clean election.
 
 The leader's HW is the smallest log end offset among those that hold it back: the ISR, and
 also a replica outside it that was caught up within the lag time, which could otherwise
 enter the ISR below the HW and never get there. It never goes down on a leader.
 
-A follower takes the HW from the leader's answers, at least one round late, and clamps it
-to its own log; it can go down. A new leader keeps what it knew as a follower until every
-member of the ISR has fetched once.
+A follower takes the HW from the leader's answers, at least one round late, and clamps it to its own
+log; it can go down. A new leader keeps its high watermark as a follower until every member of the
+ISR has fetched once.
 
 The leader tries to move it at four moments: when it becomes leader, when the ISR has
 shrunk, at each append, and at each fetch of a follower (from 2.4 only if that follower's
@@ -78,7 +78,7 @@ def maybe_increment_leader_high_watermark(
         if replica == partition.local_replica:
             continue
         follower = followers[partition.first_follower + replica]
-        # The cheap comparison first: most followers have what the others have.
+        # The cheap comparison first: most followers have the records of the others.
         if follower.log_end_offset < new_high_watermark and holds_back_high_watermark(
             rules, partition, follower, replica, now_ms, replica_lag_time_max_ms, ineligible
         ):
@@ -116,8 +116,8 @@ def may_move_after_fetch(
 def high_watermark_of_response(rules: ReleaseRules, before_fetch: int, after_fetch: int) -> int:
     """The high watermark that a fetch which is answered at once brings its follower.
 
-    It is read before the fetch is counted, so a follower learns of what its own fetch has
-    moved one round later. (A fetch that waited is read anew when it completes.)
+    It is read before the fetch is counted, so a follower gets the effect of its own fetch one round
+    later. (A fetch that waited is read again when it completes.)
 
     Source: ReplicaManager.readFromLocalLog@2.4.0; updateFollowerLogReadResults@1.1.0 and
     @1.1.1 (KAFKA-7104).
@@ -144,11 +144,11 @@ def update_high_watermark(
 
 @rule
 def check_high_watermark_of_new_leader(rules: ReleaseRules, partition: records.Partition) -> None:
-    """Let a leader whose high watermark lies outside its log begin anew.
+    """Reset the high watermark of a new leader if it lies outside its log.
 
-    Up to 2.3 truncation can leave it above the log end (``log.py``); on a leader it would
-    expose what is appended there before anybody has it. So it falls back to the log start,
-    up to 1.0.1 to "unknown". From 2.4 on it is never outside.
+    Up to 2.3 truncation can leave it above the log end (``log.py``); on a leader it would expose
+    later appends before any follower has them. So it falls back to the log start, up to 1.0.1 to
+    "unknown". From 2.4 on it is never outside.
 
     Source: Replica.convertHWToLocalOffsetMetadata@0.10.2.0 and @1.0.2.
     """
@@ -166,8 +166,8 @@ def check_high_watermark_of_new_leader(rules: ReleaseRules, partition: records.P
 def takes_high_watermark_of_response(rules: ReleaseRules, diverges: bool) -> bool:
     """Whether a follower updates its high watermark from this fetch response.
 
-    A response that tells it to truncate should not count, but did up to 3.4.0
-    (KAFKA-14704): records about to be cut could be read for a moment.
+    A response with a truncation should not count, but did up to 3.4.0 (KAFKA-14704): records about
+    to be cut could be read for a moment.
 
     Source: AbstractFetcherThread.processFetchRequest@3.4.0 and @3.5.0.
     """

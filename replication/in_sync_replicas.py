@@ -1,4 +1,4 @@
-"""In-sync replicas: leaving the ISR, entering it, and what the gauges count.
+"""In-sync replicas: leaving the ISR, entering it, and the gauges about it.
 
 A follower is *out of sync* by time and enters by offset. It leaves when it has not been
 caught up for longer than ``replica.lag.time.max.ms`` (the ``isr-expiration`` task looks
@@ -9,11 +9,11 @@ soon as its log end offset reaches the leader's *high watermark*, not its log en
 Every comparison with the lag time is strict for leaving (``>``) and not strict for holding
 back the high watermark (``<=``), so at exactly the lag time a follower is still in sync.
 
-min.insync.replicas: what acks=all may rely on, before the append and after it.
+min.insync.replicas: the guarantee of acks=all, before the append and after it.
 
-Before the append a partition with too few in-sync replicas refuses acks=all. After it, if
-the ISR shrank while the request waited, the producer is told so, but the records stay and
-are below the high watermark: they can be read.
+Before the append a partition with too few in-sync replicas refuses acks=all. After it, if the ISR
+shrank while the request waited, the producer gets an error, but the records stay and are below the
+high watermark: they can be read.
 """
 
 from tidegauge.compiled.records import Records
@@ -142,7 +142,7 @@ def is_under_replicated(rules: ReleaseRules, partition: records.Partition) -> bo
 
 @rule
 def is_reassigning(partition: records.Partition) -> bool:
-    """Whether replicas of a partition are being moved, as its leader was told.
+    """Whether replicas of a partition are being moved, by its leader's last request.
 
     Source: Partition.isReassigning@2.5.0 (KIP-352).
     """
@@ -154,7 +154,7 @@ def is_reassigning(partition: records.Partition) -> bool:
 
 @rule
 def effective_min_isr(rules: ReleaseRules, partition: records.Partition) -> int:
-    """How many in-sync replicas acks=all needs.
+    """The number of in-sync replicas that acks=all needs.
 
     Source: Partition.effectiveMinIsr@3.7.0 (KAFKA-15583); before, min.insync.replicas.
     """

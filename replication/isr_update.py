@@ -1,4 +1,4 @@
-"""How a leader changes the ISR: a write that waits, or a proposal that is pending.
+"""A leader's changes of the ISR: a pending write, or a pending proposal.
 
 Up to 2.6 (and 2.7 with an older protocol) the leader writes the partition's state to
 ZooKeeper itself, inside the partition's lock, and takes over the new ISR when the write
@@ -29,7 +29,7 @@ any other error                                                  RESENT at once
 answer to a change that is not the pending one                   IGNORED
 ===============================================================  =======================
 
-A leader that has written an ISR to ZooKeeper tells the controller later, by one child of
+A leader that has written an ISR to ZooKeeper notifies the controller later, by one child of
 /isr_change_notification for all partitions that it has gathered. A task looks every 2,500 ms, and
 writes it if either
 
@@ -81,7 +81,9 @@ def alters_partition(rules: ReleaseRules) -> bool:
 
 @rule
 def expanded_isr(partition: Partition, replica: int) -> int:
-    """The ISR with a replica that joins: at the end, whatever the assignment says.
+    """The ISR with a replica that joins: at the end, whatever the order of the assignment.
+
+    ISR_HASHED puts it into another order, with :func:`place_in_isr`.
 
     Source: Partition.maybeExpandIsr@0.10.2.0, expandIsr@2.4.0, prepareIsrExpand@3.3.0.
     """
@@ -95,6 +97,32 @@ def shrunk_isr(partition: Partition, out_of_sync: int) -> int:
     Source: Partition.maybeShrinkIsr@0.10.2.0, shrinkIsr@2.4.0, prepareIsrShrink@3.3.0.
     """
     return without(partition.isr, out_of_sync)
+
+
+@rule
+def isr_table_size(members: int, is_expansion: bool) -> int:
+    """The size of the hash table out of whose order a leader reads the ISR that it asks for.
+
+    It has 8 places for an expansion and 16 for a shrink, and twice as many whenever three in four
+    of them would be taken. So brokers 3 and 9 are 9, 3 after an expansion, and 3, 9 after a shrink.
+
+    Source: Partition.prepareIsrExpand and prepareIsrShrink@4.2.0, @4.4.0;
+    scala.collection.mutable.HashSet.from and growTable of Scala 2.13.18.
+    """
+    table_size = 8 if is_expansion else 16
+    while 4 * (members + 1) >= 3 * (table_size + 1):
+        table_size *= 2
+    return table_size
+
+
+@rule
+def place_in_isr(broker_id: int, table_size: int) -> int:
+    """A number by which a hash table orders its brokers: by place, and in one place by hash.
+
+    Source: scala.collection.mutable.HashSet.improveHash and addElem of Scala 2.13.18.
+    """
+    hashed = broker_id ^ (broker_id >> 16)
+    return ((hashed & (table_size - 1)) << 32) | hashed
 
 
 @rule
@@ -112,7 +140,7 @@ def propose_isr(partition: Partition, proposed_isr: int) -> None:
 def commit_isr(partition: Partition, isr: int, partition_epoch: int) -> None:
     """Take over an ISR that ZooKeeper or the controller has stored.
 
-    Whatever was pending ends: so does a LeaderAndIsr that brings another ISR.
+    The pending change ends: so does a LeaderAndIsr that brings another ISR.
 
     Source: CommittedIsr@2.7.0, Partition.updateAssignmentAndIsr@2.7.0.
     """
@@ -124,7 +152,7 @@ def commit_isr(partition: Partition, isr: int, partition_epoch: int) -> None:
 
 @rule
 def revert_isr(partition: Partition) -> None:
-    """Give a pending change up and go back to the committed ISR.
+    """Drop a pending change and go back to the committed ISR.
 
     Source: Partition.handleAlterIsrError@3.1.0, lastCommittedState@3.3.0.
     """
@@ -188,9 +216,9 @@ def handle_isr_update_error(
 def high_watermark_may_move(rules: ReleaseRules, outcome: int) -> bool:
     """Whether the leader attempts its high watermark after this outcome of a shrink.
 
-    From 2.7 to 3.0, with AlterIsr, it did so when it proposed the shrink, in vain since who
-    leaves still counts, and not when the controller had agreed: the next append or fetch
-    moved it (KAFKA-13091).
+    From 2.7 to 3.0, with AlterIsr, it did so when it proposed the shrink, in vain since the leaving
+    replica still counts, and not when the controller had agreed: the next append or fetch moved it
+    (KAFKA-13091).
 
     Source: Partition.maybeShrinkIsr@2.6.0 and @2.8.0, handleAlterIsrUpdate@3.1.0.
     """
@@ -210,8 +238,8 @@ def should_propagate_isr_changes(
 ) -> bool:
     """Whether this tick writes the notification.
 
-    ``changed_partitions`` is how many have been gathered; ``quiet_ms`` and
-    ``max_delay_ms`` are 5,000 and 60,000 in Kafka, where they cannot be configured.
+    ``changed_partitions`` is the number of gathered partitions; ``quiet_ms`` and ``max_delay_ms``
+    are 5,000 and 60,000 in Kafka, where they cannot be configured.
 
     Source: ReplicaManager.maybePropagateIsrChanges@0.10.2.0 to @2.7.0,
     ZkIsrManager@2.8.0, ZkAlterPartitionManager@3.6.0 (KAFKA-2722).

@@ -5,7 +5,7 @@ those that its broker needs with KRaft, are in ``release_rules.py``. A switch th
 alike is there for its source, and for a test that shows the purpose of the rule by another
 value.
 
-One table says which release and ``metadata.version`` set which switch, like ``releases.py``.
+One table has the release and ``metadata.version`` of each switch, like ``releases.py``.
 
 ``kraft_rules_of("4.1")`` is the record of switches of a new cluster of 4.1.1,
 ``kraft_rules_of("4.1", "3.9")`` that of one which still has metadata.version 3.9-IV0. A cell's
@@ -24,6 +24,11 @@ from tidegauge.replication.release_versions import KRAFT_MODE, Cell, Table, cell
 # stale_broker_rule: when the active controller looks for brokers whose session has expired.
 STALE_BROKERS_BY_TIMER = code(1)  #: as the first session expires; the oldest contact first
 STALE_BROKERS_PERIODICALLY = code(2)  #: every eighth of a session; in the order of a hash table
+
+# reassignment_rule: which replicas are in the ISR when a reassignment is complete.
+REASSIGNMENT_AWAITS_ADDED = code(1)  #: those that it adds
+REASSIGNMENT_AWAITS_TARGET = code(2)  #: the whole target
+REASSIGNMENT_AWAITS_TARGET_IF_REDUCED = code(3)  #: the target if it removes more than it adds
 
 # election_loss_rule: when a voter that has lost an election begins the next one.
 ELECTION_LOSS_BACKS_OFF = code(1)  #: after a random, exponential backoff, the same at its maximum
@@ -57,14 +62,19 @@ class KRaftRules(Record):
     reregistration_keeps_epoch: flag
     #: A registration takes the process before out of the ISRs in which it still is (KAFKA-18106).
     registration_clears_isr: flag
-    #: A controller that becomes active gives fenced brokers a session, too.
+    #: A controller that becomes active gives fenced brokers a session as well.
     fenced_sessions_restart: flag
+    #: A broker that has caught up tells its cordoned log directories in each heartbeat; the first
+    #: one after a registration is written down, even if there is none (KIP-1066).
+    cordoned_directories_known: flag
+    #: A replica is not assigned by hand to a broker all of whose log directories are cordoned.
+    cordoned_assignment_refused: flag
 
     # Partitions.
     #: A fenced broker may be in an ISR (KIP-841).
     fenced_replica_in_isr: flag
-    #: AlterPartition of a leader that knows more than the controller is answered NOT_CONTROLLER,
-    #: and sent again (KAFKA-14154).
+    #: The AlterPartition of a leader that knows more than the controller gets NOT_CONTROLLER, and
+    #: is sent again (KAFKA-14154).
     alter_partition_ahead_is_retried: flag
     #: A fetch of an earlier broker epoch than the leader's metadata cache has is refused
     #: (KAFKA-15221).
@@ -73,9 +83,9 @@ class KRaftRules(Record):
     leader_epoch_raised_at_isr_shrink: flag
     #: Records and heartbeats name log directories (KIP-858).
     directories_known: flag
-    #: A reassignment is complete only with all of its target in the ISR (KAFKA-15665).
-    reassignment_requires_whole_target: flag
-    #: A leaderless partition that allows unclean election is looked at every
+    #: REASSIGNMENT_AWAITS_*.
+    reassignment_rule: i64
+    #: A leaderless partition that allows unclean election is checked every
     #: unclean.leader.election.interval.ms (KAFKA-12670).
     unclean_election_periodic: flag
     #: The feature eligible.leader.replicas.version may be on (KIP-966) ...
@@ -149,6 +159,16 @@ KRAFT_CELLS: Table = {
         Cell("4.0.0", True, "KAFKA-18138, ClusterControlManager.activate@4.0.0"),
         Cell("4.1.0", False, "KAFKA-19130, BrokerHeartbeatManager.register@4.1.0"),
     ),
+    "cordoned_directories_known": (
+        Cell("3.3.0", False, "ReplicationControlManager.processBrokerHeartbeat@3.3.1"),
+        Cell("4.3.0", True, "KIP-1066, ReplicationControlManager.handleDirectoriesCordoned@4.3.0",
+             protocol="4.3-IV0"),
+    ),
+    "cordoned_assignment_refused": (
+        Cell("3.3.0", False, "ReplicationControlManager.validateManualPartitionAssignment@3.3.1"),
+        Cell("4.4.0", True,
+             "KIP-1066, ReplicationControlManager.validateManualPartitionAssignment@4.4.0"),
+    ),
     # Partitions.
     "fenced_replica_in_isr": (
         Cell("3.3.0", False,
@@ -174,10 +194,13 @@ KRAFT_CELLS: Table = {
         Cell("3.7.0", True, "KIP-858, MetadataVersion.isDirectoryAssignmentSupported@3.7.0",
              protocol="3.7-IV2"),
     ),
-    "reassignment_requires_whole_target": (
-        Cell("3.3.0", False, "PartitionChangeBuilder.completeReassignmentIfNeeded@3.3.1"),
-        Cell("3.8.0", True,
+    "reassignment_rule": (
+        Cell("3.3.0", REASSIGNMENT_AWAITS_ADDED,
+             "PartitionChangeBuilder.completeReassignmentIfNeeded@3.3.1"),
+        Cell("3.8.0", REASSIGNMENT_AWAITS_TARGET,
              "KAFKA-15665, PartitionReassignmentReplicas.maybeCompleteReassignment@3.8.0"),
+        Cell("4.3.0", REASSIGNMENT_AWAITS_TARGET_IF_REDUCED,
+             "KAFKA-19975, PartitionReassignmentReplicas.maybeCompleteReassignment@4.3.0"),
     ),
     "unclean_election_periodic": (
         Cell("3.3.0", False, "ReplicationControlManager.electLeaders@3.3.1"),

@@ -1,11 +1,11 @@
 """The leader-epoch cache: at which offset each leader's epoch began (KIP-101).
 
 A list of entries (epoch, start offset) in order of both, mirrored in the file
-``leader-epoch-checkpoint``. With it a leader answers where an epoch ended in its log:
-where the next one starts, or at its log end for the latest. A follower asks for its own
-last epoch and learns up to where its log can agree with the leader's.
+``leader-epoch-checkpoint``. With it a leader answers where an epoch ended in its log: where the
+next one starts, or at its log end for the latest. A follower asks for its own last epoch and gets
+the offset up to which its log can agree with the leader's.
 
-Four generations differ in what they accept and in what they answer:
+Four generations differ in the epochs that they accept and in their responses:
 
 ====================  ===================  ===============  ===================  ==========
 ..                    A: 0.11.0 - 1.1      B: 2.0.0         C: 2.0.1, 2.1 - 2.6  D: 2.7 on
@@ -18,9 +18,9 @@ end offset answers    offset only          epoch, offset    epoch, offset       
 epoch below first     undefined            undefined        (asked, first start) as C
 ====================  ===================  ===============  ===================  ==========
 
-Entries lie in an array that the caller provides, with room for one more; the functions
-take how many are in use and return how many are in use then. Source of all:
-``LeaderEpochFileCache`` @0.11.0.0, @2.0.0, @2.4.0, @2.8.0 and @3.8.0.
+Entries lie in an array that the caller provides, with room for one more; the functions take the
+number of used entries and return the new number. Source of all: ``LeaderEpochFileCache`` @0.11.0.0,
+@2.0.0, @2.4.0, @2.8.0 and @3.8.0.
 """
 
 from tidegauge.compiled.records import Records
@@ -120,7 +120,7 @@ def end_offset_for(
     log_end_offset: int,
     requested_epoch: int,
 ) -> tuple[int, int]:
-    """Where ``requested_epoch`` ended: (epoch, end offset), (-1, -1) if undefined.
+    """The end of ``requested_epoch``: (epoch, end offset), (-1, -1) if undefined.
 
     The epoch of the answer is the largest one known that is not above the requested one;
     generation A knows no such answer and leaves it -1. Early releases of it took a request
@@ -163,7 +163,7 @@ def truncate_from_end(entries: Records[EpochEntry], count: int, end_offset: int)
 
 @rule
 def truncate_from_start(entries: Records[EpochEntry], count: int, start_offset: int) -> int:
-    """Forget what lies below ``start_offset``; the new number of entries.
+    """Forget the offsets below ``start_offset``; the new number of entries.
 
     The epoch that reaches across ``start_offset`` is kept and starts there now.
 

@@ -63,8 +63,8 @@ def missing_partition_error(
 ) -> int:
     """The error for a partition that this broker does not host, or hosts on a failed disk.
 
-    ``asked_for_epoch`` for OffsetsForLeaderEpoch, which learned to look in the metadata
-    cache one release later than produce and fetch.
+    ``asked_for_epoch`` for OffsetsForLeaderEpoch, which looks in the metadata cache from one
+    release later on than produce and fetch.
 
     Source: ReplicaManager.lastOffsetForLeaderEpoch@2.8.0, getPartitionOrError@2.8.0.
     """
@@ -111,7 +111,7 @@ def diverging_epoch(
     fetch_offset: int,
     last_fetched_epoch: int,
 ) -> tuple[int, int, int]:
-    """Compare a fetch that tells its last epoch: (error, diverging epoch, its end offset).
+    """Compare a fetch that has its last epoch: (error, diverging epoch, its end offset).
 
     (NONE, -1, -1) if the follower's log is a prefix of this one; the read goes on. A
     follower that diverges gets no records and is not kept waiting.
@@ -164,8 +164,9 @@ def latest_offset(
 ) -> tuple[int, int]:
     """Answer ListOffsets for the latest offset: (error, offset).
 
-    A new leader whose high watermark has not reached the start of its epoch would answer
-    clients less than its predecessor did; from 2.2 it tells them to wait (KIP-207).
+    A new leader whose high watermark has not reached the start of its epoch would give clients a
+    lower offset than its predecessor did; from 2.2 on its response is an error, and clients retry
+    (KIP-207).
 
     Source: Partition.fetchOffsetForTimestamp@2.7.0.
     """

@@ -2,12 +2,12 @@
 
 A log needs no payloads here. The records that were really written are kept as epoch runs: (leader
 epoch, first offset), each reaching to the next one's start and the last to the log end offset.
-Beside them lies the leader-epoch cache, which is what the *protocol* knows: nothing at all before
+Beside them lies the leader-epoch cache, which has the *protocol's* knowledge: nothing at all before
 0.11, and from 2.0.1 on also an epoch whose leader has not written yet. Truncation decides by the
 cache; whether records were lost is judged by the runs.
 
-``runs`` and ``entries`` are the replica's own arrays for the two, with room for one more
-than ``partition.run_count`` and ``partition.epoch_count`` say are in use.
+``runs`` and ``entries`` are the replica's own arrays for the two, with room for one more than
+``partition.run_count`` and ``partition.epoch_count``, the used entries.
 """
 
 from tidegauge.compiled.records import Records
@@ -55,7 +55,7 @@ def truncate_to(
     entries: Records[EpochEntry],
     offset: int,
 ) -> int:
-    """Cut the log so that ``offset`` is its end; how many records that removes.
+    """Cut the log so that ``offset`` is its end; the number of removed records.
 
     At the log end or above nothing is removed, but from 2.6.1 on the cache forgets an epoch
     that was to start at the log end (KAFKA-10706). Up to 2.3 the high watermark stays where
@@ -139,7 +139,7 @@ def first_kept_offset(
 
 @rule
 def expired_records(existing_records: int, now_s: int, retention_s: int) -> int:
-    """How many of the records that existed before the run are older than retention.ms by now.
+    """The number of the records from before the run that are older than retention.ms by now.
 
     They count as written evenly over retention.ms; UNDEFINED: nothing expires.
 
@@ -161,11 +161,11 @@ def open_log(
     entries: Records[EpochEntry],
     checkpointed_high_watermark: int,
 ) -> None:
-    """Take over what a restart finds on disk beside the log itself.
+    """Restore the state that a restart finds on disk beside the log itself.
 
-    The cache is read from its checkpoint and trimmed to the log, so an epoch whose leader
-    wrote nothing is forgotten; where there is no cache any more, the file is deleted. The
-    high watermark is the checkpointed one, 0 if the file has none.
+    The cache is read from its checkpoint and trimmed to the log, so an epoch whose leader wrote
+    nothing is forgotten; without a cache, the file is deleted. The high watermark is the
+    checkpointed one, 0 if the file has none.
 
     Source: Log initialisation and Partition.getOrCreateReplica@0.11.0.0,
     Log.initializeLeaderEpochCache@2.1.1, Partition.createLog@2.4.0.

@@ -1,17 +1,13 @@
-"""Becoming leader and becoming follower: what a LeaderAndIsr does to a replica.
+"""A replica and the requests of controllers: the fences, becoming leader, becoming follower.
 
-The controller tells each replica who leads, in which epoch, with which ISR. The leader
-resets what it knows of its followers and, from 2.0.1 on, enters its epoch in its cache at
-once, so that it can tell a follower where the epochs before it ended even if nobody writes.
-A follower forgets the ISR, which is the leader's business.
+The controller sends each replica its leader, epoch and ISR. The leader resets its views of its
+followers and, from 2.0.1 on, enters its epoch in its cache at once, so that a follower can get the
+ends of the epochs before it even without a write. A follower forgets the ISR, which only the leader
+needs.
 
-Whether a request is accepted at all is decided before, in ``partition.py``.
-
-Which requests of a controller a broker obeys: the fences against the past.
-
-A request can come from a controller that has been replaced, be meant for the broker's
-previous life, or overtake a newer decision. Three epochs tell: the controller's, the
-broker's (from 2.2, KIP-380: the czxid of its registration), the partition's leader epoch.
+A request can come from a controller that has been replaced, be meant for the broker's previous
+life, or overtake a newer decision. Three epochs are checked first: the controller's, the broker's
+(from 2.2, KIP-380: the czxid of its registration), the partition's leader epoch.
 """
 
 from tidegauge.compiled.records import Records
@@ -64,7 +60,7 @@ def make_leader(
     controller_epoch: int,
     now_ms: int,
 ) -> bool:
-    """Lead the partition as ``state`` says; whether this broker did not lead it before.
+    """Lead the partition by ``state``; whether this broker did not lead it before.
 
     ``partition.replicas`` is already the assignment that came along. The caller attempts
     the high watermark afterwards: with an ISR of one it moves at once.
@@ -139,11 +135,11 @@ def make_follower(
     state: records.LeaderAndIsr,
     controller_epoch: int,
 ) -> bool:
-    """Follow the leader that ``state`` names; whether the fetcher starts anew.
+    """Follow the leader that ``state`` names; whether the fetcher restarts.
 
-    Starting anew means to look again whether the log has to be truncated. Up to 2.0.0 only
-    another leader id did that, so a follower that had missed an election in between kept a
-    diverging log (KAFKA-7164).
+    A restart means to check again whether the log has to be truncated. Up to 2.0.0 only another
+    leader id did that, so a follower that had missed an election in between kept a diverging log
+    (KAFKA-7164).
 
     Source: Partition.makeFollower@1.1.0, @2.0.1, @2.1.0 and @3.3.0.
     """
@@ -166,7 +162,7 @@ def restarts_fetcher(
     new_leader: int,
     new_epoch: int,
 ) -> bool:
-    """Whether a follower's fetcher starts anew for another leader or epoch.
+    """Whether a follower's fetcher restarts for another leader or epoch.
 
     Source: Partition.makeFollower@1.1.0, @2.0.1, @2.1.0 and @3.3.0.
     """
@@ -219,7 +215,7 @@ def leader_and_isr_error(
 ) -> int:
     """Judge one partition of a LeaderAndIsr: only a greater leader epoch is obeyed.
 
-    ``is_offline``: the log lies in a directory that has failed; this is looked at first.
+    ``is_offline``: the log lies in a directory that has failed; this is checked first.
 
     Source: ReplicaManager.becomeLeaderOrFollower@2.4.0.
     """

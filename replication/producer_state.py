@@ -4,7 +4,7 @@ An idempotent producer numbers its records in each partition, from 0 on. A leade
 only if its first sequence number follows the last one that the log has of this producer. A batch
 that is retried although it is in the log is found among the last ones that are remembered (five),
 and is answered with the offset that it has: it is not appended again. A smaller producer epoch than
-the known one is fenced. Followers append what their leader has checked.
+the known one is fenced. Followers append records that their leader has checked.
 
 An entry (``ProducerStateEntry``) is one producer in one replica. Its batches lie in a ring of
 ``RETAINED_BATCHES`` places from ``entry.first_batch`` on, in an array that many entries can share.
@@ -236,8 +236,8 @@ def truncate_producer_to(
 ) -> None:
     """Forget the batches that end at ``offset`` or above: the log is cut there.
 
-    The next batch is checked as if they had never been appended, except for what the module's
-    docstring says.
+    The next batch is checked as if they had never been appended, except for the cases in the
+    module's docstring.
 
     Source: ProducerStateManager.truncateAndReload@2.6.0.
     """

@@ -1,8 +1,8 @@
 """One follower meets one leader: truncation and catching up, played through to its end.
 
 Here the rules are put together outside of any simulation: a log as a Python object, and
-:func:`reconcile`, which does what a follower's fetcher does after a LeaderAndIsr, in any
-of the five generations of truncation (``truncation.py``), and tells each step.
+:func:`reconcile`, a follower's fetcher after a LeaderAndIsr, in any of the five generations of
+truncation (``truncation.py``), with each of its steps.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class ReplicaLog:
         maybe_assign_epoch_start_offset(self.rules, self.partition, self.entries, epoch)
 
     def restart(self) -> None:
-        """Stop cleanly and open the log again from what is on disk."""
+        """Stop cleanly and open the log again from disk."""
         partition = self.partition
         open_log(
             self.rules,
@@ -83,7 +83,7 @@ class ReplicaLog:
         )
 
     def truncate_to(self, offset: int) -> int:
-        """Cut the log at ``offset``; how many records that removes."""
+        """Cut the log at ``offset``; the number of removed records."""
         return truncate_to(self.rules, self.partition, self.runs, self.entries, offset)
 
     def latest_epoch(self) -> int:
@@ -157,7 +157,7 @@ class Reconciliation:
     first_difference: int = records.UNDEFINED
     #: The follower's broker exited instead (up to 2.0.0, unclean election disabled).
     broker_stopped: bool = False
-    #: It asks the leader the same for ever (up to 2.6.0, KAFKA-10706).
+    #: It repeats the same request without end (up to 2.6.0, KAFKA-10706).
     stuck: bool = False
     #: Each step in a sentence.
     story: list[str] = field(default_factory=list)

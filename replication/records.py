@@ -10,7 +10,7 @@ import numpy as np
 
 from tidegauge.compiled.records import Record, flag, i64
 
-#: Absent: no offset, no epoch, no replica. Typed, as ``compiled/codes.py`` says why.
+#: Absent: no offset, no epoch, no replica. Typed; the reason is in ``compiled/codes.py``.
 UNDEFINED = cast(int, np.int64(-1))
 
 #: Most replicas that a list of them can hold (``replica_list.py``), and one more than the largest
@@ -26,7 +26,7 @@ class EpochEntry(Record):
     if their runs and their ends are.
     """
 
-    #: Leader epoch, -1 for records of a message format that carries none.
+    #: Leader epoch; -1 for records of a message format without one.
     epoch: i64
     #: Offset of the first record of this epoch.
     start_offset: i64
@@ -74,12 +74,12 @@ class Partition(Record):
     adding_replicas: i64
     #: ... and those that it will remove.
     removing_replicas: i64
-    #: Where the views of the followers begin: slot s is at ``first_follower + s``.
+    #: The first view of a follower: slot s is at ``first_follower + s``.
     first_follower: i64
     #: ``min.insync.replicas`` of the topic.
     min_insync_replicas: i64
 
-    #: Slot of the leader, -1 if none is known.
+    #: Slot of the leader; -1: unknown.
     leader: i64 = -1
     #: Epoch of that leader.
     leader_epoch: i64 = -1
@@ -92,9 +92,10 @@ class Partition(Record):
 
     #: Replicas in sync, as committed; a replica list in the stored order.
     isr: i64
-    #: The ISR and who may be about to join it: holds back high watermark and acks=all.
+    #: The ISR and the replicas that may be about to join it: holds back high watermark and
+    #: acks=all.
     maximal_isr: i64
-    #: ISR in the change that is in flight; empty if none is.
+    #: ISR in the change that is in flight; empty: none.
     proposed_isr: i64
 
 
@@ -122,7 +123,7 @@ class PartitionFetchState(Record):
 class QuotaSample(Record):
     """One window of a rate (Kafka: ``SampledStat.Sample``)."""
 
-    #: When it began.
+    #: The time at which it began.
     start_ms: i64
     size_bytes: i64
 
@@ -130,12 +131,12 @@ class QuotaSample(Record):
 class ReplicationQuota(Record):
     """Throttled replication of a broker in one direction (Kafka: ``ReplicationQuotaManager``)."""
 
-    #: leader- or follower.replication.throttled.rate; UNLIMITED where none is set.
+    #: leader- or follower.replication.throttled.rate; UNLIMITED: none is set.
     bytes_per_second: i64
     #: replication.quota.window.num, and replication.quota.window.size.seconds in milliseconds.
     window_count: i64
     window_ms: i64
-    #: Where its samples lie, how many there are, and which is the current one.
+    #: Its samples: the first one, their number, and the current one.
     first_sample: i64
     sample_count: i64
     current: i64
@@ -164,7 +165,7 @@ class ProducerStateEntry(Record):
     last_sequence: i64 = -1
     #: Time of its last batch, by which the entry expires; -1: none.
     last_timestamp_ms: i64 = -1
-    #: Where its ring of batches lies, how many batches that holds, and which is the oldest.
+    #: Its ring of batches: the first place, the number of places, and the oldest batch.
     first_batch: i64
     batch_count: i64
     oldest: i64
@@ -174,6 +175,23 @@ class ProducerStateEntry(Record):
     older_last_offset: i64 = -1
     older_last_sequence: i64 = -1
     older_epoch: i64 = -1
+
+
+#: ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE
+PRODUCER_ID_BLOCK_SIZE = 1000
+
+
+class ProducerIds(Record):
+    """A broker's blocks of producer ids (Kafka: ``RPCProducerIdManager``)."""
+
+    #: How many ids of its block it has given out; without a block, as many as one has.
+    given_out: i64 = PRODUCER_ID_BLOCK_SIZE
+    #: The next block is granted: it is used once this one is used up.
+    has_next: flag
+    #: The next block is asked for, or granted and not used yet.
+    request_in_flight: flag
+    #: It is not asked for before that time; -1: at any time.
+    backoff_deadline_ms: i64 = -1
 
 
 class LeaderAndIsr(Record):

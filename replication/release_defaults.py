@@ -23,7 +23,7 @@ from tidegauge.replication.release_versions import (
 
 # fmt: off
 DEFAULTS: Table = {
-    # In-sync replicas, and how many there must be.
+    # In-sync replicas, and their required number.
     "replica.lag.time.max.ms": (
         Cell("0.10.2.0", 10_000, "KafkaConfig.ReplicaLagTimeMaxMs@0.10.2.0"),
         Cell("2.5.0", 30_000, "KIP-537, KafkaConfig.ReplicaLagTimeMaxMs@2.5.0"),
@@ -34,7 +34,7 @@ DEFAULTS: Table = {
     "default.replication.factor": (
         Cell("0.10.2.0", 1, "KafkaConfig.DefaultReplicationFactor@0.10.2.0"),
     ),
-    # How followers fetch.
+    # Followers' fetches.
     "num.replica.fetchers": (
         Cell("0.10.2.0", 1, "KafkaConfig.NumReplicaFetchers@0.10.2.0"),
     ),
@@ -59,12 +59,16 @@ DEFAULTS: Table = {
     "replica.socket.timeout.ms": (
         Cell("0.10.2.0", 30_000, "KafkaConfig.ReplicaSocketTimeoutMs@0.10.2.0"),
     ),
-    # How replication is throttled. The rates are settings that only the cluster itself keeps.
+    # Throttled replication. The rates are settings that only the cluster itself keeps.
     "leader.replication.throttled.rate": (
         Cell("0.10.2.0", 2**63 - 1, "KIP-73, DynamicConfig.Broker@0.10.2.0"),
     ),
     "follower.replication.throttled.rate": (
         Cell("0.10.2.0", 2**63 - 1, "KIP-73, DynamicConfig.Broker@0.10.2.0"),
+    ),
+    "replica.alter.log.dirs.io.max.bytes.per.second": (
+        Cell("1.1.0", 2**63 - 1,
+             "KIP-113, DynamicConfig.Broker@1.1.0"),
     ),
     "replication.quota.window.num": (
         Cell("0.10.2.0", 11, "KIP-73, KafkaConfig.NumReplicationQuotaSamples@0.10.2.0"),
@@ -72,7 +76,7 @@ DEFAULTS: Table = {
     "replication.quota.window.size.seconds": (
         Cell("0.10.2.0", 1, "KIP-73, KafkaConfig.ReplicationQuotaWindowSizeSeconds@0.10.2.0"),
     ),
-    # How a broker answers.
+    # A broker's threads and requests.
     "num.io.threads": (
         Cell("0.10.2.0", 8, "KafkaConfig.NumIoThreads@0.10.2.0"),
     ),
@@ -148,7 +152,8 @@ DEFAULTS: Table = {
         Cell("0.10.2.0", 300, "KafkaConfig.LeaderImbalanceCheckIntervalSeconds@0.10.2.0"),
     ),
     "leader.imbalance.per.broker.percentage": (
-        Cell("0.10.2.0", 10, "KafkaConfig.LeaderImbalancePerBrokerPercentage@0.10.2.0"),
+        Cell("0.10.2.0", 10,
+             "KafkaConfig.LeaderImbalancePerBrokerPercentage@0.10.2.0", mode=ZOOKEEPER_MODE),
     ),
     "controlled.shutdown.enable": (
         Cell("0.10.2.0", True, "KafkaConfig.ControlledShutdownEnable@0.10.2.0"),
@@ -242,8 +247,9 @@ DEFAULTS: Table = {
              "KAFKA-12670, ReplicationConfigs.UNCLEAN_LEADER_ELECTION_INTERVAL_MS_CONFIG@3.9.0",
              mode=KRAFT_MODE),
     ),
-    # When a leader tells the controller which ISRs it has changed. Kafka has these as constants
-    # and no names for them in its configuration: the names with underscores are Tidegauge's.
+    # The times at which a leader sends its changed ISRs to the controller. Kafka has these as
+    # constants and no names for them in its configuration: the names with underscores are
+    # Tidegauge's.
     "isr_change_notification_check_interval_ms": (
         Cell("0.10.2.0", 2_500, "ReplicaManager.startup@0.10.2.0", mode=ZOOKEEPER_MODE),
     ),

@@ -1,8 +1,8 @@
 """The rules that differ between releases of Kafka, as one record of switches.
 
-A rule takes this record as its first argument, so one compiled function serves every
-release, and brokers of several releases can meet in one cluster. Which release sets which
-switch, and where that was read, stands in one table: ``releases.py``.
+A rule takes this record as its first argument, so one compiled function serves every release, and
+brokers of several releases can meet in one cluster. One table has the release that sets each
+switch, and the source in which that was read: ``releases.py``.
 """
 
 from tidegauge.compiled.codes import code
@@ -17,9 +17,13 @@ ISR_UPDATE_ZOOKEEPER = code(1)  #: writes ZooKeeper inside the partition's lock
 ISR_UPDATE_ZOOKEEPER_PENDING = code(2)  #: the same, through a pending state (ZkIsrManager)
 ISR_UPDATE_ALTER_PARTITION = code(3)  #: asks the controller (KIP-497)
 
-# high_watermark_rule: who holds back the leader's high watermark.
+# isr_order: the order of the members in the ISR that a leader writes or asks for.
+ISR_APPENDED = code(1)  #: as it was, and a replica that joins at the end
+ISR_HASHED = code(2)  #: that of a hash table of broker ids
+
+# high_watermark_rule: the replicas that hold back the leader's high watermark.
 HIGH_WATERMARK_BY_ISR = code(1)  #: the ISR
-HIGH_WATERMARK_BY_ISR_OR_LAG_TIME = code(2)  #: ... and who was caught up within the lag time
+HIGH_WATERMARK_BY_ISR_OR_LAG_TIME = code(2)  #: ... and those caught up within the lag time
 HIGH_WATERMARK_BY_ISR_OR_CAUGHT_UP = code(3)  #: ... or has the leader's log end offset
 HIGH_WATERMARK_BY_ISR_OR_ELIGIBLE = code(4)  #: ... if it may enter the ISR at all
 
@@ -33,9 +37,9 @@ EPOCH_CACHE_D = code(4)  #: 2.7 and later
 # truncation_protocol: how a follower finds out where its log leaves the leader's.
 TRUNCATE_TO_HIGH_WATERMARK = code(1)  #: it does not ask
 TRUNCATE_KIP_101 = code(2)  #: asks for the end offset of its last epoch
-TRUNCATE_KIP_279 = code(3)  #: ... and is told the epoch too, again and again if need be
+TRUNCATE_KIP_279 = code(3)  #: ... and gets the epoch too, repeatedly if need be
 TRUNCATE_KIP_320 = code(4)  #: ... under a leader epoch that fences both sides
-TRUNCATE_ON_FETCH = code(5)  #: each fetch tells its last epoch (KIP-595)
+TRUNCATE_ON_FETCH = code(5)  #: each fetch has its last epoch (KIP-595)
 
 # fetcher_restart_rule: which LeaderAndIsr makes a follower start fetching anew.
 RESTART_ON_NEW_LEADER = code(1)  #: another leader id
@@ -43,10 +47,15 @@ RESTART_UNLESS_NEXT_EPOCH = code(2)  #: not for the same leader in the same or t
 RESTART_UNLESS_SAME_EPOCH = code(3)  #: not for the same leader in the same epoch
 RESTART_ON_NEW_EPOCH = code(4)  #: a larger epoch
 
-# heartbeat_timeout: how long a broker of KRaft waits for the response to a heartbeat.
+# heartbeat_timeout: the wait of a broker of KRaft for the response to a heartbeat.
 HEARTBEAT_TIMEOUT_SOCKET = code(1)  #: controller.socket.timeout.ms
 HEARTBEAT_TIMEOUT_HALF_SESSION = code(2)  #: half of broker.session.timeout.ms
 HEARTBEAT_TIMEOUT_INTERVAL = code(3)  #: broker.heartbeat.interval.ms; so is the wait to resend
+
+# failed_allocation: what a request for producer ids does that fails to authenticate.
+FAILED_ALLOCATION_EXITS = code(1)  #: its broker halts
+FAILED_ALLOCATION_STAYS = code(2)  #: it counts as in flight for as long as its process lives
+FAILED_ALLOCATION_RETRIED = code(3)  #: another one is sent as a producer asks
 
 # producer_without_state: a producer of which nothing is known begins with another sequence than 0.
 NO_STATE_OUT_OF_ORDER = code(1)  #: OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -62,7 +71,7 @@ class ReleaseRules(Record):
     failed_read_updates_follower: flag
     #: A fetch that is answered with a diverging epoch updates the view (KAFKA-13141).
     diverging_fetch_updates_follower: flag
-    #: ``last_fetch_time_ms`` of a follower of which a new leader knows nothing yet.
+    #: ``last_fetch_time_ms`` of a follower that has not fetched from a new leader yet.
     unknown_last_fetch_time_ms: i64
     #: ``last_fetch_leader_log_end_offset`` never goes down.
     last_fetch_leader_log_end_offset_monotone: flag
@@ -74,7 +83,7 @@ class ReleaseRules(Record):
     out_of_sync_rule: i64
     #: A follower joins only from the leader's log end at the start of its epoch on.
     expand_requires_epoch_start: flag
-    #: ... and only if the leader's broker knows it as alive.
+    #: ... and only if the leader's broker has it as alive.
     expand_requires_eligible: flag
     #: A partition never needs more in-sync replicas than it has replicas (KAFKA-15583).
     min_isr_capped_by_replicas: flag
@@ -84,6 +93,8 @@ class ReleaseRules(Record):
     # Changing the ISR (isr_update.py).
     #: ISR_UPDATE_*.
     isr_update_path: i64
+    #: ISR_APPENDED, ISR_HASHED.
+    isr_order: i64
     #: An answer with the partition epoch that is already known is ignored.
     isr_update_ignores_equal_epoch: flag
     #: OPERATION_NOT_ATTEMPTED goes back to the committed ISR ...
@@ -101,10 +112,10 @@ class ReleaseRules(Record):
     isr_updates_sent_periodically: flag
     #: A LeaderAndIsr takes the leader's proposal out of the queue to the controller.
     leader_and_isr_drops_isr_update: flag
-    #: The controller tells a leader that knows more than itself NOT_CONTROLLER, and compares
+    #: The controller answers NOT_CONTROLLER to a leader that knows more than itself, and compares
     #: partition epochs before it writes.
     alter_partition_epoch_checked: flag
-    #: The controller lets nobody into an ISR whose broker is not alive (KIP-841).
+    #: The controller refuses an ISR with a member whose broker is not alive (KIP-841).
     alter_partition_requires_eligible: flag
     #: The high watermark is attempted when a shrink is proposed, before it is confirmed.
     high_watermark_on_isr_proposal: flag
@@ -124,7 +135,7 @@ class ReleaseRules(Record):
     high_watermark_clamped_to_log: flag
     #: A new leader's that lies outside its log becomes unknown, -1, not the log start.
     high_watermark_outside_log_unknown: flag
-    #: A follower takes it from a response that tells it to truncate (KAFKA-14704).
+    #: A follower takes it from a response with a truncation (KAFKA-14704).
     high_watermark_from_diverging_response: flag
 
     # Leader epochs and truncation (leader_epoch_cache.py, log.py, truncation.py).
@@ -144,7 +155,7 @@ class ReleaseRules(Record):
     empty_cache_is_asked_for: flag
     #: RESTART_*.
     fetcher_restart_rule: i64
-    #: The fetcher knows in which leader epoch it fetches a partition.
+    #: The fetcher has the leader epoch in which it fetches a partition.
     fetcher_knows_leader_epoch: flag
     #: A follower without records to compare starts at its high watermark, not its log end.
     fetch_starts_at_high_watermark: flag
@@ -156,6 +167,9 @@ class ReleaseRules(Record):
     epoch_answer_dropped_on_new_epoch: flag
     #: FENCED_LEADER_EPOCH counts only if the request's epoch is still the current one.
     fenced_only_in_current_epoch: flag
+    #: A response to a fetch of another leader epoch is ignored whole, be it an error or records
+    #: (KAFKA-18723).
+    fetch_of_other_epoch_ignored: flag
     #: A partition that fails leaves the fetcher alone, the others go on (KIP-461).
     failed_partition_leaves_fetcher: flag
     #: The first response without records makes it forget its last epoch (KAFKA-15510).
@@ -174,7 +188,7 @@ class ReleaseRules(Record):
     unhosted_partition_looked_up_for_epochs: flag
     #: A fetch that is sent to another replica is answered at once, not after its longest wait.
     preferred_read_replica_answered_at_once: flag
-    #: A follower whose high watermark moves looks at the fetches that wait for it.
+    #: A follower whose high watermark moves completes the fetches that wait for it.
     follower_wakes_fetches: flag
     #: A consumer is sent to members of the ISR only (KAFKA-14372).
     preferred_read_replica_in_isr: flag
@@ -190,7 +204,7 @@ class ReleaseRules(Record):
     fetcher_sleeps_after_error: flag
 
     # Idempotent producers (producer_state.py).
-    #: How many batches of a producer a replica remembers.
+    #: The number of batches of a producer that a replica remembers.
     producer_batches_retained: i64
     #: NO_STATE_*.
     producer_without_state: i64
@@ -225,19 +239,19 @@ class ReleaseRules(Record):
     failure_checks_every_leader: flag
     #: A preferred leader that leads already is elected once more.
     preferred_leader_elected_again: flag
-    #: An isr_change_notification event lists the children anew and handles all of them.
+    #: An isr_change_notification event lists the children again and handles all of them.
     notifications_listed_anew: flag
     #: A new controller deletes the notifications that it finds without reading them.
     notifications_deleted_at_failover: flag
     #: /controller is created and the controller epoch raised in one transaction, and every
     #: write of the controller checks that epoch.
     controller_fenced_by_epoch: flag
-    #: An assignment says which replicas are added and removed (KIP-455); before, only
-    #: /admin/reassign_partitions said where they are to be.
+    #: An assignment has the replicas that are added and removed (KIP-455); before, only
+    #: /admin/reassign_partitions had the targets.
     assignment_says_what_moves: flag
     #: A broker that is back with another registration has failed and started.
     bounced_brokers_detected: flag
-    #: Of brokers that are gone together, the replicas are handled in the order of a Scala set;
+    #: For brokers that are lost together, the replicas are handled in the order of a Scala set;
     #: later, broker by broker.
     dead_replicas_in_set: flag
     #: A new controller takes dead replicas out of ISRs before it elects leaders.
@@ -260,6 +274,9 @@ class ReleaseRules(Record):
     truncation_always_checkpoints: flag
     #: A broker halts when a log directory fails, and does not start without one.
     log_dir_failure_halts_broker: flag
+    #: A flush that runs as a move between log directories ends takes the directory offline that was
+    #: left (KAFKA-19571).
+    flush_of_closed_log_fails_directory: flag
     #: A broker that stops looks for the controller in its metadata cache, not in ZooKeeper.
     shutdown_asks_cached_controller: flag
     #: It waits for the back-off even when no attempt of its controlled shutdown is left.
@@ -270,8 +287,10 @@ class ReleaseRules(Record):
     clean_marker_deleted_before_loading: flag
 
     # With KRaft (room ``metadata`` of ``actors``).
-    #: Fetches and proposals carry broker epochs: no replica joins an ISR by what the process before
-    #: it has fetched (KIP-903).
+    #: Fetches and proposals carry broker epochs: no replica joins an ISR by a fetch of its former
+    #: process (KIP-903).
     broker_epochs_checked: flag
     #: HEARTBEAT_TIMEOUT_*.
     heartbeat_timeout: i64
+    #: FAILED_ALLOCATION_*.
+    failed_allocation: i64

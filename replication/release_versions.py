@@ -1,15 +1,19 @@
 """Versions: a release of Kafka, the protocol between brokers, and cells that apply from one on.
 
-Both are ordered, and both are written as people write them: ``Release.parse("2.6")`` is the
-last patch of its line, ``ProtocolVersion.parse("2.7")`` the last internal version of its line.
-What names no version that exists is a ``ValueError`` that says what does.
+Both are ordered, and both are written as people write them: ``Release.parse("2.6")`` is the last
+patch of its line, ``ProtocolVersion.parse("2.7")`` the last internal version of its line. A name of
+no existing version is a ``ValueError`` with the versions that exist.
+
+A version that is newer than the newest known one may exist all the same, and a cluster may run it:
+it is read as the newest known. It keeps its own name, all cells of the tables below apply to it,
+and ``newer_than_known`` is the line that says so, for whoever shows it.
 
 A cluster runs in one of two modes: its control plane is ZooKeeper with an elected controller, or a
 quorum of controllers (KRaft). With ZooKeeper each broker has an ``inter.broker.protocol.version``;
 with KRaft the cluster has one ``metadata.version`` instead. Both are versions of one list.
 
-A table of what differs between releases (``releases.py``, ``release_defaults.py``) has a tuple
-of cells for each of its rows; see :class:`Cell`.
+A table of differences between releases (``releases.py``, ``release_defaults.py``) has a tuple of
+cells for each of its rows; see :class:`Cell`.
 """
 
 from __future__ import annotations
@@ -26,9 +30,6 @@ ZOOKEEPER_MODE: Final = "zookeeper"
 KRAFT_MODE: Final = "kraft"
 #: The modes in texts that people read; files have them as plain text, so any text may be looked up.
 MODE_NAMES: Mapping[str, str] = {ZOOKEEPER_MODE: "ZooKeeper", KRAFT_MODE: "KRaft"}
-#: The releases in which the modes are compared, if nothing names others: the last one with
-#: ZooKeeper, and the newest one.
-COMPARED_RELEASES: Mapping[Mode, str] = {ZOOKEEPER_MODE: "3.9", KRAFT_MODE: "4.1"}
 
 #: Last patch release of each line from the first supported release on.
 LAST_PATCH = {
@@ -63,6 +64,9 @@ LAST_PATCH = {
 }
 #: The first line in which KRaft is declared fit for production (KIP-833).
 _FIRST_LINE_OF_KRAFT = "3.3"
+_NEWEST_LINE = tuple(map(int, next(reversed(LAST_PATCH)).split(".")))
+#: The first line that may still get patches.
+_FIRST_LINE_WITH_NEW_PATCHES = (3, 9)
 #: The first line without ZooKeeper.
 _FIRST_LINE_WITHOUT_ZOOKEEPER = "4.0"
 #: The oldest metadata.version: of all releases from 4.0 on, and here of those before, too.
@@ -125,13 +129,33 @@ class Release:
         """A release from its number; without a patch number the last patch of its line."""
         line, patch = _line_and_patch(text) or ((), None)
         last_patch = LAST_PATCH.get(_joined(line))
+        if line > _NEWEST_LINE:
+            return cls((*line, patch or 0))
         if last_patch is None:
             raise _no_such_release(text)
-        if patch is not None and patch > last_patch:
+        if patch is not None and patch > last_patch and line < _FIRST_LINE_WITH_NEW_PATCHES:
             raise _no_such_release(
                 text, f"the last one of its line is {_joined(line)}.{last_patch}"
             )
         return cls((*line, last_patch if patch is None else patch))
+
+    @property
+    def line(self) -> tuple[int, ...]:
+        """The line of the release, which is all but its patch number: (2, 6)."""
+        return self.numbers[:-1]
+
+    @property
+    def newest_known(self) -> Release:
+        """The release that this one is read as: itself, unless it is newer than what is known."""
+        line = min(self.line, _NEWEST_LINE)
+        last_patch = LAST_PATCH[_joined(line)]
+        patch = self.numbers[-1] if line == self.line else last_patch
+        return Release((*line, min(patch, last_patch)))
+
+    @property
+    def newer_than_known(self) -> str | None:
+        """The line that says as which release this one is read; None: it is known."""
+        return _read_as(f"Kafka {self}", self, self.newest_known)
 
     @property
     def modes(self) -> tuple[Mode, ...]:
@@ -197,9 +221,9 @@ class Release:
         return version
 
     def _version(self, name: str, setting: str | None) -> ProtocolVersion:
-        latest = ProtocolVersion.parse(str(self))
+        latest = ProtocolVersion.parse(str(self.newest_known))
         version = latest if setting is None else ProtocolVersion.parse(setting)
-        if version > latest:
+        if version > latest and version.line > self.line:
             raise ValueError(
                 f"{name} {version} is newer than release {self}, "
                 f"which knows versions up to {latest}"
@@ -240,6 +264,8 @@ class ProtocolVersion:
         """
         match = _PROTOCOL.fullmatch(text.strip())
         line, patch = (match and _line_and_patch(match["release"])) or ((), None)
+        if match is not None and line > _NEWEST_LINE:
+            return cls(line, int(match["internal"] or 0))
         if match is None or _joined(line) not in LAST_INTERNAL_VERSION:
             raise _no_such_protocol(text)
         last = LAST_INTERNAL_VERSION[_joined(line)]
@@ -250,9 +276,25 @@ class ProtocolVersion:
             raise _no_such_protocol(text)
         return cls(line, internal)
 
+    @property
+    def feature_level(self) -> int:
+        """Its level as a ``metadata.version``: 3.0-IV1 is the first.
+
+        Source: MetadataVersion@4.4.0.
+        """
+        first = ProtocolVersion.parse("3.0-IV1")
+        return sum(first <= each <= self for each in _all_versions())
+
+    @property
+    def newer_than_known(self) -> str | None:
+        """The line that says as which version this one is read; None: it is known."""
+        newest = ProtocolVersion.parse(_joined(_NEWEST_LINE))
+        return _read_as(f"metadata.version {self}", self, min(self, newest))
+
     def __str__(self) -> str:
         line = _joined(self.line)
-        return line if LAST_INTERNAL_VERSION[line] is None else f"{line}-IV{self.internal}"
+        has_internal = LAST_INTERNAL_VERSION.get(line, self.internal) is not None
+        return f"{line}-IV{self.internal}" if has_internal else line
 
 
 def all_protocol_versions(mode: Mode = ZOOKEEPER_MODE) -> list[ProtocolVersion]:
@@ -275,10 +317,9 @@ def _all_versions() -> list[ProtocolVersion]:
 class Cell(NamedTuple):
     """A value, from when on it applies, and where that was read.
 
-    Of the cells of a row the *last* one that applies gives the value. So a fix that came in a
-    patch release as well as in the next line ("2.0.1 and 2.1.0") is one cell, since 2.0.1; one
-    that came later in an older line (2.7.2 and 2.8.1) is taken back in between, by a cell since
-    2.8.0.
+    The *last* applicable cell of a row gives the value. So a fix that came in a patch release as
+    well as in the next line ("2.0.1 and 2.1.0") is one cell, since 2.0.1; one that came later in an
+    older line (2.7.2 and 2.8.1) is taken back in between, by a cell since 2.8.0.
     """
 
     #: The first release that it applies to, in full: 2.0.1, never 2.0.
@@ -323,6 +364,12 @@ def cells_that_apply(
     return {name: cells[-1] for name, cells in applying.items() if cells}
 
 
+def _read_as(name: str, version: object, newest_known: object) -> str | None:
+    if version == newest_known:
+        return None
+    return f"{name} is newer than what is known: it is read as {newest_known}"
+
+
 @cache
 def _line_and_patch(text: str) -> tuple[tuple[int, ...], int | None] | None:
     """2.6 and 2.6.3 -> (2, 6) and the patch, if any; a line has three numbers before 1.0."""
@@ -355,3 +402,11 @@ def _no_such_protocol(text: str) -> ValueError:
         f"{versions[0]} to {versions[-1]}, such as 0.10.2-IV0 or 2.7-IV2; a line such as 2.7 means "
         "its last version"
     )
+
+
+#: The release of a scenario that names only its mode: the newest one with that mode.
+DEFAULT_RELEASES: Mapping[Mode, str] = {
+    mode: _joined(all_releases(mode)[-1].line) for mode in (ZOOKEEPER_MODE, KRAFT_MODE)
+}
+#: The release of a scenario that names neither.
+DEFAULT_RELEASE = _joined(_NEWEST_LINE)

@@ -1,4 +1,4 @@
-"""Which release of Kafka has which rules: one table, each cell with its source.
+"""The rules of each release of Kafka: one table, each cell with its source.
 
 ``rules_of("2.6")`` is the record of switches (``release_rules.py``) that the rules take as
 their first argument, ``rules_of("2.6.3", "0.10.2")`` that of a broker of 2.6.3 whose
@@ -8,17 +8,16 @@ In KRaft mode a replica follows the same switches. Those that only ZooKeeper's c
 values there, too, and no effect; the switches of KRaft's own control plane are in
 ``kraft_releases.py``.
 
-How to read a cell is said in :class:`~tidegauge.replication.release_versions.Cell`; of a row's
-cells the last one that applies counts. **To add a switch**, declare it in ``release_rules.py``
-and add its row here: a switch without a row is an error at import.
+:class:`~tidegauge.replication.release_versions.Cell` explains a cell; the last applicable cell of a
+row counts. **To add a switch**, declare it in ``release_rules.py`` and add its row here: a switch
+without a row is an error at import.
 
-Read were the sources of 3.9.0 and of everything before, except for the patches 3.7.2, 3.8.1,
-3.9.1 and 3.9.2, which are taken to be like the one before them. 4.0 and 4.1 are taken to be like
-3.9, too: in a development state after 4.0 the rules of ISR and high watermark
-(``Partition.maybeIncrementLeaderHW``, ``Partition.isReplicaIsrEligible``) are the same. The message
-format is taken to follow the protocol: Kafka does not start with a newer one
-(``KafkaConfig.validateValues@2.0.0``),
-so a protocol before 0.11.0 comes with records that carry no epoch.
+The sources of all releases up to 4.3.1 were read, except for the patches 3.7.2 and 3.8.1, which
+are taken to be like the one before them; of 4.2.2 and 4.4.0, which come without sources, the byte
+code. From 4.1.0 to 4.4.0 no rule of a replica changes but ``isr_order``. The message format is
+taken to follow the protocol: Kafka does not start with a newer one
+(``KafkaConfig.validateValues@2.0.0``), so a protocol before 0.11.0 comes with records that carry
+no epoch.
 """
 
 from collections.abc import Mapping
@@ -34,12 +33,17 @@ from tidegauge.replication.release_rules import (
     EPOCH_CACHE_C,
     EPOCH_CACHE_D,
     EPOCH_CACHE_NONE,
+    FAILED_ALLOCATION_EXITS,
+    FAILED_ALLOCATION_RETRIED,
+    FAILED_ALLOCATION_STAYS,
     HEARTBEAT_TIMEOUT_HALF_SESSION,
     HEARTBEAT_TIMEOUT_INTERVAL,
     HEARTBEAT_TIMEOUT_SOCKET,
     HIGH_WATERMARK_BY_ISR_OR_CAUGHT_UP,
     HIGH_WATERMARK_BY_ISR_OR_ELIGIBLE,
     HIGH_WATERMARK_BY_ISR_OR_LAG_TIME,
+    ISR_APPENDED,
+    ISR_HASHED,
     ISR_UPDATE_ALTER_PARTITION,
     ISR_UPDATE_ZOOKEEPER,
     ISR_UPDATE_ZOOKEEPER_PENDING,
@@ -67,9 +71,6 @@ from tidegauge.replication.release_versions import (
     Table,
     cells_that_apply,
 )
-
-#: The release of a scenario that names none: the last in which leaders notify by default.
-DEFAULT_RELEASE = "2.6"
 
 #: The lines by which the project compares releases.
 REFERENCE_LINES = (
@@ -132,6 +133,10 @@ RULE_CELLS: Table = {
         # With KRaft every metadata.version has it.
         Cell("2.7.0", ISR_UPDATE_ALTER_PARTITION,
              "KIP-497, Partition.sendAlterIsrRequest@2.7.0", protocol="2.7-IV2"),
+    ),
+    "isr_order": (
+        Cell("0.10.2.0", ISR_APPENDED, "Partition.maybeExpandIsr@0.10.2.0"),
+        Cell("4.2.0", ISR_HASHED, "Partition.prepareIsrExpand@4.2.0"),
     ),
     "isr_update_ignores_equal_epoch": (
         Cell("0.10.2.0", False, "Partition.updateIsr@0.10.2.0"),
@@ -309,6 +314,12 @@ RULE_CELLS: Table = {
     "fenced_only_in_current_epoch": (
         Cell("0.10.2.0", False, "AbstractFetcherThread.onPartitionFenced@2.1.0"),
         Cell("2.5.0", True, "KAFKA-9654, AbstractFetcherThread.onPartitionFenced@2.5.0"),
+    ),
+    "fetch_of_other_epoch_ignored": (
+        Cell("0.10.2.0", False, "AbstractFetcherThread.processFetchRequest@3.9.0"),
+        Cell("3.9.1", True, "KAFKA-18723, AbstractFetcherThread.processFetchRequest@3.9.1"),
+        Cell("4.0.0", False, "AbstractFetcherThread.processFetchRequest@4.0.0"),
+        Cell("4.0.1", True, "KAFKA-18723, AbstractFetcherThread.processFetchRequest@4.0.1"),
     ),
     "failed_partition_leaves_fetcher": (
         Cell("0.10.2.0", False, "AbstractFetcherThread.processFetchRequest@0.10.2.0"),
@@ -513,6 +524,12 @@ RULE_CELLS: Table = {
         Cell("1.0.0", False, "KIP-112, ReplicaManager.LogDirFailureHandler@1.0.0",
              protocol="1.0-IV0"),
     ),
+    "flush_of_closed_log_fails_directory": (
+        Cell("0.10.2.0", True, "LogManager.replaceCurrentWithFutureLog@1.1.0"),
+        Cell("4.0.2", False, "KAFKA-19571, LogManager.replaceCurrentWithFutureLog@4.0.2"),
+        Cell("4.1.0", True, "LogManager.replaceCurrentWithFutureLog@4.1.0"),
+        Cell("4.1.2", False, "KAFKA-19571, LogManager.replaceCurrentWithFutureLog@4.1.2"),
+    ),
     "clean_marker_deleted_before_loading": (
         Cell("0.10.2.0", False, "LogManager.loadLogs@0.10.2.0"),
         Cell("2.8.0", True, "KAFKA-10471, LogManager.loadLogs@2.8.0"),
@@ -527,8 +544,24 @@ RULE_CELLS: Table = {
         Cell("0.10.2.0", HEARTBEAT_TIMEOUT_SOCKET, "BrokerServer.startup@3.3.1"),
         Cell("3.3.2", HEARTBEAT_TIMEOUT_HALF_SESSION, "KAFKA-14392, BrokerServer.startup@3.3.2",
              mode=KRAFT_MODE),
+        Cell("3.9.2", HEARTBEAT_TIMEOUT_INTERVAL, "KAFKA-19294, BrokerServer.startup@3.9.2",
+             mode=KRAFT_MODE),
+        Cell("4.0.0", HEARTBEAT_TIMEOUT_HALF_SESSION, "KAFKA-14392, BrokerServer.startup@4.0.0",
+             mode=KRAFT_MODE),
         Cell("4.0.1", HEARTBEAT_TIMEOUT_INTERVAL, "KAFKA-19294, BrokerServer.startup@4.1.0",
              mode=KRAFT_MODE),
+    ),
+    # A cast of no response throws: InterBrokerSendThread.pollOnce takes that for fatal.
+    "failed_allocation": (
+        Cell("0.10.2.0", FAILED_ALLOCATION_EXITS, "RPCProducerIdManager.sendRequest@3.9.1"),
+        Cell("3.9.2", FAILED_ALLOCATION_RETRIED,
+             "KAFKA-19990, RPCProducerIdManager.handleAllocateProducerIdsResponse@3.9.2"),
+        Cell("4.0.0", FAILED_ALLOCATION_STAYS, "RPCProducerIdManager.sendRequest@4.1.1"),
+        Cell("4.0.2", FAILED_ALLOCATION_RETRIED,
+             "KAFKA-19990, RPCProducerIdManager.handleAllocateProducerIdsResponse@4.4.0"),
+        Cell("4.1.0", FAILED_ALLOCATION_STAYS, "RPCProducerIdManager.sendRequest@4.1.1"),
+        Cell("4.1.2", FAILED_ALLOCATION_RETRIED,
+             "KAFKA-19990, RPCProducerIdManager.handleAllocateProducerIdsResponse@4.4.0"),
     ),
 }
 # fmt: on
@@ -568,5 +601,5 @@ def value_name(value: int | str) -> str:
 
 
 def checkpoint_format_of(release: str) -> CheckpointFormat:
-    """How a broker of this release reads its checkpoint files."""
+    """The format in which a broker of this release reads its checkpoint files."""
     return CheckpointFormat.of_release(str(Release.parse(release)))

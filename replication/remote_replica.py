@@ -1,8 +1,8 @@
 """A leader's state of its followers (Kafka: ``Replica``, from 3.3 ``ReplicaState``).
 
-A follower's fetch offset *is* its log end offset: by asking for offset o it says that it
-has everything below o. So there are two copies of each follower's LEO: its own, which
-moves when it appends, and the leader's here, which moves with the follower's next fetch.
+A follower's fetch offset *is* its log end offset: a fetch from offset o implies everything below o.
+So there are two copies of each follower's LEO: its own, which moves when it appends, and the
+leader's here, which moves with the follower's next fetch.
 
 "Caught up" is a time. A fetch that reaches the leader's log end counts now; one that
 reaches the log end that the leader had at the *previous* fetch counts as of that fetch,
@@ -49,9 +49,9 @@ def update_fetch_state(
 def update_after_failed_read(rules: ReleaseRules, follower: RemoteReplica) -> None:
     """Record a follower's fetch whose read failed, with OFFSET_OUT_OF_RANGE for example.
 
-    Up to 2.3 the leader took the failed read for one at "unknown": the follower's LEO
-    became -1, and a member of the ISR with LEO -1 stops the high watermark. The attempt to
-    move it that follows is made at time -1 too, when everybody was caught up.
+    Up to 2.3 the leader took the failed read for one at "unknown": the follower's LEO became -1,
+    and a member of the ISR with LEO -1 stops the high watermark. The attempt to move it that
+    follows is made at time -1 as well, when every follower was caught up.
 
     Source: ReplicaManager.updateFollowerLogReadResults@2.0.0; KAFKA-8400, fixed in 2.4.0.
     """
@@ -61,7 +61,7 @@ def update_after_failed_read(rules: ReleaseRules, follower: RemoteReplica) -> No
 
 @rule
 def counts_fetch(rules: ReleaseRules, diverges: bool) -> bool:
-    """Whether the leader records a fetch at all: not if it tells the follower to truncate.
+    """Whether the leader records a fetch at all: not if it makes the follower truncate.
 
     Otherwise the log end offset of a log that is about to be cut can move the high
     watermark (KAFKA-13141).
@@ -73,7 +73,7 @@ def counts_fetch(rules: ReleaseRules, diverges: bool) -> bool:
 
 @rule
 def initialize_follower(follower: RemoteReplica, broker: int) -> None:
-    """Begin to know a follower: a new replica of the assignment.
+    """Reset the view of a follower: a new replica of the assignment.
 
     ``last_caught_up_time_ms`` 0 is "never", so the clocks of brokers have to start well
     above ``replica.lag.time.max.ms``.
@@ -97,10 +97,10 @@ def reset_replica_state(
     is_new_leader: bool,
     is_in_isr: bool,
 ) -> None:
-    """Prepare the view of a follower when this broker is told to lead.
+    """Reset the view of a follower when this broker becomes leader.
 
-    Members of the ISR start with a full lag time of grace. A new leader knows no log end
-    offset until the follower's first fetch, so its high watermark stands still till then.
+    Members of the ISR start with a full lag time of grace. A new leader has no log end offset of a
+    follower until its first fetch, so its high watermark stands still till then.
 
     Source: Partition.makeLeader@0.10.2.0 and @2.4.0 with Replica.resetLastCaughtUpTime;
     Replica.resetReplicaState@3.3.0.

@@ -49,7 +49,7 @@ def rest(replicas: int) -> int:
 
 @rule
 def size(replicas: int) -> int:
-    """How many replicas the list holds."""
+    """The number of replicas that the list holds."""
     count = 0
     while replicas != 0:
         replicas >>= _BITS
@@ -59,7 +59,7 @@ def size(replicas: int) -> int:
 
 @rule
 def contains(replicas: int, replica: int) -> bool:
-    """Whether the replica in slot ``replica`` is in the list; nobody (-1, -2) never is."""
+    """Whether the replica in slot ``replica`` is in the list; -1 and -2 never are."""
     # All entries at once: one that equals the one sought becomes zero, and subtracting one
     # from a zero sets its highest bit. A loop over the entries ran 0.8 times as many rules
     # a second in bench/rules.py.

@@ -1,10 +1,11 @@
-"""Throttled replication: how much a broker may send or fetch of the replicas that are throttled.
+"""Throttled replication: the limit of a broker's traffic of throttled replicas.
 
-An operator who moves replicas limits what that takes from everybody else (KIP-73). Two quotas of a
-broker count the bytes of throttled replicas: what it sends as their leader, and what it fetches as
-their follower. Bytes of all throttled replicas count, in sync or not; but only a replica that is
-*not* in sync is held back while the quota is exceeded, so that a throttle alone never shrinks an
-ISR. It is either left out of an answer (the leader's quota) or not fetched at all (the follower's).
+An operator who moves replicas limits the cost for all other traffic (KIP-73). Two quotas of a
+broker count the bytes of throttled replicas: those that it sends as their leader, and those that it
+fetches as their follower. Bytes of all throttled replicas count, in sync or not; but only a replica
+that is *not* in sync is held back while the quota is exceeded, so that a throttle alone never
+shrinks an ISR. It is either left out of an answer (the leader's quota) or not fetched at all (the
+follower's).
 
 The rate is that of the last ``replication.quota.window.num`` windows of
 ``replication.quota.window.size.seconds``. A window is closed when something is counted after its
@@ -21,7 +22,7 @@ from tidegauge.replication.records import QuotaSample, ReplicationQuota
 #: No limit is set (ReplicationQuotaManagerConfig.QuotaBytesPerSecondDefault).
 UNLIMITED = code(2**63 - 1)
 
-#: Which of a broker's quotas.
+#: The kinds of a broker's quotas.
 LEADER_QUOTA = code(0)
 FOLLOWER_QUOTA = code(1)
 
@@ -56,7 +57,7 @@ def count_idle_windows(quota: ReplicationQuota, samples: Records[QuotaSample], n
     _begin(quota, samples, now_ms)
     start_ms = samples[quota.first_sample + quota.current].start_ms
     idle = (now_ms - start_ms) // quota.window_ms
-    # Of those that ended long ago nothing is remembered.
+    # Windows that ended long ago are forgotten.
     start_ms += max(0, idle - quota.window_count) * quota.window_ms
     while now_ms - start_ms >= quota.window_ms:
         start_ms += quota.window_ms
@@ -97,7 +98,7 @@ def forget_samples(quota: ReplicationQuota) -> None:
 
 @rule
 def _begin(quota: ReplicationQuota, samples: Records[QuotaSample], now_ms: int) -> None:
-    """The first window begins when somebody first asks (SampledStat.current, oldest)."""
+    """The first window begins with the first request (SampledStat.current, oldest)."""
     if quota.sample_count == 0:
         quota.sample_count = 1
         samples[quota.first_sample].start_ms = now_ms

@@ -1,4 +1,4 @@
-"""How a follower finds out where its log leaves the leader's: five generations.
+"""A follower's search for the offset at which its log leaves the leader's: five generations.
 
 =====================  =============  ==================================================
 generation             releases       the follower ...
@@ -14,12 +14,12 @@ truncation on fetch    from 2.8 on    tells its last epoch in each fetch, and th
 (KIP-595)                             answers with the epoch at which the logs part
 =====================  =============  ==================================================
 
-Every generation falls back to a fixed offset when there is nothing to compare: the high
-watermark that the follower had when it was told to follow. The first generation loses
-committed records (its HW lags one round behind) and lets logs diverge (what lies below its
-HW is never compared); the second still does with three fast elections.
+Every generation falls back to a fixed offset when there is nothing to compare: the follower's high
+watermark at the time it became follower. The first generation loses committed records (its HW lags
+one round behind) and lets logs diverge (records below its HW are never compared); the second still
+does with three fast elections.
 
-Which one runs depends on the release *and* on inter.broker.protocol.version.
+The release *and* inter.broker.protocol.version choose the generation.
 """
 
 from tidegauge.compiled.rules import code, rule
@@ -76,7 +76,7 @@ def asks_for_epoch_end(rules: release_rules.ReleaseRules, partition: Partition) 
 def fallback_offset(
     rules: release_rules.ReleaseRules, partition: Partition, fetch: PartitionFetchState
 ) -> int:
-    """Where a follower truncates if it cannot ask, or is answered "undefined".
+    """The truncation offset of a follower that cannot ask, or gets the response "undefined".
 
     Source: ReplicaFetcherThread.maybeTruncate@0.11.0.0,
     AbstractFetcherThread.truncateToHighWatermark@2.1.1.
@@ -106,11 +106,11 @@ def offset_truncation_state(
     log_end_offset: int,
     fallback_offset: int,
 ) -> tuple[int, bool]:
-    """Where to truncate after the leader's answer, and whether that settles it.
+    """The truncation offset after the leader's response, and whether that settles it.
 
-    ``leader_epoch`` and ``end_offset`` are the answer (or the diverging epoch of a fetch
-    response); ``own_epoch`` and ``own_end_offset`` are what the follower's own cache says
-    of that epoch. Answers of version 0 (KIP-101) carry no epoch and always settle it.
+    ``leader_epoch`` and ``end_offset`` are the response (or the diverging epoch of a fetch
+    response); ``own_epoch`` and ``own_end_offset`` are the entry of that epoch in the follower's
+    own cache. Answers of version 0 (KIP-101) carry no epoch and always settle it.
 
     Source: ReplicaFetcherThread.maybeTruncate@0.11.0.0,
     AbstractFetcherThread.getOffsetTruncationState@2.0.0 to @3.8.0.

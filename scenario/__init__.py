@@ -1,4 +1,4 @@
-"""Scenario files: what a run is about, in YAML, from the text to numbers.
+"""Scenario files: the subject of a run, in YAML, from the text to numbers.
 
 =============================  ==========================================================
 subject                        file
@@ -17,7 +17,7 @@ names of a run's figures       ``named_figures.py``, and events that a scenario 
 the JSON schema                ``reading.py``
 =============================  ==========================================================
 
-**To add a field**: the model of its part, with a description, and what reads it from
+**To add a field**: the model of its part, with a description, and its reader from
 ``cluster_plan.py``. **To add a fault or a step**: a class in ``model``, and its rule in the kernel;
 ``model/fault.py`` and ``model/step.py`` say how. **To add a cost**: see ``simulation/__init__.py``.
 

@@ -36,7 +36,7 @@ UNCONDITIONAL_ISR = "isr_written_unconditionally"
 
 
 _DEFAULT_RECORD_BYTES = 100
-#: Of a topic that has a size, but no producers.
+#: Record size of a topic that has a size, but no producers.
 _EXISTING_RECORD_BYTES = 1000
 _FIRST_CONTROLLER = 3000
 
@@ -65,6 +65,8 @@ class PlannedPartition(NamedTuple):
     #: Indexes of these brokers and of those that reassignments add; a broker's place is its slot.
     slots: tuple[int, ...]
     min_insync_replicas: int
+    #: As the controller decides with it: that of its own settings, if it has one.
+    controllers_min_insync_replicas: int
     unclean_leader_election: bool
     record_bytes: int
     #: Records of a batch; the greatest common divisor of those of all that write to the topic.
@@ -75,6 +77,11 @@ class PlannedPartition(NamedTuple):
     existing_records: tuple[int, ...]
     #: None: no segments are deleted.
     retention: Retention | None
+
+    @property
+    def name(self) -> str:
+        """Its name in output, such as ``orders-0``."""
+        return f"{self.topic}-{self.number}"
 
 
 class PlannedClient(NamedTuple):
@@ -93,7 +100,7 @@ class ClusterPlan:
     #: Rules that differ from every release in all brokers, for a test that shows the purpose of a
     #: rule: fields of ``ReleaseRules``, and :data:`UNCONDITIONAL_ISR`.
     switches: Mapping[str, int | bool] = field(default_factory=dict)
-    #: Somebody looks at the metrics: brokers measure their requests, which takes time.
+    #: The metrics are read: brokers measure their requests, which takes time.
     is_measured: bool = False
 
     @cached_property
@@ -230,12 +237,14 @@ class ClusterPlan:
             effective_on = {
                 broker: topic.effective(settings) for broker, settings in settings_of.items()
             }
+            decided = self.scenario.decided_by_controllers()
             default = _DEFAULT_RECORD_BYTES if topic.size is None else _EXISTING_RECORD_BYTES
             record_bytes = self._record_bytes.get(topic.name, default)
             assignments = self.scenario.assignments(topic)
             everywhere = zip(assignments, self.scenario.hosts_of(topic), strict=True)
             for number, (replicas, hosts) in enumerate(everywhere):
                 effective = effective_on[replicas[0]]
+                of_controllers = topic.effective(settings_of[replicas[0]] | decided)
                 state = topic.state_of(number, replicas)
                 planned.append(
                     PlannedPartition(
@@ -245,7 +254,8 @@ class ClusterPlan:
                         tuple(self.broker_index(broker) for broker in replicas),
                         tuple(self.broker_index(broker) for broker in hosts),
                         int(effective["min.insync.replicas"]),
-                        bool(effective["unclean.leader.election.enable"]),
+                        int(of_controllers["min.insync.replicas"]),
+                        bool(of_controllers["unclean.leader.election.enable"]),
                         record_bytes,
                         self._batch_records.get(topic.name, 1),
                         state,
@@ -274,7 +284,7 @@ class ClusterPlan:
 
     @cached_property
     def _batch_records(self) -> dict[str, int]:
-        """Of topics that are written to the greatest common divisor of their batches' records."""
+        """For topics with producers: the greatest common divisor of their batches' records."""
         sizes: dict[str, int] = {}
         for group in self.scenario.workload.producers:
             for topic in group.topics:
@@ -291,7 +301,7 @@ class ClusterPlan:
 
     @cached_property
     def registered_before(self) -> tuple[bool, ...]:
-        """For each broker, whether it counts as registered until ZooKeeper says otherwise.
+        """For each broker, whether it counts as registered until ZooKeeper has another state.
 
         Brokers of a cluster that existed before return at once: within milliseconds.
         """
@@ -339,7 +349,7 @@ class ClusterPlan:
         """The numbers in ZooKeeper's tree, by sort.
 
         Paths that only a step that moves replicas or deletes a topic changes, or only the failure
-        of a log directory, are left out where there is none: nobody watches them then.
+        of a log directory, are left out where there is none: there are no watches of them then.
         """
         is_administered = any(isinstance(step, AdminStep) for step in self.scenario.steps)
         directories_fail = any(
@@ -450,7 +460,7 @@ def existing_records(
     """The records in a broker's log of a partition as the run begins, by the broker's id.
 
     ``size_bytes`` is that of a complete log. A replica outside of the ISR lacks records at its end:
-    all of them, if the state does not say how many bytes it is behind.
+    all of them, if the state does not give the bytes that it is behind.
     """
     if state is None:
         return 0

@@ -1,17 +1,14 @@
-"""The names of the figures that runs of a scenario have: ``produce_ms.shop.p99``.
+"""The figures of a scenario before any run: their names, and the expected number of events.
 
-``traces/figures.yaml`` defines the forms of figures; a scenario's topics, groups, steps and
-faults fill in what is written in capitals there. No run is needed.
-
-The expected number of events in a run, computed from its plan without running it.
+``traces/figures.yaml`` defines the forms of names (``produce_ms.shop.p99``); a scenario's topics,
+groups, steps and faults replace the words in capitals there.
 
 Most events belong to three exchanges: a produce request and its response for each batch; a
-follower's fetches, with a response for each batch, or an empty one after
-replica.fetch.wait.max.ms; and the fetches of consumers. The events of faults are a rough estimate:
-work for the replicas of brokers that stop, and partitions that refuse batches, whose first batch is
-tried again every retry.backoff.ms. Combined effects of several faults are not estimated.
-
-The grouping into actors uses these numbers, too.
+follower's fetches, with a response for each batch, or an empty one after replica.fetch.wait.max.ms;
+and the fetches of consumers. The events of faults are a rough estimate: work for the replicas of
+brokers that stop, and partitions that refuse batches, whose first batch is retried every
+retry.backoff.ms. Combined effects of several faults are not estimated. The grouping into actors
+uses these numbers, too.
 """
 
 import math
@@ -41,7 +38,7 @@ class FigureNames:
         plan = ClusterPlan(scenario)
         self._named: Mapping[str, tuple[str, ...]] = {
             "TOPIC": tuple(dict.fromkeys(each.topic for each in plan.partitions)),
-            "PARTITION": tuple(f"{each.topic}-{each.number}" for each in plan.partitions),
+            "PARTITION": tuple(each.name for each in plan.partitions),
             "GROUP": tuple(group.name for group in scenario.workload.producers),
             "STEP": tuple(moving_steps(scenario).values()),
             "FAULT": tuple(fault_name(plan.faults, place) for place in range(len(plan.faults))),
@@ -129,11 +126,11 @@ _PER_CONSUMER_FETCH = 3
 #: response, and fewer batches are tried at once.
 _PER_RETRY = 3
 _PER_RETRY_UNHEARD = 1.5
-#: Of a partition, until it has its first leader.
+#: Events of a partition until it has its first leader.
 _PER_PARTITION = 5
-#: Of a replica whose broker stops and comes back.
+#: Events of a replica whose broker stops and comes back.
 _PER_STOPPED_REPLICA = 15
-#: Of a broker, each second: its periodic tasks, and pings of its session.
+#: Events of a broker in each second: its periodic tasks, and pings of its session.
 _PER_BROKER_SECOND = 1.2
 
 #: Fewer batches for each wait are none: the formula divides by that.
@@ -260,7 +257,7 @@ class ConsumerFetches(NamedTuple):
 
     #: In each fetch.
     partitions: int
-    #: Of the consumer, from whatever leader.
+    #: The partitions that the consumer reads, from any leader.
     all_partitions: int
     #: In the whole run.
     fetches: float
@@ -389,7 +386,8 @@ def _stuck_partitions(plan: ClusterPlan, fault: Fault) -> Iterator[int]:
     ]
     for number, partition in enumerate(plan.partitions):
         leader = partition.replicas[0]
-        # Those that the leader can no longer hear, as it is on one side of the cut or the other.
+        # The voters that the leader can no longer reach, as it is on one side of the cut or the
+        # other.
         lost = {each for one, other in (ends, ends[::-1]) if leader in one for each in other}
         in_sync = sum(replica not in lost for replica in partition.replicas)
         if in_sync < partition.min_insync_replicas:

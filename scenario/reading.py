@@ -158,7 +158,7 @@ class _Generator(GenerateJsonSchema):
 def scenario_schema() -> dict[str, Any]:
     """The schema of a scenario file, in the dialect 2020-12."""
     schema = Scenario.model_json_schema(by_alias=True, schema_generator=_Generator)
-    # A file that says no name has its own.
+    # A file without a name has its own.
     schema["required"].remove("name")
     _flatten_rates(schema["$defs"])
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

@@ -9,11 +9,11 @@ from tidegauge.scenario.reading import ScenarioError, written_scenario
 from tidegauge.scenario.text.errors import did_you_mean
 
 FOLDER = Path(tidegauge.scenarios.__file__).parent
-#: Of scenarios that each show one mechanism of replication; its row's number begins their names.
+#: Scenarios that each show one mechanism of replication; the number of its row begins their names.
 MECHANISMS = FOLDER / "mechanisms"
-#: Of scenarios on which alert rules are rehearsed; they are run as ``incidents/NAME``.
+#: Scenarios on which alert rules are rehearsed; they are run as ``incidents/NAME``.
 INCIDENTS = FOLDER / "incidents"
-#: Of scenarios that each show a bug of KRaft, which ``tidegauge gallery`` compares in two releases;
+#: Scenarios that each show a bug of KRaft, which ``tidegauge gallery`` compares in two releases;
 #: they are run as ``gallery/NAME``.
 GALLERY = FOLDER / "gallery"
 #: The scenario that a newcomer runs first; with another control plane its name is longer.
@@ -30,7 +30,7 @@ class ShippedScenario(NamedTuple):
     is_mechanism: bool
     is_in_gallery: bool
     is_incident: bool
-    #: Of Kafka, such as ``4.1.1``.
+    #: A release of Kafka, such as ``4.4.0``.
     release: str
     mode: Mode
     brokers: int

@@ -3,7 +3,7 @@
 A step that waits for a condition has no time before the run. It is listed at the time of the step
 before it, since it is not taken earlier.
 
-Retention of logs: settings of topics and brokers, and what they come to for a topic.
+Retention of logs: settings of topics and brokers, and their effect on a topic.
 """
 
 from collections.abc import Iterator, Mapping
@@ -97,7 +97,7 @@ def _short(value: Any) -> str:
 _SEGMENT_BYTES = 2**30
 _RETENTION_MS = 7 * 24 * 3_600_000
 _CHECK_INTERVAL_MS = 300_000
-#: Of a broker: in milliseconds, the most precise first.
+#: A broker's settings in milliseconds, the most precise first.
 _RETENTION_TIMES = (
     ("log.retention.ms", 1),
     ("log.retention.minutes", 60_000),
@@ -118,7 +118,7 @@ def retention_of(
 ) -> Retention | None:
     """The retention of a topic with these settings on a broker with these; None: all is kept.
 
-    Without a size there is a limit only where a setting says so: logs that begin empty do not grow
+    Without a size there is a limit only where a setting has one: logs that begin empty do not grow
     old in a run.
     """
     compacted = "compact" if topic == OFFSETS_TOPIC else "delete"

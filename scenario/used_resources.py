@@ -1,4 +1,4 @@
-"""The load of networks before a run: what clients offer, against the bandwidth that there is.
+"""The load of networks before a run: the clients' traffic, against the bandwidth.
 
 The resources of machines and networks on which the result of a run will depend.
 
@@ -34,8 +34,8 @@ class BrokerLoad(NamedTuple):
 def offered_loads(scenario: Scenario) -> dict[int, BrokerLoad]:
     """The load of each broker, by its id: preferred leaders lead, and consumers keep up.
 
-    A leader receives what producers send, and sends it to its followers and to each group of
-    consumers of the topic.
+    A leader receives its producers' records, and sends them to its followers and to each group of
+    consumers.
     """
     incoming: defaultdict[int, float] = defaultdict(float)
     outgoing: defaultdict[int, float] = defaultdict(float)

@@ -1,9 +1,7 @@
-"""Warnings about a valid scenario that is probably not intended, printed before the run.
+"""Warnings about a valid scenario before its run: probable mistakes, and draws that decide.
 
-The branches of a run that draws decide: another seed may give another answer, not only times.
-
-Every latency is drawn, so times differ a little from seed to seed. That alone decides nothing. A
-draw decides where a run has a branch:
+Every latency is drawn, so times differ a little from seed to seed. Another answer, not only other
+times, comes from a draw at a branch of the run:
 
 * faults of rates begin and end at drawn times;
 * a loss of power keeps each log up to a drawn point;
@@ -14,12 +12,13 @@ draw decides where a run has a branch:
 * an outage that is about as long as a timeout ends before it is noticed, or after;
 * a rolling restart has come to one broker or to another when the next fault begins.
 
-All of it follows from the scenario, so each seed has the same list, whatever it comes to.
+All of it follows from the scenario, so the list is the same for each seed.
 """
 
 from collections.abc import Callable, Iterator
 
 from tidegauge.replication.kraft_releases import kraft_cells_of
+from tidegauge.replication.release_versions import ProtocolVersion, Release
 from tidegauge.replication.releases import rules_of
 from tidegauge.scenario.model.component_faults import CutLinkFault, Fault, fault_name
 from tidegauge.scenario.model.fault import Stop
@@ -50,12 +49,12 @@ _KRAFT_ONLY = {
         "is a setting of KRaft and is ignored: brokers here use ZooKeeper"
     ),
 }
-_IMBALANCE = "leader.imbalance.per.broker.percentage"
 
 
 def warnings_of(scenario: Scenario) -> list[str]:
     """The warnings about a scenario, each in one line."""
     found = (
+        newer_than_known,
         _unknown_settings,
         _settings_of_kraft,
         _min_insync_replicas,
@@ -64,6 +63,15 @@ def warnings_of(scenario: Scenario) -> list[str]:
         overloads,
     )
     return [one_line(line) for part in found for line in part(scenario)]
+
+
+def newer_than_known(scenario: Scenario) -> list[str]:
+    """Versions that are newer than those that are known, each with the one that it is read as."""
+    texts = [scenario.release, *(own.release for own in scenario.cluster.broker_releases.values())]
+    versions: list[Release | ProtocolVersion] = [Release.parse(text) for text in texts if text]
+    if scenario.metadata_version is not None:
+        versions.append(ProtocolVersion.parse(scenario.metadata_version))
+    return list(dict.fromkeys(line for each in versions if (line := each.newer_than_known)))
 
 
 def _unknown_settings(scenario: Scenario) -> Iterator[str]:
@@ -75,12 +83,6 @@ def _unknown_settings(scenario: Scenario) -> Iterator[str]:
 
 def _settings_of_kraft(scenario: Scenario) -> Iterator[str]:
     if scenario.has_kraft:
-        # Source: ReplicationControlManager.maybeBalancePartitionLeaders@4.1.0.
-        if _IMBALANCE in scenario.controllers.settings:
-            yield (
-                f"controllers.settings.{_IMBALANCE}: Kafka accepts and ignores it in mode kraft: "
-                "each partition is led by its preferred leader again"
-            )
         return
     said = set()
     for path, settings, kind, _ in scenario.said_settings():
@@ -237,7 +239,7 @@ def _noticed_us(scenario: Scenario, setting: str) -> tuple[int, int]:
     """The shortest outage that can be noticed by a timeout, and the longest that need not be.
 
     A session counts from the last heartbeat or ping, and its end is found at a check: an eighth of
-    it later at most (from 4.0), or at a tick of ZooKeeper. A lag is looked for every half of
+    it later at most (from 4.0), or at a tick of ZooKeeper. A lag is checked every half of
     replica.lag.time.max.ms.
     """
     settings = scenario.settings_of(scenario.broker_ids()[0])
@@ -275,8 +277,8 @@ def _ids_of(kind: str, ends: list[LinkEnd]) -> set[int]:
 
 #: The branches that a fault can leave to chance, in words, and whether it does.
 _RULES: dict[str, Callable[[Scenario, Fault], bool]] = {
-    "how much of each log survives {}": _leaves_drawn_logs,
-    "which controller is active once {} has begun, and when each broker hears of it": _unseats,
+    "the part of each log that survives {}": _leaves_drawn_logs,
+    "which controller is active once {} has begun, and when each broker is notified": _unseats,
     "which broker is controller as {} begins, and once it has begun": _may_hit_the_controller,
     "in which order brokers are fenced that are lost together in {}": (
         _silences_several_of_a_partition

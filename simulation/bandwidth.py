@@ -1,15 +1,16 @@
-"""Bandwidth: how long a transfer takes on a disk or a network that others use, too.
+"""Bandwidth: the time of a transfer on a shared disk or network.
 
-A resource moves so many bytes per second, and what is in flight on it shares them. A transfer ends
-when all that the resource had taken on before is moved, and the transfer itself; but a small one
-does not wait for large ones that began before it: with n others in flight it gets its share of the
-bandwidth, so it takes n + 1 times as long as alone. Those that began before keep their ends, and
-the work of the small one is done by later ones. So in the long run a resource never moves more than
-its bandwidth, and no transfer costs more than one look, whatever is in flight (fair queueing would
-change the end of every transfer in flight with each that begins).
+A resource moves so many bytes per second, and the transfers in flight on it share them. A transfer
+ends when all that the resource had taken on before is moved, and the transfer itself; but a small
+one does not wait for large ones that began before it: with n others in flight it gets its share of
+the bandwidth, so it takes n + 1 times as long as alone. Those that began before keep their ends,
+and the work of the small one is done by later ones. So in the long run a resource never moves more
+than its bandwidth, and no transfer costs more than one look, whatever is in flight (fair queueing
+would change the end of every transfer in flight with each that begins).
 
 A transfer that uses several resources uses them at the same time (a disk is read ahead, a switch
-passes on what it has received so far), so it ends with the last of them, not after their sum.
+passes on the bytes that it has received so far), so it ends with the last of them, not after their
+sum.
 
 The receiver of a message learns of its transfer when that is over: a message arrives with its last
 byte. By then the transfer has had those moments of the time in which it flowed that others left
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 from tidegauge.compiled.records import Record, i64
 from tidegauge.compiled.rules import code, inner_rule
 
-#: So many transfers in flight are told apart; of more of them the last one ends last.
+#: The transfers in flight that are told apart; with more of them the last one ends last.
 FLOWS = 16
 
 _NS_PER_US = code(1_000)
@@ -40,7 +41,8 @@ class Bandwidth(Record):
 
     #: 0: unlimited.
     bytes_per_second: i64
-    #: When all that it has taken on so far is moved; nanoseconds, as small transfers take few.
+    #: The time at which all that it has taken on is moved; nanoseconds, as small transfers take
+    #: few.
     free_ns: i64
     #: Ends of the transfers in flight, and the place of the next one.
     ends_ns: _flows
@@ -49,7 +51,7 @@ class Bandwidth(Record):
 
 @inner_rule
 def transfer_end_us(resource: Bandwidth, size_bytes: int, now_us: int) -> int:
-    """When a transfer that begins now has moved all its bytes; the resource takes it on."""
+    """The end of a transfer that begins now, which the resource takes on."""
     if resource.bytes_per_second == 0 or size_bytes <= 0:
         return now_us
     now_ns = now_us * _NS_PER_US
@@ -75,11 +77,11 @@ class IncomingBandwidth(Record):
 
     #: 0: unlimited.
     bytes_per_second: i64
-    #: When all that has come so far is received, in nanoseconds, and since when there is always
-    #: some of it left.
+    #: The time at which all that has come is received, in nanoseconds; and the start of its present
+    #: backlog.
     free_ns: i64
     busy_from_ns: i64
-    #: The transfers that came last: when, when they end, and how long each takes alone; and the
+    #: The transfers that came last: their times, their ends, and the time of each alone; and the
     #: place of the next one.
     came_ns: _flows
     ends_ns: _flows
@@ -89,7 +91,7 @@ class IncomingBandwidth(Record):
 
 @inner_rule
 def received_us(resource: IncomingBandwidth, size_bytes: int, took_us: int, now_us: int) -> int:
-    """When a transfer is received that has flowed for the last ``took_us``."""
+    """The time at which a transfer that has flowed for the last ``took_us`` is received."""
     if resource.bytes_per_second == 0:
         return now_us
     now_ns = now_us * _NS_PER_US
@@ -140,7 +142,7 @@ def _shared_end_ns(resource: IncomingBandwidth, alone_ns: int, began_ns: int, no
 
 @inner_rule
 def last_transfer_end_us(resource: Bandwidth, size_bytes: int, now_us: int) -> int:
-    """When a transfer that lets all others go first is done; the resource takes it on."""
+    """The end of a transfer that yields to all others, which the resource takes on."""
     if resource.bytes_per_second == 0 or size_bytes <= 0:
         return now_us
     alone_ns = size_bytes * _NS_PER_SECOND // resource.bytes_per_second
@@ -150,5 +152,5 @@ def last_transfer_end_us(resource: Bandwidth, size_bytes: int, now_us: int) -> i
 
 @inner_rule
 def free_us(resource: Bandwidth) -> int:
-    """When all is moved that a resource has taken on so far."""
+    """The time at which a resource has moved all that it has taken on so far."""
     return (resource.free_ns + _NS_PER_US - 1) // _NS_PER_US

@@ -39,7 +39,7 @@ FREE_ITEMS = LinkedList("items", "next", "free_item")
 
 @inner_rule
 def take_slot(world: Kernel, source: int, destination: int, kind: int) -> EventSlot:
-    """An event of a kind in a free slot, caused by what happens now; its body is anything."""
+    """An event of a kind in a free slot, caused by the present event; its body is anything."""
     context = world.context[0]
     event = world.events[FREE_EVENTS.take_first(world, context)]
     context.free_events -= 1
@@ -74,7 +74,7 @@ def new_event(
     *sources: Record,
     **fields: int,
 ) -> SomeEvent:
-    """An event of a class, caused by what happens now; it has still to be sent.
+    """An event of a class, caused by the present event; it has still to be sent.
 
     A field without a keyword has the value of a source with a field of its name, or its default.
     """
@@ -150,7 +150,7 @@ def new_item(
 
 
 class Chain(Protocol):
-    """An owner of entries: an event, or what else keeps the entries of a request."""
+    """An owner of entries: an event, or another keeper of a request's entries."""
 
     first_item: int
 
@@ -167,7 +167,7 @@ def items_of(world: Kernel, chain: Chain, kind: type[SomeItem]) -> Iterator[Some
 
 @inner_rule
 def copy_event(world: Kernel, event: Event) -> Event:
-    """A second event with the same body and chain, caused by what happens now."""
+    """A second event with the same body and chain, caused by the present event."""
     copy = take_slot(world, event.source, event.destination, event.kind)
     copy.correlation_id = event.correlation_id
     body = view_as(event, EventSlot).body
@@ -201,7 +201,7 @@ def move_items(world: Kernel, source: Event, target: Event) -> None:
 
 @inner_rule
 def free_items(world: Kernel, event: Event) -> None:
-    """Give back the event's chain."""
+    """Free the event's chain."""
     if event.first_item == NONE:
         return
     context = world.context[0]
@@ -229,7 +229,7 @@ def take_first(world: Kernel, events: EventList) -> Event:
 
 @inner_rule
 def free_event(world: Kernel, event: Event) -> None:
-    """Give back the event's slot and its chain."""
+    """Free the event's slot and its chain."""
     free_items(world, event)
     context = world.context[0]
     event.kind = NONE
@@ -239,14 +239,14 @@ def free_event(world: Kernel, event: Event) -> None:
 
 @inner_rule
 def free_all(world: Kernel, events: EventList) -> None:
-    """Give back all events of a list."""
+    """Free all events of a list."""
     while events.first != NONE:
         free_event(world, take_first(world, events))
 
 
 @inner_rule
 def set_timer(world: Kernel, timer: Event, time_us: int) -> None:
-    """Have the event handled by its own process at ``time_us``."""
+    """Set a timer of the event's own process at ``time_us``."""
     timer.time_us = time_us
     stamp(world, timer)
     push(world, timer)
@@ -261,7 +261,7 @@ def _set_timer_after(world: Kernel, timer: Event, delay_us: int) -> None:
 def timer_at(
     kind: type[SomeEvent], world: Kernel, time_us: int, *sources: Record, **fields: int
 ) -> SomeEvent:
-    """Have the process that handles the event handle a timer of a class at ``time_us``."""
+    """Set a timer of a class in the process that handles the event, at ``time_us``."""
     timer = filled(_free_own(world, kind.KIND), kind, sources, fields)
     set_timer(world, timer, time_us)
     return timer
@@ -271,7 +271,7 @@ def timer_at(
 def timer_after(
     kind: type[SomeEvent], world: Kernel, delay_us: int, *sources: Record, **fields: int
 ) -> SomeEvent:
-    """Have the process that handles the event handle a timer of a class after ``delay_us``."""
+    """Set a timer of a class in the process that handles the event, after ``delay_us``."""
     return timer_at(kind, world, world.context[0].time_us + delay_us, *sources, **fields)
 
 

@@ -1,16 +1,15 @@
-"""Faults: what begins and ends at a set time, in each process that it hits.
+"""Faults: they begin and end at a set time, in each process that they hit.
 
-A fault writes a row where it begins and where it ends, in every process that it hits. The
-others learn of that row, so that whoever decides something because a peer was silent can
-say which fault was the reason (:func:`because_of`). This is bookkeeping beside the
-simulated cluster: no rule of Kafka reads it.
+A fault writes a row where it begins and where it ends, in every process that it hits. The others
+get that row, so that a decision about a silent peer can name its fault (:func:`because_of`). This
+is bookkeeping beside the simulated cluster: no rule of Kafka reads it.
 
 The work of a process that dies or is started again is known to its own room
 (``actors/process/lifecycle.py``); here stands only whether it runs (:func:`dies`, :func:`lives`).
 
 The kind of a fault is a class of the scenario (``scenario/model/fault.py`` says how to add one). It
-says whether processes are suspended or stop, and whether links are hit; a rule here or in the room
-of a process has what is special about a kind, with its code beside it.
+sets whether processes are suspended or stop, and whether links are hit; a rule here or in the room
+of a process has the special part of a kind, with its code beside it.
 """
 
 from tidegauge.compiled.rules import NamedCodes, code, inner_rule
@@ -39,7 +38,7 @@ RESTART = FAULT_CODES.new("restart", 7)
 _FIRST = code(1)
 _SECOND = code(2)
 
-# How near a fault is to what a process expects of a peer.
+# Ranks of a fault's effect on what a process expects of a peer.
 _OTHER = code(1)
 _SELF = code(2)
 _PEER = code(3)
@@ -75,7 +74,7 @@ def handle_fault(world: Kernel, event: timers.FaultChange) -> bool:
 
 @inner_rule
 def tell_of_fault(world: Kernel, hit: int, fault: int, begins: bool) -> None:
-    """Have a fault begin or end in a process that it hits, because another one says so."""
+    """Begin or end a fault in a process that it hits, by a message from another one."""
     if begins:
         links.send(world, timers.FaultBegin.to(world, hit, fault=fault), world.context[0].time_us)
     else:
@@ -101,7 +100,7 @@ def _announce(world: Kernel, process: int, fault: int, begins: bool) -> None:
 def handle_known_fault(world: Kernel, event: timers.FaultKnown) -> None:
     """Learn that a fault has begun or ended in another process.
 
-    A process that the fault hits too learns of it when that happens to itself.
+    A process that the fault also hits gets it with its own event.
     """
     count = world.context[0].process_count
     if event.begins and world.faults[event.fault].kind == POWER_LOSS:
@@ -120,7 +119,7 @@ def handle_known_fault(world: Kernel, event: timers.FaultKnown) -> None:
 
 @inner_rule
 def note_fault(role: FaultRole, begins: bool, time_us: int) -> None:
-    """Remember that a fault acts, or since when it does not, as far as a process knows."""
+    """Note that a fault acts, or since when it does not, as far as a process knows."""
     role.active = begins
     if begins:
         role.began_us = time_us
@@ -164,7 +163,7 @@ def _pause(world: Kernel, process: int, number: int, begins: bool) -> None:
 
 @inner_rule
 def dies(world: Kernel, process: int) -> None:
-    """A process is gone: nothing stops it any more, and nobody handles what it has missed."""
+    """A process is gone: no fault holds it, and its held messages are dropped."""
     context = world.context[0]
     state = world.processes[process]
     state.alive = False
@@ -189,7 +188,7 @@ def _outdate_timers(world: Kernel, process: int) -> None:
 
 @inner_rule
 def lives(world: Kernel, process: int) -> None:
-    """A process begins: what was sent before is not for it."""
+    """A process begins: earlier messages are not for it."""
     state = world.processes[process]
     state.alive = True
     state.up_since_us = world.context[0].time_us
@@ -213,7 +212,7 @@ def reset_all(world: Kernel, process: int) -> None:
         if other != process:
             reset = timers.Disconnected.to(world, other, until_us=context.time_us)
             delay_us = links.retransmission_us(world, other, process)
-            # Beside the stream of what the machine sends on new connections.
+            # Beside the stream of messages that the machine sends on new connections.
             least_us = links.shortest_latency_us(world, process, other)
             reset.time_us = context.time_us + delay_us + least_us
             stamp(world, reset)
@@ -222,9 +221,9 @@ def reset_all(world: Kernel, process: int) -> None:
 
 @inner_rule
 def refuse(world: Kernel, event: Event) -> None:
-    """A message for a process that does not run, or did not yet: its sender may be told.
+    """A message for a process that does not run, or did not yet: its sender may get an error.
 
-    Its sender before the process died is told anyway, as all are.
+    The sender gets an error for its earlier messages anyway, as all do.
     """
     state = world.processes[event.destination]
     is_request = IS_REFUSED[event.kind]
@@ -241,7 +240,7 @@ def refuse_connection(world: Kernel, event: Event) -> None:
 
 @inner_rule
 def _apply_to_links(world: Kernel, process: int, peer: int, number: int, sign: int) -> None:
-    """Change what this process keeps of its links: latency where it sends, cuts where not."""
+    """Change this process's ends of its links: latency where it sends, cuts where it receives."""
     fault = world.faults[number]
     count = world.context[0].process_count
     if fault.kind == SLOW_LINK and _hits(world, number, process, peer):
@@ -250,7 +249,7 @@ def _apply_to_links(world: Kernel, process: int, peer: int, number: int, sign: i
         link = world.links[peer * count + process]
         link.cut += sign
         if link.cut == 0 and link.held.first != NONE:
-            # Only what was sent meanwhile has to be sent again, and all that follows waits.
+            # Only packets sent meanwhile have to be retransmitted, and all later ones wait.
             link.stalled = True
             release = timers.LinkRelease.to(world, process, peer=peer)
             delay_us = links.retransmission_us(world, peer, process)
@@ -260,7 +259,7 @@ def _apply_to_links(world: Kernel, process: int, peer: int, number: int, sign: i
 @links.FAULTS.handles(timers.LinkRelease)
 @inner_rule
 def handle_link_release(world: Kernel, event: timers.LinkRelease) -> None:
-    """TCP sends again what a cut has held back."""
+    """TCP retransmits the packets that a cut has held back."""
     links.release_link(world, event.peer, event.destination)
 
 
@@ -277,11 +276,12 @@ def _hits(world: Kernel, number: int, source: int, destination: int) -> bool:
 
 @inner_rule
 def because_of(world: Kernel, row: Row, peer: int, since_us: int) -> None:
-    """Say why nothing has come from ``peer`` since ``since_us``: a fault, else what it did last.
+    """Set the reason of ``peer``'s silence since ``since_us``: a fault, else its last row.
 
     Faults count that act now, or have acted since then. One that hits the peer, or the link to it,
     comes before one that hits the process itself (which is slow, or was stopped), and that before
-    all others: any of them can keep the peer waiting. Of several the one that began last counts.
+    all others: any of them can keep the peer waiting. With several faults the one that began last
+    counts.
     """
     context = world.context[0]
     me = row.process
@@ -303,7 +303,7 @@ def because_of(world: Kernel, row: Row, peer: int, since_us: int) -> None:
 
 @inner_rule
 def _nearness(world: Kernel, number: int, process: int, peer: int) -> int:
-    """How near a fault is to what a process expects of a peer."""
+    """The rank of a fault's effect on what a process expects of a peer."""
     count = world.context[0].process_count
     if world.faults[number].is_between:
         is_hit = _hits(world, number, peer, process) or _hits(world, number, process, peer)

@@ -32,7 +32,7 @@ _LEVELS = 7
 
 
 def set_order(topic: str, partition: int, broker: int) -> int:
-    """Where a HashSet has a replica: smaller numbers come first.
+    """The place of a replica in a HashSet: smaller numbers come first.
 
     Source: PartitionAndReplica@0.10.2.2, a case class of these three.
     """

@@ -25,7 +25,7 @@ from tidegauge.simulation.trace_rows.row import RowSlot
 #: No event, no row, no entry.
 NONE = code(-1)
 
-#: The group of processes that passes on what others have for each other
+#: The group of processes that passes on the others' messages for each other
 #: (``engine/exchange/frames.py``).
 HUB = code(0)
 
@@ -38,7 +38,7 @@ QUORUM_CONTROLLER = code(4)
 #: Not a process of Kafka: the link from one rack to another (``links.py``).
 RACK_LINK = code(5)
 
-#: Source of what the scenario sends: faults. It comes before all others at the same time.
+#: Source of the scenario's own events: faults. It comes before all others at the same time.
 SCENARIO = code(-1)
 
 
@@ -57,7 +57,7 @@ class Process(Record):
 
     #: BROKER, CONTROLLER, ZOOKEEPER, CLIENT, QUORUM_CONTROLLER or RACK_LINK.
     role: i64
-    #: Which of its role: index of the broker, number of the client.
+    #: Its number in its role: index of the broker, number of the client.
     number: i64
     #: The machine it runs on; -1 for one of its own.
     host: i64
@@ -65,30 +65,31 @@ class Process(Record):
     rack: i64
     #: This group hosts it.
     hosted: flag
-    #: If not: the least that it takes until what has reached it shows in this group.
+    #: If not: the least time from an arrival there to an effect in this group.
     answer_us: i64
-    #: How many messages and timers it has sent.
+    #: The number of messages and timers that it has sent.
     sent: i64
-    #: How many canonical rows it has written, and the rolling hash over them.
+    #: The number of its canonical rows, and the rolling hash over them.
     rows: i64
     hash: i64
-    #: How many costs were drawn.
+    #: The number of costs that were drawn.
     draws: i64
-    #: How many other rows it has written since the last canonical one.
+    #: The number of other rows since the last canonical one.
     minor: i64
     #: It runs: not crashed, not stopped.
     alive: flag
-    #: How many faults keep it from running.
+    #: The number of faults that keep it from running.
     held_down: i64
     #: ... and how many of them have taken its machine's power.
     without_power: i64
-    #: When it was started and when it died last.
+    #: The times of its last start and of its last death.
     up_since_us: i64
     died_us: i64
-    #: How many faults stop it now, and when it went on after the last one.
+    #: The number of faults that pause it now, and the end of the last pause.
     paused: i64
     resumed_us: i64
-    #: How many faults make its disks slow, and how many delays of appends were drawn for them.
+    #: The number of faults that make its disks slow, and of delays of appends that were drawn for
+    #: them.
     slow_disks: i64
     disk_draws: i64
     #: Messages that came in while it was stopped, and have still to be read.
@@ -110,50 +111,51 @@ class Role(Record):
 
 
 class Link(Record):
-    """One direction between two processes: what its two ends keep of it.
+    """One direction between two processes: the records of its two ends.
 
     A link is FIFO, as the TCP connection is that it stands for. Messages with records are FIFO
     among themselves, and the others do not wait for them: they are on other connections.
     """
 
     # The sender's.
-    #: When the last message sent so far is delivered: none overtakes it.
+    #: The delivery time of the last message sent: no message overtakes it.
     last_delivery_us: i64
     #: ... and of those with records, which the others overtake.
     last_records_us: i64
-    #: How many latencies were drawn.
+    #: The number of latencies that were drawn.
     draws: i64
     #: Added to each latency by faults.
     delay_us: i64
     # The receiver's.
-    #: How many faults make packets of this direction vanish.
+    #: The number of faults that drop the packets of this direction.
     cut: i64
     #: Messages that TCP still has to send again: they wait for a retransmission.
     stalled: flag
-    #: How many retransmissions there were.
+    #: The number of retransmissions.
     retransmissions: i64
     held: EventList
     #: The last canonical row of the sender that the receiver knows of.
     source_rows: i64
-    #: When the last message with records is received that had to wait for the receiver's network.
+    #: The receive time of the last message with records that had to wait for the receiver's
+    #: network.
     received_us: i64
-    #: When the sender's machine lost power last, and the number of its next message then: what it
-    #: had sent before, and still flowed, is lost.
+    #: The last loss of power of the sender's machine, and the number of its next message then:
+    #: messages sent before that still flowed are lost.
     lost_from_us: i64
     lost_below: i64
     # The link's between the racks of both.
-    #: When the last message was passed on.
+    #: The time at which the last message was passed on.
     relayed_us: i64
 
 
 class SocketBuffers(Record):
     """The buffers of a process's connections; 0: as the operating system has them."""
 
-    #: Of what it sends (brokers: socket.send.buffer.bytes; producers: send.buffer.bytes).
+    #: Buffer for what it sends (brokers: socket.send.buffer.bytes; producers: send.buffer.bytes).
     send_bytes: i64
-    #: Of what clients send to it (brokers: socket.receive.buffer.bytes).
+    #: Buffer for what clients send to it (brokers: socket.receive.buffer.bytes).
     receive_bytes: i64
-    #: Of what it fetches (brokers: replica.socket.receive.buffer.bytes; consumers:
+    #: Buffer for what it fetches (brokers: replica.socket.receive.buffer.bytes; consumers:
     #: receive.buffer.bytes).
     fetch_bytes: i64
 
@@ -171,15 +173,15 @@ class Context(Record):
     seed: i64
     #: Virtual time.
     time_us: i64
-    #: Events are handled that are due before this time: nothing that other groups have not told
-    #: yet can happen here earlier.
+    #: Events are handled that are due before this time: no message that other groups have not sent
+    #: yet can arrive here earlier.
     horizon_us: i64
     #: The canonical row that all that happens now is caused by.
     cause_process: i64 = -1
     cause_sequence: i64 = -1
     #: Events in the heap.
     heap_size: i64
-    #: First free slot of events and of partition data, and how many there are.
+    #: First free slot of events and of partition data, and their numbers.
     free_event: i64 = -1
     free_events: i64
     free_item: i64 = -1
@@ -192,19 +194,19 @@ class Context(Record):
     row_count: i64
     #: TRACE_TRANSITIONS or TRACE_ALL (``rows.py``).
     trace_level: i64
-    #: How often the ends of all logs are recorded.
+    #: The period in which the ends of all logs are recorded.
     sample_period_us: i64
-    #: How many processes there are, and which group of them this is.
+    #: The number of processes, and the number of this group of them.
     process_count: i64
-    #: How many racks there are, and the first link between two of them; -1: they have no limit.
+    #: The number of racks, and the first link between two of them; -1: they have no limit.
     racks: i64
     first_rack_link: i64 = -1
     group: i64
-    #: News of the cluster for brokers (``metadata_log.py``): how much there is, and where
-    #: that begins which the other groups of processes have not been sent.
+    #: Changes of the cluster for brokers (``metadata_log.py``): their number, and the first one
+    #: that the other groups of processes have not been sent.
     metadata_changes: i64
     first_unsent_change: i64
-    #: The same of what groups of consumers have committed (``offset_commits.py``).
+    #: The same of the commits of groups of consumers (``offset_commits.py``).
     offset_commits: i64
     first_unsent_commit: i64
     #: Entries of it that are kept free while a handler runs; 0: no group commits anything.
@@ -218,7 +220,7 @@ class Context(Record):
     item_reserve: i64
     row_reserve: i64
     reserve: i64
-    #: The liveness phase is on: no fault begins any more.
+    #: The liveness phase is on: no fault begins.
     healing: flag
     #: A handler found a table of its room too small: enlarge it before the next event.
     needs_room: flag
@@ -249,7 +251,7 @@ class Fault(Record):
     is_full: flag
     #: ZooKeeper gives all sessions a fresh time-out when it is back.
     refreshes_sessions: flag
-    #: How long it lasts from when a step begins it; -1: its end is planned, or a step ends it.
+    #: Its duration when a step begins it; -1: its end is planned, or a step ends it.
     lasts_us: i64
     #: ... or, if it is part of a rolling restart, from the end of the broker's process on.
     stopped_us: i64
@@ -267,13 +269,13 @@ class FaultRole(Record):
     #: The canonical row with which the fault began.
     row_process: i64
     row_sequence: i64
-    #: When it began last, and when it began or ended last, as far as the process knows; -1: never.
+    #: Its last start, and its last start or end, as far as the process knows; -1: never.
     began_us: i64
     acted_us: i64
 
 
 class MetadataChange(Record):
-    """One partition or broker as a controller tells it to all brokers (``metadata_log.py``)."""
+    """One partition's or broker's state, as sent to all brokers (``metadata_log.py``)."""
 
     #: Number of a partition, or broker ``b`` as ``-1 - b``.
     subject: i64
@@ -286,7 +288,7 @@ class MetadataChange(Record):
     position: i64
     #: The change of the same subject before it.
     previous: i64
-    #: The group of processes whose controller made it: the others have to be told.
+    #: The group of processes whose controller made it: the others have still to get it.
     group: i64
 
 
@@ -308,7 +310,7 @@ class OffsetCommit(Record):
     committed: i64
     #: The entry of the same key before it.
     previous: i64
-    #: The group of processes whose coordinator made it: the others have to be told.
+    #: The group of processes whose coordinator made it: the others have still to get it.
     group: i64
 
 
@@ -319,19 +321,19 @@ class CommitKey(Record):
     partition: i64
     #: The newest entry about it; -1 none.
     newest: i64 = -1
-    #: Of members: whose it is, and how long it may be silent.
+    #: For members: the member's client, and its session timeout.
     process: i64
     session_timeout_us: i64
 
 
 class KindCount(Record):
-    """How many events of a kind were handled."""
+    """The number of handled events of a kind."""
 
     handled: i64
 
 
 class QuantileUse(Record):
-    """How often the cost model was asked for a cost, and what it said in all."""
+    """The number of draws from the cost model for a cost, and their sum."""
 
     times: i64
     total_us: i64
@@ -349,7 +351,7 @@ class Kernel(Tables):
     roles: Records[Role]
     #: From source to destination: at ``source * process_count + destination``.
     links: Records[Link]
-    #: By process: what it sends, and what it receives.
+    #: By process: its sent and its received bytes.
     networks_out: Records[Bandwidth]
     networks_in: Records[IncomingBandwidth]
     socket_buffers: Records[SocketBuffers]

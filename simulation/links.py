@@ -1,6 +1,6 @@
-"""The handlers of faults, and of what begins or is released after them: ``@FAULTS.handles(...)``.
+"""The handlers of faults, and of the events of their ends: ``@FAULTS.handles(...)``.
 
-Links: how messages travel, and what slows, cuts and heals do to them.
+Links: the way of messages, and the effects of slow links, cuts and heals on them.
 
 A message takes a latency that is drawn from the quantile table of its path (same machine,
 same rack, between racks, to or from a client), never less than the table's minimum, and
@@ -11,15 +11,14 @@ between racks have a limit, each ordered pair of racks has a process for its lin
 several groups share it. Messages with records pass through it, half of their latency before it and
 half behind it; to their receivers they are the same messages. Others pass beside it.
 
-A cut is kept at the receiving end: packets that would arrive stay with TCP, which sends
-them again and again. When the link heals, all of them arrive in their order once the
-back-off of the retransmission is over, a few seconds after a long cut. That a sender gave
-up in the meantime does not take back what it had written to its socket: the receiver still
-gets it, and the answer finds nobody who waits for it.
+A cut is kept at the receiving end: packets that would arrive stay with TCP, which sends them again
+and again. After the end of the cut, all of them arrive in their order once the back-off of the
+retransmission is over, a few seconds after a long cut. A sender's timeout does not take back the
+bytes in its socket: the receiver still gets them, and the response is ignored.
 
-A process that is stopped (a pause, an outage) accepts what comes, as its socket's buffers
-do, and handles it all in the order in which it came when it goes on: its own timers at once,
-messages 1 us later.
+A process that is stopped (a pause, an outage) accepts messages, as its socket's buffers do, and
+handles them all in the order of their arrival when it goes on: its own timers at once, messages 1
+us later.
 """
 
 from tidegauge.compiled.handlers import Handlers
@@ -39,13 +38,13 @@ WITHIN_RACK = code(1)
 BETWEEN_RACKS = code(2)
 WITH_CLIENTS = code(3)
 RETRANSMISSION_AFTER_CUT = code(4)
-#: How many of the quantile tables are those of the network.
+#: The number of the quantile tables of the network.
 NETWORK_TABLES = 5
 
 
 @inner_rule
 def path_between(world: Kernel, source: int, destination: int) -> int:
-    """Which quantile table the latency between two processes is drawn from."""
+    """The quantile table of the latency between two processes."""
     one = world.processes[source]
     other = world.processes[destination]
     if one.host != NONE and one.host == other.host:
@@ -172,7 +171,7 @@ def waits_in_process(world: Kernel, event: Event) -> bool:
 @FAULTS.handles(ProcessRelease)
 @inner_rule
 def handle_process_release(world: Kernel, event: ProcessRelease) -> None:
-    """Let a process read what has come in, in that order, unless it was stopped again."""
+    """Let a process read its received messages, in that order, unless it was stopped again."""
     state = world.processes[event.destination]
     if state.paused == 0:
         _make_ready(world, state.held)
@@ -180,7 +179,7 @@ def handle_process_release(world: Kernel, event: ProcessRelease) -> None:
 
 @inner_rule
 def release_link(world: Kernel, source: int, destination: int) -> None:
-    """Deliver what a cut has held back, in its order, at once."""
+    """Deliver the messages that a cut has held back, in their order, at once."""
     context = world.context[0]
     link = world.links[source * context.process_count + destination]
     link.stalled = False
@@ -191,7 +190,7 @@ def release_link(world: Kernel, source: int, destination: int) -> None:
 
 @inner_rule
 def retransmission_us(world: Kernel, source: int, destination: int) -> int:
-    """How long after a cut has healed TCP sends again."""
+    """The delay of TCP's retransmission after the end of a cut."""
     context = world.context[0]
     index = source * context.process_count + destination
     link = world.links[index]
@@ -206,7 +205,7 @@ def retransmission_us(world: Kernel, source: int, destination: int) -> int:
 
 @inner_rule
 def _make_ready(world: Kernel, held: EventList) -> None:
-    """Have events that were held back handled next, before the heap."""
+    """Handle events that were held back next, before the heap."""
     context = world.context[0]
     while held.first != NONE:
         event = events.take_first(world, held)

@@ -1,21 +1,21 @@
 """Brokers' metadata of the cluster: one log of changes, and a position in it for each broker.
 
-An UpdateMetadata tells every broker the same. So what a controller tells is written down
-once, as a list of *changes*: of a partition's leader, of a broker being alive. The request
-itself only says how far in the list its receiver may look. A broker's knowledge of a partition is
-the newest change of it up to that place, and a thousand brokers need no copy of a million
-partitions each.
+An UpdateMetadata has the same content for every broker. So a controller's message to all is written
+down once, as a list of *changes*: of a partition's leader, of a broker being alive. The request
+itself only has the position in the list up to which its receiver may read. A broker's knowledge of
+a partition is the newest change of it up to that place, and a thousand brokers need no copy of a
+million partitions each.
 
-A place is (controller epoch, position). A broker that hears from another controller has not
-heard all that the one before had to say: the changes of the new epoch count up to its
-position in it, all others up to where the broker was before (its *base*), until that
-controller has told it of every partition.
+A place is (controller epoch, position). A broker with a message from another controller may lack
+changes of the former one: the changes of the new epoch count up to its position in it, all others
+up to where the broker was before (its *base*), until that controller has sent it the state of every
+partition.
 
-Groups of processes that run apart each have the log; frames bring what is new in it
+Groups of processes that run apart each have the log; frames bring its new entries
 (``engine/exchange/frames.py``). A change gets its place in the chain of its subject by its own
-place, so it does not matter when a group hears of it.
+place, so the time at which a group gets it does not matter.
 
-Source of what is told: ``ControllerBrokerRequestBatch``, ``MetadataCache`` @2.4.0.
+Source of the changes: ``ControllerBrokerRequestBatch``, ``MetadataCache`` @2.4.0.
 
 Snapshots of the metadata log, as every node has them: when one is due, and its row.
 
@@ -35,7 +35,7 @@ from tidegauge.simulation.random_streams import draw_below
 from tidegauge.simulation.trace_rows.controller_rows import MetadataSnapshot
 
 #: In KRaft mode all places have this epoch: a place is an offset of the metadata log, whichever
-#: controller has written the record, since what is committed stays.
+#: controller has written the record, since committed records stay.
 ONE_LOG = code(0)
 
 #: In KRaft mode the size of a record: that of a NoOpRecord in a batch of its own, as most are; of
@@ -74,11 +74,11 @@ def drawn_server(
 
 
 class MetadataPosition(Record):
-    """How far a broker, or a client, has read: -1 where it knows nothing."""
+    """The position up to which a broker, or a client, has read: -1 if it has read nothing."""
 
     controller_epoch: i64 = -1
     position: i64 = -1
-    #: Where it was when it heard of this controller.
+    #: Its position when it had the first message of this controller.
     base_epoch: i64 = -1
     base_position: i64 = -1
 
@@ -92,7 +92,7 @@ def log_change(
     controller_epoch: int,
     position: int,
 ) -> None:
-    """Write down what this group's controller tells all brokers."""
+    """Write down a change that this group's controller sends to all brokers."""
     context = world.context[0]
     change = world.metadata_changes[context.metadata_changes]
     change.subject = subject
@@ -141,7 +141,7 @@ def _is_after(change: MetadataChange, epoch: int, position: int) -> bool:
 
 @inner_rule
 def known_change(world: Kernel, known: MetadataPosition, subject: int) -> int:
-    """The newest change of a subject that a broker has been told of; NONE if there is none."""
+    """The newest change of a subject that a broker has got; NONE if there is none."""
     index = world.metadata_heads[_head_of(world, subject)].change
     while index != NONE:
         change = world.metadata_changes[index]
@@ -162,7 +162,7 @@ def _is_known(change: MetadataChange, known: MetadataPosition) -> bool:
 def name_differences(
     world: Kernel, response: MetadataResponse, known: MetadataPosition, other: MetadataPosition
 ) -> None:
-    """Name in a response each partition of which ``known`` says something else than ``other``.
+    """Name in a response each partition whose ``known`` differs from ``other``.
 
     A response with all partitions of a large cluster was most of the loop's time while some had
     no leader; a subject whose changes are known to both or to neither is the same for both.
@@ -179,13 +179,13 @@ def name_differences(
 
 @inner_rule
 def broker_subject(broker: int) -> int:
-    """The subject of changes that say whether a broker is alive."""
+    """The subject of changes about a broker being alive."""
     return -1 - broker
 
 
 @inner_rule
 def is_known_alive(world: Kernel, known: MetadataPosition, broker: int) -> bool:
-    """Whether a broker is alive, as far as another one was told; nobody (-1) is not."""
+    """Whether a broker is alive, by another one's metadata; -1 is not."""
     if broker < 0:
         return False
     index = known_change(world, known, broker_subject(broker))
@@ -206,7 +206,7 @@ def is_known_eligible(world: Kernel, known: MetadataPosition, broker: int, epoch
 
 @inner_rule
 def move_on(known: MetadataPosition, controller_epoch: int, position: int, names_all: bool) -> None:
-    """A broker has been told everything up to this place; ``names_all``: of every partition."""
+    """A broker has got all changes up to this place; ``names_all``: of every partition."""
     if names_all:
         known.base_epoch = NONE
         known.base_position = NONE
@@ -219,7 +219,7 @@ def move_on(known: MetadataPosition, controller_epoch: int, position: int, names
 
 @inner_rule
 def write_position(message: MetadataMessage, known: MetadataPosition) -> None:
-    """Say in a message how far its sender has read."""
+    """Write the sender's position into a message."""
     message.controller_epoch = known.controller_epoch
     message.offset = known.position
     message.base_epoch = known.base_epoch
@@ -228,7 +228,7 @@ def write_position(message: MetadataMessage, known: MetadataPosition) -> None:
 
 @inner_rule
 def read_position(message: MetadataMessage, known: MetadataPosition) -> None:
-    """Take over how far the sender of a message has read."""
+    """Read the sender's position from a message."""
     known.controller_epoch = message.controller_epoch
     known.position = message.offset
     known.base_epoch = message.base_epoch
@@ -244,9 +244,9 @@ def needed_from(known: MetadataPosition) -> tuple[int, int]:
 
 @inner_rule
 def is_news(world: Kernel, of_group: int, to_group: int) -> bool:
-    """Whether a group of processes has still to be told what was made in another one.
+    """Whether a group of processes has still to get a change of another one.
 
-    The hub tells all the others, they tell the hub.
+    The hub sends to all the others, they send to the hub.
     """
     own = world.context[0].group
     return of_group != to_group if own == HUB else of_group == own
@@ -254,7 +254,7 @@ def is_news(world: Kernel, of_group: int, to_group: int) -> bool:
 
 @inner_rule
 def count_unsent_changes(world: Kernel, group: int) -> int:
-    """How many changes a group has not been sent."""
+    """The number of changes that a group has not been sent."""
     context = world.context[0]
     count = 0
     for index in range(context.first_unsent_change, context.metadata_changes):
@@ -302,10 +302,10 @@ def _mark_dropped(world: Kernel, newest: int, epoch: int, position: int) -> None
 
 @rule
 def compact_changes(world: Kernel, epoch: int, position: int) -> None:
-    """Drop the changes that nobody looks at whose place is (``epoch``, ``position``) or later.
+    """Drop the changes without a reader whose place is (``epoch``, ``position``) or later.
 
-    Of each partition the newest one up to there stays, and all after it. All changes of brokers
-    stay: there are few, and clients, and responses on their way to them, look at older places.
+    For each partition the newest one up to there stays, and all after it. All changes of brokers
+    stay: there are few, and clients, and responses on their way to them, read older places.
     """
     context = world.context[0]
     for subject in range(len(world.metadata_heads)):
@@ -329,7 +329,7 @@ def compact_changes(world: Kernel, epoch: int, position: int) -> None:
 
 @inner_rule
 def is_snapshot_due(records: int, age_us: int, max_bytes: int, interval_us: int) -> bool:
-    """Whether so many records, or so long a time, since the last snapshot ask for another.
+    """Whether the records, or the time, since the last snapshot require another.
 
     Args:
         records: those behind the last snapshot.
@@ -351,7 +351,7 @@ def write_snapshot_row(
     size_bytes: int,
     log_start_offset: int,
 ) -> None:
-    """Write down what has happened to a snapshot of a node; the row causes nothing."""
+    """Write a row about a step of a node's snapshot; the row causes nothing."""
     context = world.context[0]
     cause_process = context.cause_process
     cause_sequence = context.cause_sequence

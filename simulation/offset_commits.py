@@ -1,18 +1,18 @@
 """The content of __consumer_offsets: one journal of all that groups have committed.
 
 A log here has no payloads (``replication/log.py``): a record is a leader epoch and an offset, which
-tell it apart from every other record of its partition. So what a coordinator appends is written
-down once, under that name, and a broker that becomes coordinator looks up which of it its own log
-has. Truncated records, and those never replicated, are thus not found.
+are unique within its partition. So an append of a coordinator is written down once, under that
+name, and a new coordinator looks up the appends that its own log has. Truncated records, and those
+never replicated, are thus not found.
 
-A *key* is what a record is about: the offset of one partition that one group reads, or the
-membership of one consumer. Compaction keeps the newest record of a key, so nobody asks for others.
+A *key* is the subject of a record: the offset of one partition that one group reads, or the
+membership of one consumer. Compaction keeps the newest record of a key, so others have no reader.
 
-Groups of processes that run apart each have the journal; frames bring what is new in it
-(``engine/exchange/frames.py``). An entry gets its place in the chain of its key by its name, so it
-does not matter when a group of processes hears of it. A broker whose log has a record was sent it
-after it was written down, so the entry is there. Of two records of one name (a leader has lost
-power and leads on in its epoch) the first counts.
+Groups of processes that run apart each have the journal; frames bring its new entries
+(``engine/exchange/frames.py``). An entry gets its place in the chain of its key by its name, so the
+time at which a group of processes gets it does not matter. A broker whose log has a record was sent
+it after it was written down, so the entry is there. Among two records of one name (a leader has
+lost power and leads on in its epoch) the first counts.
 """
 
 from tidegauge.compiled.records import Records
@@ -25,9 +25,9 @@ from tidegauge.simulation.metadata_log import is_news
 
 @inner_rule
 def log_commit(world: Kernel, key: int, leader_epoch: int, offset: int, committed: int) -> None:
-    """Write down what a record says that a coordinator has appended.
+    """Write down the content of a record that a coordinator has appended.
 
-    A record equal to the newest one of its key is left out: whoever has it has that one.
+    A record equal to the newest one of its key is left out: its owner has that one.
     """
     newest = world.commit_keys[key].newest
     if newest != NONE:
@@ -86,7 +86,7 @@ def newest_commit(world: Kernel, key: int, partition: Partition, runs: Records[E
 
 @inner_rule
 def count_unsent_commits(world: Kernel, group: int) -> int:
-    """How many entries a group of processes has not been sent."""
+    """The number of entries that a group of processes has not been sent."""
     context = world.context[0]
     count = 0
     for index in range(context.first_unsent_commit, context.offset_commits):

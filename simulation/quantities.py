@@ -1,16 +1,13 @@
-"""Durations and times of a run in text form: ``250ms``, ``1.5s``, ``23m50s``.
+"""Quantities in text form: times (``250ms``, ``23m50s``), bytes (``28GiB``) and bandwidths.
 
 The program uses integer microseconds. In a scenario a number always has its unit; in an option that
 is a time of a run, a number without a unit is seconds. A value finer than a microsecond is refused
-rather than rounded, so a duration that is written and read again is the same.
+rather than rounded, so a duration that is written and read again is the same. Every time of a run
+is printed in seconds, by :func:`time_text` or :func:`short_time_text`, and can be used as an option
+in the printed form.
 
-Every time of a run is printed in seconds, by :func:`time_text` or :func:`short_time_text`, and can
-be used as an option in the printed form.
-
-Amounts of bytes and bandwidths in text form: ``28GiB``, ``600MB/s``, ``10Gbit/s``.
-
-The program uses integer bytes, and integer bytes per second. A bandwidth in bits is an eighth of it
-in bytes; prefixes without an i are powers of ten, those with one powers of two, as everywhere.
+It uses integer bytes, and integer bytes per second (``600MB/s``, ``10Gbit/s``). Eight bits of a
+bandwidth are a byte; prefixes without an i are powers of ten, those with one powers of two.
 """
 
 import re

@@ -1,9 +1,9 @@
 """Random draws: counter-based streams, so that one subsystem never shifts another's draws.
 
-A draw is a function of (seed, domain, owner, counter) and of nothing else. The domain says
-what is drawn (``LATENCY``, ``WORKLOAD``, ...), the owner whose draw it is (a link, a
-process), and the counter which one. No state is shared, so draws do not depend on the order
-in which processes run, and a subsystem that is added leaves all others as they were.
+A draw is a function of (seed, domain, owner, counter) and of nothing else. The domain is the
+subject of the draw (``LATENCY``, ``WORKLOAD``, ...), the owner has the draw (a link, a process),
+and the counter is its number. No state is shared, so draws do not depend on the order in which
+processes run, and a subsystem that is added leaves all others as they were.
 
 A latency is drawn from a *quantile table*: its values at 0/16, 1/16, ... 16/16 of
 probability. Between them it is interpolated in integers, since floating point and
@@ -28,7 +28,7 @@ PERIODIC_TASKS = code(11)
 RAFT = code(12)
 BOOTSTRAP_VOTERS = code(13)
 
-#: How many values a quantile table has.
+#: The number of values of a quantile table.
 QUANTILES = 17
 
 # Odd 64-bit constants of SplitMix64 (Steele, Lea, Flood 2014), as signed integers.

@@ -8,7 +8,7 @@ own; they change nothing.
 
 The kinds with their columns are classes in the room ``trace_rows``.
 
-The cost model: how long work takes, drawn from the scenario's quantile tables.
+The cost model: times of work, drawn from the scenario's quantile tables.
 
 The tables follow those of the network in ``Kernel.quantiles``, in the order below.
 """
@@ -57,7 +57,7 @@ def new_row(kind: type[SomeRow], world: Kernel, *sources: Record, **columns: int
 
 @inner_rule
 def record_row(world: Kernel, row: Row) -> None:
-    """Record a row; a canonical one is numbered and hashed, and causes what follows."""
+    """Record a row; a canonical one is numbered and hashed, and is the cause of later ones."""
     context = world.context[0]
     process = world.processes[row.process]
     context.row_count += 1
@@ -164,7 +164,7 @@ METADATA_VOTE = code(int(NETWORK_TABLES) + 30)
 
 @inner_rule
 def cost_us(world: Kernel, process: int, table: int) -> int:
-    """How long something takes that a process does now."""
+    """The duration of a piece of work that a process does now."""
     first = table * QUANTILES
     value_us = world.quantiles[first].value_us
     if world.quantiles[first + QUANTILES - 1].value_us != value_us:

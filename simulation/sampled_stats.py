@@ -1,32 +1,25 @@
-"""Histograms of times, as Kafka's metrics keep them: what was measured lately counts most.
+"""Kafka's statistics of recent values: histograms, samples of a minute, and counts of channels.
 
-Kafka (Yammer's ``ExponentiallyDecayingSample``, with its alpha of 0.015 per second) draws a sample
-in which a value that is 46.2 s older is half as likely. Nothing is drawn here: every value counts,
-in a bucket, with a weight that doubles every 46.2 s. As in Kafka, a histogram that gets no new
-values stays as it is.
+**A histogram** is ``BUCKETS`` records in a row. Kafka (Yammer's ``ExponentiallyDecayingSample``,
+with its alpha of 0.015 per second) draws a sample in which a value that is 46.2 s older is half as
+likely. Nothing is drawn here: every value counts, in a bucket, with a weight that doubles every
+46.2 s. As in Kafka, a histogram without new values stays as it is.
 
-Values are rounded to milliseconds, as Kafka rounds them. Below 32 ms each has its own bucket; above
-that 16 buckets of equal width share a power of two, so that the middle of a bucket is at most
-1/32 (3.1 %) from a value in it. The last bucket begins at 17 minutes.
+Values are rounded to milliseconds, as in Kafka. Below 32 ms each has its own bucket; above that 16
+buckets of equal width share a power of two, so that the middle of a bucket is at most 1/32 (3.1 %)
+from a value in it. The last bucket begins at 17 minutes.
 
-A histogram is ``BUCKETS`` records in a row.
+**Averages, maxima and rates** put a value into one of two samples. When the newer one is 30 s old,
+the next value begins a new one in place of the older. A sample that is a minute old does not count,
+so an average is that of the last 30 to 60 s.
 
-Averages, maxima and rates of the last minute, as Kafka's own metrics keep them.
-
-A value goes into one of two samples. When the newer one is 30 s old, the next value begins
-a new one in place of the older. A sample that is a minute old does not count any more. So an
-average is that of the last 30 to 60 s.
+**A node's channel to the quorum's voters** (``raft-channel-metrics``) counts simulated requests and
+responses. Their bytes are those of Kafka's protocol, with one topic, one partition, a client id of
+16 letters and no hosts' names.
 
 Source: SampledStat, Rate.windowSize@4.1.0, with metrics.num.samples = 2 and
-metrics.sample.window.ms = 30000.
-
-A node's requests and responses as a client of the quorum's voters (``raft-channel-metrics``).
-
-Requests and responses are those that are simulated. Their bytes are those that Kafka's protocol
-takes for them, with one topic, one partition, a client id of 16 letters and no hosts' names.
-
-Source: Selector.SelectorMetrics, RequestHeader, ResponseHeader; the schemas of FetchRequest 17,
-VoteRequest 2, BeginQuorumEpochRequest 1, EndQuorumEpochRequest 1 and
+metrics.sample.window.ms = 30000; Selector.SelectorMetrics, RequestHeader, ResponseHeader; the
+schemas of FetchRequest 17, VoteRequest 2, BeginQuorumEpochRequest 1, EndQuorumEpochRequest 1 and
 FetchSnapshotRequest 1@4.1.0.
 """
 
@@ -40,7 +33,7 @@ BUCKETS = code(272)
 
 #: Buckets of one width.
 _WIDTHS = code(16)
-#: After so long a weight is half as much: ln(2) / 0.015.
+#: The time after which a weight is half as much: ln(2) / 0.015.
 _HALF_LIFE_US = code(46_209_812)
 #: Weights up to 2 ** 32 leave room for 2 ** 30 values.
 _MOST_HALVES = code(32)
@@ -56,7 +49,7 @@ class Bucket(Record):
 class Measured(Record):
     """Something that histograms are kept of."""
 
-    #: When the weights in them are 1.
+    #: The time at which the weights in them are 1.
     since_us: i64
 
 
@@ -101,7 +94,7 @@ def weight_at(now_us: int, measured: Measured, buckets: Records[Bucket]) -> int:
 
 @rule
 def faded_by(since_us: int, until_us: int) -> int:
-    """By how many bits weights that were 1 at ``since_us`` fade, for 1 to be that of later."""
+    """The bits by which weights that were 1 at ``since_us`` fade, for 1 to be that of later."""
     return min((until_us - since_us) // _HALF_LIFE_US, _MOST_SHIFT)
 
 
@@ -170,7 +163,7 @@ def _counts(since_us: int, now_us: int) -> bool:
 
 @rule
 def values_in(stat: SampledStat, now_us: int) -> int:
-    """How many values count."""
+    """The number of values that count."""
     values = stat.values if _counts(stat.since_us, now_us) else 0
     return values + (stat.values_before if _counts(stat.since_before_us, now_us) else 0)
 
@@ -191,7 +184,7 @@ def most_of(stat: SampledStat, now_us: int) -> int:
 
 @rule
 def window_us(stat: SampledStat, now_us: int) -> int:
-    """The time that the values are of which count: what a rate divides by, at least 30 s."""
+    """The span of the values that count: the divisor of a rate, at least 30 s."""
     since_us = now_us
     if stat.values_before > 0 and _counts(stat.since_before_us, now_us):
         since_us = stat.since_before_us

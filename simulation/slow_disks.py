@@ -1,7 +1,7 @@
-"""Faults that last: slow disks, and restarts whose end is a time after their begin.
+"""Faults that last: slow disks, and restarts whose end is a time after their start.
 
-Appends take longer while faults make a broker's disks slow. A restart of a rolling one lasts for so
-long from the end of the broker's process on.
+Appends take longer while faults make a broker's disks slow. A restart of a rolling one lasts for
+its time from the end of the broker's process on.
 """
 
 from tidegauge.compiled.rules import inner_rule
@@ -15,7 +15,7 @@ from tidegauge.simulation.topology import Cluster, controller_process
 
 @inner_rule
 def disk_delay_us(world: Kernel, process: int, appends: int) -> int:
-    """How much longer so many appends of a broker take, one after the other."""
+    """The additional time of so many appends of a broker, one after the other."""
     count = world.context[0].process_count
     delay_us = 0
     for number in range(len(world.faults)):

@@ -17,7 +17,7 @@ from tidegauge.simulation.kernel import CONTROLLER, QUORUM_CONTROLLER, ZOOKEEPER
 
 
 class Sizes(Record):
-    """How many there are of each: one record."""
+    """The number of each: one record."""
 
     brokers: i64
     topics: i64
@@ -40,7 +40,7 @@ class ClusterPartition(Record):
 
     #: Number of its topic.
     topic: i64
-    #: Where its table of brokers begins, and with it the rows of its replicas.
+    #: The first slot of its table of brokers, and with it of its replicas' rows.
     first_slot: i64
     slot_count: i64
     #: Its assignment as it is created; a replica list.
@@ -55,8 +55,8 @@ class ClusterPartition(Record):
     holds_offsets: flag
     #: Records that were committed before the run.
     existing_records: i64
-    #: Retention: the records of a segment (0: none is deleted); how many are kept by size, and for
-    #: how long those that existed before (-1: without limit).
+    #: Retention: the records of a segment (0: none is deleted); the number that is kept by size,
+    #: and the time for which existing ones are kept (-1: without limit).
     segment_records: i64
     retention_records: i64 = -1
     retention_s: i64 = -1
@@ -69,7 +69,9 @@ class Slot(Record):
     broker: i64
     #: Number of the partition.
     partition: i64
-    #: Where a controller up to 1.0 has it in its sets; 0 if no broker is that old.
+    #: The broker.id of that broker.
+    broker_id: i64
+    #: Its place in the sets of a controller up to 1.0; 0 if no broker is that old.
     set_order: i64
 
 
@@ -97,11 +99,9 @@ def process_ranges(
 ) -> tuple[range, ...]:
     """The numbers of processes, by their role (``kernel.py``); a broker's is its index.
 
-    Args:
-        brokers: how many brokers there are.
-        clients: how many clients, the operator among them.
-        quorum: how many controllers of a KRaft quorum; 0: the cluster is in ZooKeeper mode.
-        rack_links: how many links between racks that have a limit.
+    Args: brokers: the number of brokers. clients: the number of clients, the operator among them.
+    quorum: the number of controllers of a KRaft quorum; 0: the cluster is in ZooKeeper mode.
+    rack_links: the number of links between racks that have a limit.
     """
     if quorum:
         return number_ranges(0, (brokers, 0, 0, clients, quorum, rack_links))
@@ -155,7 +155,7 @@ def slots_by_broker(world: Topology, partition: int) -> int:
 
 @inner_rule
 def broker_of(world: Topology, partition: int, slot: int) -> int:
-    """The index of the broker in a slot; nobody (-1, -2) stays nobody."""
+    """The index of the broker in a slot; -1 and -2 stay as they are."""
     if slot < 0:
         return slot
     return world.slots[world.partitions[partition].first_slot + slot].broker

@@ -1,6 +1,6 @@
 """Transfers: messages with records, bandwidth at both ends, and ``num.network.threads``.
 
-num.network.threads: who receives a broker's requests, and sends its responses.
+num.network.threads: a broker's threads that receive requests, and send responses.
 
 Each connection belongs to one network thread of the broker; here a fixed hash of the peer chooses
 it. Its work takes no time, but a response that is read from the disk as it is sent (sendfile)
@@ -17,16 +17,16 @@ takes as long as the slowest of them, not their sum. The sender's network is res
 the receiver's as it arrives: if others were received meanwhile, it is put back until the network
 has received it, too. Only then does that cost an event.
 
-A connection moves at most what fits into its buffers in each round trip. The first buffer-full
-flows at once; a slow link is taken to be as slow in the other direction.
+A connection moves at most the bytes that fit into its buffers in each round trip. The first
+buffer-full flows at once; a slow link is taken to be as slow in the other direction.
 
 Messages with records keep their order on a link, as produce requests of a connection must. All
 others are small, and are on other connections, or take their turn between two packets: they do not
 wait for records. So a response may still flow when the connection's end is known already; its
-request has failed then, and nobody waits for it. A machine without power sends nothing more, and
-what had not arrived by then is lost.
+request has failed then, and has no waiter. A machine without power sends nothing more, and messages
+that had not arrived by then are lost.
 
-Simplified: what flows when its sender is stopped or killed, or its link is cut, has left the
+Simplified: a transfer whose sender is stopped or killed, or whose link is cut, has left the
 sender's memory already. Requests that are in flight together on one connection do not share its
 buffer.
 """
@@ -49,7 +49,7 @@ def network_thread_of(world: Kernel, broker: int, peer: int) -> NetworkThread:
 
 @inner_rule
 def block_network_thread(world: Kernel, broker: int, peer: int, until_us: int) -> None:
-    """Have something that is sent to a peer block the network thread of its connections."""
+    """Block the network thread of a peer's connections by a message to it."""
     state = world.processes[broker]
     thread = network_thread_of(world, broker, peer)
     thread.free_us = max(thread.free_us, until_us)
@@ -58,7 +58,7 @@ def block_network_thread(world: Kernel, broker: int, peer: int, until_us: int) -
 
 @inner_rule
 def departure_from_thread_us(world: Kernel, message: Event, departure_us: int) -> int:
-    """When a broker's message leaves: a response waits for the network thread of its connection.
+    """When a broker's message leaves: a response waits for its connection's network thread.
 
     The broker's own requests are sent by other threads.
     """
@@ -86,7 +86,7 @@ def waits_for_network_thread(world: Kernel, request: Event) -> bool:
 
 @inner_rule
 def free_network_threads(world: Kernel, broker: int) -> None:
-    """A process dies: nothing blocks its threads any more."""
+    """A process dies: its network threads are free."""
     state = world.processes[broker]
     state.network_blocked_us = 0
     for thread in range(state.network_threads):
@@ -143,14 +143,14 @@ def rack_link_between(world: Kernel, source: int, destination: int) -> int:
 
 @inner_rule
 def _alone_us(world: Kernel, receiver: int, size_bytes: int) -> int:
-    """How long a receiver's network takes for so many bytes that it receives alone."""
+    """The time in which a receiver's network receives so many bytes alone."""
     rate = world.networks_in[receiver].bytes_per_second
     return (size_bytes * _US_PER_SECOND + rate - 1) // rate if rate > 0 else 0
 
 
 @inner_rule
 def _wait_for_buffers_us(world: Kernel, message: Event, link: Link, path: int) -> int:
-    """How long what does not fit into a connection's buffers waits for acknowledgements."""
+    """The wait for acknowledgements of the bytes that do not fit into a connection's buffers."""
     sender = world.socket_buffers[message.source].send_bytes
     buffers = world.socket_buffers[message.destination]
     receiver = buffers.receive_bytes
@@ -195,7 +195,7 @@ def is_received(world: Kernel, message: Event, link: Link) -> bool:
 
 @inner_rule
 def forget_transfers(world: Kernel, process: int) -> None:
-    """A process dies: what its network had still to send and to receive is dropped."""
+    """A process dies: its network's pending transfers are dropped."""
     sent = world.networks_out[process]
     received = world.networks_in[process]
     sent.free_ns = 0

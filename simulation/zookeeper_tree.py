@@ -1,8 +1,8 @@
 """The numbers of znodes: a few fixed ones, then a range for each sort, laid out once.
 
-There are znodes for each broker, topic and partition; those by which replicas are moved and topics
-deleted, if a step does either; those by which failures of log directories are told, if one fails;
-and behind them room for notifications.
+There are znodes for each broker, topic and partition; those for moving replicas and deleting
+topics, if a step does either; those for failures of log directories, if one fails; and behind them
+room for notifications.
 """
 
 from tidegauge.compiled.rules import code, inner_rule, rule
@@ -52,12 +52,9 @@ def tree_ranges(
 ) -> tuple[range, ...]:
     """The numbers of each sort of znodes.
 
-    Args:
-        brokers: how many there are.
-        topics: how many there are.
-        partitions: how many there are.
-        is_administered: a step moves replicas or deletes a topic.
-        failing_directories: log directories that can fail; 0: none ever does.
+    Args: brokers: their number. topics: their number. partitions: their number. is_administered: a
+    step moves replicas or deletes a topic. failing_directories: log directories that can fail; 0:
+    none ever does.
     """
     counts = (
         *(brokers, topics, partitions),
@@ -83,7 +80,7 @@ def place_in(world: Topology, sort: int, znode: int) -> int:
 
 @inner_rule
 def is_administered(world: Topology) -> bool:
-    """Whether a step moves replicas or deletes a topic: else nobody watches for that."""
+    """Whether a step moves replicas or deletes a topic: else there are no watches for that."""
     return world.tree_ranges[REASSIGNMENT].count > 0
 
 
@@ -113,7 +110,7 @@ def state_znode(world: Topology, partition: int) -> int:
 
 @rule
 def reassign_partitions_znode(world: Topology) -> int:
-    """/admin/reassign_partitions, if somebody writes it."""
+    """/admin/reassign_partitions, if it is ever written."""
     return world.tree_ranges[REASSIGNMENT].first
 
 

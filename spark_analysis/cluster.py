@@ -2,7 +2,7 @@
 
 Executors are given the rooms of Tidegauge that read traces, packed, by the driver itself: so they
 always have the driver's release of them, and none has to be installed there. Their Python needs no
-more than what the data sources import: ``msgpack``, ``numpy``, ``pyarrow``, ``zstandard``.
+more than the data sources import: ``msgpack``, ``numpy``, ``pyarrow``, ``zstandard``.
 """
 
 import re
@@ -50,7 +50,7 @@ def pack_project(file: Path) -> None:
         OSError: the file cannot be written.
     """
     with ZipFile(file, "w", ZIP_DEFLATED) as packed:
-        # The front door's own asks what release is installed, and here none is.
+        # The front door's own reads the installed release, and here none is installed.
         packed.writestr("tidegauge/__init__.py", "")
         for room in _ROOMS:
             found = find_spec(room)

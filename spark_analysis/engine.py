@@ -1,6 +1,6 @@
 """Spark makes result tables: of sweeps, of many runs, on clusters.
 
-Small traces have a way of their own (``small_runs.py``). Of large ones all canonical rows are read
+Small traces have a way of their own (``small_runs.py``). All canonical rows of a large run are read
 at once, as it takes a third of a second to begin to read. There is one job for each table; one that
 others read is read back from its files, instead of made again within their queries.
 """
@@ -63,9 +63,8 @@ def spark_engine(runs: Sequence[FoundRun], cores: int | None = None) -> Iterator
 
     Spark is started for the first missing table: tables that are there need none.
 
-    Args:
-        runs: the runs whose tables it is to make.
-        cores: how many of this machine Spark uses; None: all.
+    Args: runs: the runs whose tables it is to make. cores: the number of this machine's cores for
+    Spark; None: all.
 
     Raises:
         JavaError: no suitable Java for Spark was found.
@@ -111,7 +110,7 @@ class SparkEngine:
         files: Callable[[FoundRun, ResultTable], Path],
         begins: Callable[[str], None],
     ) -> None:
-        """Make tables of runs, as :meth:`Engine.write` says.
+        """Make tables of runs, as :meth:`Engine.write`.
 
         Raises:
             RunError: an executor does not see the folders of runs or tables.
@@ -228,7 +227,7 @@ class _Making:
         return read.join(f.broadcast(runs), "_run").select(*columns)
 
     def put(self, table: ResultTable, files: Callable[[FoundRun, ResultTable], Path]) -> None:
-        """Give each run its files; of a run without a row an empty one."""
+        """Give each run its files; a run without a row gets an empty one."""
         for run in self._runs:
             written = self._together / table.name / _folder_of(run)
             place = files(run, table)

@@ -23,8 +23,8 @@ def events(
 ) -> DataFrame:
     """The rows of one run or of many.
 
-    Of one kind, rows have ``run``, the columns of every row, and the kind's own. Of several kinds,
-    or of all (None), they have ``run``, ``kind`` (its name), the columns of every row, and
+    Rows of one kind have ``run``, the columns of every row, and the kind's own. Rows of several
+    kinds, or of all (None), have ``run``, ``kind`` (its name), the columns of every row, and
     ``partition`` where the kind has it. Numbers are BIGINT, as they were recorded.
 
     Rows are in no order: (run, time_us, process, sequence, minor) is their order. An unfinished run

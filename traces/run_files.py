@@ -38,7 +38,7 @@ class WorstRun(NamedTuple):
     """The worst run of a sweep, as its table has it."""
 
     folder: Path
-    #: The figure by which it is the worst; None: it was not as expected, or none is worse.
+    #: The figure by which it is the worst; None: it was not as expected, or no run is worse.
     figure: str | None
     #: ``most`` or ``least`` of that figure is worst.
     worst_is: str | None

@@ -71,6 +71,14 @@ class TraceRow:
         """Its place in the total order of all rows."""
         return tuple(self.columns[name] for name in ORDER)
 
+    @property
+    def handle(self) -> str:
+        """Its handle for ``tidegauge show cause``: ``PROCESS:SEQUENCE``.
+
+        It is empty for a sample or a single request, which have no number of their own.
+        """
+        return "{process}:{sequence}".format(**self.columns) if self["minor"] == 0 else ""
+
 
 class _Numbered(NamedTuple):
     """The canonical rows of a process by their numbers, to find one without a search."""
@@ -226,10 +234,19 @@ class RunFolder:
         row = int(numbered.places[place])
         return next(_rows_of(kind, _taken(self.table(kind), slice(row, row + 1))))
 
+    def row_with_handle(self, handle: str) -> TraceRow | None:
+        """The canonical row with this handle, ``PROCESS:SEQUENCE``; None if the trace has none.
+
+        Raises:
+            TraceError: a trace file is damaged.
+        """
+        return self.canonical_row(*map(int, handle.split(":")))
+
     def change_row(self, process: int, sequence: int) -> TraceRow | None:
         """The canonical row with this number, or the change whose result it states.
 
-        A row of the cluster's state follows the row of the change. Causes are told with the latter.
+        A row of the cluster's state follows the row of the change. The latter is shown as the
+        cause.
 
         Raises:
             TraceError: a trace file is damaged.

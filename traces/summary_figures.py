@@ -28,13 +28,13 @@ class Figure(NamedTuple):
     """A figure, or all figures of one form."""
 
     name: str
-    #: ``s``, ``ms`` or ``us``, of virtual time unless the meaning says otherwise; the counted
+    #: ``s``, ``ms`` or ``us``, of virtual time unless the meaning has another one; the counted
     #: objects, as a plural; empty for a figure without a unit.
     unit: str
     meaning: str
     #: As tables for people call it; empty: its name does.
     label: str = ""
-    #: Of runs the worst is that with the most of it, or with the least.
+    #: For runs: the worst one has the most of it, or the least.
     worst_is: str = MOST
     #: The summary has only figures of this form that are not 0.
     left_out_at_zero: bool = False
@@ -61,7 +61,7 @@ FORMS = _figures(_TABLE["summary"])
 FIGURES = {form.name: form for form in FORMS if form.name == form.name.lower()}
 #: The figures that only the result table ``control_plane_figures`` has.
 CONTROL_PLANE_FIGURES = {each.name: each for each in _figures(_TABLE["control_plane"])}
-#: By the name of a figure, what decides it: in the order in which comparisons show them.
+#: The mechanism behind a figure, by its name: in the order in which comparisons show them.
 DECIDES: Mapping[str, Mapping[str, str]] = _TABLE["decides"]
 
 #: Kinds of processes among which the time of the event loop is shared out, and the rest of it.

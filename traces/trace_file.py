@@ -1,10 +1,10 @@
-"""Trace files: what a run records, as a msgpack stream of blocks of columns.
+"""Trace files: the recorded rows of a run, as a msgpack stream of blocks of columns.
 
-A file is a header and then frames, each a msgpack map with string keys only. The header says
-what the file is (``format``, ``schema_version``, ``tidegauge``), the columns that every row
-has (``row_columns``), all kinds of rows with their number, name, columns and whether they are
-canonical (``kinds``), and the names of numbers in them (``enumerations``). So a file explains
-itself, also once the schema has changed.
+A file is a header and then frames, each a msgpack map with string keys only. The header has the
+kind of the file (``format``, ``schema_version``, ``tidegauge``), the columns that every row has
+(``row_columns``), all kinds of rows with their number, name, columns and whether they are canonical
+(``kinds``), and the names of numbers in them (``enumerations``). So a file explains itself, also
+once the schema has changed.
 
 A frame holds up to :data:`FRAME_ROWS` rows of one kind:
 
@@ -20,7 +20,7 @@ key                                    value
 =====================================  ==================================================
 
 A column is packed to a frame of reference: ``base`` is its smallest value, and ``data`` has,
-compressed by zstd, what each value is above it, as a little-endian unsigned integer of
+compressed by zstd, the difference of each value from it, as a little-endian unsigned integer of
 ``width`` bytes (1, 2, 4 or 8). Any 64-bit integer comes back as it was.
 
 Frames of earlier releases have no ``column_bytes``.
@@ -68,7 +68,7 @@ FRAME_ROWS = 10_000
 #: Rows are copied in pieces of at most so many. The copies then are small beside the rows of a
 #: large cluster's failover.
 _PIECE_ROWS = 2 * FRAME_ROWS
-#: So many pieces may wait for the thread; then the simulation waits for it.
+#: The most pieces that wait for the thread; then the simulation waits for it.
 _MOST_TASKS = 16
 
 #: Level 3 and more were slower and no smaller.
@@ -107,11 +107,10 @@ class TraceWriter:
     """
 
     def __init__(self, to: Path | BinaryIO, header: Mapping[str, object] | None = None) -> None:
-        """Begin the file, replacing what was there.
+        """Begin the file, replacing an older one.
 
-        Args:
-            to: the file, in a folder that exists; or what takes its bytes, whole frames at once.
-            header: what the header says besides what every header does: text and numbers.
+        Args: to: the file, in a folder that exists; or a stream that takes its bytes, whole frames
+        at once. header: the header's own entries besides those of every header: text and numbers.
 
         Raises:
             OSError: the file cannot be written.
@@ -119,7 +118,7 @@ class TraceWriter:
         self._file: BinaryIO = to.open("wb") if isinstance(to, Path) else to
         self._thread = ThreadPoolExecutor(1, "trace-writer")
         self._tasks: deque[Future[None]] = deque()
-        # Of the thread alone:
+        # For the thread alone:
         self._waiting: dict[int, list[NDArray[np.void]]] = {}
         self._waiting_rows: Counter[int] = Counter()
         self._file.write(msgpack.packb({**(header or {}), **_header()}))
@@ -131,7 +130,7 @@ class TraceWriter:
         They are copied, so that the kernel can use their places again.
 
         Raises:
-            OSError: what was taken before could not be written.
+            OSError: earlier rows could not be written.
         """
         array = cast("NDArray[np.void]", rows)
         for first in range(0, len(array), _PIECE_ROWS):
@@ -141,7 +140,7 @@ class TraceWriter:
                 self._tasks.popleft().result()
 
     def begin_flush(self) -> None:
-        """Have all rows taken so far written in frames however small, and do not wait for it."""
+        """Begin to write all rows taken so far, in frames however small, without waiting."""
         self._tasks.append(self._thread.submit(self._write_all))
 
     def flush(self) -> None:
@@ -295,7 +294,7 @@ class Trace:
     #: The kinds of rows of the file's own schema, by name.
     kinds: Mapping[str, TraceKind]
     frames: tuple[Frame, ...]
-    #: Where what follows the last whole frame begins, in bytes; None if nothing does.
+    #: The start of the rest behind the last whole frame, in bytes; None: there is no rest.
     torn_at: int | None
 
     @property
@@ -320,7 +319,7 @@ class Trace:
         return frames
 
     def row_count(self, kind: str) -> int:
-        """How many rows of a kind the file has."""
+        """The number of rows of a kind in the file."""
         return sum(frame.rows for frame in self._frames_of_kinds.get(kind, []))
 
     def table(self, kind: str) -> Table:
@@ -448,10 +447,8 @@ def newer_schema(path: Path, schema_version: int, writer: object) -> str:
 def frame_of(value: Any, kinds: Mapping[str, TraceKind], place: str) -> Frame:
     """The frame that an object of a file is, once its checksum has been found right.
 
-    Args:
-        value: the object.
-        kinds: what the file's header declares, or as many of them as there can be here.
-        place: which file, which frame, where it begins: an error begins with it.
+    Args: value: the object. kinds: the header's declarations, or as many of them as there can be
+    here. place: the file, the frame, and its start: an error begins with it.
 
     Raises:
         TraceError: it is damaged.

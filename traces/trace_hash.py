@@ -1,15 +1,15 @@
-"""The hash of a run, computed again from what its trace files say.
+"""The hash of a run, computed again from its trace files.
 
 While a run goes on, the kernel folds every canonical row of a process into a rolling hash
 (``simulation/rows.py``). Here the same is done with the columns of the files and the schema in
-their headers, so that a trace proves itself: what was lost, repeated or changed shows.
+their headers, so that a trace proves itself: a lost, repeated or changed row shows.
 
-A hash is a *signed* 64-bit integer, as ``Process.hash`` is. Of every row are folded, in this
+A hash is a *signed* 64-bit integer, as ``Process.hash`` is. From every row are folded, in this
 order: the number of its kind, :data:`FOLDED` and the columns of its kind.
 """
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple, cast
 
@@ -51,7 +51,7 @@ def fold(state: int, values: Records[FoldedValue]) -> int:
 
 
 class _Place(NamedTuple):
-    """A process's part of the values of all: which ones, and how many rows they are of."""
+    """A process's part of the values of all: its places, and the number of its rows."""
 
     process: int
     rows: int
@@ -60,7 +60,7 @@ class _Place(NamedTuple):
 
 
 def hash_of_rows(rows: Iterable[tuple[TraceKind, Table]]) -> dict[int, tuple[int, int]]:
-    """For each process that has canonical rows, how many, and the hash over them.
+    """For each process that has canonical rows, their number, and the hash over them.
 
     Args:
         rows: all rows of the run, a table for each kind, in any order. Kinds that are not
@@ -91,6 +91,16 @@ def trace_sha256(hashes: Mapping[int, tuple[int, int]]) -> str:
     for process, (count, rolling_hash) in sorted(hashes.items()):
         digest.update(struct.pack("<3q", process, count, rolling_hash))
     return digest.hexdigest()
+
+
+def named_hashes(
+    hashes: Mapping[int, tuple[int, int]], processes: Sequence[str]
+) -> list[dict[str, str | int]]:
+    """The hashes of all processes as a summary has them, with the names of the processes."""
+    return [
+        {"process": processes[process], "canonical_rows": count, "hash": rolling_hash}
+        for process, (count, rolling_hash) in sorted(hashes.items())
+    ]
 
 
 def _laid_out(

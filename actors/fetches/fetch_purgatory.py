@@ -1,4 +1,4 @@
-"""Fetches that wait in the purgatory: what completes them (DelayedFetch).
+"""Fetches that wait in the purgatory, and the events that complete them (DelayedFetch).
 
 A fetch that waited is read again when it completes, so it brings the high watermark of that
 moment. A follower's waits in its session, a consumer's is watched by each of its partitions.
@@ -31,7 +31,7 @@ _TRUE = code(True)
 def fetch_is_complete(world: brokers.Brokers, request: client_requests.FetchRequest) -> bool:
     """Read all partitions of a fetch again; whether it must be answered now.
 
-    Of a follower's partitions those that rest have nothing to be read.
+    Resting partitions of a follower have no records to read.
 
     Source: DelayedFetch.tryComplete@2.4.0; ReplicaManager.fetchMessages@0.10.2.0, @2.7.0.
     """
@@ -59,7 +59,7 @@ def _brings_newer(
     request: client_requests.FetchRequest,
     item: client_requests.FetchPartition,
 ) -> bool:
-    """Note that a partition was read; whether its high watermark alone is worth an answer."""
+    """Note that a partition was read; whether its high watermark alone is worth a response."""
     told = world.follower_fetches[place_of_fetch(world, item.partition, request)]
     told.unread = False
     return (
@@ -102,7 +102,7 @@ def delay_fetch(world: brokers.Brokers, request: client_requests.FetchRequest) -
 
 @inner_rule
 def complete_fetch(world: brokers.Brokers, request: client_requests.FetchRequest) -> None:
-    """Answer a fetch that waited; what it brings was just read."""
+    """Send the response of a fetch that waited; its records were just read."""
     cursor = request.first_item
     if request.replica_id != NONE:
         world.fetch_sessions[request.fetcher].waiting = NONE
@@ -121,7 +121,7 @@ def complete_fetch(world: brokers.Brokers, request: client_requests.FetchRequest
 
 @inner_rule
 def wake_fetches(world: brokers.Brokers, row: int) -> None:
-    """Look whether fetches that wait for this replica are complete now.
+    """Complete the fetches that wait for this replica and can be.
 
     Source: DelayedOperationPurgatory.checkAndComplete@2.4.0.
     """
@@ -139,7 +139,7 @@ def wake_fetches(world: brokers.Brokers, row: int) -> None:
 
 @inner_rule
 def wake_consumers(world: brokers.Brokers, row: int) -> None:
-    """Look whether fetches of consumers that wait for this replica are complete now.
+    """Complete the fetches of consumers that wait for this replica and can be.
 
     Source: ReplicaFetcherThread.completeDelayedFetchRequests@3.4.0 of a follower's.
     """

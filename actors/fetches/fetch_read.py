@@ -69,7 +69,7 @@ def read_partition(
     item: client_requests.FetchPartition,
     budget_bytes: int,
 ) -> int:
-    """Read one partition of a fetch into its entry; how many bytes that takes.
+    """Read one partition of a fetch into its entry; the bytes that it takes.
 
     Source: ReplicaManager.readFromLocalLog@2.4.0, Partition.readRecords@2.4.0.
     """
@@ -121,7 +121,7 @@ def _read_records(
     row: int,
     budget_bytes: int,
 ) -> int:
-    """Read as many records as the limits of the fetch allow; how many bytes they have."""
+    """Read as many records as the limits of the fetch allow; their bytes."""
     broker = request.destination
     partition = world.replicas[row]
     reader = leader_read.FOLLOWER if request.replica_id != NONE else leader_read.READ_UNCOMMITTED
@@ -129,7 +129,7 @@ def _read_records(
     record_bytes = world.partitions[item.partition].record_bytes
     available = max(0, limit - item.fetch_offset)
     wanted = min(request.partition_max_bytes, budget_bytes) // record_bytes
-    # The first records of an answer come even if they are larger than what is wanted.
+    # The first records of a response come even if they are larger than the wanted bytes.
     if wanted == 0 and budget_bytes == request.max_bytes:
         wanted = 1
     records = min(available, wanted)
@@ -168,7 +168,7 @@ def nearest_replica(world: Brokers, row: int, rack: int, fetch_offset: int) -> i
 
 @inner_rule
 def answer_fetch(world: Brokers, request: client_requests.FetchRequest, waited: bool) -> None:
-    """Send what was read; a partition without anything new is left out of a session.
+    """Send the read records; a partition without anything new is left out of a session.
 
     Source: KafkaApis.handleFetchRequest@2.4.0; FetchSession's CachedPartition@1.1.0
     maybeUpdateResponseData (KIP-227).
@@ -224,7 +224,7 @@ def _send_response(
 
 @inner_rule
 def _read_from_disks(world: Brokers, request: client_requests.FetchRequest, begin_us: int) -> int:
-    """When the records of a response are read that are not in memory.
+    """The time at which the records of a response that are not in memory have been read.
 
     The network thread sends partition after partition, so it reads one disk at a time.
 

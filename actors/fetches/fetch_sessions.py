@@ -1,4 +1,4 @@
-"""Fetch sessions: what a leader keeps of each fetcher, so that a fetch costs what has changed.
+"""Fetch sessions: a leader's record of each fetcher, so that a fetch costs only its changes.
 
 A fetcher names all of its partitions once; from then on its requests name only those whose
 fetch offset has moved, and the leader looks only at those that are *active*. A partition rests
@@ -6,9 +6,8 @@ once its follower is in the ISR and has all that there is, high watermark includ
 leader's side makes it active again (:func:`touch`), and so does a request that
 names it.
 
-That a resting follower has fetched at the log end again is kept once for its session
-(``fetched_ms``), and told to the follower's own record when that is read or changes
-(:func:`settle`).
+A resting follower's fetch at the log end is kept once for its session (``fetched_ms``), and copied
+to the follower's own record when that is read or changes (:func:`settle`).
 
 When a partition joins or leaves a fetcher, or is delayed, the fetcher begins a new session.
 Kafka would name the partition in the old one, which comes to the same.
@@ -31,7 +30,7 @@ from tidegauge.simulation.topology import Topology, row_of, slot_of
 
 @inner_rule
 def update_session(world: Brokers, request: FetchRequest) -> None:
-    """Take over what a follower's request names: all of its partitions, or what has changed.
+    """Apply a follower's request: all of its partitions, or the changed ones.
 
     Source: FetchManager.newContext@1.1.0, FetchSession.update@1.1.0.
     """
@@ -60,7 +59,7 @@ def update_session(world: Brokers, request: FetchRequest) -> None:
 
 @inner_rule
 def place_of_fetch(world: Topology, partition: int, request: FetchRequest) -> int:
-    """Where in ``Brokers.follower_fetches`` stands what a leader keeps of a follower's request."""
+    """The place in ``Brokers.follower_fetches`` of the leader's record of a follower's request."""
     row = row_of(world, partition, request.destination)
     return row * world.sizes[0].width + slot_of(world, partition, request.replica_id)
 
@@ -81,7 +80,7 @@ def _join(world: Brokers, session: FetchSession, fetcher: int, index: int) -> No
 
 @inner_rule
 def end_session(world: Brokers, session: FetchSession) -> None:
-    """Forget the partitions of a session; what it knows of their followers is kept."""
+    """Forget the partitions of a session; its facts about their followers are kept."""
     while session.first != NONE:
         index = IN_SESSION.take_first(world, session)
         told = world.follower_fetches[index]
@@ -97,7 +96,7 @@ def end_session(world: Brokers, session: FetchSession) -> None:
 
 @inner_rule
 def forget_sessions(world: Brokers, broker: int) -> None:
-    """A broker's process ends: nobody has a session with it any more."""
+    """A broker's process ends: its sessions are over."""
     count = world.sizes[0].brokers
     room = len(world.fetch_sessions) // (count * count)
     for follower in range(count):
@@ -117,9 +116,9 @@ def _activate(world: Brokers, session: FetchSession, index: int) -> None:
 
 @inner_rule
 def _settle(world: Brokers, session: FetchSession, index: int) -> None:
-    """Tell a resting follower's record of the last fetch, which was at the log end.
+    """Update a resting follower's record by the last fetch, which was at the log end.
 
-    It says what Replica.updateFetchState@2.4.0 would have said at each fetch since it rests.
+    The result is that of Replica.updateFetchState@2.4.0 at each fetch since it rests.
     """
     follower = world.followers[index]
     follower.last_fetch_time_ms = session.fetched_ms
@@ -128,7 +127,7 @@ def _settle(world: Brokers, session: FetchSession, index: int) -> None:
 
 @inner_rule
 def settle(world: Brokers, row: int) -> None:
-    """Bring what a leader knows of a partition's followers up to date, before it is read."""
+    """Update the leader's views of a partition's followers, before they are read."""
     width = world.sizes[0].width
     for index in range(row * width, (row + 1) * width):
         told = world.follower_fetches[index]
@@ -138,9 +137,9 @@ def settle(world: Brokers, row: int) -> None:
 
 @inner_rule
 def touch(world: Brokers, row: int) -> None:
-    """A partition changes, or is about to: the next look at its followers' fetches reads it.
+    """A partition changes, or is about to: the next check of its followers' fetches reads it.
 
-    Called before what the leader knows of the followers is changed otherwise.
+    Called before the leader's views of the followers are changed otherwise.
     """
     width = world.sizes[0].width
     for index in range(row * width, (row + 1) * width):
@@ -183,7 +182,7 @@ def let_others_come_first(world: Brokers, session: FetchSession, last_sent: int)
 
 @inner_rule
 def put_to_rest(world: Brokers, session: FetchSession) -> None:
-    """Let the partitions rest of which the next fetch would say nothing new."""
+    """Let the partitions rest whose next fetch would bring nothing new."""
     width = world.sizes[0].width
     previous = NONE
     index = session.first_active

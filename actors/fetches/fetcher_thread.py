@@ -3,8 +3,8 @@
 Source: ``AbstractFetcherManager`` and ``AbstractFetcherThread`` @2.4.0.
 
 Throttled replication: the quotas of a broker, and the partitions that a fetch leaves out for them.
-The rules are in ``replication/replication_quota.py``. A broker has two quotas: one counts what its
-leaders send of throttled replicas, the other what its followers get of them.
+The rules are in ``replication/replication_quota.py``. A broker has two quotas: one counts bytes of
+throttled replicas that its leaders send, the other those that its followers get.
 
 Simplified: bytes are those of records, without the headers of answers.
 
@@ -92,7 +92,7 @@ def remove_from_fetcher(world: Brokers, row: int) -> None:
 
 @inner_rule
 def stop_fetcher(world: Brokers, index: int) -> None:
-    """A fetcher thread ends, and with it its connection: nobody waits for an answer any more.
+    """A fetcher thread ends, and with it its connection: no response is awaited.
 
     Source: AbstractFetcherManager.shutdownIdleFetcherThreads@0.10.2.0 and @2.4.0.
     """
@@ -116,7 +116,7 @@ def note_move(world: Brokers, row: int) -> None:
 
 @inner_rule
 def forget_moves(world: Brokers, fetcher: Fetcher) -> None:
-    """Begin the list of those that have moved anew."""
+    """Clear the list of those that have moved."""
     while fetcher.first_moved != NONE:
         world.hosted[MOVED.take_first(world, fetcher)].moved = False
 
@@ -154,7 +154,7 @@ def send_as_fetcher(world: Brokers, index: int, request: FetcherRequest, departu
 
 @inner_rule
 def watch_deadline(world: Kernel, fetcher: Fetcher, index: int) -> None:
-    """Look after the request in flight when it should have been answered."""
+    """Check the request in flight when its timeout is over."""
     # One timer for all requests of a fetcher, not one each: most are answered long before.
     fetcher.deadline_timer = True
     FetcherTimeout.at(world, fetcher.deadline_us, fetcher=index)
@@ -209,7 +209,7 @@ def after_error(world: Brokers, row: int) -> None:
 
 @inner_rule
 def take_throttles(world: Brokers, news: ThrottlesChanged) -> None:
-    """Apply the rates that ZooKeeper has told, and throttle the replicas that it names."""
+    """Apply the rates that ZooKeeper has sent, and throttle the replicas that it names."""
     broker = news.destination
     unthrottle_all(world, broker)
     world.quotas[2 * broker + replication_quota.LEADER_QUOTA].bytes_per_second = news.leader_rate
@@ -254,7 +254,7 @@ def unthrottle_all(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def forget_quotas(world: Brokers, broker: int) -> None:
-    """A process that begins knows of no throttle, and has counted nothing."""
+    """A process that begins has no throttle, and has counted nothing."""
     unthrottle_all(world, broker)
     for which in (replication_quota.LEADER_QUOTA, replication_quota.FOLLOWER_QUOTA):
         replication_quota.forget_samples(world.quotas[2 * broker + which])
@@ -291,7 +291,7 @@ def follower_throttles(world: Brokers, row: int) -> bool:
 
 @inner_rule
 def count_sent(world: Brokers, row: int, size_bytes: int) -> None:
-    """Count what an answer to a follower brings of a replica, if it is throttled.
+    """Count the bytes of a replica in a response to a follower, if it is throttled.
 
     Source: KafkaApis.handleFetchRequest@2.6.0.
     """
@@ -305,7 +305,7 @@ def count_sent(world: Brokers, row: int, size_bytes: int) -> None:
 
 @inner_rule
 def count_fetched(world: Brokers, row: int, size_bytes: int) -> None:
-    """Count what a follower has got of a throttled replica.
+    """Count the bytes that a follower has got of a throttled replica.
 
     Source: ReplicaFetcherThread.processPartitionData@2.6.0.
     """

@@ -1,6 +1,7 @@
 """Produce requests that wait in the purgatory for the ISR, and their end (DelayedProduce).
 
-A produce is answered once every replica that counts has its records, or once it can no longer be.
+A produce gets its response once every replica that counts has its records, or once that has become
+impossible.
 """
 
 from tidegauge.actors.fetches import producer_connections
@@ -90,7 +91,7 @@ def _expire_produces_at(world: brokers.Brokers, broker: int, time_us: int) -> No
 
 @inner_rule
 def wake_produces(world: brokers.Brokers, row: int) -> None:
-    """Look whether produces that wait for this replica are complete now.
+    """Complete the produces that wait for this replica and can be.
 
     Source: DelayedOperationPurgatory.checkAndComplete@2.4.0.
     """

@@ -1,4 +1,4 @@
-"""Responses to produce requests, and the rows about what a leader has acknowledged.
+"""Responses to produce requests, and the rows about a leader's acknowledgements.
 
 Acknowledgements are gathered by replica, a range for each kind of acks, and written as rows when
 something changes that they rest on: the ISR, the leader's term, the log.
@@ -30,7 +30,7 @@ from tidegauge.simulation.trace_rows.replica_rows import Acknowledged
 
 @inner_rule
 def answer_produce(world: brokers.Brokers, request: client_requests.AppendRequest) -> None:
-    """Tell the producer the outcome; with acks=0 there is no answer to send.
+    """Send the producer the outcome; with acks=0 there is no response.
 
     Source: KafkaApis.handleProduceRequest@2.4.0.
     """
@@ -56,7 +56,7 @@ def _note_outcome(
     partition: int,
     append: client_requests.PartitionAppend,
 ) -> None:
-    """Write down what has become of an append."""
+    """Write a row about the outcome of an append."""
     if append.error != errors.NONE:
         _write_refusal(world, request, partition, append)
     elif request.acks != 0:
@@ -127,7 +127,7 @@ def _note_acknowledgement(
     request: client_requests.AppendRequest,
     append: client_requests.PartitionAppend,
 ) -> None:
-    """Extend the range of what this term has acknowledged; a gap begins another one."""
+    """Extend the range of this term's acknowledgements; a gap begins another one."""
     hosted = world.hosted[row]
     end_offset = append.offset + append.record_count
     if request.acks == ACKS_ALL:
@@ -144,7 +144,7 @@ def _note_acknowledgement(
 
 @inner_rule
 def write_acknowledged(world: brokers.Brokers, row: int, acks: int, reason: int) -> None:
-    """Write down what was acknowledged since the last such row, if anything was.
+    """Write a row about the acknowledgements since the last such row, if there are any.
 
     A row for each epoch in which the records were written: this term's, or that of an earlier
     one of the same leader.

@@ -1,26 +1,25 @@
-"""Connections of producers: a broker handles one produce request of each at a time.
+"""Waiting requests: behind others on a producer's connection, and in a purgatory.
 
-Its processor reads no further request from a connection until the response to the last one has
-left, so the batches of one producer are appended in the order in which they were sent, and their
-responses come in that order. An acks=all request that waits in the purgatory holds up those behind
-it. A produce step of a scenario has a connection of its own.
+**A connection of a producer** brings one produce request at a time. Its processor reads no further
+one until the response to the last one has left, so the batches of one producer are appended in the
+order in which they were sent, and their responses come in that order. An acks=all request that
+waits in the purgatory holds up those behind it. A produce step of a scenario has a connection of
+its own.
+
+**A purgatory** (Kafka: ``Purgatory``) holds a fetch until there are enough bytes, an acks=all
+produce until the high watermark has reached its last record; each no longer than its timeout. A
+waiting request is *watched* by every partition that can complete it. It lies in its event's slot,
+and its watches are taken out when it completes, so there is nothing to purge.
+
+It is woken (``fetch_purgatory.py``, ``produce_purgatory.py``) by
+
+* an append: fetches of the partition. From 2.4 on Kafka wakes them once the high watermark has been
+  tried, from 2.7 on after the request's other work is done: within one instant of virtual time all
+  of these are the same;
+* a high watermark that moves: fetches and produces;
+* the loss of leadership: both, with an error.
 
 Source: SocketServer.Processor.processCompletedReceives and processCompletedSends@2.6.0 (mute).
-
-Purgatories: requests that wait until what they ask for is there (Kafka: ``Purgatory``).
-
-A fetch waits until there are enough bytes, an acks=all produce until the high watermark has
-reached its last record; each also waits no longer than its time-out. A waiting request is
-*watched* by every partition that can complete it. It lies in its event's slot, and its
-watches are taken out when it completes, so there is nothing to purge.
-
-Its waking (``fetch_purgatory.py``, ``produce_purgatory.py``):
-
-* an append wakes fetches of the partition. From 2.4 on Kafka wakes them once the high
-  watermark has been tried, from 2.7 on after the request's other work is done: within one
-  instant of virtual time all of these are the same;
-* a high watermark that moves wakes fetches and produces;
-* losing leadership wakes both, with an error.
 """
 
 from tidegauge.actors.state import broker_records, brokers
@@ -79,7 +78,7 @@ def free_connection(world: brokers.Brokers, request: ProduceRequest) -> None:
 
 @inner_rule
 def forget_connections(world: brokers.Brokers, broker: int) -> None:
-    """A broker drops all connections, with what has come on them."""
+    """A broker drops all connections, with the requests that have arrived on them."""
     clients = len(world.producer_connections) // world.sizes[0].brokers
     for place in range(broker * clients, (broker + 1) * clients):
         connection: broker_records.ProducerConnection = world.producer_connections[place]
@@ -123,7 +122,7 @@ def unwatch(world: brokers.Brokers, waiting: broker_records.WatchList, event: in
 
 @inner_rule
 def forget_watches_of(world: brokers.Brokers, row: int) -> None:
-    """Give back all watches of a replica; what they were about is gone already."""
+    """Free all watches of a replica; their requests are gone already."""
     _forget_list(world, world.delayed_fetches[row])
     _forget_list(world, world.delayed_produces[row])
 

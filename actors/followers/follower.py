@@ -1,4 +1,4 @@
-"""A follower's fetcher threads: truncate what has to be, fetch, append, again.
+"""A follower's fetcher threads: truncate if needed, fetch, append, again.
 
 One thread per source broker and number fetches all its partitions with one request at a
 time, so one slow broker delays all partitions that are fetched from it. An error of one
@@ -159,14 +159,14 @@ def _name_moved(world: Brokers, fetcher: Fetcher, request: client_requests.Fetch
 
 @inner_rule
 def _name(world: Brokers, request: client_requests.FetchRequest, row: int) -> None:
-    """Say from which offset on, and in which epoch, a partition is fetched."""
+    """Set the offset and the epoch from which a partition is fetched."""
     rules = world.rules[request.source]
     state = world.fetch_states[row]
     item = new_item(world, request, world.hosted[row].partition, client_requests.FetchPartition)
     item.topic_id = world.on_disk[row].topic_id
     item.fetch_offset = state.fetch_offset
     item.leader_epoch = leader_epoch_of_fetch(rules, state)
-    # Before, no fetch tells it: the leader would look for divergence by other rules.
+    # Before, no fetch has it: the leader would look for divergence by other rules.
     if rules.truncation_protocol == TRUNCATE_ON_FETCH:
         item.last_fetched_epoch = state.last_fetched_epoch
 
@@ -188,7 +188,7 @@ def handle_fetcher_timeout(world: Brokers, timer: FetcherTimeout) -> None:
 
 @inner_rule
 def lose_source_broker(world: Brokers, broker: int, source: int, until_us: int) -> None:
-    """The connections to a source broker are gone: what was asked up to ``until_us`` has failed.
+    """The connections to a source broker are gone: requests sent up to ``until_us`` have failed.
 
     Source: ReplicaFetcherBlockingSend.sendRequest@2.4.0.
     """
@@ -233,7 +233,7 @@ def handle_fetcher_wakes(world: Brokers, timer: FetcherWakes) -> None:
 
 @inner_rule
 def waits_for_disk(world: Brokers, response: client_requests.FetchResponse) -> bool:
-    """Whether what a response brings waits for a slow disk, or one that is behind.
+    """Whether the records of a response wait for a slow disk, or one that is behind.
 
     Then it comes again later.
     """
@@ -256,7 +256,7 @@ def waits_for_disk(world: Brokers, response: client_requests.FetchResponse) -> b
     response.source = response.destination
     wait_us += disk_delay_us(world, response.destination, appends)
     set_timer(world, response, world.context[0].time_us + wait_us)
-    # The response is there: its request does not fail any more.
+    # The response is there: its request cannot fail.
     fetcher.deadline_us = max(fetcher.deadline_us, response.time_us)
     return True
 
@@ -264,7 +264,7 @@ def waits_for_disk(world: Brokers, response: client_requests.FetchResponse) -> b
 @BROKER.handles(client_requests.FetchResponse)
 @inner_rule
 def handle_fetch_response(world: Brokers, response: client_requests.FetchResponse) -> None:
-    """Append what the leader has sent, and fetch again.
+    """Append the leader's records, and fetch again.
 
     Source: AbstractFetcherThread.processFetchRequest@2.4.0.
     """
@@ -300,10 +300,12 @@ def _take_partition(
     world: Brokers, response: client_requests.FetchResponse, item: client_requests.FetchedRecords
 ) -> None:
     row = fetcher_thread.replica_of_response(world, response, item.partition)
-    if row == NONE or not takes_response(world.fetch_states[row], item.offset):
+    if row == NONE:
         return
     state = world.fetch_states[row]
     rules = world.rules[response.destination]
+    if not takes_response(rules, state, item.offset, item.leader_epoch):
+        return
     if item.error == errors.OFFSET_OUT_OF_RANGE:
         if world.fetchers[response.fetcher].looking_up == NONE:
             world.fetchers[response.fetcher].looking_up = row
@@ -381,7 +383,7 @@ def _take_log_start(world: Brokers, row: int, offset: int) -> None:
 def _write_diverging_high_watermark(
     world: Brokers, row: int, before: int, diverging_end_offset: int
 ) -> None:
-    """Write down that a follower believes more to be committed than it knows (KAFKA-14704)."""
+    """Write the row of a follower with its high watermark above the committed end (KAFKA-14704)."""
     hosted = world.hosted[row]
     partition = world.replicas[row]
     DivergingHighWatermark.write(
@@ -451,7 +453,7 @@ def _look_up_offsets(world: Brokers, index: int, departure_us: int) -> None:
 @BROKER.handles(client_requests.EpochResponse)
 @inner_rule
 def handle_epoch_response(world: Brokers, response: client_requests.EpochResponse) -> None:
-    """Truncate as the leader's answers about epochs say, then fetch what is ready.
+    """Truncate by the leader's response about epochs, then fetch what is ready.
 
     Source: AbstractFetcherThread.maybeTruncate@2.4.0.
     """

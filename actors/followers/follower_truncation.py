@@ -1,7 +1,7 @@
-"""How a follower truncates: what it asks, and what it does with the answer.
+"""Truncation of a follower's log: its request, and the handling of the response.
 
-The rules are those of ``replication/truncation.py``; here they meet the requests of a
-fetcher thread. After OFFSET_OUT_OF_RANGE the log is cut too, or begun anew.
+The rules are those of ``replication/truncation.py``; here they meet the requests of a fetcher
+thread. After OFFSET_OUT_OF_RANGE the log is cut too, or restarted.
 
 A broker becomes a follower of a partition, by a new state that the control plane gives it.
 
@@ -80,7 +80,7 @@ def truncate_or_ask(world: Brokers, index: int, departure_us: int) -> bool:
 
 @inner_rule
 def take_epoch_end_offsets(world: Brokers, response: client_requests.EpochResponse) -> None:
-    """Truncate each partition as the leader's response about its epoch says.
+    """Truncate each partition by the leader's response about its epoch.
 
     Source: AbstractFetcherThread.truncateToEpochEndOffsets@2.4.0.
     """
@@ -115,7 +115,7 @@ def _take_epoch_end_offset(world: Brokers, row: int, item: client_requests.Epoch
 
 @inner_rule
 def follow_answer(world: Brokers, row: int, epoch: int, end_offset: int, fallback: int) -> None:
-    """Truncate as an answer says: (epoch, end offset), of a question or a fetch."""
+    """Truncate by a response: (epoch, end offset), of a question or a fetch."""
     rules = world.rules[world.hosted[row].broker]
     partition = world.replicas[row]
     own_epoch, own_end_offset = end_offset_for(
@@ -139,7 +139,7 @@ def _truncate(world: Brokers, row: int, offset: int, completed: bool) -> None:
 
 @inner_rule
 def leave_range(world: Brokers, row: int, item: client_requests.ListedOffsets) -> None:
-    """After OFFSET_OUT_OF_RANGE: cut the log to the leader's, or begin it anew at its start.
+    """After OFFSET_OUT_OF_RANGE: cut the log to the leader's, or restart it at the leader's start.
 
     Up to 2.0.0 the broker exits instead where unclean election is disabled.
 

@@ -1,14 +1,14 @@
-"""AlterPartition at a broker: how what its leaders propose reaches the controller (KIP-497).
+"""AlterPartition at a broker: the way of its leaders' proposals to the controller (KIP-497).
 
-A proposal is queued, one per partition. At most one request is on its way, with all that is queued;
-what is queued meanwhile goes into the next one. The request goes to the controller that the
-metadata cache names, in KRaft mode to the leader of the quorum. It is never given up: if its
-connection fails, if it is not answered within controller.socket.timeout.ms or whom it asked is not
-controller (any more), it is sent again as it is, to whom the broker knows then; if the controller
-refuses it as a whole, a new one is made after 50 ms. The effect of the response on a partition
-stands in ``isr_outcomes.py``.
+A proposal is queued, one per partition. At most one request is in flight, with all queued
+proposals; later ones go into the next request. The request goes to the controller that the metadata
+cache names, in KRaft mode to the leader of the quorum. It is never given up: if its connection
+fails, if it has no response within controller.socket.timeout.ms or its receiver is not controller
+(any more), the same request is sent again, to the controller that the broker knows then; if the
+controller refuses it as a whole, a new one is made after 50 ms. The effect of the response on a
+partition stands in ``isr_outcomes.py``.
 
-Simplified: after NOT_CONTROLLER 2.7 asks the same broker again at once, here after 50 ms, too.
+Simplified: after NOT_CONTROLLER 2.7 asks the same broker again at once, here after 50 ms as well.
 
 Source: AlterIsrManagerImpl@2.7.0, DefaultAlterIsrManager@2.8.0, DefaultAlterPartitionManager
 @3.8.0; BrokerToControllerRequestThread@2.8.0, NodeToControllerRequestThread@3.8.0.
@@ -17,7 +17,7 @@ Source: AlterIsrManagerImpl@2.7.0, DefaultAlterIsrManager@2.8.0, DefaultAlterPar
 from tidegauge.actors.state.broker_records import Broker
 from tidegauge.actors.state.brokers import LOGS, Brokers
 from tidegauge.actors.state.handlers import BROKER
-from tidegauge.actors.state.request_times import known_leader
+from tidegauge.actors.state.request_times import fails_to_authenticate, known_leader
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
@@ -40,7 +40,7 @@ from tidegauge.simulation.trace_rows.replica_rows import AlterPartitionFailed, A
 _SEND_AGAIN_US = code(50_000)
 #: NetworkClient's reconnect.backoff.ms to the controller.
 _RECONNECT_US = code(50_000)
-#: ... and how long it polls if the metadata cache names no controller that is alive.
+#: ... and its polling period while the metadata cache names no live controller.
 _NO_CONTROLLER_US = code(100_000)
 
 
@@ -61,7 +61,7 @@ def submit_isr(world: Brokers, row: int, isr: int) -> None:
 
 @inner_rule
 def drop_submitted_isr(world: Brokers, row: int) -> None:
-    """Take a proposal out of the queue: it is answered, or of no use any more.
+    """Take a proposal out of the queue: it has a response, or is obsolete.
 
     Source: DefaultAlterIsrManager.clearPending and handleAlterIsrResponse@2.8.0.
     """
@@ -180,6 +180,11 @@ def _send(world: Brokers, broker: int) -> None:
     request = view_as(world.events[state.alter_partition], AlterPartitionRequest)
     state.alter_partition_controller = controller
     if is_kraft(world):
+        if world.lifecycles[broker].isr_controller == NONE and fails_to_authenticate(world, broker):
+            # No proposals are made every 50 ms with KRaft; and no rule may call itself.
+            _give_up(world, broker, errors.NETWORK_EXCEPTION)
+            _look_later(world, broker, _SEND_AGAIN_US)
+            return
         world.lifecycles[broker].isr_controller = controller
     state.alter_partition_sends += 1
     state.alter_partition_sent_us = world.context[0].time_us
@@ -206,7 +211,7 @@ def _look_later(world: Brokers, broker: int, delay_us: int) -> None:
 @BROKER.handles(AlterPartitionDue)
 @inner_rule
 def handle_alter_partition_due(world: Brokers, timer: AlterPartitionDue) -> None:
-    """Send what waits to be sent, or to be sent again."""
+    """Send the pending request, or send it again."""
     broker = timer.destination
     state = world.brokers[broker]
     if state.ends or world.context[0].time_us < state.alter_partition_due_us:
@@ -257,7 +262,7 @@ def answers_request_in_flight(state: Broker, response: AlterPartitionResponse) -
 
 @inner_rule
 def lose_alter_partition(world: Brokers, broker: int, until_us: int) -> None:
-    """The connection to the controller is gone: what was sent up to ``until_us`` is lost."""
+    """The connection to the controller is gone: requests sent up to ``until_us`` are lost."""
     state = world.brokers[broker]
     if _is_in_flight(state) and state.alter_partition_sent_us <= until_us and not state.ends:
         send_again(world, broker, errors.NETWORK_EXCEPTION)
@@ -283,12 +288,11 @@ def send_again(world: Brokers, broker: int, error: int) -> None:
 
 @inner_rule
 def make_again(world: Brokers, broker: int, error: int) -> None:
-    """The controller has refused the request as a whole: make another one later.
+    """The request is refused as a whole: make another one later.
 
     Source: DefaultAlterPartitionManager.sendRequest@3.8.0.
     """
-    _write_failure(world, world.brokers[broker], error)
-    forget_request(world, broker)
+    _give_up(world, broker, error)
     if world.rules[broker].isr_updates_sent_periodically:
         propagate_isrs(world, broker)
     else:
@@ -296,8 +300,15 @@ def make_again(world: Brokers, broker: int, error: int) -> None:
 
 
 @inner_rule
+def _give_up(world: Brokers, broker: int, error: int) -> None:
+    """The request, or its connection, is refused."""
+    _write_failure(world, world.brokers[broker], error)
+    forget_request(world, broker)
+
+
+@inner_rule
 def forget_request(world: Brokers, broker: int) -> None:
-    """No request is on its way any more."""
+    """No request is in flight."""
     state = world.brokers[broker]
     if state.alter_partition != NONE:
         events.free_event(world, world.events[state.alter_partition])

@@ -1,11 +1,10 @@
-"""How a leader changes an ISR: isr-expiration, and expansion on a fetch.
+"""A leader's changes of an ISR: isr-expiration, and expansion on a fetch.
 
-``isr-expiration`` runs every replica.lag.time.max.ms / 2 and shrinks one partition after
-the other. A follower's fetch expands. Either way, up to 2.6 the leader writes the new ISR to
-ZooKeeper inside the partition's lock, conditional on the version that it knows. Until the
-answer comes nothing else gets at the partition: produces, fetches, the next run. If
-ZooKeeper does not answer, that is for ever, and each request that waits takes one of
-num.io.threads with it.
+``isr-expiration`` runs every replica.lag.time.max.ms / 2 and shrinks one partition after the other.
+A follower's fetch expands. Either way, up to 2.6 the leader writes the new ISR to ZooKeeper inside
+the partition's lock, conditional on the version that it knows. Until the answer comes nothing else
+gets at the partition: produces, fetches, the next run. Without a response of ZooKeeper the wait has
+no end, and each waiting request occupies one of num.io.threads.
 
 With AlterPartition (protocol 2.7-IV2 and later) nothing waits: the change is pending until the
 controller has answered (``replication/isr_update.py``), and goes to it with all others of the
@@ -19,12 +18,13 @@ from tidegauge.actors.session.zookeeper_client import new_state_write, send_stat
 from tidegauge.actors.state.broker_stats import mark_failed_isr_update
 from tidegauge.actors.state.brokers import Brokers, ineligible_replicas, now_ms
 from tidegauge.actors.state.handlers import BROKER
-from tidegauge.compiled.rules import inner_rule
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import isr_update
 from tidegauge.replication.in_sync_replicas import get_out_of_sync_replicas, needs_expand_isr
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.replication.replica_list import EMPTY, first, rest
+from tidegauge.replication.release_rules import ISR_APPENDED
+from tidegauge.replication.replica_list import EMPTY, append, first, rest, single, size, without
 from tidegauge.simulation.events import new_item
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE
@@ -34,6 +34,9 @@ from tidegauge.simulation.rows import record_row
 from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows import replica_rows
 from tidegauge.simulation.trace_rows.codes import MOMENT_SHRINK
+
+_FALSE = code(False)
+_TRUE = code(True)
 
 
 @inner_rule
@@ -60,7 +63,7 @@ def handle_isr_expiration(world: Brokers, timer: IsrExpiration) -> None:
 
 @inner_rule
 def continue_expiration(world: Brokers, broker: int) -> None:
-    """Go on with a run until a write has to be waited for, or it is done.
+    """Resume a run until a write has to be waited for, or it is done.
 
     Source: ReplicaManager.maybeShrinkIsr@2.4.0; KafkaScheduler.schedule@2.4.0, at a fixed rate.
     """
@@ -90,14 +93,14 @@ def continue_expiration(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def _shrink(world: Brokers, row: int, out_of_sync: int) -> bool:
-    """Take replicas out of the ISR; True if the answer has to be waited for.
+    """Take replicas out of the ISR; True if the response has to be waited for.
 
     Source: Partition.maybeShrinkIsr@2.4.0, @2.8.0 and @3.8.0.
     """
     hosted = world.hosted[row]
     hosted.lag_ms = _longest_lag_ms(world, row, out_of_sync)
     hosted.writing_request = NONE
-    isr = isr_update.shrunk_isr(world.replicas[row], out_of_sync)
+    isr = _ordered(world, row, isr_update.shrunk_isr(world.replicas[row], out_of_sync), _FALSE)
     if _change_isr(world, row, isr, out_of_sync):
         return True
     if isr_update.high_watermark_may_move(world.rules[hosted.broker], isr_update.PROPOSED):
@@ -130,15 +133,39 @@ def expands_isr(world: Brokers, row: int, replica: int) -> bool:
 
 @inner_rule
 def begin_expansion(world: Brokers, row: int, replica: int, request: int) -> bool:
-    """Have an ISR with one more replica; True if ``request`` has to wait until it is written.
+    """Add a replica to the ISR; True if ``request`` has to wait until that is written.
 
     Source: Partition.expandIsr@2.4.0, maybeExpandIsr@3.8.0.
     """
-    isr = isr_update.expanded_isr(world.replicas[row], replica)
+    isr = _ordered(world, row, isr_update.expanded_isr(world.replicas[row], replica), _TRUE)
     waits = _change_isr(world, row, isr, EMPTY)
     if waits:
         world.hosted[row].writing_request = request
     return waits
+
+
+@inner_rule
+def _ordered(world: Brokers, row: int, isr: int, is_expansion: bool) -> int:
+    """An ISR in the order in which the leader's release asks for it."""
+    if world.rules[world.hosted[row].broker].isr_order == ISR_APPENDED:
+        return isr
+    first_row = row - world.replicas[row].local_replica
+    table_size = isr_update.isr_table_size(size(isr), is_expansion)
+    ordered = EMPTY
+    while isr != EMPTY:
+        following = NONE
+        least = NONE
+        members = isr
+        while members != EMPTY:
+            broker_id = world.slots[first_row + first(members)].broker_id
+            place = isr_update.place_in_isr(broker_id, table_size)
+            if following == NONE or place < least:
+                following = first(members)
+                least = place
+            members = rest(members)
+        ordered = append(ordered, following)
+        isr = without(isr, single(following))
+    return ordered
 
 
 @inner_rule

@@ -1,6 +1,6 @@
 """The outcome of an ISR change: ZooKeeper's answer to a write, or the controller's to a proposal.
 
-Changes in ZooKeeper are gathered and told the controller later
+Changes in ZooKeeper are gathered and sent to the controller later
 (``session/isr_change_propagation.py``).
 """
 
@@ -31,7 +31,7 @@ from tidegauge.simulation.trace_rows.codes import MOMENT_SHRINK, REASON_ISR
 
 @inner_rule
 def take_isr_answer(world: Brokers, row: int, answer: ZkResponse) -> None:
-    """Take ZooKeeper's answer to a write, and let go of the partition's lock.
+    """Take ZooKeeper's response to a write, and release the partition's lock.
 
     ``answer.version`` is the version written. Waiting requests resume afterwards
     (``requests/request_handlers.py``).
@@ -72,7 +72,7 @@ def _tell_isr(
 
 @inner_rule
 def _write_isr_change(world: Brokers, row: int, old_isr: int) -> None:
-    """Write down, and count, that a leader has another ISR."""
+    """Write and count the row of a leader's new ISR."""
     hosted = world.hosted[row]
     partition = world.replicas[row]
     stats = world.broker_stats[hosted.broker]
@@ -107,7 +107,7 @@ def _write_isr_change(world: Brokers, row: int, old_isr: int) -> None:
 
 @inner_rule
 def _end_of_new_member(world: Brokers, row: int, old_isr: int) -> int:
-    """Where the log of the follower that has joined the ISR ends, as the leader knows it."""
+    """The log end of the follower that has joined the ISR, as the leader knows it."""
     partition = world.replicas[row]
     joined = without(partition.isr, old_isr)
     if joined == EMPTY:

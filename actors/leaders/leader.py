@@ -52,7 +52,7 @@ _LOG_START = code(0)
 
 @inner_rule
 def try_high_watermark(world: brokers.Brokers, row: int, moment: int) -> bool:
-    """Attempt to move the high watermark of a leader; who waits for it is woken.
+    """Attempt to move the high watermark of a leader; waiting requests are woken.
 
     Source: Partition.maybeIncrementLeaderHW and tryCompleteDelayedRequests@2.4.0.
     """
@@ -151,9 +151,9 @@ def keep_room_for_epochs(world: brokers.Brokers, row: int) -> None:
 
 @inner_rule
 def count_fetch(world: brokers.Brokers, row: int, replica: int, item: FetchPartition) -> None:
-    """Take a follower's fetch for what it says of the follower's log end offset.
+    """Record the follower's log end offset that a fetch implies.
 
-    ``item.may_move`` says afterwards whether it is an occasion to move the high watermark.
+    ``item.may_move`` is set afterwards if the high watermark may move.
 
     Source: ReplicaManager.updateFollowerFetchState, Partition.updateFollowerFetchState@2.4.0.
     """
@@ -190,7 +190,7 @@ def count_fetch(world: brokers.Brokers, row: int, replica: int, item: FetchParti
 
 @inner_rule
 def close_account(world: brokers.Brokers, row: int, reason: int) -> None:
-    """Write down what this leader's term has acknowledged and exposed so far."""
+    """Write a row about this term's acknowledged and exposed offsets so far."""
     write_acknowledged(world, row, ACKS_ALL, reason)
     write_acknowledged(world, row, ACKS_LEADER, reason)
     partition = world.replicas[row]
@@ -252,7 +252,7 @@ def _forget_accounts(world: brokers.Brokers, row: int) -> None:
 def continue_to_lead(world: brokers.Brokers, row: int, state: LeaderAndIsrPartition) -> None:
     """Take over another ISR or assignment in the same term, as the metadata log of KRaft has it.
 
-    A proposal that is pending is of no use any more.
+    A pending proposal is obsolete.
 
     Source: Partition.makeLeader and updateAssignmentAndIsr@4.1.0.
     """
@@ -268,7 +268,7 @@ def continue_to_lead(world: brokers.Brokers, row: int, state: LeaderAndIsrPartit
 
 @inner_rule
 def take_state(world: brokers.Brokers, row: int, state: LeaderAndIsrPartition) -> None:
-    """Take over a partition's new state; what was on its way in the old one is over.
+    """Take over a partition's new state; pending operations of the old one are over.
 
     It is in ``Brokers.told_state`` until the next one.
     """
@@ -287,7 +287,7 @@ def take_state(world: brokers.Brokers, row: int, state: LeaderAndIsrPartition) -
 
 @inner_rule
 def update_assignment(world: brokers.Brokers, row: int, state: LeaderAndIsrPartition) -> None:
-    """Take over who has replicas; what was known of those that have none any more is forgotten.
+    """Replace the list of replicas; the views of removed ones are dropped.
 
     Source: Partition.updateAssignmentAndIsr@2.4.0.
     """

@@ -13,13 +13,13 @@ A registration that is refused, as long as the session of the process before is 
 again after the interval. A broker that is fenced while it runs continues to fetch and to
 lead: its next heartbeat has it unfenced.
 
-One request is in flight at a time. It goes to the controller that the one before went to, until
-that connection fails, a request gets no response in time, or the controller is not active any more
+One request is in flight at a time. It goes to the receiver of the former one, until that connection
+fails, a request gets no response in time, or the controller is not active any more
 (NOT_CONTROLLER); then to the leader of the quorum that the broker knows, as the same request. If it
 gets no response in time another one is made later; releases up to 4.0.0 wait longer with each one
-that fails. It goes to the leader that the broker knew when the one before was given up: a broker
-that had not heard of an election by then asks a controller without power once more, for the whole
-request timeout, although it hears of the election meanwhile.
+that fails. It goes to the leader that the broker knew when the former one was given up: a broker
+without news of an election by then asks a controller without power once more, for the whole request
+timeout, although the news arrives meanwhile.
 
 Source: BrokerLifecycleManager@3.3.1, @4.0.0 and @4.1.0, BrokerServer.startup and shutdown@4.1.0;
 NodeToControllerRequestThread@3.8.0.
@@ -32,8 +32,15 @@ from tidegauge.actors.session.isr_change_propagation import communicate_later
 from tidegauge.actors.state import lifecycles
 from tidegauge.actors.state.brokers import LOGS, Brokers
 from tidegauge.actors.state.handlers import BROKER
-from tidegauge.actors.state.request_times import depart, has_timed_out, is_lost, known_leader, watch
-from tidegauge.actors.storage.log_dirs import is_offline
+from tidegauge.actors.state.request_times import (
+    depart,
+    fails_to_authenticate,
+    has_timed_out,
+    is_lost,
+    known_leader,
+    watch,
+)
+from tidegauge.actors.storage.log_dirs import cordon_directories, is_offline
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.simulation.events import new_item
@@ -64,8 +71,8 @@ _CONTROLLED_SHUTDOWN_US = code(300_000_000)
 _BACKOFF_US = code(100_000)
 #: It doubles so often at most.
 _DOUBLINGS = code(20)
-#: How often the channel looks for a controller while none is known, and how long it waits before it
-#: connects to the same one again.
+#: The period in which the channel looks for a controller while none is known, and the back-off
+#: before it connects to the same one again.
 _NO_CONTROLLER_US = code(100_000)
 _RECONNECT_US = code(50_000)
 
@@ -78,6 +85,7 @@ def handle_lifecycle_begins(world: Brokers, timer: controller_timers.LifecycleBe
     state = world.lifecycles[broker]
     state.state = lifecycles.STARTING
     state.offline_directories = world.brokers[broker].offline_directories
+    cordon_directories(world, broker, state.cordoned_log_dirs)
     # Before the logs are loaded, which deletes the files that have it.
     state.previous_epoch = previous_epoch(world, broker)
     controller_timers.InitialRegistrationExpires.after(world, state.registration_timeout_us)
@@ -120,7 +128,7 @@ def _communicate(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def _send(world: Brokers, broker: int) -> None:
-    """Send the request that is made, or made again, to whom the channel is connected.
+    """Send the new or the repeated request to the controller that the channel is connected to.
 
     If it has no connection it connects to the leader that the broker knows then.
 
@@ -130,6 +138,9 @@ def _send(world: Brokers, broker: int) -> None:
     controller = state.request.to if state.request.to != NONE else known_leader(world, broker)
     if controller == NONE:
         _look_later(world, broker, _NO_CONTROLLER_US)
+    elif state.request.to == NONE and fails_to_authenticate(world, broker):
+        _fail(world, broker)
+        return
     elif state.registered:
         _send_heartbeat(world, broker, controller)
     else:
@@ -140,7 +151,7 @@ def _send(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def _look_later(world: Brokers, broker: int, delay_us: int) -> None:
-    """Keep the request that is made, and look later whom to send it."""
+    """Keep the request, and look for its receiver later."""
     state = world.lifecycles[broker]
     state.requests += 1
     state.request.number = state.requests
@@ -182,6 +193,8 @@ def _send_heartbeat(world: Brokers, broker: int, controller: int) -> None:
     request.wants_fence = not state.ready_to_unfence
     request.wants_shut_down = state.state == lifecycles.PENDING_CONTROLLED_SHUTDOWN
     request.offline_directories = state.offline_directories
+    if state.tells_cordoned_directories and state.state != lifecycles.STARTING:
+        request.cordoned_directories = state.cordoned_directories
     state.named_directories = state.offline_directories
     if state.offline_directories & ~state.told_directories != 0:
         _name_offline_replicas(world, broker, request)
@@ -230,7 +243,7 @@ def handle_registration_timeout(
 
 @inner_rule
 def lose_heartbeat(world: Brokers, broker: int, process: int, until_us: int) -> None:
-    """The connection to a controller is gone: what was sent to it up to ``until_us`` is lost."""
+    """The connection to a controller is gone: requests sent to it up to ``until_us`` are lost."""
     is_stopping = world.brokers[broker].ends
     if is_lost(world.lifecycles[broker].request, process, until_us) and not is_stopping:
         _send_again(world, broker)
@@ -309,7 +322,7 @@ def handle_broker_registration_response(
 @BROKER.handles(BrokerHeartbeatResponse)
 @inner_rule
 def handle_broker_heartbeat_response(world: Brokers, response: BrokerHeartbeatResponse) -> None:
-    """Go from state to state as the controller says, and plan the next heartbeat.
+    """Change the state by the controller's response, and plan the next heartbeat.
 
     Source: BrokerLifecycleManager.BrokerHeartbeatResponseEvent@4.1.0.
     """
@@ -367,7 +380,7 @@ def handle_ready_to_unfence(world: Brokers, timer: controller_timers.ReadyToUnfe
 
 @inner_rule
 def shut_down(world: Brokers, broker: int) -> None:
-    """Begin to stop. A broker that is still starting up cannot: it ends as it is.
+    """Begin the shutdown. A broker that is still starting up cannot: it ends as it is.
 
     Source: BrokerServer.shutdown, BrokerLifecycleManager.BeginControlledShutdownEvent@4.1.0.
     """
@@ -392,7 +405,7 @@ def shut_down(world: Brokers, broker: int) -> None:
 def handle_controlled_shutdown_begins(
     world: Brokers, timer: controller_timers.ControlledShutdownBegins
 ) -> None:
-    """Have the next heartbeat, which is sent at once, ask for the controller's leave."""
+    """Ask for the controller's permission with the next heartbeat, which is sent at once."""
     world.lifecycles[timer.destination].state = lifecycles.PENDING_CONTROLLED_SHUTDOWN
     communicate_later(world, timer.destination, 0)
 

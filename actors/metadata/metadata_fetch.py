@@ -1,20 +1,20 @@
 """A broker as an observer of the quorum: it fetches the metadata log, one request after the other.
 
-A broker finds out who leads the quorum. It asks the leader that it knows. If it knows none, if the
-last request to the leader has timed out, or if its connection to the leader was lost less than
-controller.quorum.retry.backoff.ms ago, it asks a random bootstrap server: the response names the
-leader and the epoch. Up to 4.1 it also does so if the leader has not responded for
-controller.quorum.fetch.timeout.ms, until there is another leader or a bootstrap server is the
-leader: a broker whose bootstrap servers are other controllers never fetches again (KAFKA-19354).
-From 4.2 on it asks the leader between the others. There a broker whose back-off is over before its
-next request never finds the leader's successor (KAFKA-20514).
+A broker's fetches of the metadata log, and its search for the quorum's leader. It asks the leader
+that it knows. If it knows none, if the last request to the leader has timed out, or if its
+connection to the leader was lost less than controller.quorum.retry.backoff.ms ago, it asks a random
+bootstrap server: the response names the leader and the epoch. Up to 4.1 it also does so if the
+leader has not responded for controller.quorum.fetch.timeout.ms, until there is another leader or a
+bootstrap server is the leader: a broker whose bootstrap servers are other controllers never fetches
+again (KAFKA-19354). From 4.2 on it asks the leader between the others. There a broker whose backoff
+is over before its next request never finds the leader's successor (KAFKA-20514).
 
 The response comes when more is committed, or after a while. Its entries are kept until a
 publication takes them. A process begins with the log on its disk, whose entries come with its first
-response, and never reads what is committed twice.
+response, and never reads a committed record twice.
 
 If the leader's log begins behind the end of the broker's, the response names a snapshot instead.
-The broker fetches that piece by piece, publishes what it has missed at once, and fetches the log
+The broker fetches that piece by piece, publishes the missed changes at once, and fetches the log
 from there on.
 
 Simplified: after a response that names no other leader the broker waits for
@@ -31,6 +31,7 @@ from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.lifecycles import Lifecycle
 from tidegauge.actors.state.request_times import depart, has_timed_out, is_lost, watch
+from tidegauge.actors.storage.log_dirs import cordon_directories
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.simulation.events import move_items, new_event
@@ -47,7 +48,7 @@ from tidegauge.simulation.trace_rows.codes import LOADED
 
 @inner_rule
 def fetch_metadata(world: Brokers, broker: int) -> None:
-    """Ask for what is behind the log that the broker has, unless it is being asked for."""
+    """Fetch the metadata log behind the broker's own, unless a fetch is in flight."""
     state = world.lifecycles[broker]
     if state.fetch.number != 0 or world.brokers[broker].ends:
         return
@@ -127,9 +128,9 @@ def handle_raft_fetch_timeout(world: Brokers, timer: RaftFetchTimeout) -> None:
 
 @inner_rule
 def lose_metadata_fetch(world: Brokers, broker: int, process: int, until_us: int) -> None:
-    """The connection to a controller is gone: what was sent to it up to ``until_us`` is lost.
+    """The connection to a controller is gone: requests sent to it up to ``until_us`` are lost.
 
-    If that was the leader another one is asked at once.
+    If that was the leader, another one is asked at once.
     """
     state = world.lifecycles[broker]
     if not is_lost(state.fetch, process, until_us):
@@ -159,7 +160,7 @@ def handle_raft_fetch_due(world: Brokers, timer: RaftFetchDue) -> None:
 @BROKER.handles(quorum_requests.RaftFetchResponse)
 @inner_rule
 def handle_raft_fetch_response(world: Brokers, response: quorum_requests.RaftFetchResponse) -> None:
-    """Learn of the leader; keep what is committed for the next publication, and fetch again."""
+    """Learn of the leader; keep the committed records for the next publication, and fetch again."""
     broker = response.destination
     if not _has_answer(world, broker, response):
         return
@@ -167,6 +168,7 @@ def handle_raft_fetch_response(world: Brokers, response: quorum_requests.RaftFet
         _fetch_snapshot(world, broker, response.snapshot_epoch, response.snapshot_offset, 0)
         return
     _note_fetched(world, world.lifecycles[broker], response)
+    cordon_directories(world, broker, response.cordoned_log_dirs)
     # Records of an earlier leader that this one has not are truncated.
     _take(world, broker, response, response.log_end_offset, response.high_watermark)
 
@@ -190,8 +192,9 @@ def handle_fetch_snapshot_response(
     world.lifecycles[broker].log_start_offset = offset
     world.lifecycles[broker].fetched_epoch = response.leader_epoch
     write_down_snapshot(world, broker, LOADED, offset, epoch, response.size_bytes)
-    # The publication of a snapshot resets what counts for the next one.
+    # The publication of a snapshot resets the counts for the next one.
     world.lifecycles[broker].snapshot_from_offset = NONE
+    cordon_directories(world, broker, response.cordoned_log_dirs)
     _take(world, broker, response, offset, offset)
 
 
@@ -218,7 +221,7 @@ def _has_answer(world: Brokers, broker: int, response: quorum_requests.RaftRespo
 def _take(
     world: Brokers, broker: int, response: Event, log_end_offset: int, high_watermark: int
 ) -> None:
-    """Keep what was fetched for the next publication, and fetch what is behind it."""
+    """Keep the fetched records for the next publication, and fetch on."""
     state = world.lifecycles[broker]
     state.log_end_offset = log_end_offset
     state.high_watermark = max(state.high_watermark, high_watermark)
@@ -236,7 +239,7 @@ def _take(
 def _note_fetched(
     world: Brokers, state: Lifecycle, response: quorum_requests.RaftFetchResponse
 ) -> None:
-    """Measure what has come of the log."""
+    """Measure the fetched part of the log."""
     state.fetched_epoch = response.leader_epoch
     records = response.log_end_offset - state.log_end_offset
     if records > 0:

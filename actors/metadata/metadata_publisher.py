@@ -1,23 +1,23 @@
-"""Fetched records of the metadata log are published, one delta after the other.
+"""Publications of the metadata log at a broker: one delta after the other, and its effects.
 
-All that has come when a publication begins is one delta. The metadata cache has it at once; the
-replicas change when the work for it is done (costs ``metadata_publication`` and
-``metadata_publication_partition``). For that long clients are sent to leaders that do not know yet.
+All records that have arrived when a publication begins are one delta. The metadata cache has it at
+once; the replicas change when the work for it is done (costs ``metadata_publication`` and
+``metadata_publication_partition``). Until then clients are sent to leaders that do not know yet.
+Brokers take different times. A follower that is ahead of its leader fetches in an epoch that the
+leader does not know: the response is UNKNOWN_LEADER_EPOCH, and the partition is delayed by
+replica.fetch.backoff.ms.
 
 The first publication of a process loads the logs, before it changes the replicas; the very first
 start of a run finds none.
 
-Source: MetadataLoader, BrokerMetadataPublisher.onMetadataUpdate and initializeManagers@4.1.0.
+A delta first deletes replicas that no longer exist, and those of a topic that was created again
+under its name; then the broker becomes leader, then follower. Only the newest entry of a delta
+counts for a partition. A fetcher restarts in a new leader epoch only; another ISR or assignment is
+taken over in the same term. While it is in controlled shutdown, a broker stops fetching partitions
+that have no leader, or do not have it in the ISR.
 
-The effect of a delta of the metadata log on the replicas that a broker hosts.
-
-Replicas that are not there any more are deleted, and those of a topic that was created again under
-its name; then the broker becomes leader, then follower. Of a partition only the newest entry of a
-delta counts. A fetcher restarts in a new leader epoch only; another ISR or assignment is taken over
-in the same term. While it is in controlled shutdown, a broker stops fetching partitions that have
-no leader, or do not have it in the ISR.
-
-Source: ReplicaManager.applyDelta, applyLocalLeadersDelta and applyLocalFollowersDelta@4.1.0,
+Source: MetadataLoader, BrokerMetadataPublisher.onMetadataUpdate and initializeManagers,
+ReplicaManager.applyDelta, applyLocalLeadersDelta and applyLocalFollowersDelta@4.1.0,
 LogManager.isStrayReplica@4.1.0.
 """
 
@@ -90,7 +90,10 @@ def publish(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def _go_on_after(world: Brokers, broker: int, phase: int, delay_us: int) -> None:
-    world.lifecycles[broker].phase = phase
+    state = world.lifecycles[broker]
+    state.phase = phase
+    state.loaded_us += delay_us
+    state.loads_until_us = world.context[0].time_us + delay_us
     MetadataPublicationResume.after(world, delay_us)
 
 
@@ -108,7 +111,7 @@ def _apply_later(world: Brokers, broker: int) -> None:
 @BROKER.handles(MetadataPublicationResume)
 @inner_rule
 def handle_metadata_publication_resume(world: Brokers, timer: MetadataPublicationResume) -> None:
-    """Load the logs; then apply the delta, and publish what has come since."""
+    """Load the logs; then apply the delta, and publish the records that have come since."""
     broker = timer.destination
     state = world.lifecycles[broker]
     if world.brokers[broker].ends:
@@ -151,7 +154,7 @@ def _end_publication(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def _look_after_snapshots(world: Brokers, broker: int) -> None:
-    """Write a snapshot of the metadata log after so many bytes, or after so long.
+    """Write a snapshot of the metadata log after its limit of bytes, or of time.
 
     The first publication of a process, and that of a snapshot, begin the count.
 
@@ -175,7 +178,7 @@ def _look_after_snapshots(world: Brokers, broker: int) -> None:
 def write_down_snapshot(
     world: Brokers, broker: int, step: int, end_offset: int, epoch: int, size_bytes: int
 ) -> None:
-    """Write down what has happened to a snapshot of a broker."""
+    """Write a row about a step of a broker's snapshot."""
     begins = world.lifecycles[broker].log_start_offset
     write_snapshot_row(world, broker, step, end_offset, epoch, size_bytes, begins)
 
@@ -185,7 +188,7 @@ _TRUE = code(True)
 
 @inner_rule
 def apply_delta(world: Brokers, broker: int, delta: Event) -> None:
-    """Change the replicas as the entries of a delta say."""
+    """Change the replicas by the entries of a delta."""
     _find_newest(world, broker, delta)
     _delete(world, broker, delta)
     _change(world, broker, delta, _TRUE)
@@ -241,7 +244,7 @@ def _delete(world: Brokers, broker: int, delta: Event) -> None:
 
 @inner_rule
 def _change(world: Brokers, broker: int, delta: Event, leads: bool) -> None:
-    """Become leader, or follower, of what the newest entries say."""
+    """Become leader, or follower, by the newest entries."""
     cursor = delta.first_item
     while cursor != NONE:
         item = view_as(world.items[cursor], PublishedPartition)

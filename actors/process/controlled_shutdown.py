@@ -1,8 +1,8 @@
 """A clean stop: the controller moves the leaders away, then the process ends.
 
-The broker asks whoever is controller to take it out of everything (ControlledShutdown), up to
-controlled.shutdown.max.retries times, and goes on without if that does not help. Then it
-takes no request any more, flushes, checkpoints, closes its session and is gone.
+The broker asks the controller to take it out of all ISRs and leaderships (ControlledShutdown), up
+to controlled.shutdown.max.retries times, and continues without permission after that. Then it takes
+no requests, flushes, checkpoints, closes its session and ends.
 
 In KRaft mode heartbeats ask for it (``metadata/broker_lifecycle.py``).
 
@@ -38,7 +38,7 @@ from tidegauge.simulation.trace_rows.process_rows import (
 
 @inner_rule
 def stop_cleanly(world: Brokers, broker: int) -> None:
-    """Begin to stop. A broker that is still starting up cannot: it ends as it is.
+    """Begin the shutdown. A broker that is still starting up cannot: it ends as it is.
 
     Source: KafkaServerStartable.shutdown@2.6.3, which halts in this case.
     """
@@ -64,7 +64,7 @@ def _attempt(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def look_for_controller(world: Brokers, broker: int) -> None:
-    """Look who is controller: in ZooKeeper, from 3.0 on in the broker's own metadata cache.
+    """Find the controller: in ZooKeeper, from 3.0 on in the broker's own metadata cache.
 
     So from 3.0 on a broker can stop while ZooKeeper does not answer (KAFKA-9189).
     """
@@ -80,7 +80,7 @@ def look_for_controller(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def ask_controller(world: Brokers, broker: int, answer: ZkResponse) -> None:
-    """ZooKeeper has said who is controller: ask it, or wait if nobody is."""
+    """ZooKeeper has named the controller: ask it, or wait if there is none."""
     state = world.brokers[broker]
     if not state.stopping or state.ends or state.shutdown_request != 0:
         return
@@ -115,7 +115,7 @@ def _ask(world: Brokers, broker: int, controller_broker: int) -> None:
 def handle_controlled_shutdown_response(
     world: Brokers, response: ControlledShutdownResponse
 ) -> None:
-    """Stop if nothing is led here any more; else ask again after the back-off."""
+    """Stop if the broker leads nothing here; else ask again after the back-off."""
     broker = response.destination
     if world.brokers[broker].shutdown_request == response.correlation_id:
         _take_outcome(world, broker, response.error, response.remaining_partitions)
@@ -132,7 +132,7 @@ def handle_shutdown_timeout(world: Brokers, timer: ShutdownTimeout) -> None:
 
 @inner_rule
 def lose_controller(world: Brokers, broker: int, until_us: int) -> None:
-    """The connection to the controller is gone: what was asked up to ``until_us`` is lost."""
+    """The connection to the controller is gone: requests sent up to ``until_us`` are lost."""
     state = world.brokers[broker]
     if state.shutdown_request != 0 and state.shutdown_sent_us <= until_us:
         _take_outcome(world, broker, errors.NETWORK_EXCEPTION, NONE)
@@ -176,7 +176,7 @@ def handle_shutdown_retries(world: Brokers, timer: ShutdownRetries) -> None:
 
 @inner_rule
 def stop_serving(world: Brokers, broker: int) -> None:
-    """Take no request any more, fetch nothing; the end comes when everything is on disk.
+    """Take no requests, fetch nothing; the process ends when everything is on disk.
 
     Connections are closed, whatever was asked on them. Up to 3.1 the end also waits for the
     quota managers' threads, each of which polls for up to a second.

@@ -1,4 +1,4 @@
-"""A broker's memory ends with its process: all but what is on disk.
+"""A broker's memory ends with its process: the disk remains.
 
 The requests that it held are gone with their events, the fetchers and purgatories are empty,
 and no partition is hosted until the first LeaderAndIsr of the next process.
@@ -32,7 +32,7 @@ from tidegauge.simulation.topology import is_kraft
 
 @inner_rule
 def forget_everything(world: Brokers, broker: int) -> None:
-    """Leave a broker as one that has never run, but for its disk and its count of requests."""
+    """Reset a broker to one that has never run, but for its disk and its count of requests."""
     drop_requests(world, broker)
     empty_fetchers(world, broker)
     forget_request(world, broker)
@@ -68,7 +68,7 @@ def _forget_lifecycle(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def _forget_offline(world: Brokers, broker: int) -> None:
-    """The next process finds out itself what is offline, of logs and of replicas without one."""
+    """The next process finds out itself which logs, and replicas without one, are offline."""
     for row in range(len(world.slots)):
         if world.slots[row].broker == broker:
             world.hosted[row].offline = False
@@ -76,7 +76,7 @@ def _forget_offline(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def empty_fetchers(world: Brokers, broker: int) -> None:
-    """End all fetcher threads of a broker: it follows nobody any more."""
+    """End all fetcher threads of a broker: it follows no leader."""
     for row in LOGS.of(world, world.brokers[broker]):
         remove_from_fetcher(world, row)
     stop_idle_fetchers(world, broker)
@@ -84,7 +84,7 @@ def empty_fetchers(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def drop_requests(world: Brokers, broker: int) -> None:
-    """Give back every request that a broker has, wherever it waits; nobody will answer it."""
+    """Free every request of a broker, wherever it waits; none gets a response."""
     state = world.brokers[broker]
     forget_sessions(world, broker)
     forget_connections(world, broker)
@@ -107,7 +107,7 @@ def drop_requests(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def forget_replica(world: Brokers, row: int) -> None:
-    """Leave a replica as one that its broker has not been told to host.
+    """Reset a replica to one that its broker does not host.
 
     A notification names it in any case, if its ISR has changed: isrChangeSet is of partitions,
     and not of replicas (ReplicaManager@2.4.0).

@@ -1,6 +1,7 @@
-"""A broker begins to host a replica: it finds or makes its log, and knows no leader yet."""
+"""A broker begins to host a replica: it finds or makes its log, and has no leader yet."""
 
 from tidegauge.actors.process.log_dir_failures import mark_offline
+from tidegauge.actors.process.log_dir_moves import copy_future_log
 from tidegauge.actors.session.zookeeper_client import topic_config
 from tidegauge.actors.state.brokers import LOGS, Brokers
 from tidegauge.actors.storage.log_dirs import is_offline, next_log_directory
@@ -40,6 +41,7 @@ def host(world: Brokers, row: int, item: LeaderAndIsrPartition) -> bool:
     if not world.on_disk[row].exists:
         world.on_disk[row].exists = True
         LOGS.append(world, world.brokers[slot.broker], row)
+    copy_future_log(world, row)
     return True
 
 
@@ -47,7 +49,7 @@ def host(world: Brokers, row: int, item: LeaderAndIsrPartition) -> bool:
 def _has_directory(world: Brokers, row: int, item: LeaderAndIsrPartition) -> bool:
     """Find, or choose, the log directory of a replica; False if it cannot be used.
 
-    Where a directory is offline the log of a replica that is not new may lie in it.
+    With an offline directory, the log of a replica that is not new may lie in it.
 
     Source: LogManager.getOrCreateLog@2.6.0.
     """

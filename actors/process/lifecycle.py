@@ -1,4 +1,4 @@
-"""A broker's process: how it begins, how it ends, and what survives.
+"""A broker's process: its start, its end, and the state that survives.
 
 ==================  =====================================================================
 what ends it        what is left
@@ -14,10 +14,9 @@ a halt              that of a crash: a log directory has failed (``log_dir_failu
                     its supervisor starts it
 ==================  =====================================================================
 
-A start opens a session, reads the checkpoints, loads the logs (after an unclean stop it reads
-again what lies behind the recovery points) and then registers. If the registration of its
-former session is still there it exits: no broker comes back before ZooKeeper has noticed that
-it was gone.
+A start opens a session, reads the checkpoints, loads the logs (after an unclean stop it reads again
+the records behind the recovery points) and then registers. If the registration of its former
+session is still there it exits: no broker comes back before ZooKeeper has noticed that it was gone.
 
 In KRaft mode a start registers first, and loads the logs with the first metadata (``metadata``).
 
@@ -136,7 +135,7 @@ def handle_loading_begins(world: Brokers, timer: timers.LoadingBegins) -> None:
 
 @inner_rule
 def begin_loading(world: Brokers, broker: int, start_us: int) -> int:
-    """How long a start takes: ``start_us``, and more by its logs and what has to be read again.
+    """How long a start takes: ``start_us``, and more for its logs and the records to be read again.
 
     Source: LogManager.loadLogs@2.6.3, Log.recoverLog@2.6.3.
     """
@@ -184,7 +183,7 @@ def begin_loading(world: Brokers, broker: int, start_us: int) -> int:
 @BROKER.handles(timers.LogsLoaded)
 @inner_rule
 def handle_logs_loaded(world: Brokers, timer: timers.LogsLoaded) -> None:
-    """The logs are loaded: take over what the checkpoints say, and register."""
+    """The logs are loaded: restore the state in the checkpoints, and register."""
     broker = timer.destination
     state = world.brokers[broker]
     end_loading(world, broker)
@@ -201,7 +200,7 @@ def handle_logs_loaded(world: Brokers, timer: timers.LogsLoaded) -> None:
 
 @inner_rule
 def end_loading(world: Brokers, broker: int) -> None:
-    """Take over what the checkpoints say of all logs, and start the periodic tasks.
+    """Restore the state of all logs from the checkpoints, and start the periodic tasks.
 
     At the first start these are logs that existed before the run; real files are made for them.
     """
@@ -242,7 +241,7 @@ def handle_registration_due(world: Brokers, timer: timers.RegistrationDue) -> No
 
 @inner_rule
 def _take_requests_later(world: Brokers, broker: int) -> None:
-    """Its port is open, but what comes in waits until the rest of the broker has started.
+    """Its port is open, but requests wait until the rest of the broker has started.
 
     Source: KafkaServer.startup@2.6.3, SocketServer.startProcessingRequests@2.6.3.
     """
@@ -343,7 +342,7 @@ def handle_supervisor_starts(world: Brokers, timer: timers.SupervisorStarts) -> 
 
 @inner_rule
 def end(world: Brokers, broker: int, stop: int) -> None:
-    """End a broker's process in the way that ``stop`` says."""
+    """End a broker's process in the way of ``stop``."""
     state = world.brokers[broker]
     if state.loaded:
         # A start that fails ends in KafkaServer.shutdown, too.
@@ -399,7 +398,7 @@ def _flush_all(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def _close_accounts(world: Brokers, broker: int) -> None:
-    """Write down what its leaders have promised, and what its logs held."""
+    """Write rows about its leaders' promises, and about the content of its logs."""
     for row in LOGS.of(world, world.brokers[broker]):
         if is_leader(world.replicas[row]):
             close_account(world, row, codes.REASON_TERM)
@@ -411,13 +410,15 @@ def _close_accounts(world: Brokers, broker: int) -> None:
 def lose_power(world: Brokers, broker: int, fault: int) -> None:
     """The machine's power is gone, and its memory with it, whether the process ran or not.
 
-    Of each log what was not on disk is lost, up to a point that is drawn or pinned.
+    Each log loses its records that were not on disk, up to a point that is drawn or pinned.
     """
     if world.processes[broker].alive:
         end(world, broker, codes.STOP_POWER)
     state = world.brokers[broker]
     # Idle disks have written all that they were given: their logs are alike.
     disks = state.log_directories if backlog_us(world, broker) > 0 else 1
+    for row in LOGS.of(world, state):
+        world.on_disk[row].future_end_offset = 0
     for directory in range(disks):
         unwritten = unwritten_part(world, broker, directory)
         for row in LOGS.of(world, state):

@@ -1,16 +1,16 @@
-"""The failure of a log directory at a broker (``ReplicaManager.handleLogDirFailure``).
+"""Log directories that fail (``ReplicaManager.handleLogDirFailure``), and logs that are deleted.
 
-With inter.broker.protocol.version 1.0 and later (KIP-112) the replicas in it go offline: they are
-taken out of their fetchers, requests about them are answered KAFKA_STORAGE_ERROR, and a child of
+With inter.broker.protocol.version 1.0 and later (KIP-112) the replicas in the directory go offline:
+they are taken out of their fetchers, requests about them get KAFKA_STORAGE_ERROR, and a child of
 /log_dir_event_notification asks the controller to find out which they are; in KRaft mode heartbeats
-name the directory (KIP-858). The others stay. A
-broker whose last directory fails halts, and before that any broker does. A directory comes back
-only with the next start of the broker, if it can be read then.
+name the directory (KIP-858). The others stay. A broker whose last directory fails halts, and before
+that any broker does. A directory comes back only with the next start of the broker, if it can be
+read then.
 
-A request in a purgatory for a replica that goes offline gets no response and waits for the end of
-its time, as in 2.6.
+A request in a purgatory for a replica that goes offline gets no response before its timeout, as in
+2.6.
 
-Deleting a replica's log: what a StopReplica, or the metadata log of KRaft, can ask for.
+A log is deleted by a StopReplica, or by the metadata log of KRaft.
 """
 
 from tidegauge.actors.fetches.fetch_purgatory import wake_fetches
@@ -20,6 +20,7 @@ from tidegauge.actors.fetches.produce_purgatory import wake_produces
 from tidegauge.actors.leaders.leader import close_account
 from tidegauge.actors.process.forgetting import forget_replica, stop_hosting
 from tidegauge.actors.process.lifecycle import halt
+from tidegauge.actors.process.log_dir_moves import remove_future_log
 from tidegauge.actors.session.isr_change_propagation import report_offline_directory
 from tidegauge.actors.session.zookeeper_client import create_log_dir_event
 from tidegauge.actors.state.brokers import LOGS, Brokers
@@ -66,6 +67,8 @@ def handle_log_dir_fails(world: Brokers, timer: LogDirFails) -> None:
         halt(world, broker, STOP_LOG_DIRECTORY)
         return
     for row in LOGS.of(world, state):
+        if world.on_disk[row].future_directory == timer.directory:
+            remove_future_log(world, row)
         if world.hosted[row].exists and world.on_disk[row].directory == timer.directory:
             _take_offline(world, row)
     if state.offline_directories == all_directories(state):
@@ -79,7 +82,7 @@ def handle_log_dir_fails(world: Brokers, timer: LogDirFails) -> None:
 
 @inner_rule
 def _tell_quorum(world: Brokers, broker: int, directory: int) -> None:
-    """Have heartbeats say so; the broker halts if the controller does not hear of it in time.
+    """Report the directory in heartbeats; without a confirmation in time the broker halts.
 
     Releases before 3.7 notify no controller.
 
@@ -94,7 +97,7 @@ def _tell_quorum(world: Brokers, broker: int, directory: int) -> None:
 @BROKER.handles(LogDirFailureExpires)
 @inner_rule
 def handle_log_dir_failure_expires(world: Brokers, timer: LogDirFailureExpires) -> None:
-    """Halt, if the controller has not heard of a failed directory.
+    """Halt, if the controller has not confirmed a failed directory.
 
     Source: BrokerLifecycleManager.OfflineDirBrokerFailureEvent@3.9.0.
     """
@@ -106,9 +109,9 @@ def handle_log_dir_failure_expires(world: Brokers, timer: LogDirFailureExpires) 
 
 @inner_rule
 def send_log_dir_events(world: Brokers, broker: int) -> None:
-    """Tell the controller of directories that have failed; it finds out what was in them.
+    """Notify the controller of directories that have failed; it finds out their replicas.
 
-    Without a session, or if it has expired, it is told under the next one.
+    Without a session, or if it has expired, it is reported under the next one.
     """
     state = world.brokers[broker]
     for directory in range(state.log_directories):
@@ -119,9 +122,10 @@ def send_log_dir_events(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def _take_offline(world: Brokers, row: int) -> None:
-    """A replica is not hosted any more: its log cannot be used.
+    """A replica is not hosted: its log cannot be used.
 
-    An ISR that is being written stays so until ZooKeeper answers: who waits for the lock waits.
+    An ISR that is being written stays so until ZooKeeper answers: requests that wait for the lock
+    wait on.
 
     Source: ReplicaManager.markPartitionOffline@2.6.0.
     """
@@ -150,10 +154,10 @@ def mark_offline(world: Brokers, row: int) -> None:
 
 @inner_rule
 def delete_log(world: Brokers, row: int) -> None:
-    """Delete the log of a replica that nobody locks, and be no replica any more.
+    """Delete the log of a replica without a lock, and end the replica.
 
-    Kafka renames its folder and deletes it a minute later; whoever waits for it is told. The
-    recovery points of all others are written at once.
+    Kafka renames its folder and deletes it a minute later; pending requests for it get a response.
+    The recovery points of all others are written at once.
 
     Source: ReplicaManager.stopReplica, LogManager.asyncDelete@2.4.0 and @2.6.3.
     """
@@ -191,5 +195,6 @@ def _empty(world: Brokers, row: int) -> None:
     on_disk.recovery_point_checkpoint = UNDEFINED
     on_disk.recovery_point = 0
     on_disk.existing_records = 0
+    on_disk.future_directory = NONE
     on_disk.marks = 0
     on_disk.epochs_due = False

@@ -1,6 +1,6 @@
 """Retention: a leader deletes old segments, and followers begin their logs where its log begins.
 
-A broker looks after its logs every log.retention.check.interval.ms. Simplified: only leaders do. In
+A broker deletes old segments every log.retention.check.interval.ms. Simplified: only leaders do. In
 Kafka a follower deletes the same segments by itself, up to an interval earlier or later.
 
 Source: LogManager.cleanupLogs@2.6.0, Log.deleteOldSegments@2.6.0.

@@ -1,13 +1,13 @@
 """LeaderAndIsr and UpdateMetadata at a broker (Kafka: ``becomeLeaderOrFollower``).
 
-The controller says who leads, who follows and in which epoch. Whether it is obeyed is
-decided by ``replication/partition.py``; ``leaders/leader.py`` and
-``followers/follower_truncation.py`` have what follows from it.
+The controller sends each partition's leader, followers and epoch. ``replication/partition.py``
+decides whether it is obeyed; ``leaders/leader.py`` and ``followers/follower_truncation.py`` have
+the consequences.
 
-StopReplica at a broker: replicas that are not to fetch any more, or are to be deleted.
+StopReplica at a broker: replicas that stop fetching, or are to be deleted.
 
-A log is deleted also if the broker has not been told to host its partition: so it is when it
-comes back and a topic was to be deleted while it was gone.
+A log is also deleted if the broker does not host its partition: so it is when it comes back and a
+topic was to be deleted while it was gone.
 
 Source: ReplicaManager.stopReplicas@0.10.2.0 and @2.6.3.
 """
@@ -53,7 +53,7 @@ _FOLLOWERS = code(2)
 
 @inner_rule
 def handle_leader_and_isr(world: Brokers, request: controller_requests.LeaderAndIsrRequest) -> bool:
-    """Go on with a LeaderAndIsr; True when it is done, False if a lock is taken.
+    """Resume a LeaderAndIsr; True when it is done, False if a lock is taken.
 
     Each partition takes its time (``become_leader``, ``become_follower`` of the cost model): then
     ``request.cost_us`` is set and the rest follows after it.
@@ -95,11 +95,12 @@ def handle_leader_and_isr(world: Brokers, request: controller_requests.LeaderAnd
                 request.cursor = item.next
         request.phase += 1
         request.cursor = request.first_item
-    # Not before everything is hosted: the file names what is.
+    # Not before everything is hosted: the file names the hosted replicas.
     start_high_watermark_checkpoints(world, request.destination)
     stop_idle_fetchers(world, request.destination)
     read_topic_configs(world, request.destination)
-    # Nor this: what one LeaderAndIsr gives to a fetcher is fetched together from the start.
+    # Nor this: the replicas that one LeaderAndIsr gives to a fetcher are fetched together from the
+    # start.
     start_fetchers(world, request.destination)
     answer_controller(world, request)
     return True
@@ -107,7 +108,7 @@ def handle_leader_and_isr(world: Brokers, request: controller_requests.LeaderAnd
 
 @inner_rule
 def answer_controller(world: Brokers, request: controller_requests.ControlRequest) -> None:
-    """Tell the controller that its request has been dealt with, or why it has not.
+    """Send the controller the response to its request, with its error.
 
     Source: KafkaApis.handleLeaderAndIsrRequest and its neighbours@2.4.0.
     """
@@ -182,7 +183,7 @@ def _obey(
     request: controller_requests.LeaderAndIsrRequest,
     item: controller_requests.LeaderAndIsrPartition,
 ) -> bool:
-    """Become what one entry of a LeaderAndIsr says; False if it is refused, or has to wait."""
+    """Apply one entry of a LeaderAndIsr; False if it is refused, or has to wait."""
     partition = world.replicas[row]
     broker = world.hosted[row].broker
     rules = world.rules[broker]
@@ -191,7 +192,7 @@ def _obey(
         rules, partition.leader_epoch, item.leader_epoch, is_replica, _FALSE
     )
     if item.error != errors.NONE:
-        # The same epoch once more is what a new controller sends to all: nothing is wrong.
+        # A new controller sends the same epoch once more to all: nothing is wrong.
         if item.leader_epoch != partition.leader_epoch:
             write_refused_partition(world, request, item)
         return False
@@ -214,7 +215,7 @@ def _obey(
 def handle_update_metadata(
     world: Brokers, request: controller_requests.UpdateMetadataRequest
 ) -> None:
-    """Take over what the controller says of leaders, and of who is alive.
+    """Apply the controller's list of leaders and of live brokers.
 
     Source: ReplicaManager.maybeUpdateMetadataCache@0.10.2.0, MetadataCache@2.4.0.
     """
@@ -281,7 +282,7 @@ def _stops(
     request: controller_requests.StopReplicaRequest,
     item: controller_requests.StopReplicaPartition,
 ) -> bool:
-    """Stop a replica, if it is hosted; False if it is told so in an older epoch."""
+    """Stop a replica, if it is hosted; False if the request has an older epoch."""
     if world.hosted[row].offline:
         item.error = errors.KAFKA_STORAGE_ERROR
         write_refused_partition(world, request, item)

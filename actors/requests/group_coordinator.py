@@ -1,14 +1,14 @@
 """Requests of consumers to their group's coordinator (Kafka: ``GroupCoordinator``).
 
 The coordinator of a group is the broker that leads the group's partition of __consumer_offsets. Any
-broker says who that is. A consumer joins its group there, shows with heartbeats that it is alive,
-and commits offsets: these are records, appended with acks=all, so without enough in-sync replicas
-nobody commits, and nobody joins.
+broker names it. A consumer joins its group there, shows with heartbeats that it is alive, and
+commits offsets: these are records, appended with acks=all, so without enough in-sync replicas no
+commit and no join succeeds.
 
 Simplified: joining, being given partitions and fetching their committed offsets is one request, and
-partitions are shared out once. So what a member that is gone had been reading nobody reads until it
-is back; a consumer that was started anew is let in when the session of what it was before is over,
-as the rebalance would wait for that.
+partitions are shared out once. The partitions of a member that is gone have no reader until it is
+back. A restarted consumer joins when the session of its former member has expired, as the rebalance
+would wait for that.
 """
 
 from tidegauge.actors.fetches.fetch_read import row_on
@@ -34,7 +34,7 @@ from tidegauge.simulation.offset_commits import log_commit
 from tidegauge.simulation.rows import REQUEST, cost_us, record_row
 from tidegauge.simulation.trace_rows.process_rows import MemberExpired
 
-#: The record of a member that is none any more.
+#: The record of a former member.
 _GONE = code(0)
 _ONE = code(1)
 
@@ -44,7 +44,7 @@ _ONE = code(1)
 def handle_find_coordinator(
     world: Brokers, request: client_requests.FindCoordinatorRequest
 ) -> bool:
-    """Say who leads a group's partition, as this broker has been told.
+    """Name the leader of a group's partition, by this broker's metadata.
 
     Source: KafkaApis.handleFindCoordinatorRequest@2.6.0.
     """
@@ -68,7 +68,7 @@ def handle_find_coordinator(
 @REQUESTS.handles(client_requests.HeartbeatRequest)
 @inner_rule
 def handle_heartbeat(world: Brokers, request: client_requests.HeartbeatRequest) -> bool:
-    """A member is alive; while the groups are still being read everybody is believed.
+    """A member is alive; while the groups are still being read every heartbeat counts.
 
     Source: GroupCoordinator.handleHeartbeat@2.6.0.
     """
@@ -119,7 +119,7 @@ def _member_status(world: Brokers, request: Event, partition: int, key: int, sta
 @REQUESTS.handles(client_requests.OffsetCommitRequest, client_requests.JoinGroupRequest)
 @inner_rule
 def handle_group_append(world: Brokers, request: client_requests.GroupAppendRequest) -> bool:
-    """Append what a consumer commits, or that it is a member, and answer or wait.
+    """Append a consumer's commit or membership, and answer or wait.
 
     False if the partition is locked or the disk is slow.
 
@@ -148,7 +148,7 @@ def handle_group_append(world: Brokers, request: client_requests.GroupAppendRequ
 @BROKER.handles(MemberExpires)
 @inner_rule
 def handle_member_expires(world: Brokers, timer: MemberExpires) -> None:
-    """Take a member out of its group that was not heard for its session time-out.
+    """Remove a member from its group when its session times out.
 
     Source: GroupCoordinator.onExpireHeartbeat, removeMemberAndUpdateGroup@2.6.0.
     """

@@ -1,9 +1,9 @@
 """Small requests that a broker answers at once: epochs, offsets, metadata.
 
-A harness's view of a broker: the files of its logs, and what it would answer itself.
+A harness's view of a broker: the files of its logs, and its own responses.
 
-A step ``observe`` asks for it. It is written down whether the broker runs or not, for the
-files are there either way; only a broker that runs can say what its high watermarks are.
+A step ``observe`` asks for it. It is written whether the broker runs or not, for the files exist
+either way; only a running broker has high watermarks.
 """
 
 from tidegauge.actors.fetches.fetch_read import missing_error, row_on
@@ -32,27 +32,12 @@ _TRUE = code(True)
 _FALSE = code(False)
 
 
-@REQUESTS.handles(client_requests.InitProducerIdRequest)
-@inner_rule
-def handle_init_producer_id(world: Brokers, request: client_requests.InitProducerIdRequest) -> bool:
-    """Give a producer an id of the broker's block, which is taken to have some left.
-
-    Source: KafkaApis.handleInitProducerIdRequest, ProducerIdManager.generateProducerId@2.6.0.
-    """
-    request.cost_us = cost_us(world, request.destination, REQUEST)
-    mark_error(world, request, errors.NONE)
-    response = new_response(world, request, client_requests.InitProducerIdResponse)
-    send(world, response, world.context[0].time_us + request.cost_us)
-    free_event(world, request)
-    return True
-
-
 @REQUESTS.handles(client_requests.OffsetsForLeaderEpochRequest)
 @inner_rule
 def handle_offsets_for_leader_epoch(
     world: Brokers, request: client_requests.OffsetsForLeaderEpochRequest
 ) -> bool:
-    """Say where epochs ended in this leader's logs.
+    """Answer where epochs ended in this leader's logs.
 
     Source: ReplicaManager.lastOffsetForLeaderEpoch@0.11.0.0 and @2.4.0.
     """
@@ -95,7 +80,7 @@ def handle_offsets_for_leader_epoch(
 @REQUESTS.handles(client_requests.ListOffsetsRequest)
 @inner_rule
 def handle_list_offsets(world: Brokers, request: client_requests.ListOffsetsRequest) -> bool:
-    """Say where this leader's log begins and ends.
+    """Answer where this leader's log begins and ends.
 
     Source: ReplicaManager.fetchOffsetForTimestamp@2.4.0.
     """
@@ -129,10 +114,10 @@ def handle_list_offsets(world: Brokers, request: client_requests.ListOffsetsRequ
 @REQUESTS.handles(client_requests.MetadataRequest)
 @inner_rule
 def handle_metadata(world: Brokers, request: client_requests.MetadataRequest) -> bool:
-    """Say who leads which partition, as this broker has been told.
+    """Name the leaders of partitions, by this broker's metadata.
 
-    In the simulation the answer names what differs from what the client has said that it knows;
-    in Kafka all partitions of the client's topics. Those cost their time (``partition_count``).
+    In the simulation the response names the differences from the client's own metadata; in Kafka
+    all partitions of the client's topics. Those cost their time (``partition_count``).
 
     Source: KafkaApis.handleTopicMetadataRequest@2.4.0.
     """
@@ -166,7 +151,7 @@ def observe(world: Brokers, event: Observe) -> None:
 
 @inner_rule
 def _answer_about(world: Brokers, row: int) -> int:
-    """The high watermark that a fetch would be told now, or why it would not be told one."""
+    """The high watermark that a fetch would get now, or the reason why it would get none."""
     hosted = world.hosted[row]
     if not world.processes[hosted.broker].alive:
         return codes.NOT_UP
@@ -179,7 +164,7 @@ def _answer_about(world: Brokers, row: int) -> int:
 
 @inner_rule
 def tell_observer(world: Brokers, row: int) -> None:
-    """A replica is unlocked that a step has looked at: a fetch would be answered now."""
+    """A replica that a step observes is unlocked: a fetch would have a response now."""
     hosted = world.hosted[row]
     if hosted.observer > 0:
         HighWatermarkTold.write(world, hosted, world.replicas[row], step=hosted.observer - 1)

@@ -1,15 +1,14 @@
-"""A fetch request at a broker (Kafka: ``ReplicaManager.fetchMessages``).
+"""Fetch and produce requests at a broker.
 
-All partitions are read first. If a follower asks, the reads are then taken for what they say
-of it, partition by partition: its log end offset, whether it may join the ISR, whether the
-high watermark may move. At last the fetch is answered, with what was read before all that;
+A fetch (``ReplicaManager.fetchMessages``) first reads all partitions. For a follower, the reads are
+then applied partition by partition: its log end offset, whether it may join the ISR, whether the
+high watermark may move. At last the fetch gets its response with the records read before all that;
 or it is read again, and waits in the purgatory if that brings nothing new.
 
-A produce request at a broker (Kafka: ``ReplicaManager.appendRecords``).
-
-A request brings batches for several partitions, at most one for each. They are appended one after
-the other, and each has its own error. With acks=all the request then waits in the purgatory until
-the high watermark of every partition that was appended to has passed its batch.
+A produce (``ReplicaManager.appendRecords``) brings batches for several partitions, at most one for
+each. They are appended one after the other, and each has its own error. With acks=all the request
+then waits in the purgatory until the high watermark of every partition that was appended to has
+passed its batch.
 """
 
 from tidegauge.actors.fetches.fetch_purgatory import delay_fetch, fetch_is_complete
@@ -46,7 +45,7 @@ from tidegauge.simulation.trace_rows.codes import MOMENT_FETCH
 # Event.phase
 _ARRIVED = code(0)
 _READ = code(1)  #: wait until every partition can be read, then read all
-_COUNT = code(2)  #: take the partition at the cursor for what it says of the follower
+_COUNT = code(2)  #: apply the partition at the cursor to the follower's state
 _EXPANDED = code(3)  #: ... whose ISR was being written
 _ANSWER = code(4)
 
@@ -57,7 +56,7 @@ _FALSE = code(False)
 @REQUESTS.handles(client_requests.FetchRequest)
 @inner_rule
 def handle_fetch(world: Brokers, request: client_requests.FetchRequest) -> bool:
-    """Go on with a fetch; False if it has to wait for a lock or for ZooKeeper.
+    """Resume a fetch; False if it has to wait for a lock or for ZooKeeper.
 
     Source: KafkaApis.handleFetchRequest@2.6.0 (KAFKA-9101);
     ReplicaManager.fetchMessages@0.10.2.0 and @2.4.0,
@@ -120,7 +119,7 @@ def _all_can_be_read(world: Brokers, request: client_requests.FetchRequest) -> b
 
 @inner_rule
 def _count_all(world: Brokers, request: client_requests.FetchRequest) -> bool:
-    """Take each read for what it says of the follower; False if it has to wait.
+    """Apply each read to the follower's state; False if it has to wait.
 
     Source: ReplicaManager.updateFollowerFetchState@2.4.0, Partition@2.4.0.
     """
@@ -149,7 +148,7 @@ def _count_all(world: Brokers, request: client_requests.FetchRequest) -> bool:
 
 @inner_rule
 def _take_new_high_watermarks(world: Brokers, request: client_requests.FetchRequest) -> None:
-    """In some releases an answer brings what this very fetch has moved (KAFKA-7104)."""
+    """In some releases a response has the high watermark that its own fetch moved (KAFKA-7104)."""
     rules = world.rules[request.destination]
     if request.replica_id == NONE or not rules.high_watermark_of_response_is_new:
         return
@@ -260,7 +259,7 @@ def _note_numbered(world: Brokers, row: int, append: client_requests.PartitionAp
 
 @inner_rule
 def answer_or_delay(world: Brokers, request: client_requests.AppendRequest) -> None:
-    """The possible appends are made: answer, or wait for the replicas that count.
+    """The possible appends are made: send the response, or wait for the replicas that count.
 
     Source: ReplicaManager.delayedProduceRequestRequired@2.4.0.
     """

@@ -1,13 +1,14 @@
-"""num.io.threads: who handles a request, when, and what it waits for.
+"""num.io.threads: the thread of a request, its time, and its waits.
 
-A request that comes takes a free thread, else it waits in the queue, first come first
-served. The thread is busy for as long as the cost model says, and, if the request meets the
-lock of a partition whose ISR is being written, until ZooKeeper has answered.
+A request that comes takes a free thread, else it waits in the queue, first come first served. The
+thread is busy for the cost model's time, and, if the request meets the lock of a partition whose
+ISR is being written, until ZooKeeper has answered.
 """
 
 from tidegauge.actors.fetches.producer_connections import waits_for_connection
 from tidegauge.actors.leaders.isr_changes import continue_expiration
-from tidegauge.actors.requests import group_coordinator, other_requests, produce
+from tidegauge.actors.process import log_dir_moves
+from tidegauge.actors.requests import group_coordinator, other_requests, produce, producer_ids
 from tidegauge.actors.requests.controller_requests import (
     handle_leader_and_isr,
     handle_stop_replica,
@@ -33,14 +34,14 @@ from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.timers import ConnectionFree, HandlerFree, HandlerResume
 
 #: The other modules in which requests are handled: they enter their handlers.
-_HANDLED_IN = (produce, group_coordinator, other_requests, produce)
+_HANDLED_IN = (produce, group_coordinator, other_requests, producer_ids, log_dir_moves)
 
 
 @inner_rule
 def take_request(world: Brokers, request: Event) -> None:
     """Handle a request now if a thread is free and none waits, else let it wait.
 
-    A broker that is starting up does not listen yet, one that stops not any more.
+    A broker that is starting up does not listen yet, one that stops does not listen any more.
     """
     broker = world.brokers[request.destination]
     if broker.ends or not listens(world, request.destination):
@@ -99,7 +100,7 @@ def _take_thread(world: Brokers, broker: Broker, request: Event, thread: int) ->
 
 @inner_rule
 def _wake_when_free(world: Brokers, broker: int) -> None:
-    """Look at the queue again when the first thread is free; locked ones do not count."""
+    """Serve the queue again when the first thread is free; locked ones do not count."""
     state = world.brokers[broker]
     earliest_us = NEVER_US
     for thread in range(state.num_io_threads):
@@ -119,7 +120,7 @@ def handle_handler_free(world: Brokers, timer: HandlerFree) -> None:
     """Give waiting requests to the threads that are free."""
     broker = world.brokers[timer.destination]
     if world.context[0].time_us < broker.handler_due_us:
-        # Another timer has looked at the queue meanwhile, and set the next.
+        # Another timer has served the queue meanwhile, and set the next.
         return
     broker.handler_due_us = 0
     thread = free_thread(world, broker)
@@ -190,7 +191,7 @@ _handle_request = REQUESTS.dispatcher(__name__, "_handle_request", Brokers, Even
 @BROKER.handles(HandlerResume)
 @inner_rule
 def handle_handler_resume(world: Brokers, timer: HandlerResume) -> None:
-    """Go on with a request that takes its time, unless the broker has dropped all to stop."""
+    """Resume a request that takes its time, unless the broker has dropped all to stop."""
     if world.brokers[timer.destination].ends:
         return
     request = world.events[timer.request_index]
@@ -200,7 +201,7 @@ def handle_handler_resume(world: Brokers, timer: HandlerResume) -> None:
 
 @inner_rule
 def unlock(world: Brokers, row: int) -> None:
-    """An ISR write is over: whoever made it goes on, then those who waited for the lock."""
+    """An ISR write is over: its request goes on, then those that waited for the lock."""
     hosted = world.hosted[row]
     broker = hosted.broker
     writer = hosted.writing_request
@@ -209,7 +210,7 @@ def unlock(world: Brokers, row: int) -> None:
     tell_observer(world, row)
     if writer != NONE:
         handle(world, world.events[writer])
-    # The lock may be taken again by one of those who waited: then the others wait behind it.
+    # The lock may be taken again by one of the waiting requests: then the others wait behind it.
     for _ in range(waiting):
         handle(world, events.take_first(world, hosted.waiting))
     state = world.brokers[broker]

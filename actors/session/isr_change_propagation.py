@@ -1,12 +1,12 @@
-"""isr-change-propagation: how a leader tells the controller which ISRs it has written.
+"""isr-change-propagation: a leader's notifications of the ISRs that it has written.
 
-ISR changes in ZooKeeper are gathered, and named later in one child of
-/isr_change_notification. When that is due says ``replication/isr_update.py``.
-With AlterPartition the controller knows anyway, and the task does not run.
+ISR changes in ZooKeeper are gathered, and named later in one child of /isr_change_notification.
+``replication/isr_update.py`` has the rule for the time of it. With AlterPartition the controller
+has made the change itself, and the task does not run.
 
-When a broker of a KRaft cluster registers, or sends its next heartbeat.
+The times at which a broker of a KRaft cluster registers, and sends its next heartbeat.
 
-Whatever changes in a broker that the controller has to hear of plans the next heartbeat here;
+Every change in a broker that the controller has to know plans the next heartbeat here;
 ``metadata/broker_lifecycle.py`` sends it.
 
 Source: BrokerLifecycleManager.scheduleNextCommunication@4.1.0.
@@ -30,7 +30,7 @@ from tidegauge.simulation.zookeeper_tree import NOTIFICATIONS_ZNODE
 
 @inner_rule
 def record_isr_change(world: Brokers, row: int) -> None:
-    """Remember a partition whose ISR was written, for the next notification.
+    """Add a partition whose ISR was written to the next notification.
 
     Source: ReplicaManager.recordIsrChange@0.10.2.0 and @2.4.0.
     """
@@ -57,7 +57,7 @@ def _gather(world: Brokers, row: int) -> None:
 
 @inner_rule
 def schedule_propagation(world: Brokers, broker: int, due_us: int) -> None:
-    """Look at the gathered changes at ``due_us``, or at once if that has passed."""
+    """Check the gathered changes at ``due_us``, or at once if that has passed."""
     world.brokers[broker].propagation_due_us = due_us
     IsrChangePropagation.at(world, max(due_us, world.context[0].time_us))
 
@@ -136,7 +136,7 @@ def send_notification(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def take_notification_answer(world: Brokers, broker: int) -> None:
-    """The notification is written: forget what it named.
+    """The notification is written: its partitions are no longer pending.
 
     Later changes stay for the next one: in Kafka it waits for the lock of
     the set.
@@ -172,7 +172,7 @@ def communicate_later(world: Brokers, broker: int, delay_us: int) -> None:
 
 @inner_rule
 def report_offline_directory(world: Brokers, broker: int, directory: int) -> None:
-    """A log directory has failed: the next heartbeat says so, and is sent at once.
+    """A log directory has failed: the next heartbeat has it, and is sent at once.
 
     Source: BrokerLifecycleManager.OfflineDirEvent@3.7.0 (KIP-858).
     """

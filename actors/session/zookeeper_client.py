@@ -1,9 +1,8 @@
 """A broker's one ZooKeeper session: how it is opened, kept alive and replaced.
 
-Requests carry the session. A request of a session that has expired is answered
-SESSION_EXPIRED; the broker then opens a new one, registers again and sends again what it
-had still to write. A request that gets no answer (a cut, an outage) simply waits: Kafka's
-client tries for ever.
+Requests carry the session. A request of a session that has expired gets SESSION_EXPIRED; the broker
+then opens a new one, registers again and repeats its pending writes. A request that gets no answer
+(a cut, an outage) simply waits: Kafka's client retries without limit.
 
 Settings of topics as a broker applies them: read with each session, and at each change.
 
@@ -66,11 +65,11 @@ def connect(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def reconnect(world: Brokers, broker: int) -> None:
-    """Connect anew after the server was lost; only the server says that the session is over.
+    """Connect anew after the server was lost; only the server can end the session.
 
-    The client gives a server up when it has not heard it for two thirds of the session's
-    time-out, a process that was stopped as soon as it goes on. Then it sleeps for up to a
-    second, tries, and so on.
+    The client gives a server up without a message from it for two thirds of the session's timeout,
+    a process that was stopped as soon as it goes on. Then it sleeps for up to a second, tries, and
+    so on.
 
     Source: ClientCnxn.SendThread.run and startConnect, StaticHostProvider.next of ZooKeeper
     3.5.9.
@@ -107,7 +106,7 @@ def close_session(world: Brokers, broker: int) -> None:
 def register(world: Brokers, broker: int) -> None:
     """Create /brokers/ids/<id>, which lives as long as the session.
 
-    From 2.2 on it is set in the same transaction, whose answer tells its czxid, the broker epoch.
+    From 2.2 on it is set in the same transaction, whose response has its czxid, the broker epoch.
 
     Source: KafkaZkClient.registerBroker@2.4.0 (KIP-380).
     """
@@ -132,7 +131,7 @@ def send_state_write(world: Brokers, request: zookeeper_requests.ZkSetRequest) -
 
 @inner_rule
 def read_controller(world: Brokers) -> None:
-    """Ask who is controller."""
+    """Read /controller."""
     request = zookeeper_requests.ZkGetRequest.to(world, zookeeper_process(world))
     send_in_session(world, request, CONTROLLER_ZNODE)
 
@@ -146,7 +145,7 @@ def create_log_dir_event(world: Brokers, broker: int, directory: int) -> None:
 
 @inner_rule
 def tell_controller_of_loss(world: Brokers, broker: int) -> None:
-    """Tell the controller on the same broker that the session has expired."""
+    """Notify the controller on the same broker that the session has expired."""
     send(world, SessionLost.to(world, controller_process(world, broker)), world.context[0].time_us)
 
 
@@ -202,7 +201,7 @@ def _ping(world: Brokers) -> None:
 def read_topic_configs(world: Brokers, broker: int) -> None:
     """Settings of topics are read that it has not hosted since it runs.
 
-    It knows them from the log of changes; what counts here is the sign of life.
+    The log of changes has them; only the sign of life counts here.
 
     Source: Partition.createLog@2.6.3, KafkaZkClient.getEntityConfigs@2.6.3.
     """
@@ -221,7 +220,7 @@ def topic_config(world: Brokers, broker: int, partition: int) -> BrokerTopic:
 
 @inner_rule
 def take_configs(world: Brokers, news: Event) -> None:
-    """Apply the settings that ZooKeeper has told."""
+    """Apply the settings that ZooKeeper has sent."""
     broker = news.destination
     for settings in items_of(world, news, zookeeper_requests.TopicSettings):
         known = world.broker_topics[broker * world.sizes[0].topics + settings.topic]

@@ -12,23 +12,23 @@ class BrokerMemory(Record):
     queue: EventList
 
     # Its process.
-    #: Those that its process does not use any more: bits.
+    #: Those that its process has stopped using: bits.
     offline_directories: i64
-    #: ... of which the controller has still to be told.
+    #: ... of which the controller does not know yet.
     untold_failures: i64
     #: Its logs are loaded; they had to be recovered, as it was not stopped cleanly.
     loaded: flag
     recovered: flag
-    #: From when on it listens, then; and from when on it takes requests, and can be stopped.
+    #: The time from which it listens; and the time from which it takes requests and can be stopped.
     port_opens_us: i64
     ready_us: i64
 
     # A clean stop.
     stopping: flag
-    #: It has been told to stop, and is: only its session and its end are left.
+    #: It stops in a controlled way: only its session and its end are left.
     ends: flag
     shutdown_attempt: i64
-    #: It has to look again who is controller: the session was gone when it did.
+    #: It has to read /controller again: the session was lost at the first read.
     look_lost: flag
     #: The request to the controller that is in flight, and when it was sent; 0: none.
     shutdown_request: i64
@@ -37,11 +37,11 @@ class BrokerMemory(Record):
     shutdown_controller: i64
     #: Its ZooKeeper session: the number that ZooKeeper gave it, -1 without one.
     session: i64 = -1
-    #: The session that its controller has been told of.
+    #: The session that its controller knows.
     told_session: i64 = -1
-    #: The session has expired, which it finds out when it has connected anew.
+    #: The session has expired, which it finds out when it has connected again.
     reconnecting: flag
-    #: When ZooKeeper was heard last, and when something was sent to it.
+    #: Times of the last message from ZooKeeper, and of the last message to it.
     zookeeper_heard_us: i64
     zookeeper_sent_us: i64
     #: A LeaderAndIsr gives it partitions whose topics' settings it reads.
@@ -56,15 +56,15 @@ class BrokerMemory(Record):
     offsets_load_until_us: i64
 
     # Request handlers.
-    #: When the queue is looked at again; 0: no timer is set.
+    #: The next time at which the queue is served; 0: no timer is set.
     handler_due_us: i64
-    #: When acks=all produces that wait are looked at for their time-out; 0: never.
+    #: The time at which pending acks=all produces are checked for their timeout; 0: never.
     produces_expire_us: i64
     #: highwatermark-checkpoint has been started.
     checkpoints_high_watermarks: flag
 
     # isr-expiration.
-    #: When its next run is due.
+    #: The time of its next run.
     expiration_due_us: i64
     #: A run is on, and at which replica it waits.
     expiring: flag
@@ -77,7 +77,7 @@ class BrokerMemory(Record):
     changed_count: i64
     last_isr_change_ms: i64
     last_isr_propagation_ms: i64
-    #: A notification is being written: how many of the set it covers.
+    #: A notification is being written: the number of its partitions.
     propagating: i64
     propagation_time_ms: i64
     propagation_due_us: i64
@@ -93,7 +93,7 @@ class BrokerMemory(Record):
     alter_partition: i64 = -1
     alter_partition_sent_us: i64
     alter_partition_controller: i64 = -1
-    #: A timer looks after its answer; and when it is time to send (again).
+    #: A timer for its response is set; and the time to send (again).
     alter_partition_deadline: flag
     alter_partition_due_us: i64
 
@@ -134,7 +134,7 @@ class ZooKeeperBrokerSettings(Record):
 
 
 class Broker(BrokerSettings, ZooKeeperBrokerSettings, BrokerMemory):
-    """One broker: its settings, its machine, and what outlives its process."""
+    """One broker: its settings, its machine, and the state that outlives its process."""
 
     #: replica.selector.class: a consumer is sent to a replica in its rack (KIP-392).
     selects_by_rack: flag
@@ -142,18 +142,19 @@ class Broker(BrokerSettings, ZooKeeperBrokerSettings, BrokerMemory):
     log_retention_check_interval_ms: i64
 
     # The machine that it runs on.
-    #: How long after an exit of its own it is started again; -1: never.
+    #: Delay of the restart after an exit of its own; -1: it is not restarted.
     restart_after_exit_us: i64 = -1
-    #: After how long the operating system has put on disk what was appended.
+    #: The age at which the operating system has written a page to disk.
     write_back_us: i64
-    #: How many log directories it has.
+    #: Number of its log directories.
     log_directories: i64
-    #: How long a disk takes to write a directory's share of the memory for dirty pages.
+    #: Time in which a disk writes a directory's share of the memory for dirty pages.
     dirty_us: i64
-    #: Until when an append waits to the directory whose disk is behind most; -1: never so far.
+    #: The time until which appends to the directory with the largest backlog wait; -1: none has
+    #: waited.
     writes_wait_until_us: i64 = -1
-    #: The page cache: size of one of its generations, which of them is filled now, and how many
-    #: bytes are left of it (``storage/disks.py``).
+    #: The page cache: size of one of its generations, the number of the present one, and its free
+    #: bytes (``storage/disks.py``).
     generation_bytes: i64 = 1
     generation: i64
     generation_left_bytes: i64 = 1
@@ -164,19 +165,19 @@ class Broker(BrokerSettings, ZooKeeperBrokerSettings, BrokerMemory):
     isr_written_unconditionally: flag
 
     # Its process.
-    #: How often it was started.
+    #: Number of its starts.
     starts: i64
     #: Log directories that were left cleanly (.kafka_cleanshutdown is there): bits.
     clean_directories: i64
-    #: How many losses of power it has seen.
+    #: Number of its losses of power.
     power_losses: i64
 
     # A clean stop.
     #: Checkpoints that are to be files: bits as in ``storage/checkpoints.py``.
     files_due: i64
-    #: Where its threads lie in ``Brokers.threads``.
+    #: The first of its threads in ``Brokers.threads``.
     first_thread: i64
-    #: How many it has asked for.
+    #: Number of connections that it has asked for.
     connects: i64
     zookeeper_servers: i64
     #: First and last of the logs that it has on disk, whether it hosts their partitions now or not.
@@ -184,7 +185,8 @@ class Broker(BrokerSettings, ZooKeeperBrokerSettings, BrokerMemory):
     last_log: i64 = -1
 
     # AlterPartition (leaders/alter_partition.py).
-    #: How often one was sent, when it was last (-1: it has still to be sent), and to whom.
+    #: The number of them that were sent, the time of the last one (-1: it is not sent yet), and its
+    #: receiver.
     alter_partition_sends: i64
 
     # Counted over all its processes.
@@ -237,7 +239,7 @@ class GroupMember(Record):
     present: flag
     start: i64
     heard_us: i64
-    #: A timer looks whether it is still heard.
+    #: A timer for its session timeout is set.
     watched: flag
 
 
@@ -253,7 +255,8 @@ class ProducerConnection(Record):
 
     #: Produce requests that wait for their turn.
     waiting: EventList
-    #: When the response to the last one has left; whether one is being handled.
+    #: The time at which the response to the last request has left; whether a request is being
+    #: handled.
     free_us: i64
     busy: flag
 
@@ -261,9 +264,9 @@ class ProducerConnection(Record):
 class IoThread(Record):
     """A KafkaRequestHandler."""
 
-    #: When it can take the next request; NEVER_US while it waits for a lock.
+    #: The time from which it can take the next request; NEVER_US while it waits for a lock.
     free_us: i64
-    #: How long it has waited for requests, in all, up to the last one, and when it took that.
+    #: Total time without a request, up to the last one; and the time at which it took that.
     idle_us: i64
     taken_us: i64
 
@@ -287,9 +290,9 @@ class Pools(Record):
 
     free_watch: i64 = -1
     free_watches: i64
-    #: How many entries each replica has room for in ``runs`` and ``epochs``.
+    #: Room of each replica in ``runs`` and ``epochs``, in entries.
     epoch_room: i64
     free_producer: i64 = -1
     free_producers: i64
-    #: So many are kept free while a handler runs.
+    #: Entries that are kept free while a handler runs.
     producer_reserve: i64

@@ -1,11 +1,11 @@
 """A broker's counts of its requests, topic by topic (Kafka: ``BrokerTopicStats``).
 
-Nothing in a run depends on these: they are for whoever scrapes the broker. They are counts of its
+Nothing in a run depends on these: they are for the broker's metrics. They are counts of its
 process, and begin at 0 with each start.
 
-A follower's fetch reads every partition of its session, though here only those are looked at that
-have changed (``fetches/fetch_sessions.py``). So a session counts how often it was read, and what
-that comes to for a partition is added up when the partition leaves, or when somebody looks.
+A follower's fetch reads every partition of its session, though here only the changed ones are read
+(``fetches/fetch_sessions.py``). So a session counts its reads. The sum for a partition is made when
+the partition leaves, or when it is read.
 
 No fetch counts as failed: Kafka leaves out every error that a partition can have here.
 """
@@ -38,7 +38,7 @@ def topic_stats(world: Brokers, broker: int, partition: int) -> BrokerTopicStats
 
 @inner_rule
 def mark_produce(world: Brokers, broker: int, partition: int, append: PartitionAppend) -> None:
-    """Count an append that was asked for, and what it has appended.
+    """Count a requested append, and the records that it has appended.
 
     Source: ReplicaManager.appendToLocalLog@2.6.0.
     """
@@ -49,7 +49,7 @@ def mark_produce(world: Brokers, broker: int, partition: int, append: PartitionA
         stats.messages_in += append.record_count
         stats.bytes_in += append.record_count * world.partitions[partition].record_bytes
     elif error == errors.NOT_ENOUGH_REPLICAS:
-        # Of the errors that an append has here, the one that Kafka does not expect.
+        # The only error of an append here that Kafka does not expect.
         stats.failed_produce_requests += 1
 
 
@@ -68,7 +68,7 @@ def mark_fetch(world: Brokers, request: FetchRequest) -> None:
 
 @inner_rule
 def mark_left(world: Brokers, session: FetchSession, index: int) -> None:
-    """A partition leaves a session: add up how often it was read there."""
+    """A partition leaves a session: add its reads there to the total."""
     slot = world.slots[index // world.sizes[0].width]
     reads = session.reads - world.follower_fetches[index].reads_before
     topic_stats(world, slot.broker, slot.partition).fetch_requests += reads
@@ -76,7 +76,7 @@ def mark_left(world: Brokers, session: FetchSession, index: int) -> None:
 
 @inner_rule
 def mark_bytes_out(world: Brokers, request: FetchRequest, row: int, item: FetchPartition) -> None:
-    """Count what a fetch is answered of a replica.
+    """Count the bytes of a replica in the response to a fetch.
 
     Source: KafkaApis.handleFetchRequest@2.6.0, BrokerTopicStats.updateBytesOut@2.6.0.
     """
@@ -93,7 +93,7 @@ def mark_bytes_out(world: Brokers, request: FetchRequest, row: int, item: FetchP
 
 @inner_rule
 def mark_replicated(world: Brokers, row: int, size_bytes: int) -> None:
-    """Count what a follower has appended, for this process and for the whole run.
+    """Count a follower's appended bytes, for this process and for the whole run.
 
     Source: ReplicaFetcherThread.processPartitionData@2.6.0.
     """

@@ -47,12 +47,12 @@ CLOCK_OFFSET_MS = code(1_000_000_000_000)
 #: With so many entries a response to a follower takes no further records: each batch of an
 #: idempotent producer in it is an entry.
 MOST_ENTRIES_TOLD = code(4096)
-#: So many partitions of produce requests are answered by one event at most.
+#: The most partitions of produce requests that one event expires.
 MOST_EXPIRED = code(1024)
 
 #: Epochs that one answer can bring of a partition; the rest is fetched again.
 RUNS_PER_ANSWER = code(4)
-#: So much room for epochs is kept free in each replica: one answer, and taking over.
+#: Epochs that are kept free in each replica: one for a response, one for taking over.
 EPOCH_MARGIN = code(6)
 
 #: A thread that waits for ZooKeeper is free at no known time.
@@ -78,9 +78,11 @@ class Brokers(Cluster, part=2):
     zookeeper_stats: Records[ZooKeeperClientStats]
     zookeeper_times: Records[Bucket]
     threads: Records[IoThread]
-    #: At ``broker * log_directories + directory``: what is read from disks, and written to them.
+    #: At ``broker * log_directories + directory``: reads from disks, and writes to them.
     disk_reads: Records[Bandwidth]
     disk_writes: Records[Bandwidth]
+    #: By broker: what its moves between log directories may copy.
+    alter_log_dirs: Records[Bandwidth]
     #: By replica.
     cached_logs: Records[CachedLog]
     replicas: Records[records.Partition]
@@ -102,7 +104,7 @@ class Brokers(Cluster, part=2):
     #: The purgatories of each replica.
     delayed_fetches: Records[WatchList]
     delayed_produces: Records[WatchList]
-    #: How far each broker has read what controllers tell all brokers
+    #: The position of each broker in the messages of controllers to all brokers
     #: (``simulation/metadata_log.py``).
     known_metadata: Records[MetadataPosition]
     #: A client's knowledge while it is compared with theirs: one record.
@@ -118,7 +120,7 @@ class Brokers(Cluster, part=2):
     quotas: Records[records.ReplicationQuota]
     quota_samples: Records[records.QuotaSample]
     on_disk: Records[LogOnDisk]
-    #: Of replica ``row``: from ``row * MARKS`` on; none if nobody loses power.
+    #: Of replica ``row``: from ``row * MARKS`` on; none without a loss of power.
     marks: Records[AppendMark]
     #: Idempotent producers as replicas know them: a pool; of each the last batches, from
     #: ``RETAINED_BATCHES`` times its place on (``storage/producers.py``).
@@ -130,7 +132,7 @@ class Brokers(Cluster, part=2):
     kept_logs: Records[KeptLog]
     #: A copy of one replica's epochs, as a start reads them: as many as it has room for.
     epochs_read: Records[records.EpochEntry]
-    #: One partition of a LeaderAndIsr, while a rule looks at it: one record.
+    #: One partition of a LeaderAndIsr, while a rule handles it: one record.
     told_state: Records[records.LeaderAndIsr]
     #: By broker; none in ZooKeeper mode.
     lifecycles: Records[Lifecycle]
@@ -142,7 +144,7 @@ ISR_CHANGES = LinkedList("hosted", "next_changed", "first_changed", "last_change
 #: Replicas of a fetcher thread, and those of them whose fetch offset has moved.
 FETCHED = LinkedList("hosted", "next_in_fetcher", "first_row", "last_row")
 MOVED = LinkedList("hosted", "next_moved", "first_moved", "last_moved")
-#: Partitions of a fetch session, and those of them that the next fetch looks at.
+#: Partitions of a fetch session, and those of them that the next fetch reads.
 IN_SESSION = LinkedList("follower_fetches", "next_in_session", "first")
 ACTIVE = LinkedList("follower_fetches", "next_active", "first_active", "last_active")
 #: Delayed operations of a purgatory (``WatchList``), and free places for them (``Pools``).

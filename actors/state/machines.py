@@ -13,9 +13,9 @@ GENERATIONS = code(4)
 
 
 class CachedLog(Record):
-    """Which records of a replica's log are in the page cache of its broker's machine."""
+    """The records of a replica's log that are in the page cache of its broker's machine."""
 
-    #: The generation of the page cache as of the last look at this log.
+    #: The generation of the page cache at the last read or append of this log.
     generation: i64
-    #: Where the log ended when that generation began, and those before it, the newest first.
+    #: The log end at the start of that generation and of those before it, the newest first.
     starts: Annotated[NDArray[np.int64], (np.int64, (int(GENERATIONS) + 1,))]

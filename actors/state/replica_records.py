@@ -13,14 +13,14 @@ class ReplicaMemory(Record):
     # The partition's lock: an ISR write is made inside it.
     #: Requests that wait for the lock.
     waiting: EventList
-    #: The broker has been told that it hosts it.
+    #: The broker hosts it.
     exists: flag
     #: It cannot host it: the log directory is offline.
     offline: flag
 
     # The partition's lock: an ISR write is made inside it.
     locked: flag
-    #: The ISR that is being written, and who waits for it.
+    #: The ISR that is being written, and the requests that wait for it.
     written_isr: i64
     #: The rows in which another ISR was asked for, and with which it followed, last; -1: none.
     isr_row: i64 = -1
@@ -33,13 +33,13 @@ class ReplicaMemory(Record):
     #: A partition of __consumer_offsets: its groups are coordinated here; it is being read.
     coordinates: flag
     loads_offsets: flag
-    #: Settings of its topic throttle it: what it sends as leader, or fetches as follower.
+    #: Settings of its topic throttle it: as leader when it sends, or as follower when it fetches.
     leader_throttled: flag
     follower_throttled: flag
-    #: 1 + the step that looks at it and waits for the lock, as a fetch would; 0: none.
+    #: 1 + the step that observes it and waits for the lock, as a fetch would; 0: none.
     observer: i64
 
-    # AlterPartition: what the leader has proposed and is not answered (``AlterPartitionItem``).
+    # AlterPartition: the leader's proposal without a response (``AlterPartitionItem``).
     #: The ISR, and in which leader epoch and partition epoch; an empty list: nothing.
     submitted_isr: i64
     submitted_leader_epoch: i64
@@ -57,7 +57,7 @@ class ReplicaMemory(Record):
     # The fetcher that it is in, if it follows.
     fetcher: i64 = -1
     next_in_fetcher: i64 = -1
-    #: How far it is behind the leader's high watermark, as of the last answer (Kafka:
+    #: Records between its log end and the leader's high watermark, as of the last response (Kafka:
     #: ``FetcherLagMetrics``); -1 before the first.
     fetcher_lag: i64
     delayed_until_us: i64
@@ -93,6 +93,11 @@ class LogOnDisk(Record):
     #: There is a folder for it, in this log directory.
     exists: flag
     directory: i64
+    #: The log directory of its future log, where it ends, and whether a flush runs as it takes the
+    #: place of the log (``process/log_dir_moves.py``); -1: the replica is not moved.
+    future_directory: i64 = -1
+    future_end_offset: i64
+    flushed_as_moved: flag
     #: The id of its topic, with KRaft; a topic that is created again under its name has another.
     topic_id: i64 = -1
     #: Values of the checkpoints; -1: it is not in them.
@@ -102,7 +107,7 @@ class LogOnDisk(Record):
     recovery_point: i64
     #: Records that the partition had before the run: they expire by their age.
     existing_records: i64
-    #: How many marks of appends were set (``storage/logs.py``).
+    #: Number of marks of appends (``storage/logs.py``).
     marks: i64
     #: Its epochs have changed, and are not in a real file yet.
     epochs_due: flag
@@ -137,7 +142,7 @@ class FollowerFetch(Record):
     in_session: flag
     fetcher: i64
     next_in_session: i64
-    #: The next fetch looks at it; and the next of those.
+    #: The next fetch reads it; and the next of those.
     active: flag
     next_active: i64
     #: It has to be read before it may rest.
@@ -153,9 +158,9 @@ class FollowerFetch(Record):
     session_log_start_offset: i64 = -1
     #: The high watermark that its last fetch has read (Kafka: ``lastSentHighWatermark``).
     last_sent_high_watermark: i64
-    #: The epoch of the follower's broker in its last request (KIP-903); -1: it did not tell.
+    #: The epoch of the follower's broker in its last request (KIP-903); -1: the request had none.
     broker_epoch: i64 = -1
-    #: How often the session had been read when it joined.
+    #: The session's number of reads at the time it joined.
     reads_before: i64
 
 
@@ -168,12 +173,12 @@ class Fetcher(Record):
     first_row: i64 = -1
     last_row: i64 = -1
     row_count: i64
-    #: Number of the request in flight; 0 if none is.
+    #: Number of the request in flight; 0: none.
     in_flight: i64
     requests: i64
     #: The replica whose fetch offset was out of range and is being looked up; -1 none.
     looking_up: i64 = -1
-    #: When the request in flight fails, and whether a timer is set for that.
+    #: The timeout of the request in flight, and whether its timer is set.
     deadline_us: i64
     deadline_timer: flag
     #: A timer is set for its next round; nothing else wakes it before ``asleep_until_us``.
@@ -194,12 +199,12 @@ class FetchSession(Record):
 
     first: i64 = -1
     partition_count: i64
-    #: How often all of them were read.
+    #: Number of times that all of them were read.
     reads: i64
-    #: Those that the next fetch looks at: a list.
+    #: Those that the next fetch reads: a list.
     first_active: i64 = -1
     last_active: i64 = -1
-    #: When all others were fetched last, at their log ends.
+    #: The last time at which all others were fetched, at their log ends.
     fetched_ms: i64
     #: The request that lies in the purgatory: an event; -1 none.
     waiting: i64 = -1

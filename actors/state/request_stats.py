@@ -16,7 +16,7 @@ class RequestStats(Measured):
     """Requests of one type that a broker's process has responded to."""
 
     requests: i64
-    #: How long they have taken in all: in the queue, on a thread, in a purgatory.
+    #: Total times of the requests: in the queue, on a thread, in a purgatory.
     queue_us: i64
     local_us: i64
     remote_us: i64

@@ -1,4 +1,6 @@
-"""How long requests take, measured as Kafka measures it (``RequestChannel.Request``).
+"""The times and waits of requests at a broker, and its connections to the controllers.
+
+Times are measured as in Kafka (``RequestChannel.Request``):
 
 =======================  ===========================================================================
 Kafka                    from ... to ...
@@ -11,18 +13,15 @@ ResponseSendTimeMs       always 0: a response is on the link as soon as it is co
 TotalTimeMs              the sum of them all
 =======================  ===========================================================================
 
-Nothing in a run depends on these: they are served as metrics, and are kept only if those
-are asked for (``ClusterPlan.is_measured``). As other counts they are those of a process, and begin
-at 0 with each start.
+No run depends on these: they are metrics, kept only if those are served
+(``ClusterPlan.is_measured``). They are those of a process, and begin at 0 with each start.
 
-Waits of a request on its thread: a partition's lock, a slow disk, its own work.
+A request waits on its thread for a partition's lock, a slow disk, its own work. Kafka writes an ISR
+to ZooKeeper inside ``leaderIsrUpdateLock``: a request that meets it waits as long as ZooKeeper
+takes.
 
-Kafka writes an ISR to ZooKeeper inside ``leaderIsrUpdateLock``. A request that meets it
-waits on its thread, however long ZooKeeper takes.
-
-The one request that a connection of a broker to the controllers has in flight.
-
-One timer looks after all requests of a connection, not one each: most are answered long before.
+A connection of a broker to the controllers has one request in flight. It has one timer for all its
+requests, as most have a response long before their timeout.
 """
 
 from tidegauge.actors.state import request_stats
@@ -32,6 +31,7 @@ from tidegauge.compiled.records import Records, blank, view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.errors import ERROR_COUNT, ERROR_PLACES
 from tidegauge.simulation.events import append_event, set_timer
+from tidegauge.simulation.faults import FAULT_CODES
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.client_requests import FetchRequest
@@ -52,7 +52,7 @@ def type_of_request(request: Event) -> int:
 
 @inner_rule
 def taken_us(world: Brokers, request: Event) -> int:
-    """When its thread has taken a request, as long as it has it."""
+    """The time at which its thread took a request that it still has."""
     thread = world.brokers[request.destination].first_thread + request.thread
     return world.threads[thread].taken_us
 
@@ -171,6 +171,21 @@ def known_leader(world: Brokers, broker: int) -> int:
     return quorum_process(world, leader) if leader != NONE else NONE
 
 
+#: New connections of a broker to the controllers fail to authenticate.
+AUTHENTICATION_FAILURE = FAULT_CODES.new("authentication_failure", 11)
+
+
+@inner_rule
+def fails_to_authenticate(world: Brokers, broker: int) -> bool:
+    """Whether a new connection of a broker to a controller fails now: a fault says so."""
+    count = world.context[0].process_count
+    for number, fault in enumerate(world.faults):
+        role = world.fault_roles[number * count + broker]
+        if fault.kind == AUTHENTICATION_FAILURE and role.active and role.side != 0:
+            return True
+    return False
+
+
 @inner_rule
 def depart(
     world: Brokers, broker: int, flight: RequestInFlight, request: ControllerRequest
@@ -187,7 +202,7 @@ def depart(
 
 @inner_rule
 def watch(world: Kernel, flight: RequestInFlight, timer: Timer, timeout_us: int) -> None:
-    """Look after the response when it should have come; no timer does so yet."""
+    """Set the timer of the response's timeout; there is none yet."""
     flight.timer = True
     set_timer(world, timer, flight.sent_us + timeout_us)
 
@@ -200,7 +215,7 @@ def has_timed_out(world: Kernel, flight: RequestInFlight, timeout_us: int) -> bo
 
 @inner_rule
 def is_lost(flight: RequestInFlight, process: int, until_us: int) -> bool:
-    """Whether a request is lost with the connection to a process, by what was sent until then."""
+    """Whether a request is lost with the connection to a process, by the bytes sent until then."""
     return flight.number != 0 and flight.to == process and flight.sent_us <= until_us
 
 

@@ -1,4 +1,4 @@
-"""highwatermark-checkpoint and kafka-recovery-point-checkpoint: what a start will find.
+"""highwatermark-checkpoint and kafka-recovery-point-checkpoint: the files that a start finds.
 
 The high watermarks of all partitions that the broker hosts go to one file every
 replica.high.watermark.checkpoint.interval.ms, from its first LeaderAndIsr on; up to where each
@@ -35,7 +35,7 @@ READ_DUE = code(8)
 
 @inner_rule
 def want_files(world: Kernel, broker: Broker, what: int) -> None:
-    """Real files are to be written or read, if the scenario has them."""
+    """Write or read real files, if the scenario has them."""
     context = world.context[0]
     if context.has_files:
         broker.files_due |= what
@@ -67,7 +67,7 @@ def handle_high_watermark_checkpoint(world: Brokers, timer: HighWatermarkCheckpo
 
 @inner_rule
 def checkpoint_high_watermarks(world: Brokers, broker: int) -> None:
-    """Write replication-offset-checkpoint: what the broker has not been told to host is missing.
+    """Write replication-offset-checkpoint, without replicas that the broker does not host.
 
     A broker that hosts nothing leaves the file as it is. Each log directory has a file of its
     own, and that of one that is offline stays as it is.

@@ -1,30 +1,23 @@
-"""The page cache of a broker's machine: which records of a log are in memory.
+"""The page cache and the disks of a broker's machine: which records are in memory, and I/O times.
 
-The machine's memory holds the bytes that were appended last to any log of the broker, in the order
-of their appends. So the tail of an idle log falls out when appends to others push it out.
+**The page cache** holds the bytes that were appended last to any log of the broker, in the order of
+their appends. So the tail of an idle log falls out when appends to others push it out.
 
-The cache is filled in *generations*, each a quarter of it. A log remembers where it ended when each
-of the last ones began; it notes that at its next append or read, as it does not change between. So
-the oldest record in memory lies between two of these ends, and is found by how much of the present
-generation is filled: exactly if the log grows at a steady share of all appends, else within a
-quarter of the cache.
+It is filled in *generations*, each a quarter of it. A log notes its end at the start of each of the
+last ones, at its next append or read. The oldest record in memory lies between two of these ends.
+The filled part of the present generation gives its place: exactly if the log grows at a steady
+share of all appends, else within a quarter of the cache.
 
-The cache is the machine's: it outlives the broker's process, and a loss of power empties it.
+Simplified: records that were read from disk are not kept in memory, so readers of the same old
+records read them from disk each. Deleted and cut records leave their room unused.
 
-Simplified: records that were read from disk are not kept in memory, so those who read the same old
-records one after the other read them from disk each. Deleted and cut records leave their room
-unused.
+**Disks**: each log directory is a disk of its own, with the bandwidths of the scenario's
+``resources``. The operating system begins at once to write an append, first come first served. An
+append waits only while its disk's backlog exceeds its share of the memory for dirty pages
+(``resources.dirty_limit``); a flush waits until the backlog is written. Reads of records in memory
+cost nothing; reads and writes do not slow each other down.
 
-The disks of a broker: reads of old records, and the operating system's writing.
-
-Each log directory is a disk of its own, which reads and writes with the bandwidths of the
-scenario's ``resources``. An append goes to the page cache, and the operating system begins at once
-to write it, first come first served. An append waits only while the disk of its directory has more
-to write than its share of the memory for dirty pages (``resources.dirty_limit``); a flush waits
-until the disk has written all that it has. Reads that find their records in memory
-(``disks.py``) cost nothing here; reads and writes do not slow each other down.
-
-The disks are the machine's: what they have taken on outlives the broker's process.
+Both are the machine's: they outlive the broker's process, and a loss of power empties the cache.
 
 Source: Documentation/admin-guide/sysctl/vm.rst of Linux (dirty_ratio), mm/page-writeback.c
 (balance_dirty_pages).
@@ -56,7 +49,7 @@ def note_cached(world: Brokers, row: int, base_offset: int, size_bytes: int) -> 
         if log.generation != state.generation:
             _begin_generation(state, log, base_offset)
         if base_offset < log.starts[0]:
-            # The log was cut: what is here now is new.
+            # The log was cut: its present end is new.
             for index in range(GENERATIONS + 1):
                 log.starts[index] = min(log.starts[index], base_offset)
     state.generation_left_bytes -= size_bytes
@@ -68,7 +61,7 @@ def note_cached(world: Brokers, row: int, base_offset: int, size_bytes: int) -> 
 
 @inner_rule
 def _begin_generation(state: Broker, log: CachedLog, log_end_offset: int) -> None:
-    """Note where a log ended when the generations began that were begun since the last look."""
+    """Note a log's end at the start of each generation since its last read or append."""
     begun = state.generation - log.generation
     for back in range(GENERATIONS + 1):
         index = GENERATIONS - back
@@ -121,7 +114,7 @@ def disk_of(disks: Records[Bandwidth], world: Brokers, row: int) -> Bandwidth:
 
 @inner_rule
 def write_back(world: Brokers, row: int, size_bytes: int) -> None:
-    """Have the operating system write what was appended to a replica's log."""
+    """Have the operating system write a replica's new records."""
     disk = disk_of(world.disk_writes, world, row)
     if disk.bytes_per_second == 0:
         return
@@ -138,7 +131,7 @@ def writes_wait(world: Brokers, broker: int) -> bool:
 
 @inner_rule
 def write_wait_us(world: Brokers, row: int) -> int:
-    """How long an append to a replica's log waits until there is room for its dirty pages.
+    """The wait of an append to a replica's log until there is room for its dirty pages.
 
     One that comes at the very end of another's wait goes behind that.
     """
@@ -152,13 +145,13 @@ def write_wait_us(world: Brokers, row: int) -> int:
 
 @inner_rule
 def flushes_by_itself(world: Brokers, broker: int) -> bool:
-    """Whether a broker flushes logs, as log.flush.interval.messages says."""
+    """Whether a broker flushes logs by log.flush.interval.messages."""
     return world.brokers[broker].log_flush_interval_messages != NEVER_FLUSHED
 
 
 @inner_rule
 def flush_wait_us(world: Brokers, row: int) -> int:
-    """How long it takes the disk to write a log that has just been flushed; 0 if it was not."""
+    """The time in which the disk writes a log that has just been flushed; 0 if it was not."""
     if not flushes_by_itself(world, world.hosted[row].broker):
         return 0
     if world.on_disk[row].recovery_point != world.replicas[row].log_end_offset:
@@ -168,7 +161,7 @@ def flush_wait_us(world: Brokers, row: int) -> int:
 
 @inner_rule
 def backlog_us(world: Brokers, broker: int) -> int:
-    """How long it takes all disks of a broker to write what they have still to write."""
+    """The time in which all disks of a broker write their backlog."""
     first = broker * world.brokers[broker].log_directories
     longest_us = 0
     for place in range(first, first + world.brokers[broker].log_directories):
@@ -179,7 +172,7 @@ def backlog_us(world: Brokers, broker: int) -> int:
 
 @inner_rule
 def old_bytes(world: Brokers, row: int, first_offset: int, end_offset: int) -> int:
-    """How many bytes of these records have to be read from disk."""
+    """The bytes of these records that have to be read from disk."""
     cached_offset = cached_from(world, row)
     if first_offset >= cached_offset:
         return 0
@@ -189,7 +182,7 @@ def old_bytes(world: Brokers, row: int, first_offset: int, end_offset: int) -> i
 
 @inner_rule
 def recovery_read_us(world: Brokers, row: int, first_offset: int) -> int:
-    """How long it takes to read a log from disk for its recovery, as far as it is not in memory.
+    """The time to read a log from disk for its recovery, as far as it is not in memory.
 
     Logs of a directory are read one after the other, directories at the same time.
     """
@@ -205,7 +198,7 @@ def recovery_read_us(world: Brokers, row: int, first_offset: int) -> int:
 
 @inner_rule
 def unwritten_part(world: Brokers, broker: int, directory: int) -> int:
-    """Which part is not on disk of the records that the operating system may not have written.
+    """The part that is not on disk of the records that the operating system may not have written.
 
     In ``PARTS``. Its logs have the same part, as it is not known in which order they are written.
     """

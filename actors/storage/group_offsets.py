@@ -38,7 +38,7 @@ _MEBIBYTE = code(1024 * 1024)
 
 @inner_rule
 def begin_loading(world: Brokers, row: int) -> None:
-    """A broker leads a partition, again or anew: read it if it is one of __consumer_offsets.
+    """A broker becomes leader of a partition: read it if it is one of __consumer_offsets.
 
     Source: GroupCoordinator.onElection, GroupMetadataManager.scheduleLoadGroupAndOffsets@2.6.0.
     """
@@ -102,7 +102,7 @@ def _clients(world: Brokers) -> int:
 
 @inner_rule
 def _load_key(world: Brokers, row: int, key: int) -> None:
-    """Take the newest record of a key into the cache; members are given their time anew.
+    """Take the newest record of a key into the cache; the sessions of members start again.
 
     Source: GroupCoordinator.onGroupLoaded@2.6.0.
     """
@@ -121,7 +121,7 @@ def _load_key(world: Brokers, row: int, key: int) -> None:
 
 @inner_rule
 def stop_coordinating(world: Brokers, row: int) -> None:
-    """A broker follows: it forgets what it knew of the groups.
+    """A broker follows: it drops the groups of the partition.
 
     Source: GroupCoordinator.onResignation, GroupMetadataManager.removeGroupsForPartition@2.6.0.
     """
@@ -143,7 +143,7 @@ def member_at(world: Brokers, broker: int, key: int) -> GroupMember:
 
 @inner_rule
 def hear(world: Brokers, broker: int, key: int) -> None:
-    """A member has been heard: look after session.timeout.ms whether it was heard again.
+    """A member has sent a request: its session lasts session.timeout.ms from now on.
 
     Source: GroupCoordinator.completeAndScheduleNextHeartbeatExpiration@2.6.0.
     """
@@ -159,7 +159,7 @@ def hear(world: Brokers, broker: int, key: int) -> None:
 def note_group_append(
     world: Brokers, row: int, request: client_requests.GroupAppendRequest
 ) -> None:
-    """Write down what the records say that were just appended for a request.
+    """Write rows about the records that were just appended for a request.
 
     Source: GroupMetadataManager.storeOffsets and storeGroup@2.6.0.
     """
@@ -175,7 +175,7 @@ def note_group_append(
 
 @inner_rule
 def answer_group_append(world: Brokers, request: client_requests.GroupAppendRequest) -> None:
-    """Tell a consumer what has become of its commit or its joining, once that is known.
+    """Send a consumer the outcome of its commit or its joining, once that is known.
 
     Source: GroupMetadataManager.storeOffsets and storeGroup (putCacheCallback)@2.6.0.
     """
@@ -201,7 +201,7 @@ def answer_group_append(world: Brokers, request: client_requests.GroupAppendRequ
 def new_group_response(
     world: Kernel, request: Event, start: int, error: int
 ) -> client_requests.GroupResponse:
-    """A response to what a consumer has asked about its group."""
+    """A response to a consumer's request about its group."""
     response = new_response(world, request, client_requests.GroupResponse)
     response.request_kind = request.kind
     response.start = start
@@ -244,7 +244,7 @@ def _admit(world: Brokers, request: client_requests.GroupAppendRequest) -> None:
 
 @inner_rule
 def forget_groups(world: Brokers, broker: int) -> None:
-    """A process that begins coordinates nobody."""
+    """A process that begins coordinates no group."""
     clients = _clients(world)
     for index in range(broker * clients, (broker + 1) * clients):
         world.group_members[index].present = False

@@ -1,17 +1,17 @@
 """A broker's log directory on disk: checkpoint files, written whole or not at all.
 
-A checkpoint has no checksum, and a torn one can be mistaken for a good one
-(``replication/checkpoint_files.py`` says when). So the new content goes to ``<file>.tmp``,
-is forced to the disk, and only then takes the place of the old one in a single step.
-Whenever a crash comes, the file holds the old content or the new. A ``.tmp`` that is left
-behind is never read, and the next write starts it over.
+A checkpoint has no checksum, and a torn one can be mistaken for a good one (cases:
+``replication/checkpoint_files.py``). So the new content goes to ``<file>.tmp``, is forced to the
+disk, and only then takes the place of the old one in a single step. Whenever a crash comes, the
+file holds the old content or the new. A ``.tmp`` that is left behind is never read, and the next
+write starts it over.
 
 A broker's log directories (``log.dirs``): which log lies where, which of them can be used.
 
-A new log goes to the directory with the fewest logs. A write that fails takes its directory offline
-for as long as the process lives: who makes it notices that here, and what follows is done by
-another thread at once (``process/log_dir_failures.py``). Reads do not fail, for they are served
-from the page cache; nor does a flush, which the operating system makes.
+A new log goes to the directory with the fewest logs, of those that are not cordoned. A write that
+fails takes its directory offline for as long as the process lives: the writer notices that here,
+and another thread does the rest at once (``process/log_dir_failures.py``). Reads do not fail, for
+they are served from the page cache; nor does a flush, which the operating system makes.
 
 Directories are bits of a broker's fields, the first of ``log.dirs`` the lowest.
 
@@ -27,6 +27,7 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.faults import FAULT_CODES
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.timers import LogDirFails
+from tidegauge.simulation.topology import is_kraft
 
 
 def write_checkpoint(path: Path, content: bytes) -> None:
@@ -95,7 +96,7 @@ def is_unwritable(world: Brokers, row: int) -> bool:
 
 @inner_rule
 def know_failing_directories(world: Brokers, broker: int) -> None:
-    """Work out which directories of a machine fail now: those of which a fault says so.
+    """Find the directories of a machine that fail now, by its faults.
 
     One that is full can still be read.
     """
@@ -127,7 +128,7 @@ def write_fails(world: Brokers, row: int) -> bool:
 
 @inner_rule
 def notice_failure(world: Brokers, broker: int, directory: int) -> None:
-    """An IOException in a directory: it is offline, of which LogDirFailureHandler is told once.
+    """An IOException in a directory: it is offline, and LogDirFailureHandler is notified once.
 
     Source: LogDirFailureChannel.maybeAddOfflineLogDir@2.6.0.
     """
@@ -161,16 +162,38 @@ def _hosts_in(world: Brokers, broker: int, directory: int) -> bool:
 
 
 @inner_rule
+def cordon_directories(world: Brokers, broker: int, directories: int) -> None:
+    """Cordon these directories, and no others; -1: nothing changes.
+
+    Source: LogManager.updateCordonedLogDirs@4.3.0 (KIP-1066).
+    """
+    if directories != NONE:
+        cordoned = directories & all_directories(world.brokers[broker])
+        world.lifecycles[broker].cordoned_directories = cordoned
+
+
+@inner_rule
+def cordoned_directories(world: Brokers, broker: int) -> int:
+    """The cordoned log directories of a broker: bits; with ZooKeeper there are none."""
+    return world.lifecycles[broker].cordoned_directories if is_kraft(world) else 0
+
+
+@inner_rule
 def next_log_directory(world: Brokers, broker: int) -> int:
-    """Where a new log is made: where the fewest are; NONE if no directory can be written to.
+    """The directory of a new log: one with the fewest logs; NONE if no directory can be written to.
 
     One that cannot goes offline, and the next is tried.
 
-    Source: LogManager.nextLogDirs and getOrCreateLog@2.6.0.
+    Source: LogManager.nextLogDirs and getOrCreateLog@2.6.0, nextLogDirs@4.3.0.
     """
     state = world.brokers[broker]
+    cordoned = cordoned_directories(world, broker)
     while state.offline_directories != all_directories(state):
-        directory = _with_fewest_logs(world, broker)
+        closed = state.offline_directories | cordoned
+        if closed == all_directories(state):
+            # With all of them cordoned, the first that can be used.
+            closed = ~(~state.offline_directories & (state.offline_directories + 1))
+        directory = _with_fewest_logs(world, broker, closed)
         if (state.failing_directories >> directory) & 1 == 0:
             return directory
         notice_failure(world, broker, directory)
@@ -178,13 +201,13 @@ def next_log_directory(world: Brokers, broker: int) -> int:
 
 
 @inner_rule
-def _with_fewest_logs(world: Brokers, broker: int) -> int:
-    """Of the directories that are not offline; the first of those with equally few."""
+def _with_fewest_logs(world: Brokers, broker: int, closed: int) -> int:
+    """The first of the directories that are not closed and have the fewest logs."""
     state = world.brokers[broker]
     found = NONE
     fewest = 0
     for directory in range(state.log_directories):
-        if (state.offline_directories >> directory) & 1 == 0:
+        if (closed >> directory) & 1 == 0:
             logs = 0
             if state.log_directories > 1:
                 logs = _logs_in(world, broker, directory)

@@ -1,19 +1,16 @@
-"""A replica's log as a whole: it is cut, begun anew, written down.
+"""A replica's log as a whole: it is cut, restarted, recorded in rows, and flushed to disk.
 
-The part of a log on disk: flushes, and the operating system's own writing.
-
-Kafka flushes a log every log.flush.interval.messages (never, by default) and at a clean stop,
-and leaves the rest to the operating system, which writes what has been in memory for its
+Kafka flushes a log every log.flush.interval.messages (never, by default) and at a clean stop, and
+leaves the rest to the operating system, which writes pages that have been in memory for its
 write-back time. Until then a loss of power takes it.
 
-A loss of power leaves whole batches: the recovery of a log cuts off what follows the last one that
-is whole. The kernel knows no batches in logs, but their sizes do not vary within a producer: the
-ends of batches are the multiples of that size, or where producers differ of the greatest common
-divisor.
+A loss of power leaves whole batches: the recovery of a log cuts off a torn one. The kernel has no
+batches in logs, but their sizes do not vary within a producer: the ends of batches are the
+multiples of that size, or where producers differ of the greatest common divisor.
 
-How long records have been in memory is remembered in spans: appends within a sixth of the
-write-back time are one, and count as written when the whole span is old enough. (Linux looks
-only every 5 s, too, at what is older than 30 s.)
+The age of records in memory is kept in spans: appends within a sixth of the write-back time are one
+span, and count as written when the whole span is old enough. (Linux looks only every 5 s, too, for
+pages older than 30 s.)
 """
 
 from tidegauge.actors.state.brokers import Brokers, epochs_of, runs_of
@@ -29,7 +26,7 @@ from tidegauge.simulation.trace_rows.replica_rows import LogEnd, Truncated
 
 @inner_rule
 def cut_log(world: Brokers, row: int, offset: int) -> None:
-    """Cut a replica's log at ``offset``, and write down what it held if that removes records.
+    """Cut a replica's log at ``offset``, and write rows about its content if that removes records.
 
     Source: Partition.truncateTo@2.4.0.
     """
@@ -55,7 +52,7 @@ def cut_log(world: Brokers, row: int, offset: int) -> None:
 
 @inner_rule
 def empty_log(world: Brokers, row: int, offset: int) -> None:
-    """Begin a replica's log anew at ``offset``.
+    """Restart a replica's log at ``offset``.
 
     Source: Partition.truncateFullyAndStartAt@2.4.0.
     """
@@ -72,11 +69,13 @@ def empty_log(world: Brokers, row: int, offset: int) -> None:
 
 @inner_rule
 def _lower_recovery_point(world: Brokers, row: int) -> None:
-    """Cut records are not on disk any more: the checkpoint says so at once.
+    """Cut records are not on disk any more: the checkpoint is lowered at once, a future log cut.
 
-    Source: LogManager.truncateTo@0.10.2.0 and @2.4.0.
+    Source: LogManager.truncateTo@0.10.2.0 and @2.4.0,
+    ReplicaAlterLogDirsManager.markPartitionsForTruncation@1.1.0.
     """
     on_disk = world.on_disk[row]
+    on_disk.future_end_offset = min(on_disk.future_end_offset, world.replicas[row].log_end_offset)
     on_disk.recovery_point = min(on_disk.recovery_point, world.replicas[row].log_end_offset)
     checkpoint_recovery_points(world, world.hosted[row].broker)
 
@@ -101,7 +100,7 @@ def _write_truncation(world: Brokers, row: int, before: int) -> None:
 
 @inner_rule
 def write_log_runs(world: Brokers, row: int, reason: int) -> None:
-    """Write down what a replica's log holds: a row for each epoch's run of records."""
+    """Write a replica's log: a row for each epoch's run of records."""
     partition = world.replicas[row]
     runs = runs_of(world, row)
     for index in range(partition.run_count):
@@ -113,7 +112,7 @@ def write_log_runs(world: Brokers, row: int, reason: int) -> None:
         )
 
 
-#: Spans that are remembered of each log, and how many make up the write-back time.
+#: The number of spans of each log, and of those in the write-back time.
 MARKS = code(8)
 _SPANS = code(6)
 

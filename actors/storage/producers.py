@@ -1,12 +1,12 @@
 """A replica's state of idempotent producers (Kafka: ``ProducerStateManager``).
 
 It is a function of the log: a leader learns of a batch when it appends it, a follower from its
-fetch, and what is cut off is forgotten. Producer snapshots keep it through every end of a process,
-so it lies with the log. The rules are in ``replication/producer_state.py``.
+fetch, and batches that are cut off are forgotten. Producer snapshots keep it through every end of a
+process, so it lies with the log. The rules are in ``replication/producer_state.py``.
 
-The producers of a replica are a list, the one with the last batch first: what a fetch brings is at
-its front. A fetch response names the last five batches of each producer, as older ones do not
-matter: a follower that is further behind knows of none until it has them.
+The producers of a replica are a list, the one with the last batch first: a fetch brings the front
+of it. A fetch response names the last five batches of each producer, as older ones do not matter: a
+follower that is further behind has none until it has their records.
 """
 
 from tidegauge.actors.state.brokers import FREE_PRODUCERS, PRODUCERS, Brokers, now_ms
@@ -22,7 +22,7 @@ from tidegauge.simulation.trace_rows.process_rows import DuplicateFound
 
 @inner_rule
 def _place_of(world: Brokers, row: int, producer_id: int) -> int:
-    """The place of a producer that a replica knows; NONE if it knows it not."""
+    """The place of a producer in a replica's list; NONE if it is not in it."""
     for place in PRODUCERS.of(world, world.hosted[row]):
         if world.producer_states[place].producer_id == producer_id:
             return place
@@ -31,7 +31,7 @@ def _place_of(world: Brokers, row: int, producer_id: int) -> int:
 
 @inner_rule
 def _new_place(world: Brokers, row: int, producer_id: int) -> int:
-    """A place for a producer of which a replica knows nothing, at the front of its list."""
+    """A place for a producer that is new to a replica, at the front of its list."""
     pools = world.pools[0]
     place = FREE_PRODUCERS.take_first(world, pools)
     pools.free_producers -= 1
@@ -144,7 +144,7 @@ def _last_offset(world: Brokers, place: int) -> int:
 def tell_batches(
     world: Brokers, row: int, response: Event, item: FetchedRecords, end_offset: int
 ) -> None:
-    """Tell a follower of the batches that end in what it fetches: in its entry, then in others."""
+    """Send a follower the batches that end in its fetched records: in its entry, then in others."""
     first_offset = item.offset
     told = item
     place = world.hosted[row].first_producer
@@ -189,7 +189,7 @@ def cut_producers(world: Brokers, row: int) -> None:
 
 @inner_rule
 def forget_producers(world: Brokers, row: int) -> None:
-    """A replica's log begins anew, or is deleted: it knows no producer.
+    """A replica's log is restarted, or deleted: it has no producers.
 
     Source: ProducerStateManager.truncateFullyAndStartAt@2.6.0.
     """

@@ -1,4 +1,4 @@
-"""How result tables are made and kept: by an engine, as Parquet, on demand.
+"""Making and keeping of result tables: by an engine, as Parquet, on demand.
 
 ======================  ===========================================================================
 ``engine.py``           what makes tables: the interface, the relations that a table needs, as Arrow

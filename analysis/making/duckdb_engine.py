@@ -37,7 +37,7 @@ class DuckDBEngine:
         self,
         reads: Callable[[Sequence[FoundRun], Mapping[str, int]], TraceRelations] = TraceRelations,
     ) -> None:
-        """Take what reads the rows of runs that end at given times."""
+        """Take the source of rows of runs that end at given times."""
         self._reads = reads
 
     def write(
@@ -47,7 +47,7 @@ class DuckDBEngine:
         files: Callable[[FoundRun, ResultTable], Path],
         begins: Callable[[str], None],
     ) -> None:
-        """Make tables of runs, as :meth:`Engine.write` says."""
+        """Make tables of runs, as :meth:`Engine.write`."""
         with closing(connected()) as database:
             known = Topology(runs)
             rows = self._reads(runs, ends_us_of(known))

@@ -1,4 +1,4 @@
-"""An engine makes result tables of runs: the interface, and the order of what a table needs.
+"""An engine makes result tables of runs: the interface, and the order of a table's sources.
 
 The rows of runs, and the origins of rows, as Arrow tables.
 """
@@ -62,7 +62,7 @@ def needed_by(name: str) -> tuple[str, ...]:
 
 
 def is_relation(name: str) -> bool:
-    """Whether a name is that of a relation: a query has names of its own, too."""
+    """Whether a name is that of a relation: a query has names of its own."""
     kind = name.removesuffix(TO_THE_LAST)
     return name in TABLES or name in VIEWS or name in TOPOLOGY or name == CAUSES or (kind in KINDS)
 
@@ -77,7 +77,7 @@ def in_making_order(names: Iterable[str]) -> Iterator[str]:
 
 
 def graph_of(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Relations and all that they need, each with what its own query reads."""
+    """Relations and all that they need, each with the sources of its own query."""
     graph: dict[str, tuple[str, ...]] = {}
     open_names = list(names)
     while open_names:
@@ -88,7 +88,7 @@ def graph_of(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
     return graph
 
 
-#: Ends the name of the relation of a kind that has the rows of the liveness phase, too.
+#: Ends the name of the relation of a kind with the rows of the liveness phase.
 TO_THE_LAST = "_to_the_last"
 
 #: The columns of every row that tables use.
@@ -99,7 +99,7 @@ class TraceRelations:
     """The rows of some runs, read kind by kind when they are asked for."""
 
     def __init__(self, runs: Sequence[FoundRun], ends_us: Mapping[str, int]) -> None:
-        """Take the runs, and where each ends by its name.
+        """Take the runs, and the end of each by its name.
 
         Raises:
             RunError: a folder is not that of a run.

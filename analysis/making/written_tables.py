@@ -109,7 +109,7 @@ def files_of(folder: Path, run: FoundRun, name: str) -> list[Path]:
 
 @cache
 def _sources() -> str:
-    """A hash of all that says how tables are made."""
+    """A hash of all sources that make tables."""
     found = hashlib.sha256()
     for name in sorted({*TABLES, *VIEWS}):
         found.update((sql_of(name) or "").encode())
@@ -121,7 +121,7 @@ def _sources() -> str:
 
 
 def _missing(place: Path, made_of: MadeOf, tables: Sequence[ResultTable]) -> list[ResultTable]:
-    """Which tables of a run are not there, or not of its trace."""
+    """Tables of a run that are missing, or are not of its trace."""
     if not _is_of(place, made_of):
         return list(tables)
     return [table for table in tables if not (place / table.name).is_dir()]
@@ -138,7 +138,7 @@ def _is_of(place: Path, made_of: MadeOf) -> bool:
 
 @contextmanager
 def _draft(folder: Path) -> Iterator[Path]:
-    """A folder for what is not whole yet."""
+    """A folder for incomplete files."""
     draft = Path(mkdtemp(prefix=".draft-", dir=folder))
     try:
         yield draft

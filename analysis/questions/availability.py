@@ -1,7 +1,7 @@
 """Stalled and refused writes, offline partitions and lost records.
 
 **availability** has a line for each run. A partition accepts writes of ``acks=all`` while a broker
-actually leads it and its ISR is not below min.insync.replicas; what it accepts can still be
+actually leads it and its ISR is not below min.insync.replicas; accepted writes can still be
 stalled, by a follower that does not fetch. Percentages are of all the time that all partitions
 existed after start-up.
 
@@ -9,10 +9,10 @@ existed after start-up.
 partition in one condition without a break. Percentiles are of intervals, each one that really
 occurred.
 
-**lost-records** are acknowledged records that are lost, with the causes. A record that was
-acknowledged with ``acks=1`` was never promised more than its leader; of ``acks=all`` only an
-unclean election or a loss of power breaks the promise. ``cause`` is the handle of the row with
-which the first leader began that did not have the records.
+**lost-records** are acknowledged records that are lost, with the causes. With ``acks=1`` a record
+was promised no more than its leader; with ``acks=all`` only an unclean election or a loss of power
+breaks the promise. ``cause`` is the handle of the row with which the first leader without the
+records began.
 """
 
 # ruff: noqa: S608 - queries are put together from texts of these rooms
@@ -151,7 +151,12 @@ LOST_RECORDS = Question(
         Column("acknowledged_so", "bigint", "records", "all records acknowledged with these acks"),
         Column("partitions", "bigint", "partitions", "partitions that have lost some of them"),
         Column("ranges", "bigint", "", "contiguous ranges of offsets"),
-        Column("permitted_by", "string", "", "the reason that permits the loss; null: none does"),
+        Column(
+            "permitted_by",
+            "string",
+            "",
+            "the reason that permits the loss; null: it is not permitted",
+        ),
         Column("fault_name", "string", "", "the fault that it goes back to; null: none"),
         Column(
             "trigger_kind", "string", "", "kind of the row that notified the new leader's broker"

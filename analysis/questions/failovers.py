@@ -6,10 +6,10 @@ its length; the parts are those of that partition, and sum to its total. An unkn
 without ``trace: all`` the first use is unknown, and a leader that was replaced before it took over
 has no takeover.
 
-**restart-headroom** is that of partitions during a fault, and afterwards. Headroom is the size of
-the ISR less min.insync.replicas. At 0 a partition still takes writes of ``acks=all``, but one more
-replica that is lost makes it refuse them: below 0. A rolling restart that is to be safe never lands
-on 0. The time of a fault lasts until the next one begins, if that is later than its end.
+**restart-headroom** is the size of the ISR less min.insync.replicas, during a fault and afterwards.
+At 0 a partition still takes writes of ``acks=all``, but the loss of one more replica makes it
+refuse them. A safe rolling restart never lands on 0. The time of a fault lasts until the next one
+begins, if that is later than its end.
 """
 
 # ruff: noqa: S608 - queries are put together from texts of these rooms

@@ -5,6 +5,7 @@ after the first row that differs may follow from it, so that row is listed first
 equal.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from tidegauge.analysis.making.run_tables import RunTables
@@ -20,13 +21,12 @@ _COLUMNS = (
     RUN,
     Column("other_run", "string", "", "the run that it is compared with"),
     Column("time_us", "bigint", "us", "when the first row of a process was written that differs"),
-    Column("process", "bigint", "", "the process: first half of the row's handle"),
-    Column("sequence", "bigint", "", "its number there: second half of its handle"),
-    Column("process_name", "string", "", "name of the process"),
-    Column("partition", "bigint", "", "number of the partition that it is about, if any"),
+    Column("process", "string", "", "its process"),
+    Column("handle", "string", "", "its handle for show cause"),
+    Column("partition", "string", "", "the partition that it is about, if any"),
     Column("kind", "string", "", "kind of the row; null: the run has no such row"),
     Column("other_kind", "string", "", "... in the other run"),
-    Column("has", "string", "", "values of the row that differ from those in the other run"),
+    Column("has", "string", "", "integers of the row, as written, that differ in the other run"),
     Column("other_has", "string", "", "... and those of the other run"),
 )
 
@@ -35,34 +35,34 @@ def _first_divergence(tables: RunTables) -> str:
     if len(tables.runs) != 2:  # noqa: PLR2004 - the two that are compared
         raise QuestionError(f"first-divergence compares two runs, not {len(tables.runs)}")
     folders = [RunFolder(run.folder) for run in tables.runs]
-    names = {
-        number: process.name
-        for folder in folders
-        for number, process in folder.directory.processes.items()
-    }
     compared = RunComparison(*folders, canonical=True)
     tables.add(
         "first_differences",
         ", ".join(f"{column.name} {column.type}" for column in _COLUMNS),
         [
-            (*(run.name for run in tables.runs), *_told(process, names.get(process), difference))
-            for process, difference in compared.by_process.items()
+            (*(run.name for run in tables.runs), *_told(folders, difference))
+            for difference in compared.by_process.values()
         ],
     )
-    return "select * from first_differences order by time_us, process, sequence"
+    return "select * from first_differences order by time_us, process, handle"
 
 
-def _told(process: int, name: str | None, difference: Difference) -> tuple[Any, ...]:
+def _told(runs: Sequence[RunFolder], difference: Difference) -> tuple[Any, ...]:
     """A difference as a row of the answer, without the runs."""
-    rows = [row for row in difference if row is not None]
     has, other_has = (_texts(row) for row in difference)
-    partitions = [row["partition"] for row in rows if "partition" in row.columns]
+    names, row = min(
+        (
+            (run.directory, row)
+            for run, row in zip(runs, difference, strict=True)
+            if row is not None
+        ),
+        key=lambda each: each[1].place,
+    )
     return (
-        min(row["time_us"] for row in rows),
-        process,
-        min(row["sequence"] for row in rows),
-        name,
-        max(partitions, default=None),
+        row["time_us"],
+        names.process(row["process"]),
+        row.handle,
+        names.partition(row["partition"]) if row.columns.get("partition", -1) >= 0 else None,
         *(row and row.kind for row in difference),
         ", ".join(each for each in has if each not in other_has),
         ", ".join(each for each in other_has if each not in has),
@@ -70,7 +70,7 @@ def _told(process: int, name: str | None, difference: Difference) -> tuple[Any, 
 
 
 def _texts(row: TraceRow | None) -> list[str]:
-    """The values of a row as ``name=value``, with when it was written and what led to it."""
+    """The values of a row as ``name=value``, with its time and its cause."""
     columns = {} if row is None else row.columns
     return [f"{name}={value}" for name, value in columns.items() if name not in _NUMBER]
 

@@ -1,13 +1,13 @@
 """The effect of batching ISR changes into notifications on the controller, bounce by bounce.
 
-A leader does not tell each ISR change at once: it looks every 2.5 s, and writes all that it has
-gathered into one isr_change_notification after 5 s without a change, or 60 s after its last one
+A leader does not send each ISR change at once: it checks every 2.5 s, and writes all pending
+changes into one isr_change_notification after 5 s without a change, or 60 s after its last one
 (KAFKA-2722). Here changes and notifications are counted from the beginning of a fault until that of
 the next one; notifications belong to their first change.
 
 Counts and estimates: the columns ``*_without`` are the values if each change were a notification of
 its own. The number of those is certain. The controller's time for them is an estimate, and an upper
-one: as many times what the cheapest such event of the run took it. It can be far too high, since a
+one: their number times the cheapest such event of the run. It can be far too high, since a
 controller reads all notifications that are there in one event, and those of a bounce come within
 milliseconds. To measure instead, run the scenario again with ``isr_change_notification_batching:
 false`` and ask both runs: ``gathering`` distinguishes them. With AlterPartition (KIP-497) there are
@@ -139,7 +139,7 @@ NOTIFICATION_BATCHING = Question(
         Column(
             "controller_events", "bigint", "", "counted: events of the controller for these changes"
         ),
-        Column("controller_us", "bigint", "us", "... and how long they kept it"),
+        Column("controller_us", "bigint", "us", "... and the time that they took"),
         Column("controller_us_without", "bigint", "us", "estimate, at most: one event a change"),
     ),
     _notification_batching,

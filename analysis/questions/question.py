@@ -46,7 +46,7 @@ class Question(NamedTuple):
 
 
 def worth_showing(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> list[Column]:
-    """Columns that say something in any row, without the run if there is only one."""
+    """Columns with content in any row, without the run if there is only one."""
     has_one_run = len({row.get("run") for row in rows}) == 1
     return [
         column

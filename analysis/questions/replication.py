@@ -1,10 +1,9 @@
 """ISRs and high watermarks: replicas that leave and return, and how far followers are behind.
 
 **isr-flapping**: a replica leaves an ISR in three ways: its leader shrinks it, the controller
-removes it, or a leader is elected without it. If what made it leave goes back to a fault, that
-fault is the likely cause. Else the picture tells two cases apart (KIP-501): a follower that leaves
-many leaders is slow itself; a leader that many followers leave at once is the slow one, however
-healthy it looks.
+removes it, or a leader is elected without it. If the cause goes back to a fault, that fault is the
+likely one. Else the picture separates two cases (KIP-501): a follower that leaves many leaders is
+slow itself; a leader that many followers leave at once is the slow one, however healthy it looks.
 
 **hw-lag**: records between a leader's high watermark and the end of its log are not replicated by
 all of the ISR: consumers do not see them, and with ``acks=1`` they are lost if the leader dies now.

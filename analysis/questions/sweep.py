@@ -7,8 +7,8 @@ In which settings runs differ: the axes of a sweep, found in their manifests.
 
 The swept settings need not be given: the differences between the scenarios of the runs, apart from
 the seed, distinguish them. So does what the seed has drawn: a manifest lists faults that come of
-``fault_rates`` like any others. In faults, therefore, only what differs between runs of the same
-seed counts.
+``fault_rates`` like any others. In faults, therefore, only differences between runs of the same
+seed count.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _FIGURES = {
     for name in _BY_THE_HOUR
 } | {name: (name, FIGURES[name].unit) for name in _COMPARED}
 
-#: A row for each figure of each run, and for what it has lost of a topic of which any run has.
+#: A row for each figure of each run, and for its losses in each topic that lost records in any run.
 _VALUES = """
     {figures}
     union all
@@ -114,7 +114,7 @@ def _settings(tables: RunTables) -> dict[str, RunSetting]:
 
 
 def _values(tables: RunTables) -> Iterator[tuple[str, _Figure, float]]:
-    """The figures of all runs; of runs that ended also how long producers waited."""
+    """The figures of all runs; for runs that ended also the waits of producers."""
     for row in tables.rows(_VALUES):
         # A figure that the logs of a real cluster do not give is left out.
         if row["value"] is None:
@@ -180,7 +180,7 @@ _Leaves = dict[_Path, Any]
 
 
 class RunSetting(NamedTuple):
-    """In what a run differs from others."""
+    """The difference of a run from others."""
 
     #: ``replica.lag.time.max.ms=10000``, of several axes with commas; empty if nothing differs.
     text: str
@@ -289,7 +289,7 @@ def _name_of(each: object, place: int) -> object:
 
 
 def _axis_names(axes: list[_Path]) -> list[str]:
-    """A setting by its name if that tells it apart, else as much of its path as is needed."""
+    """A setting by its name if that is unambiguous, else by as much of its path as is needed."""
     for depth in range(1, max((len(axis) for axis in axes), default=0) + 1):
         names = [".".join(axis[-depth:]) for axis in axes]
         if len({*names}) == len(axes):
@@ -302,7 +302,7 @@ def _text(value: object) -> str:
 
 
 def _number(value: object) -> float | None:
-    """A number as it is, a duration in seconds; None for what is neither."""
+    """A number as it is, a duration in seconds; None for any other value."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     if isinstance(value, str):

@@ -34,10 +34,10 @@ A query reads relations by their names (``making/engine.py`` finds them in its t
 * the objects behind numbers: ``runs``, ``brokers``, ``partitions`` and others (``topology.py``);
 * other tables and views.
 
-**To add a table**, write its columns, its query in Spark's dialect with what ``dialect.py`` defines
-besides, and its key, add it to ``all_tables.py``, and generate ``TABLES.md`` again.
-``tests/analysis/tables/test_engines_agree.py`` holds the engines against each other; what only one
-of them has (``unnest``, ``explode``, lambda functions) stays out of queries.
+**To add a table**, write its columns, its query in Spark's dialect with the functions of
+``dialect.py``, and its key, add it to ``all_tables.py``, and generate ``TABLES.md`` again.
+``tests/analysis/tables/test_engines_agree.py`` holds the engines against each other; functions that
+only one of them has (``unnest``, ``explode``, lambda functions) stay out of queries.
 
 **A table never varies**: no query may depend on the order in which rows come. A window orders rows
 by all of ``time_us, process, sequence, minor``, or by the key of its relation; ``min_by`` and the

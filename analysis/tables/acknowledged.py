@@ -3,8 +3,7 @@
 A record is (partition, leader epoch, offset). It is lost if the leader that the control plane names
 does not hold it when the trace ends, after the liveness phase if there is one. Records of a
 partition without a leader are not lost yet, but unavailable. Those that retention has deleted are
-not lost. Records of a topic that was deleted do
-not count any more.
+not lost. Records of a deleted topic do not count.
 
 Each range is divided into disjoint pieces that are held, lost or unavailable. The origin of a lost
 piece is the first later leader that began without its last record.
@@ -232,7 +231,12 @@ LOST = ResultTable(
     "acknowledged offsets that are lost, and the origin of the loss",
     (
         *_PIECE,
-        Column("permitted_by", "string", "", "the reason that permits the loss; null: none does"),
+        Column(
+            "permitted_by",
+            "string",
+            "",
+            "the reason that permits the loss; null: it is not permitted",
+        ),
         Column("new_leader", "bigint", "broker id", "the first leader without the last record"),
         Column("began_us", "bigint", "us", "when it began to lead"),
         Column("began_process", "bigint", "", "first half of the handle of that row"),

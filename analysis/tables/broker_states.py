@@ -1,4 +1,4 @@
-"""The state of every broker over time: its process, its registration, what it leads, its returns.
+"""The state of every broker over time: its process, its registration, its leaderships, its returns.
 
 Of a partition two brokers can act as leader at a time, in different epochs.
 """

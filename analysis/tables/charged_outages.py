@@ -13,7 +13,7 @@ A restart of a rolling restart is a part of that roll.
 
 from tidegauge.analysis.tables import result_table
 
-#: A change of the control plane is a row of who made it once the response has come.
+#: A change of the control plane is a row of its writer once the response has come.
 _TOLD_WITHIN_US = 1_000_000
 
 #: Each consequence with each fault that it is charged to; ``fault`` null: none, for a ``reason``.
@@ -69,7 +69,7 @@ _REASONS = result_table.View(
     """,
 )
 
-#: The first change since then: it is told once the response has come.
+#: The first change since then: it is sent once the response has come.
 _MET = result_table.View(
     "outages_met",
     f"""

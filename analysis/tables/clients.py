@@ -1,8 +1,8 @@
 """Records of clients: written and made readable, acknowledged, refused, given up and unsent.
 
 Throughput comes from the samples of replicas, so it is as fine as ``sample_every``. Errors are rows
-of the trace themselves. Single requests are recorded with ``--trace-level all`` only: so the time
-until batches had an outcome is in the summary (``produce_ms``), and in ``producer_sampled`` rows.
+of the trace themselves. Single requests are recorded with ``--trace-level all`` only. The times of
+batches until their outcomes are in the summary (``produce_ms``), and in ``producer_sampled`` rows.
 """
 
 # ruff: noqa: S608 - queries are put together from texts of this room
@@ -22,7 +22,7 @@ _COUNTS = (
     "records_failed",
     "batches_duplicated",
 )
-#: Batches that producers gave up; those of which send() failed for want of memory were never made.
+#: Batches that producers gave up; those whose send() failed for want of memory were never made.
 GIVEN_UP = """(
     select run, partition, time_us, process, sequence, records from batch_failed
     union all
@@ -42,8 +42,8 @@ def _counted(source: str, second: str = _SECOND, **values: str) -> str:
     """
 
 
-#: Between two samples; what was in the log at the first one is in neither. A high watermark that
-#: falls and rises again commits nothing twice.
+#: Between two samples; records that were in the log at the first one are in neither. A high
+#: watermark that falls and rises again commits nothing twice.
 _GROWTH = """(
     select run, partition, time_us,
         log_end - lag(log_end) over w as written, committed - lag(committed) over w as committed
@@ -64,7 +64,7 @@ _GROWTH = """(
     window w as (partition by run, partition order by time_us)
 ) as growth"""
 
-#: Refused requests of clients, second by second: brokers' own are refused, too.
+#: Refused requests of clients, second by second: those of brokers are left out here.
 _REFUSED = result_table.View(
     "client_refusals",
     f"""
@@ -169,10 +169,10 @@ REFUSALS = result_table.ResultTable(
 
 _A_SECOND_US = 1_000_000
 
-#: Rows say exactly which offsets a leader has acknowledged, a range for a term or until the next
-#: change of the ISR (``acknowledged``). Samples say how far it was at some time: producers with
+#: Rows have the exact offsets that a leader has acknowledged, a range for a term or until the next
+#: change of the ISR (``acknowledged``). Samples have its position at some time: producers with
 #: acks=all get their responses at the high watermark, others at the log end. So each range is
-#: divided at the samples of its leader; what it has beyond the last one counts when its row was
+#: divided at the samples of its leader; its part beyond the last one counts when its row was
 #: written. The sum of all is that of the ranges, whatever the trace level and sample_every.
 ACKNOWLEDGEMENTS = result_table.ResultTable(
     "acknowledgements",
@@ -244,7 +244,7 @@ ACKNOWLEDGEMENTS = result_table.ResultTable(
     key=("run", "partition", "begin_us"),
 )
 
-#: The sums over the clients of a group, which each tells at the end; null for logs.
+#: The sums over the clients of a group, from each client's last row; null for logs.
 _TOTALS = {
     "records_offered": "that its applications had for it: the sum of the next four",
     "records_acknowledged": "acknowledged",
@@ -257,20 +257,23 @@ _TOTALS = {
 
 CLIENT_GROUPS = result_table.ResultTable(
     "client_groups",
-    "one group of producers or consumers, and what came of its records",
+    "one group of producers or consumers, and the outcome of its records",
     (
         result_table.RUN,
         CLIENT_GROUP,
         result_table.Column("clients", "bigint", "clients", "number of its clients"),
         *(result_table.Column(name, "bigint", "records", text) for name, text in _TOTALS.items()),
         result_table.Column(
-            "blocked_us", "bigint", "us", "how long send() waited for memory, of all clients"
+            "blocked_us",
+            "bigint",
+            "us",
+            "the time for which send() waited for memory, of all clients",
         ),
         result_table.Column(
             "partitions_stalled", "bigint", "partitions", "at which any of its clients was stalled"
         ),
         result_table.Column(
-            "stalled_us", "bigint", "us", "... and how long, of all partitions together"
+            "stalled_us", "bigint", "us", "... and their time, of all partitions together"
         ),
         result_table.Column(
             "longest_stall_us", "bigint", "us", "... the longest without a break, of one"

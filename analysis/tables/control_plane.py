@@ -71,7 +71,7 @@ _CONTROLLERS = View(
 )
 
 #: How long each partition that lost its leader to a fault had none, at its longest. One whose
-#: leader leads on, and has yet to hear of a later epoch, has lost none.
+#: leader leads on, without a request of a later epoch yet, has lost none.
 _LEADERLESS = View(
     "leaderless",
     f"""

@@ -1,7 +1,6 @@
-"""Where Spark's SQL and DuckDB's differ: the functions that tables call, and null handling.
+"""The SQL of result tables: common functions of Spark and DuckDB, and queries about intervals.
 
-Queries are in Spark's dialect. Functions that only one of the two has, or that neither has, are
-defined here for both:
+Queries are in Spark's dialect. Functions that one of the two lacks are defined here for both:
 
 ==================================  ===============================================================
 ``place(time, process, ...)``       the place of a row in the total order, to be compared
@@ -14,10 +13,8 @@ defined here for both:
 
 Replica lists are integers, as ``replication/records.py`` packs them: four bits for each slot.
 
-Queries about intervals: changes made to intervals, and intervals laid over each other.
-
-An interval lasts from ``begin_us`` to just before ``end_us``. Each function returns the text of a
-query; the texts that it is given are names of relations, or queries in parentheses.
+An interval lasts from ``begin_us`` to just before ``end_us``. Functions of intervals return the
+text of a query; their arguments are names of relations, or queries in parentheses.
 """
 
 import re

@@ -277,7 +277,7 @@ CONTROLLER_EVENTS = result_table.ResultTable(
             "processing_us",
             "bigint",
             "us",
-            "how long the controller worked on it; null: interrupted",
+            "the controller's work on it; null: interrupted",
         ),
     ),
     f"""

@@ -1,7 +1,7 @@
 """The costs of faults: each fault is charged with its own effects, found by their causes.
 
-Faults can overlap, and so do the times of their effects. ``charges`` alone says which fault an
-effect is charged to, and ``charged_outages`` of an outage; the rest here counts.
+Faults can overlap, and so do the times of their effects. ``charges`` alone charges an effect to a
+fault, and ``charged_outages`` an outage; the rest here counts.
 
 A refused request, or a batch that was given up, is charged as the outage of its partition that it
 met; without one, to the faults that were active in processes of this partition.
@@ -21,7 +21,7 @@ _WITHIN = """(
     select 'refused' as failure, 1000000 as within_us union all select 'given up', 120000000
 )"""
 
-#: When a failure of a partition is charged to the outages that a fault is charged with.
+#: The intervals in which a failure of a partition is charged to the outages of a fault.
 _OUTAGE_SPANS = View(
     "outage_spans",
     united(
@@ -74,7 +74,7 @@ _SESSIONS = View(
     """,
 )
 
-#: Effects after start-up, where the figures of the summary begin; of a removal each replica counts.
+#: Effects after start-up, where the figures of the summary begin; a removal counts each replica.
 _COUNTED = View(
     "counted_effects",
     """
@@ -140,7 +140,7 @@ FAULT_OUTAGES = ResultTable(
         Column("condition", "string", "", "as in unavailable"),
         Column("partitions", "bigint", "partitions", "partitions that came into it"),
         Column("at_once", "bigint", "partitions", "... at most at the same time"),
-        Column("partition_seconds", "double", "partition-seconds", "how long, all together"),
+        Column("partition_seconds", "double", "partition-seconds", "their time, all together"),
         Column(
             "shared_seconds", "double", "partition-seconds", "... of these shared by other faults"
         ),
@@ -284,7 +284,7 @@ FAULT_COSTS = ResultTable(
         Column("shared", "bigint", "", "... of all these changes, shared by other faults"),
         Column("records_lost", "bigint", "records", "acknowledged records that are lost"),
         Column("first_led_us", "bigint", "us", "when the first new leader took over; null: none"),
-        Column("last_led_us", "bigint", "us", "when the last one did"),
+        Column("last_led_us", "bigint", "us", "the time of the last one"),
         *(
             Column(part, "bigint", "us", f"of the first election, as in elections: {part}")
             for part in PARTS

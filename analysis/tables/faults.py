@@ -75,7 +75,7 @@ STEPS = ResultTable(
     (
         RUN,
         Column("step", "bigint", "", "its place in the scenario"),
-        Column("action", "string", "", "what it does, as in scenarios"),
+        Column("action", "string", "", "its action, as in scenarios"),
         Column("step_text", "string", "", "the same with its fields"),
         Column("awaited_us", "bigint", "us", "when the step before it was taken; 0 for the first"),
         Column("taken_us", "bigint", "us", "when it was taken; null: never"),
@@ -135,7 +135,7 @@ _STANDING = View(
     ),
 )
 
-#: The outages that are charged to faults, but for what stands by settings.
+#: The outages that are charged to faults, without those that settings cause.
 _CAUSED = View(
     "caused_outages",
     """
@@ -290,7 +290,7 @@ FAULT_TOPICS = ResultTable(
         RUN,
         *CHARGED,
         Column("topic", "string", "", "the topic"),
-        Column("partitions", "bigint", "partitions", "how many of it"),
+        Column("partitions", "bigint", "partitions", "the number of them"),
     ),
     """
     select c.run, c.fault, f.fault_name, p.topic, count(distinct c.partition) as partitions

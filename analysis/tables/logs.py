@@ -128,7 +128,7 @@ METADATA_SAMPLES = result_table.ResultTable(
         ),
         result_table.Column("log_end_offset", "bigint", "offset", "the end of its log"),
         result_table.Column(
-            "high_watermark", "bigint", "offset", "how far it knows that to be committed"
+            "high_watermark", "bigint", "offset", "its committed end, as far as it knows it"
         ),
         result_table.Column("queue_length", "bigint", "events", "events in the controller's queue"),
         result_table.Column(

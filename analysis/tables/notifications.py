@@ -11,7 +11,7 @@ parts: until one of the two became true, and then for the next look.
 from tidegauge.analysis.tables import result_table
 from tidegauge.analysis.tables.dialect import IN_ORDER
 
-#: Each notification as it was sent, with the first change that it tells of.
+#: Each notification as it was sent, with its first change.
 _BATCHES = result_table.View(
     "notification_batches",
     f"""
@@ -154,10 +154,10 @@ NOTIFICATIONS = result_table.ResultTable(
             "read_together", "bigint", "", "notifications that it read in the same event"
         ),
         result_table.Column(
-            "controller_queued_us", "bigint", "us", "how long that event waited in the queue"
+            "controller_queued_us", "bigint", "us", "the wait of that event in the queue"
         ),
         result_table.Column(
-            "controller_processing_us", "bigint", "us", "how long the controller worked on it"
+            "controller_processing_us", "bigint", "us", "the controller's work on it"
         ),
     ),
     """

@@ -1,4 +1,4 @@
-"""The figures of each partition: what went wrong with it, the worst first."""
+"""The figures of each partition: its troubles, the worst first."""
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
@@ -34,12 +34,12 @@ _COUNTS = {
     ),
     "not_accepting_us": (
         "us",
-        "how long no leader of the newest epoch ran",
+        "the time without a running leader of the newest epoch",
         _sums("lasted_us", "unavailable where condition = 'not_accepting'"),
     ),
     "stalled_us": (
         "us",
-        "how long it was stalled for producers, as in stalls",
+        "the time for which it was stalled for producers, as in stalls",
         _sums("lasted_us", "unavailable where condition = 'stalled'"),
     ),
     "longest_stall_us": (
@@ -50,12 +50,12 @@ _COUNTS = {
     ),
     "reads_stalled_us": (
         "us",
-        "how long it was stalled for consumers",
+        "the time for which it was stalled for consumers",
         _sums("lasted_us", "unavailable where condition = 'reads_stalled'"),
     ),
     "under_min_isr_us": (
         "us",
-        "how long its ISR was below min.insync.replicas",
+        "the time for which its ISR was below min.insync.replicas",
         _sums("lasted_us", "unavailable where condition = 'under_min_isr'"),
     ),
     "records_truncated": (

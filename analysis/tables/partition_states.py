@@ -171,8 +171,8 @@ PAUSES = result_table.View(
     ),
 )
 
-#: How many replicas each partition is to have. A topic that is created again has the replicas that
-#: it began with.
+#: The number of replicas that each partition is to have. A topic that is created again has the
+#: replicas that it began with.
 _WANTED = result_table.View(
     "wanted_replicas",
     tiled(
@@ -266,7 +266,7 @@ PARTITION_STATES = result_table.ResultTable(
             "led",
             "boolean",
             "",
-            "the leader runs, and leads in this epoch or, until it hears of it, in an older one",
+            "the leader runs, and leads in this epoch or, until it is notified, in an older one",
         ),
         result_table.Column(
             "under_min_isr", "boolean", "", "there is a leader, and in_sync is below the minimum"

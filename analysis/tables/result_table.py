@@ -19,7 +19,7 @@ class View(NamedTuple):
     """A source of several tables under a name: made once where it is needed, and never written."""
 
     name: str
-    #: A query in Spark's dialect; ``dialect.py`` has what it may call besides.
+    #: A query in Spark's dialect, with the functions of ``dialect.py``.
     sql: str
     #: The columns of which no two rows have the same values, if a window rests on that.
     key: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class ResultTable(NamedTuple):
     def order(self) -> tuple[str, ...]:
         """The columns by which its rows are written in order, nulls last: the key, then the others.
 
-        Rows that are equal in all columns cannot be told apart, so that there is but one order.
+        Rows that are equal in all columns are interchangeable, so that there is but one order.
         """
         return tuple(dict.fromkeys((*self.key, *(column.name for column in self.columns))))
 

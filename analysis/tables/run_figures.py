@@ -19,7 +19,7 @@ _OF_CLIENTS = (
 )
 _KEYS = ("run", "partition")
 
-#: When ISRs had one member where there were more replicas.
+#: Intervals in which an ISR had one member and the partition more replicas.
 _ISR_OF_ONE = View(
     "isr_of_one",
     """
@@ -29,11 +29,11 @@ _ISR_OF_ONE = View(
     key=("run", "partition", "begin_us"),
 )
 
-#: When partitions have a leader that leads.
+#: Intervals in which partitions have a leader that leads.
 _ACCEPTING = merged("(select * from partition_states where accepting)", _KEYS, ())
 
-#: Where the figures of each run begin (``traces/checks/figures.py``): as the scenario says, or
-#: where every first partition has a leader for the first time, at the latest with the first fault.
+#: The start of each run's figures (``traces/checks/figures.py``): that of the scenario, or the
+#: first time at which every first partition has a leader, at the latest the first fault.
 _BEGINNINGS = View(
     "beginnings",
     f"""

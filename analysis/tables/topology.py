@@ -37,7 +37,7 @@ _NEVER_CAPPED = 1 << 30
 
 #: The kind of faults that have parts: restarts.
 ROLL = "rolling_restart"
-#: The fields of a step that say when it is taken; ``do`` comes first anyway.
+#: The fields of a step for its time; ``do`` comes first anyway.
 _WHEN = ("at", "after", "when", "within", "do")
 
 _NUMBER, _TEXT, _FLAG, _NUMBERS = pa.int64(), pa.string(), pa.bool_(), pa.list_(pa.int64())
@@ -122,7 +122,7 @@ class Topology:
     """The relations of some runs: Arrow tables by their names, each made when it is needed."""
 
     def __init__(self, runs: Sequence[FoundRun]) -> None:
-        """Read what the runs say about themselves.
+        """Read the manifests of the runs.
 
         Raises:
             RunError: a manifest or a summary cannot be read.
@@ -145,7 +145,7 @@ class Topology:
 
 
 def ends_us_of(relations: Topology) -> dict[str, int]:
-    """Where each run ends, by its name, from the relation ``runs``."""
+    """The end of each run, by its name, from the relation ``runs``."""
     return {each["run"]: each["ends_us"] for each in relations["runs"].to_pylist()}
 
 

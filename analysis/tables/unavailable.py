@@ -1,11 +1,11 @@
-"""Intervals in which partitions were in an unwanted condition, and how many of them at once.
+"""Intervals in which partitions were in an unwanted condition, and the number of them at once.
 
 Most are states that the control plane and brokers know of. Those of clients are not: writes are
 *stalled* while a producer has a batch of the partition, in its accumulator or in flight, that is
 without an outcome for more than a second. While a dead follower is still in the ISR, every write
 with acks=all waits: brokers call the partition healthy, and it is stalled. Reads are stalled while
-a consumer has had no response for so long, beyond the time that a fetch may wait. Clients write
-both down (``simulation/trace_rows/client_rows.py``); logs of real brokers do not.
+a consumer has had no response for this time, beyond the wait of a fetch. Clients write both down
+(``simulation/trace_rows/client_rows.py``); logs of real brokers do not.
 """
 
 # ruff: noqa: S608 - queries are put together from texts of this room

@@ -1,19 +1,17 @@
-"""AlterPartition at the controller: a leader proposes ISRs, and the controller writes them.
+"""ISR changes of leaders at the controller: AlterPartition, and isr_change_notifications.
 
-One request names partitions of one leader (KIP-497). Those that pass by what the controller
-knows itself (``partitions/leader_and_isr.py``) are written to ZooKeeper, all in one go, each on the
-condition that its state still has the version that the leader knows. Leader and leader epoch
-stay; the controller epoch is that of this controller. The written state is read back, all
-brokers are told of every partition that was asked for, and the leader is answered for each.
+One AlterPartition names partitions of one leader (KIP-497). Those that pass by the controller's own
+state (``partitions/leader_and_isr.py``) are written to ZooKeeper, all in one go, each on the
+condition that its state still has the leader's version. Leader and leader epoch stay; the
+controller epoch is that of this controller. The written state is read back, all brokers get an
+update of every requested partition, and the leader gets a response for each.
+
+A notification is a child of /isr_change_notification. The controller reads the children and the
+states of all partitions that they name, sends them to every live broker and deletes the children.
+Leaders and epochs do not change, and no replica gets a LeaderAndIsr: it is for brokers' metadata.
+The watch fires for the deletion, too: that event finds nothing, and sends no request.
 
 Source: KafkaController.processAlterIsr@2.7.0, tryProcessAlterPartition@3.3.0 and @3.8.0.
-
-A controller's handling of isr_change_notifications.
-
-It reads the children of /isr_change_notification, reads the states of all partitions that
-they name, tells every live broker of them and deletes the children. Leaders and epochs do
-not change, and no replica gets a LeaderAndIsr: brokers learn of it for their metadata. The
-watch fires for the deletion, too: that event finds nothing, and nobody is told anything.
 """
 
 from tidegauge.compiled.records import view_as
@@ -106,7 +104,7 @@ def _request_error(world: ControlPlane, controller: int, request: AlterPartition
 
 @inner_rule
 def _write_all(world: ControlPlane, controller: int, request: AlterPartitionRequest) -> None:
-    """Write what passes; these entries are marked."""
+    """Write the proposals that pass; these entries are marked."""
     for item in items_of(world, request, AlterPartitionData):
         if partition_at(world, controller, item.partition).has_state:
             _write_if_it_passes(world, controller, request.broker_id, item)
@@ -150,7 +148,7 @@ def _knows_ineligible(world: ControlPlane, broker: int) -> bool:
 
 @inner_rule
 def take_altered_state(world: ControlPlane, controller: int, response: ZkResponse) -> None:
-    """Take ZooKeeper's answer to one write."""
+    """Take ZooKeeper's response to one write."""
     request = world.events[world.controllers[controller].request]
     while world.items[request.cursor].partition != response.partition:
         request.cursor = world.items[request.cursor].next
@@ -163,7 +161,7 @@ def take_altered_state(world: ControlPlane, controller: int, response: ZkRespons
 
 @inner_rule
 def fail_what_is_written(world: Kernel, request: AlterPartitionRequest) -> None:
-    """The session is gone, and with it what was to be written, or has been.
+    """The session is gone, and with it the pending and the finished writes.
 
     Source: KafkaZkClient.updateLeaderAndIsr@2.7.0.
     """
@@ -174,7 +172,7 @@ def fail_what_is_written(world: Kernel, request: AlterPartitionRequest) -> None:
 
 @inner_rule
 def _read_back(world: ControlPlane, controller: int, request: AlterPartitionRequest) -> None:
-    """Take over from ZooKeeper what was written.
+    """Read the written states back from ZooKeeper.
 
     Source: KafkaController.updateLeaderAndIsrCache@2.7.0.
     """
@@ -185,7 +183,7 @@ def _read_back(world: ControlPlane, controller: int, request: AlterPartitionRequ
 
 @inner_rule
 def _tell_all(world: ControlPlane, controller: int, request: AlterPartitionRequest) -> None:
-    """Tell all brokers of every partition that the request names, whatever came of it."""
+    """Send all brokers every partition that the request names, whatever the outcome."""
     for item in items_of(world, request, AlterPartitionData):
         add_update_metadata_request(world, controller, item.partition)
         IsrAltered.write(
@@ -199,7 +197,7 @@ def _tell_all(world: ControlPlane, controller: int, request: AlterPartitionReque
 
 @inner_rule
 def answer_alter_partition(world: Kernel, request: AlterPartitionRequest, error: int) -> None:
-    """Tell the leader what came of each partition, or why of none."""
+    """Send the leader the outcome of each partition, or one error for all."""
     response = new_response(world, request, AlterPartitionResponse, error=error)
     for item in items_of(world, request, AlterPartitionData):
         if error != errors.NONE:
@@ -250,7 +248,7 @@ def advance_isr_change(world: ControlPlane, controller: int) -> None:
 
 @inner_rule
 def note_notification(world: ControlPlane, controller: int, response: ZkResponse) -> None:
-    """Take what a notification holds: the partitions whose ISRs have changed."""
+    """Take the content of a notification: the partitions whose ISRs have changed."""
     for item in items_of(world, response, PartitionData):
         add_update_metadata_request(world, controller, item.partition)
     for child in items_of(world, world.events[world.controllers[controller].listing], Child):

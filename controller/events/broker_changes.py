@@ -1,16 +1,14 @@
-"""Brokers that appear and brokers that are gone, as the list of /brokers/ids tells.
+"""Changes of brokers at ZooKeeper's controller: they appear, are gone, or ask for a shutdown.
 
-In one broker change Kafka first starts up the brokers that are new, then those that have
-bounced (another czxid: to it a failure and a start), and then deals with the failures:
-first a leader for every partition whose leader is dead, all dead brokers leaving its ISR at
-once, then broker by broker the ISRs that they are still in. Up to 1.0 the replicas are in one
+In one broker change, by the list of /brokers/ids, Kafka first starts up the brokers that are new,
+then those that have bounced (another czxid: to it a failure and a start), and then deals with the
+failures: first a leader for every partition whose leader is dead, all dead brokers leaving its ISR
+at once, then broker by broker the ISRs that they are still in. Up to 1.0 the replicas are in one
 Scala set instead, whose order decides which of two dead members is left in an ISR.
 
-A broker asks to be taken out of everything (``KafkaController.doControlledShutdown``).
-
-Its partitions are led by others from then on, as far as there are others in the ISR, and it is
-taken out of the ISRs that it follows in. Only partitions with more than one replica count.
-The answer says how many partitions it still leads; with these it may ask again.
+A controlled shutdown moves the broker's leaderships to others in the ISR, as far as there are any,
+and takes it out of the ISRs that it follows in. Only partitions with more than one replica count.
+The response has the number of partitions that it still leads; with these it may ask again.
 
 Source: KafkaController.doControlledShutdown@2.6.3, shutdownBroker@0.10.2.2.
 """
@@ -119,7 +117,7 @@ def advance_broker_change(world: control_plane.ControlPlane, controller: int) ->
 
 @inner_rule
 def _resume_reassignments(world: control_plane.ControlPlane, controller: int) -> bool:
-    """Go on with what waited for brokers that have come; whether there is anything.
+    """Resume reassignments that waited for brokers that have come; whether there is any.
 
     Kafka does so before it deals with those that are gone.
 
@@ -150,7 +148,7 @@ def _has_come(world: control_plane.ControlPlane, controller: int, partition: int
 
 @inner_rule
 def _compare(world: control_plane.ControlPlane, controller: int) -> None:
-    """Find out who has appeared, bounced or gone since brokers were last listed."""
+    """Find the brokers that have appeared, bounced or gone since the last listing."""
     for broker in range(world.sizes[0].brokers):
         known = control_plane.broker_at(world, controller, broker)
         is_listed = known.listed_epoch != records.UNDEFINED
@@ -187,7 +185,7 @@ def _any(world: control_plane.ControlPlane, controller: int, change: int) -> boo
 
 @inner_rule
 def _start_up(world: control_plane.ControlPlane, controller: int, change: int, step: int) -> None:
-    """Tell everybody of brokers that have come, give these their roles, elect.
+    """Send all brokers the list of new brokers, send these their roles, elect.
 
     Source: KafkaController.onBrokerStartup@2.4.0.
     """
@@ -203,7 +201,7 @@ def _start_up(world: control_plane.ControlPlane, controller: int, change: int, s
             known.alive = True
             forget_offline_replicas(world, controller, broker)
             known.broker_epoch = known.listed_epoch
-    # New brokers learn of everything with it: they read all that was ever told.
+    # New brokers get everything with it: they read all changes from the first on.
     channels.send_update_metadata_request(world, controller)
     for partition in range(sizes.partitions):
         if control_plane.partition_at(world, controller, partition).known:
@@ -259,7 +257,7 @@ def _fail(world: control_plane.ControlPlane, controller: int, change: int, step:
     else:
         channels.send_requests_to_brokers(world, controller)
         if not state.leaders_lost:
-            # An election has told everybody already who is gone.
+            # An election has sent all brokers the list of live brokers already.
             channels.send_update_metadata_request(world, controller)
 
 
@@ -273,7 +271,7 @@ def _take_turn(world: control_plane.ControlPlane, controller: int, broker: int, 
 
 @inner_rule
 def _rounds(world: control_plane.ControlPlane, controller: int) -> int:
-    """How often each broker has its turn: once, or with one replica of each partition at a time."""
+    """The number of turns of each broker: one, or one for each replica of a partition."""
     return world.sizes[0].width if world.rules[controller].dead_replicas_in_set else 1
 
 
@@ -379,7 +377,7 @@ def _end(world: control_plane.ControlPlane, controller: int, error: int, remaini
 def answer_shutdown(
     world: Kernel, request: ControlledShutdownRequest, error: int, remaining: int
 ) -> None:
-    """Tell a broker how many partitions it still leads, or why that is not known."""
+    """Send a broker the number of partitions that it still leads, or an error."""
     response = new_response(world, request, ControlledShutdownResponse)
     response.error = error
     response.remaining_partitions = remaining
@@ -412,7 +410,7 @@ def _is_led_by(
 
 @inner_rule
 def _select_led(world: control_plane.ControlPlane, controller: int, broker: int) -> None:
-    """Select what the broker leads; what it follows in is stopped afterwards."""
+    """Select the partitions that the broker leads; its followed ones are stopped afterwards."""
     for partition in range(world.sizes[0].partitions):
         if _is_concerned(world, controller, partition, broker):
             known = control_plane.partition_at(world, controller, partition)
@@ -423,7 +421,7 @@ def _select_led(world: control_plane.ControlPlane, controller: int, broker: int)
 
 @inner_rule
 def _stop_followed(world: control_plane.ControlPlane, controller: int, broker: int) -> None:
-    """Let the broker fetch no more of what it followed in, and take it out of the ISRs."""
+    """Let the broker fetch no more from its leaders, and take it out of the ISRs."""
     for partition in range(world.sizes[0].partitions):
         if control_plane.partition_at(world, controller, partition).is_followed:
             channels.add_stop_replica_request(world, controller, partition, broker, _FALSE)
@@ -440,7 +438,7 @@ def _stop_followed(world: control_plane.ControlPlane, controller: int, broker: i
 
 @inner_rule
 def _count_led(world: control_plane.ControlPlane, controller: int, broker: int) -> int:
-    """How many partitions with other replicas the broker still leads."""
+    """The number of partitions with other replicas that the broker still leads."""
     count = 0
     for partition in range(world.sizes[0].partitions):
         if _is_concerned(world, controller, partition, broker) and (

@@ -2,11 +2,11 @@
 
 Becoming controller, and ceasing to be.
 
-The broker that creates /controller first is controller. It takes the next controller epoch
-(from 2.1 on in the same transaction), watches what it has to know and reads everything. Then
-it tells all brokers who is alive, each replica its role, takes dead replicas out of ISRs (from
-2.3 on) and elects leaders where there is none: in this order, so that a partition whose leader
-died with the controller has its leader epoch raised twice.
+The broker that creates /controller first is controller. It takes the next controller epoch (from
+2.1 on in the same transaction), sets its watches and reads everything. Then it sends all brokers
+the list of live brokers and each replica its role, takes dead replicas out of ISRs (from 2.3 on)
+and elects leaders where there is none: in this order, so that a partition whose leader died with
+the controller has its leader epoch raised twice.
 """
 
 from tidegauge.compiled.rules import code, inner_rule
@@ -232,7 +232,7 @@ def _advance_failover(world: control_plane.ControlPlane, controller: int, phase:
 
 @inner_rule
 def _take_over(world: control_plane.ControlPlane, controller: int) -> None:
-    """Be controller: watch and list what there is."""
+    """Be controller: set the watches, and list the children."""
     state = world.controllers[controller]
     state.active = True
     state.failovers += 1
@@ -279,7 +279,7 @@ def _read_everything(world: control_plane.ControlPlane, controller: int) -> None
 
 @inner_rule
 def _start_replicas(world: control_plane.ControlPlane, controller: int) -> None:
-    """Know which replicas are online, and tell each of these its role.
+    """Find the online replicas, and send each of these its role.
 
     Source: ReplicaStateMachine.startup@0.10.2.0 and @2.4.0.
     """
@@ -320,7 +320,7 @@ def _start_partitions(world: control_plane.ControlPlane, controller: int) -> Non
 
 @inner_rule
 def resign(world: control_plane.ControlPlane, controller: int) -> None:
-    """Another is controller, or will be: forget what this one knows, and tell nobody anything.
+    """Another is controller, or will be: drop the state, and send nothing.
 
     Source: KafkaController.onControllerResignation@2.4.0.
     """
@@ -333,7 +333,7 @@ def resign(world: control_plane.ControlPlane, controller: int) -> None:
 
 @inner_rule
 def give_up_context(world: control_plane.ControlPlane, controller: int) -> None:
-    """Be controller no longer, without a word."""
+    """Be controller no longer, without any request."""
     state = world.controllers[controller]
     if state.context != NONE:
         for broker in range(world.sizes[0].brokers):

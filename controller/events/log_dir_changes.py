@@ -1,11 +1,11 @@
 """A controller's work when log directories of brokers have failed (KIP-112).
 
-The broker has written a child of /log_dir_event_notification, which says no more than its id. The
-controller sends it a LeaderAndIsr of all its replicas, and the broker answers KAFKA_STORAGE_ERROR
-for those that are offline. That answer is an event of its own: partitions that were led there get
-other leaders, and the replicas leave the ISRs that they are in. An offline replica stays so until
-the broker registers anew. A new controller tells all replicas their roles anyway and learns so what
-is offline; the children that it finds it deletes unread.
+The broker has written a child of /log_dir_event_notification, which has only its id. The controller
+sends it a LeaderAndIsr of all its replicas, and the broker answers KAFKA_STORAGE_ERROR for those
+that are offline. That answer is an event of its own: partitions that were led there get other
+leaders, and the replicas leave the ISRs that they are in. An offline replica stays so until the
+broker registers again. A new controller sends all replicas their roles anyway and so gets the
+offline ones; it deletes existing children unread.
 
 Only answers that name replicas become events here; in Kafka all do.
 
@@ -58,7 +58,7 @@ _DELETE_THEM = code(True)
 
 @inner_rule
 def watch_log_dir_events(world: control_plane.ControlPlane, controller: int) -> None:
-    """List what brokers have told of failed directories, and watch it, if any ever does."""
+    """List brokers' notifications of failed directories, and watch them, if any ever fails."""
     if directories_fail(world):
         znode = log_dir_events_znode(world)
         issue_children(world, controller, znode)
@@ -118,7 +118,7 @@ def _tell_all_replicas(world: control_plane.ControlPlane, controller: int, broke
 def note_offline_replicas(
     world: control_plane.ControlPlane, controller: int, response: ControlResponse
 ) -> None:
-    """Take from a broker's response to a LeaderAndIsr which of its replicas are offline."""
+    """Take the offline replicas from a broker's response to a LeaderAndIsr."""
     for item in items_of(world, response, PartitionData):
         row = row_of(world, item.partition, response.broker_id)
         replica = control_plane.replica_at(world, controller, row)
@@ -131,7 +131,7 @@ def note_offline_replicas(
 def forget_offline_replicas(
     world: control_plane.ControlPlane, controller: int, broker: int
 ) -> None:
-    """A broker has come or is gone: what was known of its log directories is not so any more.
+    """A broker has come or is gone: the state of its log directories is void.
 
     Source: KafkaController.onBrokerStartup and onBrokerFailure@2.6.0 (replicasOnOfflineDirs).
     """

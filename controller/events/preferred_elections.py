@@ -1,7 +1,7 @@
 """Giving leadership back to preferred replicas: on demand, and automatically.
 
-A tool that wants it writes the partitions to /admin/preferred_replica_election, which the
-controller watches, reads, carries out and deletes, whatever came of it. And every
+A tool writes the partitions to /admin/preferred_replica_election, which the controller watches,
+reads, carries out and deletes, whatever the outcome. And every
 leader.imbalance.check.interval.seconds, and first 5 s after it has become controller, the
 controller looks, broker by broker, whether more than leader.imbalance.per.broker.percentage of the
 partitions that a broker should lead are led by others.
@@ -31,7 +31,7 @@ from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows.codes import OK
 from tidegauge.simulation.zookeeper_tree import PREFERRED_ELECTION_ZNODE
 
-#: After its election a controller first looks so long after.
+#: The delay of a controller's first check after its election.
 _FIRST_REBALANCE_US = code(5_000_000)
 
 # Phases of PREFERRED_ELECTION.
@@ -46,7 +46,7 @@ _FALSE = code(False)
 
 @inner_rule
 def advance_preferred_election(world: ControlPlane, controller: int) -> None:
-    """One phase of a preferred election that somebody has asked for."""
+    """One phase of a requested preferred election."""
     state = world.controllers[controller]
     phase = state.phase
     state.phase += 1
@@ -69,7 +69,7 @@ def advance_preferred_election(world: ControlPlane, controller: int) -> None:
 
 @inner_rule
 def note_preferred_election(world: ControlPlane, controller: int, response: ZkResponse) -> None:
-    """Take which partitions /admin/preferred_replica_election names; the others stay."""
+    """Take the partitions in /admin/preferred_replica_election; the others stay."""
     for named in items_of(world, response, PartitionData):
         known = partition_at(world, controller, named.partition)
         known.selected = known.has_state and _can_be_given_back(world, controller, named.partition)
@@ -88,7 +88,7 @@ def _can_be_given_back(world: ControlPlane, controller: int, partition: int) -> 
 
 @inner_rule
 def rebalance_later(world: ControlPlane, controller: int, is_first: bool) -> None:
-    """Look whether leaders are where they should be, after a while."""
+    """Schedule the next check of the balance of leaders."""
     state = world.controllers[controller]
     if not state.auto_leader_rebalance_enable:
         return
@@ -100,7 +100,7 @@ def rebalance_later(world: ControlPlane, controller: int, is_first: bool) -> Non
 
 @inner_rule
 def advance_auto_rebalance(world: ControlPlane, controller: int) -> None:
-    """One phase of an automatic rebalance: choose and elect, then tell.
+    """One phase of an automatic rebalance: choose and elect, then send the requests.
 
     Nothing is chosen as long as replicas are being moved.
     """
@@ -121,7 +121,7 @@ def advance_auto_rebalance(world: ControlPlane, controller: int) -> None:
 
 @inner_rule
 def _select_if_imbalanced(world: ControlPlane, controller: int, broker: int) -> None:
-    """Select what a broker should lead, does not and could, if that is too much."""
+    """Select the partitions that a broker should lead, does not and could, if they are too many."""
     preferred = 0
     elsewhere = 0
     for partition in range(world.sizes[0].partitions):
@@ -157,7 +157,7 @@ def _could_lead(world: ControlPlane, controller: int, partition: int, slot: int)
 
 @inner_rule
 def _is_elsewhere(world: ControlPlane, controller: int, partition: int) -> bool:
-    """Whether another than the preferred replica leads, or nobody."""
+    """Whether another than the preferred replica leads, or none."""
     known = partition_at(world, controller, partition)
     leader = state_at(world, controller, partition).leader
     return known.has_state and leader != first(known.replicas)

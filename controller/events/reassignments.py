@@ -1,4 +1,4 @@
-"""Moving replicas: what an operator asks for in /admin/reassign_partitions (from 2.4 on KIP-455).
+"""Moving replicas: an operator's requests in /admin/reassign_partitions (from 2.4 on KIP-455).
 
 One partition after the other, and each goes through the same phases:
 
@@ -23,13 +23,13 @@ partitions, or (with AlterPartition) has written the ISR itself. Target replicas
 are dead, or come later, keep a partition in A; a broker that comes makes the controller begin
 there again. So does a new controller, which finds everything in the assignment.
 
-AlterPartitionReassignments replaces what is on its way, or cancels it: then the target is what was
-there before, so nothing is added or removed any more. The entry of such a partition in
+AlterPartitionReassignments replaces the present one, or cancels it: then the target is the former
+set of replicas, so nothing is added or removed any more. The entry of such a partition in
 /admin/reassign_partitions does not count from then on.
 
 Before 2.4 a partition whose new replicas are all in sync goes to B3 at once. The assignment does
-not say what is added and removed, so another controller finds what to go on with in the znode
-alone; who asks for what is there already is refused. More than four replicas on the way stood in
+not have the replicas that are added and removed, so another controller resumes from the znode
+alone; a request for the existing assignment is refused. More than four replicas on the way stood in
 the order of a hash set; here the new ones always come first.
 
 Source: KafkaController.onPartitionReassignment@0.10.2.0, @2.2.0, @2.4.0, @2.6.3 and @3.8.0.
@@ -63,7 +63,8 @@ from tidegauge.simulation.trace_rows import codes
 from tidegauge.simulation.trace_rows.controller_rows import ReassignmentBegun, ReassignmentDone
 from tidegauge.simulation.zookeeper_tree import reassign_partitions_znode, topic_znode
 
-# Phases. What begins with the znode looks for it first; then comes CHOOSE (``topic_changes.py``).
+# Phases. An event that begins with the znode looks for it first; then comes CHOOSE
+# (``topic_changes.py``).
 _LOOK = code(0)
 _READ = code(1)
 _CHECKED = code(3)
@@ -148,7 +149,7 @@ def _choose(world: control_plane.ControlPlane, controller: int) -> None:
 
 @inner_rule
 def _check(world: control_plane.ControlPlane, controller: int) -> None:
-    """Go on with a partition if all its new replicas are in sync; before 2.4 begin with it if not.
+    """Advance a partition if all its new replicas are in sync; before 2.4 begin with it if not.
 
     Source: KafkaController.onPartitionReassignment@2.2.0, PartitionReassignmentIsrChange@2.2.0.
     """
@@ -211,7 +212,7 @@ def _update_current_reassignment(
     controller: int,
     known: control_plane.ControllerPartition,
 ) -> None:
-    """Note what will be added and removed, if that is not noted yet.
+    """Note the added and the removed replicas, if that is not done yet.
 
     Source: KafkaController.updateCurrentReassignment@2.6.3.
     """
@@ -251,7 +252,7 @@ def _write_assignment(world: control_plane.ControlPlane, controller: int, partit
 
 @inner_rule
 def _start_new_replicas(world: control_plane.ControlPlane, controller: int, adding: int) -> None:
-    """Tell each replica that is new once more, by itself; one that was told before is not new.
+    """Send each new replica its role once more, by itself; one that had it before is not new.
 
     Source: KafkaController.startNewReplicasForReassignedPartition@2.6.3.
     """
@@ -296,7 +297,7 @@ def _take_out(world: control_plane.ControlPlane, controller: int, phase: int) ->
 
 @inner_rule
 def _move_leader(world: control_plane.ControlPlane, controller: int) -> None:
-    """Let a replica lead that stays, and tell those that stay of each other.
+    """Let a replica lead that stays, and send those that stay the new state.
 
     Source: KafkaController.moveReassignedPartitionLeaderIfRequired@2.6.3.
     """
@@ -319,7 +320,7 @@ def _move_leader(world: control_plane.ControlPlane, controller: int) -> None:
 
 @inner_rule
 def _bring_added_online(world: control_plane.ControlPlane, controller: int, adding: int) -> None:
-    """Those that were new are online now; the others are told their role once more."""
+    """Those that were new are online now; the others get their role once more."""
     partition = world.controllers[controller].moving
     while adding != EMPTY:
         slot = first(adding)
@@ -361,7 +362,7 @@ def _take_one_offline(world: control_plane.ControlPlane, controller: int) -> Non
 
 @inner_rule
 def _delete_logs(world: control_plane.ControlPlane, controller: int) -> None:
-    """Have the logs of those deleted that went; nobody asks a dead broker again.
+    """Delete the logs of removed replicas; a dead broker is not asked again.
 
     Source: KafkaController.stopRemovedReplicasOfReassignedPartition@2.6.3.
     """
@@ -386,7 +387,7 @@ def _delete_logs(world: control_plane.ControlPlane, controller: int) -> None:
 
 @inner_rule
 def _tell_end(world: control_plane.ControlPlane, controller: int) -> None:
-    """A partition has the replicas that it was to have: all brokers are told."""
+    """A partition has its target replicas: all brokers get the update."""
     partition = world.controllers[controller].moving
     known = control_plane.partition_at(world, controller, partition)
     known.reassigned = False

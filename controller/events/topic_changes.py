@@ -1,10 +1,10 @@
 """Topics that are new, and topics that now allow unclean election.
 
-Which replicas a controller is asked to move, by a znode or by AlterPartitionReassignments.
+The replicas that a controller is asked to move, by a znode or by AlterPartitionReassignments.
 
-A partition in /admin/reassign_partitions stays there until it is done, so whoever wants to know
-whether anything is being moved looks whether it is there. A request to the controller itself
-replaces what the znode says of a partition (``reassignments.py`` does what is asked).
+A partition in /admin/reassign_partitions stays there until it is done, so tools check it to see
+whether anything is being moved. A request to the controller itself replaces the znode's content
+about a partition (``reassignments.py`` does the work).
 """
 
 from tidegauge.compiled.rules import code, inner_rule
@@ -87,7 +87,7 @@ CHOOSE = code(2)
 
 @inner_rule
 def take_requested_moves(world: ControlPlane, controller: int, response: ZkResponse) -> None:
-    """Take what /admin/reassign_partitions names: to begin with it, or to ask for less.
+    """Take the content of /admin/reassign_partitions: to begin with it, or to remove partitions.
 
     Source: KafkaController.processZkPartitionReassignment@2.6.3.
     """
@@ -113,10 +113,10 @@ def take_requested_moves(world: ControlPlane, controller: int, response: ZkRespo
 def note_altered_moves(
     world: ControlPlane, controller: int, request: AlterReassignmentsRequest
 ) -> None:
-    """Take what an AlterPartitionReassignments asks for; without replicas it cancels.
+    """Take the partitions of an AlterPartitionReassignments; without replicas it cancels.
 
-    It is refused if a replica that it adds is on a broker that is not alive; what
-    /admin/reassign_partitions asks for waits for that broker instead.
+    It is refused if a replica that it adds is on a broker that is not alive; a request in
+    /admin/reassign_partitions waits for that broker instead.
 
     Source: KafkaController.processApiPartitionReassignment, maybeBuildReassignment@2.6.3 (KIP-455).
     """
@@ -154,7 +154,7 @@ def _adds_dead(world: ControlPlane, controller: int, partition: int, target: int
 
 @inner_rule
 def _ask_less(world: ControlPlane, controller: int, response: ZkResponse) -> None:
-    """Leave in the znode what is neither done nor refused; delete it if that is nothing.
+    """Leave the partitions in the znode that are neither done nor refused; delete an empty one.
 
     Source: KafkaController.maybeRemoveFromZkReassignment@2.6.3.
     """
@@ -165,7 +165,7 @@ def _ask_less(world: ControlPlane, controller: int, response: ZkResponse) -> Non
         known = partition_at(world, controller, item.partition)
         is_done = item.partition == state.moving
         is_done = is_done and item.replicas == known.replicas
-        # Before the first of those that somebody replaces is taken up.
+        # Before the first of the replaced ones is taken up.
         is_done = is_done or (state.phase == CHOOSE and known.moves)
         if not is_done and not known.move_refused:
             new_item(world, request, item.partition, NamedPartition, replicas=item.replicas)

@@ -1,4 +1,4 @@
-"""Deleting topics: what an operator asks for in /admin/delete_topics (``TopicDeletionManager``).
+"""Deleting topics: an operator's requests in /admin/delete_topics (``TopicDeletionManager``).
 
 One topic after the other, and each goes through the same phases:
 
@@ -14,9 +14,9 @@ phase                 what it does
 ``_DELETE_ZNODES``    all brokers have said that it is done: delete what ZooKeeper holds of it
 ====================  ========================================================================
 
-A topic of which a replica is on a dead broker has its other logs deleted at once; its znodes stay
-until that broker is back and has deleted its log, too. A requested deletion is examined again
-whenever something may have changed: brokers have answered, come or gone, replicas were moved.
+A topic with a replica on a dead broker has its other logs deleted at once; its znodes stay until
+that broker is back and has deleted its log. A requested deletion is examined again whenever
+something may have changed: brokers have answered, come or gone, replicas were moved.
 
 Source: TopicDeletionManager.resumeDeletions, onTopicDeletion, onPartitionDeletion and
 completeDeleteTopic@2.4.0, @2.6.3 and @3.8.0.
@@ -52,7 +52,7 @@ from tidegauge.simulation.topology import row_of
 from tidegauge.simulation.trace_rows.codes import PREFERRED_ELECTION, TOPIC_DELETION_ASKED_FOR
 from tidegauge.simulation.trace_rows.controller_rows import TopicDeleted, TopicDeletionBegun
 
-# Phases. What begins with the znodes lists them first.
+# Phases. An event that begins with the znodes lists them first.
 _LIST = code(0)
 _LISTED = code(1)
 _CHOOSE = code(2)
@@ -89,7 +89,7 @@ def resume_deletion(world: control_plane.ControlPlane, controller: int, topic: i
 def note_listed_deletions(
     world: control_plane.ControlPlane, controller: int, response: ZkResponse
 ) -> None:
-    """Take which topics are to be deleted; of one that is not there the request is deleted.
+    """Take the topics to be deleted; the request for a topic that does not exist is deleted.
 
     Source: KafkaController.processTopicDeletion and fetchTopicDeletionsInProgress@2.6.3.
     """
@@ -159,7 +159,7 @@ def advance_topic_deletion(world: control_plane.ControlPlane, controller: int) -
 
 @inner_rule
 def _choose(world: control_plane.ControlPlane, controller: int) -> None:
-    """Go to the next topic that is to be deleted, and to what can be done for it."""
+    """Go to the next topic that is to be deleted, and to its next possible phase."""
     state = world.controllers[controller]
     state.deleting += 1
     state.deleting_broker = 0
@@ -233,7 +233,7 @@ def _is_online(world: control_plane.ControlPlane, controller: int, row: int) -> 
 
 @inner_rule
 def _retry(world: control_plane.ControlPlane, controller: int) -> None:
-    """Take what was set aside out of the ISR, broker by broker; then it may begin anew.
+    """Take the replicas set aside out of the ISR, broker by broker; then the deletion may restart.
 
     Source: TopicDeletionManager.retryDeletionForIneligibleReplicas@2.6.3.
     """
@@ -276,7 +276,7 @@ def _stop(world: control_plane.ControlPlane, controller: int, row: int) -> None:
 
 @inner_rule
 def _begin(world: control_plane.ControlPlane, controller: int) -> None:
-    """Nobody leads its partitions any more; replicas on dead brokers are set aside.
+    """Its partitions have no leader any more; replicas on dead brokers are set aside.
 
     Source: TopicDeletionManager.onTopicDeletion and onPartitionDeletion@2.6.3.
     """
@@ -351,7 +351,7 @@ def _delete_znodes(world: control_plane.ControlPlane, controller: int) -> None:
 
 @inner_rule
 def _forget(world: control_plane.ControlPlane, controller: int) -> None:
-    """There is no such topic any more.
+    """The topic is gone: drop its state.
 
     Source: ControllerContext.removeTopic@2.6.3.
     """

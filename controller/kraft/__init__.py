@@ -8,8 +8,8 @@ state in memory (``state.py``), in its turn (``event_queue.py``), and appends re
 The decisions about one partition are pure rules in the room ``kraft_partitions``.
 
 **To add a cause of a change**, write a function in ``kraft_partitions/partition_target.py`` that
-sets what the cause wants; nothing but ``partition_change`` changes a partition. **To add an event
-of the queue**, write its class in ``simulation/messages/quorum_requests.py`` or
+sets the target of the cause; nothing but ``partition_change`` changes a partition. **To add an
+event of the queue**, write its class in ``simulation/messages/quorum_requests.py`` or
 ``simulation/messages/controller_timers.py``, its type in ``simulation/trace_rows/codes.py``, and
 its handler with ``@WRITES.handles`` in the file of its subject; ``active_controller.py`` names all
 three. **To add a sort of record**, give it a number in ``state.py`` and its rows in

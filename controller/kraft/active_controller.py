@@ -1,4 +1,4 @@
-"""The active controller of a KRaft quorum: what it does with each event that reaches it.
+"""The active controller of a KRaft quorum: the handlers of the events that reach it.
 
 :func:`handle_quorum_event` is the door to everything that it does; in Kafka's words:
 
@@ -8,7 +8,8 @@ Kafka                           here
 QuorumController, event queue   ``event_queue.py``
 KafkaRaftClient, its batches    ``metadata_log.py``; observers' fetches: ``observers.py``
 ClusterControlManager,          ``broker_heartbeats.py``
-BrokerHeartbeatManager
+BrokerHeartbeatManager,
+ProducerIdControlManager
 PartitionChangeBuilder          the room ``kraft_partitions``
 ReplicationControlManager       ``partition_records.py``, ``elections.py``, ``topics.py``
 PeriodicTaskControlManager      ``periodic_tasks.py``
@@ -58,7 +59,7 @@ from tidegauge.simulation.messages.quorum_requests import BrokerHeartbeatRequest
 from tidegauge.simulation.sampled_stats import IS_RAFT_RESPONSE
 from tidegauge.simulation.trace_rows import codes
 
-#: Modules of which only the handlers are used: they enter them.
+#: Modules that are imported for their handlers, which enter themselves.
 _HANDLED_IN = (
     *(broker_heartbeats, partition_records, topics, topics, topics),
     *(described, metadata_log, observers, periodic_tasks, claims, metadata_log),
@@ -75,6 +76,7 @@ _TYPES = {
     quorum_requests.ElectLeadersRequest: codes.ELECT_LEADERS,
     quorum_requests.AlterPartitionReassignmentsRequest: (codes.ALTER_PARTITION_REASSIGNMENTS),
     quorum_requests.IncrementalAlterConfigsRequest: codes.INCREMENTAL_ALTER_CONFIGS,
+    quorum_requests.AllocateProducerIdsRequest: codes.ALLOCATE_PRODUCER_IDS,
     controller_timers.FencingCheck: codes.MAYBE_FENCE_STALE_BROKER,
     controller_timers.PreferredLeaderBalance: codes.ELECT_PREFERRED,
     controller_timers.UncleanElectionCheck: codes.ELECT_UNCLEAN,
@@ -149,7 +151,7 @@ def handle_quorum_works(world: Quorum, _: QuorumWorks) -> bool:
     return False
 
 
-#: Of an event's class: its kind.
+#: The kind of an event, by its class.
 _RAFT_KINDS = {each.KIND for each in RAFT.classes}  # type: ignore[attr-defined]  # events have it
 #: By kind of event: whether it is one of the voter (``controller/raft``).
 IS_RAFT = tuple(kind in _RAFT_KINDS for kind in range(KINDS))

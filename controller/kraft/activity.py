@@ -1,4 +1,4 @@
-"""Whether a controller is the active one, and what it answers if it is not."""
+"""Whether a controller is the active one, and its response if it is not."""
 
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.metadata_log import respond_when_committed
@@ -35,7 +35,7 @@ def decides(world: Quorum) -> bool:
 def refuse_as_not_active(world: Quorum, request: Event) -> None:
     """Answer a request with NOT_CONTROLLER.
 
-    A controller that was superseded without knowing it does so only when it hears of that: until
+    A controller that was superseded without knowing it does so only when that news arrives: until
     then the response waits for a commit.
 
     Source: ControllerExceptions.newWrongControllerException@4.1.0.
@@ -44,6 +44,8 @@ def refuse_as_not_active(world: Quorum, request: Event) -> None:
         _refuse(world, new_response(world, request, quorum_requests.BrokerHeartbeatResponse))
     elif request.kind == quorum_requests.BrokerRegistrationRequest.KIND:
         _refuse(world, new_response(world, request, quorum_requests.BrokerRegistrationResponse))
+    elif request.kind == quorum_requests.AllocateProducerIdsRequest.KIND:
+        _refuse(world, new_response(world, request, quorum_requests.AllocateProducerIdsResponse))
     elif request.kind == AlterPartitionRequest.KIND:
         _refuse(world, new_response(world, request, AlterPartitionResponse))
     else:

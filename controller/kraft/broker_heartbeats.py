@@ -1,12 +1,12 @@
-"""Registrations of brokers (Kafka: ClusterControlManager).
+"""Registrations and heartbeats of brokers at KRaft's controller.
 
-A process is registered under a broker epoch: the offset at which its batch begins. While the
-session of the process before it is valid, a new one is refused. From 4.0 on a session outlives
-fencing and a clean shutdown, so a restart takes at least as long as the rest of it.
+**A registration** (Kafka: ClusterControlManager) has a broker epoch: the offset at which its batch
+begins. While the session of the former process is valid, a new one is refused. From 4.0 on a
+session outlives fencing and a clean shutdown, so a restart takes at least as long as the rest of
+it.
 
-Heartbeats of brokers (Kafka: BrokerHeartbeatManager, BrokerHeartbeatTracker).
-
-A heartbeat says which state a broker wants to be in; the next state follows:
+**A heartbeat** (Kafka: BrokerHeartbeatManager, BrokerHeartbeatTracker) has the state that a broker
+wants to be in; the next state follows:
 
 ===================  ==========================================  ==================================
 it is                it wants                                    it is next
@@ -24,13 +24,21 @@ shutdown             active brokers have published what took
 
 A broker that is gone is fenced. From 4.0 on a contact counts when it arrives (``note_arrival``),
 before only when the thread takes it.
+
+Blocks of producer ids (Kafka: ProducerIdControlManager): any registered broker is granted the next
+one.
 """
 
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.kraft import elections
-from tidegauge.controller.kraft.metadata_log import respond_when_committed
+from tidegauge.controller.kraft.metadata_log import append_record, respond_when_committed
 from tidegauge.controller.kraft.partition_records import is_active, place_of_replica
-from tidegauge.controller.kraft.state import WRITES, Quorum, these_controller_stats
+from tidegauge.controller.kraft.state import (
+    PRODUCER_IDS_RECORD,
+    WRITES,
+    Quorum,
+    these_controller_stats,
+)
 from tidegauge.controller.raft.measured import respond
 from tidegauge.controller.raft.state import this_voter
 from tidegauge.replication import errors
@@ -40,6 +48,8 @@ from tidegauge.simulation.messages.controller_requests import OfflineReplica
 from tidegauge.simulation.messages.controller_timers import FencingCheck
 from tidegauge.simulation.messages.kinds import KEY_OF_KIND
 from tidegauge.simulation.messages.quorum_requests import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
     BrokerRegistrationRequest,
@@ -104,8 +114,9 @@ def handle_broker_registration(world: Quorum, request: BrokerRegistrationRequest
 
 @inner_rule
 def _note_directories(world: Quorum, request: BrokerRegistrationRequest) -> None:
-    """Take over which of the broker's log directories are offline."""
+    """Take the broker's offline log directories from the request."""
     known = world.quorum_brokers[request.broker_id]
+    known.cordoned_directories = NONE
     if known.offline_directories != 0:
         for number in range(known.replica_count):
             world.hosted_replicas[known.first_replica + number].offline = False
@@ -128,7 +139,7 @@ _ANY_OFFSET = code(2**62)
 
 @inner_rule
 def note_arrival(world: Quorum, request: BrokerHeartbeatRequest) -> None:
-    """A heartbeat has arrived: from 4.0 on its broker has been heard.
+    """A heartbeat has arrived: from 4.0 on it counts as contact with its broker.
 
     Source: QuorumController.processBrokerHeartbeat, BrokerHeartbeatTracker.touch@4.1.0.
     """
@@ -140,7 +151,7 @@ def note_arrival(world: Quorum, request: BrokerHeartbeatRequest) -> None:
 
 @inner_rule
 def note_contact(world: Quorum, broker: int) -> None:
-    """A broker has been heard; up to 3.9 its session is watched exactly."""
+    """Contact with a broker; up to 3.9 its session is watched exactly."""
     state = world.active_controller[0]
     now_us = world.context[0].time_us
     world.quorum_brokers[broker].contact_us = now_us
@@ -157,7 +168,7 @@ def check_sessions_at(world: Quorum, time_us: int) -> None:
 
 @inner_rule
 def is_overdue(world: Quorum, broker: int) -> bool:
-    """Whether a broker is to be fenced: it was not heard for its session time-out.
+    """Whether a broker is to be fenced: no contact for its session timeout.
 
     Source: BrokerHeartbeatTracker.isExpired@4.1.0, BrokerHeartbeatManager.findOneStaleBroker@3.9.0.
     """
@@ -183,7 +194,7 @@ def has_valid_session(world: Quorum, broker: int) -> bool:
 @WRITES.handles(BrokerHeartbeatRequest)
 @inner_rule
 def handle_broker_heartbeat(world: Quorum, request: BrokerHeartbeatRequest) -> None:
-    """Give a broker the next state, and tell it.
+    """Give a broker the next state, and send it.
 
     Source: ReplicationControlManager.processBrokerHeartbeat@4.1.0.
     """
@@ -212,6 +223,7 @@ def handle_broker_heartbeat(world: Quorum, request: BrokerHeartbeatRequest) -> N
     if not state.has_heartbeat_tracker:
         note_contact(world, request.broker_id)
     elections.take_directories_offline(world, request)
+    elections.take_cordoned_directories(world, request)
     is_first = known.shutdown_offset == NONE or state.shutdown_offset_grows
     if following == _CONTROLLED_SHUTDOWN and is_first:
         known.shutdown_offset = voter.log_end_offset - 1
@@ -272,7 +284,7 @@ def _next_state(world: Quorum, request: BrokerHeartbeatRequest) -> int:
 
 @inner_rule
 def _lowest_active_offset(world: Quorum) -> int:
-    """How far every broker is that is unfenced and does not shut down.
+    """The lowest offset of the brokers that are unfenced and do not shut down.
 
     Source: BrokerHeartbeatManager.lowestActiveOffset@4.1.0.
     """
@@ -281,3 +293,20 @@ def _lowest_active_offset(world: Quorum) -> int:
         if is_active(world, broker):
             lowest = min(lowest, world.quorum_brokers[broker].metadata_offset)
     return lowest
+
+
+@WRITES.handles(AllocateProducerIdsRequest)
+@inner_rule
+def handle_allocate_producer_ids(world: Quorum, request: AllocateProducerIdsRequest) -> None:
+    """Grant a broker the next block of producer ids.
+
+    Source: ProducerIdControlManager.generateNextProducerId@3.9.0.
+    """
+    known = world.quorum_brokers[request.broker_id]
+    response = new_response(world, request, AllocateProducerIdsResponse)
+    if not known.registered or known.broker_epoch != request.broker_epoch:
+        response.error = errors.STALE_BROKER_EPOCH
+        respond(world, response)
+        return
+    append_record(world, PRODUCER_IDS_RECORD, request.broker_id)
+    respond_when_committed(world, response)

@@ -1,18 +1,17 @@
-"""A cluster that was there before the run: the metadata log begins with what is known of it.
+"""The claim of KRaft's active controller: its start, its end, and the state from before the run.
 
-Its brokers are registered, and unfenced unless they are down and in no ISR that has a leader. The
-first process of a broker in the run is taken for the one that was there before, and is not fenced
-while it starts; only that of a broker that was down is a new one, after an unclean shutdown.
+**A cluster from before the run**: the metadata log begins with its state. Its brokers are
+registered, and unfenced unless they are down and in no ISR that has a leader. The first process of
+a broker in the run counts as the one from before, and is not fenced while it starts; only that of a
+broker that was down is a new one, after an unclean shutdown.
 
-A controller becomes the active one, and gives that up.
+**A controller that is elected** has replayed all that is committed before its own epoch begins. So
+its state in memory is the committed one, whatever the number of partitions, and it appends nothing.
+It gives every unfenced broker a session of its own: without any contact yet.
 
-A controller that is elected has replayed all that is committed before its own epoch begins. So its
-state in memory is the committed one, whatever the number of partitions, and it appends nothing. It
-gives every broker that is unfenced a session of its own: it has heard of none.
-
-A controller that is no longer active answers what waits for a commit, and all that it is asked,
-with NOT_CONTROLLER. One that has been superseded without knowing it, since it is paused or cut off,
-still believes itself active, and answers nothing: nothing that it appends is committed.
+**A controller that renounces** answers all pending and later requests with NOT_CONTROLLER. One that
+has been superseded without knowing it, since it is paused or cut off, still counts itself active,
+and answers nothing: nothing that it appends is committed.
 
 Source: QuorumController.claim, renounce, ClusterControlManager.activate,
 BrokerHeartbeatManager.register, OffsetControlManager.deactivate@4.1.0.
@@ -137,7 +136,7 @@ def _claim(world: Quorum) -> None:
 @QUORUM.handles(LeadershipLost)
 @inner_rule
 def handle_leadership_lost(world: Quorum, timer: LeadershipLost) -> bool:
-    """The voter leads no longer: whether what is not committed will be is for others to say."""
+    """The voter leads no longer: another leader decides whether pending records are committed."""
     voter = this_voter(world)
     if voter.claimed_epoch != timer.epoch:
         return False
@@ -151,7 +150,7 @@ def handle_leadership_lost(world: Quorum, timer: LeadershipLost) -> bool:
 
 @inner_rule
 def forget_claim(world: Quorum) -> None:
-    """Be active no longer, because of what this controller has heard or of its death."""
+    """Be active no longer, because of a message to this controller or of its death."""
     voter = this_voter(world)
     state = world.active_controller[0]
     own = voter_of(world, world.context[0].handling)
@@ -173,7 +172,7 @@ def _recall_topics(world: Quorum) -> None:
 
 @inner_rule
 def _recall_brokers(world: Quorum) -> None:
-    """Every unfenced broker has a session from now on; no heartbeat has said anything yet."""
+    """Every unfenced broker has a session from now on; there was no heartbeat yet."""
     state = world.active_controller[0]
     now_us = world.context[0].time_us
     for number in range(world.sizes[0].brokers):
@@ -184,6 +183,7 @@ def _recall_brokers(world: Quorum) -> None:
         broker.registration_offset = broker.committed_registration_offset
         broker.fenced = broker.committed_state == BROKER_FENCED
         broker.in_controlled_shutdown = broker.committed_state == BROKER_SHUTTING_DOWN
+        broker.cordoned_directories = broker.committed_cordoned_directories
         broker.metadata_offset = NONE
         broker.shutdown_offset = NONE
         broker.leader_count = 0

@@ -1,4 +1,4 @@
-"""Rows about records of the metadata log that are committed, and the news for who reads it.
+"""Rows about committed records of the metadata log, and notifications of its readers.
 
 Rows of a change (an election, a replica that is taken out of the ISR) come before that of the
 state, as in ZooKeeper mode.
@@ -23,10 +23,8 @@ def write_committed(
 ) -> None:
     """Write down a record that is committed, and have readers of the log know it.
 
-    Args:
-        world: its state at the commit of the record before it.
-        record: what is committed.
-        registration: of a partition record, the partition as it is from now on.
+    Args: world: its state at the commit of the record before it. record: the committed record.
+    registration: of a partition record, the partition as it is from now on.
     """
     caused_by(world, record.cause_process, record.cause_sequence)
     world.active_controller[0].changed_us = world.context[0].time_us
@@ -41,6 +39,9 @@ def write_committed(
         _write_removal(world, record)
     elif record.type == state.CONFIG_RECORD:
         _write_config(world, record)
+    elif record.type == state.BROKER_CONFIG_RECORD:
+        broker = world.quorum_brokers[record.subject]
+        broker.committed_cordoned_log_dirs = record.cordoned_directories
 
 
 @inner_rule
@@ -93,7 +94,7 @@ def _write_partition(
 
 @inner_rule
 def _differs(known: state.CommittedPartition, registration: PartitionRegistration) -> bool:
-    """Whether a row of replicas has something new to say."""
+    """Whether a row of replicas has a change."""
     return (
         known.replicas != registration.replicas
         or known.adding != registration.adding
@@ -183,7 +184,7 @@ def _write_moves(
 def _write_replicas(
     world: state.Quorum, partition: int, registration: PartitionRegistration
 ) -> None:
-    """Write down who has replicas, and who may lead without being in sync: a set, by broker id."""
+    """Write the replicas, and those that may lead without being in sync: a set, by broker id."""
     controller_rows.PartitionReplicas.write(
         world,
         registration,
@@ -202,6 +203,12 @@ def _write_broker(world: state.Quorum, record: state.MetadataRecord) -> None:
     broker.committed_incarnation = record.incarnation
     broker.committed_registration_offset = record.registration_offset
     broker.committed_offline_directories = record.offline_directories
+    had_cordons = max(0, broker.committed_cordoned_directories)
+    broker.committed_cordoned_directories = record.cordoned_directories
+    if record.reason == codes.BROKER_TELLS_DIRECTORIES:
+        if record.cordoned_directories != had_cordons:
+            _write_cordons(world, record)
+        return
     row = controller_rows.BrokerState.new(
         world, record, broker=record.subject, state_reason=record.reason
     )
@@ -220,6 +227,15 @@ def _write_broker(world: state.Quorum, record: state.MetadataRecord) -> None:
         metadata_log.ONE_LOG,
         record.offset,
     )
+
+
+@inner_rule
+def _write_cordons(world: state.Quorum, record: state.MetadataRecord) -> None:
+    """Write down how many log directories a broker has cordoned."""
+    cordoned = 0
+    for directory in range(world.sizes[0].log_directories):
+        cordoned += record.cordoned_directories >> directory & 1
+    controller_rows.LogDirectoriesCordoned.write(world, broker=record.subject, cordoned=cordoned)
 
 
 @inner_rule
@@ -257,7 +273,7 @@ def _write_removal(world: state.Quorum, record: state.MetadataRecord) -> None:
 
 @inner_rule
 def _write_config(world: state.Quorum, record: state.MetadataRecord) -> None:
-    """Settings of a topic are others: those who host its partitions are to hear of it."""
+    """A topic's settings have changed: the hosts of its partitions get them."""
     controller_rows.TopicConfigured.write(
         world,
         topic=record.subject,

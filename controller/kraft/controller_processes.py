@@ -1,4 +1,4 @@
-"""A controller's process: how it begins, how it ends, and what survives.
+"""A controller's process: its start, its end, and the state that survives.
 
 ==================  =====================================================================
 what ends it        what is left
@@ -8,8 +8,8 @@ loss of power       its epoch and vote, and what it had flushed of its log; peer
 clean stop          all of that; it hands over first, if it leads the quorum
 ==================  =====================================================================
 
-Its state in memory, what it has in its queue and the responses that wait for a commit are gone. A
-start replays the log: that is a part of the time that it takes.
+Its state in memory, its queue and the responses that wait for a commit are gone. A start replays
+the log: that is a part of the time that it takes.
 
 Source: ControllerServer.startup and shutdown, KafkaRaftClient.shutdown@4.1.0.
 """
@@ -31,7 +31,7 @@ from tidegauge.simulation.rows import BROKER_START_COST, cost_us
 
 @rule
 def take_quorum_fault(world: Quorum, event: FaultChange) -> None:
-    """A fault has begun or ended at a controller: it may die, be told to stop, or start again."""
+    """A fault has begun or ended at a controller: it may die, be asked to stop, or start again."""
     fault = world.faults[event.fault]
     if fault.stops and event.kind == FaultBegin.KIND:
         _take_down(world, event.destination, fault.kind)
@@ -84,7 +84,7 @@ def handle_quorum_start(world: Quorum, _: QuorumStart) -> bool:
 @QUORUM.handles(VoterStopped)
 @inner_rule
 def handle_voter_stopped(world: Quorum, timer: VoterStopped) -> bool:
-    """A controller that was told to stop has handed over: its process ends."""
+    """A stopping controller has handed over: its process ends."""
     process = timer.destination
     _end(world, process, True)
     if world.processes[process].held_down == 0:
@@ -94,7 +94,7 @@ def handle_voter_stopped(world: Quorum, timer: VoterStopped) -> bool:
 
 @inner_rule
 def _end(world: Quorum, process: int, closes_connections: bool) -> None:
-    """End the process: what is in its memory is gone."""
+    """End the process: its memory is gone."""
     voter = this_voter(world)
     forget_claim(world)
     free_all(world, voter.queue)
@@ -110,7 +110,7 @@ def _end(world: Quorum, process: int, closes_connections: bool) -> None:
 
 @inner_rule
 def refuse_event(world: Quorum, event: Event) -> None:
-    """The process does not listen yet: who asks sees the connection refused."""
+    """The process does not listen yet: the connection is refused."""
     if IS_REFUSED[event.kind]:
         faults.refuse_connection(world, event)
     free_event(world, event)

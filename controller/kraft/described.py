@@ -1,4 +1,4 @@
-"""The committed state, for observers from outside: the operator's questions, looks at the cluster.
+"""The committed state, for observers from outside: the operator's requests, views of the cluster.
 
 A broker is live that is not fenced. The operator's conditions ask again and again; no answer waits
 for a change.
@@ -21,7 +21,7 @@ from tidegauge.simulation.messages.quorum_requests import (
 from tidegauge.simulation.topology import Cluster, broker_of, is_kraft, quorum_process
 from tidegauge.simulation.trace_rows import codes
 
-#: So long nothing is committed where everything has come to rest.
+#: The time without a commit after which the quorum counts as quiescent.
 _QUIET_US = code(1_500_000)
 
 

@@ -1,11 +1,11 @@
-"""Elections that are requested, or that the controller holds from time to time.
+"""Elections of KRaft's controller: requested, periodic, and after a broker's change.
 
-Every leader.imbalance.check.interval.seconds it elects preferred leaders, whatever
-leader.imbalance.per.broker.percentage says. Every unclean.leader.election.interval.ms (from 3.9 on)
-it tries partitions without a leader whose topic allows unclean election. A run makes at most 1000
+Every leader.imbalance.check.interval.seconds it elects preferred leaders, whatever the value of
+leader.imbalance.per.broker.percentage. Every unclean.leader.election.interval.ms (from 3.9 on) it
+tries partitions without a leader whose topic allows unclean election. A run makes at most 1000
 elections; the next follows at once while there may be more.
 
-A broker's change and its partitions, in one batch with the broker's own record.
+A broker's change and its partitions are one batch with the broker's own record:
 
 =====================  ==================================================  ======================
 a broker               partitions that are looked at                       order of records
@@ -50,7 +50,7 @@ from tidegauge.simulation.trace_rows import codes
 #: ReplicationControlManager.MAX_ELECTIONS_PER_IMBALANCE
 _MOST_ELECTIONS = code(1000)
 
-#: A task that still has work runs again after so long.
+#: The delay until a task that still has work runs again.
 AGAIN_US = code(10_000)
 
 
@@ -71,7 +71,7 @@ def handle_elect_leaders(world: Quorum, request: ElectLeadersRequest) -> None:
 
 @inner_rule
 def _elect(world: Quorum, partition: int, election: int) -> int:
-    """Hold an election of a kind; what came of it.
+    """Hold an election of a kind; its outcome.
 
     Source: ReplicationControlManager.electLeader@4.1.0.
     """
@@ -158,7 +158,7 @@ def handle_unclean_election_check(world: Quorum, _: UncleanElectionCheck) -> Non
 
 @inner_rule
 def append_broker(world: Quorum, broker: int, reason: int) -> None:
-    """Append the record that makes a broker what it is in memory by now."""
+    """Append the record of a broker's present state in memory."""
     known = world.quorum_brokers[broker]
     record = append_record(world, BROKER_RECORD, broker)
     record.state = control_state_of(world, broker)
@@ -168,6 +168,7 @@ def append_broker(world: Quorum, broker: int, reason: int) -> None:
         known.registration_offset = record.offset
     record.registration_offset = known.registration_offset
     record.offline_directories = known.offline_directories
+    record.cordoned_directories = known.cordoned_directories
     record.reason = reason
 
 
@@ -301,3 +302,16 @@ def take_directories_offline(world: Quorum, request: BrokerHeartbeatRequest) -> 
             world.hosted_replicas[place].offline = True
             _leave_isr(world, item.partition, broker, codes.BROKER_DIRECTORY_OFFLINE)
     append_broker(world, broker, codes.BROKER_DIRECTORY_OFFLINE)
+
+
+@inner_rule
+def take_cordoned_directories(world: Quorum, request: BrokerHeartbeatRequest) -> None:
+    """A broker tells its cordoned log directories: its first heartbeat that does is a record.
+
+    Source: ReplicationControlManager.handleDirectoriesCordoned,
+    BrokerRegistration.cordonedDirChanged@4.4.0.
+    """
+    known = world.quorum_brokers[request.broker_id]
+    if request.cordoned_directories not in (NONE, known.cordoned_directories):
+        known.cordoned_directories = request.cordoned_directories
+        append_broker(world, request.broker_id, codes.BROKER_TELLS_DIRECTORIES)

@@ -2,7 +2,7 @@
 
 An event is handled at once if the thread is free, else when its turn comes. Its handler works on
 the state in memory, appends records, and leaves a response to wait for their commit. Reads answer
-from what is committed (``observers.py``, ``described.py``), and pass by the queue.
+from the committed state (``observers.py``, ``described.py``), and pass by the queue.
 
 Events that append records, other than a NoOpRecord, are rows of the trace.
 """

@@ -1,18 +1,15 @@
-"""Snapshots as the controller has them: what is in one, and who is sent it.
+"""The metadata log at its controller: records that are appended and committed, and snapshots.
+
+A record changes the state in memory of the active controller at once. The log of its voter
+(``controller/raft``) knows a record by its epoch and its offset; here is its content, until it is
+committed or can never be. The leader that commits it writes a row of the trace, and notifies
+readers of the log; one that learns later that it is committed finds that done.
 
 A snapshot has a record for each broker, each topic, its settings and each of its partitions. It
 costs the time of its transfer; writing it stops nothing.
 
-Source: SnapshotGenerator, MetadataImage.write, KafkaRaftClient.handleFetchSnapshotRequest@3.9.0.
-
-The metadata log as its controller sees it: records are appended, committed, and written down.
-
-A record changes the state in memory of the active controller at once. The log of its voter
-(``controller/raft``) knows a record by its epoch and its offset; here is what it says, until it is
-committed or can never be. The leader that commits it writes a row of the trace, and has readers of
-the log know; one that learns later that it is committed finds that done.
-
-Source: QuorumController.appendRecords, QuorumMetaLogListener.handleCommit@4.1.0.
+Source: QuorumController.appendRecords, QuorumMetaLogListener.handleCommit@4.1.0; SnapshotGenerator,
+MetadataImage.write, KafkaRaftClient.handleFetchSnapshotRequest@3.9.0.
 """
 
 from tidegauge.compiled.records import view_as
@@ -57,14 +54,14 @@ _MEBIBYTE = code(1024 * 1024)
 @QUORUM.handles(SnapshotDue)
 @inner_rule
 def handle_snapshot_due(world: Quorum, timer: SnapshotDue) -> bool:
-    """Write a snapshot of what is committed."""
+    """Write a snapshot of the committed state."""
     write_snapshot(world, timer.epoch, timer.offset, _live_records(world))
     return False
 
 
 @inner_rule
 def _live_records(world: Quorum) -> int:
-    """How many records say all that is committed."""
+    """The number of records that hold all that is committed."""
     records = 0
     for broker in world.quorum_brokers:
         records += 1 if broker.committed_epoch != NONE else 0
@@ -79,7 +76,7 @@ def _live_records(world: Quorum) -> int:
 @QUORUM.handles(FetchSnapshotRequest)
 @inner_rule
 def handle_fetch_snapshot(world: Quorum, request: FetchSnapshotRequest) -> bool:
-    """Send a piece of a snapshot; an observer learns from the last one what it has missed."""
+    """Send a piece of a snapshot; an observer gets the missed state with the last one."""
     voter = this_voter(world)
     response = new_response(world, request, FetchSnapshotResponse)
     response.leader = voter.leader
@@ -101,6 +98,9 @@ def handle_fetch_snapshot(world: Quorum, request: FetchSnapshotRequest) -> bool:
         count_fetching_voter(world, request.voter)
     elif response.position + response.bytes == response.size_bytes:
         name_changes(world, response, request.source, request.high_watermark, snapshot.end_offset)
+        response.cordoned_log_dirs = world.quorum_brokers[
+            request.source
+        ].committed_cordoned_log_dirs
     mebibyte_us = cost_us(world, request.destination, METADATA_SNAPSHOT_MEBIBYTE)
     respond_after(world, response, mebibyte_us * response.bytes // _MEBIBYTE)
     return False
@@ -108,7 +108,7 @@ def handle_fetch_snapshot(world: Quorum, request: FetchSnapshotRequest) -> bool:
 
 @inner_rule
 def append_record(world: Quorum, sort: int, subject: int) -> MetadataRecord:
-    """Append a record that the caller fills; it is caused by what happens now.
+    """Append a record that the caller fills; its cause is the present event.
 
     An event that appends any is a row of the trace.
     """
@@ -143,6 +143,7 @@ def _new_record(world: Quorum) -> MetadataRecord:
     record.incarnation = NONE
     record.registration_offset = NONE
     record.offline_directories = 0
+    record.cordoned_directories = NONE
     record.old_leader = NONE
     record.unclean = False
     record.from_elr = False
@@ -153,7 +154,7 @@ def _new_record(world: Quorum) -> MetadataRecord:
 
 @inner_rule
 def append_partition(world: Quorum, partition: int) -> MetadataRecord:
-    """Append the record that makes a partition what ``Quorum.registrations`` has by now."""
+    """Append the record of a partition's present state in ``Quorum.registrations``."""
     record = append_record(world, PARTITION_RECORD, partition)
     state = world.active_controller[0]
     last = (state.first_record + state.record_count - 1) % len(world.metadata_records)
@@ -164,7 +165,7 @@ def append_partition(world: Quorum, partition: int) -> MetadataRecord:
 @QUORUM.handles(QuorumCommits)
 @inner_rule
 def handle_quorum_commits(world: Quorum, timer: QuorumCommits) -> bool:
-    """Write rows about what is committed, and send the responses that have waited for it.
+    """Write rows about committed records, and send the responses that have waited for them.
 
     More records than tables have room for are committed at the same time, but in several events.
     """
@@ -200,7 +201,7 @@ def commit_next(world: Quorum, epoch: int) -> None:
 
 @inner_rule
 def _place_of(world: Quorum, offset: int, epoch: int) -> int:
-    """Where a record lies in the ring; NONE if it says nothing, and so is in logs only."""
+    """The place of a record in the ring; NONE if it has no content there, and is in logs only."""
     state = world.active_controller[0]
     room = len(world.metadata_records)
     if state.record_count == 0:
@@ -219,7 +220,7 @@ def _place_of(world: Quorum, offset: int, epoch: int) -> int:
 
 @inner_rule
 def _drop_committed(world: Quorum) -> None:
-    """Drop what lies below the committed offset: it is committed, or it will never be."""
+    """Drop the records below the committed offset: they are committed, or will never be."""
     state = world.active_controller[0]
     while state.record_count > 0:
         if world.metadata_records[state.first_record].offset >= state.committed_offset:

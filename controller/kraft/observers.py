@@ -1,7 +1,7 @@
 """Brokers read the metadata log: their fetches wait here until there is more of it.
 
 From metadata version 4.1-IV1 on a fetch is answered when more is committed; before, when more is
-appended: then an observer hears of the commit with its next fetch only, which the NoOpRecord every
+appended: then an observer gets the commit with its next fetch only, which the NoOpRecord every
 metadata.max.idle.interval.ms bounds. A response names, of the replicas that the broker hosts, the
 newest state of each that has changed; no broker has a copy of the cluster's state.
 
@@ -70,14 +70,14 @@ def _has_more(world: Quorum, request: RaftFetchRequest) -> bool:
 
 @inner_rule
 def _known_high_watermark(world: Quorum) -> int:
-    """How far observers may read: what is committed as the leader knows, and written down."""
+    """The end of the offsets that observers may read: those that are committed and written down."""
     return min(this_voter(world).high_watermark, world.active_controller[0].committed_offset)
 
 
 @QUORUM.handles(QuorumAppended)
 @inner_rule
 def handle_quorum_appended(world: Quorum, _: QuorumAppended) -> bool:
-    """There is more in the log: before metadata version 4.1-IV1 that is what observers wait for."""
+    """There is more in the log: before metadata version 4.1-IV1 observers wait for that."""
     answer_fetches(world)
     return False
 
@@ -122,7 +122,7 @@ def handle_raft_fetch_expires(world: Quorum, _: RaftFetchExpires) -> bool:
 @QUORUM.handles(Disconnected)
 @inner_rule
 def handle_disconnected(world: Quorum, closed: Disconnected) -> bool:
-    """Another process is gone, and with it what it has asked for."""
+    """Another process is gone, and with it its pending requests."""
     voter = this_voter(world)
     lose_connection(world, closed)
     for _ in range(voter.fetches.length):
@@ -138,6 +138,7 @@ def handle_disconnected(world: Quorum, closed: Disconnected) -> bool:
 def _answer(world: Quorum, request: RaftFetchRequest) -> None:
     voter = this_voter(world)
     response = events.new_response(world, request, RaftFetchResponse)
+    response.cordoned_log_dirs = world.quorum_brokers[request.broker_id].committed_cordoned_log_dirs
     response.log_end_offset = fetched_end(world, request)
     response.high_watermark = min(_known_high_watermark(world), response.log_end_offset)
     response.leader = voter.leader
@@ -155,8 +156,8 @@ def name_changes(
 ) -> None:
     """Name the partitions that a broker hosts, or has a log of, and that have last changed then.
 
-    The log of changes is read backwards: what a broker has missed is at its end, and of each
-    partition only the newest change counts.
+    The log of changes is read backwards: the changes that a broker has missed are at its end, and
+    of each partition only the newest change counts.
     """
     index = world.context[0].metadata_changes - 1
     while index >= 0 and world.metadata_changes[index].position >= since_offset:

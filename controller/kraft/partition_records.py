@@ -2,13 +2,12 @@
 
 Every change but the creation and the deletion of a topic, and a ClearElrRecord, is
 :func:`begin_change`, a function of ``kraft_partitions/partition_target.py``, and
-:func:`append_change`. Counts over partitions (who leads how many, which have no leader) are kept
-here.
+:func:`append_change`. Counts over partitions (of each leader, and without a leader) are kept here.
 
 ISRs that leaders propose (Kafka: AlterPartition, ReplicationControlManager.alterPartition).
 
-``alter_partition.py`` says what is refused. An accepted proposal completes a reassignment if it
-can, and is answered, once it is committed, with the new state.
+``alter_partition.py`` has the reasons of refusals. An accepted proposal completes a reassignment if
+it can, and is answered, once it is committed, with the new state.
 """
 
 from tidegauge.compiled.records import view_as
@@ -53,7 +52,7 @@ def is_active(world: Quorum, broker: int) -> bool:
 
 @inner_rule
 def place_of_replica(world: Quorum, partition: int, broker: int) -> int:
-    """Where a broker's replica lies in ``Quorum.hosted_replicas``; NONE if it has none.
+    """The place of a broker's replica in ``Quorum.hosted_replicas``; NONE if it has none.
 
     A broker's replicas lie in the order of partitions.
     """
@@ -74,11 +73,9 @@ def place_of_replica(world: Quorum, partition: int, broker: int) -> int:
 def acceptable_leaders(world: Quorum, partition: int, added: int, removed: int) -> int:
     """The replicas that may lead or be in sync; a replica list.
 
-    Args:
-        world: with the state in memory.
-        partition: its number.
-        added: a broker that is acceptable although it is still fenced; -1 none.
-        removed: a broker that is none any more, although it is not fenced yet; -1 none.
+    Args: world: with the state in memory. partition: its number. added: a broker that is acceptable
+    although it is still fenced; -1: none. removed: a broker that is not acceptable although it is
+    not fenced yet; -1: none.
 
     Source: LeaderAcceptor.test, ReplicationControlManager.generateLeaderAndIsrUpdates@4.1.0.
     """
@@ -125,7 +122,7 @@ def begin_change(world: Quorum, partition: int, election: int) -> partition_targ
 
 @inner_rule
 def append_change(world: Quorum, partition: int, acceptable: int, reason: int) -> bool:
-    """Change a partition as its target says, and append the record; False if there is none.
+    """Change a partition to its target, and append the record; False if there is none.
 
     Args:
         world: with the target that ``begin_change`` has begun.

@@ -28,8 +28,8 @@ from tidegauge.simulation.trace_rows.detail_rows import MetadataSampled
 def begin_tasks(world: Quorum, is_first: bool) -> None:
     """Begin the periodic tasks of a controller that becomes active: each waits for its period.
 
-    Where in their periods the tasks of the run's first controller are when brokers start or fail, a
-    draw decides.
+    A draw decides the phase of the periods of the first controller's tasks when brokers start or
+    fail.
 
     Source: PeriodicTaskControlManager.activate@4.1.0.
     """
@@ -59,7 +59,7 @@ def begin_tasks(world: Quorum, is_first: bool) -> None:
 @QUORUM.handles(QuorumSample)
 @inner_rule
 def handle_quorum_sample(world: Quorum, timer: QuorumSample) -> bool:
-    """Record how far the active controller is with the metadata log, and what waits for it."""
+    """Record the active controller's log position and the number of pending responses."""
     voter = this_voter(world)
     if decides(world):
         MetadataSampled.write(
@@ -75,7 +75,7 @@ def handle_quorum_sample(world: Quorum, timer: QuorumSample) -> bool:
 
 @inner_rule
 def sample_later(world: Quorum) -> None:
-    """Have the log looked at again."""
+    """Schedule the next sample of the log."""
     QuorumSample.after(world, world.context[0].sample_period_us)
 
 
@@ -88,14 +88,14 @@ def _part_of(world: Quorum, period_us: int, kind: int) -> int:
 
 @inner_rule
 def _no_op_at(world: Quorum, due_us: int) -> None:
-    """Have a NoOpRecord written; a controller that was superseded does so, too."""
+    """Schedule a NoOpRecord; a controller that was superseded does so as well."""
     NoOpDue.at(world, due_us, epoch=this_voter(world).claimed_epoch)
 
 
 @WRITES.handles(NoOpDue)
 @inner_rule
 def handle_no_op_due(world: Quorum, _: NoOpDue) -> None:
-    """Write a NoOpRecord, so that all can see how far the log is."""
+    """Write a NoOpRecord, so that all readers can see the end of the log."""
     append_offset(world)
     now_us = world.context[0].time_us
     _no_op_at(world, now_us + world.active_controller[0].max_idle_interval_us)
@@ -110,7 +110,7 @@ def _fencing_period_us(world: Quorum) -> int:
 @WRITES.handles(FencingCheck)
 @inner_rule
 def handle_fencing_check(world: Quorum, _: FencingCheck) -> None:
-    """Fence one broker that was not heard for its session time-out, if there is one.
+    """Fence one broker whose session has timed out, if there is one.
 
     Source: ReplicationControlManager.maybeFenceOneStaleBroker@4.1.0, @3.9.0.
     """
@@ -133,7 +133,7 @@ def handle_fencing_check(world: Quorum, _: FencingCheck) -> None:
 
 @inner_rule
 def _fence_silent(world: Quorum, broker: int) -> None:
-    """Fence a broker, because of what has kept it silent."""
+    """Fence a broker, because of the fault that has kept it silent."""
     voter = this_voter(world)
     known = world.quorum_brokers[broker]
     row = new_event_row(world)
@@ -147,9 +147,9 @@ def _fence_silent(world: Quorum, broker: int) -> None:
 
 @inner_rule
 def _one_overdue(world: Quorum) -> int:
-    """A broker that is overdue; from 4.0 on any of them, before the one heard longest ago.
+    """A broker that is overdue; from 4.0 on any of them, before the one with the oldest contact.
 
-    Which of several it is in Kafka, the order of a hash table decides: here a draw.
+    One of several: in Kafka the order of a hash table decides, here a draw.
     """
     state = world.active_controller[0]
     if not state.has_heartbeat_tracker:
@@ -176,7 +176,7 @@ def _one_overdue(world: Quorum) -> int:
 
 @inner_rule
 def _oldest_contact(world: Quorum) -> int:
-    """The unfenced broker that was heard longest ago; NONE if all are fenced."""
+    """The unfenced broker with the oldest contact; NONE if all are fenced."""
     oldest = NONE
     for broker in range(world.sizes[0].brokers):
         known = world.quorum_brokers[broker]

@@ -10,9 +10,9 @@ The state of the active controller of a KRaft quorum.
 
 ``registrations``, ``quorum_brokers`` and ``quorum_topics`` are its state in memory: all records
 that it has appended are in it, committed or not (Kafka: the timeline structures of
-``ReplicationControlManager`` and ``ClusterControlManager``). ``committed_partitions`` is what a
-reader of the log sees. Records between the two are in ``metadata_records``. A controller that
-becomes active begins with what is committed (``claims.py``).
+``ReplicationControlManager`` and ``ClusterControlManager``). ``committed_partitions`` is the state
+for a reader of the log. Records between the two are in ``metadata_records``. A controller that
+becomes active begins with the committed state (``claims.py``).
 """
 
 from __future__ import annotations
@@ -38,11 +38,14 @@ BROKER_RECORD = code(1)
 TOPIC_RECORD = code(2)
 REMOVE_TOPIC_RECORD = code(3)
 CONFIG_RECORD = code(4)
+BROKER_CONFIG_RECORD = code(5)
+#: A broker has a block of producer ids; it has no row, and no process reads it.
+PRODUCER_IDS_RECORD = code(6)
 
 
 @inner_rule
 def copy_registration(target: PartitionRegistration, source: PartitionRegistration) -> None:
-    """Take over all that is said of a partition."""
+    """Copy all fields of a partition's record."""
     target.replicas = source.replicas
     target.adding = source.adding
     target.removing = source.removing
@@ -68,14 +71,15 @@ def these_controller_stats(world: Quorum) -> ControllerStats:
 
 @inner_rule
 def note_event(world: Quorum, queued_us: int) -> None:
-    """The thread takes an event that has waited for so long."""
+    """The thread takes an event after this wait."""
     these_controller_stats(world).events += 1
     _measure(world, QUEUE_TIMES, queued_us)
 
 
 @inner_rule
 def note_event_end(world: Quorum, processing_us: int) -> None:
-    """The thread is done with an event, which has taken it so long."""
+    """The thread is done with an event after this time."""
+    these_controller_stats(world).handled_us += processing_us
     _measure(world, PROCESSING_TIMES, processing_us)
 
 
@@ -115,17 +119,17 @@ class ActiveControllerSettings(Record):
 class ActiveController(ActiveControllerSettings):
     """The active controller's settings, state and counts: one record.
 
-    It is that of the controller that has claimed last. One that was active before, and has not
-    heard of its successor, has no state of its own: nothing that it decides is ever committed.
+    It is that of the controller that has claimed last. One that was active before, and does not
+    know of its successor, has no state of its own: nothing that it decides is ever committed.
     """
 
-    #: Whose it is; -1: the one that it was of has renounced. In which epoch that has claimed.
+    #: The voter that it is of; -1: that voter has renounced. In which epoch that has claimed.
     voter: i64 = -1
     epoch: i64 = -1
 
-    #: How many controllers the quorum has, with this one.
+    #: The number of the quorum's controllers, with this one.
     voters: i64
-    #: So long a heartbeat may wait in the queue: half of broker.heartbeat.interval.ms.
+    #: The longest wait of a heartbeat in the queue: half of broker.heartbeat.interval.ms.
     heartbeat_deadline_us: i64
 
     # Switches by release (``kraft_partitions/alter_partition.py`` has those of a partition).
@@ -146,8 +150,10 @@ class ActiveController(ActiveControllerSettings):
     #: A creation of more than 10,000 records is refused; else the controller renounces
     #: (KAFKA-14996; 3.5).
     large_operations_are_refused: flag
+    #: A replica is not assigned to a broker all of whose log directories are cordoned (4.4).
+    cordoned_assignments_are_refused: flag
 
-    #: When a record was committed last that says something of a partition, a broker or a topic.
+    #: The time of the last committed record about a partition, a broker or a topic.
     changed_us: i64
     #: All records below this offset are committed, and rows of the trace.
     committed_offset: i64
@@ -156,21 +162,21 @@ class ActiveController(ActiveControllerSettings):
     first_record: i64
     record_count: i64
     likely_record: i64
-    #: So much room for more is kept free while a handler runs.
+    #: Records that are kept free while a handler runs.
     record_reserve: i64
 
     # Tasks: a timer is set for each.
     fences: flag
     balances: flag
     elects_uncleanly: flag
-    #: How many times one of several overdue brokers was drawn.
+    #: The number of draws of one of several overdue brokers.
     fencing_draws: i64
 
     # Counted over the partitions that exist.
     leaderless_partitions: i64
     #: Those that their preferred replica does not lead.
     imbalanced_partitions: i64
-    #: How often a controller has become the active one, for the summary.
+    #: The number of times that a controller became active, for the summary.
     claims: i64
 
 
@@ -180,6 +186,8 @@ class ControllerStats(Measured):
     #: Events that its thread has taken, and heartbeats that it has taken too late.
     events: i64
     timed_out_heartbeats: i64
+    #: The time that its thread has handled events, without the one that it handles.
+    handled_us: i64
     #: Elections of leaders that were committed while it was active.
     leader_elections: i64
     unclean_elections: i64
@@ -204,13 +212,15 @@ class QuorumBroker(Record):
     in_controlled_shutdown: flag
     #: Its log directories that are offline: bits.
     offline_directories: i64
-    #: When it was heard last; -1: its session is not tracked.
+    #: Its cordoned log directories: bits; -1: no record of them since its registration.
+    cordoned_directories: i64 = -1
+    #: The time of its last message; -1: its session is not tracked.
     contact_us: i64 = -1
     #: The offset of the last record that it has published, as it has reported.
     metadata_offset: i64 = -1
     #: It may shut down once all others have reported this offset; -1: it does not shut down.
     shutdown_offset: i64 = -1
-    #: How many partitions it leads.
+    #: The number of partitions that it leads.
     leader_count: i64
     #: Its replicas in ``Quorum.hosted_replicas``, in the order of partitions.
     first_replica: i64
@@ -222,6 +232,9 @@ class QuorumBroker(Record):
     committed_incarnation: i64 = -1
     committed_registration_offset: i64 = -1
     committed_offline_directories: i64
+    committed_cordoned_directories: i64 = -1
+    #: cordoned.log.dirs as an operator has set it: bits; -1: as the broker's file has it.
+    committed_cordoned_log_dirs: i64 = -1
 
 
 class QuorumTopic(Record):
@@ -273,24 +286,26 @@ class MetadataRecord(Record):
 
     offset: i64
     epoch: i64
-    #: Which sort of record: ``*_RECORD`` of ``state.py``.
+    #: The type of the record: ``*_RECORD`` of ``state.py``.
     type: i64
     #: A partition, a broker, a topic.
     subject: i64
-    #: Of a broker: its new state, its epoch, its process, its registration record, its log
-    #: directories that are offline.
+    #: A broker's record: its new state, its epoch, its process, its registration record, its
+    #: offline log directories, and its cordoned ones; a record of its settings: these alone.
     state: i64
     broker_epoch: i64
     incarnation: i64 = -1
     registration_offset: i64 = -1
     offline_directories: i64
-    #: Of a broker why; of a partition 0, or why the controller takes replicas out of the ISR.
+    cordoned_directories: i64 = -1
+    #: A broker's record: the reason; a partition's: 0, or the reason why the controller takes
+    #: replicas out of the ISR.
     reason: i64
-    #: Of a partition: the leader was elected, and uncleanly; who led before.
+    #: A partition's record: whether the leader was elected, and uncleanly; the former leader.
     old_leader: i64 = -1
     unclean: flag
     from_elr: flag
-    #: Of a topic: its settings.
+    #: A topic's record: its settings.
     min_insync_replicas: i64
     unclean_leader_election: flag
     #: The row that caused it, and because of which.
@@ -309,8 +324,8 @@ class Quorum(Raft, part=6):
     #: By number of the partition.
     registrations: Records[PartitionRegistration]
     committed_partitions: Records[CommittedPartition]
-    #: A ring: what was appended by any controller and is not committed, and beside each the
-    #: partition as it is then. Empty ones (NoOpRecord, LeaderChange) are in logs only.
+    #: A ring: the records that any controller has appended and that are not committed, and beside
+    #: each the partition as it is then. Empty ones (NoOpRecord, LeaderChange) are in logs only.
     metadata_records: Records[MetadataRecord]
     recorded_registrations: Records[PartitionRegistration]
     #: Operands of pure rules: one record each.
@@ -318,6 +333,7 @@ class Quorum(Raft, part=6):
     partition_target: Records[PartitionTarget]
     #: The replicas of all brokers, broker by broker.
     hosted_replicas: Records[HostedReplica]
-    #: Of each controller, with two histograms: how long events wait for its thread, and take it.
+    #: A record for each controller, with two histograms: the times of events in its queue, and in
+    #: its thread.
     controller_stats: Records[ControllerStats]
     controller_event_times: Records[Bucket]

@@ -1,19 +1,19 @@
-"""Creation and deletion of topics (Kafka: ReplicationControlManager).
+"""Topics at KRaft's controller: creation, deletion, settings, and replicas that are moved.
 
-A creation is one batch of records, and a batch has 10,000 at most. A topic with more is refused;
-before 3.5 its batch fails, and an active controller that fails renounces (KAFKA-14996).
+A creation (ReplicationControlManager) is one batch of records, and a batch has 10,000 at most. A
+topic with more is refused; before 3.5 its batch fails, and an active controller that fails
+renounces (KAFKA-14996).
 
-Settings of topics (Kafka: ConfigurationControlManager).
+Another min.insync.replicas (ConfigurationControlManager) empties the ELRs of the topic's
+partitions: a replica that was eligible under the old number need not be under the new one. A topic
+that allows unclean election from now on gets no leader by that.
 
-Another min.insync.replicas empties the ELRs of the topic's partitions: who was eligible under the
-old number need not be under the new one. A topic that allows unclean election from now on gets no
-leader by that.
+A broker's cordoned.log.dirs reach it with its next fetch of the metadata log, and the controller
+with its next heartbeat. Brokers all of whose log directories are cordoned get no new replicas.
 
-Replicas that are moved (Kafka: AlterPartitionReassignments, ReplicationControlManager).
-
-The request writes one record: the replicas are the new ones and then those to be removed. Each new
-replica that has caught up is an ISR change of the leader. The one that makes the target complete
-ends the reassignment in the same record (``kraft_partitions/partition_change.py``).
+AlterPartitionReassignments writes one record: the replicas are the new ones and then those to be
+removed. Each new replica that has caught up is an ISR change of the leader. The one that makes the
+target complete ends the reassignment in the same record (``kraft_partitions/partition_change.py``).
 """
 
 from tidegauge.compiled.rules import inner_rule
@@ -80,14 +80,37 @@ def _creation_error(world: state.Quorum, request: quorum_requests.CreateTopicsRe
     if topic.partition_count + 1 > quorum_requests.MOST_RECORDS and not request.in_pieces:
         is_refused = world.active_controller[0].large_operations_are_refused
         return errors.POLICY_VIOLATION if is_refused else errors.UNKNOWN_SERVER_ERROR
+    by_hand = topic.assigned_by_hand
+    may_be_cordoned = by_hand and not world.active_controller[0].cordoned_assignments_are_refused
     for place in range(topic.partition_count):
         partition = topic.first_partition + place
+        replicas = world.partitions[partition].replicas
         acceptable = partition_records.acceptable_leaders(world, partition, NONE, NONE)
-        if only(world.partitions[partition].replicas, acceptable) == EMPTY:
-            if topic.assigned_by_hand:
-                return errors.INVALID_REPLICA_ASSIGNMENT
-            return errors.INVALID_REPLICATION_FACTOR
+        is_refused = not may_be_cordoned and _has_cordoned(world, partition, replicas)
+        if is_refused or only(replicas, acceptable) == EMPTY:
+            return (
+                errors.INVALID_REPLICA_ASSIGNMENT
+                if by_hand
+                else (errors.INVALID_REPLICATION_FACTOR)
+            )
     return errors.NONE
+
+
+@inner_rule
+def _has_cordoned(world: state.Quorum, partition: int, replicas: int) -> bool:
+    """Whether a replica is that of a broker which has cordoned all log directories in use.
+
+    Source: BrokerRegistration.hasUncordonedDirs@4.4.0.
+    """
+    everywhere = (1 << world.sizes[0].log_directories) - 1
+    left = replicas
+    while left != EMPTY:
+        broker = world.quorum_brokers[broker_of(world, partition, first(left))]
+        closed = broker.offline_directories | max(0, broker.cordoned_directories)
+        if broker.cordoned_directories > 0 and closed == everywhere:
+            return True
+        left = rest(left)
+    return False
 
 
 @state.WRITES.handles(quorum_requests.DeleteTopicsRequest)
@@ -123,12 +146,18 @@ def handle_delete_topics(world: state.Quorum, request: quorum_requests.DeleteTop
 def handle_incremental_alter_configs(
     world: state.Quorum, request: quorum_requests.IncrementalAlterConfigsRequest
 ) -> None:
-    """Set what an operator asks for.
+    """Set the settings of an operator's request.
 
     Source: ConfigurationControlManager.incrementalAlterConfigs,
     ReplicationControlManager.replay(ClearElrRecord)@4.1.0 (KAFKA-16540).
     """
     response = new_response(world, request, quorum_requests.AdminResponse)
+    if request.topic == NONE:
+        for named in items_of(world, request, quorum_requests.DescribedBroker):
+            record = append_record(world, state.BROKER_CONFIG_RECORD, named.broker)
+            record.cordoned_directories = request.cordoned_log_dirs
+        respond_when_committed(world, response)
+        return
     topic = world.quorum_topics[request.topic]
     if not topic.exists:
         response.error = errors.UNKNOWN_TOPIC_OR_PARTITION
@@ -155,7 +184,7 @@ def handle_incremental_alter_configs(
 def handle_alter_partition_reassignments(
     world: state.Quorum, request: quorum_requests.AlterPartitionReassignmentsRequest
 ) -> None:
-    """Begin to move replicas, or go back to where they were.
+    """Begin to move replicas, or move them back.
 
     Source: ReplicationControlManager.alterPartitionReassignments@4.1.0.
     """
@@ -174,6 +203,9 @@ def handle_alter_partition_reassignments(
 @inner_rule
 def _reassign(world: state.Quorum, partition: int, replicas: int) -> int:
     """Source: ReplicationControlManager.changePartitionReassignment@4.1.0."""
+    is_refused = world.active_controller[0].cordoned_assignments_are_refused
+    if is_refused and _has_cordoned(world, partition, replicas):
+        return errors.INVALID_REPLICA_ASSIGNMENT
     left = replicas
     while left != EMPTY:
         if not world.quorum_brokers[broker_of(world, partition, first(left))].registered:

@@ -29,15 +29,16 @@ ZooKeeper's controller this one has no line for an ISR that is stored already: t
 comes first.
 """
 
-from tidegauge.compiled.records import Record, flag
+from tidegauge.compiled.records import Record, flag, i64
 from tidegauge.compiled.rules import rule
 from tidegauge.replication import errors
+from tidegauge.replication.kraft_releases import REASSIGNMENT_AWAITS_TARGET_IF_REDUCED
 from tidegauge.replication.records import PartitionRegistration
 from tidegauge.replication.replica_list import EMPTY, contains, single, without
 
 
 class KRaftSwitches(Record):
-    """The switches of one cluster; their defaults are those of 4.1 without ELR."""
+    """The switches of one cluster; their defaults are those of 4.4 without ELR."""
 
     #: The feature eligible.leader.replicas.version is on (KIP-966; possible from 4.0, the default
     #: of new clusters from 4.1).
@@ -46,9 +47,9 @@ class KRaftSwitches(Record):
     isr_shrink_raises_leader_epoch: flag
     #: A last known leader is elected although it is fenced (KAFKA-19522; 4.0).
     fenced_last_known_leader_elected: flag
-    #: A reassignment is complete once all that it adds are in the ISR, even if others of its
-    #: target are not (KAFKA-15665; before 3.8).
-    reassignment_waits_for_added_only: flag
+    #: The replicas that must be in the ISR when a reassignment is complete (KAFKA-15665,
+    #: KAFKA-19975): REASSIGNMENT_AWAITS_*.
+    reassignment_rule: i64 = int(REASSIGNMENT_AWAITS_TARGET_IF_REDUCED)
 
 
 @rule

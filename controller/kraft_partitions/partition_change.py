@@ -1,10 +1,11 @@
-"""How KRaft's controller changes a partition: one function from state and target to state.
+"""A partition's change by KRaft's controller: one function from state and target to state.
 
 Every record of a partition but its first and a ClearElrRecord is one call of ``partition_change``,
-whatever its cause (``partition_target.py``). Its steps, in this order, since each uses what the
-one before it left in the target:
+whatever its cause (``partition_target.py``). Its steps, in this order, since each uses the target
+of the one before it:
 
-1. A reassignment whose target is in the ISR is complete: what is removed leaves replicas and ISR.
+1. A reassignment whose added replicas, or by release whose whole target, are in the ISR is
+   complete: what is removed leaves replicas and ISR.
 2. With ELR, the ELR takes the members that leave an ISR smaller than min.insync.replicas. It is
    emptied as soon as the ISR has min.insync.replicas members.
 3. A leader is elected. One that is still valid stays, except in a preferred election. Else the
@@ -30,6 +31,10 @@ from tidegauge.controller.kraft_partitions.partition_target import (
     PartitionTarget,
 )
 from tidegauge.replication import records, replica_list
+from tidegauge.replication.kraft_releases import (
+    REASSIGNMENT_AWAITS_TARGET,
+    REASSIGNMENT_AWAITS_TARGET_IF_REDUCED,
+)
 
 #: ``leader`` of a partition without a leader.
 NO_LEADER = code(-1)
@@ -49,7 +54,7 @@ def partition_change(
     target: PartitionTarget,
     acceptable: int,
 ) -> int:
-    """Change a partition as its target says; what it came to (UNCHANGED ... ELECTED_UNCLEANLY).
+    """Change a partition to its target; the outcome (UNCHANGED ... ELECTED_UNCLEANLY).
 
     ``acceptable`` are the replicas that may lead. The target is used up.
 
@@ -82,12 +87,16 @@ def partition_change(
 
 @inner_rule
 def _complete_reassignment(switches: KRaftSwitches, target: PartitionTarget) -> None:
-    # Source: PartitionReassignmentReplicas.maybeCompleteReassignment@4.1.0, @3.7.0.
+    # Source: PartitionReassignmentReplicas.maybeCompleteReassignment@3.7.0, @4.1.0, @4.4.0.
     if target.adding == replica_list.EMPTY and target.removing == replica_list.EMPTY:
         return
     replicas = replica_list.without(target.replicas, target.removing)
     isr = replica_list.without(target.isr, target.removing)
-    awaited = target.adding if switches.reassignment_waits_for_added_only else replicas
+    is_reduced = replica_list.size(target.adding) < replica_list.size(target.removing)
+    awaits_target = switches.reassignment_rule == REASSIGNMENT_AWAITS_TARGET or (
+        switches.reassignment_rule == REASSIGNMENT_AWAITS_TARGET_IF_REDUCED and is_reduced
+    )
+    awaited = replicas if awaits_target else target.adding
     if (
         isr == replica_list.EMPTY
         or replicas == replica_list.EMPTY
@@ -121,8 +130,8 @@ def _elect_leader(
     target: PartitionTarget,
     acceptable: int,
 ) -> int:
-    # Where the leader came from, if it is another one.
-    # Source: PartitionChangeBuilder.tryElection@4.1.0.
+    # The source of the leader, if it is another one. Source:
+    # PartitionChangeBuilder.tryElection@4.1.0.
     target.leader = _valid_leader(partition, target, acceptable)
     is_unclean = False
     if target.leader == NO_LEADER:
@@ -185,7 +194,7 @@ def _unclean_leader(
 def _shrink_raises_leader_epoch(
     switches: KRaftSwitches, partition: records.PartitionRegistration, target: PartitionTarget
 ) -> bool:
-    # The target counts, also where the last member stays (from 3.8 on, what is written counts).
+    # The target counts, also where the last member stays (from 3.8 on, the written ISR counts).
     # Source: PartitionChangeBuilder.triggerLeaderEpochBumpIfNeeded@3.5.0, @3.6.0.
     is_shrink = replica_list.without(partition.isr, target.isr) != replica_list.EMPTY
     return switches.isr_shrink_raises_leader_epoch and is_shrink

@@ -1,7 +1,7 @@
-"""How an event wants a partition to be: one function for each cause of a change.
+"""The target state of a partition after an event: one function for each cause of a change.
 
 ``partition_change`` starts from a target, which begins as a copy of the partition's state
-(``target_as_is``). A cause then sets what it wants:
+(``target_as_is``). A cause then sets its changes:
 
 ===================================  ================================================  ===========
 cause                                what the target gets                              election
@@ -28,7 +28,7 @@ from tidegauge.compiled.records import Record, flag, i64
 from tidegauge.compiled.rules import code, rule
 from tidegauge.replication import records, replica_list
 
-# How a leader is elected where one is needed (Kafka: ``PartitionChangeBuilder.Election``).
+# The kind of election, where a leader is needed (Kafka: ``PartitionChangeBuilder.Election``).
 ONLINE = code(0)  #: from the ISR, or the ELR if the ISR is empty
 PREFERRED = code(1)  #: ... and the preferred replica takes over from a leader that is fine
 UNCLEAN = code(2)  #: ... and if there is none, any replica that is acceptable

@@ -1,5 +1,5 @@
 """Partitions and replicas as a controller moves them: state machines, elections, requests.
 
-``partition_changes.py`` reads, decides and writes; ``channels.py`` gathers what brokers must know,
-and sends it.
+``partition_changes.py`` reads, decides and writes; ``channels.py`` gathers the updates for brokers,
+and sends them.
 """

@@ -1,19 +1,16 @@
-"""How a controller's requests reach brokers: for each a queue and a sender that never gives up.
+"""A controller's requests to brokers: gathered, queued for each broker, and sent until they arrive.
 
-The first request of a broker's queue is in flight. If its connection fails or it is not
-answered within controller.socket.timeout.ms it is sent again after 100 ms, again and again,
-until the broker is removed because it is gone from ZooKeeper.
+The changes of one step (``ControllerBrokerRequestBatch``) make one LeaderAndIsr for each broker
+with replicas among them, one UpdateMetadata for every live broker, and one StopReplica for each
+broker of which replicas are to stop; they are sent in this order. The content of an UpdateMetadata
+is written down once for all brokers (``simulation/metadata_log.py``).
 
-Source: ControllerChannelManager and RequestSendThread@0.10.2.0 and @2.4.0.
+The first request of a broker's queue is in flight. If its connection fails or it has no response
+within controller.socket.timeout.ms it is retried after 100 ms, until the broker is gone from
+ZooKeeper.
 
-Messages of a controller to brokers, gathered and then sent (``ControllerBrokerRequestBatch``).
-
-The changes of one step make one LeaderAndIsr for each broker with replicas among them, one
-UpdateMetadata for every live broker, and one StopReplica for each broker of which replicas are
-to stop; they are sent in this order. The content of an UpdateMetadata is written down once for all
-brokers (``simulation/metadata_log.py``).
-
-Source: ControllerBrokerRequestBatch.sendRequestsToBrokers@0.10.2.0 and @2.4.0.
+Source: ControllerChannelManager, RequestSendThread and
+ControllerBrokerRequestBatch.sendRequestsToBrokers@0.10.2.0 and @2.4.0.
 """
 
 from tidegauge.compiled.records import view_as
@@ -50,7 +47,7 @@ _BACKOFF_US = code(100_000)
 
 @inner_rule
 def queue_request(world: ControlPlane, controller: int, broker: int, index: int) -> None:
-    """Send a request when all before it are answered; nobody else is told what it says."""
+    """Send a request when all before it are answered; only its receiver gets its content."""
     known = broker_at(world, controller, broker)
     events.append_event(world, known.queue, world.events[index])
     if known.queue.length == 1:
@@ -128,7 +125,7 @@ def _deletes_a_topic(world: ControlPlane, controller: int, request: Event) -> bo
 
 @inner_rule
 def _lose_channel(world: ControlPlane, controller: int, broker: int, until_us: int) -> None:
-    """The connection to a broker is gone: what was sent up to ``until_us`` is sent again."""
+    """The connection to a broker is gone: requests sent up to ``until_us`` are sent again."""
     known = broker_at(world, controller, broker)
     if known.in_flight != NONE and known.sent_us <= until_us:
         known.in_flight = NONE
@@ -195,7 +192,7 @@ def handle_disconnected(world: ControlPlane, news: Disconnected) -> bool:
 
 @inner_rule
 def close_channel(world: ControlPlane, controller: int, broker: int) -> None:
-    """A broker is gone: what was to be sent to it is dropped.
+    """A broker is gone: its queued requests are dropped.
 
     Source: ControllerChannelManager.removeBroker@2.4.0.
     """
@@ -289,7 +286,7 @@ def _tell_reason(
     item: controller_requests.LeaderAndIsrPartition,
     broker: int,
 ) -> None:
-    """Say why a replica is told: its partition's state was written, or its broker has come."""
+    """Why a replica gets a request: its partition's state was written, or its broker has come."""
     state = world.controllers[controller]
     item.row_process = controller_process(world, controller)
     item.row_sequence = partition_at(world, controller, item.partition).row_sequence
@@ -308,7 +305,7 @@ def add_stop_replica_request(
 ) -> None:
     """Put a partition into the StopReplica that is being made for a broker.
 
-    ``deletes``: its log is to be deleted, too. A broker that is not alive gets no request.
+    ``deletes``: delete its log as well. A broker that is not alive gets no request.
 
     Source: ControllerBrokerRequestBatch.addStopReplicaRequestForBrokers@2.6.3.
     """
@@ -337,7 +334,7 @@ def _sign(
 
 @inner_rule
 def send_requests_to_brokers(world: ControlPlane, controller: int) -> None:
-    """Send what was gathered: LeaderAndIsr, then UpdateMetadata, then StopReplica.
+    """Send the gathered requests: LeaderAndIsr, then UpdateMetadata, then StopReplica.
 
     Source: ControllerBrokerRequestBatch.sendRequestsToBrokers@2.4.0.
     """
@@ -373,7 +370,7 @@ def _add_to_live_replicas(world: ControlPlane, controller: int, partition: int) 
     for slot in range(facts.slot_count):
         broker = world.slots[facts.first_slot + slot].broker
         known = broker_at(world, controller, broker)
-        # A broker that is about to stop gets only what was decided for that reason.
+        # A broker that is about to stop gets only the decisions for that reason.
         is_told = broker != removing and not (elects and known.shutting_down)
         is_replica = is_assigned(world, controller, partition, slot)
         if known.alive and is_told and is_replica:
@@ -382,7 +379,7 @@ def _add_to_live_replicas(world: ControlPlane, controller: int, partition: int) 
 
 @inner_rule
 def send_update_metadata_request(world: ControlPlane, controller: int) -> None:
-    """Tell every live broker of the partitions that were touched, and of who is alive.
+    """Send every live broker the touched partitions, and the list of live brokers.
 
     Source: KafkaController.sendUpdateMetadataRequest@2.4.0.
     """
@@ -399,7 +396,7 @@ def send_update_metadata_request(world: ControlPlane, controller: int) -> None:
 
 @inner_rule
 def _write_down(world: ControlPlane, controller: int) -> None:
-    """Write down what brokers are told now."""
+    """Write rows about the requests to brokers now."""
     state = world.controllers[controller]
     partition = state.first_touched
     while partition != NONE:

@@ -1,4 +1,6 @@
-"""The four election strategies (Kafka: ``PartitionLeaderElectionAlgorithms``).
+"""A partition's leader and ISR as the controller changes them: elections, ISRs, proposals.
+
+The four election strategies (Kafka: ``PartitionLeaderElectionAlgorithms``):
 
 ====================  ===========================================  =======================
 strategy              who leads                                    the new ISR
@@ -15,16 +17,14 @@ controlled shutdown   the first of the assignment that is live     the old one w
                       shutting down
 ====================  ===========================================  =======================
 
-Assignment order decides, never the order of the ISR, and never who has the longest log: an
-unclean election can pick the shortest. "Live" means registered, not shutting down, and its
-log directory online. Without a winner the partition stays as it is.
+Assignment order decides, never the order of the ISR or the length of a log: an unclean election can
+pick the shortest. "Live" means registered, not shutting down, and its log directory online. Without
+a winner the partition stays as it is.
 
-A partition's leader and ISR as the controller changes them.
-
-Every change that the controller makes adds one to the leader epoch, whether the leader
-changes or not: taking a dead follower out of the ISR does too. The order of the ISR is
-kept. A change by the leader itself (shrink, expand) leaves the leader epoch alone, also if it is
-the controller who writes it (AlterPartition). Its proposals then:
+Every change by the controller adds one to the leader epoch, whether the leader changes or not: also
+a dead follower's removal from the ISR. The order of the ISR is kept. A change by the leader
+(shrink, expand) leaves the leader epoch alone, even if the controller writes it (AlterPartition).
+Its proposals then:
 
 ===============================================  ==============================================
 what a leader proposes                           its answer
@@ -95,7 +95,7 @@ def reassign_partition_leader_election(state: records.LeaderAndIsr, target: int,
 def needs_preferred_election(
     rules: ReleaseRules, state: records.LeaderAndIsr, assignment: int
 ) -> bool:
-    """Whether a preferred election that somebody asked for does anything to the partition.
+    """Whether a requested preferred election changes the partition.
 
     From 1.1 to 2.1 also where the preferred replica leads: just its epoch grows.
 
@@ -138,7 +138,7 @@ def controlled_shutdown_partition_leader_election(
     return ELECTED
 
 
-#: ``leader`` of a partition that nobody leads.
+#: ``leader`` of a partition without one.
 NO_LEADER = code(-1)
 
 #: Leader epoch of a new partition.
@@ -182,8 +182,8 @@ def remove_replica_from_isr(
 ) -> bool:
     """Take a replica that went offline out of the ISR; False if it was not in it.
 
-    If it led, nobody does afterwards. The last member stays, so that it can lead again;
-    up to 1.0 the ISR became empty where unclean election is enabled.
+    If it led, the partition has no leader afterwards. The last member stays, so that it can lead
+    again; up to 1.0 the ISR became empty where unclean election is enabled.
 
     Source: KafkaController.removeReplicaFromIsr@1.0.0,
     ReplicaStateMachine.doRemoveReplicasFromIsr@2.4.0.
@@ -219,7 +219,7 @@ def failure_takes_offline(
 def alter_partition_error(
     rules: ReleaseRules, current: records.LeaderAndIsr, proposed: records.LeaderAndIsr, live: int
 ) -> int:
-    """Why the controller does not write what a leader proposes; NONE if it may.
+    """The reason why the controller does not write a leader's proposal; NONE if it may.
 
     ``live`` are the replicas that are alive and not about to stop.
 
@@ -248,7 +248,7 @@ def alter_partition_error(
 
 @rule
 def equals_but_for_version(current: records.LeaderAndIsr, proposed: records.LeaderAndIsr) -> bool:
-    """Whether a state is what a leader proposes, whatever version it knows.
+    """Whether a state equals a leader's proposal, whatever version it knows.
 
     Source: LeaderAndIsr.equalsIgnoreZk@2.7.0, equalsAllowStalePartitionEpoch@3.3.0.
     """

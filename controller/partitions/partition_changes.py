@@ -1,18 +1,18 @@
 """The states of a partition, as the controller sees it (``PartitionStateMachine``).
 
-A table and nothing else: the state that is entered, and the states that it may be entered
-from. A transition that is not in the table is refused and changes nothing. Entering ONLINE
-from NEW initialises leader and ISR, from OFFLINE or ONLINE it elects; what is written for
-either stands in ``leader_and_isr.py``.
+A table and nothing else: the state that is entered, and the states that it may be entered from. A
+transition that is not in the table is refused and changes nothing. Entering ONLINE from NEW
+initialises leader and ISR, from OFFLINE or ONLINE it elects; ``leader_and_isr.py`` decides the
+written state.
 
 Source: ``PartitionState`` with ``validPreviousStates``, PartitionStateMachine@2.4.0.
 
-How a controller changes leaders and ISRs: what it reads, decides, writes and then tells.
+A controller's changes of leaders and ISRs: its reads, decisions, writes and requests.
 
-The state of each partition that an event is about is read from ZooKeeper first: its leader may
-have changed the ISR since the controller knew it. Then the rules decide, and what they decide
-is written on the condition that the state still has the version that was read. If a leader
-was faster the state is read again and the rules decide anew.
+The state of each partition that an event is about is read from ZooKeeper first: its leader may have
+changed the ISR since the controller knew it. Then the rules decide, and their decision is written
+on the condition that the state still has the version that was read. If a leader was faster the
+state is read again and the rules decide again.
 """
 
 from typing import Final
@@ -123,7 +123,7 @@ def _live_or_shutting_down(
 def bring_online(world: control_plane.ControlPlane, controller: int, topic: int) -> None:
     """Create the state of new partitions, and elect leaders for those that are offline.
 
-    Of one topic, or (-1) of all.
+    For one topic, or (-1) for all.
 
     Source: PartitionStateMachine.triggerOnlinePartitionStateChange@2.4.0.
     """
@@ -184,7 +184,7 @@ def remove_from_isr(
 
 @inner_rule
 def _decide(world: control_plane.ControlPlane, controller: int, partition: int) -> None:
-    """Let the rules decide on one partition, and write what they say, if anything."""
+    """Let the rules decide on one partition, and write their decision, if any."""
     known = control_plane.partition_at(world, controller, partition)
     current = control_plane.state_at(world, controller, partition)
     proposal = world.proposal[0]
@@ -197,7 +197,7 @@ def _decide(world: control_plane.ControlPlane, controller: int, partition: int) 
         changes = replica >= 0 and leader_and_isr.remove_replica_from_isr(
             world.rules[controller], proposal, replica, known.unclean_enabled
         )
-        # It is told to its replicas also if there was nothing to be changed.
+        # Its replicas get the request also if there was nothing to be changed.
         add_leader_and_isr_request_for_replicas(world, controller, partition)
     elif known.has_state:
         changes = _elect(world, controller, partition)
@@ -245,7 +245,7 @@ def _elect(world: control_plane.ControlPlane, controller: int, partition: int) -
 
 @inner_rule
 def write_state(world: control_plane.ControlPlane, controller: int, partition: int) -> None:
-    """Write what ``world.proposal`` says, if the state still has the version that it names."""
+    """Write ``world.proposal``, if the state still has the version that it names."""
     request = assignments.new_request(world, controller, zookeeper_requests.ZkSetRequest)
     _issue_state(world, controller, partition, request)
 
@@ -312,7 +312,7 @@ def _read(world: control_plane.ControlPlane, controller: int, partition: int, pu
 def _take_state(
     world: control_plane.ControlPlane, controller: int, response: zookeeper_requests.ZkResponse
 ) -> None:
-    """Take over a state that was read; one of a later controller is not for this one to change.
+    """Take over a state that was read; one of a later controller is not changed here.
 
     Source: PartitionStateMachine.doElectLeaderForPartitions@2.4.0.
     """
@@ -337,7 +337,7 @@ def _take_state(
 def _confirm(
     world: control_plane.ControlPlane, controller: int, response: zookeeper_requests.ZkResponse
 ) -> None:
-    """A state is written: take it over, and remember that brokers have to be told."""
+    """A state is written: apply it, and mark the partition for requests to brokers."""
     known = control_plane.partition_at(world, controller, response.partition)
     state = control_plane.state_at(world, controller, response.partition)
     old_leader = state.leader if known.has_state else UNDEFINED
@@ -385,7 +385,7 @@ def _write_election(
 def _tell_reason(
     world: control_plane.ControlPlane, controller: int, elected: LeaderElected
 ) -> None:
-    """Say which broker's going or coming it is due to: one event can be about many."""
+    """Set the broker whose coming or going is the cause: one event can be about many."""
     state = world.controllers[controller]
     old_leader = elected.old_leader
     if state.strategy == leader_and_isr.OFFLINE and old_leader >= 0:

@@ -1,9 +1,9 @@
 """The states of a replica, as the controller sees it (``ReplicaStateMachine``).
 
-A table and nothing else, as for partitions: the state that is entered, and the states that
-it may be entered from. Entering OFFLINE takes the replica out of the ISR
-(``leader_and_isr.py``); the deletion states lead a topic's replicas to their end. The table
-is that of 2.3 and later; what was not legal before is a switch.
+A table and nothing else, as for partitions: the state that is entered, and the states that it may
+be entered from. Entering OFFLINE takes the replica out of the ISR (``leader_and_isr.py``); the
+deletion states lead a topic's replicas to their end. The table is that of 2.3 and later;
+transitions that were not legal before have a switch.
 
 Source: ``ReplicaState`` with ``validPreviousStates``, ReplicaStateMachine@2.2.0 and @2.4.0.
 """

@@ -83,7 +83,7 @@ def take_replicas_offline(
 
 @inner_rule
 def _turn(world: control_plane.ControlPlane, controller: int, row: int) -> int:
-    """How many replicas of a partition that share a replica's fate a HashSet has before it."""
+    """The number of the partition's replicas with that fate that a HashSet has before this."""
     slot = world.slots[row]
     change = control_plane.broker_at(world, controller, slot.broker).change
     facts = world.partitions[slot.partition]

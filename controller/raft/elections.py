@@ -1,9 +1,9 @@
 """The deadlines of a voter's states (Kafka: KafkaRaftClient.pollCurrentState).
 
-Elections: who asks for votes, who gets one, and what a lost election leads to.
+Elections: requests for votes, their responses, and the end of a lost election.
 
 From 4.0 on a voter asks first whether it would be elected (pre-vote, KIP-996), which raises no
-epoch and is refused by voters that hear from a leader. Before, it begins an epoch at once, and so
+epoch and is refused by voters with a live leader. Before, it begins an epoch at once, and so
 unseats a leader that the others are content with.
 
 Source: KafkaRaftClient.handleVoteRequest, handleVoteResponse, maybeHandleElectionLoss, the methods
@@ -49,7 +49,7 @@ from tidegauge.simulation.trace_rows import codes
 @RAFT.handles(VoterDeadline)
 @inner_rule
 def handle_voter_deadline(world: Raft, timer: VoterDeadline) -> bool:
-    """Do what is due, or wait on if the time in the state was prolonged."""
+    """Act at the end of the time in a state, or wait on if it was prolonged."""
     voter = this_voter(world)
     if timer.number != voter.deadline_number:
         return False
@@ -88,7 +88,7 @@ def begin_election(world: Raft) -> None:
 
 @inner_rule
 def stand_for_election(world: Raft) -> None:
-    """Begin an epoch as its candidate; who is alone is elected."""
+    """Begin an epoch as its candidate; a single voter is elected."""
     transitions.become_candidate(world)
     if len(world.voters) == 1:
         lead(world)
@@ -146,11 +146,10 @@ def handle_vote_taken(world: Raft, timer: VoteTaken) -> bool:
 
 @inner_rule
 def _take_vote_request(world: Raft, request: quorum_requests.VoteRequest) -> None:
-    """Vote for a candidate, or say whether the voter would.
+    """Vote for a candidate, or respond whether the voter would.
 
-    A controller that was told to stop takes no requests any more (ControllerServer.shutdown), so
-    with a pre-vote its first successor is refused by all that have fetched, and a later one is
-    elected.
+    A stopping controller takes no requests any more (ControllerServer.shutdown), so with a pre-vote
+    its first successor is refused by all that have fetched, and a later one is elected.
     """
     voter = this_voter(world)
     if voter.stops:
@@ -239,7 +238,7 @@ def _lose_election(world: Raft) -> None:
 
 @inner_rule
 def end_pre_vote(world: Raft) -> None:
-    """The voter would not be elected: follow the leader that it knows, if it knows one.
+    """The voter would not be elected: follow the known leader, if there is one.
 
     Source: KafkaRaftClient.prospectiveTransitionAfterElectionLoss@4.1.0.
     """
@@ -310,7 +309,7 @@ def end_candidacy(world: Raft) -> None:
 
 @inner_rule
 def end_resignation(world: Raft) -> None:
-    """No other leader was heard of: 4.0 gives up the epoch, before that the voter is a candidate.
+    """No other leader is known: 4.0 gives up the epoch, before that the voter is a candidate.
 
     Source: KafkaRaftClient.pollResigned@4.1.0, @3.9.0.
     """
@@ -325,7 +324,7 @@ def end_resignation(world: Raft) -> None:
 
 @inner_rule
 def lead(world: Raft) -> None:
-    """Lead the epoch that the voter was elected for: append its first record, tell the others."""
+    """Lead the epoch that the voter was elected for: append its first record, notify the others."""
     transitions.become_leader(world)
     append_leader_change(world)
     tell_epoch(world)
@@ -417,7 +416,7 @@ def handle_begin_quorum_epoch_response(
 
 @inner_rule
 def resign(world: Raft) -> None:
-    """Give up the leadership, and tell each of the others its place among the successors."""
+    """Give up the leadership, and send each of the others its place among the successors."""
     voter = this_voter(world)
     process = world.context[0].handling
     own = voter_of(world, process)
@@ -433,7 +432,7 @@ def resign(world: Raft) -> None:
 
 @inner_rule
 def _place_of(world: Raft, own: int, other: int) -> int:
-    """The place of a voter among the successors of a leader: who has fetched most comes first."""
+    """A voter's place among the successors of a leader: most fetched records come first."""
     count = len(world.voters)
     end_offset = world.follower_progress[own * count + other].end_offset
     place = 0

@@ -52,7 +52,7 @@ def learn(world: Raft, epoch: int, leader: int) -> bool:
 
 @inner_rule
 def follow(world: Raft, epoch: int, leader: int) -> None:
-    """Follow the leader of an epoch, and fetch from it; who hands over is done with that."""
+    """Follow the leader of an epoch, and fetch from it; this ends the voter's own resignation."""
     voter = this_voter(world)
     transitions.become_follower(world, epoch, leader)
     if voter.stops:
@@ -130,7 +130,7 @@ def fetch_snapshot(world: Raft, epoch: int, offset: int, position: int) -> None:
 
 @inner_rule
 def _send_fetch(world: Raft, request: ControllerRequest) -> None:
-    """Send a fetch once the one before is on disk, and look after its response."""
+    """Send a fetch once the one before is on disk, and set its timeout."""
     voter = this_voter(world)
     voter.fetch_number += 1
     voter.fetch_sent_us = world.context[0].time_us
@@ -255,7 +255,7 @@ def handle_fetch_snapshot_response(
 @RAFT.handles(quorum_requests.RaftFetchResponse)
 @inner_rule
 def handle_voter_fetch_response(world: Raft, response: quorum_requests.RaftFetchResponse) -> bool:
-    """Take over what the leader has sent, or truncate the log where it diverges.
+    """Append the leader's records, or truncate the log where it diverges.
 
     Source: KafkaRaftClient.handleFetchResponse@4.1.0.
     """
@@ -276,7 +276,7 @@ def handle_voter_fetch_response(world: Raft, response: quorum_requests.RaftFetch
 
 @inner_rule
 def _append(world: Raft, response: quorum_requests.RaftFetchResponse) -> bool:
-    """Append what was fetched, and have it flushed; whether there is anything."""
+    """Append the fetched records, and have them flushed; whether there are any."""
     voter = this_voter(world)
     old_end = voter.drained_offset
     old_high_watermark = voter.high_watermark

@@ -52,7 +52,7 @@ def note_snapshot(world: state.Raft, size_bytes: int) -> None:
 
 @inner_rule
 def note_batch(world: state.Raft) -> None:
-    """The leader drains what was appended to its log since it did so last."""
+    """The leader drains the records that were appended to its log since the last time."""
     stats = these_stats(world)
     now_us = world.context[0].time_us
     end_offset = state.this_voter(world).log_end_offset
@@ -75,7 +75,7 @@ def note_batch(world: state.Raft) -> None:
 
 @inner_rule
 def note_committed(world: state.Raft, offset: int) -> None:
-    """The leader's log is committed up to an offset: its batches have taken so long."""
+    """The leader's log is committed up to an offset: add the times of its batches."""
     stats = these_stats(world)
     now_us = world.context[0].time_us
     own = state.voter_of(world, world.context[0].handling)
@@ -133,7 +133,7 @@ def respond_when_written(world: state.Raft, response: Event) -> None:
 
 @inner_rule
 def respond_after(world: state.Raft, response: Event, delay_us: int) -> None:
-    """Send a response that takes so long to send."""
+    """Send a response after its sending time."""
     _respond_at(world, response, world.context[0].time_us + delay_us)
 
 

@@ -1,7 +1,7 @@
-"""The process of a voter: how it begins, ends, and what is left of it.
+"""The process of a voter: its start, its end, and the state that survives.
 
-Its room ``kraft`` calls these when a controller is started, told to stop, killed, or loses its
-power. A voter that was told to stop says by the timer ``VoterStopped`` that it may.
+Its room ``kraft`` calls these when a controller is started, stopped, killed, or loses its power. A
+stopping voter ends with the timer ``VoterStopped``.
 
 Source: QuorumState.initialize, KafkaRaftClient.initialize, shutdown@4.1.0.
 """
@@ -44,7 +44,7 @@ def found_quorum(world: Raft) -> None:
 
 @inner_rule
 def start_voter(world: Raft) -> None:
-    """The process has begun: the voter is what its disk says that it was.
+    """The process has begun: the voter has the state on its disk.
 
     A former leader may not lead the same epoch again.
     """
@@ -69,7 +69,7 @@ def start_voter(world: Raft) -> None:
 
 @inner_rule
 def stop_voter(world: Raft) -> None:
-    """The process was told to stop: a leader hands over, and waits until it hears of another one.
+    """The process is being stopped: a leader hands over, and waits for another leader.
 
     A follower stops at once; all others wait for a leader, too, for 5 s at most.
     """

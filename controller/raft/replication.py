@@ -1,8 +1,8 @@
 """The log of a leader: it is appended to, fetched by the other voters, and committed.
 
-Appended records wait for company for controller.quorum.append.linger.ms, is written,
-and is flushed while followers fetch it already. The leader counts itself up to where its log is
-flushed, a follower from its next fetch on, since it has flushed what it had got before that. A
+Appended records wait for company for controller.quorum.append.linger.ms, is written, and is flushed
+while followers fetch it already. The leader counts itself up to where its log is flushed, a
+follower from its next fetch on, since it has flushed the records of the last one before that. A
 record is committed once a majority has it, and only together with one of the leader's own epoch.
 
 Source: BatchAccumulator, LeaderState.maybeUpdateHighWatermark, updateReplicaState,
@@ -60,7 +60,7 @@ def append_leader_change(world: Raft) -> None:
 @RAFT.handles(controller_timers.QuorumDrains)
 @inner_rule
 def handle_quorum_drains(world: Raft, timer: controller_timers.QuorumDrains) -> bool:
-    """Write what has been appended, unless the voter is not the leader of then any more."""
+    """Write pending appends, unless the voter has lost the leadership of that epoch."""
     voter = this_voter(world)
     if voter.state == LEADER and voter.epoch == timer.epoch:
         voter.drains = False
@@ -100,7 +100,7 @@ def handle_raft_appended(world: Raft, timer: controller_timers.RaftAppended) -> 
 
 @inner_rule
 def advance_high_watermark(world: Raft) -> None:
-    """Commit what a majority has, and tell the controller; not before a record of this epoch.
+    """Commit a majority's records, and notify the controller; not before a record of this epoch.
 
     Source: LeaderState.maybeUpdateHighWatermark@4.1.0.
     """
@@ -145,7 +145,7 @@ def _majority_offset(world: Raft) -> int:
 
 @inner_rule
 def _end_of(world: Raft, voter: int) -> int:
-    """How far a voter has the log, as the leader counts it."""
+    """The end of a voter's log, as the leader counts it."""
     own = voter_of(world, world.context[0].handling)
     if voter == own:
         return this_voter(world).flushed_offset
@@ -156,7 +156,7 @@ def _end_of(world: Raft, voter: int) -> int:
 def error_of_request(world: Raft, asked_epoch: int) -> int:
     """Why a request to the leader of an epoch is refused: there is none here, or of another one.
 
-    An observer that knows no epoch (-1) asks any leader.
+    An observer without an epoch (-1) asks any leader.
 
     Source: KafkaRaftClient.validateLeaderOnlyRequest@4.1.0.
     """
@@ -179,7 +179,7 @@ def refuses_fetch(world: Raft, request: RaftFetchRequest) -> bool:
 
 @inner_rule
 def take_voter_fetch(world: Raft, request: RaftFetchRequest) -> bool:
-    """Note how far a follower is, and answer it, or let it wait; whether it does.
+    """Note a follower's position, and answer it, or let it wait; whether it waits.
 
     Source: KafkaRaftClient.tryCompleteFetchRequest@4.1.0.
     """
@@ -291,7 +291,7 @@ def fetched_end(world: Raft, request: RaftFetchRequest) -> int:
 
 @inner_rule
 def _answer(world: Raft, request: RaftFetchRequest) -> None:
-    """Send a follower what it does not have: which epochs' records, and how far it is committed.
+    """Send a follower its missing records, by epoch, and the committed end.
 
     Fetched records can be on the wire before they are flushed here.
     """

@@ -1,18 +1,14 @@
-"""A voter's metadata log: its ends, the epochs of its records, truncation.
+"""A voter's metadata log and its snapshots.
 
-Only where epochs begin is kept, and how far the log is in memory, in its file, on its disk.
-
-Source: KafkaMetadataLog, LeaderEpochFileCache, ReplicatedLog.truncateToEndOffset and
-validateOffsetAndEpoch@4.1.0.
-
-Snapshots of the metadata log: when one is due, what is cleaned, and who has to load one.
+The log has the first offsets of epochs, and its ends in memory, in its file, on its disk.
 
 Every voter writes snapshots of its own, and a log begins where one ends. A follower or observer
 that needs records from before the leader's log loads its newest snapshot instead. A record counts
 for a fixed number of bytes, in the log and in a snapshot.
 
-Source: SnapshotGenerator.publishLogDelta, KafkaMetadataLog.maybeClean, deleteBeforeSnapshot,
-truncateToLatestSnapshot, ReplicatedLog.validateOffsetAndEpoch@3.9.0 (KIP-630, KIP-876).
+Source: KafkaMetadataLog, LeaderEpochFileCache, ReplicatedLog.truncateToEndOffset and
+validateOffsetAndEpoch@4.1.0; SnapshotGenerator.publishLogDelta, KafkaMetadataLog.maybeClean,
+deleteBeforeSnapshot, truncateToLatestSnapshot@3.9.0 (KIP-630, KIP-876).
 """
 
 from tidegauge.compiled.rules import code, inner_rule
@@ -49,7 +45,7 @@ _ONE = code(1)
 
 @inner_rule
 def epoch_place(world: Raft, number: int) -> int:
-    """Where an epoch of the log of the voter that handles the event lies, 0 the oldest."""
+    """The place of an epoch in the log of the voter that handles the event; 0 is the oldest."""
     voter = voter_of(world, world.context[0].handling)
     return voter * (len(world.epoch_starts) // len(world.voters)) + number
 
@@ -122,7 +118,7 @@ def truncate_to(world: Raft, offset: int) -> None:
 
 @inner_rule
 def truncate_to_diverging(world: Raft, epoch: int, offset: int) -> None:
-    """Take off what the leader does not have: its largest epoch not beyond ours ends at an offset.
+    """Remove records that the leader lacks: its largest epoch not beyond ours ends at an offset.
 
     Source: ReplicatedLog.truncateToEndOffset@4.1.0.
     """
@@ -132,7 +128,7 @@ def truncate_to_diverging(world: Raft, epoch: int, offset: int) -> None:
 
 @inner_rule
 def write_to_disk(world: Raft, delay_us: int) -> int:
-    """Have the disk write for so long, and flush that, once it is done with all before; when."""
+    """Let the disk write for this time after all earlier writes, and flush; the time of the end."""
     voter = this_voter(world)
     process = world.context[0].handling
     begins_us = max(voter.writes_until_us, world.context[0].time_us)
@@ -144,7 +140,7 @@ def write_to_disk(world: Raft, delay_us: int) -> int:
 
 @inner_rule
 def flush_later(world: Raft, delay_us: int) -> None:
-    """Have the log written for so long, and flushed up to its end."""
+    """Let the disk write the log for this time, and flush it up to its end."""
     voter = this_voter(world)
     due_us = write_to_disk(world, delay_us)
     RaftFlushed.at(world, due_us, voter, offset=voter.drained_offset)
@@ -152,7 +148,7 @@ def flush_later(world: Raft, delay_us: int) -> None:
 
 @inner_rule
 def write_log_row(world: Raft, truncated: bool) -> None:
-    """Write down how far the log is; the row causes nothing."""
+    """Write a row about the ends of the log; the row causes nothing."""
     context = world.context[0]
     cause_process = context.cause_process
     cause_sequence = context.cause_sequence
@@ -289,7 +285,7 @@ def _forget_before(world: Raft, first: int) -> None:
 def needs_snapshot(world: Raft, request: RaftFetchRequest) -> bool:
     """Whether a fetch asks for records from before the log, or of epochs before its snapshots.
 
-    An observer does not say the epoch of its last record: it has committed ones only.
+    An observer does not send the epoch of its last record: it has committed ones only.
 
     Source: ReplicatedLog.validateOffsetAndEpoch@3.9.0.
     """
@@ -322,7 +318,7 @@ def offer_snapshot(world: Raft, request: RaftFetchRequest) -> None:
 
 @inner_rule
 def snapshot_number(world: Raft, epoch: int, offset: int) -> int:
-    """Which snapshot has this id; NONE: it has been deleted, or was never here."""
+    """The snapshot with this id; NONE: it has been deleted, or was never here."""
     for number in range(this_voter(world).snapshot_count):
         snapshot = snapshot_at(world, number)
         if snapshot.end_offset == offset and snapshot.epoch == epoch:
@@ -346,7 +342,7 @@ def load_snapshot(world: Raft, response: FetchSnapshotResponse) -> None:
     voter.high_watermark = offset
     voter.truncations += 1
     voter.epoch_count = 0
-    # The record before the log: truncation never goes below what is committed.
+    # The record before the log: truncation never goes below the committed end.
     begin_epoch(world, epoch, offset - 1)
     voter.snapshot_count = 0
     _keep_snapshot(world, epoch, offset, response.size_bytes)
@@ -358,7 +354,7 @@ def load_snapshot(world: Raft, response: FetchSnapshotResponse) -> None:
 
 @inner_rule
 def _write_row(world: Raft, step: int, number: int) -> None:
-    """Write down what has happened to a snapshot."""
+    """Write a row about a step of a snapshot."""
     process = world.context[0].handling
     node = name_of_voter(world, process)
     snapshot = snapshot_at(world, number)

@@ -3,9 +3,9 @@
 The state of the voters of a KRaft quorum: one record each.
 
 On disk are the epoch, the leader and the vote of a voter (Kafka: the file quorum-state), and its
-log. A crash takes all the rest, a power failure also what was not flushed of the log.
+log. A crash takes all the rest, a power failure also the part of the log that was not flushed.
 
-Which controller of the quorum an event is handled by.
+The voter that handles an event.
 """
 
 from tidegauge.compiled.handlers import Handlers
@@ -29,10 +29,11 @@ class VoterSettings(Record):
     fetch_timeout_us: i64
     request_timeout_us: i64
     retry_backoff_us: i64
-    #: A fetch of the log, or of a snapshot, asks for so many bytes at most.
+    #: The largest size of a fetch of the log, and of a piece of a snapshot.
     metadata_fetch_max_bytes: i64
     snapshot_fetch_max_bytes: i64
-    #: A snapshot is written after so many bytes of records, and after so long (0: not for that).
+    #: A snapshot is written after so many bytes of records, and after this time (0: no limit of
+    #: time).
     snapshot_max_bytes: i64
     snapshot_interval_us: i64
     #: The log is cleaned once all that there is of it is larger, or the oldest snapshot older.
@@ -41,7 +42,7 @@ class VoterSettings(Record):
 
 
 class Voter(VoterSettings):
-    """A controller of the quorum: its part in Raft, its log, its one thread, who waits for it."""
+    """A controller of the quorum: its part in Raft, its log, its thread, pending responses."""
 
     #: Events that wait for the thread.
     queue: EventList
@@ -76,35 +77,35 @@ class Voter(VoterSettings):
     #: Voters that have answered a candidate, and how: bits.
     votes_granted: i64
     votes_rejected: i64
-    #: How many elections in a row it has lost, and whether it waits before the next one.
+    #: The number of elections in a row that it has lost, and whether it waits before the next one.
     retries: i64
     backs_off: flag
-    #: When its time in this state is over (-1: never), when the timer for that is due (-1: there is
-    #: none), and which timer that is.
+    #: The end of its time in this state (-1: never), the time of the timer for that (-1: there is
+    #: none), and that timer's number.
     deadline_us: i64 = -1
     deadline_timer_us: i64 = -1
     deadline_number: i64
-    #: How many random times it has drawn.
+    #: The number of random times that it has drawn.
     raft_draws: i64
     #: Its one Raft thread writes to its disk until then: no answer leaves before.
     writes_until_us: i64
-    #: It was told to stop, and hands over.
+    #: It is being stopped, and hands over.
     stops: flag
 
     # As a leader.
     #: The first offset of its epoch: its record that the leader has changed.
     epoch_start_offset: i64
-    #: Its controller was told that it may act.
+    #: Its controller may act.
     claimed: flag
     #: Voters that have fetched since the quorum was checked last: bits.
     fetched_voters: i64
-    #: A timer looks for fetches of voters that have waited for long enough.
+    #: A timer for waiting fetches of voters is set.
     voter_fetch_timer: flag
 
     # As a follower.
     #: It has fetched from the leader of its epoch.
     has_fetched: flag
-    #: A fetch is under way: when it was sent (-1: none is), and its number.
+    #: The time at which the fetch in flight was sent (-1: none is), and its number.
     fetch_sent_us: i64 = -1
     fetch_number: i64
     #: The voter that it asks.
@@ -119,7 +120,7 @@ class Voter(VoterSettings):
     fetch_watch: flag
 
     # The log. Offsets count records from the beginning of the cluster.
-    #: Its first record; what was before is in a snapshot only.
+    #: Its first record; earlier ones are in a snapshot only.
     log_start_offset: i64
     #: The next record gets this one.
     log_end_offset: i64
@@ -129,20 +130,20 @@ class Voter(VoterSettings):
     flushed_offset: i64
     #: Up to here it is committed, as far as the voter knows; -1: it does not.
     high_watermark: i64 = -1
-    #: How many epochs its log has in ``Raft.epoch_starts``, and how often it was truncated.
+    #: The number of epochs of its log in ``Raft.epoch_starts``, and of its truncations.
     epoch_count: i64
     truncations: i64
     #: A timer waits until the linger time of the oldest record that is not drained is over.
     drains: flag
 
     # Snapshots.
-    #: How many it has in ``Raft.snapshots``.
+    #: The number of its snapshots in ``Raft.snapshots``.
     snapshot_count: i64
     #: From there on bytes and time count for the next one (-1: nothing was committed yet); both
     #: begin at 0 with its process.
     snapshot_from_offset: i64 = -1
     snapshot_from_us: i64
-    #: When it was last looked at whether the log can be cleaned.
+    #: The last time at which the log was checked for cleaning.
     cleaned_us: i64
 
     #: Its process runs.
@@ -153,25 +154,25 @@ class Voter(VoterSettings):
     claimed_epoch: i64 = -1
     #: The thread is busy; a timer is set for when it is free.
     works: flag
-    #: A timer looks for fetches of observers that have waited for long enough.
+    #: A timer for waiting fetches of observers is set.
     fetch_timer: flag
 
     # The event that is being handled.
-    #: Its type, when it came and was taken, and how many waited behind it.
+    #: Its type, its times of arrival and start, and the number of events behind it.
     event_kind: i64
     event_came_us: i64
     event_taken_us: i64
     queue_length: i64
     #: It is a row of the trace.
     event_written: flag
-    #: Why the records that it appends change what they change, and because of which row.
+    #: The reason of the changes by the records that it appends, and the row behind it.
     reason: i64
     because_process: i64 = -1
     because_sequence: i64 = -1
 
 
 class EpochStart(Record):
-    """Where the records of an epoch begin in a voter's log."""
+    """The first offset of an epoch in a voter's log."""
 
     epoch: i64
     start_offset: i64
@@ -181,14 +182,14 @@ class Snapshot(Record):
     """All that the records before an offset have led to (Kafka: a checkpoint file)."""
 
     end_offset: i64
-    #: Of the last record in it.
+    #: The epoch of the last record in it.
     epoch: i64
     bytes: i64
     written_us: i64
 
 
 class FollowerProgress(Record):
-    """How far a voter has fetched, as its leader knows it (Kafka: ReplicaState)."""
+    """The progress of a voter's fetches, as its leader knows it (Kafka: ReplicaState)."""
 
     #: The end of its log; -1: it has not fetched in this epoch.
     end_offset: i64 = -1
@@ -201,7 +202,7 @@ class ControllerRequestStats(sampled_stats.Measured):
     """Requests of one type that a controller has responded to (Kafka: ``RequestMetrics``)."""
 
     requests: i64
-    #: How long they have waited in all.
+    #: The total time of their waits.
     remote_us: i64
 
 
@@ -212,15 +213,15 @@ class VoterStats(Record):
     #: Records that it has fetched as a follower, and appended as a leader.
     fetched_records: sampled_stats.SampledStat
     appended_records: sampled_stats.SampledStat
-    #: How long a record has taken from its append to its commit, and a candidate from its
-    #: candidacy until there was a leader: microseconds.
+    #: The time of a record from its append to its commit, and of a candidate from its candidacy
+    #: until there was a leader: microseconds.
     commit_us: sampled_stats.SampledStat
     election_us: sampled_stats.SampledStat
-    #: Since when it waits for a leader as a candidate; -1: it does not.
+    #: The start of its wait for a leader as a candidate; -1: it does not wait.
     candidate_since_us: i64 = -1
-    #: For how long its thread has written to the disk.
+    #: The time that its thread has spent writing to the disk.
     written_us: i64
-    #: How many leaders it has learnt of, itself included.
+    #: The number of leaders that it has known, itself included.
     leaders: i64
     #: Batches that wait for their commit, in ``appended_batches``, and the end of the newest.
     first_batch: i64
@@ -240,11 +241,12 @@ class Raft(Cluster, part=7):
     """The voters of a quorum; in ZooKeeper mode all tables are empty."""
 
     voters: Records[Voter]
-    #: Of each voter's log, oldest first: ``len(epoch_starts) // len(voters)`` places each.
+    #: The epochs of each voter's log, oldest first: ``len(epoch_starts) // len(voters)`` places
+    #: each.
     epoch_starts: Records[EpochStart]
-    #: Of each voter, oldest first: ``len(snapshots) // len(voters)`` places each.
+    #: The snapshots of each voter, oldest first: ``len(snapshots) // len(voters)`` places each.
     snapshots: Records[Snapshot]
-    #: Of each follower, by its leader: at ``leader * len(voters) + follower``.
+    #: A record of each follower for its leader: at ``leader * len(voters) + follower``.
     follower_progress: Records[FollowerProgress]
     voter_stats: Records[VoterStats]
     #: A ring for each voter: ``len(appended_batches) // len(voters)`` places.
@@ -264,7 +266,7 @@ def this_voter(world: Raft) -> Voter:
 
 @inner_rule
 def voter_of(world: Topology, process: int) -> int:
-    """Which controller of the quorum a process is."""
+    """The number of a process among the quorum's voters."""
     return process - world.process_ranges[QUORUM_CONTROLLER].first
 
 

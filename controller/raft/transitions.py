@@ -1,4 +1,4 @@
-"""The states of a voter, and what each begins with.
+"""The states of a voter, and the first actions of each.
 
 =============  ==========================================  ======================================
 state          its time in it                              what it does
@@ -13,7 +13,7 @@ leader         1.5 fetch time-outs since a majority has    appends; announces it
 resigned       an election time-out, drawn                 announces that it has resigned
 =============  ==========================================  ======================================
 
-``elections.py`` has what follows when the time is over. The epoch, the leader and the vote are
+``elections.py`` has the actions at the end of that time. The epoch, the leader and the vote are
 written to disk before anything is answered. Any other transition than those of
 ``VALID_PREVIOUS_STATES`` is an error of the simulator, and ends the run.
 
@@ -48,7 +48,7 @@ from tidegauge.simulation.sampled_stats import count_request
 from tidegauge.simulation.trace_rows import codes
 from tidegauge.simulation.trace_rows.controller_rows import VoterState
 
-#: Of a vote only the flush counts.
+#: Only the flush of a vote takes time.
 NO_TIME_US = code(0)
 
 _ANY = frozenset(int(state) for state in codes.VOTER_STATES)
@@ -80,7 +80,7 @@ def may_enter(state: int, target: int) -> bool:
 
 @inner_rule
 def become_unattached(world: Raft, epoch: int, voted_for: int) -> None:
-    """Know no leader of an epoch; of a later one than that of the voter if it does not vote.
+    """The leader of an epoch is unknown; of a later one than that of the voter if it does not vote.
 
     A voter that waits for an election already waits no longer because of a later epoch, but once
     more when it has voted.
@@ -137,7 +137,7 @@ def wait_for_leader(world: Raft) -> None:
 
 @inner_rule
 def become_prospective(world: Raft) -> None:
-    """Ask who would vote for this voter; its epoch stays, and the leader that it knew."""
+    """Ask for votes in advance; the epoch stays, and the known leader."""
     voter = this_voter(world)
     voter.retries = voter.retries + 1 if voter.state == codes.CANDIDATE else 1
     _change(world, codes.PROSPECTIVE, voter.epoch, voter.leader, voter.voted_for)
@@ -183,7 +183,7 @@ def vote_for(world: Raft, candidate: int) -> None:
 
 @inner_rule
 def become_leader(world: Raft) -> None:
-    """Lead the epoch: its first record says that the leader has changed.
+    """Lead the epoch: its first record is the change of the leader.
 
     Up to where the log is committed the leader does not know until that record is.
     """
@@ -232,7 +232,7 @@ def become_resigned(world: Raft) -> None:
 
 @inner_rule
 def _change(world: Raft, state: int, epoch: int, leader: int, voted_for: int) -> None:
-    """Leave a state and enter another one; what has to be on disk is written to it."""
+    """Leave a state and enter another one, with the disk write that this needs."""
     voter = this_voter(world)
     assert may_enter(voter.state, state), "a voter entered a state that is illegal from its own"
     if voter.state == codes.LEADER:
@@ -271,7 +271,7 @@ def write_state_row(world: Raft) -> None:
 
 @inner_rule
 def _leave_leadership(world: Raft) -> None:
-    """Drop what was appended and is in no log, refuse who waits, and tell the controller."""
+    """Drop appends that are in no log, refuse pending requests, and notify the controller."""
     voter = this_voter(world)
     voter.log_end_offset = voter.drained_offset
     if voter.epoch_start_offset == voter.drained_offset:
@@ -311,7 +311,7 @@ def send_when_written(world: Raft, request: Event) -> None:
 
 @inner_rule
 def _count_votes(world: Raft) -> None:
-    """Begin a count: the voter itself is for it."""
+    """Begin a count with the voter's own vote."""
     voter = this_voter(world)
     voter.votes_granted = 1 << voter_of(world, world.context[0].handling)
     voter.votes_rejected = 0
@@ -337,7 +337,7 @@ def draw_raft(world: Raft, limit: int) -> int:
 def wait_until(world: Raft, deadline_us: int) -> None:
     """Let the time in the state be over at a time (-1: never).
 
-    A deadline that moves on needs no timer of its own: the one that is set looks again.
+    A later deadline needs no timer of its own: the one that is set checks again.
     """
     voter = this_voter(world)
     voter.deadline_us = deadline_us

@@ -1,20 +1,16 @@
-"""Assignments of replicas, as /brokers/topics/<topic> holds them and controllers know them.
+"""Assignments of replicas that a controller knows, and its requests to ZooKeeper.
 
-From 2.4 on (KIP-455) an assignment also says which replicas are being added and which will be
-removed; all of them are among the replicas. The last replicas of a reassignment come first, in the
-order in which it was asked for. So it can be taken up by another controller, and its end is
-known from it: the replicas without those that will be removed.
+An assignment is the content of /brokers/topics/<topic>. From 2.4 on (KIP-455) it also has the
+replicas that are being added and those that will be removed; all of them are among the replicas.
+The last replicas of a reassignment come first, in the order in which it was asked for. So another
+controller can resume it, and its end is known: the replicas without those that will be removed.
+Partitions that wait to be moved (``events/reassignments.py``) are a list, first come first served.
 
-Here is also which partitions wait to be moved (``events/reassignments.py``): a list, first come
-first served.
+From 1.1 on (KAFKA-5642) requests are sent one behind the other and answered in that order, while no
+more than zookeeper.max.in.flight.requests are in flight; before, each waits for the response to the
+one before.
 
 Source: ReplicaAssignment@2.4.0.
-
-A controller's requests to ZooKeeper.
-
-From 1.1 on (KAFKA-5642) they are sent one behind the other and answered in that order, as long
-as no more than zookeeper.max.in.flight.requests have no answer yet; before, each waits for the
-answer to the one before.
 """
 
 from typing import TypeVar
@@ -36,7 +32,7 @@ from tidegauge.simulation.zookeeper_tree import STATES, place_in
 
 @rule
 def full_replica_set(target: int, origin: int) -> int:
-    """The replicas during a reassignment: where it leads to, then what else there was.
+    """The replicas during a reassignment: the target, then the others of before.
 
     Source: ReplicaAssignment.reassignTo@2.4.0.
     """
@@ -65,7 +61,7 @@ def is_anything_reassigned(world: ControlPlane, controller: int) -> bool:
 
 @inner_rule
 def know_assignment(known: ControllerPartition, listed: zookeeper_requests.TopicPartition) -> None:
-    """Take what ZooKeeper says of a partition that is new to a controller.
+    """Take ZooKeeper's state of a partition that is new to a controller.
 
     Source: KafkaController.initializeControllerContext@2.4.0.
     """
@@ -92,7 +88,7 @@ def list_assignments(
 
 @inner_rule
 def store_assignments(world: ControlPlane, request: zookeeper_requests.ZkSetRequest) -> None:
-    """Take over what is written into /brokers/topics/<topic>: the partitions that change."""
+    """Take the partitions that a write to /brokers/topics/<topic> changes."""
     for item in items_of(world, request, zookeeper_requests.TopicPartition):
         assignment = world.assignments[item.partition]
         assignment.replicas = item.replicas
@@ -136,7 +132,7 @@ def want_move(world: ControlPlane, controller: int, partition: int) -> None:
 
 @inner_rule
 def take_up_reassignments(world: ControlPlane, controller: int) -> None:
-    """A new controller goes on with what another has begun.
+    """A new controller resumes another one's reassignments.
 
     Source: KafkaController.initializePartitionReassignments@2.4.0.
     """
@@ -158,7 +154,7 @@ def note_isr_change(world: ControlPlane, controller: int, znode: int) -> None:
 
 
 # ZkRead.continuation.
-#: A state that is read is taken over, and no more; all else is told by the event's phase.
+#: A state that is read is taken over, and no more; all else follows from the event's phase.
 TAKE_OVER = code(-1)
 #: ... or the rules decide on it.
 DECIDE = code(0)
@@ -242,13 +238,13 @@ def issue_delete(world: ControlPlane, controller: int, znode: int) -> None:
 
 @inner_rule
 def issue_get(world: ControlPlane, controller: int, znode: int) -> None:
-    """Read what a znode holds."""
+    """Read a znode's content."""
     issue(world, controller, new_request(world, controller, zookeeper_requests.ZkGetRequest), znode)
 
 
 @inner_rule
 def issue_exists(world: ControlPlane, controller: int, znode: int, watch: bool) -> None:
-    """Look whether a znode exists, and watch it if ``watch``."""
+    """Ask whether a znode exists, and watch it if ``watch``."""
     request = new_request(world, controller, zookeeper_requests.ZkExistsRequest, sets_watch=watch)
     issue(world, controller, request, znode)
 
@@ -264,7 +260,7 @@ def issue_children(world: ControlPlane, controller: int, znode: int) -> None:
 def issue_for_children(world: ControlPlane, controller: int, listing: int, deletes: bool) -> None:
     """Read or delete all sequential children that a response lists, also those gone by now.
 
-    A znode's place is taken again once it is deleted; its number tells which one is meant.
+    A znode's place is taken again once it is deleted; its number identifies it.
     """
     if listing == NONE:
         return

@@ -21,7 +21,7 @@ from tidegauge.simulation.trace_rows.row import Row
 
 
 class Znode(Record):
-    """One znode: what its path holds, who owns it, who watches it."""
+    """One znode: its content, its owner, its watchers."""
 
     exists: flag
     #: It is there as the run begins, with the data that is here already.
@@ -57,14 +57,14 @@ class Znode(Record):
 
 
 class TopicConfig(Record):
-    """/config/topics/<topic>, with the brokers' defaults where it says nothing."""
+    """/config/topics/<topic>, with the brokers' defaults for missing settings."""
 
     min_insync_replicas: i64
     unclean_leader_election: flag
 
 
 class ReplicaThrottle(Record):
-    """Whether a topic's settings throttle a replica: what it sends as leader, or fetches."""
+    """Whether a topic's settings throttle a replica as leader, or as follower."""
 
     leader: flag
     follower: flag
@@ -81,7 +81,7 @@ class Assignment(Record):
     """The content of /brokers/topics/<topic> about one partition: replica lists."""
 
     replicas: i64
-    #: ... of these, what a reassignment adds, and what it will remove.
+    #: ... of these, those that a reassignment adds, and those that it will remove.
     adding: i64
     removing: i64
 
@@ -103,7 +103,7 @@ class Session(Record):
     open: flag
     opened_us: i64
     timeout_ms: i64
-    #: When something last came from it, and the tick at which it expires if nothing more does.
+    #: The time of its last message, and the tick at which it expires without another one.
     heard_us: i64
     expires_us: i64
     #: The next open session.
@@ -118,12 +118,12 @@ class Ensemble(Record):
     tick_us: i64
     #: Transactions so far (zxid).
     zxid: i64
-    #: When the last write was committed.
+    #: The time of the last committed write.
     committed_us: i64
     #: Znodes that notifications can take, and watches: free ones.
     free_notification: i64 = -1
     free_watch: i64 = -1
-    #: How many sessions were ever opened; the open ones are a list in the order of opening.
+    #: The number of sessions ever opened; the open ones are a list in the order of opening.
     sessions: i64
     first_session: i64 = -1
     last_session: i64 = -1
@@ -164,28 +164,28 @@ class Controller(ControllerSettings):
     #: It is controller, in this epoch.
     active: flag
     controller_epoch: i64
-    #: Which of the contexts is its own, while it is controller; -1 none.
+    #: Its context while it is controller; -1: none.
     context: i64 = -1
     #: Version of /controller_epoch that all its writes check.
     epoch_version: i64
-    #: How many changes it has told all brokers (``simulation/metadata_log.py``).
+    #: The number of changes that it has sent to all brokers (``simulation/metadata_log.py``).
     told: i64
     #: Its next message to them is about every partition.
     tells_all: flag
 
     #: The event being processed: ELECT, ... of ``simulation/trace_rows/codes.py``; -1 nothing.
     event: i64 = -1
-    #: How far it has come, and when it was taken from the queue.
+    #: Its phase, and the time at which it was taken from the queue.
     phase: i64
     taken_us: i64
-    #: ... and what it is or, once it is done, was.
+    #: ... and its kind, which is kept once it is done.
     done: i64
     #: Answers of ZooKeeper that it waits for.
     pending: i64
     #: Answers that this phase has brought, and work beside them that it makes.
     answers: i64
     work_us: i64
-    #: Grows when the session is lost: answers to what was asked before are not for it.
+    #: Grows when the session is lost: responses to older requests are not for it.
     generation: i64
     #: Requests that are sent one after the other.
     unsent: EventList
@@ -209,10 +209,10 @@ class Controller(ControllerSettings):
     last_move: i64 = -1
     #: A request cannot be met for some partitions.
     moves_refused: flag
-    #: The topic that is being deleted, and how many brokers have been looked at; -1 none.
+    #: The topic that is being deleted, and the number of brokers that are done; -1: none.
     deleting: i64 = -1
     deleting_broker: i64
-    #: How leaders are being elected: a strategy of ``partitions/leader_and_isr.py``.
+    #: The strategy of the election, of ``partitions/leader_and_isr.py``.
     strategy: i64
     #: The broker that states are being written without; -1: leaders are elected.
     removing: i64 = -1
@@ -220,7 +220,7 @@ class Controller(ControllerSettings):
     leaders_lost: flag
     #: ... and so many replicas stand on brokers that are gone that their set is a HashSet.
     dead_hashed: flag
-    #: When it took over a preferred election had been asked for, and nobody had done it yet.
+    #: A preferred election that was requested before it took over is still pending.
     election_pending: flag
     #: Another controller has taken over: a write was refused for its epoch.
     moved: flag
@@ -228,11 +228,11 @@ class Controller(ControllerSettings):
     topic: i64
     #: The ControlledShutdown or AlterPartition being processed: an event; -1 none.
     request: i64 = -1
-    #: Partitions of which brokers have to be told: a list.
+    #: Partitions whose state has to be sent to brokers: a list.
     first_touched: i64 = -1
     last_touched: i64 = -1
 
-    #: How often it became controller.
+    #: The number of times that it became controller.
     failovers: i64
     # Counts of its process for JMX: leaders that it gave partitions, and uncleanly so.
     leader_elections: i64
@@ -266,7 +266,7 @@ class ControllerBroker(Record):
     in_flight: i64 = -1
     requests: i64
     queue: EventList
-    #: When it was sent, and whether a timer looks after its answer.
+    #: The time at which it was sent, and whether a timer waits for its response.
     sent_us: i64
     deadline_timer: flag
 
@@ -285,17 +285,17 @@ class ControllerPartition(Record):
     target: i64
     moves: flag
     next_move: i64
-    #: It cannot be moved: whoever asked for it asks no more.
+    #: It cannot be moved: its step stops asking.
     move_refused: flag
-    #: Its state znode exists; it was made just now, and its replicas have not been told.
+    #: Its state znode exists; it was made just now, and its replicas have no request yet.
     has_state: flag
     is_new: flag
     #: *_PARTITION of ``partitions/partition_changes.py``.
     state: i64
     controller_epoch: i64
-    #: The row about the last write of its state, of which replicas have still to be told; -1: none.
+    #: The row about the last write of its state, which has still to be sent to replicas; -1: none.
     row_sequence: i64 = -1
-    #: Brokers have to be told of it: for their metadata, and (``led_anew``) as replicas.
+    #: Its state has to be sent to brokers: for their metadata, and (``led_anew``) as replicas.
     touched: flag
     led_anew: flag
     next_touched: i64
@@ -319,7 +319,7 @@ class ControllerTopic(Record):
     deleted: flag
     #: It cannot be done now: a broker is dead, or replicas are being moved.
     ineligible: flag
-    #: Its partitions are gone for everybody; their logs may not be.
+    #: Its partitions are gone for all brokers; their logs may not be.
     deletion_started: flag
 
 
@@ -335,8 +335,8 @@ class ControllerReplica(Record):
 class ContextOwner(Record):
     """The owner of a context (Kafka: ``ControllerContext``).
 
-    Only who is controller has one, so that a thousand brokers do not need room for a thousand
-    times what one of them has to know. One is always free (``engine/layout/controller_tables.py``).
+    Only the controller has one, so that a thousand brokers do not need room for a thousand
+    contexts. One is always free (``engine/layout/controller_tables.py``).
     """
 
     #: Index of the controller's broker; -1: it is free.
@@ -381,7 +381,7 @@ def broker_at(world: ControlPlane, controller: int, broker: int) -> ControllerBr
 
 @inner_rule
 def because_of_registration(world: ControlPlane, controller: int, row: Row, broker: int) -> None:
-    """Say that something is done as a broker has come, or is gone: ZooKeeper's row about that."""
+    """A broker has come, or is gone: set ZooKeeper's row about that as the cause."""
     listed_row = broker_at(world, controller, broker).listed_row
     if listed_row != NONE:
         row.because_process = zookeeper_process(world)
@@ -424,7 +424,7 @@ def replica_at(world: ControlPlane, controller: int, row: int) -> ControllerRepl
 
 @inner_rule
 def write_existing_records(world: Cluster, partition: int, epoch: int) -> None:
-    """Write down what a partition's replicas must not lose, if it has any record."""
+    """Write the records that a partition's replicas must not lose, if there are any."""
     facts = world.partitions[partition]
     if facts.existing_records == 0:
         return

@@ -1,4 +1,4 @@
-"""A cluster that was there before the run: what ZooKeeper holds as it begins.
+"""A cluster from before the run: ZooKeeper's state at its start.
 
 All its brokers come back at once, as after a loss of power of the whole site. Topics and the states
 of partitions are there, and so is /controller: the session of the former controller ends with the
@@ -7,7 +7,7 @@ new controller finds leaders alive and leaves leadership and ISRs as they were.
 
 The control plane's state of brokers and partitions, for observers from outside.
 
-Gauges and looks at the cluster ask here, where ZooKeeper holds it, and not for znodes.
+Gauges and views of the cluster read the state here, where ZooKeeper holds it, and not from znodes.
 
 Source: TopicPartitionStateZNode@2.6.0.
 """
@@ -42,7 +42,7 @@ FORMER_SESSION = code(0)
 
 @inner_rule
 def restore_preexisting_states(world: ControlPlane) -> None:
-    """Have the znodes that were there before, by nobody's doing; parents come first."""
+    """Restore the znodes from before the run, without a writer; parents come first."""
     for znode, node in enumerate(world.znodes):
         if not node.was_there:
             continue
@@ -68,7 +68,7 @@ def end_former_session(world: ControlPlane) -> None:
     delete_znode(world, znode, UNDEFINED, reason, now_us)
 
 
-#: So long nothing is written where everything has come to rest.
+#: The time without a write after which the ensemble counts as quiescent.
 _QUIET_US = code(1_500_000)
 
 
@@ -86,13 +86,13 @@ def is_registered(world: ControlPlane, broker: int) -> bool:
 
 @inner_rule
 def has_state(world: ControlPlane, partition: int) -> bool:
-    """Whether a partition has a state; else the functions below say nothing about it."""
+    """Whether a partition has a state; else the functions below are undefined for it."""
     return world.znodes[state_znode(world, partition)].exists
 
 
 @inner_rule
 def leader_of(world: ControlPlane, partition: int) -> int:
-    """The broker that leads a partition; NONE: nobody does."""
+    """The broker that leads a partition; NONE: there is no leader."""
     leader = world.znodes[state_znode(world, partition)].leader
     return broker_of(world, partition, leader)
 
@@ -111,7 +111,7 @@ def isr_of(world: ControlPlane, partition: int) -> int:
 
 @inner_rule
 def count_notifications(world: ControlPlane) -> int:
-    """How many isr_change_notifications the controller has not dealt with yet."""
+    """The number of isr_change_notifications that the controller has not handled."""
     count = 0
     for _ in NOTIFICATIONS.of(world, world.ensemble[0]):
         count += 1

@@ -1,21 +1,18 @@
-"""All responses of ZooKeeper: the session, the fence, when they leave.
+"""ZooKeeper's sessions, and the times of its responses.
 
 A read takes the time of one server, a write that of a quorum (``zookeeper_write``), and writes that
 follow each other closely are pipelined.
 
-ZooKeeper's sessions: they live as long as something comes from the client.
+The leader of the ensemble keeps sessions in buckets of one tick: a session expires at the first
+tick that lies more than its timeout after its last message (``ExpiryQueue.roundToNextInterval``).
+All sessions of a bucket expire together.
 
-The leader of the ensemble keeps sessions in buckets of one tick: a session expires at the
-first tick that lies more than its time-out after it was last heard of
-(``ExpiryQueue.roundToNextInterval``). All sessions of a bucket expire together.
+A session outlives its process, unless that closes it: a broker that was killed and is back has a
+new session, and the old one, with its registration, until that expires.
 
-A session outlives the process that has opened it, unless that closes it: a broker that was
-killed and is back has a new session, and the old one, with its registration, until that
-expires.
-
-An outage stops the clock of nobody: when ZooKeeper goes on after a pause, sessions whose
-time is up are closed at once, before what has come in meanwhile is read. After a restart of
-the ensemble (a new leader) all sessions have their full time-out again.
+An outage does not stop session clocks: when ZooKeeper goes on after a pause, expired sessions are
+closed at once, before the messages that have arrived meanwhile are read. After a restart of the
+ensemble (a new leader) all sessions have their full timeout again.
 """
 
 from tidegauge.compiled.rules import inner_rule
@@ -88,7 +85,7 @@ def response_to_write(
 
 @inner_rule
 def leaves_us(world: ControlPlane, response: zookeeper_requests.ZkResponse) -> int:
-    """When the response to a write leaves; the server knows by itself that a session is over."""
+    """The time at which the response to a write leaves; an expired session needs no quorum."""
     if response.error == codes.SESSION_EXPIRED:
         return read_us(world, response.source)
     return write_us(world, response.source)
@@ -96,7 +93,7 @@ def leaves_us(world: ControlPlane, response: zookeeper_requests.ZkResponse) -> i
 
 @inner_rule
 def write_us(world: ControlPlane, zookeeper: int) -> int:
-    """When a write that comes now is committed: after a quorum has it, and in order."""
+    """The commit time of a write that arrives now: after a quorum has it, and in order."""
     ensemble = world.ensemble[0]
     quorum_us = rows.cost_us(world, zookeeper, rows.ZOOKEEPER_WRITE)
     behind_us = rows.cost_us(world, zookeeper, rows.ZOOKEEPER_PIPELINED_WRITE)
@@ -108,7 +105,7 @@ def write_us(world: ControlPlane, zookeeper: int) -> int:
 
 @inner_rule
 def read_us(world: Kernel, zookeeper: int) -> int:
-    """When the response to a read that comes now leaves."""
+    """The time at which the response to a read that arrives now leaves."""
     return world.context[0].time_us + rows.cost_us(world, zookeeper, rows.ZOOKEEPER_READ)
 
 
@@ -148,7 +145,7 @@ def _touch(world: ControlPlane, session: Session) -> None:
 
 @inner_rule
 def is_expired(world: ControlPlane, number: int) -> bool:
-    """Whether a request comes from a session that is not open any more, or has none."""
+    """Whether a request has no open session."""
     return number < 0 or not world.zookeeper_sessions[number].open
 
 
@@ -189,7 +186,7 @@ def close_session(
 
 @inner_rule
 def _end(world: ControlPlane, number: int, reason: int, departure_us: int) -> None:
-    """Delete what a session owns, and forget what it has watched."""
+    """Delete the znodes of a session, and its watches."""
     session = world.zookeeper_sessions[number]
     session.open = False
     session.ended_row = world.context[0].cause_sequence

@@ -1,24 +1,20 @@
-"""Settings of topics: /config/topics/<topic>, and the news of a change.
+"""Settings in ZooKeeper: those of topics, and throttles of replication (KIP-73).
 
-Whoever changes a topic's settings writes them, and then a child of /config/changes; every
-broker watches that, reads the settings and applies them. Here both are one request. A start
+A change of a topic's settings writes /config/topics/<topic>, and then a child of /config/changes;
+every broker watches that, reads the settings and applies them. Here both are one request. A start
 reads the settings of all topics.
 
-Source: AdminZkClient.changeTopicConfig@2.4.0, DynamicConfigManager@2.4.0.
-
-Throttles of replication in ZooKeeper: rates of brokers, throttled replicas of topics (KIP-73).
-
-They are settings like others: /config/brokers/<id> has leader.replication.throttled.rate and
+Throttles are settings, too: /config/brokers/<id> has leader.replication.throttled.rate and
 follower.replication.throttled.rate, /config/topics/<topic> has
-leader.replication.throttled.replicas and follower.replication.throttled.replicas. A broker is told
-of what concerns it: its rates, and its own replicas that are throttled.
+leader.replication.throttled.replicas and follower.replication.throttled.replicas. A broker gets its
+own rates, and its own throttled replicas.
 
-kafka-reassign-partitions --throttle throttles, of each partition that is to be moved, the replicas
-where it is as leaders and those that it gets as followers, and sets the rate of all brokers that
-have any of them. Whoever asks with --verify after the last one has come removes all throttles.
+kafka-reassign-partitions --throttle throttles, of each partition that is to be moved, the present
+replicas as leaders and the new ones as followers, and sets the rate of all brokers that have any of
+them. The first --verify after the last move has ended removes all throttles.
 
-Source: DynamicConfigManager, BrokerConfigHandler, TopicConfigHandler@2.6.0,
-ReassignPartitionsCommand.calculateMoveMap@2.6.3.
+Source: AdminZkClient.changeTopicConfig@2.4.0, DynamicConfigManager@2.4.0 and @2.6.0,
+BrokerConfigHandler, TopicConfigHandler@2.6.0, ReassignPartitionsCommand.calculateMoveMap@2.6.3.
 """
 
 from tidegauge.compiled.rules import inner_rule
@@ -39,7 +35,7 @@ from tidegauge.simulation.zookeeper_tree import is_administered, reassign_partit
 def configure_topic(
     world: ControlPlane, request: zookeeper_requests.ZkConfigureRequest, departure_us: int
 ) -> None:
-    """Write a topic's settings, and tell all brokers that have a session."""
+    """Write a topic's settings, and send them to all brokers that have a session."""
     topic = request.topic
     config = world.topic_configs[topic]
     if request.min_insync_replicas != NONE:
@@ -75,7 +71,7 @@ def _add_settings(world: ControlPlane, event: Event, topic: int) -> None:
 def write_throttles(
     world: ControlPlane, request: zookeeper_requests.ZkThrottleRequest, departure_us: int
 ) -> None:
-    """Write throttles, and tell all brokers that have a session of their own."""
+    """Write throttles, and send them to all brokers that have a session of their own."""
     if request.scope == THROTTLE_NAMED:
         _write_named(world, request)
     elif request.scope == THROTTLE_MOVES:
@@ -96,7 +92,7 @@ def _is_reassigning(world: ControlPlane) -> bool:
 
 @inner_rule
 def tell_throttles(world: ControlPlane, session: int, departure_us: int) -> None:
-    """Tell a broker its rates, and which of its replicas are throttled; all others are not."""
+    """Send a broker its rates, and its throttled replicas; all others are not throttled."""
     broker = world.zookeeper_sessions[session].broker
     news = zookeeper_requests.ThrottlesChanged.to(world, broker)
     news.session = session
@@ -138,7 +134,7 @@ def _write_named(world: ControlPlane, request: zookeeper_requests.ZkThrottleRequ
 
 @inner_rule
 def _write_moves(world: ControlPlane, request: zookeeper_requests.ZkThrottleRequest) -> None:
-    """Throttle what moves, as the tool works it out from the assignments; nothing else of a topic.
+    """Throttle the moved replicas, by the assignments as the tool does; nothing else of a topic.
 
     Source: ReassignPartitionsCommand.calculateLeaderThrottles, calculateFollowerThrottles@2.6.3.
     """

@@ -1,4 +1,4 @@
-"""Reads of znodes: what they hold, whether they exist, their children. A read can set a watch."""
+"""Reads of znodes: their content, their existence, their children. A read can set a watch."""
 
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.assignments import list_assignments
@@ -31,7 +31,7 @@ def _response_to_read(
 def _finds(
     world: ControlPlane, request: zookeeper_requests.ZkRead, response: zookeeper_requests.ZkResponse
 ) -> bool:
-    """Whether the znode is there that is read; the response says so."""
+    """Whether the znode that is read exists; the response has the error."""
     if response.error != OK:
         return False
     if not is_there(world, request.znode, request.sequence_number):
@@ -47,7 +47,7 @@ def _finds(
 @ZOOKEEPER.handles(zookeeper_requests.ZkGetRequest)
 @inner_rule
 def handle_get(world: ControlPlane, request: zookeeper_requests.ZkGetRequest) -> None:
-    """Tell what a znode holds."""
+    """Answer with a znode's content."""
     response = _response_to_read(world, request)
     if _finds(world, request, response):
         is_notification = zookeeper_tree.is_in(world, zookeeper_tree.NOTIFICATIONS, request.znode)
@@ -61,7 +61,7 @@ def handle_get(world: ControlPlane, request: zookeeper_requests.ZkGetRequest) ->
 @ZOOKEEPER.handles(zookeeper_requests.ZkExistsRequest)
 @inner_rule
 def handle_exists(world: ControlPlane, request: zookeeper_requests.ZkExistsRequest) -> None:
-    """Tell whether a znode exists, and who has created it."""
+    """Answer whether a znode exists, and with its creator."""
     response = _response_to_read(world, request)
     _finds(world, request, response)
     send(world, response, read_us(world, request.destination))
@@ -90,7 +90,7 @@ def _tell_data(
     request: zookeeper_requests.ZkGetRequest,
     response: zookeeper_requests.ZkResponse,
 ) -> None:
-    """Tell a partition's state, or whatever else a znode holds."""
+    """Answer with a partition's state, or another content of a znode."""
     node = world.znodes[request.znode]
     data = new_item(world, response, request.partition, zookeeper_requests.ZnodeData, node)
     if request.partition != UNDEFINED:

@@ -174,7 +174,7 @@ def _create(
 
 @inner_rule
 def _take_data(world: Kernel, node: Znode, request: zookeeper_requests.ZkDataWrite) -> None:
-    """Store what a create or a set brings; a notification has kept its chain already."""
+    """Store the content of a create or a set; a notification has kept its chain already."""
     if request.first_item == NONE:
         return
     data = view_as(world.items[request.first_item], zookeeper_requests.ZnodeData)
@@ -193,8 +193,8 @@ def _set(
 ) -> None:
     """Write data if the znode has the version that the writer knows.
 
-    A write that is refused for its version, but whose content is what the znode holds, is
-    taken for one whose answer was lost (``checkLeaderAndIsrZkData``).
+    A write that is refused for its version, but whose content is already in the znode, is taken for
+    one whose response was lost (``checkLeaderAndIsrZkData``).
     """
     node = world.znodes[request.znode]
     response.version = node.version

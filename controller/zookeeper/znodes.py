@@ -1,4 +1,4 @@
-"""Rows of what the control plane holds: the states of partitions, brokers and the controller.
+"""Rows of the control plane's state: partitions, brokers and the controller.
 
 These rows do not depend on the kind of control plane. Here ZooKeeper holds the truth, so each is
 written after the row of the znode that holds it: a partition's state in .../state, a broker in
@@ -7,9 +7,9 @@ written after the row of the znode that holds it: a partition's state in .../sta
 
 The tree: creating, deleting and watching znodes.
 
-Parents count their children. Of /brokers/ids and /brokers/topics the children are the
-znodes of brokers and topics that exist; those of /isr_change_notification are a list in the
-order of their sequence numbers.
+Parents count their children. The children of /brokers/ids and /brokers/topics are the znodes of
+brokers and topics that exist; those of /isr_change_notification are a list in the order of their
+sequence numbers.
 """
 
 from tidegauge.compiled.rules import inner_rule
@@ -33,15 +33,11 @@ def write_control_plane_row(
     change: int,
     reason: int,
 ) -> None:
-    """Write down what a changed znode says of a partition, a broker or the controller.
+    """Write the row of a changed znode about a partition, a broker or the controller.
 
-    Args:
-        world: with what ZooKeeper holds, after the change.
-        zookeeper: the process of ZooKeeper.
-        znode: the znode.
-        writer: the process that has changed it; -1: the operator or the end of a session.
-        change: one of STATE_CHANGES.
-        reason: of a broker's registration, one of STATE_REASONS.
+    Args: world: with ZooKeeper's state after the change. zookeeper: the process of ZooKeeper.
+    znode: the znode. writer: the process that has changed it; -1: the operator or the end of a
+    session. change: one of STATE_CHANGES. reason: of a broker's registration, one of STATE_REASONS.
     """
     if zookeeper_tree.is_in(world, zookeeper_tree.STATES, znode):
         partition = zookeeper_tree.place_in(world, zookeeper_tree.STATES, znode)
@@ -104,7 +100,7 @@ def parent_of(world: Topology, znode: int) -> int:
 
 @inner_rule
 def holds_chain(world: Topology, znode: int) -> bool:
-    """Whether a znode names partitions that somebody asks the controller to deal with."""
+    """Whether a znode is a request to the controller that names partitions."""
     return znode == zookeeper_tree.PREFERRED_ELECTION_ZNODE or zookeeper_tree.is_in(
         world, zookeeper_tree.REASSIGNMENT, znode
     )
@@ -138,7 +134,7 @@ def add_watch(world: control_plane.ControlPlane, request: ZkRead, on_children: b
 
 @inner_rule
 def fire_watches(world: control_plane.ControlPlane, znode: int, departure_us: int) -> None:
-    """Tell all who watch a znode's data or existence, and forget them."""
+    """Notify all watchers of a znode's data or existence, and drop the watches."""
     node = world.znodes[znode]
     index = node.first_watch
     node.first_watch = NONE
@@ -147,7 +143,7 @@ def fire_watches(world: control_plane.ControlPlane, znode: int, departure_us: in
 
 @inner_rule
 def fire_child_watches(world: control_plane.ControlPlane, znode: int, departure_us: int) -> None:
-    """Tell all who watch a znode's children, and forget them."""
+    """Notify all watchers of a znode's children, and drop the watches."""
     if znode == NONE:
         return
     node = world.znodes[znode]
@@ -174,7 +170,7 @@ def _tell_watchers(
 
 @inner_rule
 def forget_watches(world: control_plane.ControlPlane, session: int) -> None:
-    """Take out what a session has watched that is gone, or has lost its connection."""
+    """Remove the watches of a session that is gone, or has lost its connection."""
     # Those behind the fixed ones are watched where replicas move or log directories fail.
     count = zookeeper_tree.FIXED_ZNODES
     if zookeeper_tree.is_administered(world) or zookeeper_tree.directories_fail(world):
@@ -282,7 +278,7 @@ def write_znode_row(
     znode: int,
     change: int,
 ) -> None:
-    """Write down what a znode holds after it was created, or written (``change``)."""
+    """Write the content of a znode after it was created, or written (``change``)."""
     node = world.znodes[znode]
     if change == codes.STATE_CREATED:
         created = controller_rows.ZnodeCreated.write(world, node, znode=znode, writer=writer)

@@ -57,7 +57,7 @@ def take_zookeeper_fault(world: ControlPlane, event: FaultChange) -> None:
 @ZOOKEEPER.handles(zookeeper_requests.ZkTick)
 @inner_rule
 def handle_tick(world: ControlPlane, _: zookeeper_requests.ZkTick) -> None:
-    """Expire sessions; the first tick begins, or ends, what was there before the run."""
+    """Expire sessions; the first tick begins, or ends, the sessions of before the run."""
     if world.context[0].time_us == 0:
         restore_preexisting_states(world)
     else:
@@ -78,7 +78,7 @@ def handle_disconnected(world: ControlPlane, news: Disconnected) -> None:
 @ZOOKEEPER.handles(zookeeper_requests.ZkConnectRequest)
 @inner_rule
 def handle_connect(world: ControlPlane, request: zookeeper_requests.ZkConnectRequest) -> None:
-    """Open a session. Its broker is told all settings, which it reads as it starts."""
+    """Open a session. Its broker gets all settings, which it reads as it starts."""
     departure_us = sessions.write_us(world, request.destination)
     response = new_response(world, request, zookeeper_requests.ZkResponse)
     response.operation = zookeeper_requests.ZkConnectRequest.KIND
@@ -103,7 +103,7 @@ def handle_ping(world: ControlPlane, request: zookeeper_requests.ZkPingRequest) 
 @ZOOKEEPER.handles(zookeeper_requests.ZkCloseRequest)
 @inner_rule
 def handle_close(world: ControlPlane, request: zookeeper_requests.ZkCloseRequest) -> None:
-    """End a session; nobody is there any more to be answered."""
+    """End a session; the client is gone, so there is no response."""
     response = sessions.response_to_write(world, request)
     departure_us = sessions.leaves_us(world, response)
     if response.error == OK:
@@ -116,7 +116,7 @@ def handle_close(world: ControlPlane, request: zookeeper_requests.ZkCloseRequest
 def handle_is_quiescent(
     world: ControlPlane, request: zookeeper_requests.ZkIsQuiescentRequest
 ) -> None:
-    """Say whether everything has come to rest; that takes no time."""
+    """Answer whether the cluster is quiescent; that takes no time."""
     response = sessions.response_to(world, request)
     response.continuation = request.continuation
     response.error = OK if is_quiescent(world) else NO_NODE

@@ -1,14 +1,11 @@
 """A group's state of its exchange of frames with others (``frames.py``, ``windows.py``).
 
-The tables of a group that exchanges frames with others (``frames.py``), and how they grow.
-
-How soon what happens in one process can reach another: the least latencies, added up.
-
-A group of processes may run ahead of the others as long as nothing that has not been told to it can
-reach it. How far that is depends on where the processes are: a broker and the controller on its
-machine are near, two racks are not. The shortest way counts, over any processes in between. Between
-two machines it is a way over racks; a hop within a machine only adds to it. A link between racks
-that has a limit lies half-way between them.
+It has the tables of frames, which grow, and the least latencies between processes. A group may run
+ahead of the others up to the earliest arrival of a message that it does not have yet. That depends
+on the places of the processes: a broker and the controller on its machine are near, two racks are
+not. The shortest way counts, over any processes in between. Between two machines it is a way over
+racks; a hop within a machine only adds to it. A link between racks that has a limit lies half-way
+between them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,20 +26,20 @@ NEVER_US = code(2**62)
 # Results of a step of the exchange, and reasons to return to the driver.
 READY = code(0)  #: there are events before the horizon
 ENDED = code(1)  #: there are none before the end
-STOPPED = code(2)  #: somebody has asked for it
+STOPPED = code(2)  #: a stop was requested
 NO_ROOM = code(3)  #: nothing was done: tables have to be enlarged first
 STRANGE = code(4)  #: nothing was done: the frame is of another generation or window
 DAMAGED = code(5)  #: nothing was done: the frame's checksum does not match
 AWAITS = code(6)  #: a frame has to be waited for
 UNSENT = code(7)  #: a frame did not go as a whole
 PACED = code(8)  #: a window begins that the driver may hold back
-REPORTS = code(9)  #: somebody wants a report
+REPORTS = code(9)  #: a report was requested
 
 # The next action of a group (ExchangeState.phase).
 RUNS = code(0)  #: handle events up to the horizon
 RECEIVES = code(1)  #: take over the frames that it waits for
-PLANS = code(2)  #: the hub: choose who goes on
-WRITES = code(3)  #: write frames for those who are to have one
+PLANS = code(2)  #: the hub: choose the groups that go on
+WRITES = code(3)  #: write frames for the groups that are to have one
 SENDS = code(4)  #: send them
 
 
@@ -55,20 +52,20 @@ class ProcessOwner(Record):
 class OtherGroup(Record):
     """A group's state of each group, itself among them."""
 
-    #: It is let go in this window, and when its next event was due when it was heard of last.
+    #: It runs in this window; and its next event's time in its last frame.
     goes: flag
     next_us: i64
-    #: When its earliest event is due, what is on its way to it included; NEVER_US: there is none.
+    #: The time of its earliest event, messages to it included; NEVER_US: there is none.
     earliest_us: i64
-    #: How far it may go.
+    #: The time up to which it may run.
     horizon_us: i64
-    #: How many frames have gone to it, and have come from it.
+    #: The numbers of frames that were sent to it, and received from it.
     sent: i64
     received: i64
-    #: The frame to it: where it begins among the words that go out, and how many it has.
+    #: The frame to it: its first word among those that go out, and their number.
     first_word: i64
     words: i64
-    #: How many events and items go to it, and the words at which the next of them is written.
+    #: The number of events and items for it, and the places at which the next of them is written.
     events: i64
     items: i64
     next_event_word: i64
@@ -78,43 +75,43 @@ class OtherGroup(Record):
     #: The frame to it has not gone yet; its own has not been read yet.
     unsent: flag
     awaited: flag
-    #: How many changes and commits it has to be told.
+    #: The number of changes and commits that it has to be sent.
     changes: i64
     commits: i64
 
 
 class ExchangeState(Record):
-    """How far a group has come in exchanging frames: one record."""
+    """The progress of a group in exchanging frames: one record."""
 
     #: Its own number.
     group: i64
     generation: i64
-    #: It has been asked to stop, or to let somebody report, from outside.
+    #: A stop, or a report, was requested from outside.
     asked_to_stop: flag
     report_wanted: flag
-    #: It has links: what comes after a window is done without the driver (``windows.py``).
+    #: It has links: after a window it goes on without the driver (``windows.py``).
     linked: flag
     #: Its next action there, and the time up to which all groups run now.
     phase: i64
     end_us: i64
-    #: The driver wants to hold back each window for a while.
+    #: The driver delays each window.
     paced: flag
-    #: Whose frame the driver has to see to, and how many bytes of it came or went already.
+    #: The peer whose frame the driver has to send or receive, and the bytes that are done.
     peer: i64
     received_bytes: i64
     sent_bytes: i64
-    #: In how many windows it took part, or at the hub how many there were.
+    #: The number of windows in which it took part, or at the hub of all windows.
     windows: i64
-    #: CPU time of the kernel, and of looking for frames that had not come yet.
+    #: CPU time of the kernel, and of polling for frames.
     kernel_cpu_ns: i64
     waiting_cpu_ns: i64
     #: The kernel handles events now.
     in_kernel: flag
     #: The hub's news for the leaves of this window.
     order: i64
-    #: When the earliest event of all groups is due.
+    #: The time of the earliest event of all groups.
     earliest_us: i64
-    #: How many words all frames that go out need.
+    #: The words that all outgoing frames need.
     outgoing_words: i64
 
 
@@ -195,11 +192,11 @@ class FrameExchange:
 
     @property
     def incoming(self) -> NDArray[np.int64]:
-        """Where a frame comes in."""
+        """The memory that a frame is received in."""
         return np.asarray(self.tables.incoming).view(np.int64)
 
     def look_at(self, incoming: NDArray[np.int64]) -> None:
-        """Take note of where a frame has come in."""
+        """Note the place of an incoming frame."""
         if incoming.ctypes.data != np.asarray(self.tables.incoming).ctypes.data:
             self.tables.incoming = _as_words(incoming)
             self.view = self.tables.view
@@ -225,7 +222,7 @@ class FrameExchange:
         return bool(self.tables.groups[HUB].goes)
 
     def make_room(self, changes: int, commits: int) -> None:
-        """Enlarge the tables that are too small for what goes out, or for what comes in."""
+        """Enlarge the tables that are too small for outgoing or incoming frames."""
         if self.state.outgoing_words > len(self.tables.outgoing):
             self._enlarge_outgoing(2 * int(self.state.outgoing_words))
         most = [int(column(self.tables.groups, name).max()) for name in ("changes", "commits")]
@@ -248,7 +245,8 @@ def _as_words(rows: Any) -> Records[Word]:
     return cast("Records[Word]", words)
 
 
-#: Where clients without a rack are, what stands in no rack, and the first link between racks.
+#: The places of clients without a rack, and of processes in no rack; and the first link between
+#: racks.
 _AT_CLIENTS = -2
 _IN_NO_RACK = -1
 _FIRST_RACK_LINK = -3
@@ -257,7 +255,7 @@ _FIRST_RACK_LINK = -3
 def distances_us(plan: ClusterPlan, hosted: Sequence[int]) -> NDArray[np.int64]:
     """For each process the least that it takes from there to any of those in ``hosted``.
 
-    Of the hosted ones themselves it is the least that it takes to another one of them.
+    For a hosted process it is the least distance to another hosted one.
     """
     places, ways = _ways_between(plan)
     place_of = np.array([places.index(_place_of(process)) for process in plan.processes])
@@ -282,7 +280,7 @@ def lookaheads_us(plan: ClusterPlan, grouping: Sequence[Sequence[int]]) -> NDArr
 
 
 def _place_of(process: PlannedProcess) -> int:
-    """Which place a process is at: a rack's number, or one of those above."""
+    """The place of a process: a rack's number, or one of the constants above."""
     if process.role == RACK_LINK:
         return _FIRST_RACK_LINK - process.number
     # A client with a rack is in it.

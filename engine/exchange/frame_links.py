@@ -2,15 +2,15 @@
 
 The groups form a star: group 0 is the hub, and each other group, a leaf, has one link, to the hub.
 On a link the two strictly take turns: a leaf sends a frame and waits for the hub's next one, and
-the hub sends to a leaf only when it has that leaf's frame. So nobody runs ahead, at most one frame
-is under way on a link, and to send may block: whoever it is for reads already, or will without
+the hub sends to a leaf only when it has that leaf's frame. So no group runs ahead, at most one
+frame is in flight on a link, and to send may block: the receiver reads already, or will without
 needing anything of the sender.
 
 Frames come thousands of times a second, and most are short, so compiled code sends and receives
-what goes and comes at once (``windows.py``). Here is the rest: to wait, frames that come or go in
-pieces, and to say what is wrong.
+them if that is possible at once (``windows.py``). Here is the rest: to wait, frames that come or go
+in pieces, and error messages.
 
-``frames.py`` has what a frame is, ``handshake.py`` how links come to stand.
+``frames.py`` has the content of a frame, ``handshake.py`` the setup of links.
 """
 
 import socket
@@ -50,11 +50,11 @@ class LinkBroken(_GroupError):  # noqa: N818  # it says what is, as LinkError's 
 
 
 class FrameError(_GroupError):
-    """A group sent what is not a frame, or not the one that was due."""
+    """A group sent no frame, or not the one that was due."""
 
 
 class FrameLinks:
-    """Links that stand, and what has to wait on them. After an error they can only be closed.
+    """Connected links, and the waits on them. After an error they can only be closed.
 
     Args:
         ends: our ends of the links by the numbers of the groups at the others; they are ours to
@@ -72,11 +72,11 @@ class FrameLinks:
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def descriptors(self) -> dict[int, int]:
-        """The sockets to the other groups, for who sends and receives what needs no waiting."""
+        """The sockets to the other groups, for senders and receivers that need no waiting."""
         return {group: end.fileno() for group, end in self._ends.items()}
 
     def send_rest(self, group: int, rest: memoryview) -> None:
-        """Send a group what is left of a frame; this may block until the group reads.
+        """Send a group the rest of a frame; this may block until the group reads.
 
         Raises:
             LinkBroken: the group has ended.
@@ -89,7 +89,7 @@ class FrameLinks:
     def receive_rest(
         self, group: int, place: NDArray[np.int64], received: int
     ) -> NDArray[np.int64]:
-        """Wait until a group's frame is here as a whole.
+        """Wait until a group's frame has arrived as a whole.
 
         Args:
             group: whose it is.
@@ -97,7 +97,7 @@ class FrameLinks:
             received: how many bytes of it are there already.
 
         Returns:
-            Where it is now: the same place, or a larger one.
+            The frame's address: the same memory, or a larger one.
 
         Raises:
             LinkBroken: the group ended before a whole frame was here.
@@ -120,12 +120,12 @@ class FrameLinks:
         return place
 
     def close(self) -> None:
-        """Close all links; who waits at the other ends is told that they are broken."""
+        """Close all links; waiting peers find them broken."""
         for end in self._ends.values():
             end.close()
 
     def _receive(self, group: int, place: NDArray[np.int64], received: int) -> int:
-        """Wait for more bytes; how many have come."""
+        """Wait for more bytes; the number of bytes that have arrived."""
         try:
             count = self._ends[group].recv_into(place.data.cast("B")[received:])
         except OSError as error:

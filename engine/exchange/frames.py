@@ -1,13 +1,13 @@
-"""Frames: how groups of processes that run apart tell each other what crosses between them.
+"""Frames: messages between groups of processes that run apart.
 
-One group is the *hub*, the others are *leaves*. A leaf tells the hub when its next event is due
-and what it sends to processes elsewhere; the hub tells a leaf how far it may go, and what is sent
-to it. They take turns: in each window the hub lets go those groups that have something to do, and
-waits for them. A group that has nothing to do is left alone and costs nothing; what is sent to it
-waits at the hub until something of it is due. (All telling all in each window was tried: six
-brokers that are mostly idle took 112 s for 240 virtual seconds, with their two cores at work.)
+One group is the *hub*, the others are *leaves*. A leaf sends the hub the time of its next event and
+its messages to processes elsewhere; the hub sends a leaf its horizon, and the messages for it. They
+take turns: in each window the hub lets go those groups that have something to do, and waits for
+them. A group that has nothing to do is left alone and costs nothing; messages to it wait at the hub
+until one of them is due. (An exchange of all with all in each window was tried: six brokers that
+are mostly idle took 112 s for 240 virtual seconds, with their two cores at work.)
 
-How far a group may go: up to the earliest event of any other group plus the least that it takes
+The time up to which a group may run: the earliest event of any other group plus the least latency
 from there to here (``frame_exchange.py``). Its own messages may cause answers before that: then
 ``links.route`` draws its horizon nearer.
 
@@ -28,9 +28,9 @@ words                      value
 =========================  ====================================================================
 
 Then come the rows of events, items, changes and commits, in the order in which they were sent.
-Indexes mean nothing to the receiver: chains are laid out in order, and each event says how many
-entries are its own. Rows are copied word by word, by one call for all frames of a window that go
-out and one for each that comes in.
+Indexes mean nothing to the receiver: chains are laid out in order, and each event has the number of
+its own entries. Rows are copied word by word, by one call for all frames of a window that go out
+and one for each that comes in.
 """
 
 from tidegauge.compiled.records import Records, dtype_of
@@ -64,7 +64,7 @@ CHANGES = 8
 COMMITS = 9
 HEAD = code(10)
 
-# How many words a row has.
+# The number of words of a row.
 _EVENT = code(dtype_of(EventSlot).itemsize // WORD_BYTES)
 _ITEM = code(dtype_of(ItemSlot).itemsize // WORD_BYTES)
 _CHANGE = code(dtype_of(MetadataChange).itemsize // WORD_BYTES)
@@ -81,7 +81,7 @@ def plan_window(world: Kernel, exchange: frame_exchange.Exchange, end_us: int) -
     """Choose the groups that go on, and set their horizons, none of them later than ``end_us``.
 
     Returns:
-        READY, ENDED or STOPPED; in the last two cases all leaves have to be told.
+        READY, ENDED or STOPPED; in the last two cases all leaves have to be notified.
     """
     state = exchange.state[0]
     _find_earliest(world, exchange)
@@ -105,7 +105,7 @@ def plan_window(world: Kernel, exchange: frame_exchange.Exchange, end_us: int) -
 
 @inner_rule
 def _find_earliest(world: Kernel, exchange: frame_exchange.Exchange) -> None:
-    """When the earliest event of each group is due, and that of all."""
+    """The time of the earliest event of each group, and of all groups."""
     exchange.groups[HUB].next_us = _next_us(world)
     state = exchange.state[0]
     state.earliest_us = frame_exchange.NEVER_US
@@ -123,7 +123,7 @@ def _find_earliest(world: Kernel, exchange: frame_exchange.Exchange) -> None:
 
 @inner_rule
 def _next_us(world: Kernel) -> int:
-    """When the next event of this group is due."""
+    """The time of the next event of this group."""
     context = world.context[0]
     if context.ready.first != NONE:
         return context.time_us
@@ -147,7 +147,7 @@ def _horizon_us(exchange: frame_exchange.Exchange, group: int, end_us: int) -> i
 
 @rule
 def write_frames(world: Kernel, exchange: frame_exchange.Exchange) -> int:
-    """Write a frame for each group that is to have one: a leaf to the hub, the hub to who goes on.
+    """Write a frame for each receiver: a leaf to the hub, the hub to the groups that go on.
 
     Pending messages to them are forgotten.
 
@@ -164,7 +164,7 @@ def write_frames(world: Kernel, exchange: frame_exchange.Exchange) -> int:
     for group in range(len(exchange.groups)):
         if exchange.groups[group].words > 0:
             _write_last(world, exchange, group)
-    # Whoever has to be told is written to: ``plan_window`` lets it go.
+    # Groups that lack these changes are written to: ``plan_window`` lets it go.
     world.context[0].first_unsent_change = world.context[0].metadata_changes
     world.context[0].first_unsent_commit = world.context[0].offset_commits
     return frame_exchange.READY
@@ -179,7 +179,7 @@ def _is_written_to(exchange: frame_exchange.Exchange, group: int) -> bool:
 
 @inner_rule
 def _count_outgoing(world: Kernel, exchange: frame_exchange.Exchange) -> None:
-    """How much goes to each group that is written to."""
+    """Counts the events and items for each group that is written to."""
     is_hub = exchange.state[0].group == HUB
     for group, other in enumerate(exchange.groups):
         other.events = 0
@@ -286,10 +286,10 @@ def _copy(source: Records[Word], first: int, to: Records[Word], at: int, words: 
 
 @rule
 def read_frame(world: Kernel, exchange: frame_exchange.Exchange, group: int) -> int:
-    """Take over what the frame of a group brings.
+    """Take over the content of a group's frame.
 
     Returns:
-        What the hub says (READY, ENDED, STOPPED), of a leaf READY; or NO_ROOM, or STRANGE.
+        The hub's state (READY, ENDED, STOPPED), a leaf's READY; or NO_ROOM, or STRANGE.
     """
     words = exchange.incoming
     other = exchange.groups[group]
@@ -313,7 +313,7 @@ def read_frame(world: Kernel, exchange: frame_exchange.Exchange, group: int) -> 
 
 @inner_rule
 def _lacks_room(world: Kernel, exchange: frame_exchange.Exchange) -> bool:
-    """Whether what comes in would leave less free than a handler may need."""
+    """Whether the incoming messages would leave less free than a handler may need."""
     context = world.context[0]
     words = exchange.incoming
     free_changes = len(world.metadata_changes) - context.metadata_changes
@@ -330,7 +330,7 @@ def _lacks_room(world: Kernel, exchange: frame_exchange.Exchange) -> bool:
 
 @inner_rule
 def _take_rows(world: Kernel, exchange: frame_exchange.Exchange) -> None:
-    """Take the messages of a frame, and note what else it tells."""
+    """Take the messages of a frame, and its other parts."""
     words = exchange.incoming
     event_word = HEAD
     item_word = event_word + words[EVENTS].value * _EVENT

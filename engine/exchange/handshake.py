@@ -1,14 +1,14 @@
-"""Links between groups come to stand: who is let in, and who is sent away.
+"""Handshakes: links between groups, and the checks of callers.
 
 Group 0, the hub, listens, on a Unix socket in a folder of its own and, if asked to, on TCP; each
 other group, a leaf, dials it. Both prove with the challenges of ``multiprocessing.connection`` that
-they have the key, and then the leaf says of which generation it is, and who it is.
+they have the key, and then the leaf sends its generation and its number.
 
-Anybody may knock. A stranger costs a thread until its time is over, and never the others' links:
-it is sent away, and noted in :attr:`Reception.refused`. Once all links stand nobody listens any
-more, and the socket's file and folder are gone.
+Anybody may knock. A stranger costs a thread until its time is over, and never the others' links: it
+is sent away, and noted in :attr:`Reception.refused`. Once all links stand there is no listener, and
+the socket's file and folder are gone.
 
-``frame_links.py`` has what goes over a link then.
+``frame_links.py`` has the traffic on a link.
 """
 
 import os
@@ -28,10 +28,10 @@ from typing import NamedTuple
 
 from tidegauge.engine.exchange.frame_links import LinkError
 
-#: So long a stranger may take to say who it is.
+#: The timeout of a caller's handshake.
 HANDSHAKE_S = 10.0
 
-#: Of a leaf: its generation, its number.
+#: A leaf's greeting: its generation, its number.
 _HELLO = struct.Struct("<qq")
 _WELCOME = b"welcome"
 _LONGEST_REPLY_BYTES = 1000
@@ -42,22 +42,22 @@ _HANDSHAKE_ERRORS = (AssertionError, AuthenticationError, EOFError, OSError, Val
 _BACKLOG = 128
 #: A path of a Unix socket is shorter than this, on every system.
 _LONGEST_PATH_BYTES = 100
-#: How often the hub looks for strangers who take too long.
+#: The period in which the hub checks for callers whose handshake has timed out.
 _LOOK_MS = 10
-#: How often a leaf tries again while too many others stand at the door.
+#: The retry back-off of a leaf while too many others connect.
 _CROWD_S = 0.01
-#: So long we wait for threads whose links were shut down.
+#: The timeout for threads whose links were shut down.
 _LEAVE_S = 1.0
 
 
 class Address(NamedTuple):
-    """Where a hub listens."""
+    """The address that a hub listens at."""
 
     #: Names the machine: groups with the same node reach each other by Unix sockets.
     node: str
     #: Path of a Unix socket.
     unix: str
-    #: Of TCP; empty if the hub does not listen there.
+    #: The host of TCP; empty if the hub does not listen there.
     host: str
     port: int
 
@@ -67,7 +67,7 @@ class _Guest:
     """A connection that is shaking hands."""
 
     link: socket.socket
-    #: When it is cut off, on the monotonic clock.
+    #: The time of its timeout, on the monotonic clock.
     late_at_s: float
     late: bool = False
 
@@ -153,7 +153,7 @@ class Reception:
         return self._links
 
     def close(self) -> None:
-        """Listen no more, and send away who is still shaking hands; leaves no file behind.
+        """Listen no more, and close the connections of pending callers; leaves no file behind.
 
         Links that stand are their owner's to close.
         """
@@ -168,7 +168,7 @@ class Reception:
             thread.join(_LEAVE_S)
 
     def _complain(self, deadline_s: float, timeout_s: float) -> None:
-        """Raise what makes it useless to wait any longer, if anything does."""
+        """Raise an error that makes it useless to wait any longer, if there is one."""
         if self._over:
             raise LinkError("closed before all groups were linked")
         with self._lock:
@@ -211,7 +211,7 @@ class Reception:
                     guest.cut_off()
 
     def _welcome(self, link: socket.socket) -> None:
-        """Shake hands with somebody who dialled, in a thread of its own."""
+        """Shake hands with a caller, in a thread of its own."""
         visitor = _visitor(link)
         guest = _Guest(link, time.monotonic() + HANDSHAKE_S)
         number = None
@@ -231,7 +231,7 @@ class Reception:
                 self._links[number] = link
         except _HANDSHAKE_ERRORS as error:
             if guest.late:
-                reason = f"it did not say who it is within {HANDSHAKE_S:g} s"
+                reason = f"its handshake timed out after {HANDSHAKE_S:g} s"
             else:
                 reason = _reason(error)
             with self._lock:
@@ -246,7 +246,7 @@ class Reception:
             raise LinkError("it came when all was over")
 
     def _claim(self, hello: bytes, connection: Connection) -> int:
-        """The number of a leaf that may be linked; else say to it, too, why not."""
+        """The number of a leaf that may be linked; else an error for it, too."""
         with self._lock:
             why_not = self._why_not(hello)
             if not why_not:
@@ -313,8 +313,8 @@ def dial(
 
 
 def _introduce(guest: _Guest, key: bytes, hello: bytes) -> bytes:
-    """Say to the hub who we are; what it replies."""
-    # Whatever the other side says or does not say, it is over then.
+    """Send the hub our identity; its reply."""
+    # The timer ends the handshake, whatever the other side sends.
     ending = threading.Timer(max(guest.late_at_s - time.monotonic(), 0), guest.cut_off)
     ending.daemon = True
     ending.start()
@@ -338,12 +338,11 @@ def _expect_welcome(reply: bytes) -> None:
 
 
 def _reach(address: Address, node: str, deadline_s: float) -> socket.socket:
-    """A connection to who listens there, that blocks.
+    """A blocking connection to a listener there.
 
     Raises:
-        TimeoutError: it was not accepted in time.
-        OSError: nobody is there.
-        LinkError: there is no way.
+        TimeoutError: it was not accepted in time. OSError: there is no listener. LinkError: there
+        is no way.
     """
     if address.node != node:
         if not address.host:
@@ -353,7 +352,7 @@ def _reach(address: Address, node: str, deadline_s: float) -> socket.socket:
     else:
         link = socket.socket(socket.AF_UNIX)
         try:
-            # To connect would block for ever while a hub that hangs has a crowd at its door.
+            # To connect would block without limit while a hub that hangs has many callers.
             link.setblocking(False)
             _enter(link, address.unix, deadline_s)
         except BaseException:
@@ -385,7 +384,7 @@ def _private_folder() -> str:
 
 
 def _shut_down(link: socket.socket) -> None:
-    """Wake whoever reads from a link or writes to it."""
+    """Wake the reader and the writer of a link."""
     with suppress(OSError):  # the other side may have been faster
         link.shutdown(socket.SHUT_RDWR)
 
@@ -410,5 +409,5 @@ def _reason(error: Exception) -> str:
     if isinstance(error, AuthenticationError):
         return "it does not have our key"
     if isinstance(error, EOFError):
-        return "the connection ended before it had said who it is"
+        return "the connection ended before its handshake"
     return str(error) or type(error).__name__

@@ -2,8 +2,8 @@
 
 A window that went through Python took some 40 us of each group, and left the caches cold for the
 kernel (quickstart in seven actors on two cores: 21 s became 5). Calls that return at once are made
-here; whatever would have to wait, or goes wrong, is left to Python's sockets, which also say what
-is wrong.
+here; a call that would have to wait, or fails, is left to Python's sockets, which also have its
+error message.
 
 Plain Python makes the same calls by way of ``ctypes``.
 """
@@ -22,7 +22,7 @@ from tidegauge.compiled.rules import COMPILED, code, inner_rule
 WORD_BYTES = 8
 
 _DONT_WAIT = code(int(socket.MSG_DONTWAIT))
-# Where there is no such flag, Python has SIGPIPE ignored.
+# Without this flag, Python has SIGPIPE ignored.
 _SEND_FLAGS = code(int(socket.MSG_DONTWAIT | getattr(socket, "MSG_NOSIGNAL", 0)))
 _CLOCK = code(int(time.CLOCK_THREAD_CPUTIME_ID))
 _NS_PER_S = code(1_000_000_000)
@@ -66,14 +66,14 @@ _read_clock = _c_function("clock_gettime", "int32", "int32", "uintp")
 
 @inner_rule
 def send_words(descriptor: int, words: Records[Word], first: int, count: int) -> int:
-    """Send words over a socket if they can go at once; how many bytes went, or -1."""
+    """Send words over a socket if they can go at once; the number of bytes sent, or -1."""
     address = words.ctypes.data + first * WORD_BYTES
     return int(_send(descriptor, address, count * WORD_BYTES, _SEND_FLAGS))
 
 
 @inner_rule
 def receive_words(descriptor: int, words: Records[Word]) -> int:
-    """Read from a socket what is there already; how many bytes, 0 at its end, or -1."""
+    """Read available bytes from a socket; their number, 0 at its end, or -1."""
     return int(_receive(descriptor, words.ctypes.data, len(words) * WORD_BYTES, _DONT_WAIT))
 
 

@@ -1,4 +1,4 @@
-"""Windows: what a group that has links does between handling events and handling events again.
+"""Windows: the work of a group with links between two runs of its events.
 
 A group goes from phase to phase (``ExchangeState.phase``) until it may run:
 
@@ -12,10 +12,10 @@ SENDS      ... to them; RUNS if it goes itself   ... to it; then RECEIVES
 RUNS       up to its horizon; then RECEIVES      up to its horizon; then WRITES
 =========  ====================================  ====================================
 
-All of it is compiled, the system calls too, so that a window costs no Python. The driver is wanted
-where somebody has to wait or tables have to grow; it comes back into the same phase.
+All of it is compiled, the system calls too, so that a window costs no Python. The driver is needed
+where a wait is long or tables have to grow; it comes back into the same phase.
 
-A waiting group looks for the frame for a while before it sleeps, and lets others have the CPU
+A waiting group polls for the frame for a while before it sleeps, and lets others have the CPU
 meanwhile: to be woken costs more than that, on both sides (quickstart in seven actors on two cores
 took half the time, in three even less).
 """
@@ -26,13 +26,13 @@ from tidegauge.engine.exchange import frame_exchange, frames, system_calls
 from tidegauge.simulation.kernel import HUB, Kernel
 from tidegauge.simulation.random_streams import MIX_1, mix
 
-#: So often a frame is looked for: for some 100 us.
+#: The number of polls for a frame: for some 100 us.
 _LOOKS = 100
 
 
 @inner_rule
 def go_to_next_run(world: Kernel, exchange: frame_exchange.Exchange) -> int:
-    """Go on from phase to phase until the group may run; READY, or why the driver is wanted.
+    """Go from phase to phase until the group may run; READY, or the reason to call the driver.
 
     Returns:
         READY; ENDED or STOPPED, where all groups come to the end; NO_ROOM, STRANGE, DAMAGED,
@@ -81,7 +81,7 @@ def _receive(world: Kernel, exchange: frame_exchange.Exchange) -> int:
         state.received_bytes = 0
         other.awaited = False
         if said != frame_exchange.READY:
-            # The end: what comes next, if anything does, begins with a frame of each leaf.
+            # The end: the next phase, if there is one, begins with a frame of each leaf.
             state.phase = frame_exchange.WRITES
             return said
     state.phase = frame_exchange.PLANS if state.group == HUB else frame_exchange.RUNS
@@ -90,7 +90,7 @@ def _receive(world: Kernel, exchange: frame_exchange.Exchange) -> int:
 
 @inner_rule
 def _look_for_frame(exchange: frame_exchange.Exchange, group: int) -> bool:
-    """Look for a group's frame for a while; whether it has come, as a whole."""
+    """Poll for a group's frame for a while; whether it has come, as a whole."""
     state = exchange.state[0]
     words = exchange.incoming
     received = system_calls.receive_words(exchange.groups[group].descriptor, words)
@@ -112,7 +112,7 @@ def _look_for_frame(exchange: frame_exchange.Exchange, group: int) -> bool:
 
 @inner_rule
 def _plan(world: Kernel, exchange: frame_exchange.Exchange) -> int:
-    """Choose who goes on; the driver may hold all back."""
+    """Choose the groups that go on; the driver may hold all back."""
     state = exchange.state[0]
     said = frames.plan_window(world, exchange, state.end_us)
     state.phase = frame_exchange.WRITES
@@ -140,7 +140,7 @@ def _write(world: Kernel, exchange: frame_exchange.Exchange) -> int:
 
 @inner_rule
 def _send(exchange: frame_exchange.Exchange) -> int:
-    """Send what was written; who got a frame answers with one."""
+    """Send the written frames; each receiver answers with one."""
     state = exchange.state[0]
     for group, other in enumerate(exchange.groups):
         if not other.unsent:
@@ -161,7 +161,7 @@ def _send(exchange: frame_exchange.Exchange) -> int:
 
 @inner_rule
 def _checksum(words: Records[system_calls.Word], first: int, count: int) -> int:
-    """Of a frame's words but for the one in which it stands: each folded into the next."""
+    """The checksum of a frame's words without the checksum's own: each is folded into the next."""
     checksum = words[first + frames.LENGTH].value
     for number in range(frames.GENERATION, count):
         # An odd factor maps different words to different ones: no single one changes unseen.

@@ -1,4 +1,4 @@
-"""Invariants: what holds of a group's state between any two events.
+"""Invariants: facts about a group's state between any two events.
 
 ==================  ========================================================================
 file                subject
@@ -19,7 +19,8 @@ file                subject
 **To add one**: a function of ``Checked`` in the file of its subject, decorated with the table of
 the record that it returns the place of, and a state that violates it in
 ``tests/engine/test_invariants.py``. Its docstring is the sentence that a failure shows. They are
-looked at in the order of definition: what walks a list stands behind the invariant of that list.
+checked in the order of definition: a function that walks a list stands behind the invariant of that
+list.
 
 No rule of a run imports this room: it is compiled only where ``TIDEGAUGE_CHECKED`` is set.
 """

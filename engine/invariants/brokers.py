@@ -82,7 +82,7 @@ def isr_expiration_waits_for_a_lock(world: Checked) -> int:
 
 @BROKERS.of("brokers")
 def isr_changes_are_gathered(world: Checked) -> int:
-    """A broker lists the partitions whose changed ISRs it has to tell, as many as it counts."""
+    """A broker lists the partitions whose changed ISRs it has to send, as many as it counts."""
     clear_marks(world, len(world.hosted))
     for number, broker in enumerate(world.brokers):
         count = _walk_changed(world, broker.first_changed, broker.last_changed, number)
@@ -135,7 +135,7 @@ def _has_request(world: Checked, broker: int, thread: int) -> bool:
 
 @BROKERS.of("brokers")
 def queued_requests_are_looked_at_again(world: Checked) -> int:
-    """A broker with requests in its queue looks at it again, unless all its threads wait."""
+    """A broker with requests in its queue has a timer to serve it, unless all its threads wait."""
     for number, broker in enumerate(world.brokers):
         if broker.queue.first == NONE or broker.handler_due_us > 0:
             continue
@@ -210,7 +210,7 @@ def moved_replicas_are_listed(world: Checked) -> int:
 
 @BROKERS.of("fetchers")
 def requests_in_flight_have_a_deadline(world: Checked) -> int:
-    """A fetcher's request in flight is the last that it has sent, and a timer looks after it."""
+    """A fetcher's request in flight is the last that it has sent, and has a timer."""
     for number, fetcher in enumerate(world.fetchers):
         if fetcher.in_flight != 0 and not (
             fetcher.in_flight == fetcher.requests and fetcher.deadline_timer
@@ -234,7 +234,7 @@ def fetch_sessions_list_their_partitions(world: Checked) -> int:
 
 @BROKERS.of("fetch_sessions")
 def active_partitions_are_listed(world: Checked) -> int:
-    """The partitions that the next fetch looks at are a list of those of the session."""
+    """The partitions that the next fetch reads are a list of those of the session."""
     clear_marks(world, len(world.follower_fetches))
     for number, session in enumerate(world.fetch_sessions):
         if _walk_active(world, session.first_active, session.last_active, number) < 0:
@@ -265,7 +265,7 @@ def waiting_fetches_are_of_their_session(world: Checked) -> int:
 
 @BROKERS.of("brokers")
 def fetch_timers_match_their_owners(world: Checked) -> int:
-    """A broker has one timer for each fetcher and fetch session that says it has one."""
+    """A broker has one timer for each fetcher and fetch session with the flag of one."""
     clear_marks(world, 3 * len(world.brokers))
     for number, fetcher in enumerate(world.fetchers):
         world.visits[3 * fetcher.broker].found += 1 if fetcher.wake_timer else 0

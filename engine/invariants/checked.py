@@ -1,6 +1,6 @@
-"""The tables that invariants read: a group's state, and what is counted while they look at it.
+"""The tables that invariants read: a group's state, and their own counts.
 
-How an invariant is declared, and the one rule that looks at all of them.
+The declaration of an invariant, and the one rule that checks all of them.
 """
 
 from collections.abc import Callable
@@ -18,13 +18,13 @@ from tidegauge.simulation.messages.kinds import KINDS
 #: Nothing violates an invariant.
 HOLDS = code(-1)
 
-# Of ``walk_of``: a list that is none, and a list whose last record nobody keeps.
+# Results of ``walk_of``: a list that is broken, and a list whose last record is not kept.
 BROKEN = code(-1)
 ANY = code(-2)
 
 
 class Finding(Record):
-    """Where an invariant is violated: one record."""
+    """The place at which an invariant is violated: one record."""
 
     place: i64
 
@@ -36,13 +36,13 @@ class Visit(Record):
 
 
 class TimerCount(Record):
-    """How many timers of a kind a process has set that still mean something to it."""
+    """The number of pending timers of a kind that a process still needs."""
 
     pending: i64
 
 
 class Checked(MeasuredState, part=5):
-    """The state of a group, and room to count what is in it."""
+    """The state of a group, and room for the counts of a check."""
 
     findings: Records[Finding]
     #: As many as the longest table has records.
@@ -65,13 +65,13 @@ def count_timers(world: Checked) -> None:
 
 @inner_rule
 def pending(world: Checked, process: int, kind: int) -> int:
-    """How many timers of a kind a process has set."""
+    """The number of timers of a kind that a process has set."""
     return world.timers[process * KINDS + kind].pending
 
 
 @inner_rule
 def clear_marks(world: Checked, count: int) -> None:
-    """Begin to go through the owners of so many slots."""
+    """Reset the marks of so many slots, before their owners are checked."""
     for index in range(count):
         world.visits[index].found = 0
 
@@ -87,7 +87,7 @@ def mark(world: Checked, index: int, count: int) -> bool:
 
 @inner_rule
 def first_unmarked(world: Checked, count: int) -> int:
-    """The first slot that nobody has; HOLDS if there is none."""
+    """The first slot without an owner; HOLDS if there is none."""
     for index in range(count):
         if world.visits[index].found == 0:
             return index
@@ -97,8 +97,8 @@ def first_unmarked(world: Checked, count: int) -> int:
 def walk_of(module: str, name: str, of: LinkedList) -> Callable[..., int]:
     """The rule ``name`` of a module, which goes through lists of the same records and links.
 
-    ``name(world, first, last, owner)`` marks the records with 1 + ``owner``, and returns how many
-    there are: BROKEN if somebody else has one, or the last is not ``last`` (ANY: whichever).
+    ``name(world, first, last, owner)`` marks the records with 1 + ``owner``, and returns their
+    number: BROKEN if another list has one of them, or the last is not ``last`` (ANY: no check).
     """
     names: dict[str, Any] = {"__name__": module}
     code = _WALK.format(name=name, table=of.table, following=of.following)
@@ -133,7 +133,7 @@ def is_live(world: Checked, index: int, kind: int) -> bool:
 
 @inner_rule
 def is_within(replicas: int, others: int) -> bool:
-    """Whether all replicas of a list are in another one, too."""
+    """Whether all replicas of a list are in another one."""
     return without(replicas, others) == EMPTY
 
 
@@ -169,7 +169,7 @@ class Invariant(NamedTuple):
 
 
 class Invariants(list[Invariant]):
-    """The invariants of one subject, in the order in which they are looked at."""
+    """The invariants of one subject, in the order in which they are checked."""
 
     def of(self, table: str) -> Callable[[Function], Function]:
         """Enter a function that returns the place of a record in ``table`` that violates it."""

@@ -27,7 +27,7 @@ _FREE = code(1 << 41)
 
 @CLIENTS.of("pool")
 def free_batches_are_counted(world: checked.Checked) -> int:
-    """Free batches are chained, are as many as the count says, and are all that have no number."""
+    """Free batches are chained, are as many as the count, and are all that have no number."""
     checked.clear_marks(world, len(world.batches))
     if (
         _walk_batches(world, world.pool[0].free_batch, checked.ANY, _FREE)
@@ -169,7 +169,7 @@ def late_batches_are_listed(world: checked.Checked) -> int:
 
 @CLIENTS.of("connections")
 def requests_of_clients_have_a_deadline(world: checked.Checked) -> int:
-    """A timer looks after the batches, or the fetch, that a connection has in flight."""
+    """The batches, or the fetch, that a connection has in flight have a timer."""
     for number, connection in enumerate(world.connections):
         waits = connection.flight_first != NONE or connection.fetch != 0
         if waits and not connection.deadline_timer:
@@ -266,7 +266,7 @@ def overdue_batches_are_counted(world: checked.Checked) -> int:
 
 @CLIENTS.of("clients")
 def client_timers_match_their_owners(world: checked.Checked) -> int:
-    """A client has one timer for its next batch at most, and one each where it says so."""
+    """A client has one timer for its next batch at most, and one for each flag of one."""
     for number in range(len(world.clients)):
         process = world.process_ranges[CLIENT].first + number
         client = world.clients[number]

@@ -1,4 +1,4 @@
-"""Invariants of controllers: who is active, what is processed, what brokers are told."""
+"""Invariants of controllers: the active one, its events, its requests to brokers."""
 
 from tidegauge.controller.state.control_plane import broker_at, partition_at, state_at
 from tidegauge.controller.zookeeper.held_states import is_control_plane_hosted
@@ -18,7 +18,7 @@ CONTROLLERS = checked.Invariants()
 
 @CONTROLLERS.of("controllers")
 def active_controllers_have_a_context(world: checked.Checked) -> int:
-    """The controller has one context, which is its own; nobody else has one."""
+    """The controller has one context, which is its own; no other process has one."""
     for number, state in enumerate(world.controllers):
         if state.active != (state.context != NONE) or (state.active and not state.running):
             return number
@@ -85,7 +85,7 @@ def events_go_on_by_answers_or_work(world: checked.Checked) -> int:
 
 @CONTROLLERS.of("controller_brokers")
 def channels_send_what_is_queued(world: checked.Checked) -> int:
-    """A request in flight to a broker is the first of its queue, and a timer looks after it."""
+    """A request in flight to a broker is the first of its queue, and has a timer."""
     for place, known in enumerate(world.controller_brokers):
         if known.in_flight == NONE:
             continue
@@ -113,7 +113,7 @@ def requests_being_made_are_of_their_kind(world: checked.Checked) -> int:
 
 @CONTROLLERS.of("controllers")
 def touched_partitions_are_listed(world: checked.Checked) -> int:
-    """The partitions of which brokers have to be told are a list of the controller."""
+    """The partitions whose state has to be sent to brokers are a list of the controller."""
     for number, state in enumerate(world.controllers):
         if not state.active:
             continue

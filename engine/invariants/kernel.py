@@ -96,7 +96,7 @@ def networks_receive_what_has_come(world: Checked) -> int:
 
 @KERNEL.of("network_threads")
 def blocked_threads_are_known(world: Checked) -> int:
-    """A process knows when the last of its network threads is free that is blocked."""
+    """A process has the time at which the last of its blocked network threads is free."""
     for state in world.processes:
         for number in range(state.network_threads):
             thread = state.first_network_thread + number
@@ -239,7 +239,7 @@ def reads_end_with_the_last(world: Checked) -> int:
 
 @MACHINES.of("brokers")
 def appends_wait_for_no_more_than_the_writes(world: Checked) -> int:
-    """Appends wait at most until the last of a broker's disks has written what it has."""
+    """Appends wait at most until the last of a broker's disks has written its backlog."""
     for number, broker in enumerate(world.brokers):
         first = number * broker.log_directories
         latest_ns = 0

@@ -1,7 +1,7 @@
 """Invariants of replicas: their logs, their leader epochs, their roles and ISRs.
 
-Power takes records from the log of a broker that is down, and leaves the rest to its next start:
-what a log says beside its records holds while its broker runs with its logs loaded.
+A loss of power takes records from the log of a broker that is down, and leaves the rest to its next
+start: a log's other fields are valid while its broker runs with its logs loaded.
 """
 
 from tidegauge.actors.state.brokers import epochs_of, now_ms, runs_of
@@ -131,6 +131,19 @@ def recovery_point_lies_in_the_log(world: Checked) -> int:
     return HOLDS
 
 
+@LOGS.of("on_disk")
+def future_log_lies_in_another_directory(world: Checked) -> int:
+    """A future log lies in another log directory than the log, and is not longer."""
+    for row, on_disk in enumerate(world.on_disk):
+        if on_disk.future_directory == NONE or not is_in_use(world, row):
+            continue
+        if on_disk.future_directory == on_disk.directory:
+            return row
+        if on_disk.future_end_offset > world.replicas[row].log_end_offset:
+            return row
+    return HOLDS
+
+
 @LOGS.of("replicas")
 def replicas_know_their_slots(world: Checked) -> int:
     """A hosted replica is in the slot of its broker, and its assignment has only slots."""
@@ -156,7 +169,7 @@ def replicas_know_their_slots(world: Checked) -> int:
 def isr_is_within_replicas(world: Checked) -> int:
     """A leader is in its own ISR, and so are only replicas that are assigned.
 
-    Where replicas are moved the ISR can still have one that is not assigned any more.
+    While replicas are moved the ISR can still have one that is not assigned any more.
     """
     for row, partition in enumerate(world.replicas):
         if not is_led(world, row):
@@ -170,7 +183,7 @@ def isr_is_within_replicas(world: Checked) -> int:
 
 @LOGS.of("replicas")
 def maximal_isr_covers_the_isr(world: Checked) -> int:
-    """A member of the ISR holds back the high watermark; without a proposal nobody else does."""
+    """An ISR member holds back the high watermark; without a proposal no other replica does."""
     for row, partition in enumerate(world.replicas):
         if not is_within(partition.isr, partition.maximal_isr):
             return row
@@ -181,7 +194,7 @@ def maximal_isr_covers_the_isr(world: Checked) -> int:
 
 @LOGS.of("replicas")
 def followers_leave_the_isr_to_their_leader(world: Checked) -> int:
-    """A follower knows no ISR and no start of its leader's epoch; a leader has begun its own."""
+    """A follower has no ISR and no start of its leader's epoch; a leader has begun its own."""
     for row, partition in enumerate(world.replicas):
         if not is_in_use(world, row) or partition.leader == UNDEFINED:
             continue

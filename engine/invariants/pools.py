@@ -23,7 +23,7 @@ _walk_producers = checked.walk_of(__name__, "_walk_producers", PRODUCERS)
 
 @POOLS.of("events")
 def events_name_processes(world: checked.Checked) -> int:
-    """An event has a kind, knows its own slot, and goes from one process to another that exist."""
+    """An event has a kind, has its own slot, and goes from one process to another that exist."""
     count = len(world.processes)
     for index, event in enumerate(world.events):
         if event.index != index or not NONE <= event.kind < KINDS:
@@ -66,7 +66,7 @@ def every_watch_has_one_place(world: checked.Checked) -> int:
 
 @POOLS.of("context")
 def free_events_are_counted(world: checked.Checked) -> int:
-    """Free slots of events are chained, hold nothing, and are as many as the count says."""
+    """Free slots of events are chained, hold nothing, and are as many as the count."""
     checked.clear_marks(world, len(world.events))
     context = world.context[0]
     if _walk_events(world, context.free_event, checked.ANY, 0) != context.free_events:
@@ -131,7 +131,7 @@ def _wrong(world: checked.Checked, events: EventList) -> int:
 
 @inner_rule
 def _first_kept_twice(world: checked.Checked) -> int:
-    """Go through all that keep one event; the first that somebody else has, too."""
+    """Go through all that keep one event; the first that another one has as well."""
     twice = checked.HOLDS
     for broker in range(len(world.brokers)):
         twice = max(twice, _kept(world, world.brokers[broker].alter_partition))
@@ -181,7 +181,7 @@ def _is_on_thread(world: checked.Checked, index: int) -> bool:
 
 @POOLS.of("context")
 def free_entries_are_counted(world: checked.Checked) -> int:
-    """Free slots of partition data are chained, and are as many as the count says."""
+    """Free slots of partition data are chained, and are as many as the count."""
     checked.clear_marks(world, len(world.items))
     context = world.context[0]
     free = _walk_items(world, context.free_item, checked.ANY, 0)

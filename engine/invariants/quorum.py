@@ -1,4 +1,4 @@
-"""Invariants of a KRaft quorum: what the active controller decides, appends and commits.
+"""Invariants of a KRaft quorum: the active controller's decisions, appends and commits.
 
 Invariants of the voters of a KRaft quorum: leaders, logs, timers.
 """
@@ -110,7 +110,7 @@ def partitions_without_their_leader_are_counted(world: Checked) -> int:
 
 @QUORUM_STATE.of("active_controller")
 def records_that_are_not_committed_are_kept(world: Checked) -> int:
-    """The oldest record in the ring is not committed; what the active controller has is in its log.
+    """The ring's oldest record is not committed; the active controller's records are in its log.
 
     Source: OffsetControlManager@4.1.0.
     """
@@ -140,7 +140,7 @@ def a_voter_flushes_what_it_has(world: Checked) -> int:
 
 @QUORUM_STATE.of("voters")
 def responses_wait_in_the_order_of_offsets(world: Checked) -> int:
-    """A response waits for what is appended and not committed, in the order of the log."""
+    """A response waits for records that are appended and not committed, in the order of the log."""
     for number, voter in enumerate(world.voters):
         if voter.state != LEADER or voter.claimed_epoch != voter.epoch:
             continue
@@ -172,7 +172,7 @@ def what_is_committed_lies_below_the_high_watermark(world: Checked) -> int:
 
 @QUORUM_STATE.of("voters")
 def quorum_timers_match_their_flags(world: Checked) -> int:
-    """A timer is set exactly while its flag says so, and what is queued is going to be handled.
+    """A timer is set exactly while its flag is set, and queued events are going to be handled.
 
     A task that waits in the queue has its timer still.
     """
@@ -202,7 +202,7 @@ def quorum_timers_match_their_flags(world: Checked) -> int:
 
 @inner_rule
 def _tasks(world: Checked, process: int, kind: int) -> int:
-    """How many tasks of a kind the active controller has planned; those of former epochs ended."""
+    """The number of the active controller's tasks of a kind; those of former epochs ended."""
     count = 0
     for event in world.events:
         if event.kind == kind and event.destination == process:
@@ -282,7 +282,7 @@ def a_follower_has_no_more_than_its_leader(world: Checked) -> int:
 
 @VOTERS.of("voters")
 def voter_timers_match_their_flags(world: Checked) -> int:
-    """A timer of a voter is set exactly while its flag says so.
+    """A timer of a voter is set exactly while its flag is set.
 
     All that a leader has appended is going to be written.
     """
@@ -313,7 +313,7 @@ def voter_timers_match_their_flags(world: Checked) -> int:
 
 @inner_rule
 def _deadlines(world: Checked, number: int) -> int:
-    """How many timers there are for the end of a voter's time in its state."""
+    """The number of timers for the end of a voter's time in its state."""
     process = quorum_process(world, number)
     state = world.processes[process]
     count = 0

@@ -1,4 +1,4 @@
-"""Validates a group's state, and says in words which invariant is violated, where and when."""
+"""Validates a group's state; an error names the violated invariant, its place and time."""
 
 from functools import cache
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ from tidegauge.engine.invariants.zookeeper import ZOOKEEPER
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.messages.kinds import KINDS, NAMES
 
-#: All of them, in the order in which they are looked at.
+#: All of them, in the order in which they are checked.
 INVARIANTS = Invariants(
     [
         *(*POOLS, *KERNEL, *LOGS, *BROKERS, *MACHINES, *ZOOKEEPER, *CONTROLLERS),
@@ -91,7 +91,7 @@ class Validator:
         return int(self._handled.sum() - self._seen.sum()) >= events
 
     def check(self) -> None:
-        """Look at all invariants.
+        """Check all invariants.
 
         Raises:
             InvariantViolatedError: one does not hold.
@@ -120,7 +120,7 @@ class Validator:
         )
 
     def _owner(self, record: Any) -> str:
-        """The broker and the partition that a record is about, if it says so."""
+        """The broker and the partition of a record, if it has them."""
         names = record.dtype.names
         told = []
         if "broker" in names and 0 <= record["broker"] < len(self._plan.brokers):
@@ -130,8 +130,7 @@ class Validator:
             record = self._checked.slots[int(self._checked.findings[0].place)]
             told.append(f"broker {self._plan.brokers[record.broker]}")
         if "partition" in record.dtype.names and record["partition"] >= 0:
-            partition = self._plan.partitions[record["partition"]]
-            told.append(f"{partition.topic}-{partition.number}")
+            told.append(self._plan.partitions[record["partition"]].name)
         return f" ({', '.join(told)})" if told else ""
 
 

@@ -1,4 +1,4 @@
-"""Invariants of ZooKeeper: sessions and what they own, states of partitions, watches."""
+"""Invariants of ZooKeeper: sessions and their znodes, states of partitions, watches."""
 
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.control_plane import NOTIFICATIONS, SESSIONS, ZNODE_WATCHES
@@ -32,7 +32,7 @@ def open_sessions_are_listed(world: checked.Checked) -> int:
 
 @ZOOKEEPER.of("zookeeper_sessions")
 def sessions_expire_at_a_tick(world: checked.Checked) -> int:
-    """An open session expires at a tick, later than its time-out after it was heard of last."""
+    """An open session expires at a tick, later than its timeout after its last message."""
     for number, session in enumerate(world.zookeeper_sessions):
         if not session.open:
             continue
@@ -181,7 +181,7 @@ def watches_end_with_their_session(world: checked.Checked) -> int:
 
 @ZOOKEEPER.of("processes")
 def zookeeper_ticks_once(world: checked.Checked) -> int:
-    """ZooKeeper looks at its sessions by one timer."""
+    """ZooKeeper checks its sessions by one timer."""
     process = zookeeper_process(world)
     if is_control_plane_hosted(world) and checked.pending(world, process, ZkTick.KIND) != 1:
         return process
@@ -190,7 +190,7 @@ def zookeeper_ticks_once(world: checked.Checked) -> int:
 
 @ZOOKEEPER.of("brokers")
 def brokers_have_sessions_of_their_own(world: checked.Checked) -> int:
-    """The session that a broker believes to have was opened for it, and may be over."""
+    """A broker's session was opened for it, and may be over."""
     if not is_control_plane_hosted(world):
         return checked.HOLDS
     for number in range(len(world.brokers)):

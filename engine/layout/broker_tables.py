@@ -31,6 +31,7 @@ from tidegauge.replication.replication_quota import UNLIMITED
 from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan, PlannedPartition
 from tidegauge.scenario.model.cluster import Cluster, ZooKeeper
 from tidegauge.scenario.model.process_faults import PowerLossFault
+from tidegauge.scenario.model.settings import ALTER_LOG_DIRS_RATE
 from tidegauge.simulation.messages.kinds import ERROR_TYPES, TYPES
 from tidegauge.simulation.sampled_stats import BUCKETS
 from tidegauge.simulation.topology import Topology
@@ -114,6 +115,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         threads=sum(threads),
         disk_reads=count * plan.scenario.cluster.log_directories,
         disk_writes=count * plan.scenario.cluster.log_directories,
+        alter_log_dirs=count,
         cached_logs=rows,
         replicas=rows,
         hosted=rows,
@@ -162,6 +164,8 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         broker.first_thread = first_thread
         interval_ms = plan.retention_check_interval_ms(plan.brokers[index])
         broker.log_retention_check_interval_ms = interval_ms
+        limit = each.get(ALTER_LOG_DIRS_RATE, UNLIMITED)
+        brokers.alter_log_dirs[index].bytes_per_second = limit if limit < UNLIMITED else 0
         first_thread += threads[index]
     set_existing_logs(plan, brokers)
     lay_out_machines(brokers, plan)
@@ -187,6 +191,9 @@ def _lifecycles(
         rules = kraft_rules_of(*plan.scenario.release_of(plan.brokers[index])[:2])
         own.bootstrap_servers = bootstrap_servers_of(plan, rules)
         own.returns_to_leader = rules.observer_returns_to_leader
+        own.tells_cordoned_directories = rules.cordoned_directories_known
+        own.cordoned_log_dirs = plan.scenario.cordoned_log_dirs(plan.brokers[index])
+        own.producer_ids.given_out = 0
         own.request_timeout_us = own.heartbeat_interval_us
         rule = world.rules[index].heartbeat_timeout
         if rule != HEARTBEAT_TIMEOUT_INTERVAL:
@@ -206,7 +213,7 @@ def _number(world: Brokers, count: int, fetchers: int) -> None:
 
 
 def _set_quotas(quotas: Records[ReplicationQuota], settings: list[dict[str, int]]) -> None:
-    """Lay out the windows of all quotas; what is throttled a broker is told later."""
+    """Lay out the windows of all quotas; a broker gets its throttled replicas later."""
     first_sample = 0
     for index in range(len(quotas)):
         own = settings[index // 2]
@@ -219,7 +226,7 @@ def _set_quotas(quotas: Records[ReplicationQuota], settings: list[dict[str, int]
 
 
 def _set_machine(broker: Broker, cluster: Cluster, zookeeper: ZooKeeper) -> None:
-    """Take over what is the machine's, and its supervisor's."""
+    """Set the fields of the machine, and of its supervisor."""
     broker.zookeeper_servers = zookeeper.servers
     if cluster.restart_after_exit_us is not None:
         broker.restart_after_exit_us = cluster.restart_after_exit_us

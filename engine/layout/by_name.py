@@ -60,7 +60,8 @@ _BEFORE_THERE_WAS = {
     # A constant up to 3.7: LogManager.InitialTaskDelayMs.
     "log.initial.task.delay.ms": 30_000,
     "zookeeper.max.in.flight.requests": 1,
-    # Controllers are not told of failed log directories, and do not look for leaderless partitions.
+    # Controllers get no reports of failed log directories, and do not look for leaderless
+    # partitions.
     "log.dir.failure.timeout.ms": 0,
     "unclean.leader.election.interval.ms": 0,
     # Source: KafkaRaftClient.MAX_FETCH_SIZE_BYTES@3.3.1.

@@ -1,6 +1,6 @@
 """The tables of the kernel, the topology and the clients, laid out for a scenario.
 
-``hosted`` says which processes a group runs; the tables cover all of them.
+``hosted`` has the processes that a group runs; the tables cover all of them.
 """
 
 from collections.abc import Collection, Sequence
@@ -69,6 +69,7 @@ def new_topology(plan: ClusterPlan) -> Topology:
         _set_retention(planned, partition)
         for slot, broker in enumerate(planned.slots):
             slots[first_slot + slot].broker = broker
+            slots[first_slot + slot].broker_id = plan.brokers[broker]
             slots[first_slot + slot].partition = number
         first_slot += len(planned.slots)
     if any(rules_of(*plan.scenario.release_of(each)).dead_replicas_in_set for each in plan.brokers):
@@ -194,14 +195,14 @@ def enlarge_kernel(world: Kernel, events: int, items: int) -> None:
 
 
 def enlarge_metadata(world: Kernel, changes: int) -> None:
-    """Enlarge the log of what brokers are told until there is room for so many changes more."""
+    """Enlarge the log of changes for brokers until there is room for so many more."""
     count = int(world.context[0].metadata_changes)
     if len(world.metadata_changes) - count < changes:
         world.metadata_changes = grown(world.metadata_changes, 2 * count + 2 * changes)
 
 
 def enlarge_commits(world: Kernel, commits: int) -> None:
-    """Enlarge the journal of commits until there is room for so many more, if anybody commits."""
+    """Enlarge the journal of commits until there is room for so many more, if there are commits."""
     count = int(world.context[0].offset_commits)
     if world.context[0].commit_reserve > 0 and len(world.offset_commits) - count < commits:
         world.offset_commits = grown(world.offset_commits, 2 * count + 2 * commits)
@@ -318,10 +319,11 @@ def new_clients(plan: ClusterPlan) -> client_state.Clients:
 def _plan_target(
     plan: ClusterPlan, planned: PlannedClient, partition: int, target: client_state.Target
 ) -> None:
-    """Where a consumer that nothing is known of begins: behind all that was there before."""
+    """The first offset of a consumer without a known one: the end of the existing records."""
     if not isinstance(planned.group, ConsumerGroup):
         return
-    # The default is for logs that begin empty: nobody means to read all that was there before.
+    # The default is for logs that begin empty: consumers do not read the records from before the
+    # run.
     if planned.group.settings.get("auto.offset.reset") != "earliest":
         target.begins = max(plan.partitions[partition].existing_records)
     target.position = target.processed = target.begins

@@ -106,14 +106,14 @@ def _set_throttles(plan: ClusterPlan, world: control_plane.ControlPlane) -> None
 
 
 def _set_controllers(plan: ClusterPlan, world: control_plane.ControlPlane) -> None:
-    """Take over the settings of each controller's broker; nobody is controller yet."""
+    """Copy the settings of each controller's broker; there is no controller yet."""
     for controller, broker in zip(world.controllers, plan.brokers, strict=True):
         settings = plan.scenario.settings_of(broker)
         set_by_name(controller, control_plane.ControllerSettings, settings)
 
 
 def enlarge_control_plane(plan: ClusterPlan, world: control_plane.ControlPlane) -> None:
-    """Have room for more notifications, watches, sessions and one more controller."""
+    """Make room for more notifications, watches, sessions and one more controller."""
     _enlarge_notifications(world)
     _enlarge_watches(plan, world)
     brokers = len(plan.brokers)
@@ -154,7 +154,7 @@ def _enlarge_notifications(world: control_plane.ControlPlane) -> None:
 
 
 def _has_free(following: NDArray[np.int64], first: int, enough: int) -> bool:
-    """Whether so many slots are free, of which each says the next one."""
+    """Whether so many slots are free; each names the next one."""
     free = 0
     while first != NONE and free < enough:
         free += 1

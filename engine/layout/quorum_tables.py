@@ -23,7 +23,7 @@ from tidegauge.simulation.sampled_stats import BUCKETS
 
 
 def new_quorum(plan: ClusterPlan) -> Quorum:
-    """An active controller that knows of nothing, or of what was there before the run."""
+    """An active controller without state, or with the state from before the run."""
     count = 1 if plan.is_kraft else 0
     partitions = count * len(plan.partitions)
     replicas = count * sum(len(partition.slots) for partition in plan.partitions)
@@ -57,9 +57,9 @@ def _set_topics(plan: ClusterPlan, quorum: Quorum) -> None:
         topic = quorum.quorum_topics[partition.topic_number]
         if topic.partition_count == 0:
             topic.first_partition = number
-            topic.min_insync_replicas = partition.min_insync_replicas
+            topic.min_insync_replicas = partition.controllers_min_insync_replicas
             topic.unclean_leader_election = partition.unclean_leader_election
-            topic.committed_min_insync_replicas = partition.min_insync_replicas
+            topic.committed_min_insync_replicas = partition.controllers_min_insync_replicas
             topic.committed_unclean_leader_election = partition.unclean_leader_election
             planned = plan.scenario.topics[partition.topic_number]
             topic.assigned_by_hand = planned.assignment is not None
@@ -67,7 +67,7 @@ def _set_topics(plan: ClusterPlan, quorum: Quorum) -> None:
 
 
 def _set_replicas(plan: ClusterPlan, quorum: Quorum) -> None:
-    """List the partitions of each broker, so that its changes need not look at all."""
+    """List the partitions of each broker, so that its changes need not read all."""
     hosted: list[list[int]] = [[] for _ in plan.brokers]
     for number, partition in enumerate(plan.partitions):
         for broker in partition.slots:
@@ -82,7 +82,7 @@ def _set_replicas(plan: ClusterPlan, quorum: Quorum) -> None:
 
 
 def _set_preexisting_states(plan: ClusterPlan, quorum: Quorum) -> None:
-    """Lay out what was there before the run (``controller/kraft/claims.py``)."""
+    """Lay out the state from before the run (``controller/kraft/claims.py``)."""
     if not plan.was_there_before:
         return
     in_sync: set[int] = set()
@@ -163,21 +163,22 @@ def _set_switches(plan: ClusterPlan, quorum: Quorum) -> None:
     state.registration_clears_isr = rules.registration_clears_isr
     state.fenced_sessions_restart = rules.fenced_sessions_restart
     state.large_operations_are_refused = rules.large_operation_refused
+    state.cordoned_assignments_are_refused = rules.cordoned_assignment_refused
     switches = quorum.kraft_switches[0]
     switches.eligible_leader_replicas = plan.scenario.has_eligible_leader_replicas()
     switches.isr_shrink_raises_leader_epoch = rules.leader_epoch_raised_at_isr_shrink
     switches.fenced_last_known_leader_elected = rules.fenced_last_known_leader_elected
-    switches.reassignment_waits_for_added_only = not rules.reassignment_requires_whole_target
+    switches.reassignment_rule = rules.reassignment_rule
 
 
 #: As the run begins this voter leads this epoch.
 _FIRST_LEADER = 0
 _FIRST_EPOCH = 1
 
-#: So many epochs each log has room for at first, and so many snapshots each voter.
+#: The first room of each log in epochs, and of each voter in snapshots.
 _EPOCHS = 16
 _SNAPSHOTS = 8
-#: So many batches that are not committed are measured at most.
+#: The most pending batches that are measured.
 _BATCHES = 64
 
 
@@ -203,7 +204,7 @@ def new_raft(plan: ClusterPlan) -> Raft:
 
 
 def _set_raft_settings(plan: ClusterPlan, raft: Raft) -> None:
-    """The settings of the controllers, and what differs between releases."""
+    """The settings of the controllers, and the differences between releases."""
     rules = kraft_rules_of(plan.scenario.release, plan.scenario.metadata_version)
     for voter in raft.voters:
         voter.epoch = _FIRST_EPOCH

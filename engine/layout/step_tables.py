@@ -1,6 +1,6 @@
 """The steps, the rolling restarts and the faults of a scenario as records.
 
-A step's record says when it is due, and what it does; that of a fault, which processes it hits. The
+A step's record has its time and its action; that of a fault has the processes that it hits. The
 replicas that a topic's settings throttle are numbers.
 """
 
@@ -234,7 +234,7 @@ def _plan(planned: RollingRestartFault, roll: client_state.Roll) -> None:
 
 
 class ThrottledPartition(NamedTuple):
-    """The replicas of a partition that are throttled; -1: that setting is not said."""
+    """The replicas of a partition that are throttled; -1: that setting is absent."""
 
     partition: int
     #: Throttled replicas of leaders and of followers: replica lists.
@@ -271,7 +271,7 @@ def _slots(plan: ClusterPlan, number: int, value: Value | None) -> int:
 
 
 def plan_faults(plan: ClusterPlan, world: Kernel) -> None:
-    """Enter what each fault is and which processes it hits; none has begun."""
+    """Enter each fault and the processes that it hits; none has begun."""
     count = len(plan.processes)
     for field in ("row_process", "row_sequence", "began_us", "acted_us"):
         column(world.fault_roles, field)[:] = NONE

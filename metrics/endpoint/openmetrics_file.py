@@ -186,7 +186,7 @@ _OPENMETRICS = "application/openmetrics-text"
 #: Versions of OpenMetrics that a client may name; 0.0.1 was Prometheus's name for it before 1.0.0.
 _OPENMETRICS_VERSIONS = {"", "0.0.1", "1.0.0"}
 _TEXTS = {"text/plain", "text/*", "*/*"}
-#: Above this a number with a fraction of 0 is not the same as the integer any more.
+#: Above this a number with a fraction of 0 differs from the integer.
 _EXACT = 2**53
 
 

@@ -184,7 +184,7 @@ class Pages:
         return None if last is None else last.snapshot.time_us
 
     def publish(self, snapshot: Snapshot, health: Health | None) -> None:
-        """Serve this snapshot from now on; it must not change any more."""
+        """Serve this snapshot from now on; it must not change."""
         self._last = _Publication(snapshot, self._history.context(snapshot, health), {})
 
     def why_not(self, target: int | None) -> str | None:

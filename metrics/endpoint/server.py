@@ -84,7 +84,7 @@ _ADDRESS = re.compile(r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-
 
 
 def is_address(text: str) -> bool:
-    """Whether this can be the address of a target."""
+    """Whether the text can be the address of a target."""
     return _ADDRESS.fullmatch(text) is not None
 
 

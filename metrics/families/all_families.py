@@ -2,7 +2,8 @@
 
 A metric is a field of a record of gauges, or an entry of a call of ``families_of`` for a scope
 (``family.py``): its value is read from the scope's columns, which are the fields of its record and
-what the table of the scope adds (``samples/exposition.py``). Its name follows from the spelling.
+the columns that the scope's table adds (``samples/exposition.py``). Its name follows from the
+spelling.
 
 Metrics that kafka_exporter would serve of the cluster have its names; all of them are gauges. Read
 at 953e2f1 of kafka_exporter. For a partition without a leader it has no series of
@@ -78,7 +79,7 @@ class ClusterGauges(Gauges, scope=Scope.CLUSTER):
 class CommittedGauges(Gauges, scope=Scope.GROUP_PARTITION):
     """A coordinator's state of one partition that a group reads, at the key's place."""
 
-    #: 1 + the epoch in which the coordinator leads; 0: nobody here coordinates the group.
+    #: 1 + the epoch in which the coordinator leads; 0: no broker here coordinates the group.
     coordinator_epoch: i64
     #: Something is committed.
     known: flag
@@ -117,7 +118,7 @@ _EXPORTER = (
         ),
         leader_id=gauge(
             "kafka_topic_partition_leader",
-            "Id of the broker that leads; -1 if none does.",
+            "Id of the broker that leads; -1: none.",
             adds_up=False,
         ),
     ),

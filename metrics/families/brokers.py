@@ -37,7 +37,7 @@ class BrokerGauges(ControllerGauges, scope=Scope.BROKER):
     starts: i64 = gauge(
         "tidegauge_broker_starts", "Number of starts of this broker since the run began."
     )
-    #: When this process began.
+    #: The time at which this process began.
     started_us: i64
 
     leader_count: i64 = gauge(
@@ -118,11 +118,17 @@ class BrokerGauges(ControllerGauges, scope=Scope.BROKER):
         "kafka.log:type=LogManager,name=OfflineLogDirectoryCount",
         "Log directories of this broker that have failed.",
     )
+    cordoned_log_directories: i64 = gauge(
+        "kafka.log:type=LogManager,name=CordonedLogDirectoryCount",
+        "Log directories of this broker that get no new replicas (from 4.3).",
+        where=lambda of: of["cordoned_log_directories"] >= 0,
+    )
     request_queue_size: i64 = gauge(
         "kafka.network:type=RequestChannel,name=RequestQueueSize",
         "Requests that wait for a request handler.",
     )
-    #: How many threads take requests, since when, and how long they have waited for them in all.
+    #: The number of request handlers, the time since which they run, and their total wait for
+    #: requests.
     handlers: i64
     handlers_since_us: i64
     handlers_idle_us: i64
@@ -195,7 +201,7 @@ class ReplicaGauges(Gauges, scope=Scope.REPLICA):
 
     #: The broker runs, and hosts it.
     exists: flag
-    #: ... as leader; what follows it counts only then, and is 0 on followers, as in Kafka.
+    #: ... as leader; the following fields count only then, and are 0 on followers, as in Kafka.
     leads: flag
     under_replicated: flag = gauge(
         f"{_PARTITION}UnderReplicated,topic=*,partition=*",

@@ -19,6 +19,7 @@ from tidegauge.metrics.families.requests import histogram
 _CONTROLLER = "kafka.controller:type=KafkaController,name="
 _EVENTS = "kafka.controller:type=ControllerEventManager,name="
 _STATS = "kafka.controller:type=ControllerStats,name="
+_LOADER = "kafka.server:type=MetadataLoader,name="
 _RAFT = "kafka.server:type=raft-metrics"
 _CHANNEL = "kafka.server:type=raft-channel-metrics"
 
@@ -100,7 +101,7 @@ class QuorumControllerGauges(ControllerGauges, scope=family.Scope.QUORUM_CONTROL
     )
     new_active_controllers: i64 = family.gauge(
         f"{_CONTROLLER}NewActiveControllersCount",
-        "Leaders of the quorum that this controller has learnt of since it began, itself included.",
+        "Leaders of the quorum that this controller has had since it began, itself included.",
     )
     elr_elections: i64 = family.counter(
         f"{_STATS}ElectionFromEligibleLeaderReplicasPerSec",
@@ -117,6 +118,17 @@ def _raft(attribute: str, meaning: str) -> Any:
 
 def _channel(attribute: str, meaning: str) -> Any:
     return family.counter(_CHANNEL, meaning, attribute=attribute)
+
+
+def _finalized_level(feature: str, **more: Any) -> Any:
+    """The level of a feature; its name is in camel case, as Kafka writes it there."""
+    return family.gauge(
+        f"{_LOADER}FinalizedLevel,featureName={feature}",
+        "Level of a feature of the cluster that is finalized: metadata.version, and where it is on "
+        "eligible.leader.replicas.version; from 4.2 on.",
+        since="4.2.0",
+        **more,
+    )
 
 
 class RaftGauges(family.Gauges, scope=family.Scope.RAFT):
@@ -140,12 +152,12 @@ class RaftGauges(family.Gauges, scope=family.Scope.RAFT):
         "log-end-epoch", "Epoch of the last record in this node's metadata log."
     )
 
-    # Of the last minute: how many there were, and of how much time that is.
+    # For the last minute: the number of them, and the time that they cover.
     fetched_records: i64
     fetched_for_us: i64
     appended_records: i64
     appended_for_us: i64
-    #: How many values there are of a time, their sum, and the largest.
+    #: The number of values of a time, their sum, and the largest.
     commits: i64
     commit_us: i64
     longest_commit_us: i64
@@ -153,9 +165,12 @@ class RaftGauges(family.Gauges, scope=family.Scope.RAFT):
     election_us: i64
     longest_election_us: i64
 
-    #: How long its thread has written to the disk, since its process began.
+    #: The times that its threads have worked, since its process began: Raft's has written to the
+    #: disk, a controller's has handled events, the metadata loader's has published.
     started_us: i64
     written_us: i64
+    handled_us: i64
+    loaded_us: i64
 
     requests: i64 = _channel("request-total", "Requests that this node has sent to voters.")
     outgoing_bytes: i64 = _channel(
@@ -235,9 +250,7 @@ CONTROLLERS = (
             lambda of: of["requests"] * 0,
             "number-unknown-voter-connections",
         ),
-        leader_id=_raft(
-            "current-leader", "Id of the leader that this node knows; -1 if it knows none."
-        ),
+        leader_id=_raft("current-leader", "Id of the leader that this node knows; -1: none."),
         vote_id=_raft(
             "current-vote",
             "Id of the controller that this one has voted for; -1 if for none, up to 3.9 also once "
@@ -251,11 +264,27 @@ CONTROLLERS = (
             "append-records-rate",
             "Records that this node has appended to the metadata log per second, as the leader.",
         ),
-        idle_ratio=_raft(
+        writing_idle_ratio=_raft(
             "poll-idle-ratio-avg",
             "Share of the time since the last scrape in which this controller's thread has not "
             "written to its disk (0 to 1): nothing else takes it time.",
         ),
+        # KAFKA-19467, KAFKA-19791
+        handling_idle_ratio=family.gauge(
+            f"{_EVENTS}AvgIdleRatio",
+            "Share of the time since the last scrape in which this controller's thread has handled "
+            "no event (0 to 1); from 4.2 on.",
+            since="4.2.0",
+        ),
+        loading_idle_ratio=family.gauge(
+            f"{_LOADER}AvgIdleRatio",
+            "Share of the time since the last scrape in which this node's metadata loader has "
+            "published nothing (0 to 1): it takes controllers no simulated time; from 4.2 on.",
+            since="4.2.0",
+        ),
+        # KIP-1180: MetadataLoaderMetrics.recordFinalizedFeatureLevel@4.2.0
+        metadata_level=_finalized_level("metadataVersion"),
+        elr_level=_finalized_level("eligibleLeaderReplicasVersion", where="elr_level"),
     ),
     *family.families_of(
         family.Scope.RAFT_STATE,

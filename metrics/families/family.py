@@ -24,7 +24,7 @@ class MBean(NamedTuple):
 
     #: As JMX writes it. A key whose value is ``*`` is a label: each row of the scope has its own.
     object_name: str
-    #: Of a Yammer gauge ``Value``, of a meter ``Count``; a group of Kafka's own metrics has an
+    #: A Yammer gauge has ``Value``, a meter ``Count``; a group of Kafka's own metrics has an
     #: attribute for each.
     attribute: str = "Value"
     #: The value is a text: each row has it as a label, under the attribute's name.
@@ -89,14 +89,14 @@ class Scope(Enum):
 
 
 class Family(NamedTuple):
-    """A metric: what it measures, its meaning, and its expression over its scope's columns."""
+    """A metric: its subject, its meaning, and its expression over its scope's columns."""
 
     #: Kafka's MBean, which each spelling names in its own way; or the name of the samples, where
     #: that is the same in all of them: a counter's ends in ``_total``.
     measured: MBean | str
     kind: Literal["gauge", "counter"]
     scope: Scope
-    #: A column, or an expression. Where it is NaN there is no sample, unless ``has_nan``.
+    #: A column, or an expression. A NaN has no sample, unless ``has_nan``.
     value: str | Expression
     #: One sentence.
     help: str
@@ -112,13 +112,15 @@ class Family(NamedTuple):
     has_zeros: bool = True
     #: NaN is served, as Kafka does where it has no value to take the mean of.
     has_nan: bool = False
+    #: The first release of Kafka that has it; "": all that are simulated.
+    since: str = ""
 
     def values(self, columns: Columns) -> NDArray[Any]:
         """The value of each of the scope's rows."""
         return _read(self.value, columns)
 
     def shown(self, columns: Columns) -> NDArray[Any] | bool:
-        """Which of the scope's rows have a sample."""
+        """Flags of the scope's rows that have a sample."""
         return True if self.where is None else _read(self.where, columns)
 
 
@@ -195,8 +197,8 @@ class _GaugesClass(RecordClass):
 class Gauges(Record, metaclass=_GaugesClass):
     """An object as a scrape sees it at one moment: its fields, some of them metrics.
 
-    A group fills in what it hosts, at the end of a window (``snapshots/snapshot.py``); nothing in a
-    run reads it, so that a scrape cannot change what happens. Counters are those of a process, as
+    A group fills in its own processes, at the end of a window (``snapshots/snapshot.py``); nothing
+    in a run reads it, so that a scrape cannot change the run. Counters are those of a process, as
     JMX has them: they begin at 0 with each start of the broker.
     """
 

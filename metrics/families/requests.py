@@ -1,7 +1,7 @@
 """Metrics of requests and of a broker's ZooKeeper client, and the histograms of times.
 
 Exporters make gauges of a histogram's percentiles, most with a label ``quantile``. Kafka rounds the
-times in them to milliseconds; how exact quantiles are says ``simulation/sampled_stats.py``.
+times in them to milliseconds; ``simulation/sampled_stats.py`` has the error of quantiles.
 """
 
 from collections.abc import Iterator

@@ -194,7 +194,7 @@ def actors(sources: Sources) -> Table:
 
 
 def scraped_targets(sources: Sources) -> Table:
-    """The targets, and how often each was scraped."""
+    """The targets, and the number of scrapes of each."""
     plan, scrapes = sources.layout.plan, sources.context.scrapes
     targets = () if scrapes is None else targets_of(plan)
     by_target = {} if scrapes is None else scrapes.by_target

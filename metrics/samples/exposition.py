@@ -1,8 +1,8 @@
 """From a snapshot to samples: metric by metric, as arrays.
 
 All output of metrics begins here: the pages of the endpoint, the file for backfilling, the
-rehearsal of alert rules. A presentation says in which detail and under which names metrics are
-shown, and which controllers count. A scope has its page, and its rows at one moment.
+rehearsal of alert rules. A presentation sets the detail and the names of metrics, and the
+controllers that count. A scope has its page, and its rows at one moment.
 
 A scraper has the samples of a Prometheus that scrapes a run in virtual time, without HTTP in
 between: those that the endpoint of a live run serves, each with the labels that the discovery gives
@@ -35,17 +35,18 @@ from tidegauge.metrics.samples.targets import (
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.metrics.spellings.all_spellings import STRIMZI
 from tidegauge.metrics.spellings.spelling import SpelledFamily, Spelling
+from tidegauge.replication.release_versions import Release
 from tidegauge.scenario.cluster_plan import ClusterPlan
 
 
 class Presentation(NamedTuple):
-    """How metrics are to be presented."""
+    """The presentation of metrics: names, labels and suffixes."""
 
     #: The level of detail for single partitions; None: by the number of partitions.
     level: layout.Level | None = None
     spelling: Spelling = STRIMZI
-    #: Every controller of a quorum reports what is counted of the cluster, as in Kafka; else the
-    #: active one alone, so that a sum over controllers is right.
+    #: Every controller of a quorum reports the counts of the cluster, as in Kafka; else the active
+    #: one alone, so that a sum over controllers is right.
     every_controller: bool = False
 
 
@@ -77,7 +78,11 @@ class Exposition:
         self.plan = plan
         level = presentation.level
         self.level = layout.default_level(plan) if level is None else level
-        self.families = presentation.spelling.spelled(FAMILIES)
+        release = Release.parse(plan.scenario.release)
+        served = [
+            each for each in FAMILIES if not each.since or Release.parse(each.since) <= release
+        ]
+        self.families = presentation.spelling.spelled(served)
         self.layout = layout.Layout(plan)
         self._every_controller = presentation.every_controller
         #: By metric with the labels of all its samples, and by label text of a row: the text as

@@ -1,6 +1,6 @@
 """The targets and label texts of a snapshot's rows, rendered once for a whole run.
 
-A level says in which detail single partitions are shown:
+A level sets the detail of single partitions:
 
 ==========  ======================================================================================
 ``full``    a series for each replica of each partition, as Kafka has it
@@ -12,8 +12,8 @@ A level says in which detail single partitions are shown:
 ``off``     no series of partitions; brokers and topics have their own counts of them
 ==========  ======================================================================================
 
-``tidegauge_metrics_truncated_partitions`` says how many partitions have no series of their own, so
-that a reduced view cannot be mistaken for a full one.
+``tidegauge_metrics_truncated_partitions`` is the number of partitions without series of their own,
+so that a reduced view cannot be mistaken for a full one.
 """
 
 from collections.abc import Iterable

@@ -19,6 +19,7 @@ from tidegauge.metrics.snapshots.quorum_gauges import STATE_TEXTS
 from tidegauge.metrics.snapshots.request_gauges import SERVED_CONTROLLER_TYPES, SERVED_TYPES
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.replication import errors
+from tidegauge.replication.release_versions import ProtocolVersion
 from tidegauge.simulation.messages.kinds import CONTROLLER_TYPES, ERROR_TYPES, FETCH, REQUEST_TYPES
 
 
@@ -255,13 +256,13 @@ def zookeeper_clients(sources: Sources) -> Table:
     return _of_types(sources, rows, texts_of([""]), records["exists"], columns)
 
 
-#: Of a quorum's controller: what it counts of the whole cluster, and not of itself.
+#: For a quorum's controller: its counts of the whole cluster, and not of itself.
 _COUNTED_OF_CLUSTER = (
     *("active_brokers", "fenced_brokers", "global_topics", "global_partitions"),
     *("offline_partitions", "preferred_replica_imbalance"),
 )
 
-#: Of a quorum's controller: what it counts of elections, and the column of all that it has read of.
+#: For a quorum's controller: its counts of elections, and the column with all that it has read.
 _ELECTIONS = {
     "unclean_leader_elections": "known_unclean_leader_elections",
     "elr_elections": "known_elr_elections",
@@ -317,6 +318,7 @@ def raft(sources: Sources) -> Table:
     nodes = (*range(len(plan.brokers)), *controllers_of(plan)) if plan.is_kraft else ()
     targets = np.array(nodes, dtype=np.int64)
     answers = np.append(snapshot.brokers["answers"], snapshot.controllers["answers"])
+    version = ProtocolVersion.parse(plan.scenario.version_in_force())
     # -1 stands for no node: the last place.
     ids = np.array((*plan.controllers, -1))
     columns = columns_of(records) | {
@@ -324,8 +326,12 @@ def raft(sources: Sources) -> Table:
         "vote_id": ids[records["vote"]],
         "fetch_rate": _ratio(records["fetched_records"], records["fetched_for_us"] / 1e6),
         "append_rate": _ratio(records["appended_records"], records["appended_for_us"] / 1e6),
-        "idle_ratio": known_or_nan(sources.context.idle_ratio, len(records)),
+        "metadata_level": np.full(len(records), version.feature_level),
+        "elr_level": np.full(len(records), int(plan.scenario.has_eligible_leader_replicas())),
     }
+    for work in ("writing", "handling", "loading"):
+        ratios = sources.context.idle_ratios.get(work)
+        columns[f"{work}_idle_ratio"] = known_or_nan(ratios, len(records))
     for name in ("commit", "election"):
         counts = records[f"{name}s"]
         columns[f"{name}_avg_ms"] = _ratio(records[f"{name}_us"] / 1000, counts)

@@ -1,7 +1,7 @@
 """Values beside a snapshot: the state of the simulation, and values of successive snapshots.
 
 The driver of a run measures its ``Health``, in seconds of ``time.monotonic``, whenever it has a new
-snapshot. Several snapshots give speed, how long records have waited, and how idle threads are.
+snapshot. Several snapshots give speed, waits of records, and idle times of threads.
 """
 
 from collections import deque
@@ -20,14 +20,14 @@ _MOST_POINTS = 256
 
 
 class AppliedTimes(NamedTuple):
-    """When the last record that a node has applied was written, by broker and by controller."""
+    """Write times of the last records that nodes have applied, by broker and by controller."""
 
     brokers_us: NDArray[np.float64]
     controllers_us: NDArray[np.float64]
 
 
 class RecordTimes:
-    """The end of what is committed, with its times."""
+    """The committed end, with its times."""
 
     def __init__(self) -> None:
         self._points: deque[tuple[int, int]] = deque([(-1, 0)], maxlen=_MOST_POINTS)
@@ -47,25 +47,36 @@ class RecordTimes:
         )
 
 
+#: The work of a node's threads, and the columns with the times that it has taken.
+_WORK = {"writing": "written_us", "handling": "handled_us", "loading": "loaded_us"}
+
+
 class IdleRatios:
-    """The threads at the last snapshot."""
+    """The threads of a quorum's nodes at the last snapshot (Kafka: ``TimeRatio``)."""
 
     def __init__(self) -> None:
         self._before: Snapshot | None = None
 
-    def of(self, snapshot: Snapshot) -> NDArray[np.float64]:
-        """By node of a quorum; a broker has none. The snapshot is later than those before."""
-        nodes = snapshot.raft
-        since_us, written_us = nodes["started_us"], nodes["written_us"]
-        if self._before is not None:
-            known = self._before.raft
-            goes_on = known["is_voter"] & (known["started_us"] == nodes["started_us"])
-            since_us = np.where(goes_on, self._before.time_us, since_us)
-            written_us = written_us - np.where(goes_on, known["written_us"], 0)
+    def of(self, snapshot: Snapshot) -> dict[str, NDArray[np.float64]]:
+        """By work the idle shares of the nodes' threads; NaN: a broker has no such thread.
+
+        The snapshot is later than those before.
+        """
+        nodes, before = snapshot.raft, self._before
         self._before = snapshot
+        since_us = nodes["started_us"]
+        goes_on = np.zeros(len(nodes), bool)
+        if before is not None:
+            goes_on = before.raft["exists"] & (before.raft["started_us"] == since_us)
+            since_us = np.where(goes_on, before.time_us, since_us)
         interval_us = (snapshot.time_us - since_us).clip(1)
-        ratio: NDArray[np.float64] = (1 - written_us / interval_us).clip(0, 1)
-        return np.where(nodes["is_voter"], ratio, np.nan)
+        ratios = {}
+        for work, column in _WORK.items():
+            earlier_us = 0 if before is None else np.where(goes_on, before.raft[column], 0)
+            ratio = (1 - (nodes[column] - earlier_us) / interval_us).clip(0, 1)
+            has_thread = nodes["is_voter"] | (work == "loading")
+            ratios[work] = np.where(has_thread, ratio, np.nan)
+        return ratios
 
 
 class ActorHealth(NamedTuple):
@@ -77,19 +88,19 @@ class ActorHealth(NamedTuple):
     kernel_cpu_seconds: float
     exchange_cpu_seconds: float
     waiting_cpu_seconds: float
-    #: When the driver received its last snapshot, by ``time.monotonic``.
+    #: The time at which the driver received its last snapshot, by ``time.monotonic``.
     snapshot_at_seconds: float
 
 
 class Health(NamedTuple):
     """The simulation at one moment."""
 
-    #: When this was measured, by ``time.monotonic``.
+    #: The time of this measurement, by ``time.monotonic``.
     at_seconds: float
     virtual_time_us: int
     #: Virtual seconds per real second that the run is paced to; None: as fast as possible.
     wanted_speed: float | None
-    #: How far behind that pace virtual time is.
+    #: The delay of virtual time behind that pace.
     behind_us: int
     #: Since the run began.
     events: int
@@ -113,12 +124,13 @@ class SnapshotContext(NamedTuple):
     #: Virtual seconds per real second, and the mean size of a window, since the last snapshot.
     speed: float = nan
     window_us: float = nan
-    #: For each of ``Snapshot.committed``: how long its first unread record has been readable.
+    #: For each of ``Snapshot.committed``: the time for which its first unread record has been
+    #: readable.
     consumer_lag_ms: NDArray[np.float64] | None = None
     scrapes: ScrapeCounts | None = None
     applied: AppliedTimes | None = None
-    #: By node of a quorum, brokers first: the idle share of its Raft thread's time; NaN: unknown.
-    idle_ratio: NDArray[np.float64] | None = None
+    #: By work, then by node of a quorum, brokers first: the idle share of its thread's time.
+    idle_ratios: Mapping[str, NDArray[np.float64]] = {}
 
 
 def speed_between(before: Health, after: Health) -> float:
@@ -146,7 +158,7 @@ class OffsetTimes:
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
         _, _, partitions = layout.committed
-        #: The partitions that are read, and the place among them of what each group reads.
+        #: The partitions that are read, and the place among them of each group's partitions.
         self._partitions, self._place = np.unique(partitions, return_inverse=True)
         # Points are overwritten in turn, the oldest first.
         self._times_us = np.zeros(MOST_POINTS)
@@ -183,7 +195,7 @@ class OffsetTimes:
         return lags_ms
 
     def _passed_at_us(self, offsets: Numbers) -> NDArray[np.float64]:
-        """When high watermarks passed these offsets, one for each that a group reads."""
+        """The times at which high watermarks passed a group's offsets, one for each."""
         last = min(self._seen, MOST_POINTS) - 1
         before = self._points_up_to(offsets, last + 1) - 1
         is_older = (before < 0) | (self._high_watermark(before.clip(0)) == _UNKNOWN)
@@ -197,7 +209,7 @@ class OffsetTimes:
         return passed_us
 
     def _points_up_to(self, offsets: Numbers, count: int) -> Numbers:
-        """How many of ``count`` points are not above these offsets: high watermarks only grow."""
+        """Counts the points that are not above these offsets: high watermarks only grow."""
         low, high = np.zeros_like(offsets), np.full_like(offsets, count)
         for _ in range(count.bit_length()):
             middle = (low + high) // 2
@@ -236,7 +248,7 @@ class SuccessiveSnapshots:
             health,
             consumer_lag_ms=self._offset_times.lag_ms(snapshot),
             applied=self._record_times.applied(snapshot),
-            idle_ratio=self._idle_ratios.of(snapshot),
+            idle_ratios=self._idle_ratios.of(snapshot),
         )
         before, self._before = self._before, health
         if before is None or health is None:

@@ -6,7 +6,7 @@ line are escaped, as both formats require.
 There is a target for each broker, one for each controller of a quorum, and three others. A broker's
 target is its index. The others are numbers below 0: those of metrics that belong to no node first,
 from -1 down, then the controllers. So an array over the brokers, the controllers and three more
-places has a place for each target.
+places has an element for each target.
 
 The labels of targets are those that a Strimzi cluster on Kubernetes would give: dashboards and
 alert rules find brokers by them. The discovery provides them, not the samples, as Prometheus

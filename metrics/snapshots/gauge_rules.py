@@ -1,4 +1,4 @@
-"""Reading gauges off a group's tables, of what it hosts and of nothing else.
+"""Reading gauges off a group's tables, of its own processes only.
 
 The rules write to the gauges alone. Objects of another group stay zero here, so that the snapshots
 of all groups add up to the cluster.
@@ -100,6 +100,7 @@ def _read_broker(world: Brokers, broker: int, time_us: int, gauge: BrokerGauges)
     gauge.isr_changes_pending = state.changed_count
     gauge.request_queue_size = state.queue.length
     gauge.offline_log_directories = _ones(state.offline_directories)
+    gauge.cordoned_log_directories = _cordoned(world, broker)
     gauge.applied_offset = world.lifecycles[broker].published_offset - 1 if is_kraft(world) else -1
     # Those of a broker that shuts down have ended.
     if state.loaded and not state.ends:
@@ -110,7 +111,7 @@ def _read_broker(world: Brokers, broker: int, time_us: int, gauge: BrokerGauges)
 
 @inner_rule
 def _handlers_idle_us(world: Brokers, broker: int, time_us: int) -> int:
-    """How long the request handlers have waited for requests, up to now."""
+    """The total wait of the request handlers for requests, up to now."""
     state = world.brokers[broker]
     idle_us = 0
     for thread in range(state.first_thread, state.first_thread + state.num_io_threads):
@@ -119,6 +120,14 @@ def _handlers_idle_us(world: Brokers, broker: int, time_us: int) -> int:
         if free_us != NEVER_US:
             idle_us += max(0, time_us - max(free_us, state.port_opens_us))
     return idle_us
+
+
+@inner_rule
+def _cordoned(world: Brokers, broker: int) -> int:
+    """How many log directories a broker has cordoned; NONE: its release does not know that."""
+    if not is_kraft(world) or not world.lifecycles[broker].tells_cordoned_directories:
+        return NONE
+    return _ones(world.lifecycles[broker].cordoned_directories)
 
 
 @inner_rule
@@ -149,7 +158,7 @@ def read_replicas(
     of_brokers: Records[BrokerGauges],
     of_topics: Records[BrokerTopicGauges],
 ) -> None:
-    """Enter the replicas of all brokers that run here, and what these count of them.
+    """Enter the replicas of all brokers that run here, and the brokers' counts of them.
 
     Source: Partition@2.6.0, Log@2.6.0, ReplicaManager (newGauge, maybeRemoveTopicMetrics)@2.6.0.
     """
@@ -162,7 +171,7 @@ def read_replicas(
         gauge = of_brokers[slot.broker]
         gauge.offline_replicas += 1 if hosted.offline else 0
         topic = slot.broker * topics + world.partitions[slot.partition].topic
-        # Values read before stay when the replica is not there any more.
+        # Values from before stay when the replica is gone.
         of_topics[topic].fetch_requests += _reads_in_sessions(world, row)
         if not hosted.exists:
             continue
@@ -211,7 +220,7 @@ def _read_replica(world: Brokers, row: int, replica: ReplicaGauges, broker: Brok
 
 @inner_rule
 def _reads_in_sessions(world: Brokers, row: int) -> int:
-    """How often followers have read a replica in sessions that go on: nobody has added it up."""
+    """The reads of a replica in sessions that go on; they are not in its total yet."""
     reads = 0
     width = world.sizes[0].width
     for index in range(row * width, (row + 1) * width):
@@ -223,7 +232,7 @@ def _reads_in_sessions(world: Brokers, row: int) -> int:
 
 @inner_rule
 def _count_waiting(world: Brokers, row: int, broker: BrokerGauges) -> None:
-    """Count what waits for a replica in the purgatories.
+    """Count the requests that wait for a replica in the purgatories.
 
     Kafka's PurgatorySize counts a request once for each partition that it is watched by.
 
@@ -309,7 +318,7 @@ def read_zookeeper(
     of_brokers: Records[BrokerGauges],
     of_cluster: Records[ClusterGauges],
 ) -> None:
-    """Enter what the control plane holds, and ZooKeeper itself, if it is hosted here.
+    """Enter the control plane's state, and ZooKeeper itself, if it is hosted here.
 
     Source: KafkaZkClient.getTopicPartitionStates@2.6.0.
     """
@@ -348,7 +357,7 @@ def _read_partition(world: ControlPlane, partition: int, gauge: PartitionGauges)
 def read_clients(
     world: Clients, partitions: Records[PartitionGauges], cluster: Records[ClusterGauges]
 ) -> None:
-    """Enter what clients that are hosted here wait for; stalls are no figure of Kafka's.
+    """Enter the waits of clients that are hosted here; stalls are no figure of Kafka's.
 
     Source: BufferPool.queued@2.6.0 (waiting-threads).
     """
@@ -369,10 +378,10 @@ def read_groups(
     committed: Records[CommittedGauges],
     members: Records[MemberGauges],
 ) -> None:
-    """Enter what coordinators that are hosted here and answer know of groups of consumers.
+    """Enter the state of groups of consumers at coordinators that are hosted here and answer.
 
-    Of several the one counts that leads in the newest epoch: whoever is cut off, or has lost the
-    log directory, goes on for a while.
+    With several leaders the one in the newest epoch counts: a leader that is cut off, or has lost
+    the log directory, goes on for a while.
 
     Source: KafkaApis.handleOffsetFetchRequest, handleDescribeGroupRequest@2.6.0.
     """

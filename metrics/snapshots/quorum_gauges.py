@@ -1,4 +1,4 @@
-"""Reading gauges off a quorum: what is committed, its controllers, who reads the log."""
+"""Reading gauges off a quorum: its committed state, its controllers, its readers."""
 
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.compiled.records import Records
@@ -47,7 +47,7 @@ def read_quorum(
     of_brokers: Records[BrokerGauges],
     of_cluster: Records[ClusterGauges],
 ) -> None:
-    """Enter what is committed, if the controllers of a quorum are hosted here.
+    """Enter the committed state, if the controllers of a quorum are hosted here.
 
     Source: KRaftMetadataCache@4.1.0.
     """
@@ -74,7 +74,7 @@ def read_quorum(
 def read_quorum_controllers(
     world: Quorum, gauges: Records[QuorumControllerGauges], event_times: Records[HistogramGauges]
 ) -> None:
-    """Enter the controllers of a quorum; what they count of the cluster is what is committed.
+    """Enter the controllers of a quorum; they count the cluster by its committed state.
 
     Source: QuorumControllerMetrics, ControllerMetadataMetrics, OffsetControlManager@4.1.0.
     """
@@ -107,13 +107,13 @@ def read_quorum_controllers(
 def _read_controller(world: Quorum, number: int, gauge: QuorumControllerGauges) -> None:
     voter = world.voters[number]
     stats = world.controller_stats[number]
-    # A superseded controller may still believe that it is the active one.
+    # A superseded controller may still count itself as the active one.
     gauge.active_controller = voter.claimed_epoch != NONE
     gauge.controller_epoch = voter.claimed_epoch
     gauge.last_committed_offset = max(0, voter.high_watermark - 1)
     gauge.last_applied_offset = gauge.last_committed_offset
     if gauge.active_controller:
-        # It applies what it appends.
+        # It applies its own appends.
         gauge.last_applied_offset = voter.log_end_offset - 1
     gauge.events = stats.events
     gauge.timed_out_heartbeats = stats.timed_out_heartbeats
@@ -182,6 +182,9 @@ def read_voters(world: Quorum, time_us: int, gauges: Records[RaftGauges]) -> Non
         gauge.longest_election_us = sampled_stats.most_of(stats.election_us, time_us)
         gauge.started_us = process.up_since_us
         gauge.written_us = stats.written_us - max(0, voter.writes_until_us - time_us)
+        gauge.handled_us = world.controller_stats[number].handled_us
+        if voter.works:
+            gauge.handled_us += time_us - voter.event_taken_us
         _read_channel(stats.channel, gauge)
 
 
@@ -203,7 +206,7 @@ def _state_of(voter: Voter) -> int:
 
 @inner_rule
 def _vote_of(voter: Voter, number: int) -> int:
-    """Up to 3.9 a follower does not tell its vote any more."""
+    """Up to 3.9 a follower does not report its vote any more."""
     if voter.state in (codes.LEADER, codes.CANDIDATE):
         return number
     if voter.state == codes.UNATTACHED or (
@@ -249,6 +252,8 @@ def read_observers(world: Brokers, time_us: int, gauges: Records[RaftGauges]) ->
         gauge = gauges[broker]
         # A process finds the content of its disk again.
         gauge.exists = state.leader_epoch != NONE
+        gauge.started_us = world.processes[broker].up_since_us
+        gauge.loaded_us = state.loaded_us - max(0, state.loads_until_us - time_us)
         gauge.state = _OBSERVER if state.leader != NONE else _UNATTACHED
         gauge.leader = state.leader
         gauge.vote = NONE

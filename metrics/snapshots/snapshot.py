@@ -1,7 +1,7 @@
 """All data for scrapes at one moment: columns, one array for each kind of object.
 
 Every group takes a snapshot of its own rows, between two windows; the driver adds them up. The
-endpoint renders from the last one that it was given, and never looks at a run itself.
+endpoint renders from the last one that it was given, and never reads a run itself.
 """
 
 from collections.abc import Iterable
@@ -48,7 +48,7 @@ class Snapshot(NamedTuple):
     members: NDArray[np.void]
     #: The controllers of a quorum (``ClusterPlan.controllers``).
     controllers: NDArray[np.void]
-    #: At ``2 * controller``: how long events wait for its thread, and how long they take it.
+    #: At ``2 * controller``: the waits of events for its thread, and their times in it.
     controller_event_times: NDArray[np.void]
     #: The brokers and controllers of a quorum, as clients of Raft: first all brokers.
     raft: NDArray[np.void]
@@ -56,7 +56,7 @@ class Snapshot(NamedTuple):
     requests: NDArray[np.void]
     request_errors: NDArray[np.void]
     request_times: NDArray[np.void]
-    #: By broker's index: its ZooKeeper client, and how long its requests take.
+    #: By broker's index: its ZooKeeper client, and the times of its requests.
     zookeeper_clients: NDArray[np.void]
     zookeeper_latencies: NDArray[np.void]
     #: Requests to the controllers of a quorum, their errors and histograms of their times.
@@ -120,7 +120,7 @@ def take_snapshot(plan: ClusterPlan, time_us: int, state: MeasuredState) -> Snap
     of_brokers, plane = state.view_as(Brokers), state.view_as(ControlPlane)
     quorum = state.view_as(Quorum)
     taken = new_snapshot(plan, time_us)
-    # The same rows, as rules take them: which record they are says their dtype.
+    # The same rows for rules; their dtype names the record.
     rows: Any = taken
     gauge_rules.read_brokers(of_brokers, time_us, rows.brokers, rows.broker_topics)
     gauge_rules.read_replicas(of_brokers, rows.replicas, rows.brokers, rows.broker_topics)

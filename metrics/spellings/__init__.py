@@ -4,5 +4,5 @@
 operator's own file of rules.
 
 **To add a spelling**: a table in ``all_spellings.py``, and nothing else. ``tidegauge import
---prometheus`` recognises it, too.
+--prometheus`` recognises it.
 """

@@ -1,7 +1,7 @@
 """The spellings of the exporters in use: a table for each, and nothing else, makes one.
 
 Tags of an MBean (topic, partition, clientId, request, ...) are labels everywhere. The spellings
-differ in the names: whether ``PerSec`` becomes ``_total``, and what is done with attributes.
+differ in the names: whether ``PerSec`` becomes ``_total``, and the treatment of attributes.
 
 ==========================  ===================================================================
 ``strimzi``                 Strimzi's rules for the JMX exporter; kafka-observ-lib reads them too
@@ -15,10 +15,9 @@ differ in the names: whether ``PerSec`` becomes ``_total``, and what is done wit
 
 Only one is served at a time: queries that join spellings would count everything twice.
 
-An operator's own file, with the rules of a JMX exporter, makes a spelling, too. It is the
-exporter's configuration, or an object of Kubernetes that has one in it. Of its options
-``lowercaseOutputName``, ``lowercaseOutputLabelNames`` and ``attrNameSnakeCase`` are used; those
-that choose MBeans are not.
+An operator's file with the rules of a JMX exporter makes a further spelling. It is the exporter's
+configuration, or an object of Kubernetes that contains one. Its options ``lowercaseOutputName``,
+``lowercaseOutputLabelNames`` and ``attrNameSnakeCase`` are used; those that choose MBeans are not.
 """
 
 import re

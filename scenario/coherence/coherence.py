@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator
 
 from tidegauge.replication.records import SLOTS
 from tidegauge.scenario.coherence.mode_coherence import (
+    problems_of_cordons,
     problems_of_mode,
     problems_of_other_modes,
     problems_of_preexisting_states,
@@ -26,8 +27,8 @@ from tidegauge.scenario.model.request_steps import BeginFaultStep, EndFaultStep
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.settings import (
     broker_defaults,
-    consumer_defaults,
-    controller_defaults,
+    controllers_may_set,
+    problems_of_consumer_settings,
     problems_of_settings,
     problems_of_topic_settings,
 )
@@ -98,7 +99,7 @@ def problems_of(scenario: Scenario) -> list[Problem]:
 
 def _cluster(scenario: Scenario) -> Iterator[Problem]:
     cluster = scenario.cluster
-    # Of several releases, each broker reads what its own knows.
+    # With several releases, each broker reads the settings that its own release knows.
     releases = {scenario.release, *(scenario.release_of(b).release for b in scenario.broker_ids())}
     known = {
         name: value
@@ -121,7 +122,7 @@ def _cluster(scenario: Scenario) -> Iterator[Problem]:
 
 def _controllers(scenario: Scenario) -> Iterator[Problem]:
     controllers, racks = scenario.controllers, scenario.cluster.racks
-    known = controller_defaults(scenario.release)
+    known = controllers_may_set(scenario.release)
     path = ("controllers", "settings")
     yield from problems_of_settings(path, controllers.settings, "controllers", known)
     for place, rack in enumerate(controllers.racks):
@@ -178,12 +179,8 @@ def _workload(scenario: Scenario) -> Iterator[Problem]:
             yield Problem((*path, "stop"), f"must be after the start, which is at {start}")
         yield from problems_of_producer_settings((*path, "settings"), scenario, producers.settings)
     for place, consumers in enumerate(workload.consumers):
-        yield from problems_of_settings(
-            ("workload", "consumers", place, "settings"),
-            consumers.settings,
-            "consumers",
-            consumer_defaults(scenario.release),
-        )
+        path = ("workload", "consumers", place, "settings")
+        yield from problems_of_consumer_settings(path, consumers.settings, scenario.release)
 
 
 def _problems_of_place(path: Path, scenario: Scenario, group: ClientGroup) -> Iterator[Problem]:
@@ -298,7 +295,7 @@ def _alerts(scenario: Scenario) -> Iterator[Problem]:
     )
     for field, since, expected, since_us in spans:
         if expected and since_us is None:
-            message = f"is missing: no fault says from when on `{field}` counts"
+            message = f"is missing: no fault marks the time from which `{field}` counts"
             yield Problem(("alerts", since), message)
             continue
         for name, within_us in expected.items():
@@ -319,7 +316,7 @@ def _drawn_faults(scenario: Scenario) -> Iterator[Problem]:
 _STAGES: tuple[tuple[Callable[[Scenario], Iterator[Problem]], ...], ...] = (
     (problems_of_mode,),
     (problems_of_versions,),
-    (problems_of_other_modes,),
+    (problems_of_other_modes, problems_of_cordons),
     (_cluster,),
     (settings_that_kafka_refuses,),
     (_topics,),

@@ -17,9 +17,11 @@ from tidegauge.scenario.model.fault import BrokerFault, FaultOfAnyKind
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.selectors import CONTROLLER, CONTROLLERS, ZOOKEEPER, Selector
 from tidegauge.scenario.model.settings import (
+    CORDONED_LOG_DIRS,
     THROTTLED_RATES,
     THROTTLED_REPLICAS,
     broker_defaults,
+    cordoned_log_dirs,
     problems_of_settings_with_kraft,
 )
 from tidegauge.scenario.model.topic_steps import ReassignStep
@@ -28,6 +30,8 @@ from tidegauge.traces.checks import CHECKS
 
 #: The cell with the first release and metadata.version that have eligible leader replicas.
 _ELR = KRAFT_CELLS["eligible_leader_replicas_possible"][-1]
+#: ... and that of cordoned log directories.
+_CORDONS = KRAFT_CELLS["cordoned_directories_known"][-1]
 
 _ALTERNATIVE_FAULTS = {
     ZooKeeperOutageFault: "a pause of controllers",
@@ -91,6 +95,28 @@ def _problems_with_kraft(scenario: Scenario) -> Iterator[Problem]:
             yield Problem((*path, "release"), str(error))
     if scenario.eligible_leader_replicas:
         yield from _problems_of_elr(scenario, version)
+
+
+def problems_of_cordons(scenario: Scenario) -> Iterator[Problem]:
+    """Cordoned log directories that the release does not know, or that brokers do not have."""
+    count = scenario.cluster.log_directories
+    for path, settings, kind, _ in scenario.said_settings():
+        if kind != "brokers" or CORDONED_LOG_DIRS not in settings:
+            continue
+        path = (*path, CORDONED_LOG_DIRS)  # noqa: PLW2901 - the path of the setting
+        value = settings[CORDONED_LOG_DIRS]
+        if value != "*" and cordoned_log_dirs(value) >> count:
+            yield Problem(path, f"each broker has {count} (log_directories), not {value}")
+        if not scenario.has_kraft:
+            yield Problem(path, f"{_no_meaning(scenario)}; it needs mode kraft")
+            continue
+        cells = kraft_cells_of(scenario.release, scenario.metadata_version)
+        if not cells["cordoned_directories_known"].value:
+            yield Problem(
+                path,
+                f"needs release {_CORDONS.since} with metadata_version {_CORDONS.protocol}, not "
+                f"{scenario.release} with {scenario.version_in_force()}",
+            )
 
 
 def _problems_of_elr(scenario: Scenario, version: str) -> Iterator[Problem]:
@@ -162,7 +188,7 @@ def problems_of_preexisting_states(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _throttles_with_kraft(scenario: Scenario) -> Iterator[Problem]:
-    """Throttles of replication, of which a quorum's brokers are not told yet."""
+    """Throttles of replication, which a quorum's brokers do not get yet."""
     message = "throttled replication is not simulated with KRaft yet"
     for path, settings, kind, release in scenario.said_settings():
         defaults = broker_defaults(release, scenario.mode) if kind == "brokers" else {}

@@ -1,4 +1,4 @@
-"""The size of a scenario as a whole: what its fields come to together, against the limits.
+"""The size of a scenario as a whole: the totals of its fields, against the limits.
 
 Coherence of settings, with each other and with Kafka's own checks.
 """

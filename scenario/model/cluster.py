@@ -21,7 +21,7 @@ from tidegauge.replication.release_versions import ProtocolVersion, Release
 from tidegauge.scenario.model import parts
 from tidegauge.scenario.model.limits import MOST_BROKERS, MOST_PARTITIONS, MOST_SERVERS, Size
 from tidegauge.scenario.model.replica_placement import Placement
-from tidegauge.scenario.model.settings import TOPIC_SETTINGS, Settings
+from tidegauge.scenario.model.settings import TOPIC_SETTINGS, BrokerSettings, Settings
 from tidegauge.scenario.text.errors import Problem, ProblemsError
 from tidegauge.simulation import quantities
 
@@ -51,7 +51,7 @@ def _duration_or_never(written: object) -> int | None:
         raise ValueError(f"{error}; or {NEVER}") from error
 
 
-#: A duration, or None where the scenario says never.
+#: A duration, or None for ``never`` in the scenario.
 DurationOrNever = Annotated[
     int | None,
     PlainValidator(_duration_or_never),
@@ -151,10 +151,10 @@ class Cluster(parts.Part):
         description="Time until the operating system has written a broker's appends to disk "
         "(Linux: dirty_expire_centisecs = 3000).",
     )
-    settings: Settings = Field(
+    settings: BrokerSettings = Field(
         default_factory=dict, description="Settings of all brokers, as in server.properties."
     )
-    broker_settings: dict[parts.BrokerKey, Settings] = Field(
+    broker_settings: dict[parts.BrokerKey, BrokerSettings] = Field(
         default_factory=dict, description="Settings of single brokers, by id."
     )
     broker_releases: dict[parts.BrokerKey, BrokerRelease] = Field(
@@ -271,7 +271,9 @@ class Controllers(parts.Part):
     settings: Settings = Field(
         default_factory=dict,
         description="Settings of all controllers, as in controller.properties, and those of the "
-        "quorum (`controller.quorum.*`), which brokers have, too.",
+        "quorum (`controller.quorum.*`), which brokers have, too. With min.insync.replicas, "
+        "unclean.leader.election.enable and default.replication.factor controllers decide by their "
+        "own value; default: that of the brokers.",
     )
 
     @model_validator(mode="after")
@@ -344,7 +346,7 @@ class FormerState(parts.Part):
     leader_epoch: int = Field(default=0, ge=0, lt=2**31, description="Leader epoch.")
     behind: dict[parts.BrokerKey, Size] = Field(
         default_factory=dict,
-        description="Of a topic with a `size`: the bytes that the logs of replicas outside of the "
+        description="For a topic with a `size`: the bytes that the logs of replicas outside of the "
         "ISR lack at their end, by broker id. Default: all, so their logs are empty.",
     )
 

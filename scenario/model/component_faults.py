@@ -1,4 +1,4 @@
-"""Faults of disks, links, ZooKeeper and the controller; all processes keep running.
+"""Faults of disks, links, connections, ZooKeeper, the controller; all processes keep running.
 
 The faults of a scenario: all kinds of them, and their names.
 
@@ -81,8 +81,8 @@ class SlowDiskFault(DiskFault):
 class LogDirectoryFailureFault(DiskFault):
     """A log directory of brokers cannot be written to.
 
-    It goes offline with the first write that fails. When the fault is over, the directory can be
-    used again, from the broker's next start on.
+    It goes offline with the first write that fails. The directory can be used again after the
+    fault, from the broker's next start on.
     """
 
     effect = "log directory {0.directory} {0.how}: {targets}"
@@ -111,9 +111,34 @@ class LogDirectoryFailureFault(DiskFault):
             yield Problem((*path, "directory"), f"each broker has {count} (log_directories)")
 
     def plan(self, record: FaultRecord) -> None:
-        """Which directory fails, and how."""
+        """The directory that fails, and the kind of failure."""
         record.directory = self.directory - 1
         record.is_full = self.how == "full"
+
+
+class AuthenticationFailureFault(BrokerFault):
+    """New connections of brokers to controllers fail to authenticate; those that exist are kept.
+
+    So it is where credentials have expired, or the server that checks them is down. It hits
+    registrations, heartbeats, AlterPartition and requests for producer ids, not the fetches of the
+    metadata log.
+    """
+
+    effect = "connections to controllers fail to authenticate: {targets}"
+    examples = ("{kind: authentication_failure, at: 30s, for: 1m, brokers: [1, 2]}",)
+
+    kind: Literal["authentication_failure"]
+    brokers: Some[BrokerSelector] = Field(description="The brokers whose new connections fail.")
+
+    def problems(self, path: Path, scenario: Deployment) -> Iterator[Problem]:
+        """The targets that do not exist; ZooKeeper."""
+        yield from super().problems(path, scenario)
+        if not scenario.has_kraft:
+            yield Problem((*path, "kind"), "it needs mode: kraft")
+
+    def sides(self, scenario: Deployment) -> tuple[list[LinkEnd], list[LinkEnd]]:
+        """The brokers without their controllers."""
+        return [LinkEnd(BROKER, id_) for id_ in self.hit_brokers(scenario)], []
 
 
 class LinkFault(FaultOfAnyKind):
@@ -258,6 +283,7 @@ class ControllerMoveFault(ZooKeeperFault):
 ComponentFault = (
     SlowDiskFault
     | LogDirectoryFailureFault
+    | AuthenticationFailureFault
     | SlowLinkFault
     | CutLinkFault
     | ZooKeeperOutageFault

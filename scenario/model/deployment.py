@@ -9,11 +9,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, cast
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tidegauge.replication.kraft_releases import kraft_cells_of
-from tidegauge.replication.release_versions import KRAFT_MODE, Mode, Release
-from tidegauge.replication.releases import DEFAULT_RELEASE
+from tidegauge.replication.release_versions import (
+    DEFAULT_RELEASE,
+    DEFAULT_RELEASES,
+    KRAFT_MODE,
+    Mode,
+    Release,
+)
 from tidegauge.scenario.model import parts
 from tidegauge.scenario.model.cluster import (
     Cluster,
@@ -43,10 +48,13 @@ from tidegauge.scenario.model.selectors import (
     Selector,
 )
 from tidegauge.scenario.model.settings import (
+    CORDONED_LOG_DIRS,
+    DECIDED_BY_CONTROLLERS,
     Value,
     broker_defaults,
     consumer_defaults,
     controller_defaults,
+    cordoned_log_dirs,
     producer_settings,
 )
 from tidegauge.scenario.model.workload import ClientGroup, ConsumerGroup, ProducerGroup, Workload
@@ -66,8 +74,13 @@ def _default_mode(data: dict[str, Any]) -> Mode:
     return Release.parse(data.get("release", DEFAULT_RELEASE)).mode()
 
 
+def _default_release(mode: object) -> str:
+    """The newest release, of those that have the mode."""
+    return next((text for name, text in DEFAULT_RELEASES.items() if name == mode), DEFAULT_RELEASE)
+
+
 class Deployment(parts.Part):
-    """A cluster with its topics and clients, and how long it runs."""
+    """A cluster with its topics and clients, and the duration of its run."""
 
     name: parts.Name = Field(description="Name of the scenario. Default: the name of the file.")
     description: str = Field(
@@ -78,7 +91,11 @@ class Deployment(parts.Part):
         alias="duration", description="Duration of the run, in virtual time."
     )
     release: ReleaseText = Field(
-        default=DEFAULT_RELEASE, validate_default=True, description="Kafka release of all brokers."
+        default=DEFAULT_RELEASE,
+        validate_default=True,
+        description="Kafka release of all brokers. Default: the newest one; with `mode: zookeeper` "
+        "the newest one that has it. A release that is newer than the known ones is read as the "
+        "newest of them, with a warning.",
     )
     mode: Mode = Field(
         default_factory=_default_mode,
@@ -131,6 +148,13 @@ class Deployment(parts.Part):
         default=Resources(), description="Bandwidth of disks and networks, memory of machines."
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _names_its_release(cls, written: Any) -> Any:
+        if isinstance(written, Mapping) and "release" not in written:
+            return {**written, "release": _default_release(written.get("mode"))}
+        return written
+
     # The cluster.
 
     def controller_rack(self, number: int) -> str | None:
@@ -171,7 +195,7 @@ class Deployment(parts.Part):
         return str(Release.parse(self.release).version(self.mode, setting))
 
     def has_eligible_leader_replicas(self) -> bool:
-        """Whether partitions have eligible leader replicas, as said or as in a new cluster."""
+        """Whether partitions have eligible leader replicas, as set or as in a new cluster."""
         if self.eligible_leader_replicas is not None:
             return self.eligible_leader_replicas
         if not self.has_kraft:
@@ -193,6 +217,10 @@ class Deployment(parts.Part):
         settings = controller_defaults(self.release)
         return settings | read_of(self.controllers.settings, settings)
 
+    def decided_by_controllers(self) -> dict[str, int]:
+        """The settings of brokers for which the controllers of a KRaft cluster have own values."""
+        return read_of(self.controllers.settings, dict.fromkeys(DECIDED_BY_CONTROLLERS, 0))
+
     def settings_of(self, broker: int) -> dict[str, int]:
         """All settings of a broker: its release's defaults, the cluster's, its own."""
         settings = broker_defaults(self.release_of(broker).release, self.mode)
@@ -208,6 +236,11 @@ class Deployment(parts.Part):
             and Release.parse(self.release_of(broker).release) >= parts.CLOSEST_REPLICA
         )
 
+    def cordoned_log_dirs(self, broker: int) -> int:
+        """The log directories that a broker, by its id, has cordoned as it starts: bits."""
+        own = self.cluster.broker_settings.get(broker, {})
+        return cordoned_log_dirs({**self.cluster.settings, **own}.get(CORDONED_LOG_DIRS, ""))
+
     # The topics.
 
     def topic(self, name: str) -> Topic:
@@ -219,7 +252,7 @@ class Deployment(parts.Part):
         if topic.assignment is not None:
             return len(topic.assignment[0])
         default = broker_defaults(self.release, self.mode)
-        settings = default | read_of(self.cluster.settings, default)
+        settings = default | read_of(self.cluster.settings, default) | self.decided_by_controllers()
         return topic.replication_factor or settings["default.replication.factor"]
 
     def assignments(self, topic: Topic) -> list[list[int]]:
@@ -228,10 +261,38 @@ class Deployment(parts.Part):
         if topic.assignment is not None:
             return [list(topic.assignment[number]) for number in range(partitions)]
         factor = self.replication_factor(topic)
+        racks = self._usable_racks(topic, factor)
         if self.cluster.placement == "fixed":
-            return assign_replicas_to_brokers(self._racks, partitions, factor)
+            return assign_replicas_to_brokers(racks, partitions, factor)
         random = JavaRandom.of(self.seed, topic.name)
-        return drawn_placement(self._racks, partitions, factor, self.mode, random)
+        return drawn_placement(racks, partitions, factor, self.mode, random)
+
+    def _usable_racks(self, topic: Topic, factor: int) -> Mapping[int, str]:
+        """The racks of the brokers on which Kafka places the replicas of a topic.
+
+        They are those with a log directory that is not cordoned; if these are too few, all of them:
+        the controller refuses the topic then.
+
+        Source: BrokerHeartbeatManager.UsableBrokerIterator@4.3.0.
+        """
+        everywhere = (1 << self.cluster.log_directories) - 1
+        cordons = self.cordons_at_creation(topic)
+        usable = {
+            broker: rack
+            for broker, rack in self._racks.items()
+            if cordons[broker] & everywhere != everywhere
+        }
+        return usable if len(usable) >= factor else self._racks
+
+    def cordons_at_creation(self, topic: Topic) -> Mapping[int, int]:
+        """The cordoned log directories of each broker as a topic is created: bits.
+
+        A topic that existed before the run was created without any.
+        """
+        return {
+            broker: 0 if topic.existed else self.cordoned_log_dirs(broker)
+            for broker in self.broker_ids()
+        }
 
     def hosts_of(self, topic: Topic) -> list[list[int]]:
         """The brokers that each partition ever has replicas on: those of its assignment first."""
@@ -247,7 +308,7 @@ class Deployment(parts.Part):
         return producer_settings(self.release, group.settings)
 
     def connection_settings(self, group: ClientGroup) -> dict[str, int | str]:
-        """The settings of a group of clients that say how they reach brokers.
+        """The settings of a group of clients for its connections to brokers.
 
         As in Kafka, back-offs do not grow if only the first one is set.
         Source: CommonClientConfigs.postProcessReconnectBackoffConfigs@0.11.0.0.
@@ -265,7 +326,7 @@ class Deployment(parts.Part):
         return defaults | cast("dict[str, int | str]", own)
 
     def commits(self) -> bool:
-        """Whether any group of consumers commits what it has read."""
+        """Whether any group of consumers commits its offsets."""
         return any(
             self.consumer_settings(group)["enable.auto.commit"] is True
             for group in self.workload.consumers

@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # scenarios are read without the kernel: its import takes a s
 
 
 class Stop(Enum):
-    """How brokers end at a fault, before they start again."""
+    """The end of a broker's process at a fault, before its next start."""
 
     NEVER = "never"
     KILLED = "killed"
@@ -41,7 +41,8 @@ class FaultOfAnyKind(Part):
     examples: ClassVar[tuple[str, ...]] = ("{name: power, at: 90s, for: 5m}",)
     #: In words, in the passive: about ``{targets}``, with its own fields as ``{0.field}``.
     effect: ClassVar[str]
-    #: How the brokers that it names end, if they do; hosts come back when it is over.
+    #: The end of the processes of the named brokers, if they end; hosts come back when the fault is
+    #: over.
     stop: ClassVar[Stop] = Stop.NEVER
     #: The processes that it hits are suspended, and resume where they were.
     suspends: ClassVar[bool] = False
@@ -56,7 +57,9 @@ class FaultOfAnyKind(Part):
         default=None, description="Name of the fault, unique among the faults; steps refer to it."
     )
     at_us: Duration | None = Field(
-        default=None, alias="at", description="When the fault begins. Default: a step begins it."
+        default=None,
+        alias="at",
+        description="Begin of the fault. Default: a step begins it.",
     )
     for_us: PositiveDuration | None = Field(
         default=None,

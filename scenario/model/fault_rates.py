@@ -1,4 +1,4 @@
-"""Faults that are drawn: how often components fail, and how long their repair takes.
+"""Faults that are drawn: the rates of components' failures, and the times of their repair.
 
 A rate is written as the fault that it draws, with its mean time between failures instead of a start
 time. Before the run, ordinary faults are drawn from it (``drawn_faults.py``). The manifest lists

@@ -64,7 +64,7 @@ PositiveDuration = Annotated[Duration, AfterValidator(_positive)]
 
 _Item = TypeVar("_Item")
 
-#: Of a number within a text.
+#: The limit of a number within a text.
 MOST_DIGITS = 20
 
 #: A list in the file. (Strict, Pydantic would insist on a tuple; its items stay strict.)
@@ -114,7 +114,7 @@ def _topic_name(name: str) -> str:
 
 
 def one_of(name: str, *kinds: str) -> BeforeValidator:
-    """For a union of parts: the field of this name says which of these kinds it is."""
+    """For a union of parts: the field of this name selects one of these kinds."""
 
     def says_its_kind(data: Any) -> Any:
         if isinstance(data, Mapping) and data.get(name) not in kinds:
@@ -128,7 +128,7 @@ def one_of(name: str, *kinds: str) -> BeforeValidator:
 
 
 def kind_of(part: type[Part], field: str) -> str:
-    """The kind that the field of this name says, of a part that is of one kind."""
+    """The kind in the field of this name, of a part that is of one kind."""
     (kind,) = get_args(part.model_fields[field].annotation)
     return str(kind)
 

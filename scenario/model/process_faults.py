@@ -211,7 +211,7 @@ leadership_back: at_end
     leadership_back: Literal["none", "after_each_batch", "in_sync", "at_end"] | LeadershipAfter = (
         Field(
             default="none",
-            description="When a preferred election is requested: after each batch, for the "
+            description="The time of preferred elections: after each batch, for the "
             "partitions with a replica on it; at the end, for all; or for the partitions whose "
             "preferred replicas are on a batch, however far the later batches are: in_sync, once "
             "these brokers are back in all of their ISRs; `{after: 10m}`, so long after they were "

@@ -1,27 +1,23 @@
 """The places of replicas of a topic without an assignment, as Kafka places those of a new topic.
 
-**The default**: Kafka's round robin over racks.
-
-Brokers are put in an order in which racks take turns. The first replica of partition p is on
-the p-th broker of it; the others follow at a distance that grows by one with each round, and
-skip racks that have a replica already as long as others have none. With one rack, or none, this is
-the same as Kafka's assignment without racks.
+**The default** is Kafka's round robin over racks. Brokers are put in an order in which racks take
+turns. The first replica of partition p is on the p-th broker of it; the others follow at a distance
+that grows by one with each round, and skip racks that have a replica already as long as others have
+none. With one rack, or none, this equals Kafka's assignment without racks.
 
 Kafka begins each topic at a random broker with a random distance. Here both are 0, in both modes,
-unless the scenario wants placements drawn: then the seed and the topic's name decide them, by
-Java's random numbers, and with KRaft the replicas go where its own placer puts them.
+unless the scenario asks for drawn placements: then the seed and the topic's name decide them, by
+Java's random numbers, and with KRaft its own placer is used.
 
-**With KRaft**: stripes over racks (``StripedReplicaPlacer``).
-
-Racks take turns: a partition begins with the rack after that of the partition before it. Within a
-rack brokers take turns, too: with each partition the rack begins with its next broker. After as
-many partitions as there are brokers, racks and brokers are shuffled, so that the stripes differ.
-All begins at drawn places.
+**KRaft's placer** makes stripes over racks (``StripedReplicaPlacer``), from drawn places on. A
+partition begins with the rack after that of the partition before it, and each rack with its next
+broker. After as many partitions as there are brokers, racks and brokers are shuffled, so that the
+stripes differ.
 
 Leaders are balanced over racks, but over brokers only by the shuffles: in three racks of three
 brokers each rack leads every third partition, and by then its brokers' turns have come round. So
-nine partitions have three leaders. AdminUtils of ZooKeeper mode gives them nine. In a rack that
-had its last partition in turn 0, no broker is left for turn 0 after a shuffle: another rack leads.
+nine partitions have three leaders. AdminUtils of ZooKeeper mode gives them nine. In a rack that had
+its last partition in turn 0, no broker is left for turn 0 after a shuffle: another rack leads.
 
 Left out: brokers that are fenced as the topic is created. Here there is none.
 
@@ -97,12 +93,9 @@ def assign_replicas_to_brokers(
 ) -> list[list[int]]:
     """The brokers of each partition, its preferred leader first.
 
-    Args:
-        rack_of: the rack of each broker.
-        partitions: their number.
-        replication_factor: how many replicas each of them has.
-        start: the place of the first partition's leader, in the order of racks.
-        shift: the rounds by which the distance of the others has grown already.
+    Args: rack_of: the rack of each broker. partitions: their number. replication_factor: the number
+    of replicas of each of them. start: the place of the first partition's leader, in the order of
+    racks. shift: the rounds by which the distance of the others has grown already.
 
     Source: AdminUtils.assignReplicasToBrokersRackAware@2.6.0; the same at 0.10.2.2 and 3.9.0.
     """

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, WithJsonSchema
 
+from tidegauge.replication.release_versions import Release
 from tidegauge.scenario.model import parts
 from tidegauge.scenario.model.deployment import Deployment
 from tidegauge.scenario.model.references import broker_is_there, no_such, partition_is_there
@@ -101,6 +102,9 @@ OperatorStep = RestartConsumersStep | ObserveStep | WaitStep | BeginFaultStep | 
 if TYPE_CHECKING:  # as in step.py
     from tidegauge.clients.client_state import Step as StepRecord
 
+#: KIP-113: AlterReplicaLogDirs moves logs.
+_FIRST_TO_MOVE = Release.parse("1.1.0")
+
 _ACKS = ("all", "0", "1", "-1", 0, 1, -1)
 
 
@@ -127,7 +131,7 @@ class RequestStep(parts.OfPartition, StepOfAnyKind):
             yield from broker_is_there((*path, "to"), self.to, scenario)
 
     def plan(self, record: StepRecord, numbers: Numbers) -> None:
-        """Where the request goes."""
+        """The receiver of the request."""
         record.partition = numbers.partition(self.topic, self.partition)
         if self.to is not None:
             record.to = numbers.broker(self.to)
@@ -204,14 +208,56 @@ class AskEpochStep(parts.OfPartition, StepOfAnyKind):
             yield from broker_is_there((*path, "broker"), self.broker, scenario)
 
     def plan(self, record: StepRecord, numbers: Numbers) -> None:
-        """Which epoch, and where the request goes."""
+        """The epoch, and the receiver of the request."""
         record.partition = numbers.partition(self.topic, self.partition)
         if self.broker is not None:
             record.to = numbers.broker(self.broker)
         record.leader_epoch = self.leader_epoch
 
 
-BrokerRequest = ProduceStep | FetchStep | AskEpochStep
+class MoveLogDirStep(parts.OfPartition, StepOfAnyKind):
+    """Move a broker's replica of a partition to another log directory, by AlterReplicaLogDirs."""
+
+    examples = (
+        (
+            "{do: move_log_dir, at: 10s, topic: orders, partition: 0, broker: 1, directory: 2, "
+            "flush_at_end: false}"
+        ),
+    )
+
+    do: Literal["move_log_dir"]
+    broker: parts.BrokerId = Field(description="Broker whose replica moves.")
+    directory: Annotated[int, parts.Unit("directory number")] = Field(
+        ge=1, description="Number of the log directory, from 1 to the cluster's `log_directories`."
+    )
+    flush_at_end: bool = Field(
+        default=False,
+        description="true: a flush of the log runs as the end of the move closes it. Releases "
+        "before 4.0.2, and 4.1.0 and 4.1.1, then give up the whole log directory (KAFKA-19571).",
+    )
+
+    def problems(self, path: Path, scenario: Deployment) -> Iterator[Problem]:
+        """A partition, a broker or a directory that does not exist, or a release without moves."""
+        yield from partition_is_there(path, self, scenario)
+        yield from broker_is_there((*path, "broker"), self.broker, scenario)
+        count = scenario.cluster.log_directories
+        if self.directory > count:
+            yield Problem((*path, "directory"), f"each broker has {count} (log_directories)")
+        if self.broker in scenario.broker_ids():
+            release = scenario.release_of(self.broker).release
+            if Release.parse(release) < _FIRST_TO_MOVE:
+                message = f"is simulated from 1.1 on, and broker {self.broker} has release"
+                yield Problem((*path, "do"), f"{message} {release}")
+
+    def plan(self, record: StepRecord, numbers: Numbers) -> None:
+        """Which replica moves where, and what happens at the end."""
+        record.partition = numbers.partition(self.topic, self.partition)
+        record.to = numbers.broker(self.broker)
+        record.directory = self.directory - 1
+        record.flushed = self.flush_at_end
+
+
+BrokerRequest = ProduceStep | FetchStep | AskEpochStep | MoveLogDirStep
 
 
 #: The kinds of steps, by the names that scenarios give them.

@@ -35,10 +35,12 @@ from tidegauge.scenario.model.fault_rates import FaultRate
 from tidegauge.scenario.model.limits import MOST_FAULTS, MOST_STEPS
 from tidegauge.scenario.model.request_steps import Step
 from tidegauge.scenario.model.settings import (
+    CORDONED_LOG_DIRS,
     OFFSETS_TOPIC,
     Value,
     broker_defaults,
-    controller_defaults,
+    controllers_may_set,
+    cordoned_log_dirs,
     settings_not_modelled,
 )
 from tidegauge.scenario.model.topic_steps import (
@@ -66,13 +68,13 @@ class AlertExpectations(parts.Part):
     after_us: parts.Duration | None = Field(
         default=None,
         alias="after",
-        description="When the trouble begins; the delay of an alert is counted from here. "
+        description="The start of the trouble; the delay of an alert is counted from here. "
         "Default: the first fault or step that has an `at`.",
     )
     repaired_us: parts.Duration | None = Field(
         default=None,
         alias="repaired",
-        description="When the trouble is over. Default: the end of the last fault that has `at` "
+        description="The end of the trouble. Default: the end of the last fault that has `at` "
         "and `for`.",
     )
     fire: dict[parts.Name, parts.PositiveDuration] = Field(
@@ -211,7 +213,7 @@ class Scenario(Deployment):
 
     @property
     def drawn_faults(self) -> int:
-        """How many of its faults, the last ones, are drawn from rates."""
+        """The number of its faults, the last ones, that are drawn from rates."""
         return self._drawn_faults
 
     def with_drawn_faults(self, drawn: Sequence[Fault]) -> Self:
@@ -246,6 +248,22 @@ class Scenario(Deployment):
         """The topics that do not exist from the start: the first step about them creates them."""
         steps = (each for each in self.steps if isinstance(each, CreateTopicStep | DeleteTopicStep))
         return created_later((step.do, step.topic) for step in steps)
+
+    def cordons_at_creation(self, topic: Topic) -> Mapping[int, int]:
+        """The cordoned log directories of each broker as a topic is created: bits.
+
+        Steps before the one that creates the topic may have changed them.
+        """
+        cordons = dict(super().cordons_at_creation(topic))
+        if topic.name not in self.topics_to_come():
+            return cordons
+        for step in self.steps:
+            if isinstance(step, CreateTopicStep) and step.topic == topic.name:
+                break
+            if isinstance(step, ConfigureStep) and CORDONED_LOG_DIRS in step.settings:
+                changed = cordoned_log_dirs(step.settings[CORDONED_LOG_DIRS])
+                cordons |= dict.fromkeys(step.brokers or (), changed)
+        return cordons
 
     def hosts_of(self, topic: Topic) -> list[list[int]]:
         """The brokers that each partition ever has replicas on: those of its assignment first."""
@@ -328,7 +346,7 @@ class Scenario(Deployment):
             if kind == "brokers":
                 defaults = broker_defaults(release, self.mode)
             elif kind == "controllers":
-                defaults = controller_defaults(release)
+                defaults = controllers_may_set(release)
             lines += settings_not_modelled(path, settings, kind, defaults)
         return sorted(lines)
 

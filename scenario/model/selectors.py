@@ -67,7 +67,7 @@ class LinkEnd(NamedTuple):
     broker: int = -1
     #: Name of the client's group.
     group: str = ""
-    #: Which client of the group, from 0 on.
+    #: The client's number in the group, from 0 on.
     client: int = -1
 
 

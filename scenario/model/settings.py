@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Annotated
 
-from pydantic import PlainValidator, WithJsonSchema
+from pydantic import AfterValidator, PlainValidator, WithJsonSchema
 
 from tidegauge.replication.release_defaults import DEFAULTS, defaults_of
 from tidegauge.replication.release_versions import (
@@ -37,7 +37,7 @@ from tidegauge.scenario.model.parts import (
     STRATEGY,
     connection_defaults,
 )
-from tidegauge.scenario.text.errors import Path, Problem, path_text
+from tidegauge.scenario.text.errors import Path, Problem, ProblemsError, path_text
 
 PRODUCER_SETTINGS = (
     *("acks", "retries", "request.timeout.ms", "delivery.timeout.ms", "retry.backoff.ms"),
@@ -50,7 +50,7 @@ _OF_EVERY_NODE = (
     *("metadata.log.max.record.bytes.between.snapshots", "metadata.log.max.snapshot.interval.ms"),
     *("metadata.max.retention.bytes", "metadata.max.retention.ms"),
 )
-#: With KRaft: of controllers alone. With ZooKeeper the last three are those of brokers.
+#: With KRaft: of controllers alone. With ZooKeeper the last two are those of brokers.
 SETTINGS_OF_CONTROLLERS = (
     *("broker.session.timeout.ms", "metadata.max.idle.interval.ms"),
     *("controller.quorum.append.linger.ms", "controller.quorum.election.timeout.ms"),
@@ -59,10 +59,15 @@ SETTINGS_OF_CONTROLLERS = (
     *("controller.quorum.fetch.max.bytes", "controller.quorum.fetch.snapshot.max.bytes"),
     "unclean.leader.election.interval.ms",
     *("auto.leader.rebalance.enable", "leader.imbalance.check.interval.seconds"),
-    "leader.imbalance.per.broker.percentage",
 )
 #: With KRaft: of controllers.
 CONTROLLER_SETTINGS = (*_OF_EVERY_NODE, *SETTINGS_OF_CONTROLLERS)
+#: With KRaft: settings of brokers of which controllers decide with their own value. Where they have
+#: none, it is taken to be that of the brokers.
+#: Source: KafkaConfigSchema.resolveEffectiveTopicConfig@4.4.0, ReplicationControlManager@4.4.0.
+DECIDED_BY_CONTROLLERS = (
+    *("default.replication.factor", "min.insync.replicas", "unclean.leader.election.enable"),
+)
 #: The topic to which groups commit (Topic.GROUP_METADATA_TOPIC_NAME).
 OFFSETS_TOPIC = "__consumer_offsets"
 
@@ -76,13 +81,21 @@ RETENTION_SETTINGS = {
         "log.cleanup.policy",
     },
 }
-#: Of a topic: the throttled replicas, as their leader sends or as they fetch (KIP-73).
+#: The throttled replicas of a topic, as their leader sends or as they fetch (KIP-73).
 THROTTLED_REPLICAS = (
     "leader.replication.throttled.replicas",
     "follower.replication.throttled.replicas",
 )
-#: Of a broker: bytes per second of throttled replicas. ZooKeeper holds them, not server.properties.
+#: A broker's limits of throttled replicas, in bytes per second. ZooKeeper holds them, not
+#: server.properties.
 THROTTLED_RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+
+#: Of a broker: bytes per second of moves between its log directories (KIP-113).
+ALTER_LOG_DIRS_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
+#: Of a broker: its log directories that get no new replicas (KIP-1066).
+CORDONED_LOG_DIRS = "cordoned.log.dirs"
+#: All log directories of a broker, however many it has: a bit for each.
+_ALL_LOG_DIRS = 2**62 - 1
 
 # fmt: off
 CONSUMER_DEFAULTS: Table = {
@@ -127,7 +140,7 @@ _FIVE_IN_FLIGHT = Release.parse("1.0.0")
 
 _BATCHING = "isr_change_notification_batching"
 _ONLY_OF_PRODUCERS = set(PRODUCER_SETTINGS) - {"request.timeout.ms"}
-_ONLY_OF_CONTROLLERS = set(SETTINGS_OF_CONTROLLERS[:-3])
+_ONLY_OF_CONTROLLERS = set(SETTINGS_OF_CONTROLLERS[:-2])
 
 #: Settings that no broker reads with ZooKeeper.
 ONLY_WITH_KRAFT = {
@@ -140,15 +153,21 @@ NAMES = {
         *(name for name in DEFAULTS if name not in _ONLY_OF_PRODUCERS | _ONLY_OF_CONTROLLERS),
         _BATCHING,
     ],
-    "controllers": [*CONTROLLER_SETTINGS],
+    "controllers": [*CONTROLLER_SETTINGS, *DECIDED_BY_CONTROLLERS],
     "producers": [*PRODUCER_SETTINGS, *CONNECTION_DEFAULTS],
     "consumers": [*CONSUMER_DEFAULTS, *CONNECTION_DEFAULTS],
     "topics": [*TOPIC_SETTINGS, *THROTTLED_REPLICAS],
 }
 
+_OFFSET_RESET = "auto.offset.reset"
+#: KIP-1106, from the release on: the oldest record that is not older than an ISO 8601 duration.
+_BY_DURATION, _FIRST_BY_DURATION = "by_duration:", Release.parse("4.0.0")
+_ISO_DURATION = re.compile(
+    r"P(?=[\dT])(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?", re.ASCII | re.IGNORECASE
+)
 _CHOICES: dict[str, tuple[int | str, ...]] = {
     "acks": ("all", "0", "1", "-1", 0, 1, -1),
-    "auto.offset.reset": ("earliest", "latest"),
+    _OFFSET_RESET: ("earliest", "latest", "none"),
     STRATEGY: ("none", REBOOTSTRAP),
 }
 
@@ -179,7 +198,7 @@ _LEAST_OF_BROKERS = {("brokers", "fetch.max.bytes"): 1024}
 _LARGEST_OF_ALL = 2**63 - 1
 _LARGEST_OF_COUNTS = dict.fromkeys(
     (
-        *("log.flush.interval.messages", *THROTTLED_RATES),
+        *("log.flush.interval.messages", *THROTTLED_RATES, ALTER_LOG_DIRS_RATE),
         *("metadata.log.max.record.bytes.between.snapshots", "metadata.max.retention.bytes"),
         "buffer.memory",
     ),
@@ -201,6 +220,8 @@ _ONLY_WITH_ZOOKEEPER = {
     "isr_change_notification_": "",
     "controlled.shutdown.max.retries": "",
     "controlled.shutdown.retry.backoff.ms": "",
+    # Up to 3.9 KRaft's controller accepts it and ignores it; from 4.0 on there is none.
+    "leader.imbalance.per.broker.percentage": "",
     "inter.broker.protocol.version": "metadata_version",
     "control.plane.listener.name": "",
 }
@@ -263,6 +284,13 @@ def controller_defaults(release: str) -> dict[str, int]:
     }
 
 
+def controllers_may_set(release: str) -> dict[str, int]:
+    """The settings that controllers read, each with its default in brokers or controllers."""
+    of_brokers = broker_defaults(release, KRAFT_MODE)
+    decided = {name: of_brokers[name] for name in DECIDED_BY_CONTROLLERS}
+    return controller_defaults(release) | decided
+
+
 def producer_defaults(release: str) -> dict[str, int]:
     """The defaults of a producer; ``acks`` is -1 for all, flags are booleans."""
     defaults = defaults_of(release)
@@ -308,7 +336,7 @@ def producer_settings(release: str, own: Mapping[str, Value]) -> dict[str, int]:
 def contradictions_of_idempotence(
     release: str, settings: Mapping[str, Value]
 ) -> Iterator[tuple[str, str]]:
-    """The settings of a producer that contradict enable.idempotence, each with what it must be."""
+    """Producer settings that contradict enable.idempotence, each with the required value."""
     if acks_number(settings["acks"]) != -1:
         yield "acks", "all"
     if settings["retries"] == 0:
@@ -346,6 +374,25 @@ def consumer_defaults(release: str) -> dict[str, int | str]:
     return {name: cell.value for name, cell in cells.items()} | connection_defaults(release)
 
 
+def problems_of_consumer_settings(
+    path: Path, settings: Mapping[str, Value], release: str
+) -> Iterator[Problem]:
+    """The problems of the settings of a group of consumers.
+
+    Source: AutoOffsetResetStrategy.fromString@4.0.0.
+    """
+    written = str(settings.get(_OFFSET_RESET, ""))
+    if written.startswith(_BY_DURATION):
+        settings = {name: value for name, value in settings.items() if name != _OFFSET_RESET}
+        if Release.parse(release) < _FIRST_BY_DURATION:
+            message = f"by_duration needs release {_FIRST_BY_DURATION} or newer, not {release}"
+            yield Problem((*path, _OFFSET_RESET), message)
+        elif not _ISO_DURATION.fullmatch(written.removeprefix(_BY_DURATION)):
+            message = f"must have an ISO 8601 duration, such as by_duration:PT1H, not {written}"
+            yield Problem((*path, _OFFSET_RESET), message)
+    yield from problems_of_settings(path, settings, "consumers", consumer_defaults(release))
+
+
 def throttled_replicas(value: str) -> list[tuple[int, int]] | None:
     """The (partition, broker id) pairs of a topic's throttled replicas; None: all replicas.
 
@@ -362,6 +409,36 @@ def throttled_replicas(value: str) -> list[tuple[int, int]] | None:
     return [(int(number), int(broker)) for number, broker in (pair.split(":") for pair in pairs)]
 
 
+def _with_log_dirs(settings: Settings) -> Settings:
+    try:
+        cordoned_log_dirs(settings.get(CORDONED_LOG_DIRS, ""))
+    except ValueError as error:
+        raise ProblemsError([Problem((CORDONED_LOG_DIRS,), str(error))]) from error
+    return settings
+
+
+#: Settings of brokers.
+BrokerSettings = Annotated[Settings, AfterValidator(_with_log_dirs)]
+
+
+def cordoned_log_dirs(value: Value) -> int:
+    """The log directories that cordoned.log.dirs names: a bit for each, the first the lowest.
+
+    Kafka's paths are numbers here, from 1 to the ``log_directories`` of the cluster.
+
+    Raises:
+        ValueError: the value is neither ``*`` nor numbers such as 1,2.
+
+    Source: KafkaConfig.cordonedLogDirs@4.3.0.
+    """
+    if value == "*":
+        return _ALL_LOG_DIRS
+    numbers = str(value).split(",") if value != "" else []
+    if isinstance(value, bool) or not all(re.fullmatch(r"[1-9][0-9]?", each) for each in numbers):
+        raise ValueError(f"must be * or numbers of log directories such as 1,2, not {value!r}")
+    return sum(1 << int(number) - 1 for number in set(numbers)) & _ALL_LOG_DIRS
+
+
 def acks_number(acks: Value) -> int:
     """``acks`` as in a request: all is -1."""
     return -1 if acks == "all" else int(acks)
@@ -376,17 +453,22 @@ def settings_not_modelled(
         # Retention does not change while the cluster runs.
         if name in RETENTION_SETTINGS.get(kind, ()) and path[0] != "steps" and not is_compacted:
             continue
-        if name == REPLICA_SELECTOR and kind == "brokers":
+        if name in (REPLICA_SELECTOR, CORDONED_LOG_DIRS) and kind == "brokers":
+            continue
+        if name == _OFFSET_RESET and str(value).startswith(("none", _BY_DURATION)):
+            yield f"{path_text(path)}.{name}: {value} is simulated as earliest"
             continue
         is_read = name in NAMES[kind] and (name in defaults or name not in ONLY_WITH_KRAFT)
         if is_read and (name not in _NOT_READ or value == defaults.get(name)):
             continue
         place = f"{path_text(path)}.{name}"
-        if name == "client.rack" and kind == "consumers":
+        if kind == "controllers" and name in NAMES["brokers"]:
+            yield f"{place}: is read of brokers only"
+        elif name == "client.rack" and kind == "consumers":
             yield f"{place}: in a scenario, use rack"
         elif name in _SAID_OTHERWISE and kind == "brokers":
             yield f"{place}: in a scenario, use {_SAID_OTHERWISE[name]}"
-        elif name in NAMES[kind] or is_known_to_kafka(name, kind):
+        elif not is_of_no_release(name, kind):
             yield place
         else:
             yield f"{place}: Kafka has no setting of this name for {kind}"
@@ -394,7 +476,9 @@ def settings_not_modelled(
 
 def is_of_no_release(name: str, kind: str) -> bool:
     """Whether no release of Kafka has such a setting of brokers, topics, producers or consumers."""
-    return name not in NAMES[kind] and not is_known_to_kafka(name, kind)
+    # A file of a controller may have any setting of a broker.
+    names = {*NAMES[kind], *(NAMES["brokers"] if kind == "controllers" else ())}
+    return name not in names and not is_known_to_kafka(name, kind)
 
 
 def meant_setting(name: str, kind: str) -> str | None:
@@ -416,6 +500,8 @@ def problems_of_settings(
     for name, value in settings.items():
         if name == REPLICA_SELECTOR and kind == "brokers":
             message = _wrong_selector(value)
+        elif name == CORDONED_LOG_DIRS and kind == "brokers":
+            continue
         elif name in defaults:
             message = _wrong_value(name, value, defaults[name], kind)
         elif kind == "brokers" and is_with_zookeeper and name in ONLY_WITH_KRAFT:
@@ -465,7 +551,7 @@ def _wrong_place(name: str, kind: str) -> str | None:
         since = (DEFAULTS.get(name) or CONNECTION_DEFAULTS[name])[0].since
         return f"this release does not have it yet: it was added in {since}"
     others = [other for other, names in NAMES.items() if name in names]
-    if others and not is_known_to_kafka(name, kind):
+    if others and is_of_no_release(name, kind):
         return f"is a setting of {' and '.join(others)}, not of {kind}"
     meant = meant_setting(name, kind)
     return f"Kafka has no setting of this name: did you mean {meant}?" if meant else None

@@ -154,13 +154,13 @@ class Numbers(Protocol):
         """The processes of a group of consumers."""
 
     def brokers(self, ids: Iterable[int]) -> range:
-        """Where these brokers now stand among the members that steps name."""
+        """The places of these brokers among the members that steps name."""
 
     def moves(self, moves: Sequence[AlteredMove]) -> range:
-        """Where these moves now stand among those of all steps."""
+        """The places of these moves among those of all steps."""
 
     def throttled(self, topic: str, settings: Mapping[str, Value]) -> range:
-        """Where the replicas that these settings throttle now stand among those of all steps."""
+        """The places of the replicas that these settings throttle among those of all steps."""
 
 
 class StepOfAnyKind(parts.Part):
@@ -193,7 +193,7 @@ class StepOfAnyKind(parts.Part):
         if sum(begin is not None for begin in (self.at_us, self.after_us, self.when)) != 1:
             raise ValueError("must begin in one way: at, after or when")
         if (self.when is None) != (self.within_us is None):
-            raise ValueError("within says how long `when` may take: both are there, or neither")
+            raise ValueError("within is the timeout of `when`: both are there, or neither")
         return self
 
     def action(self) -> str:

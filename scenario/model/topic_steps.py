@@ -18,9 +18,11 @@ from tidegauge.scenario.model.references import (
 )
 from tidegauge.scenario.model.replica_placement import assign_replicas_to_brokers
 from tidegauge.scenario.model.settings import (
+    CORDONED_LOG_DIRS,
     THROTTLED_RATES,
-    Settings,
+    BrokerSettings,
     broker_defaults,
+    cordoned_log_dirs,
     problems_of_settings,
     problems_of_topic_settings,
 )
@@ -30,7 +32,7 @@ from tidegauge.scenario.text.errors import Path, Problem, ProblemsError
 if TYPE_CHECKING:  # as in step.py
     from tidegauge.clients.client_state import Step as StepRecord
 
-#: KIP-455: AlterPartitionReassignments. How topics are deleted was read there, too.
+#: KIP-455: AlterPartitionReassignments. The rule for deleting topics is from the same release.
 _FIRST_TO_REASSIGN = Release.parse("2.4.0")
 
 _Move = TypeVar("_Move", bound=AlteredMove)
@@ -39,7 +41,7 @@ _Move = TypeVar("_Move", bound=AlteredMove)
 class AdminStep(StepOfAnyKind):
     """A step that makes the controller move replicas or delete a topic.
 
-    In a scenario without such a step, what is written into /admin for both is left out
+    In a scenario without such a step, the paths in /admin for both are left out
     (``ClusterPlan.tree_ranges``).
     """
 
@@ -102,6 +104,7 @@ class ConfigureStep(StepOfAnyKind):
             "{do: configure, at: 1m, brokers: [1, 2], "
             "settings: {leader.replication.throttled.rate: 1000000}}"
         ),
+        '{do: configure, at: 1m, brokers: [3], settings: {cordoned.log.dirs: "*"}}',
     )
 
     do: Literal["configure"]
@@ -109,9 +112,12 @@ class ConfigureStep(StepOfAnyKind):
     brokers: parts.BrokerIds | None = Field(
         default=None,
         description="Ids of brokers, instead of a topic. Only their throttled rates can change "
-        "while they run.",
+        "while they run, and from 4.3 on their cordoned.log.dirs: `*`, numbers of log directories "
+        "such as 1,2, or nothing.",
     )
-    settings: Settings = Field(description="Settings to change; all others keep their values.")
+    settings: BrokerSettings = Field(
+        description="Settings to change; all others keep their values."
+    )
 
     @field_validator("settings")
     @classmethod
@@ -156,6 +162,9 @@ class ConfigureStep(StepOfAnyKind):
         record.leader_rate, record.follower_rate = rates
         brokers = numbers.brokers(self.brokers or ())
         record.first_broker, record.broker_count = brokers.start, len(brokers)
+        record.cordoned_log_dirs = -1
+        if CORDONED_LOG_DIRS in self.settings:
+            record.cordoned_log_dirs = cordoned_log_dirs(self.settings[CORDONED_LOG_DIRS])
         if self.topic is not None:
             record.topic = numbers.topic(self.topic)
             record.min_insync_replicas = int(self.settings.get("min.insync.replicas", -1))

@@ -24,8 +24,7 @@ class ClientGroup(Part):
     start_us: Duration = Field(
         default=2_000_000,
         alias="start",
-        description="When the group begins, if the run lasts that long. A small cluster is up "
-        "by 2s.",
+        description="Start of the group, if the run lasts that long. A small cluster is up by 2s.",
     )
     rack: Name | None = Field(
         default=None,
@@ -58,7 +57,9 @@ class ProducerGroup(ClientGroup):
         default=100, ge=1, lt=2**31, description="Size of a record, in bytes."
     )
     stop_us: Duration | None = Field(
-        default=None, alias="stop", description="When the group ends. Default: the end of the run."
+        default=None,
+        alias="stop",
+        description="End of the group. Default: the end of the run.",
     )
 
 

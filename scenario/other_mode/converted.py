@@ -14,7 +14,7 @@ from tidegauge.scenario.text.errors import Path, ScenarioError, scenario_error
 
 #: The numbers of controllers that a quorum can have.
 _QUORUMS = (1, 3, 5)
-#: Of a partition's state: what only KRaft has.
+#: The parts of a partition's state that only KRaft has.
 _OF_KRAFT = ("elr", "last_known_leader", "adding", "removing")
 
 
@@ -55,7 +55,7 @@ def converted(data: Mapping[str, Any], source: str, mode: Mode, release: str) ->
     try:
         return ConvertedScenario(changed, scenario_from_mapping(changed, target), tuple(to.changes))
     except ScenarioError as error:
-        # Of what has no counterpart the first one is enough.
+        # One part without a counterpart is enough.
         raise ScenarioError(str(error).splitlines()[0]) from error
 
 
@@ -187,12 +187,12 @@ def _state(to: settings.Conversion, path: Path, state: Mapping[str, Any]) -> dic
 
 
 def _expectations(to: settings.Conversion, data: dict[str, Any]) -> dict[str, Any]:
-    """The verdicts and alerts that the scenario expects: they were said of one mode."""
+    """The verdicts and alerts that the scenario expects; they are about one mode."""
     if not to.leaves_mode:
         return data
     for name, verdict in (data.get("checks") or {}).items():
         text = f"{str(verdict).lower()} left out: the verdict is expected in the other mode"
         to.note(("checks", name), text)
     if data.get("alerts"):
-        to.note(("alerts",), "left out: what alerts are expected depends on the mode")
+        to.note(("alerts",), "left out: the expected alerts depend on the mode")
     return settings.without(data, "checks", "alerts")

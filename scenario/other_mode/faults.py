@@ -1,9 +1,7 @@
-"""Selectors of faults in the other mode.
+"""Faults, their selectors, and steps of a scenario in the other mode.
 
 With ZooKeeper a broker's host has a controller, and one of them is active. With KRaft controllers
-are nodes of their own: controller 0 leads their quorum at the start.
-
-Faults in the other mode.
+are nodes of their own: controller 0 leads their quorum at the start. So faults correspond:
 
 ===========================================  ================================================
 with ZooKeeper                               with KRaft
@@ -17,10 +15,10 @@ a fault of the active controller's broker    the same fault of the broker, and o
 ===========================================  ================================================
 
 To ZooKeeper the table is read from right to left. A crash, pause or loss of power of the active
-controller is one of the broker that is controller, if the scenario says which one starts first. A
-controller that is not active has no counterpart: its faults are left out.
+controller is one of the broker that is controller, if the scenario names the first controller.
+Faults of other controllers have no counterpart and are left out.
 
-Steps in the other mode: of one that has nothing to do there, the wait remains.
+A step without a counterpart leaves its wait.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -134,7 +132,7 @@ def racks_with_controllers(selectors: Iterable[Selector], controllers: Controlle
     return [each.name for each in selectors if each.kind == RACK and each.name in racks]
 
 
-#: How long a controller is down, that with ZooKeeper gives up /controller and stays.
+#: The outage of a controller that, with ZooKeeper, gives up /controller and stays.
 _DOWN_FOR = "10s"
 #: The words of a fault whose controllers cannot be hit with ZooKeeper.
 _STANDBY = "with ZooKeeper no controller waits beside the active one"
@@ -244,7 +242,7 @@ def _with_zookeeper(to: Conversion, path: Path, fault: _Fault) -> dict[str, Any]
     selectors = read_selectors(fault.get("brokers") or ())
     place = (*path, "brokers")
     for rack in racks_with_controllers(selectors, to.scenario.controllers):
-        to.note(place, f"rack:{rack} has no controller of a quorum any more")
+        to.note(place, f"rack:{rack} has no controller of a quorum")
     hit = selected(selectors, to.scenario.controllers)
     if not hit.controllers:
         return dict(fault)
@@ -287,7 +285,7 @@ def _outage(to: Conversion, path: Path, fault: _Fault, hit: Selected) -> dict[st
 def _without_controllers(
     to: Conversion, path: Path, fault: _Fault, hit: Selected
 ) -> dict[str, Any] | None:
-    """A fault of brokers alone; None: none is left."""
+    """A fault of brokers alone; None: it hit only controllers."""
     numbers = ", ".join(f"controller:{number}" for number in sorted(hit.controllers))
     why = "no disk of a controller is modelled" if fault["kind"] == "slow_disk" else _STANDBY
     if not hit.others:

@@ -71,7 +71,7 @@ def split_values(text: str) -> tuple[str, ...]:
     """The values in ``VALUE,VALUE...``, each as written: the items of a YAML list.
 
     So commas within quotes, lists and mappings are part of a value. A text that is not such a list
-    is one value, and the error of that value says what is wrong.
+    is one value, with an error of its own.
     """
     # After these an item of a list would end, or be left out: here a value is empty.
     if text.strip().startswith(",") or text.rstrip().endswith(","):

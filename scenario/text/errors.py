@@ -1,9 +1,9 @@
-"""How many of something, in words.
+"""A number of things, in words.
 
 The problems of a scenario, in words with which its author can correct them.
 
-Every problem has a path in the file (``faults[1].between[0]``). Its text says what is wrong and
-what is allowed. Validators find problems one by one; they are reported in one
+Every problem has a path in the file (``faults[1].between[0]``). Its text has the error and the
+allowed values. Validators find problems one by one; they are reported in one
 :class:`ScenarioError`, one line each.
 """
 

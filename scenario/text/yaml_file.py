@@ -1,13 +1,12 @@
-"""Reading a scenario file: its YAML, and the line of each value.
+"""YAML of scenario files: read with the line of each value, and written to be read and changed.
 
 PyYAML silently keeps the last of several equal keys; here that is an error. Content that no
 scenario needs and that could take too long to process is an error, too: a file of many megabytes,
 aliases that stand for millions of values or for themselves, numbers of hundreds of digits.
 
-YAML that is easy to read and to change: a value that fits in a line is written in one.
-
-So a topic of thirty partitions is thirty lines, which can be compared with a dump, and a list of a
-thousand names fills its lines. A text of several lines keeps them.
+A value that fits in a line is written in one. So a topic of thirty partitions is thirty lines,
+which can be compared with a dump, and a list of a thousand names fills its lines. A text of several
+lines keeps them.
 """
 
 import pathlib
@@ -153,7 +152,7 @@ def _wrong_scalar(node: yaml.ScalarNode) -> str | None:
 def _below(node: yaml.Node, item: str | int) -> tuple[yaml.Node, int] | None:
     """The node one step down the path, and its line: that of its key, if it has one."""
     if isinstance(node, yaml.MappingNode):
-        for key, value in reversed(node.value):  # what is merged into it comes first
+        for key, value in reversed(node.value):  # the merged mappings come first
             if key.value == str(item):
                 return value, key.start_mark.line + 1
     elif isinstance(node, yaml.SequenceNode) and isinstance(item, int) and item < len(node.value):
@@ -263,7 +262,7 @@ class _Lines(NamedTuple):
         """Whether it may be written in one line, if it fits."""
         if not isinstance(value, dict | list) or not value:
             return True
-        # Of parts that are mappings by kind, such as topics, each has lines of its own.
+        # A list of mappings by kind, such as topics, has lines of its own for each.
         is_of_parts = isinstance(value, list) and isinstance(value[0], dict)
         return not is_of_parts and len(path) > 1 and path not in self.above
 

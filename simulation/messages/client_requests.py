@@ -8,15 +8,15 @@ class PartitionAppend(Record):
     """A batch for the log of one partition, and its outcome."""
 
     record_count: i64
-    #: Of a batch of an idempotent producer: its id and epoch, and the sequence number of the first
-    #: record; -1: it is of none.
+    #: For a batch of an idempotent producer: its id and epoch, and the sequence number of the first
+    #: record; -1: the producer is not idempotent.
     producer_id: i64 = -1
     producer_epoch: i64 = -1
     first_sequence: i64 = -1
     #: Offset of the first record, once they are appended, or where they were before; -1: nowhere.
     offset: i64 = -1
     error: i64
-    #: Where the log begins; -1: there is none.
+    #: The start of the log; -1: there is none.
     log_start_offset: i64 = -1
     #: Replicas that count do not have the records yet.
     waits: flag
@@ -27,12 +27,12 @@ class AppendRequest(BrokerRequest):
 
     #: Replicas that must have the records before it is answered; -1: all in-sync replicas.
     acks: i64
-    #: How long it may wait for them.
+    #: The timeout of its wait for them.
     timeout_ms: i64
-    #: When its thread took it, and was done with it, if it waits in a purgatory.
+    #: The times at which its thread took it, and was done with it, if it waits in a purgatory.
     taken_us: i64
     handled_us: i64
-    #: ... and for how many partitions it waits.
+    #: ... and the number of partitions that it waits for.
     awaited: i64
 
 
@@ -41,11 +41,11 @@ class ProduceRequest(AppendRequest, kind=10, api_key=0):
 
 
 class ProducedBatch(PartitionData):
-    """A batch for one partition: what is asked, then what the broker has answered."""
+    """A batch for one partition: the request, then the broker's response."""
 
     append: PartitionAppend
-    #: Its place in ``Clients.batches``, which of all batches of the producer it is, and how often
-    #: it has been sent, with this time.
+    #: Its place in ``Clients.batches``, its number among the batches of the producer, and the
+    #: number of its sends, with this one.
     place: i64 = -1
     batch: i64 = -1
     attempt: i64
@@ -65,7 +65,9 @@ class InitProducerIdRequest(BrokerRequest, kind=128, api_key=22):
 
 
 class InitProducerIdResponse(Response, kind=129):
-    """A producer has an id: which one its client knows (``clients/sequences.py``)."""
+    """An id for a producer, or an error; the client chooses the id (``clients/sequences.py``)."""
+
+    error: i64
 
 
 class FetcherRequest(BrokerRequest):
@@ -86,36 +88,36 @@ class FetchRequest(FetcherRequest, kind=11, api_key=1):
 
     #: The follower's broker; -1: a consumer asks.
     replica_id: i64 = -1
-    #: How long it may wait for min_bytes.
+    #: The longest wait for min_bytes.
     max_wait_ms: i64
     min_bytes: i64
     #: The most for one partition, and for all.
     partition_max_bytes: i64
     max_bytes: i64
-    #: max_bytes has cut off what was read.
+    #: max_bytes has cut off some of the records.
     is_cut: flag
     #: It names all partitions of the fetcher, and a session begins (KIP-227).
     is_full: flag
-    #: Answer what was read first: decided before the fetch itself is counted.
+    #: Answer with the records of the first read: decided before the fetch itself is counted.
     answers_first_read: flag
-    #: The epoch of the follower's broker (KIP-903); -1: it does not tell.
+    #: The epoch of the follower's broker (KIP-903); -1: the request has none.
     replica_epoch: i64 = -1
-    #: The consumer's rack (KIP-392); -1: it does not tell.
+    #: The consumer's rack (KIP-392); -1: the request has none.
     rack: i64 = -1
-    #: When its thread took it, and was done with it, if it waits in a purgatory.
+    #: The times at which its thread took it, and was done with it, if it waits in a purgatory.
     taken_us: i64
     handled_us: i64
 
 
 class FetchPartition(PartitionData):
-    """A partition of a fetch: what is wanted, and what the leader has read for it."""
+    """A partition of a fetch: the request, and the records that the leader has read for it."""
 
-    #: Of a follower with KRaft; else -1.
+    #: For a follower with KRaft; else -1.
     topic_id: i64 = -1
     fetch_offset: i64 = -1
     #: The leader epoch of the fetcher.
     leader_epoch: i64 = -1
-    #: That of the last record that the fetcher has; -1: it does not tell.
+    #: That of the last record that the fetcher has; -1: the request has none.
     last_fetched_epoch: i64 = -1
     error: i64
     #: Offset after the last record read.
@@ -144,7 +146,7 @@ class FetchedRecords(PartitionData):
     end_offset: i64 = -1
     #: Leader epoch of the records.
     epoch: i64 = -1
-    #: Of all runs of the partition.
+    #: The size of all runs of the partition.
     size_bytes: i64
     high_watermark: i64 = -1
     log_start_offset: i64 = -1
@@ -159,7 +161,7 @@ class FetchedRecords(PartitionData):
     first_sequence: i64 = -1
     last_sequence: i64 = -1
     batch_offset: i64 = -1
-    #: A further run, or batch, of the partition before it in the chain: only that is told.
+    #: A further run, or batch, of the partition before it in the chain: only that is set.
     continues: flag
 
 
@@ -172,13 +174,13 @@ class ConsumerResponse(Response, kind=81):
 
 
 class OffsetsForLeaderEpochRequest(FetcherRequest, kind=12, api_key=23):
-    """Where do leader epochs end in the leader's logs (KIP-101)?"""
+    """A request for the ends of leader epochs in the leader's logs (KIP-101)."""
 
 
 class EpochAsked(PartitionData):
     """A partition of which the end of a leader epoch is asked."""
 
-    #: The leader epoch of who asks (KIP-320).
+    #: The leader epoch of the sender (KIP-320).
     current_leader_epoch: i64 = -1
     #: The epoch that is asked for.
     leader_epoch: i64 = -1
@@ -187,11 +189,11 @@ class EpochAsked(PartitionData):
 
 
 class EpochResponse(FetcherResponse, kind=21):
-    """Where leader epochs end: ``EpochEndOffset``."""
+    """The ends of leader epochs: ``EpochEndOffset``."""
 
 
 class EpochEndOffset(PartitionData):
-    """Where a leader epoch ends in a leader's log."""
+    """The end of a leader epoch in a leader's log."""
 
     error: i64
     #: The largest epoch up to the one that was asked for.
@@ -201,8 +203,23 @@ class EpochEndOffset(PartitionData):
     asked_in_epoch: i64 = -1
 
 
+class AlterReplicaLogDirsRequest(BrokerRequest, kind=180, api_key=34):
+    """A replica of the broker is to move to another of its log directories (KIP-113)."""
+
+    partition: i64
+    directory: i64
+    #: A flush of the log runs as the move ends.
+    flushed: flag
+
+
+class AlterReplicaLogDirsResponse(Response, kind=181):
+    """Whether the replica moves, or is there already."""
+
+    error: i64
+
+
 class ListOffsetsRequest(FetcherRequest, kind=13, api_key=2):
-    """Where does the leader's log begin and end?"""
+    """A request for the start and the end of the leader's log."""
 
 
 class OffsetsAsked(PartitionData):
@@ -213,11 +230,11 @@ class OffsetsAsked(PartitionData):
 
 
 class ListOffsetsResponse(FetcherResponse, kind=22):
-    """Where the leader's log begins and ends: ``ListedOffsets``."""
+    """The start and the end of the leader's log: ``ListedOffsets``."""
 
 
 class ListedOffsets(PartitionData):
-    """Where a leader's log begins and ends."""
+    """The start and the end of a leader's log."""
 
     error: i64
     #: The leader epoch in which it was asked.
@@ -236,14 +253,14 @@ class MetadataMessage(Event):
 
 
 class MetadataRequest(MetadataMessage, BrokerRequest, kind=14, api_key=3):
-    """Who leads what? The sender tells how far it has heard."""
+    """A request for the leaders of partitions. The request has the sender's position."""
 
     #: The partitions of the client's topics.
     partition_count: i64
 
 
 class MetadataResponse(MetadataMessage, Response, kind=82):
-    """The leaders of the partitions of which the sender knows something else."""
+    """The leaders of the partitions whose state differs from the sender's."""
 
 
 class PartitionLeader(PartitionData):
@@ -255,11 +272,11 @@ class PartitionLeader(PartitionData):
 
 
 class FindCoordinatorRequest(BrokerRequest, kind=8, api_key=10):
-    """Who coordinates a group?"""
+    """A request for the coordinator of a group."""
 
     #: The partition of __consumer_offsets where the group belongs.
     partition: i64 = -1
-    #: How often the consumer has been started anew.
+    #: The number of the consumer's restarts.
     start: i64
 
 
@@ -267,7 +284,7 @@ class HeartbeatRequest(BrokerRequest, kind=9, api_key=12):
     """A member of a group is alive."""
 
     partition: i64 = -1
-    #: The consumer's place in ``Brokers.commit_keys``, and how often it has been started anew.
+    #: The consumer's place in ``Brokers.commit_keys``, and the number of its restarts.
     member_key: i64 = -1
     start: i64
 
@@ -278,7 +295,7 @@ class GroupAppendRequest(AppendRequest):
     #: The record for the group's partition of __consumer_offsets.
     append: PartitionAppend
     partition: i64 = -1
-    #: The consumer's place in ``Brokers.commit_keys``, and how often it has been started anew.
+    #: The consumer's place in ``Brokers.commit_keys``, and the number of its restarts.
     member_key: i64 = -1
     start: i64
 
@@ -288,7 +305,7 @@ class OffsetCommitRequest(GroupAppendRequest, kind=18, api_key=8):
 
 
 class JoinGroupRequest(GroupAppendRequest, kind=19, api_key=11):
-    """A consumer joins its group, and is told what the group has committed: ``GroupOffset``."""
+    """A consumer joins its group, and gets the group's committed offsets: ``GroupOffset``."""
 
 
 class GroupOffset(PartitionData):
@@ -308,5 +325,5 @@ class GroupResponse(Response, kind=93):
     error: i64
     #: The broker that coordinates the group, if that was asked.
     coordinator: i64 = -1
-    #: How often the consumer had been started anew when it asked.
+    #: The number of the consumer's restarts when it asked.
     start: i64

@@ -15,7 +15,7 @@ class ControlRequest(BrokerRequest):
     controller_id: i64 = -1
     controller_epoch: i64 = -1
     broker_epoch: i64 = -1
-    #: Why it is refused as a whole, once it is handled; at the controller, what the response said.
+    #: The error for the whole request, once it is handled; at the controller, that of the response.
     error: i64
 
 
@@ -24,7 +24,7 @@ class LeaderAndIsrRequest(ControlRequest, kind=15, api_key=4):
 
 
 class UpdateMetadataRequest(ControlRequest, kind=16, api_key=6):
-    """Leaders of partitions, and who is alive: up to a position in the log of what is told.
+    """Leaders of partitions, and live brokers: up to a position in the log of changes.
 
     Source: ``simulation/metadata_log.py``.
     """
@@ -49,14 +49,14 @@ class ControlResponse(Response, kind=73):
 
 
 class ControlledShutdownRequest(ControllerRequest, kind=75, api_key=7):
-    """A broker is to stop, and wants its partitions led by others."""
+    """A stopping broker asks that other brokers lead its partitions."""
 
     broker_id: i64
     broker_epoch: i64
 
 
 class ControlledShutdownResponse(Response, kind=23):
-    """How many partitions the broker still leads, or why that is not known."""
+    """The number of partitions that the broker still leads, or an error."""
 
     error: i64
     remaining_partitions: i64
@@ -72,7 +72,7 @@ class AlterPartitionRequest(ControllerRequest, kind=69, api_key=56):
     broker_epoch: i64
     #: Why the controller refuses it as a whole.
     error: i64
-    #: How many entries are proposals.
+    #: The number of entries that are proposals.
     proposal_count: i64
 
 
@@ -116,7 +116,7 @@ class LeaderAndIsrPartition(ControlPartition):
     controller_epoch: i64 = -1
     #: The replica has never been there before.
     is_new: flag
-    #: The row that says why the replica is told; -1: that of the request.
+    #: The row with the reason of the replica's request; -1: that of the request.
     row_process: i64 = -1
     row_sequence: i64 = -1
 
@@ -124,7 +124,7 @@ class LeaderAndIsrPartition(ControlPartition):
 class StopReplicaPartition(ControlPartition):
     """A replica that is to fetch no more."""
 
-    #: Its log is to be deleted, too.
+    #: Its log is to be deleted as well.
     deletes: flag
 
 
@@ -151,5 +151,5 @@ class IsrMember(PartitionData):
 
     #: Its slot.
     replica: i64
-    #: The broker epoch with which it has fetched last; -1: it did not tell.
+    #: The broker epoch with which it has fetched last; -1: the fetch had none.
     broker_epoch: i64 = -1

@@ -4,7 +4,7 @@ The broker's own messages to its controller, and the timers of a broker that dea
 are here too.
 """
 
-from tidegauge.compiled.records import i64
+from tidegauge.compiled.records import flag, i64
 from tidegauge.simulation.messages.event import News, Timer
 
 
@@ -17,7 +17,7 @@ class ControllerStart(News, kind=70):
 class ControllerWorks(Timer, kind=71):
     """The work of a phase is done, and its answers are there."""
 
-    #: Of the controller's session; what was under way in an older one is void.
+    #: The generation of the controller's session; events of an older one are void.
     generation: i64
 
 
@@ -71,7 +71,7 @@ class ControllerTask(Timer):
 
 
 class FencingCheck(ControllerTask, kind=116):
-    """The controller looks for brokers that it has not heard for their session time-out."""
+    """The controller looks for brokers whose session has timed out."""
 
 
 class NoOpDue(ControllerTask, kind=117):
@@ -95,10 +95,19 @@ class RegistrationTimeout(Timer, kind=121):
 
 
 class ControllerLookedFor(Timer, kind=162):
-    """A broker looks again whom to send the registration or heartbeat that it has made."""
+    """A broker looks for the controller again, to send its pending registration or heartbeat."""
 
-    #: Which one it is about.
+    #: The number of its subject.
     number: i64
+
+
+class AllocateProducerIdsDue(Timer, kind=169):
+    """A broker looks again whom to ask for producer ids, as there was no controller or response."""
+
+    #: The correlation id of the request.
+    number: i64
+    #: Its connection has failed to authenticate.
+    failed: flag
 
 
 class HeartbeatDue(Timer, kind=122):
@@ -143,11 +152,11 @@ class LogDirFailureExpires(Timer, kind=143):
 
 
 class ControlledShutdownBegins(Timer, kind=144):
-    """A broker that was told to stop asks for the controller's leave from now on."""
+    """A stopping broker asks for the controller's permission from now on."""
 
 
 class QuorumSample(Timer, kind=127):
-    """The active controller's metadata log is looked at, every sample_every."""
+    """The active controller's metadata log is sampled, every sample_every."""
 
 
 class LeadershipClaimed(Timer, kind=151):
@@ -159,7 +168,7 @@ class LeadershipClaimed(Timer, kind=151):
 
 
 class LeadershipLost(Timer, kind=152):
-    """The voter is not the leader of an epoch any more."""
+    """The voter has lost the leadership of an epoch."""
 
     epoch: i64
 
@@ -176,7 +185,7 @@ class QuorumAppended(Timer, kind=153):
 
 
 class SnapshotDue(Timer, kind=165):
-    """The controller is to write a snapshot of what its voter has committed."""
+    """The controller is to write a snapshot of its voter's committed state."""
 
     #: The end of the snapshot, and the epoch of the last record in it.
     offset: i64
@@ -184,11 +193,11 @@ class SnapshotDue(Timer, kind=165):
 
 
 class VoterStopped(Timer, kind=154):
-    """A voter that was told to stop has a successor, or has waited for long enough."""
+    """A stopping voter has a successor, or has waited for long enough."""
 
 
 class QuorumDrains(Timer, kind=114):
-    """controller.quorum.append.linger.ms are over: what was appended is written."""
+    """controller.quorum.append.linger.ms are over: pending appends are written."""
 
     epoch: i64
 
@@ -204,7 +213,7 @@ class RaftFlushed(Timer, kind=156):
     """A voter's log is on its disk up to an offset."""
 
     offset: i64
-    #: How often the log had been truncated when the flush began.
+    #: The number of the log's truncations when the flush began.
     truncations: i64
 
 

@@ -1,9 +1,9 @@
-"""Events: what all kinds have in common, and how a kind is declared.
+"""Events: the common part of all kinds, and the declaration of a kind.
 
-A kind of event is a class: its docstring says what it tells, and its fields are its body. An event
-lies in a slot of ``Kernel.events``, which has room for the body of any kind
-(``compiled/records.py``). Its partitions hang on it as a chain of entries,
-each a slot of ``Kernel.items``, as the requests of Kafka's protocol have it.
+A kind of event is a class: its docstring is its meaning, and its fields are its body. An event lies
+in a slot of ``Kernel.events``, which has room for the body of any kind (``compiled/records.py``).
+Its partitions hang on it as a chain of entries, each a slot of ``Kernel.items``, as the requests of
+Kafka's protocol have it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tidegauge.compiled.records import Record, RecordMethod, dtype_of, i64
 
-#: So many fields the body of an event has at most, and that of an entry of its chain.
+#: The most fields of the body of an event, and of an entry of its chain.
 BODY_FIELDS = 16
 ENTRY_FIELDS = 24
 
@@ -43,33 +43,34 @@ AT, AFTER, TO = (RecordMethod(__name__, "tidegauge.simulation.events") for _ in 
 
 
 class Event(Record, head=True):
-    """A message, a timer or a fault: what all kinds of them have."""
+    """A message, a timer or a fault: the common part of all kinds."""
 
     at, after, to = AT, AFTER, TO
 
-    #: When it is handled; of a response that is not sent yet, when its request came.
+    #: The time at which it is handled; for a response that is not sent yet, the time of its
+    #: request.
     time_us: i64
     #: The process that handles it.
     destination: i64
     #: The process that sent it; the destination itself for a timer.
     source: i64
-    #: Which of all that its source has ever sent.
+    #: Its number among all that its source has sent.
     sequence: i64
     #: Its kind (``kinds.py``).
     kind: i64 = -1
-    #: When its receiver asked for it, if it is a response; else when it was sent. To a process
+    #: For a response, the time of its request; else the time at which it was sent. To a process
     #: that was started later it means nothing.
     asked_us: i64
     #: The canonical row that made the source send it, as (process, sequence).
     cause_process: i64
     cause_sequence: i64
-    #: How many canonical rows the source had written when it sent.
+    #: The number of canonical rows of the source when it was sent.
     source_rows: i64
     #: Bytes of the records that it carries; only they take bandwidth.
     size_bytes: i64
-    #: How long they flow, up to the last byte; -1 - that once they are received.
+    #: The time that they flow, up to the last byte; -1 - that once they are received.
     transfer_us: i64
-    #: When the last byte leaves the sender.
+    #: The time at which the last byte leaves the sender.
     left_us: i64
     #: Its receiver, and the latency from here on, while it is on a link between racks
     #: (``links.py``); else -1.
@@ -82,10 +83,10 @@ class Event(Record, head=True):
     #: First and last of its chain of partition data.
     first_item: i64
     last_item: i64
-    #: How many partitions the chain names.
+    #: The number of partitions in the chain.
     item_count: i64
 
-    # How far its handling has come, while it waits inside its process.
+    # The stage of its handling, while it waits inside its process.
     #: The thread that handles it.
     thread: i64
     #: Step of the handling, and the entry of the chain at which it goes on.
@@ -96,7 +97,7 @@ class Event(Record, head=True):
     #: The latest time of its response, if it waits in a purgatory.
     deadline_us: i64
 
-    #: Which request of its sender; the response has the same number.
+    #: Its number among its sender's requests; the response has the same number.
     correlation_id: i64 = -1
 
     #: The number of a kind; -1: it is none.
@@ -134,7 +135,7 @@ class EventSlot(Event):
 
 
 class Fault(Event):
-    """A fault, or what begins or is released after one: nothing holds it back."""
+    """A fault, or the event of its end: it is never held back."""
 
     IS_UNHELD: ClassVar[bool] = True
 
@@ -169,7 +170,7 @@ class PartitionData(Record, head=True):
     #: Number of the partition within the cluster; -1: it is about something else.
     partition: i64
 
-    #: Entries are told apart by the kind of event on which they hang.
+    #: The kind of the event on which they hang distinguishes entries.
     KIND: ClassVar[int] = 0
 
     def __init_subclass__(cls) -> None:

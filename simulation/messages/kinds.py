@@ -3,7 +3,7 @@
 The types of requests to brokers and controllers that Kafka's ``RequestMetrics`` distinguishes.
 
 There is one for each request, but for Fetch: FetchConsumer and FetchFollower are types of their
-own, and what is counted of Fetch is the sum of the two.
+own, and the counts of Fetch are the sums of the two.
 """
 
 from collections.abc import Mapping
@@ -62,7 +62,7 @@ def _word_of(field: str) -> tuple[int, ...]:
     return tuple(words)
 
 
-#: Where a body of each kind names its partition, its offset and its error, for compiled code.
+#: The word of a body, by kind, with its partition, its offset and its error, for compiled code.
 PARTITION_WORD = _word_of("partition")
 OFFSET_WORD = _word_of("offset")
 ERROR_WORD = _word_of("error")
@@ -79,8 +79,8 @@ _NAMES = [CLASSES[kind].__name__.removesuffix("Request") for _, kind in _REQUEST
 #: Their names.
 REQUEST_TYPES = (*(_SPELT.get(name, name) for name in _NAMES), "FetchFollower")
 
-#: How many there are, for compiled code; and how many are counted by errors: all but the last, as
-#: those of all fetches are counted together.
+#: The number of types, for compiled code; and of those whose errors are counted: all but the last,
+#: as those of all fetches are counted together.
 TYPES = code(len(REQUEST_TYPES))
 ERROR_TYPES = code(len(REQUEST_TYPES) - 1)
 
@@ -94,6 +94,7 @@ _OF_RESPONSES = {
     quorum_requests.BrokerRegistrationResponse: "BrokerRegistration",
     quorum_requests.BrokerHeartbeatResponse: "BrokerHeartbeat",
     AlterPartitionResponse: "AlterPartition",
+    quorum_requests.AllocateProducerIdsResponse: "AllocateProducerIds",
     quorum_requests.VoteResponse: "Vote",
     quorum_requests.BeginQuorumEpochResponse: "BeginQuorumEpoch",
     quorum_requests.EndQuorumEpochResponse: "EndQuorumEpoch",

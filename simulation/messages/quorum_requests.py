@@ -16,7 +16,7 @@ class BrokerRegistrationRequest(ControllerRequest, kind=98, api_key=62):
     """
 
     broker_id: i64
-    #: Which of the broker's processes it is (Kafka: incarnation id).
+    #: The number of the broker's process (Kafka: incarnation id).
     incarnation: i64
     #: The broker epoch in its clean-shutdown files; -1: it was not stopped cleanly.
     previous_broker_epoch: i64 = -1
@@ -31,7 +31,7 @@ class BrokerRegistrationResponse(CommittedResponse, kind=99):
 
 
 class BrokerHeartbeatRequest(ControllerRequest, kind=100, api_key=63):
-    """A broker is alive, and says which state it wants to be in.
+    """A broker is alive, and asks for a state.
 
     Its entries are of ``OfflineReplica``: its replicas in log directories that are offline (in
     Kafka the controller knows from AssignReplicasToDirs where they are).
@@ -44,6 +44,8 @@ class BrokerHeartbeatRequest(ControllerRequest, kind=100, api_key=63):
     wants_fence: flag
     wants_shut_down: flag
     offline_directories: i64
+    #: Its cordoned log directories: bits; -1: it does not tell them.
+    cordoned_directories: i64 = -1
 
 
 class BrokerHeartbeatResponse(CommittedResponse, kind=101):
@@ -54,18 +56,29 @@ class BrokerHeartbeatResponse(CommittedResponse, kind=101):
     should_shut_down: flag
 
 
+class AllocateProducerIdsRequest(ControllerRequest, kind=167, api_key=67):
+    """A broker asks for a block of producer ids (KIP-730)."""
+
+    broker_id: i64
+    broker_epoch: i64
+
+
+class AllocateProducerIdsResponse(CommittedResponse, kind=168):
+    """The broker has the block, or why not."""
+
+
 class PublishedPartition(LeaderAndIsrPartition):
     """A partition as the metadata log has it, for a broker that hosts one of its replicas."""
 
     topic_id: i64 = -1
-    #: Its topic is deleted, or the replica is not one of its any more.
+    #: Its topic is deleted, or the replica has left the assignment.
     is_removed: flag
     #: Settings of its topic.
     min_insync_replicas: i64
     unclean_leader_election: flag
 
 
-#: So many records an operation of an operator can have: QuorumController.MAX_RECORDS_PER_USER_OP.
+#: The most records of an operation of an operator: QuorumController.MAX_RECORDS_PER_USER_OP.
 MOST_RECORDS = code(10_000)
 
 
@@ -94,11 +107,16 @@ class AlterPartitionReassignmentsRequest(ControllerRequest, kind=107, api_key=45
 
 
 class IncrementalAlterConfigsRequest(ControllerRequest, kind=108, api_key=44):
-    """Settings of a topic; -1: it stays as it is."""
+    """Settings of a topic, or of brokers: entries of :class:`DescribedBroker`.
 
-    topic: i64
+    A setting of -1 stays as it is.
+    """
+
+    topic: i64 = -1
     min_insync_replicas: i64 = -1
     unclean_leader_election: i64 = -1
+    #: The log directories that each of the brokers is to cordon: bits.
+    cordoned_log_dirs: i64 = -1
 
 
 class AdminResponse(CommittedResponse, kind=109):
@@ -150,7 +168,7 @@ class DescribeQuorumStateResponse(Response, kind=111):
 
 
 class DescribedBroker(PartitionData):
-    """A broker that is unfenced."""
+    """A broker: one that is unfenced, or whose settings are to change."""
 
     broker: i64
 
@@ -176,8 +194,8 @@ class RaftFetchRequest(ControllerRequest, kind=102, api_key=1):
     voter: i64 = -1
     #: The epoch of the leader that it knows; -1: none.
     current_leader_epoch: i64 = -1
-    #: The end of the log that it has, the epoch of the last record before that (-1: none, or of an
-    #: observer, which only has what is committed), and the high watermark that it knows.
+    #: The end of its log, the epoch of the last record before that (-1: none, or an observer, which
+    #: only has committed records), and the high watermark that it knows.
     fetch_offset: i64
     last_fetched_epoch: i64 = -1
     high_watermark: i64
@@ -186,7 +204,7 @@ class RaftFetchRequest(ControllerRequest, kind=102, api_key=1):
 
 
 class RaftFetchResponse(RaftResponse, kind=103):
-    """The end of what was fetched, and how far that is committed; or why there is nothing.
+    """The end of the fetched records, and of their committed part; or the error.
 
     To a voter its entries are of :class:`FetchedEpoch`. To an observer they are of
     ``PublishedPartition``: of the replicas that the broker hosts, all that was committed between
@@ -196,14 +214,16 @@ class RaftFetchResponse(RaftResponse, kind=103):
     log_end_offset: i64
     #: -1: the leader does not know it yet.
     high_watermark: i64 = -1
-    #: The log of who fetches differs from here on: the largest epoch of the leader that is not
-    #: larger than the last one fetched, and its end; -1: it does not.
+    #: The fetcher's log differs from here on: the largest epoch of the leader that is not larger
+    #: than the last one fetched, and its end; -1: it does not.
     diverging_epoch: i64 = -1
     diverging_offset: i64 = -1
     #: The leader's log begins later: a fetch needs this snapshot, named by the epoch of its last
     #: record and its end offset; -1: none.
     snapshot_epoch: i64 = -1
     snapshot_offset: i64 = -1
+    #: To an observer: the log directories that it is to cordon, as committed; -1: nothing is said.
+    cordoned_log_dirs: i64 = -1
 
 
 class FetchedEpoch(PartitionData):
@@ -241,6 +261,8 @@ class FetchSnapshotResponse(RaftResponse, kind=164):
     position: i64
     bytes: i64
     size_bytes: i64
+    #: As in :class:`RaftFetchResponse`.
+    cordoned_log_dirs: i64 = -1
 
 
 class VoteRequest(RaftRequest, kind=145, api_key=52):
@@ -256,7 +278,7 @@ class VoteRequest(RaftRequest, kind=145, api_key=52):
 
 
 class VoteResponse(RaftResponse, kind=146):
-    """Whether a voter votes for who has asked."""
+    """Whether a voter votes for the sender of the request."""
 
     voter: i64
     granted: flag
@@ -271,7 +293,7 @@ class BeginQuorumEpochRequest(RaftRequest, kind=147, api_key=53):
 
 
 class BeginQuorumEpochResponse(RaftResponse, kind=148):
-    """A voter has heard of a leader."""
+    """A voter knows a leader."""
 
     voter: i64
 
@@ -281,9 +303,9 @@ class EndQuorumEpochRequest(RaftRequest, kind=149, api_key=54):
 
     leader: i64
     epoch: i64
-    #: How many of the other voters have fetched more, or as much and come first.
+    #: The number of the other voters that have fetched more, or as much and come first.
     successor: i64
 
 
 class EndQuorumEpochResponse(RaftResponse, kind=150):
-    """A voter has heard that its leader has resigned."""
+    """A voter knows that its leader has resigned."""

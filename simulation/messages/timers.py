@@ -1,7 +1,7 @@
 """Timers of clients and brokers, and faults.
 
-Timers of a client are those of producers, consumers and the operator. Faults come with what begins
-or is released after them.
+Timers of a client are those of producers, consumers and the operator. Faults come with the events
+of their ends.
 """
 
 from tidegauge.compiled.records import flag, i64
@@ -33,7 +33,7 @@ class BatchExpires(Timer, kind=130):
 class SendBlocks(Timer, kind=131):
     """The application has waited max.block.ms for memory."""
 
-    #: Which of its waits it was.
+    #: The number of the wait.
     block: i64
 
 
@@ -67,16 +67,16 @@ class StepDue(Timer, kind=89):
 
 
 class StepLooks(Timer, kind=90):
-    """The operator looks at what cannot be watched, unless it has asked anything since."""
+    """The operator polls a condition that cannot be watched, unless it has sent a request since."""
 
     step: i64
     question: i64
 
 
 class RollResume(Timer, kind=91):
-    """A rolling restart looks how far its brokers are, or goes on after a pause.
+    """A rolling restart checks its brokers, or goes on after a pause.
 
-    Unless it has asked anything since.
+    The timer is void if it has sent a request since.
     """
 
     roll: i64
@@ -93,23 +93,23 @@ class RollTimesOut(Timer, kind=92):
 class GroupDue(Timer, kind=94):
     """A consumer's next request to its coordinator, or a response that is overdue."""
 
-    #: Which such timer: only the last one counts.
+    #: The number of the timer: only the last one counts.
     turn: i64
 
 
 class CommitDue(Timer, kind=95):
     """auto.commit.interval.ms are over, or the response to a commit is overdue."""
 
-    #: Which such timer: only the last one counts.
+    #: The number of the timer: only the last one counts.
     turn: i64
 
 
 class ConsumerSample(Timer, kind=96):
-    """How far a consumer is behind is written down, every sample_every."""
+    """The sample of a consumer's lag, every sample_every."""
 
 
 class ConsumerRestarts(News, kind=97):
-    """Somebody starts a consumer anew."""
+    """A consumer is restarted."""
 
 
 class BrokerStart(Timer, kind=30):
@@ -214,14 +214,14 @@ class BrokerStops(Timer, kind=46):
 
 
 class OffsetsLoaded(Timer, kind=68):
-    """A coordinator has read what its partition of __consumer_offsets holds."""
+    """A coordinator has read its partition of __consumer_offsets."""
 
     #: The replica.
     row: i64
 
 
 class MemberExpires(Timer, kind=65):
-    """A member of a group may not have been heard for its session time-out."""
+    """A session of a group's member may have timed out."""
 
     #: Its place in ``Brokers.commit_keys``.
     member_key: i64
@@ -247,9 +247,19 @@ class RegistrationDue(Timer, kind=29):
 
 
 class LogDirFails(Timer, kind=26):
-    """LogDirFailureHandler learns of a directory in which a write has failed."""
+    """LogDirFailureHandler is notified of a directory in which a write has failed."""
 
     directory: i64
+
+
+class FutureLogCopied(Timer, kind=182):
+    """A piece of a log is copied into the future log in another log directory."""
+
+    row: i64
+    directory: i64
+    #: Where the future log ended before, and where it ends with this piece.
+    copied_from: i64
+    end_offset: i64
 
 
 class RetentionCheck(Timer, kind=133):
@@ -272,15 +282,15 @@ class FaultEnd(FaultChange, kind=1):
 
 
 class FaultKnown(FaultChange, kind=2):
-    """A fault has begun or ended at the process that says so."""
+    """A fault has begun or ended at the sending process."""
 
     begins: flag
-    #: The row that says so.
+    #: The row about it.
     row_sequence: i64
 
 
 class LinkRelease(Fault, kind=3):
-    """TCP sends again what a cut has held back."""
+    """TCP retransmits the packets that a cut has held back."""
 
     #: The process at the other end, from which it comes.
     peer: i64
@@ -289,7 +299,7 @@ class LinkRelease(Fault, kind=3):
 class SupervisorStarts(Fault, kind=4):
     """A supervisor starts a broker again that has exited by itself."""
 
-    #: Which start of the broker has ended so.
+    #: The start of the broker that has ended so.
     start: i64
 
 
@@ -300,7 +310,7 @@ class Observe(Fault, kind=5):
 
 
 class ProcessRelease(Fault, kind=6):
-    """A process that goes on has run its own timers, and reads what has come in."""
+    """A process that goes on has run its own timers, and reads the messages that have arrived."""
 
 
 class Disconnected(News, kind=7):

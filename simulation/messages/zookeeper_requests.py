@@ -7,7 +7,7 @@ from tidegauge.simulation.messages import event
 class ZooKeeperRequest(event.Event):
     """A request to ZooKeeper."""
 
-    #: The broker whose session it is, and the session; -1: the operator, who needs none.
+    #: The session, and its broker; -1: the operator, who needs none.
     broker: i64 = -1
     session: i64 = -1
     znode: i64 = -1
@@ -31,7 +31,7 @@ class ZkWrite(ZooKeeperRequest):
 
 
 class ZkDataWrite(ZkWrite):
-    """A write of what a znode holds."""
+    """A write of a znode's content."""
 
     #: The partition whose state it writes; -1: something else.
     partition: i64 = -1
@@ -40,7 +40,7 @@ class ZkDataWrite(ZkWrite):
 
 
 class ZkCreateRequest(ZkDataWrite, kind=52):
-    """A znode is created. Its chain is what the znode holds: data, or named partitions.
+    """A znode is created. Its chain is the znode's content: data, or named partitions.
 
     With /controller and data it is a transaction that also writes /controller_epoch, of which it
     names the version.
@@ -51,7 +51,7 @@ class ZkCreateRequest(ZkDataWrite, kind=52):
 
 
 class ZkSetRequest(ZkDataWrite, kind=53):
-    """A znode is written. Its chain is what the znode is to hold."""
+    """A znode is written. Its chain is the znode's new content."""
 
 
 class ZkRead(ZooKeeperRequest):
@@ -94,7 +94,7 @@ class ZkIsQuiescentRequest(ZkRead, kind=62):
 
 
 class ZkConfigureRequest(ZkWrite, kind=63):
-    """A topic's settings are written, and all brokers that watch are told."""
+    """A topic's settings are written, and sent to all brokers that watch."""
 
     topic: i64
     #: -1: it stays as it is.
@@ -104,13 +104,13 @@ class ZkConfigureRequest(ZkWrite, kind=63):
 
 
 class ZkThrottleRequest(ZkWrite, kind=64):
-    """Throttles of replication are written, and the brokers told.
+    """Throttles of replication are written, and sent to the brokers.
 
-    Its chain is what is throttled (:class:`ThrottleTarget`), or where replicas are to be
+    Its chain is the throttled replicas (:class:`ThrottleTarget`), or the places of replicas
     (:class:`NamedPartition`).
     """
 
-    #: Which replicas are meant: one of ``simulation/trace_rows/codes.py``.
+    #: The scope of replicas: one of ``simulation/trace_rows/codes.py``.
     scope: i64
     #: Bytes a second; -1: it stays as it is.
     leader_rate: i64 = -1
@@ -172,7 +172,7 @@ class ZnodeData(event.PartitionData):
     leader_epoch: i64 = -1
     controller_epoch: i64 = -1
     isr: i64
-    #: In a response, as what follows.
+    #: In a response, as the following fields.
     version: i64 = -1
     #: The content read beside a partition's state: where its replicas are, and its topic's setting.
     replicas: i64
@@ -182,7 +182,8 @@ class ZnodeData(event.PartitionData):
 class Child(event.PartitionData):
     """A child in a response, but for the children of /brokers/topics (:class:`TopicPartition`).
 
-    Of /brokers/ids also those that are gone: for the trace, which says why a broker is missed.
+    Among /brokers/ids also those that are gone: for the trace, which gives the reason of a missed
+    broker.
     """
 
     znode: i64
@@ -190,7 +191,7 @@ class Child(event.PartitionData):
     created_zxid: i64
     #: ZooKeeper's row about its creation or deletion; -1: none.
     row_sequence: i64 = -1
-    #: Of a sequential child.
+    #: For a sequential child.
     sequence_number: i64
     #: The reader of the children has read this one.
     was_read: flag
@@ -205,9 +206,9 @@ class TopicPartition(event.PartitionData):
 
 
 class NamedPartition(event.PartitionData):
-    """A partition of which somebody tells the controller, or that it is asked to deal with."""
+    """A partition in a notification or a request to the controller."""
 
-    #: Where its replicas are to be, if they are to be moved.
+    #: The places of its replicas, if they are to be moved.
     replicas: i64
 
 
@@ -229,7 +230,7 @@ class ThrottleTarget(event.PartitionData):
 
 
 class ThrottledReplica(event.PartitionData):
-    """How the replica of a partition is throttled that a broker has."""
+    """The throttle of a broker's replica of a partition."""
 
     as_leader: flag
     as_follower: flag

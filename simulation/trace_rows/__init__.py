@@ -3,7 +3,7 @@
 The writer (``simulation/rows.py``), the header of trace files, the words of ``tidegauge show`` and
 the page ``docs/trace-rows.md`` read the class: there is no other list of kinds or columns.
 
-* ``columns.py``: what the integer in a column is, with its unit, its meaning, the words of codes
+* ``columns.py``: the integer in a column, with its unit, its meaning, the words of codes
   (``codes.py``);
 * ``row.py``: the columns of every row, and how a class becomes a kind;
 * ``*_rows.py``: the kinds, by subject;

@@ -58,7 +58,7 @@ class ProduceStalled(PartitionRow, number=109):
 
 
 class ProduceResumed(PartitionRow, number=110):
-    """No batch of a partition is without an outcome for 1 s any more."""
+    """Every batch of a partition has had an outcome within 1 s again."""
 
     STORY = "writes are no longer stalled, after {stalled_us}"
 
@@ -151,7 +151,7 @@ class CoordinatorLost(PartitionRow, number=86):
 
 
 class BrokersUnreachable(CanonicalRow, number=105):
-    """A client has lost each broker that its metadata names: it knows no other one to ask."""
+    """A client has lost each broker in its metadata: it has no other one to ask."""
 
     STORY = "reaches none of the {brokers:broker} that it knows, for {missing_us}"
 
@@ -168,7 +168,7 @@ class Rebootstrapped(CanonicalRow, number=106):
 
 
 class BrokersReachable(CanonicalRow, number=107):
-    """A client that reached no broker that it knows has metadata again, from this broker."""
+    """A client without a reachable broker has metadata again, from this broker."""
 
     STORY = "has metadata again, from {broker}, after {missing_us} without"
 

@@ -25,7 +25,8 @@ MOMENT_APPEND = code(3)
 MOMENT_FETCH = code(4)
 MOMENT_ANSWER = code(5)
 
-#: ``reason`` of a row about what a term has exposed and acknowledged, or a log holds.
+#: ``reason`` of a row about the offsets that a term has exposed and acknowledged, or the content of
+#: a log.
 REASONS = {
     1: "ISR changed",
     2: "end of term",
@@ -58,14 +59,14 @@ LOG_START_CAUSES = {1: "retention", 2: "the log of its leader does"}
 RAISED_BY_RETENTION = code(1)
 RAISED_BY_LEADER = code(2)
 
-#: ``change``: what has happened to the state of a partition.
+#: ``change``: the kind of a change of a partition's state.
 STATE_CHANGES = {1: "created", 2: "written", 3: "deleted"}
 STATE_CREATED = code(1)
 STATE_WRITTEN = code(2)
 STATE_DELETED = code(3)
 
-#: ``state``: what the control plane takes a broker for (KRaft: BrokerControlState; ZooKeeper knows
-#: no other than absent and active).
+#: ``state``: the control plane's state of a broker (KRaft: BrokerControlState; ZooKeeper knows no
+#: other than absent and active).
 BROKER_STATES = {0: "absent", 1: "fenced", 2: "active", 3: "shutting down"}
 BROKER_ABSENT = code(0)
 BROKER_FENCED = code(1)
@@ -82,6 +83,7 @@ STATE_REASONS = {
     6: "shuts down",
     7: "asks to be fenced",
     8: "a log directory is offline",
+    9: "tells its cordoned log directories",
 }
 BROKER_REGISTERS = code(1)
 BROKER_UNFENCED = code(2)
@@ -91,6 +93,7 @@ BROKER_DELETED = code(5)
 BROKER_SHUTS_DOWN = code(6)
 BROKER_ASKS_FOR_FENCE = code(7)
 BROKER_DIRECTORY_OFFLINE = code(8)
+BROKER_TELLS_DIRECTORIES = code(9)
 
 #: ``high_watermark`` of a replica that a step sees: why it is unknown.
 UNSEEN = {
@@ -115,6 +118,7 @@ STOPS = {
     5: "exits: its log is out of range",
     6: "halts: a log directory has failed, and there is no other, or its release needs all",
     7: "exits: no controller has registered it in time",
+    8: "halts: its request for producer ids has failed to authenticate",
 }
 STOP_KILLED = code(1)
 STOP_POWER = code(2)
@@ -123,6 +127,7 @@ STOP_REGISTERED_ALREADY = code(4)
 STOP_OUT_OF_RANGE = code(5)
 STOP_LOG_DIRECTORY = code(6)
 STOP_NOT_REGISTERED = code(7)
+STOP_FAILED_ALLOCATION = code(8)
 
 #: ``progress``: of a rolling restart.
 ROLL_STATES = {
@@ -179,6 +184,7 @@ ELECT_UNCLEAN = code(26)
 ALTER_PARTITION_REASSIGNMENTS = code(27)
 INCREMENTAL_ALTER_CONFIGS = code(28)
 WRITE_NO_OP_RECORD = code(29)
+ALLOCATE_PRODUCER_IDS = code(30)
 
 #: Events that move replicas.
 REASSIGNMENTS = (
@@ -221,14 +227,15 @@ CONTROLLER_EVENT_NAMES: dict[int, str] = {
     27: "alterPartitionReassignments",
     28: "incrementalAlterConfigs",
     29: "writeNoOpRecord",
+    30: "allocateProducerIds",
 }
 
 
-#: Which brokers are unfenced: they are the entries of the response.
+#: A request for the unfenced brokers: they are the entries of the response.
 LIVE_BROKERS = code(0)
 #: The state of a partition.
 PARTITION_STATE = code(1)
-#: Which controller is active.
+#: A request for the active controller.
 ACTIVE_CONTROLLER = code(2)
 #: Whether no replicas are being moved.
 REASSIGNED = code(3)

@@ -1,8 +1,8 @@
 """The columns of the trace's rows: the type, the unit and the meaning of each.
 
-A column's type says what its integer is: a broker is an index within the cluster, a slot is a place
-in a partition's own table of brokers, a replica list packs slots (``replication/records.py``).
-A name's end is its unit: ``_us``, ``_ms``.
+A column's type is the meaning of its integer: a broker is an index within the cluster, a slot is a
+place in a partition's own table of brokers, a replica list packs slots
+(``replication/records.py``). A name's end is its unit: ``_us``, ``_ms``.
 """
 
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ class Type(StrEnum):
 
 
 class Column(NamedTuple):
-    """One column: what its integers are."""
+    """One column: the meaning of its integers."""
 
     type: Type
     meaning: str
@@ -80,7 +80,7 @@ CauseProcess = Annotated[
 ]
 CauseSequence = Annotated[i64, Column(NUMBER, "`sequence` of that row")]
 BecauseProcess = Annotated[
-    i64, Column(PROCESS, "with because_sequence: the row that it is due to; -1: as its cause says")
+    i64, Column(PROCESS, "with because_sequence: the row that it is due to; -1: that of its cause")
 ]
 BecauseSequence = Annotated[i64, Column(NUMBER, "`sequence` of that row")]
 
@@ -206,7 +206,7 @@ FollowerRateBytes = Annotated[i64, Column(RATE, "limit of replication as followe
 LeaderRateBytes = Annotated[i64, Column(RATE, "limit of replication as leader; -1: none")]
 
 ApiKey = Annotated[i64, Column(CODE, "Kafka's number of the request", names=kinds.API_KEYS)]
-Change = Annotated[i64, Column(CODE, "what has happened to the state", names=codes.STATE_CHANGES)]
+Change = Annotated[i64, Column(CODE, "the kind of change of the state", names=codes.STATE_CHANGES)]
 Checkpoint = Annotated[i64, Column(CODE, "which checkpoint file", names=codes.CHECKPOINTS)]
 Error = Annotated[
     i64,
@@ -228,10 +228,10 @@ Progress = Annotated[i64, Column(CODE, "state of a rolling restart", names=codes
 RaisedBy = Annotated[i64, Column(CODE, "why a log begins later", names=codes.LOG_START_CAUSES)]
 Reason = Annotated[i64, Column(CODE, "the occasion of the row", names=codes.REASONS)]
 SnapshotStep = Annotated[
-    i64, Column(CODE, "what a node does with a snapshot", names=codes.SNAPSHOT_STEPS)
+    i64, Column(CODE, "the step of a node's snapshot", names=codes.SNAPSHOT_STEPS)
 ]
 State = Annotated[
-    i64, Column(CODE, "what the control plane takes a broker for", names=codes.BROKER_STATES)
+    i64, Column(CODE, "the control plane's state of a broker", names=codes.BROKER_STATES)
 ]
 StateReason = Annotated[i64, Column(CODE, "why it does", names=codes.STATE_REASONS)]
 Stop = Annotated[i64, Column(CODE, "the way in which a process ended", names=codes.STOPS)]
@@ -292,6 +292,9 @@ BrokerCount = Annotated[
 ]
 Deferred = Annotated[
     i64, Column(COUNT, "responses of a controller that wait for a commit", unit="responses")
+]
+Cordoned = Annotated[
+    i64, Column(COUNT, "log directories that get no new replicas", unit="directories")
 ]
 EpochCount = Annotated[i64, Column(COUNT, "entries of the leader-epoch cache", unit="entries")]
 Failures = Annotated[i64, Column(COUNT, "commits that have failed", unit="commits")]

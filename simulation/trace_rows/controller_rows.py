@@ -171,7 +171,7 @@ class ReassignmentDone(PartitionRow, number=70):
 
 
 class TopicDeletionBegun(CanonicalRow, number=72):
-    """The controller begins to delete a topic: its partitions have no leader any more."""
+    """The controller begins to delete a topic: its partitions lose their leaders."""
 
     STORY = "begins to delete {topic}"
 
@@ -228,7 +228,7 @@ class BrokerState(CanonicalRow, number=95):
 
 
 class ControllerActive(CanonicalRow, number=96):
-    """Another broker is the active controller now; -1: none is; -2: one of before the run."""
+    """Another broker is the active controller now; -1: none; -2: one of before the run."""
 
     STORY = "active controller: {broker}, controller epoch {controller_epoch}"
 
@@ -247,6 +247,15 @@ class TopicConfigured(CanonicalRow, number=48):
     topic: column.Topic
     min_insync_replicas: column.MinInsyncReplicas
     unclean_enabled: column.UncleanEnabled
+
+
+class LogDirectoriesCordoned(CanonicalRow, number=120):
+    """A broker has told the controller that other log directories of it are cordoned (KIP-1066)."""
+
+    STORY = "{broker} now has {cordoned} cordoned log directories"
+
+    broker: column.Broker
+    cordoned: column.Cordoned
 
 
 class VoterState(CanonicalRow, number=99):

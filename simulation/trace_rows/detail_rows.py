@@ -170,7 +170,7 @@ class ConsumerSampled(Sample, number=90):
 
 
 class ProducerSampled(Sample, number=113):
-    """The batches of a producer that had an outcome since its last such row, or its begin.
+    """The batches of a producer that had an outcome since its last such row, or its start.
 
     It is written with the first outcome after sample_every, and at the end of the run.
     """
@@ -183,7 +183,7 @@ class ProducerSampled(Sample, number=113):
 
 
 class MetadataSampled(Sample, number=98):
-    """A metadata log (KRaft), every sample_every: the active controller's, or what a broker has."""
+    """A metadata log (KRaft), every sample_every: the active controller's, or a broker's copy."""
 
     STORY = (
         "{broker} has the metadata log to before {log_end_offset}, committed to {high_watermark}; "

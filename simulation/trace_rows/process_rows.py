@@ -16,7 +16,7 @@ class BrokerStarted(CanonicalRow, number=3):
 
 
 class BrokerLoading(CanonicalRow, number=17):
-    """A broker's process has begun: it loads its logs, and reads again what may be torn."""
+    """A broker's process has begun: it loads its logs, and reads parts again that may be torn."""
 
     STORY = (
         "{broker} begins: {clean}, {logs:log} to load until {until_us}, "
@@ -63,7 +63,7 @@ class LogDirFailed(CanonicalRow, number=75):
 
 
 class ReplicaOffline(PartitionRow, number=76):
-    """A replica cannot be used any more, as its log directory (-1: one of those) is offline."""
+    """A replica cannot be used, as its log directory (-1: one of those) is offline."""
 
     STORY = "its replica is offline with log directory {directory}"
 
@@ -164,7 +164,7 @@ class CoordinatorUnloaded(PartitionRow, number=82):
 
 
 class MemberJoined(PartitionRow, number=83):
-    """A coordinator takes a consumer into its group; start: how often it was started before."""
+    """A coordinator takes a consumer into its group; start: the number of its earlier starts."""
 
     STORY = "takes {from_process} into its group"
 

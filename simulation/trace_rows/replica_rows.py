@@ -68,6 +68,31 @@ class LogDeleted(PartitionRow, number=71):
     log_end_offset: column.LogEndOffset
 
 
+class FutureLogCreated(PartitionRow, number=121):
+    """A replica begins to move to another log directory of its broker."""
+
+    STORY = "begins to copy its log to log directory {directory}"
+
+    directory: column.Directory
+
+
+class FutureLogRemoved(PartitionRow, number=122):
+    """A replica does not move to another log directory any more: its copy there is deleted."""
+
+    STORY = "gives up its copy in log directory {directory}"
+
+    directory: column.Directory
+
+
+class LogMoved(PartitionRow, number=123):
+    """The copy of a replica's log in another log directory has taken its place."""
+
+    STORY = "its log, to before {log_end_offset}, now lies in log directory {directory}"
+
+    directory: column.Directory
+    log_end_offset: column.LogEndOffset
+
+
 class LogStartRaised(PartitionRow, number=104):
     """A replica's log has lost its oldest segments: to retention, or as its leader's has."""
 
@@ -127,7 +152,7 @@ class EpochsCut(PartitionRow, number=52):
 
 
 class EpochAnswered(PartitionRow, number=49):
-    """A leader says where an epoch ended (OffsetsForLeaderEpoch)."""
+    """A leader answers where an epoch ended (OffsetsForLeaderEpoch)."""
 
     STORY = (
         "responds to {to_process}, which asks for epoch {asked_epoch}: epoch {epoch} ends at "
@@ -224,7 +249,7 @@ class IsrExpanded(IsrChange, number=8):
 
 
 class IsrUpdateFailed(PartitionRow, number=9):
-    """A leader's ISR is refused: ZooKeeper has another version, or the controller says why."""
+    """A leader's ISR is refused: ZooKeeper has another version, or the controller has an error."""
 
     STORY = "the ISR {isr} is refused at version {version}: {error}"
 

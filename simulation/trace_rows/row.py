@@ -1,8 +1,8 @@
 """The columns of all rows of the trace, and how a kind of row is declared.
 
-A kind of row is a class: its docstring says when it is written, ``STORY`` tells it to an operator
-with columns in braces (the noun of a count follows a colon), and its fields are its columns in
-their order. A field's type (``columns.py``) says what the integer stands for.
+A kind of row is a class: its docstring is the time at which it is written, ``STORY`` is its text
+for an operator with columns in braces (the noun of a count follows a colon), and its fields are its
+columns in their order. A field's type (``columns.py``) is the meaning of the integer.
 """
 
 from typing import Annotated, ClassVar, NamedTuple, TypeVar, get_type_hints
@@ -14,7 +14,7 @@ from tidegauge.compiled.records import Record, RecordMethod, i64
 from tidegauge.simulation.trace_rows import columns as column
 from tidegauge.simulation.trace_rows.columns import Column
 
-#: How many columns of its own a row can have.
+#: The most columns of its own that a row can have.
 ROW_VALUES = 10
 row_values = Annotated[NDArray[np.int64], (np.int64, (ROW_VALUES,))]
 

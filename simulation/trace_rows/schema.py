@@ -34,14 +34,14 @@ SCHEMA_VERSION = 4
 #: Every kind of row, by number.
 ROW_KINDS: dict[int, RowKind] = dict(sorted(KINDS.items()))
 
-#: The kinds of rows that repeat, right after the row of a change, what the cluster's state is.
+#: The kinds of rows that repeat, right after the row of a change, the cluster's state.
 STATE_KINDS = (PartitionState.KIND, BrokerState.KIND, ControllerActive.KIND)
 STATE_ROWS = frozenset(ROW_KINDS[kind].name for kind in STATE_KINDS)
 
 #: The columns of every row, before those of its kind.
 COMMON_COLUMNS: dict[str, Column] = described_columns(Row)
 
-#: How many columns the kind with each number has, for compiled code.
+#: The number of columns of each kind, by its number, for compiled code.
 COLUMN_COUNTS = tuple(
     len(ROW_KINDS[number].columns) if number in ROW_KINDS else 0
     for number in range(max(ROW_KINDS) + 1)

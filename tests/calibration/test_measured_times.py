@@ -143,6 +143,7 @@ def test_costs_come_back_from_the_metrics_of_a_run(tmp_path: Path, spelling: str
     """A request of a follower also takes a microsecond for its partition, and clients' wait."""
     story: dict[str, Any] = {
         "duration": "1m",
+        "release": "2.6",
         "cluster": {"brokers": 3},
         "costs": COSTS | {"request_partition": "1us"},
         "topics": [{"name": "t", "partitions": 3, "replication_factor": 3}],

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from recordings import GOLDEN, GOLDEN_KRAFT
+from recordings import GOLDEN, GOLDEN_KRAFT, GOLDEN_KRAFT_44
 from tidegauge.laboratory.conformance.comparison import EXACT
 from tidegauge.laboratory.conformance.conform import Conformance, conform, figures, idle_rows
 from tidegauge.laboratory.conformance.known_differences import known_differences
@@ -34,17 +34,25 @@ class Recorded(NamedTuple):
     """The recordings of a mode that come along."""
 
     mode: str
-    folder: Path
+    folders: list[Path]
     #: At least so many exact fields are compared.
     fields: int
     #: How many of the schedules have nothing unexplained with the first seed that is tried.
     first_seed_share: float
 
 
-ZOOKEEPER = Recorded(ZOOKEEPER_MODE, GOLDEN, 50_000, 0.75)
-KRAFT = Recorded(KRAFT_MODE, GOLDEN_KRAFT, 45_000, 0.7)
+ZOOKEEPER = Recorded(ZOOKEEPER_MODE, [GOLDEN], 50_000, 0.75)
+KRAFT = Recorded(KRAFT_MODE, [GOLDEN_KRAFT, GOLDEN_KRAFT_44], 110_000, 0.7)
 
-#: Of the recordings of KRaft clusters, those that are played each time: one for each mechanism.
+#: Of the recordings of 4.4.0, those that are played each time.
+SAMPLE_44 = {
+    "b1_leader_kill",
+    "e13_unclean_by_request_elr_dead",
+    "s4_reassign_unmoved_dead",  # a reassignment waits for what it adds (KAFKA-19975)
+    "x4_cordon_all",  # cordoned log directories (KIP-1066)
+    "y3_isr_order_of_ids",  # an ISR in the order of a hash table
+}
+#: ... and of 4.1.0: one for each mechanism.
 SAMPLE = {
     "b1_leader_kill",  # fencing, election, return
     "c1_term_leader",  # controlled shutdown
@@ -74,15 +82,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     other: Path | None = metafunc.config.getoption("--golden")
     try:
-        files = recorded_files([other] if other else [GOLDEN, GOLDEN_KRAFT])
+        files = recorded_files([other] if other else [*ZOOKEEPER.folders, *KRAFT.folders])
     except RecordingError as error:
         raise pytest.UsageError(str(error)) from error
     metafunc.parametrize("recording", [_parameter(file) for file in files])
 
 
 def _parameter(file: Path) -> object:
-    is_long = file.parent == GOLDEN_KRAFT and file.stem not in SAMPLE
-    name = f"kraft-{file.stem}" if file.parent == GOLDEN_KRAFT else file.stem
+    is_long, name = False, file.stem
+    if file.is_relative_to(GOLDEN_KRAFT):
+        is_long, name = name not in SAMPLE, f"kraft-{name}"
+    elif file.is_relative_to(GOLDEN_KRAFT_44):
+        is_long, name = name not in SAMPLE_44, f"kraft-4.4-{name}"
     return pytest.param(file, id=name, marks=[pytest.mark.long] if is_long else [])
 
 
@@ -101,7 +112,7 @@ def test_few_fields_differ_for_a_known_cause_and_every_row_has_one(
     # One test, since it plays everything: of several, each would do so in a process of its own.
     if request.config.getoption("--golden"):
         pytest.skip("the table is about the recordings that come along")
-    everything = [played(file) for file in recorded_files([recorded.folder])]
+    everything = [played(file) for file in recorded_files(recorded.folders)]
     compared, explained, _ = figures(everything, EXACT)
     assert compared > recorded.fields
     assert explained <= EXPLAINED_SHARE * compared

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from metadata_records import manifest_of
 from recordings import own, written
 from tidegauge.laboratory.conformance.played_schedule import outcomes_of
 from tidegauge.laboratory.conformance.played_state import StepOutcome
+from tidegauge.laboratory.conformance.recorded_dialects import records_by_step
 from tidegauge.laboratory.conformance.recorded_schedule import (
     RecordedSchedule,
     RecordingError,
@@ -19,6 +21,7 @@ from tidegauge.laboratory.conformance.recorded_schedule import (
 )
 from tidegauge.laboratory.conformance.translation import Translation, translate
 from tidegauge.replication.errors import CODES
+from tidegauge.scenario.model.process_faults import PauseFault
 from tidegauge.scenario.model.request_steps import ProduceStep
 from tidegauge.simulation.trace_rows.schema import ENUMERATIONS
 from tidegauge.traces.run_folder import TraceRow
@@ -42,13 +45,17 @@ def schedule(folder: Path, *steps: dict[str, Any], **changes: Any) -> RecordedSc
 
 def conditions(translation: Translation, place: int) -> list[dict[str, Any]]:
     """The conditions for which the scenario waits in a recorded step."""
-    played = translation.steps[place]
-    steps = translation.scenario.steps[played.first : played.end]
     return [
         step.when.model_dump(exclude_none=True, by_alias=True)
-        for step in steps
+        for step in steps_of(translation, place)
         if step.when is not None
     ]
+
+
+def steps_of(translation: Translation, place: int) -> Sequence[Any]:
+    """The scenario's steps for a recorded step."""
+    played = translation.steps[place]
+    return translation.scenario.steps[played.first : played.end]
 
 
 # Reading.
@@ -104,6 +111,92 @@ def test_unfenced_is_registered_and_fenced_is_not(tmp_path: Path) -> None:
     assert conditions(translation, 2) == [{"unregistered": (3,)}]
     assert conditions(translation, 3) == [{"registered": (3,)}]
     assert conditions(translation, 4) == [{"registered": (3,)}]
+
+
+def test_sigcont_means_nothing_to_a_controller_that_runs(tmp_path: Path) -> None:
+    """A harness resumes all controllers; which of them it had paused is a matter of roles."""
+    read = schedule(
+        tmp_path,
+        {"op": "pause", "b": ["controller"], "q": False},
+        {"op": "resume", "b": [10, 11, 12], "q": False},
+        controllers=[10, 11, 12],
+    )
+    assert [step.do for step in steps_of(translate(read), 2)] == ["wait", "end_fault"]
+
+
+def test_controllers_are_named_by_roles_that_the_recording_solves(tmp_path: Path) -> None:
+    paused = {"op": "pause", "b": ["ctrl_follower"], "q": False}
+    read = schedule(
+        tmp_path, {"step": paused, "chosen_by_repeat": [[12]]}, controllers=[10, 11, 12]
+    )
+    (fault,) = translate(read).scenario.faults
+    assert isinstance(fault, PauseFault)
+    assert [(each.kind, each.broker) for each in fault.brokers] == [("controller", 2)]
+
+
+def test_a_stream_sends_as_many_requests_as_were_recorded(tmp_path: Path) -> None:
+    """4 s before the move, 1 s during it and 5 s after it, at 5 requests a second."""
+    stop = {"step": {"op": "stream_stop", "name": "s"}, "result": {"exact": {}}}
+    stop["result"] = {"exact": {"stream": {"requests": 50}}}
+    move = {"op": "reassign", "to": {"t-0": [1, 2, 3]}, "q": False}
+    stream = {"op": "stream", "name": "s", "tp": "t-0", "rate": 50, "acks": -1, "warm": 4}
+    translation = translate(
+        schedule(
+            tmp_path,
+            {"step": stream, "result": {"ranges_ms": {"step_ms": [4000, 4000]}}},
+            {"step": move, "result": {"ranges_ms": {"step_ms": 1000, "done_ms": 1000}}},
+            {"step": {"op": "sleep", "s": 5}, "result": {"ranges_ms": {"step_ms": 5000}}},
+            stop,
+        )
+    )
+    sent = [
+        sum(isinstance(step, ProduceStep) for step in steps_of(translation, place))
+        for place in range(1, 5)
+    ]
+    assert sent == [20, 5, 25, 0]
+    assert len(translation.steps[4].streamed) == 50
+
+
+def test_a_quorum_whose_voters_change_is_not_played(tmp_path: Path) -> None:
+    """KIP-853."""
+    for changes in ({"quorum": {"kind": "standalone"}}, {}):
+        read = schedule(tmp_path, *([] if changes else [{"op": "add_voter"}]), **changes)
+        with pytest.raises(RecordingError, match="its quorum has dynamic voters"):
+            translate(read)
+
+
+def test_controllers_have_numbers_in_place_of_their_epochs(tmp_path: Path) -> None:
+    """The vote split before the first step and again after a death: both are races."""
+    observed = {"controller": 10, "controller_epoch": 4}
+    write = ["change", 2, [2, 3], [], [], 1, 1, 0, 4]
+    step = {
+        "step": {"op": "kill", "b": [1]},
+        "obs": {"exact": observed},
+        "state_writes": {"t-0": {"exact": None, "writes": [write]}},
+        "timeline_by_repeat": [[[0, "LeaderChange", "", {"leader": 10}, 7, 4]]],
+    }
+    startup = [[0, "LeaderChange", "", {"leader": 10}, 0, 2]]
+    create = {"op": "create", "topic": "t", "assign": {"0": [1, 2, 3]}}
+    recorded = own(**KRAFT, startup_by_repeat=[startup])
+    recorded["steps"] = [{"step": create, "timeline_by_repeat": [[]]}, step]
+    read = load_schedule(written(recorded, tmp_path / "mine.json"))
+    assert read.steps[1].observed is not None
+    assert read.steps[1].observed.exact["controller_epoch"] == 2
+    assert read.steps[1].state_writes["t-0"].writes[0][-1] == 2
+
+
+def test_a_record_with_cordoned_directories_alone_changes_no_state() -> None:
+    """KIP-1066: one follows each start of a broker of 4.3 and later."""
+    cordoned = [
+        "BrokerRegistrationChangeRecord",
+        "b1",
+        {"broker_epoch": 5, "cordoned_log_dirs": []},
+    ]
+    unfenced = ["BrokerRegistrationChangeRecord", "b1", {"broker_epoch": 5, "fenced": False}]
+    startup = [[0, "RegisterBrokerRecord", "b1", {"broker_epoch": 5}, 5, 1]]
+    timeline = [[0, *each, 6, 1] for each in (cordoned, unfenced)]
+    (records,) = records_by_step(startup, [timeline])
+    assert records == {"b1": [["unfenced", 1]]}
 
 
 @pytest.mark.parametrize(("session_ms", "fenced"), [(4000, [{"unregistered": (3,)}]), (60_000, [])])

@@ -43,7 +43,7 @@ FAULT_S, RETURN_S = 5, 17
 
 
 class Times(NamedTuple):
-    """Times of one run in milliseconds; those after the fault count from its begin."""
+    """Times of one run in milliseconds; those after the fault count from its start."""
 
     #: Until the record that takes the broker's leaderships away.
     moved: float

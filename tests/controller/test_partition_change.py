@@ -33,6 +33,7 @@ from tidegauge.controller.kraft_partitions.partition_change import (
     partition_change,
 )
 from tidegauge.replication import errors
+from tidegauge.replication.kraft_releases import kraft_rules_of
 from tidegauge.replication.records import PartitionRegistration
 from tidegauge.replication.replica_list import EMPTY, pack, unpack
 
@@ -141,7 +142,7 @@ def target_of(
     return target
 
 
-def switches(**on: bool) -> KRaftSwitches:
+def switches(**on: int) -> KRaftSwitches:
     """The switches of a cluster, these on."""
     return with_fields(new_record(KRaftSwitches), **on)
 
@@ -183,32 +184,48 @@ def test_4_0_elects_a_last_known_leader_that_is_fenced(older: bool) -> None:
         assert (unpack(partition.isr), unpack(partition.last_known_elr)) == ([], [1])
 
 
-@pytest.mark.parametrize("older", [True, False])
-def test_before_3_8_a_reassignment_waits_for_the_added_only(older: bool) -> None:
-    """KAFKA-15665, PartitionReassignmentReplicas.maybeCompleteReassignment@3.7.0.
+#: A reassignment of PartitionReassignmentReplicasTest@4.3.1: replicas, target, an ISR without one
+#: replica that is not moved, and whether it is complete in 3.7, 3.8 to 4.2, 4.3.
+REASSIGNMENTS = [
+    ([0, 1, 2], [1, 2, 3], [0, 1, 3], (True, False, True)),
+    ([0, 1, 2], [0, 1, 2, 3], [0, 1, 3], (True, False, True)),
+    ([0, 1, 2], [1, 2], [0, 1], (True, False, False)),
+    ([0, 1, 2], [1, 3], [0, 3], (True, False, False)),
+    ([0, 1, 2], [1, 2, 3], [0, 1, 2], (False, False, False)),
+    ([0, 1, 2], [1, 2, 3], [0, 1, 2, 3], (True, True, True)),
+    ([0, 1, 2], [1, 2], [0, 1, 2], (True, True, True)),
+]
 
-    Replica 2 lags while 0 is replaced by 3: with 3 in the ISR the older release is done.
-    """
-    partition = partition_of(isr=[0, 1])
-    rules = switches(reassignment_waits_for_added_only=older)
+
+@pytest.mark.parametrize(("place", "release"), [(0, "3.7"), (1, "3.8"), (1, "4.2"), (2, "4.3")])
+@pytest.mark.parametrize(("replicas", "wanted", "isr", "complete"), REASSIGNMENTS)
+def test_the_replicas_that_a_reassignment_awaits_by_release(
+    place: int,
+    release: str,
+    replicas: list[int],
+    wanted: list[int],
+    isr: list[int],
+    complete: tuple[bool, ...],
+) -> None:
+    """KAFKA-15665, KAFKA-19975: PartitionReassignmentReplicas.maybeCompleteReassignment."""
+    partition = partition_of(isr=[each for each in isr if each in replicas], replicas=replicas)
+    rules = switches(reassignment_rule=kraft_rules_of(release).reassignment_rule)
     live = pack([0, 1, 2, 3])
     target = target_of(partition)
-    causes.reassign(target, pack([1, 2, 3]), pack([0, 1, 2, 3]))
-    assert partition_change(rules, partition, target, live) == CHANGED
-    assert unpack(partition.replicas) == [1, 2, 3, 0]
-    assert (unpack(partition.adding), unpack(partition.removing)) == ([3], [0])
-
-    target = target_of(partition)
-    causes.take_leaders_isr(target, pack([0, 1, 3]), False)
-    outcome = partition_change(rules, partition, target, live)
-    if older:
-        assert (outcome, partition.leader, partition.leader_epoch) == (LEADER_NAMED, 1, 1)
-        assert (unpack(partition.replicas), unpack(partition.isr)) == ([1, 2, 3], [1, 3])
-        assert altered_partition_error(partition, 0) == errors.NEW_LEADER_ELECTED
-    else:
-        assert (outcome, partition.leader, partition.leader_epoch) == (CHANGED, 0, 0)
-        assert unpack(partition.removing) == [0]
-        assert altered_partition_error(partition, 0) == errors.NONE
+    causes.reassign(target, pack(wanted), live)
+    partition_change(rules, partition, target, live)
+    if partition.adding != EMPTY:
+        target = target_of(partition)
+        causes.take_leaders_isr(target, pack(isr), False)
+        partition_change(rules, partition, target, live)
+    assert (partition.adding == EMPTY and partition.removing == EMPTY) == complete[place]
+    if complete[place]:
+        assert unpack(partition.replicas) == wanted
+        assert unpack(partition.isr) == [each for each in isr if each in wanted]
+        # The epoch rises if replicas are removed, also where the leader stays.
+        assert partition.leader_epoch == int(wanted[0] != 0)
+        leads_no_longer = errors.NONE if wanted[0] == 0 else errors.NEW_LEADER_ELECTED
+        assert altered_partition_error(partition, 0) == leads_no_longer
 
 
 def test_replicas_to_be_removed_follow_by_broker_id() -> None:

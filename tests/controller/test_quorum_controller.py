@@ -18,6 +18,7 @@ from tidegauge.simulation.trace_rows.codes import (
     BROKER_FENCED,
     BROKER_SESSION_EXPIRED,
     MAYBE_FENCE_STALE_BROKER,
+    PROCESS_BROKER_HEARTBEAT,
 )
 
 SESSION_US = 4 * SECOND
@@ -305,3 +306,33 @@ def test_a_cluster_from_before_keeps_its_states(tmp_path: Path) -> None:
     ]
     fenced = rows_of(run, "broker_state", state=BROKER_FENCED)
     assert [row["broker"] for row in fenced] == [2]
+
+
+# Cordoned log directories (KIP-1066).
+
+
+def test_from_4_3_each_start_of_a_broker_writes_one_more_record(tmp_path: Path) -> None:
+    """ReplicationControlManager.handleDirectoriesCordoned: the first heartbeat that tells them.
+
+    Three brokers start, so the second registration of broker 1 lies three records further on. Its
+    own record comes 10 ms after it has caught up, before it is unfenced.
+    """
+    epochs = {}
+    for version in ("4.2-IV1", "4.3-IV0"):
+        story = quorum_story(
+            [[1, 2, 3]],
+            faults=[crash(1, 10, 16)],
+            release="4.3",
+            metadata_version=version,
+            duration="20s",
+        )
+        run = run_of(story, tmp_path / version)
+        registered, unfenced = rows_of(run, "broker_state", broker=0)[-2:]
+        epochs[version] = registered["broker_epoch"]
+        heartbeats = [
+            row["time_us"]
+            for row in rows_of(run, "controller_event", event_kind=PROCESS_BROKER_HEARTBEAT)
+            if registered["time_us"] < row["time_us"] < unfenced["time_us"]
+        ]
+        assert len(heartbeats) == (2 if version == "4.3-IV0" else 1)
+    assert epochs["4.3-IV0"] == epochs["4.2-IV1"] + 3

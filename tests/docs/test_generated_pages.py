@@ -32,23 +32,23 @@ def test_no_page_is_stale() -> None:
 
 
 def test_a_changed_page_is_found_and_a_missing_one(tmp_path: Path) -> None:
-    """All are written once and looked at three times: each look makes all pages."""
+    """All are written once and looked at once, a third of them as they were: a look makes all."""
     assert {file.name for file in write_pages(tmp_path)} == PAGES.keys()
-    assert stale_pages(tmp_path) == []
-    changed, missing = list(PAGES)[::2], list(PAGES)[1::2]
+    changed, missing = list(PAGES)[::3], list(PAGES)[1::3]
     for name in changed:
         page = tmp_path / name
         page.write_text(page.read_text().replace("a", "b", 1))
-    assert stale_pages(tmp_path) == changed
     for name in missing:
         (tmp_path / name).unlink()
-    assert stale_pages(tmp_path) == list(PAGES)
+    assert stale_pages(tmp_path) == [name for name in PAGES if name in changed or name in missing]
 
 
 def test_each_page_names_the_command_that_writes_it() -> None:
     for name in PAGES:
-        assert page_text(name).endswith(
-            "`make docs` (`python -m tidegauge.laboratory.manual`) writes it.\n"
+        assert (
+            (DOCS / name)
+            .read_text(encoding="utf-8")
+            .endswith("`make docs` (`python -m tidegauge.laboratory.manual`) writes it.\n")
         )
 
 

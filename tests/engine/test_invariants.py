@@ -350,6 +350,12 @@ def _(world: World) -> None:
     world.on_disk[row].recovery_point = world.replicas[row].log_end_offset + 1
 
 
+@violates("future_log_lies_in_another_directory")
+def _(world: World) -> None:
+    on_disk = world.on_disk[leader(world)]
+    on_disk.future_directory = on_disk.directory
+
+
 @violates("replicas_know_their_slots")
 def _(world: World) -> None:
     world.replicas[follower(world)].replicas = pack([0, 1, 2, NO_SLOT])

@@ -181,6 +181,7 @@ def test_properties_that_kafka_refuses_are_one_line(tmp_path: Path) -> None:
 EXISTING: dict[str, Any] = {
     "name": "existing",
     "duration": "2m",
+    "release": "2.6",
     "cluster": {
         "brokers": 3,
         "start": {1: "0s", 2: "300ms", 3: "300ms"},

@@ -15,6 +15,7 @@ from tidegauge.command_line import app
 SCENARIO: dict[str, Any] = {
     "name": "dies",
     "duration": "60s",
+    "release": "2.6",
     "liveness": False,
     "cluster": {
         "brokers": 3,

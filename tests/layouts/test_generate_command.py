@@ -46,7 +46,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[Scenario, Path]:
 
 def test_without_options_it_is_a_cluster_of_today(out: Path) -> None:
     scenario = generated(out)
-    assert (scenario.release, scenario.mode) == ("4.1.1", "kraft")
+    assert (scenario.release, scenario.mode) == ("4.4.0", "kraft")
     assert (len(scenario.broker_ids()), scenario.controllers.count) == (6, 3)
     assert len(scenario.cluster.racks) == 3
     assert sum(topic.partition_count for topic in scenario.topics) == 300
@@ -181,8 +181,8 @@ def test_validate_accepts_it(out: Path) -> None:
             "--replication-factor 2 --min-insync-replicas 3",
             "--min-insync-replicas 3: no write could be acknowledged by 2 replicas",
         ),
-        ("--release 9.9", "--release 9.9: "),
-        ("--release 4.1 --mode zookeeper", "--release 4.1: release 4.1.1 has no ZooKeeper mode"),
+        ("--release 2.9", "--release 2.9: "),
+        ("--release 4.1 --mode zookeeper", "--release 4.1: release 4.1.2 has no ZooKeeper mode"),
         ("--mode quorum", "--mode quorum: must be one of zookeeper, kraft"),
         ("--release 3.9 --controllers 3", "--controllers: with ZooKeeper the controller is"),
         ("--controllers 4", "controllers.count"),

@@ -7,15 +7,13 @@ known leader, leader epoch, partition epoch, recovering.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from isr_stories import process_named
-from partition_fates import Records, log_of, lost
+from partition_fates import NO_LEADER, Records, State, log_of, lost, states
 from scenario_runs import rows_of, run_of, shipped
 from tidegauge.replication import errors
-from tidegauge.replication.replica_list import unpack
 from tidegauge.simulation.trace_rows.codes import (
     BROKER_REGISTERS,
     BROKER_SESSION_EXPIRED,
@@ -23,56 +21,7 @@ from tidegauge.simulation.trace_rows.codes import (
 )
 from tidegauge.traces.run_folder import RunFolder
 
-NOBODY = -1
 SECOND = 1_000_000
-
-
-class State(NamedTuple):
-    """A partition in the metadata log; replicas by the ids of brokers."""
-
-    leader: int
-    isr: list[int]
-    elr: list[int]
-    last_known_leader: int
-    leader_epoch: int
-    partition_epoch: int
-    recovering: int
-
-
-def states(run: RunFolder, partition: int = 0) -> list[State]:
-    """All states of a partition, in order."""
-    slots = run.manifest["partitions"][partition]["slots"]
-    brokers = run.manifest["brokers"]
-    elr, last_known, recovering = [], NOBODY, 0
-    found = []
-    kinds = {"partition_state", "partition_replicas"}
-    rows = [
-        row
-        for row in run.all_rows(wanted=lambda kind: kind.name in kinds)
-        if row["partition"] == partition
-    ]
-    for place, row in enumerate(rows):
-        if row.kind == "partition_replicas":
-            continue
-        # The row behind it is of the same record, if it has changed.
-        if place + 1 < len(rows) and rows[place + 1].kind == "partition_replicas":
-            changed = rows[place + 1]
-            elr = [slots[slot] for slot in unpack(changed["eligible_leaders"])]
-            index = changed["last_known_leader"]
-            last_known = NOBODY if index < 0 else brokers[index]
-            recovering = changed["recovering"]
-        found.append(
-            State(
-                NOBODY if row["leader"] < 0 else brokers[row["leader"]],
-                [slots[slot] for slot in unpack(row["isr"])],
-                elr,
-                last_known,
-                row["leader_epoch"],
-                row["partition_epoch"],
-                recovering,
-            )
-        )
-    return found
 
 
 def fenced_us(run: RunFolder, broker: int, reason: int) -> int:
@@ -88,13 +37,13 @@ def test_with_elr_the_last_known_leader_is_waited_for(tmp_path: Path) -> None:
     """Schedule f4_rf3_mi2_kill_ret123, all 9 records of the partition."""
     run = run_of(shipped("18-last-replica-standing"), tmp_path / "run")
     assert states(run)[:7] == [
-        State(1, [1, 2, 3], [], NOBODY, 0, 0, 0),
-        State(2, [2, 3], [], NOBODY, 1, 1, 0),
-        State(3, [3], [2], NOBODY, 2, 2, 0),
-        State(NOBODY, [], [2, 3], 3, 3, 3, 0),
-        State(NOBODY, [], [3], 3, 3, 4, 0),
-        State(NOBODY, [], [], 3, 3, 5, 0),
-        State(3, [3], [], NOBODY, 4, 6, 1),
+        State(1, [1, 2, 3], [], NO_LEADER, 0, 0, 0),
+        State(2, [2, 3], [], NO_LEADER, 1, 1, 0),
+        State(3, [3], [2], NO_LEADER, 2, 2, 0),
+        State(NO_LEADER, [], [2, 3], 3, 3, 3, 0),
+        State(NO_LEADER, [], [3], 3, 3, 4, 0),
+        State(NO_LEADER, [], [], 3, 3, 5, 0),
+        State(3, [3], [], NO_LEADER, 4, 6, 1),
     ]
     # Followers re-enter in any order; the first one ends the recovery.
     last = states(run)[7:]
@@ -109,11 +58,11 @@ def test_without_elr_an_unclean_election_loses_what_the_first_one_never_had(tmp_
     """The ISR keeps its last member; broker 1 leads uncleanly at once, with 5 of 10 records."""
     run = run_of(shipped("18-last-replica-without-elr"), tmp_path / "run")
     assert states(run)[:5] == [
-        State(1, [1, 2, 3], [], NOBODY, 0, 0, 0),
-        State(2, [2, 3], [], NOBODY, 1, 1, 0),
-        State(3, [3], [], NOBODY, 2, 2, 0),
-        State(NOBODY, [3], [], NOBODY, 3, 3, 0),
-        State(1, [1], [], NOBODY, 4, 4, 1),
+        State(1, [1, 2, 3], [], NO_LEADER, 0, 0, 0),
+        State(2, [2, 3], [], NO_LEADER, 1, 1, 0),
+        State(3, [3], [], NO_LEADER, 2, 2, 0),
+        State(NO_LEADER, [3], [], NO_LEADER, 3, 3, 0),
+        State(1, [1], [], NO_LEADER, 4, 4, 1),
     ]
     assert lost(run, -1, leader=1) == [5, 6, 7]
     assert lost(run, 1, leader=1) == [8, 9]
@@ -128,12 +77,12 @@ def test_a_last_leader_waits_for_the_replica_that_is_still_eligible(tmp_path: Pa
     """Schedules f1_rf2_mi2_kill: two registrations after a kill, then an election."""
     run = run_of(shipped("19-both-are-needed"), tmp_path / "run")
     assert states(run) == [
-        State(1, [1, 2], [], NOBODY, 0, 0, 0),
-        State(2, [2], [1], NOBODY, 1, 1, 0),
-        State(NOBODY, [], [1, 2], 2, 2, 2, 0),
-        State(NOBODY, [], [1], 2, 2, 3, 0),
-        State(2, [2], [], NOBODY, 3, 4, 1),
-        State(2, [2, 1], [], NOBODY, 3, 5, 0),
+        State(1, [1, 2], [], NO_LEADER, 0, 0, 0),
+        State(2, [2], [1], NO_LEADER, 1, 1, 0),
+        State(NO_LEADER, [], [1, 2], 2, 2, 2, 0),
+        State(NO_LEADER, [], [1], 2, 2, 3, 0),
+        State(2, [2], [], NO_LEADER, 3, 4, 1),
+        State(2, [2, 1], [], NO_LEADER, 3, 5, 0),
     ]
     assert lost(run, -1, leader=2) == []
 
@@ -145,8 +94,8 @@ def test_a_broker_without_controllers_is_fenced_and_goes_on_fetching(tmp_path: P
     """Schedules u3, u7: it never stops, and learns of its fencing when the link is back."""
     run = run_of(shipped("20-heartbeats-cut"), tmp_path / "run")
     assert states(run, 0)[:2] == [
-        State(1, [1, 2, 3], [], NOBODY, 0, 0, 0),
-        State(2, [2, 3], [], NOBODY, 1, 1, 0),
+        State(1, [1, 2, 3], [], NO_LEADER, 0, 0, 0),
+        State(2, [2, 3], [], NO_LEADER, 1, 1, 0),
     ]
     cut, healed = (rows_of(run, kind)[0]["time_us"] for kind in ("fault_began", "fault_ended"))
     fenced = fenced_us(run, 1, BROKER_SESSION_EXPIRED)

@@ -127,6 +127,7 @@ def test_a_large_cluster_is_shown_by_topic_unless_asked_otherwise(
 ) -> None:
     story = {
         "duration": "1s",
+        "release": "2.6",
         "cluster": {"brokers": 1},
         "topics": [{"name": "orders", "partitions": partitions, "replication_factor": 1}],
     }

@@ -75,7 +75,7 @@ STRIMZI = {
         *("underreplicated", "underminisr", "atminisr", "insyncreplicascount", "replicascount"),
     },
     "kafka_log_log": {"size", "logstartoffset", "logendoffset"},
-    "kafka_log_logmanager": {"offlinelogdirectorycount"},
+    "kafka_log_logmanager": {"offlinelogdirectorycount", "cordonedlogdirectorycount"},
     "kafka_controller_kafkacontroller": {
         *("activecontrollercount", "offlinepartitionscount", "preferredreplicaimbalancecount"),
         *("globaltopiccount", "globalpartitioncount", "activebrokercount", "fencedbrokercount"),
@@ -88,9 +88,10 @@ STRIMZI = {
         *("uncleanleaderelections_total", "electionfromeligibleleaderreplicas_total"),
     },
     "kafka_controller_controllereventmanager": {
-        "eventqueuesize",
+        *("eventqueuesize", "avgidleratio"),
         *(f"eventqueue{part}timems{count}" for part in ("", "processing") for count in COUNTS),
     },
+    "kafka_server_metadataloader": {"avgidleratio", "finalizedlevel"},
     "kafka_server_raftmetrics": {
         *("current_state", "current_leader", "current_vote", "current_epoch"),
         *("high_watermark", "log_end_offset", "log_end_epoch"),
@@ -143,7 +144,9 @@ def test_entries_of_one_name_stand_behind_each_other_and_agree() -> None:
         assert len({(spelled.kind, spelled.help) for spelled in group}) == 1
 
 
-@pytest.mark.parametrize("plan", [plan_of(), kraft_plan_of()], ids=["ZooKeeper", "KRaft"])
+@pytest.mark.parametrize(
+    "plan", [plan_of(), kraft_plan_of(release="4.2")], ids=["ZooKeeper", "KRaft"]
+)
 def test_every_metric_has_something_behind_it(plan: ClusterPlan) -> None:
     snapshot = healthy(plan)
     snapshot.brokers["handlers"] = 8
@@ -155,7 +158,7 @@ def test_every_metric_has_something_behind_it(plan: ClusterPlan) -> None:
         consumer_lag_ms=np.zeros(len(snapshot.committed)),
         scrapes=ScrapeCounts({}, 1.0),
         applied=RecordTimes().applied(snapshot),
-        idle_ratio=IdleRatios().of(snapshot),
+        idle_ratios=IdleRatios().of(snapshot),
     )
     shown = {samples.family.name for samples in Exposition(plan).series(snapshot, context)}
     others = {Scope.ZOOKEEPER, Scope.ZOOKEEPER_BROKER, Scope.ZOOKEEPER_CLIENT}

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from cluster_snapshots import values_of
+from cluster_snapshots import healthy, kraft_plan_of, values_of
 from scenario_runs import rows_of
 from small_clusters import BROKER_3, SECOND, network_of
 from tidegauge.compiled.records import new_records
@@ -230,10 +230,41 @@ def test_a_thread_is_idle_while_it_does_not_write_to_its_disk(story: Story) -> N
     """TimeRatio: since the measurement before; brokers' threads are not simulated."""
     ratios = IdleRatios()
     for snapshot in story.snapshots[:14]:
-        idle = ratios.of(snapshot)
+        idle = ratios.of(snapshot)["writing"]
     assert np.isnan(idle[:3]).all()
     assert (idle[3:] > 0.9).all()
     assert (idle[3:] < 1).all()
+
+
+def test_the_thread_of_the_active_controller_and_a_brokers_metadata_loader_are_idle_in_between(
+    story: Story,
+) -> None:
+    """KAFKA-19467, KAFKA-19791: topics were created, and each broker has published them."""
+    idle = IdleRatios().of(story.snapshots[14])
+    assert 0.5 < idle["handling"][3] < 1
+    assert idle["handling"][4:].tolist() == [1, 1]
+    assert (idle["loading"][:3] < 1).all()
+    assert idle["loading"][3:].tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("release", "expected"),
+    [("4.1", {}), ("4.2", {"metadataVersion": 29, "eligibleLeaderReplicasVersion": 1})],
+)
+def test_levels_of_features_are_served_from_4_2_on(release: str, expected: dict[str, int]) -> None:
+    """KIP-1180: metadata.version 4.2-IV1 is level 29."""
+    plan = kraft_plan_of(release=release)
+    series = Exposition(plan).series(healthy(plan))
+    found = [each for each in series if each.family.name.endswith("finalizedlevel")]
+    levels = {
+        feature: int(value)
+        for samples in found
+        for feature in expected
+        if feature in str(samples.labels[0])
+        for value in samples.values
+    }
+    assert levels == expected
+    assert bool(found) == bool(expected)
 
 
 def test_a_sampled_value_counts_for_thirty_to_sixty_seconds() -> None:

@@ -159,7 +159,7 @@ def test_a_kraft_cluster_stays_one_with_its_eligible_leader_replicas(out: Path) 
     """KIP-966: members of the ELR are not in the ISR, and an ISR may be empty."""
     result = run(KRAFT, "-o", out)
     data = data_in(out)
-    assert (data["release"], data["mode"]) == ("4.1.1", "kraft")
+    assert (data["release"], data["mode"]) == ("4.4.0", "kraft")
     assert data["eligible_leader_replicas"] is True
     (topic,) = [topic for topic in data["topics"] if topic["name"] == "clickstream-raw"]
     lost = {"leader": "none", "isr": [], "elr": [104, 105], "last_known_leader": 104}
@@ -197,7 +197,7 @@ def test_the_levels_of_features_are_those_of_the_cluster(
     features = tmp_path / "features.txt"
     features.write_text(FEATURES.format(elr=1, version="4.0-IV3"))
     data = imported(out, small, "--features", features)
-    assert (data["release"], data["mode"]) == ("4.1.1", "kraft")
+    assert (data["release"], data["mode"]) == ("4.1.2", "kraft")
     assert (data["metadata_version"], data["eligible_leader_replicas"]) == ("4.0-IV3", True)
     features.write_text(FEATURES.format(elr=0, version="4.1-IV1"))
     data = imported(out, small, "--features", features, "--force")
@@ -207,6 +207,42 @@ def test_the_levels_of_features_are_those_of_the_cluster(
     assert "has no metadata.version" in refusal(
         run(small, "--features", features, "-o", out, "--force")
     )
+
+
+#: From 4.3 on the columns are padded, and two spaces stand between them.
+PADDED_FEATURES = """\
+Feature: eligible.leader.replicas.version  SupportedMinVersion: 0        \
+SupportedMaxVersion: 1        FinalizedVersionLevel: 1        Epoch: 91
+Feature: metadata.version                  SupportedMinVersion: 3.3-IV3  \
+SupportedMaxVersion: {newest}  FinalizedVersionLevel: {version}  Epoch: 91
+"""
+
+
+def test_features_of_4_4_have_padded_columns(small: Path, tmp_path: Path, out: Path) -> None:
+    features = tmp_path / "features.txt"
+    features.write_text(PADDED_FEATURES.format(newest="4.4-IV2", version="4.3-IV0"))
+    result = run(small, "--features", features, "-o", out)
+    data = data_in(out)
+    assert (data["release"], data["metadata_version"]) == ("4.4.0", "4.3-IV0")
+    assert data["eligible_leader_replicas"] is True
+    assert "newer" not in result.output
+
+
+def test_a_cluster_that_is_newer_than_known_is_read_as_the_newest_and_that_is_told(
+    small: Path, tmp_path: Path, out: Path
+) -> None:
+    """In the output and in the file, whose release stays that of the cluster."""
+    features = tmp_path / "features.txt"
+    features.write_text(PADDED_FEATURES.format(newest="4.5-IV1", version="4.5-IV0"))
+    result = run(small, "--features", features, "-o", out)
+    data = data_in(out)
+    assert (data["release"], data["metadata_version"]) == ("4.5.0", "4.5-IV0")
+    for line in (
+        "Kafka 4.5.0 is newer than what is known: it is read as 4.4.0",
+        "metadata.version 4.5-IV0 is newer than what is known: it is read as 4.4-IV2",
+    ):
+        assert line in in_words(result)
+        assert line in " ".join(out.read_text().replace("#", " ").split())
 
 
 NODE = """\
@@ -239,6 +275,46 @@ def test_files_of_kraft_nodes_give_the_controllers(small: Path, tmp_path: Path, 
     assert "no meaning with KRaft: zookeeper.connect, zookeeper.session.timeout.ms" in text
     assert "not simulated with KRaft yet: leader.replication.throttled.rate" in text
     scenario_of(data)
+
+
+#: As the distribution of 4.4 has it, and values of an operator's own.
+CONTROLLER = """\
+process.roles=controller
+node.id=9
+controller.quorum.bootstrap.servers=a:9093,b:9093,c:9093
+listeners=CONTROLLER://:9093
+advertised.listeners=CONTROLLER://localhost:9093
+controller.listener.names=CONTROLLER
+num.network.threads=3
+num.io.threads=8
+socket.send.buffer.bytes=102400
+log.dirs=/tmp/kraft-controller-logs
+num.partitions=1
+num.recovery.threads.per.data.dir=1
+offsets.topic.replication.factor=1
+transaction.state.log.min.isr=1
+share.coordinator.state.topic.min.isr=1
+log.retention.hours=168
+default.replication.factor=3
+min.insync.replicas=2
+"""
+
+
+def test_a_controllers_own_file_gives_what_it_decides_with(
+    small: Path, tmp_path: Path, out: Path
+) -> None:
+    """Brokers have their own min.insync.replicas, by which leaders accept writes."""
+    controller, broker = tmp_path / "controller.properties", tmp_path / "server.properties"
+    controller.write_text(CONTROLLER)
+    broker.write_text(NODE.format(id=1, roles="broker") + "min.insync.replicas=1\n")
+    result = run(small, "--properties", controller, "--properties", broker, "-o", out)
+    assert result.exit_code == 0, result.output
+    data = data_in(out)
+    assert data["controllers"]["settings"] == {
+        "default.replication.factor": 3,
+        "min.insync.replicas": 2,
+    }
+    assert data["cluster"]["settings"]["min.insync.replicas"] == 1
 
 
 @pytest.mark.parametrize(
@@ -376,8 +452,8 @@ def test_a_cluster_with_zookeeper_can_be_tried_with_a_release_that_has_none(
 ) -> None:
     result = run(DOWN, "--properties", SERVERS[0], "--release", "4.1", "-o", out)
     data = data_in(out)
-    assert (data["release"], data["mode"]) == ("4.1.1", "kraft")
-    assert "Kafka 4.1.1 has no ZooKeeper: the cluster is simulated with KRaft" in in_words(result)
+    assert (data["release"], data["mode"]) == ("4.1.2", "kraft")
+    assert "Kafka 4.1.2 has no ZooKeeper: the cluster is simulated with KRaft" in in_words(result)
     scenario_of(data)
 
 

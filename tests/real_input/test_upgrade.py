@@ -51,8 +51,8 @@ def test_a_cluster_with_zookeeper_is_compared_with_its_successor_under_standard_
     result = run("upgrade", mine, "--to", "4.1", "--out", runs)
     assert result.exit_code == 0, result.output
     text = " ".join(result.output.split())
-    assert "What changes from ZooKeeper 3.9.2 to KRaft 4.1.1: 3 faults" in text
-    assert "Broker 1 is killed, and returns after 60 s Of one seed" in text
+    assert "Changes from ZooKeeper 3.9.2 to KRaft 4.1.2: 3 faults" in text
+    assert "Broker 1 is killed, and returns after 60 s This is one seed" in text
     assert "Settings that are gone controlled.shutdown.max.retries was 3" in text
     assert "zookeeper.session.timeout.ms was 18000; this cluster has 6000" in text
     assert "zookeeper.connect: left out: a setting of ZooKeeper mode" in text
@@ -65,7 +65,7 @@ def test_a_cluster_with_zookeeper_is_compared_with_its_successor_under_standard_
     assert last["better"] == "ZooKeeper 3.9.2"
     controller = json.loads((runs / "controller" / "comparison.json").read_text())
     (without,) = (each for each in controller["figures"] if each["figure"] == "controller_less_us")
-    assert 1.5e6 < without["by_variant"]["KRaft 4.1.1"]["mean"] < 3.4e6
+    assert 1.5e6 < without["by_variant"]["KRaft 4.1.2"]["mean"] < 3.4e6
 
 
 @pytest.mark.parametrize("dump", [DOWN, KRAFT])
@@ -115,7 +115,7 @@ def test_defaults_that_change_come_and_go_between_releases() -> None:
 @pytest.mark.parametrize(
     ("scenario", "options", "message"),
     [
-        ("quickstart", ("--to", "9.9"), "--to 9.9: no release '9.9'"),
+        ("quickstart", ("--to", "2.9"), "--to 2.9: no release '2.9'"),
         ("quickstart-zookeeper", ("--to", "2.6"), "--to 2.6.3: the cluster has this release"),
         ("nowhere.yaml", ("--to", "4.1"), "nowhere.yaml: "),
     ],

@@ -102,6 +102,17 @@ def test_the_rates_of_a_run_are_found_in_every_spelling(
     assert has_network == (name != OWN)
 
 
+def test_from_4_2_handlers_of_brokers_have_a_metric_of_their_own(
+    recorded: Path, dump: Path, tmp_path: Path
+) -> None:
+    """KIP-1207: the mean of a node that is broker and controller counts both pools."""
+    plain, own_name = "kafkarequesthandlerpool_request", "kafkarequesthandlerpool_brokerrequest"
+    text = (recorded / "jmx-exporter-example.om").read_text()
+    (tmp_path / "4.2.om").write_text(text.replace(plain, own_name))
+    result = run(dump, "--samples", tmp_path / "4.2.om", "--over", "25s")
+    assert re.search(rf"request handlers: idle 9.*{own_name}", result.output), result.output
+
+
 @pytest.mark.parametrize("name", [*SPELLINGS, OWN])
 def test_two_scrapes_of_all_brokers_give_rates(name: str, recorded: Path, dump: Path) -> None:
     words = [str(word) for each in SCRAPES_S for word in ("--samples", recorded / name / each)]

@@ -179,13 +179,28 @@ def test_success_is_no_error() -> None:
 
 def test_a_response_is_taken_only_if_the_partition_still_waits_for_it() -> None:
     """It may have been truncated, delayed, removed or moved on while the request was away."""
-    assert takes_response(fetching(offset=7), 7)
-    assert not takes_response(fetching(offset=6), 7)
-    assert not takes_response(with_fields(fetching(), state=TRUNCATING), 7)
-    assert not takes_response(with_fields(fetching(), state=NOT_FETCHED), 7)
+    rules = rules_of("4.4")
+    assert takes_response(rules, fetching(offset=7), 7, requested_in_epoch=3)
+    assert not takes_response(rules, fetching(offset=6), 7, requested_in_epoch=3)
+    truncating = with_fields(fetching(), state=TRUNCATING)
+    assert not takes_response(rules, truncating, 7, requested_in_epoch=3)
+    removed = with_fields(fetching(), state=NOT_FETCHED)
+    assert not takes_response(rules, removed, 7, requested_in_epoch=3)
     delayed = fetching()
     delay_partition(delayed)
-    assert not takes_response(delayed, 7)
+    assert not takes_response(rules, delayed, 7, requested_in_epoch=3)
+
+
+@pytest.mark.parametrize("release", ["3.9.0", "3.9.1", "3.9.2", "4.0.0", "4.0.1", "4.1.0", "4.4"])
+def test_a_response_of_another_leader_epoch_is_ignored_by_release(release: str) -> None:
+    """KAFKA-18723: in 3.9.1, 4.0.1 and 4.1.0, not in 4.0.0; be its epoch earlier or later."""
+    rules = rules_of(release)
+    is_taken = release in {"3.9.0", "4.0.0"}
+    for epoch in (2, 4):
+        assert takes_response(rules, fetching(offset=7), 7, requested_in_epoch=epoch) == is_taken
+    assert takes_response(rules, fetching(offset=7), 7, requested_in_epoch=3)
+    # A fetch of a protocol before 2.1-IV2 names no epoch.
+    assert takes_response(rules, fetching(offset=7), 7, requested_in_epoch=UNKNOWN)
 
 
 @pytest.mark.parametrize(
@@ -245,7 +260,7 @@ def test_back_in_range_it_fetches_at_once() -> None:
     fetch = fetching()
     delay_partition(fetch)
     restart_at(fetch, 12, latest_epoch=UNKNOWN)
-    assert takes_response(fetch, 12)
+    assert takes_response(rules_of("2.6"), fetch, 12, requested_in_epoch=3)
     assert fetch.last_fetched_epoch == UNKNOWN
 
 

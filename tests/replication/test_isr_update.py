@@ -17,7 +17,10 @@ from tidegauge.replication.isr_update import (
     handle_isr_update_error,
     high_watermark_may_move,
     isr_is_pending_first,
+    isr_table_size,
+    place_in_isr,
 )
+from tidegauge.replication.release_rules import ISR_APPENDED, ISR_HASHED
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import EMPTY, pack, unpack
 
@@ -228,3 +231,32 @@ def test_a_replica_joins_at_the_end_of_the_list_whatever_the_assignment_says() -
     assert leader.checks_its_isr() == [1]
     leader.is_fetched_by(1, offset=6)
     assert leader.isr == [0, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("is_expansion", "brokers", "in_order"),
+    [
+        # Schedule y3_isr_order_of_ids of real brokers of 4.4.0.
+        (True, [15, 2, 17], [17, 2, 15]),
+        (False, [15, 17, 2], [17, 2, 15]),
+        (False, [15, 2], [2, 15]),
+        # Values of the set of Scala 2.13.18 for the calls of prepareIsrExpand, prepareIsrShrink.
+        (True, [3, 9], [9, 3]),
+        (False, [3, 9], [3, 9]),
+        (True, [33, 17, 1], [1, 17, 33]),
+        (True, [1, 65537], [65537, 1]),
+        (True, [1, 2, 3, 8, 11], [8, 1, 2, 3, 11]),
+        (False, [1, 2, 3, 8, 11], [1, 2, 3, 8, 11]),
+        (True, [11, 8, 4, 3, 2, 1], [1, 2, 3, 4, 8, 11]),
+        (True, [*range(9, 19), 33], [16, 17, 33, 18, *range(9, 16)]),
+        (False, [*range(9, 20), 33], [33, *range(9, 20)]),
+    ],
+)
+def test_from_4_2_on_a_leader_names_the_isr_in_the_order_of_a_hash_table(
+    is_expansion: bool, brokers: list[int], in_order: list[int]
+) -> None:
+    """Partition.prepareIsrExpand, prepareIsrShrink@4.2.0; before, a member that joins is last."""
+    size = isr_table_size(len(brokers), is_expansion)
+    assert sorted(brokers, key=lambda broker: int(place_in_isr(broker, size))) == in_order
+    assert rules_of("4.1").isr_order == ISR_APPENDED
+    assert rules_of("4.2.0").isr_order == ISR_HASHED

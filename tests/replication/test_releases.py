@@ -46,6 +46,8 @@ from tidegauge.replication.release_rules import (
     ReleaseRules,
 )
 from tidegauge.replication.release_versions import (
+    DEFAULT_RELEASE,
+    DEFAULT_RELEASES,
     KRAFT_MODE,
     ZOOKEEPER_MODE,
     Cell,
@@ -56,7 +58,6 @@ from tidegauge.replication.release_versions import (
     all_releases,
 )
 from tidegauge.replication.releases import (
-    DEFAULT_RELEASE,
     REFERENCE_LINES,
     RULE_CELLS,
     checkpoint_format_of,
@@ -118,9 +119,11 @@ def test_each_cell_says_where_it_was_read() -> None:
 
 def test_each_cell_begins_with_an_exact_release_and_protocol() -> None:
     for cell in (cell for cells in ROWS.values() for cell in cells):
-        assert str(Release.parse(cell.since)) == cell.since, cell
+        since = Release.parse(cell.since)
+        assert (str(since), since.newer_than_known) == (cell.since, None), cell
         if cell.protocol is not None:
-            assert str(ProtocolVersion.parse(cell.protocol)) == cell.protocol, cell
+            version = ProtocolVersion.parse(cell.protocol)
+            assert (str(version), version.newer_than_known) == (cell.protocol, None), cell
 
 
 @cache
@@ -452,8 +455,12 @@ def test_a_line_means_its_last_patch(written: str, meant: str) -> None:
     assert str(Release.parse(written)) == meant
 
 
-def test_the_reference_lines_and_the_default_exist() -> None:
-    assert Release.parse(DEFAULT_RELEASE) == Release.parse("2.6.3")
+def test_the_newest_release_is_the_default_and_with_zookeeper_3_9() -> None:
+    assert all_releases()[-1] == Release.parse(DEFAULT_RELEASE) == Release.parse("4.4.0")
+    assert DEFAULT_RELEASES == {ZOOKEEPER_MODE: "3.9", KRAFT_MODE: DEFAULT_RELEASE}
+
+
+def test_the_reference_lines_are_ordered() -> None:
     assert sorted(REFERENCE_LINES, key=Release.parse) == list(REFERENCE_LINES)
 
 
@@ -483,7 +490,7 @@ def test_versions_are_ordered_by_number() -> None:
 )
 def test_what_is_no_release_is_told_which_there_are(written: str) -> None:
     with pytest.raises(
-        ValueError, match=r"no release .*: there are 0\.10\.2\.0 to 4\.1\.1"
+        ValueError, match=r"no release .*: there are 0\.10\.2\.0 to 4\.4\.0"
     ) as error:
         rules_of(written)
     assert "\n" not in str(error.value)
@@ -542,8 +549,8 @@ def test_a_release_does_not_speak_a_newer_protocol() -> None:
 @pytest.mark.parametrize(
     ("release", "version", "message"),
     [
-        ("4.0", "4.1", r"metadata\.version 4\.1-IV1 is newer than release 4\.0\.1"),
-        ("4.1", "3.3-IV2", r"older than 3\.3-IV3, the oldest that release 4\.1\.1 knows"),
+        ("4.0", "4.1", r"metadata\.version 4\.1-IV1 is newer than release 4\.0\.2"),
+        ("4.1", "3.3-IV2", r"older than 3\.3-IV3, the oldest that release 4\.1\.2 knows"),
         ("3.9", "3.2", r"older than 3\.3-IV3, the oldest that is simulated"),
         ("2.6", None, r"has no KRaft mode"),
     ],
@@ -553,6 +560,32 @@ def test_a_metadata_version_is_one_that_the_release_knows(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         kraft_rules_of(release, version)
+
+
+@pytest.mark.parametrize(
+    ("written", "read_as"),
+    [("4.4.1", "4.4.0"), ("4.5", "4.4.0"), ("5.0.2", "4.4.0"), ("4.1.9", "4.1.2")],
+)
+def test_a_release_that_is_newer_than_known_is_read_as_the_newest_and_says_so(
+    written: str, read_as: str
+) -> None:
+    """It may well exist: its own rules are not known yet."""
+    release = Release.parse(written)
+    assert f"is newer than what is known: it is read as {read_as}" in str(release.newer_than_known)
+    assert Release.parse(read_as).newer_than_known is None
+    assert release.metadata_version() == Release.parse(read_as).metadata_version()
+    for kind in (rule_cells_of, kraft_cells_of, default_cells_of):
+        assert kind(written) == kind(read_as)
+
+
+def test_a_metadata_version_that_is_newer_than_known_is_read_as_the_newest() -> None:
+    """Of a known release all versions are known, so it has no newer one."""
+    version = Release.parse("4.5").metadata_version("4.5-IV1")
+    assert "metadata.version 4.5-IV1 is newer" in str(version.newer_than_known)
+    assert "read as 4.4-IV2" in str(version.newer_than_known)
+    assert kraft_cells_of("4.5", "4.5-IV1") == kraft_cells_of("4.4")
+    with pytest.raises(ValueError, match=r"4\.5-IV1 is newer than release 4\.4\.0"):
+        Release.parse("4.4").metadata_version("4.5-IV1")
 
 
 # KRaft: the release and the metadata.version decide together.
@@ -572,7 +605,8 @@ def kraft_rule(name: str, release: str, metadata_version: str | None = None) -> 
         ("large_operation_refused", "KAFKA-14996", "3.4.1", "3.5.0"),
         ("fetch_of_earlier_broker_epoch_refused", "KAFKA-15221", "3.6.2", "3.7.0"),
         ("leader_checks_quorum", "KAFKA-15489", "3.6.2", "3.7.0"),
-        ("reassignment_requires_whole_target", "KAFKA-15665", "3.7.2", "3.8.0"),
+        ("reassignment_rule", "KAFKA-15665", "3.7.2", "3.8.0"),
+        ("reassignment_rule", "KAFKA-19975", "4.2.2", "4.3.0"),
         ("unclean_election_periodic", "KAFKA-12670", "3.8.1", "3.9.0"),
         ("reregistration_keeps_epoch", "KAFKA-16952", "3.8.1", "3.9.0"),
         ("registration_clears_isr", "KAFKA-18106", "3.9.2", "4.0.0"),
@@ -580,6 +614,7 @@ def kraft_rule(name: str, release: str, metadata_version: str | None = None) -> 
         ("pre_vote", "KIP-996", "3.9.2", "4.0.0"),
         ("stale_broker_rule", "", "3.9.2", "4.0.0"),
         ("fenced_last_known_leader_elected", "KAFKA-19522", "4.0.1", "4.1.0"),
+        ("cordoned_assignment_refused", "KIP-1066", "4.3.1", "4.4.0"),
         ("fenced_sessions_restart", "KAFKA-18138", "3.9.2", "4.0.0"),
         ("fenced_sessions_restart", "KAFKA-19130", "4.0.1", "4.1.0"),
         ("election_loss_rule", "KAFKA-18345", "3.9.1", "3.9.2"),
@@ -604,6 +639,7 @@ def test_first_release_of_a_change_of_kraft(
         ("eligible_leader_replicas_possible", "4.0", "4.0-IV0", "4.0-IV1"),
         ("eligible_leader_replicas_by_default", "4.1", "4.0-IV3", "4.1-IV0"),
         ("metadata_fetch_carries_high_watermark", "4.1", "4.1-IV0", "4.1-IV1"),
+        ("cordoned_directories_known", "4.3", "4.2-IV1", "4.3-IV0"),
     ],
 )
 def test_some_rules_come_with_the_metadata_version(
@@ -618,8 +654,8 @@ def test_three_timeouts_of_a_heartbeat() -> None:
     """KAFKA-14392, KAFKA-19294."""
     for releases, expected in (
         (("3.3.0", "3.3.1"), HEARTBEAT_TIMEOUT_SOCKET),
-        (("3.3.2", "3.4.0", "3.9.2", "4.0.0"), HEARTBEAT_TIMEOUT_HALF_SESSION),
-        (("4.0.1", "4.1.0"), HEARTBEAT_TIMEOUT_INTERVAL),
+        (("3.3.2", "3.4.0", "3.9.1", "4.0.0"), HEARTBEAT_TIMEOUT_HALF_SESSION),
+        (("3.9.2", "4.0.1", "4.1.0"), HEARTBEAT_TIMEOUT_INTERVAL),
     ):
         for each in releases:
             assert rules_of(each, mode=KRAFT_MODE).heartbeat_timeout == expected
@@ -679,7 +715,7 @@ def test_the_command_shows_a_release_with_names_and_sources() -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["4.2"],
+        ["2.9"],
         ["2.6", "--mode", "kraft"],
         ["2.6", "--protocol", "3.0"],
         ["--protocol", "2.0"],

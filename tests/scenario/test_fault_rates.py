@@ -25,6 +25,7 @@ CRASHES: dict[str, Any] = {
 def drawn(*rates: dict[str, Any], seed: int = 1, **parts: Any) -> Scenario:
     story = {
         "duration": "60m",
+        "release": "2.6",
         "seed": seed,
         "cluster": {"brokers": 6, "racks": ["a", "b"]},
         "fault_rates": list(rates),

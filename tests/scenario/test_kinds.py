@@ -53,6 +53,7 @@ def scenario_of(part: dict[str, Any]) -> Scenario:
         faults = [{"name": "power", "kind": "power_loss", "brokers": [2]} | begins]
     story: dict[str, Any] = {
         "duration": "10m",
+        "release": "2.6",
         "cluster": {"brokers": 5, "racks": {"a": [1, 3], "b": [2, 4, 5]}},
         "topics": [{"name": "orders", "assignment": {0: [1, 2, 3]}}],
         "workload": {

@@ -19,7 +19,7 @@ CLUSTER: dict[str, Any] = {
 #: Brokers 1 and 4 are in rack a, with the controller that leads the quorum at the start.
 AZ_LOSS = {"name": "az", "kind": "power_loss", "at": "1m", "for": "1m", "brokers": ["rack:a"]}
 ROLL = {"name": "roll", "kind": "rolling_restart", "at": "30s"}
-QUORUM = "which controller is active once {} has begun, and when each broker hears of it"
+QUORUM = "which controller is active once {} has begun, and when each broker is notified"
 ZOOKEEPER = {"mode": "zookeeper", "release": "3.9", "controllers": None}
 
 
@@ -37,9 +37,9 @@ def test_latencies_alone_decide_nothing() -> None:
 
 
 def test_the_loss_of_a_rack_leaves_logs_and_the_next_active_controller_to_chance() -> None:
-    assert decided(AZ_LOSS) == ["how much of each log survives az", QUORUM.format("az")]
+    assert decided(AZ_LOSS) == ["the part of each log that survives az", QUORUM.format("az")]
     # In rack b is another controller of the three: the active one goes on.
-    assert decided(AZ_LOSS | {"brokers": ["rack:b"]}) == ["how much of each log survives az"]
+    assert decided(AZ_LOSS | {"brokers": ["rack:b"]}) == ["the part of each log that survives az"]
     kept = [{"broker": 1, "topic": "orders", "partition": 0, "offset": 0}]
     one = {"topics": [{"name": "orders", "assignment": {0: [1, 2, 3]}}]}
     assert decided(AZ_LOSS | {"brokers": [1], "keeps": kept}, **one) == []

@@ -17,7 +17,6 @@ from tidegauge.scenario.coherence.drawn_faults import with_drawn_faults
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.reading import ScenarioError, scenario_from_mapping
 from tidegauge.scenario.used_resources import leaned_on
-from tidegauge.scenario.warnings import warnings_of
 from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, QUORUM_CONTROLLER, ZOOKEEPER
 
 
@@ -98,12 +97,6 @@ def test_a_field_without_a_setting_is_an_error() -> None:
     del settings["replica.lag.time.max.ms"]
     with pytest.raises(KeyError, match=r"replica\.lag\.time\.max\.ms"):
         set_by_name(new_record(BrokerSettings), BrokerSettings, settings)
-
-
-def test_kafka_ignores_the_percentage_of_imbalance() -> None:
-    name = "leader.imbalance.per.broker.percentage"
-    (line, *_) = warnings_of(scenario(controllers={"settings": {name: 20}}))
-    assert line.startswith(f"controllers.settings.{name}: Kafka accepts and ignores it")
 
 
 @pytest.mark.parametrize("release", ["2.6", "4.1"])
@@ -213,13 +206,13 @@ def test_a_resolved_scenario_is_the_same_scenario(release: str, parts: dict[str,
 # What a mode has not.
 
 KRAFT_ONLY = r"has no meaning in mode zookeeper \(release 2\.6\.3\)"
-ZOOKEEPER_ONLY = r"has no meaning in mode kraft \(release 4\.1\.1\)"
+ZOOKEEPER_ONLY = r"has no meaning in mode kraft \(release 4\.1\.2\)"
 
 
 @pytest.mark.parametrize(
     ("release", "parts", "message"),
     [
-        ("4.0", {"mode": "zookeeper"}, r"mode: release 4\.0\.1 has no ZooKeeper mode.* 3\.9\.2"),
+        ("4.0", {"mode": "zookeeper"}, r"mode: release 4\.0\.2 has no ZooKeeper mode.* 3\.9\.2"),
         ("3.2", {"mode": "kraft"}, r"mode: release 3\.2\.3 has no KRaft mode.* 3\.3\.0"),
         (
             "4.0",
@@ -229,9 +222,9 @@ ZOOKEEPER_ONLY = r"has no meaning in mode kraft \(release 4\.1\.1\)"
         (
             "4.1",
             {"cluster": {"broker_releases": {2: {"release": "4.0"}}}},
-            r"metadata\.version 4\.1-IV1 is newer than release 4\.0\.1",
+            r"metadata\.version 4\.1-IV1 is newer than release 4\.0\.2",
         ),
-        ("4.0", {"metadata_version": "4.1"}, r"4\.1-IV1 is newer than release 4\.0\.1"),
+        ("4.0", {"metadata_version": "4.1"}, r"4\.1-IV1 is newer than release 4\.0\.2"),
         ("4.1", {"metadata_version": "3.3-IV2"}, r"older than 3\.3-IV3, the oldest that release"),
         ("3.9", {"mode": "kraft", "metadata_version": "2.8"}, r"the oldest that is simulated"),
         ("4.1", {"metadata_version": 4.1}, r'must be in quotes: "4\.1"'),
@@ -266,8 +259,8 @@ ZOOKEEPER_ONLY = r"has no meaning in mode kraft \(release 4\.1\.1\)"
         ),
         (
             "4.1",
-            {"controllers": {"settings": {"num.io.threads": 4}}},
-            r"is a setting of brokers, not of controllers",
+            {"controllers": {"settings": {"linger.ms": 4}}},
+            r"is a setting of producers, not of controllers",
         ),
         (
             "4.1",

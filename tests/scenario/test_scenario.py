@@ -78,7 +78,9 @@ checks: {}
 
 def scenario(**parts: Any) -> Scenario:
     """The shortest scenario that runs, and these parts."""
-    return scenario_from_mapping({"duration": "1m", "cluster": {"brokers": 3}} | parts, "test.yaml")
+    return scenario_from_mapping(
+        {"duration": "1m", "release": "2.6", "cluster": {"brokers": 3}} | parts, "test.yaml"
+    )
 
 
 @pytest.fixture

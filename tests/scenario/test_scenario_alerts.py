@@ -15,7 +15,13 @@ CRASH = {"kind": "crash", "brokers": [1], "at": "1m", "for": "2m"}
 
 
 def scenario_of(alerts: Any, **parts: Any) -> Scenario:
-    story = {"duration": "10m", "cluster": {"brokers": 3}, "faults": [CRASH], **parts}
+    story = {
+        "duration": "10m",
+        "release": "2.6",
+        "cluster": {"brokers": 3},
+        "faults": [CRASH],
+        **parts,
+    }
     return scenario_from_mapping(story | {"alerts": alerts}, "night.yaml")
 
 

@@ -11,6 +11,7 @@ from tidegauge.scenario.text.errors import ProblemsError, ScenarioError
 
 SCENARIO: dict[str, Any] = {
     "duration": "1m",
+    "release": "2.6",
     "cluster": {
         "brokers": 3,
         "start": {1: "1s"},

@@ -75,6 +75,7 @@ steps:
   - {when: {leader: {topic: late, partition: 0, is: 3}}, within: 9s, do: wait}
   - {after: 0s, do: produce, topic: late, partition: 0, wait: false}
   - {when: {leader: {topic: late, partition: 0, is_not: 3}}, within: 9s, do: observe}
+release: "2.6"
 """
 
 

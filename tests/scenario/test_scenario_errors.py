@@ -153,7 +153,7 @@ WRONG = [
     ('["rack:b", zookeeper]', "['client:shp']", "28: faults[2].between[1][0]", "did you mean shop"),
     ("at: 1s, for: 5s}", "at: 1s, how: kill}", "29: faults[3].how", "'pause' or 'restart'"),
     # Steps.
-    ("do: produce", "do: make", "31: steps[0].do", "produce, fetch, ask_epoch, preferred"),
+    ("do: produce", "do: make", "31: steps[0].do", "ask_epoch, move_log_dir, preferred"),
     ("at: 5s, do", "do", "31: steps[0]", "must begin in one way"),
     ("at: 5s, do", "at: 5s, after: 1s, do", "31: steps[0]", "must begin in one way"),
     ("at: 5s, do", "at: 5s, within: 1s, do", "31: steps[0]", "both are there, or neither"),
@@ -308,7 +308,7 @@ def test_a_setting_of_one_broker_that_kafka_refuses_is_found_there(tmp_path: Pat
         ("{acks: all}", "{fetch.min.bytes: 1}", "a setting of consumers, not of producers"),
         ("{acks: all}", "{retries: few}", "must be a whole number, not few"),
         ("{acks: all}", "{delivery.timeout.ms: 29999}", "Kafka's producer does not start"),
-        ("{fetch.min.bytes: 1}", "{auto.offset.reset: none}", "must be one of earliest, latest"),
+        ("{fetch.min.bytes: 1}", "{auto.offset.reset: newest}", "must be one of earliest, latest"),
         ("{fetch.min.bytes: 1}", "{acks: all}", "a setting of producers, not of consumers"),
         ("{min.insync.replicas: 2}", "{min.insync.replicas: 0}", "must be from 1"),
         ("{min.insync.replicas: 2}", "{num.io.threads: 2}", "a setting of brokers, not of topics"),

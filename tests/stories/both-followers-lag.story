@@ -1,5 +1,6 @@
 # Without followers the leader refuses acks=all below min.insync.replicas.
 duration: 40s
+release: "2.6"
 topics: [{name: story, assignment: {0: [1, 2, 3]}, settings: {min.insync.replicas: 2}}]
 cluster:
   brokers: 3

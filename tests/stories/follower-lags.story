@@ -1,6 +1,7 @@
 # A paused follower leaves the ISR after replica.lag.time.max.ms, though its session lives, and
 # comes back.
 duration: 40s
+release: "2.6"
 cluster:
   brokers: 3
   start: {3: 0s, 1: 500ms, 2: 500ms}

@@ -1,5 +1,6 @@
 # A log directory fails: the broker tells the controller, and its replicas are offline.
 duration: 40s
+release: "2.6"
 cluster:
   brokers: 3
   log_directories: 2

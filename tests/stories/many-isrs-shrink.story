@@ -1,5 +1,6 @@
 # Many ISRs shrink and expand together when a follower lags.
 duration: 40s
+release: "2.6"
 topics: [{name: story, assignment: {0: [1, 2, 3], 1: [1, 2, 3], 2: [1, 2, 3], 3: [1, 3, 2], 4: [1, 3, 2], 5: [2, 1, 3]}}]
 tell: [broker 1, partition story-5]
 cluster:

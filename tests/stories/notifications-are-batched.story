@@ -1,5 +1,6 @@
 # With ZooKeeper one notification tells the controller of several changed ISRs.
 duration: 40s
+release: "2.6"
 topics: [{name: story, assignment: {0: [1, 2, 3], 1: [1, 3, 2]}}]
 tell: [controller]
 cluster:

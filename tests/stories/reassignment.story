@@ -1,5 +1,6 @@
 # A partition moves to another broker: the new replica catches up before the old one leaves.
 duration: 40s
+release: "2.6"
 cluster:
   brokers: 4
   start: {3: 0s, 1: 500ms, 2: 500ms, 4: 500ms}

@@ -67,7 +67,7 @@ def logged_states(history: RealHistory) -> Timed:
                 state.version,
                 state.leader,
                 state.leader_epoch,
-                tuple(sorted(state.isr or ())),
+                state.isr or (),
             ),
             state.time_ms,
         )
@@ -125,7 +125,7 @@ def _of_zookeeper(rows: Iterable[list[Any]]) -> tuple[Timed, Timed, Timed]:
                         version,
                         data["leader"],
                         data["leader_epoch"],
-                        tuple(sorted(data["isr"])),
+                        tuple(data["isr"]),
                     ),
                     time_ms,
                 )
@@ -144,7 +144,7 @@ def _of_kraft(rows: Iterable[list[Any]]) -> tuple[Timed, Timed, Timed]:
                 (
                     (
                         *(key, state["partition_epoch"], state["leader"], state["leader_epoch"]),
-                        tuple(sorted(state["isr"])),
+                        tuple(state["isr"]),
                     ),
                     time_ms,
                 )

@@ -72,13 +72,16 @@ class Replay:
         self.epoch = 0
 
     def rows(self, records: list[list[Any]], begin_us: int) -> Iterator[TraceRow]:
-        """The rows of these records; their times count from the begin of their step."""
+        """The rows of these records; their times count from the start of their step."""
         for time_ms, kind, key, data, _, epoch in records:
             columns = {"time_us": begin_us + round(time_ms * 1000)}
             if epoch != self.epoch:
                 self.epoch = epoch
                 place = {"broker": len(self.brokers), "controller_epoch": epoch}
                 yield TraceRow("controller_active", columns | place)
+            if "cordoned_log_dirs" in data:
+                # The state of the broker stays the same.
+                continue
             for name, more in self._of(kind, key, data):
                 yield TraceRow(name, columns | more)
 

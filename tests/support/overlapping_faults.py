@@ -11,6 +11,7 @@ Fault = dict[str, Any]
 
 _BASE: dict[str, Any] = {
     "duration": "3m",
+    "release": "2.6",
     "cluster": {
         "brokers": 6,
         "racks": ["a", "b", "c"],

@@ -28,6 +28,18 @@ class StateWrite(NamedTuple):
     version: int
 
 
+class State(NamedTuple):
+    """A partition in the metadata log of KRaft; replicas by the ids of brokers."""
+
+    leader: int
+    isr: list[int]
+    elr: list[int]
+    last_known_leader: int
+    leader_epoch: int
+    partition_epoch: int
+    recovering: int
+
+
 class Records(NamedTuple):
     """Records of one leader epoch that follow one another."""
 
@@ -50,6 +62,42 @@ class Answer(NamedTuple):
 
 #: A step's request was not answered.
 NO_ANSWER = None
+
+
+def states(run: RunFolder, partition: int = 0) -> list[State]:
+    """All states of a partition, in order."""
+    slots = run.manifest["partitions"][partition]["slots"]
+    brokers = run.manifest["brokers"]
+    elr, last_known, recovering = [], NO_LEADER, 0
+    found = []
+    kinds = {"partition_state", "partition_replicas"}
+    rows = [
+        row
+        for row in run.all_rows(wanted=lambda kind: kind.name in kinds)
+        if row["partition"] == partition
+    ]
+    for place, row in enumerate(rows):
+        if row.kind == "partition_replicas":
+            continue
+        # The row behind it is of the same record, if it has changed.
+        if place + 1 < len(rows) and rows[place + 1].kind == "partition_replicas":
+            changed = rows[place + 1]
+            elr = [slots[slot] for slot in unpack(changed["eligible_leaders"])]
+            index = changed["last_known_leader"]
+            last_known = NO_LEADER if index < 0 else brokers[index]
+            recovering = changed["recovering"]
+        found.append(
+            State(
+                NO_LEADER if row["leader"] < 0 else brokers[row["leader"]],
+                [slots[slot] for slot in unpack(row["isr"])],
+                elr,
+                last_known,
+                row["leader_epoch"],
+                row["partition_epoch"],
+                recovering,
+            )
+        )
+    return found
 
 
 def answers(run: RunFolder) -> list[Answer | None]:

@@ -32,7 +32,11 @@ from tidegauge.controller.kraft_partitions.partition_change import (
 )
 from tidegauge.controller.kraft_partitions.partition_target import PartitionTarget
 from tidegauge.replication import errors
+from tidegauge.replication.isr_update import isr_table_size, place_in_isr
+from tidegauge.replication.kraft_releases import kraft_rules_of
 from tidegauge.replication.records import PartitionRegistration
+from tidegauge.replication.release_rules import ISR_HASHED
+from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import pack, unpack
 
 #: What comes along: schedules that were played on real controllers.
@@ -75,7 +79,10 @@ class MetadataRecord:
 
     @property
     def is_of_broker(self) -> bool:
-        return self.kind in {"RegisterBrokerRecord", "BrokerRegistrationChangeRecord"}
+        # A record about cordoned directories (KIP-1066) has neither field.
+        return self.kind in {"RegisterBrokerRecord", "BrokerRegistrationChangeRecord"} and (
+            "fenced" in self.data or "in_controlled_shutdown" in self.data
+        )
 
     @property
     def stands_last(self) -> bool:
@@ -178,6 +185,8 @@ class PartitionReplay:
         self.switches = new_record(KRaftSwitches)
         elr = recording["features"].get("eligible.leader.replicas.version", 0)
         self.switches.eligible_leader_replicas = elr > 0
+        self.isr_is_hashed = rules_of(recording["release"]).isr_order == ISR_HASHED
+        self.switches.reassignment_rule = kraft_rules_of(recording["release"]).reassignment_rule
         self.target = new_record(PartitionTarget)
         self.partitions: dict[str, ReplayedPartition] = {}
         self.configs: dict[str, dict[str, str]] = defaultdict(dict)
@@ -304,8 +313,12 @@ class PartitionReplay:
         if step["op"] == "reassign":
             for name, brokers in step["to"].items():
                 partition = self.partitions[name]
-                by_broker_id = partition.by_broker_id(brokers)
                 self._begin(name, causes.ONLINE)
+                if brokers is None:
+                    causes.cancel_reassignment(self.target)
+                    self._change(found, name, "cancelled reassignment", self.active)
+                    continue
+                by_broker_id = partition.by_broker_id(brokers)
                 causes.reassign(self.target, partition.packed(brokers), by_broker_id)
                 self._change(found, name, f"reassignment to {brokers}", self.active)
             return found
@@ -322,6 +335,9 @@ class PartitionReplay:
         isr = record.data.get("Isr", state.isr)
         joining = [broker for broker in isr if broker not in state.isr]
         isr = [*state.isr, *joining] if joining else isr
+        if self.isr_is_hashed and "Isr" in record.data:
+            size = isr_table_size(len(isr), bool(joining))
+            isr = sorted(isr, key=lambda broker: int(place_in_isr(broker, size)))
         cause = f"AlterPartition with ISR {isr}"
         proposed = partition.packed(isr)
         registration = partition.registration

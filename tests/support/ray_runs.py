@@ -17,13 +17,8 @@ def differences(one: RunFolder, other: RunFolder) -> list[str]:
     """What two runs have told differently: kinds of rows, and hashes of processes."""
     assert one.summary is not None
     assert other.summary is not None
-    found = [
-        one.manifest["processes"][mine[0]]["name"]
-        for mine, its in zip(
-            one.summary["process_hashes"], other.summary["process_hashes"], strict=True
-        )
-        if mine != its
-    ]
+    hashes = (one.summary["process_hashes"], other.summary["process_hashes"])
+    found = [mine["process"] for mine, its in zip(*hashes, strict=True) if mine != its]
     if one.summary["trace_sha256"] != other.summary["trace_sha256"]:
         found.append("trace_sha256")
     for kind in one.kinds:

@@ -10,6 +10,8 @@ from typing import Any
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
 #: The same of KRaft clusters.
 GOLDEN_KRAFT = Path(__file__).parents[1] / "data" / "golden_kraft"
+#: ... of 4.4.0, with new schedules, and some of these on older releases, in folders below.
+GOLDEN_KRAFT_44 = Path(__file__).parents[1] / "data" / "golden_kraft_44"
 
 _LOOPBACK = {"min": "20us", "p50": "30us", "p90": "50us", "p99": "100us", "max": "500us"}
 #: The ``network`` of a scenario whose brokers are on one machine, as the recorded ones were.

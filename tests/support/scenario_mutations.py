@@ -210,13 +210,13 @@ _WORLDS: list[Callable[[random.Random, Any], None]] = [
     *(_other_cluster, _no_more),
 ]
 
-_CLUSTER = "duration: 1m\ncluster: {brokers: 3}\n"
+_CLUSTER = "duration: 1m\nrelease: '2.6'\ncluster: {brokers: 3}\n"
 _TOPIC = _CLUSTER + "topics: [{name: t, partitions: 2, replication_factor: 2}]\n"
 _LOAD = _TOPIC + "workload: {producers: [{name: p, topics: [t], batches_per_second: 5%s}]}\n"
 _HUGE_LOAD = _TOPIC + "workload: {producers: [{name: p, topics: [t], batches_per_second: %s}]}\n"
 _FAULT = _CLUSTER + "faults: [{kind: %s}]\n"
 _STEP = _TOPIC + "steps: [{%s}]\n"
-_SETTING = "duration: 1m\ncluster: {brokers: 3, settings: {%s}}\n"
+_SETTING = "duration: 1m\nrelease: '2.6'\ncluster: {brokers: 3, settings: {%s}}\n"
 
 #: Text that is wrong, and the field that has to be named.
 PLANNED = [
@@ -266,7 +266,7 @@ PLANNED = [
     (_CLUSTER.replace("3", "3, racks: [no, yes, off]"), "cluster.racks"),
     (_CLUSTER.replace("3", "!!str 3"), "cluster.brokers"),
     (_CLUSTER.replace("3", "0o3"), "cluster.brokers"),
-    (_CLUSTER + "release: 2.6\n", "release"),
+    ("duration: 1m\ncluster: {brokers: 3}\nrelease: 2.6\n", "release"),
     (_CLUSTER + "name: no\n", "name"),
     (_CLUSTER + "no: 1\n", "False"),
     (_CLUSTER + "1: 1\n", "[1]"),

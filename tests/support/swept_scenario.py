@@ -12,6 +12,7 @@ from tidegauge.command_line import app
 CRASHES = """\
 name: crashes
 duration: 20s
+release: "2.6"
 cluster: {brokers: 3, settings: {zookeeper.session.timeout.ms: 4000}}
 topics: [{name: orders, partitions: 3, replication_factor: 2}]
 workload:

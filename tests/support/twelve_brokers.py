@@ -16,6 +16,7 @@ def twelve_brokers() -> Scenario:
     return scenario_from_mapping(
         {
             "duration": "140s",
+            "release": "2.6",
             "cluster": {
                 "brokers": 12,
                 "racks": racks,

@@ -16,7 +16,7 @@ from tidegauge.simulation.trace_rows.schema import ROW_KINDS, SCHEMA_VERSION
 from tidegauge.traces.run_files import MANIFEST, SUMMARY, TRACE
 from tidegauge.traces.run_folder import write_json_atomically
 from tidegauge.traces.trace_file import TraceWriter
-from tidegauge.traces.trace_hash import NO_ROWS, trace_sha256
+from tidegauge.traces.trace_hash import NO_ROWS, named_hashes, trace_sha256
 
 #: The kinds of rows by name.
 KINDS = {kind.name: kind for kind in ROW_KINDS.values()}
@@ -134,7 +134,8 @@ class WrittenRows:
                 writer.write(rows_of([row for row in self.rows if row.process % files == number]))
         if summary:
             hashes = {**dict.fromkeys(range(6), NO_ROWS), **self.hashes}
-            process_hashes = [[process, *hashes[process]] for process in sorted(hashes)]
+            names = [each["name"] for each in MANIFEST_OF_TESTS["processes"]]
+            process_hashes = named_hashes(hashes, names)
             content = {"trace_sha256": trace_sha256(hashes), "process_hashes": process_hashes}
             write_json_atomically(path / SUMMARY, content)
         return path

@@ -48,6 +48,7 @@ def with_a_scenario(
     scenario = {
         "name": "story",
         "duration": duration,
+        "release": "2.6",
         "cluster": {
             "brokers": 3,
             "settings": {"isr_change_notification_batching": False, **settings},

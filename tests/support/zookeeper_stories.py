@@ -33,6 +33,7 @@ def cluster(**parts: Any) -> Scenario:
     """
     story: dict[str, Any] = {
         "duration": "30s",
+        "release": "2.6",
         "liveness": False,
         "cluster": {
             "brokers": 3,

@@ -23,6 +23,7 @@ README, PAGE = ROOT / "README.md", ROOT / "docs" / "python.md"
 
 STORY: dict[str, Any] = {
     "duration": "5s",
+    "release": "2.6",
     "liveness": False,
     "cluster": {"brokers": 3, "start": {3: "0s", 1: "500ms", 2: "500ms"}},
     "topics": [{"name": "story", "assignment": {0: [1, 2, 3]}}],

@@ -59,9 +59,10 @@ def permitted(run: RunFolder) -> dict[str, str]:
 def first_event(run: RunFolder, check: str) -> TraceRow:
     """The row that broke a check first."""
     place = checks_of(run)[check]["first_event"]
-    row = run.canonical_row(place["process"], place["sequence"])
+    row = run.row_with_handle(place["handle"])
     assert row is not None
-    assert (row["time_us"], row["partition"]) == (place["time_us"], place["partition"])
+    names = run.directory.process(row["process"]), run.directory.partition(row["partition"])
+    assert (row["time_us"], *names) == (place["time_us"], place["process"], place["partition"])
     return row
 
 

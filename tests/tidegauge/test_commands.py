@@ -124,7 +124,7 @@ def test_nothing_is_shown_if_one_of_the_releases_is_unknown() -> None:
         (("--leader", "2:1,1:1", "--follower", "0:5"), "--leader: epoch 1 comes after epoch 2"),
         (("--leader", "3:1", "--follower", "0:5", "--leader-epoch", "2"), "--leader-epoch 2"),
         (("--leader", "0:1", "--follower", "0:5", "--high-watermark", "6"), "--high-watermark 6"),
-        (("--leader", "0:1", "--follower", "0:1", "--release", "9.9"), "9.9"),
+        (("--leader", "0:1", "--follower", "0:1", "--release", "2.9"), "2.9"),
         (
             ("--leader", "0:1", "--follower", "0:1", "--leader-epoch", "2", "--idle-epoch", "2"),
             "--idle-epoch 2",

@@ -22,6 +22,7 @@ description: |
   A broker dies.
   Another one leads.
 duration: 45s
+mode: zookeeper
 liveness: false
 cluster:
   brokers: 3
@@ -66,13 +67,13 @@ def test_kraft_fences_a_dead_broker_before_zookeeper_ends_its_session(
     assert result.exit_code == 0, result.output
     content: dict[str, Any] = json.loads(result.stdout)
     assert content == json.loads((out / "comparison.json").read_text())
-    assert [each["name"] for each in content["variants"]] == ["ZooKeeper 3.9.2", "KRaft 4.1.1"]
+    assert [each["name"] for each in content["variants"]] == ["ZooKeeper 3.9.2", "KRaft 4.4.0"]
     figures = {each["figure"]: each for each in content["figures"]}
     last = figures["leaderless_last_us"]
     with_zookeeper, with_kraft = (spread["mean"] for spread in last["by_variant"].values())
     assert 12e6 < with_zookeeper < 20.5e6
     assert 7e6 < with_kraft < 10.5e6
-    assert (last["better"], last["by_variant"]["KRaft 4.1.1"]["seeds"]) == ("KRaft 4.1.1", 3)
+    assert (last["better"], last["by_variant"]["KRaft 4.4.0"]["seeds"]) == ("KRaft 4.4.0", 3)
     lost = figures["leaderless_partitions"]["by_variant"]
     assert {spread["mean"] for spread in lost.values()} == {2}
     (change,) = content["variants"][1]["changes"]
@@ -86,19 +87,19 @@ def test_the_screen_has_the_figures_what_decides_what_changed_and_the_next_comma
     result = compare(dies, *MODES, "--seed", "7", "--out", out)
     assert result.exit_code == 0, result.output
     text = in_words(result)
-    assert "dies: ZooKeeper 3.9.2 and KRaft 4.1.1 dies: 2 runs into" in text
-    assert "Of one seed: --seeds 1..10 shows how figures spread." in text
+    assert "dies: ZooKeeper 3.9.2 and KRaft 4.4.0 dies: 2 runs into" in text
+    assert "This is one seed: --seeds 1..10 shows how figures spread." in text
     assert "Leaderless time, last partition" in text
     assert "0 in all runs:" in text
     assert "What decides - Partitions stalled for producers, in all: How long batches wait" in text
     assert "- Leaderless time, first partition: ZooKeeper: The session (18 s" in text
-    assert "Changed for KRaft 4.1.1 - cluster.settings[auto.leader.rebalance.enable]:" in text
-    assert f"tidegauge show faults '{out}/mode=kraft,release=4.1.1,seed=7'" in text
+    assert "Changed for KRaft 4.4.0 - cluster.settings[auto.leader.rebalance.enable]:" in text
+    assert f"tidegauge show faults '{out}/mode=kraft,release=4.4.0,seed=7'" in text
     assert text.endswith(f"tidegauge report '{out}'")
     assert len(runs_of_sweep(out)) == 2
     # A converted scenario is a file that can be run alone.
-    alone = load_scenario(out / "kraft-4.1.1.yaml")
-    assert (alone.mode, alone.name, alone.release) == ("kraft", "dies", "4.1.1")
+    alone = load_scenario(out / "kraft-4.4.0.yaml")
+    assert (alone.mode, alone.name, alone.release) == ("kraft", "dies", "4.4.0")
     assert alone.description == "A broker dies.\nAnother one leads.\n"
     again = compare(dies, *MODES, "--seed", "7", "--out", out)
     assert "2 of them already finished" in again.output
@@ -139,7 +140,7 @@ def test_the_release_of_the_scenario_is_kept_in_the_mode_that_it_has(
     assert "dies: ZooKeeper 3.7.2 and KRaft 3.7.2" in result.output
     dies.write_text(SCENARIO + 'release: "2.8"\n')
     result = compare(dies, *MODES, "--out", tmp_path / "other")
-    assert "dies: ZooKeeper 2.8.2 and KRaft 4.1.1" in result.output
+    assert "dies: ZooKeeper 2.8.2 and KRaft 4.4.0" in result.output
 
 
 @pytest.mark.parametrize(
@@ -148,13 +149,13 @@ def test_the_release_of_the_scenario_is_kept_in_the_mode_that_it_has(
         ((), "nothing to compare: use --modes zookeeper,kraft"),
         (("--modes", "zookeeper,etcd"), "--modes etcd: must be zookeeper or kraft"),
         (("--modes", "kraft"), "mode kraft: a comparison has two to four values, not 1"),
-        (("--modes", "kraft,kraft"), "KRaft 4.1.1: is compared with itself"),
+        (("--modes", "kraft,kraft"), "KRaft 4.4.0: is compared with itself"),
         ((*MODES, "--releases", "3.9,4.1"), "mode and release are two axes"),
         ((*MODES, "--set", "cluster.brokers=3,4"), "cluster.brokers and mode are two axes"),
         (("--releases", "3.9,5.0"), "--releases 5.0: no release '5.0'"),
         (
             ("--releases", "3.9,4.1", "--set", "mode=zookeeper"),
-            "--releases 4.1: release 4.1.1 has no ZooKeeper mode",
+            "--releases 4.1: release 4.1.2 has no ZooKeeper mode",
         ),
         (("--set", "mode=zookeeper,kraft"), "--set mode=...: use --modes to compare modes"),
         (("--set", "cluster.brokers=3"), "nothing to compare"),
@@ -197,4 +198,4 @@ def test_a_variant_in_which_a_step_timed_out_is_named(dies: Path, tmp_path: Path
     result = compare(dies, *MODES, "--out", tmp_path / "compared")
     assert result.exit_code == 1
     assert "ZooKeeper 3.9.2: a step timed out, and the later ones were not" in in_words(result)
-    assert "KRaft 4.1.1: a step timed out" not in in_words(result)
+    assert "KRaft 4.4.0: a step timed out" not in in_words(result)

@@ -190,6 +190,7 @@ def test_tables_that_grow_do_not_change_the_hash(tmp_path: Path) -> None:
     scenario = scenario_from_mapping(
         {
             "duration": "250s",
+            "release": "2.6",
             "cluster": {
                 "brokers": 3,
                 "settings": {

@@ -47,20 +47,21 @@ def test_no_run_is_as_expected_of_both_releases(incident: Incident) -> None:
 
 
 def test_incidents_are_numbered_and_each_scenario_of_the_gallery_is_one_of_them() -> None:
-    assert {each.number for each in INCIDENTS} >= set(range(1, 11))
+    numbers = {each.number for each in INCIDENTS}
+    assert numbers == set(range(1, len(numbers) + 1))
     assert len(set(NAMES)) == len(NAMES)
     files = {f"gallery/{file.stem}" for file in GALLERY.glob("*.yaml")}
     assert files <= {each.scenario for each in INCIDENTS}
 
 
-def test_both_releases_stand_next_to_each_other_or_differ_by_the_metadata_version() -> None:
+def test_both_releases_stand_next_to_each_other_or_the_runs_differ_otherwise() -> None:
     """KAFKA-19047 and KAFKA-20514 are not fixed: there a release before is the one without it."""
     for each in INCIDENTS:
         shown, absent = (
             Release.parse(version.release) for version in (each.shown_in, each.absent_in)
         )
         if shown == absent:
-            assert each.shown_in.metadata_version != each.absent_in.metadata_version
+            assert each.shown_in != each.absent_in
         else:
             assert (shown < absent) != each.fixed.startswith("not yet")
 

@@ -17,6 +17,7 @@ from tidegauge.scenario.reading import load_scenario
 SCENARIO = """\
 name: tiny
 duration: 4s
+release: "2.6"
 cluster: {brokers: 2}
 topics: [{name: orders, partitions: 1, replication_factor: 2}]
 workload:

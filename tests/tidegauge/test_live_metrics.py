@@ -25,6 +25,7 @@ from tidegauge.traces.run_folder import RunFolder
 SCENARIO = """\
 name: tiny
 duration: 30s
+release: "2.6"
 cluster: {brokers: 2, settings: {zookeeper.session.timeout.ms: 4000}}
 topics: [{name: orders, partitions: 2, replication_factor: 2}]
 workload:

@@ -25,6 +25,7 @@ MANIFEST_OF_THE_HOUR: dict[str, Any] = {
     "scenario": {
         "name": "hour",
         "duration": "60s",
+        "release": "2.6",
         "cluster": {"brokers": 3},
         "topics": [
             {

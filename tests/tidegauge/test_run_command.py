@@ -20,6 +20,7 @@ from tidegauge.traces.run_folder import RunFolder
 SCENARIO = """\
 name: tiny
 duration: 4s
+release: "2.6"
 seed: 5
 cluster: {brokers: 2, settings: {replica.fetch.wait.max.ms: 5000}}
 topics: [{name: orders, partitions: 1, replication_factor: 2}]
@@ -131,7 +132,7 @@ def test_branches_left_to_chance_are_said_with_the_command_for_the_spread(
     power = crash.replace("crash", "power_loss")
     options = (*starts, "--set", power)
     result = run(tiny, "--out", tmp_path / "b", "--seed", "6", "--inline", *options)
-    assert "chance: how much of each log survives f\n" in result.output
+    assert "chance: the part of each log that survives f\n" in result.output
     (command,) = (line for line in result.output.splitlines() if "The spread: " in line)
     words = shlex.split(command.partition("The spread: ")[2])
     assert words == ["tidegauge", "run", str(tiny), *options, "--seeds", "1..20"]

@@ -27,7 +27,12 @@ ROOM_BYTES = 8 * 2**30
 
 def scenario(brokers: int, partitions: int, replicas: int = 3, **parts: Any) -> Scenario:
     topic = {"name": "t", "partitions": partitions, "replication_factor": replicas}
-    plain = {"duration": "1m", "cluster": {"brokers": brokers}, "topics": [topic]}
+    plain = {
+        "duration": "1m",
+        "release": "2.6",
+        "cluster": {"brokers": brokers},
+        "topics": [topic],
+    }
     return scenario_from_mapping(plain | parts, "test.yaml")
 
 

@@ -17,6 +17,7 @@ from tidegauge.scenario.text.yaml_file import read_scenario_file
 
 SMALL: dict[str, Any] = {
     "duration": "1m",
+    "release": "2.6",
     "cluster": {"brokers": 3, "racks": {"a": [1], "b": [2, 3]}, "restart_after_exit": "never"},
     "topics": [{"name": "orders", "partitions": 2, "settings": {"min.insync.replicas": 2}}],
     "workload": {

@@ -350,7 +350,8 @@ def test_verify_tells_a_program_what_it_found(cut: Path) -> None:
     assert good.exit_code == 0
     assert found["is_ok"] is True
     assert found["trace_sha256"] == summary["trace_sha256"]
-    assert found["canonical_rows"] == sum(rows for _, rows, _ in summary["process_hashes"])
+    hashes = summary["process_hashes"]
+    assert found["canonical_rows"] == sum(each["canonical_rows"] for each in hashes)
 
     (cut / SUMMARY).unlink()
     bad = run("verify", cut, "--json")

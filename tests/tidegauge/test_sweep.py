@@ -34,6 +34,7 @@ pytestmark = pytest.mark.usefixtures("ray_here")
 SCENARIO = """\
 name: fading
 duration: 80s
+release: "2.6"
 liveness: false
 cluster:
   brokers: 4

@@ -23,6 +23,7 @@ FAULTS_THAT_DO_MORE_TOGETHER = {"lag-and-session"}
 
 BUSY = """\
 duration: 20s
+release: "2.6"
 cluster: {brokers: 5, racks: [a, b]}
 topics:
   - {name: orders, partitions: 40, replication_factor: 3, settings: {max.message.bytes: 1000}}
@@ -35,6 +36,7 @@ workload:
 """
 IDLE = """\
 duration: 2m
+release: "2.6"
 cluster: {brokers: 8, log_directories: 2}
 topics: [{name: orders, partitions: 30, replication_factor: 3}]
 costs: {request: 50us}
@@ -49,6 +51,7 @@ steps:
 #: Broker 3 is down all the time: what it follows refuses acks=all, and is tried again for ever.
 WOUNDED = """\
 duration: 1m
+release: "2.6"
 cluster: {brokers: 3, start_spread: 0s}
 topics: [{name: orders, assignment: {0: [1, 3], 1: [2, 3], 2: [1, 2]}, state: {},
           settings: {min.insync.replicas: 2}}]
@@ -223,6 +226,7 @@ def test_what_is_hardly_meant_is_said_first_and_on_standard_error(tmp_path: Path
 
 SCARCE = """\
 duration: 20s
+release: "2.6"
 cluster: {brokers: 3, racks: {a: [1, 2], b: [3]}}
 resources: {network_out: 1Gbit/s, brokers: {3: {network_in: 20MB/s}}}
 topics: [{name: orders, assignment: {0: [1, 2, 3]}}]

@@ -87,7 +87,7 @@ def _mode_of(read: _Read, scenario: Path | None) -> Mode:
         mode = ZOOKEEPER_MODE if has_sessions else KRAFT_MODE
     if mode is None:
         raise TidegaugeError(
-            f"{read.logs[0].folder}: no line tells whether the cluster has ZooKeeper or KRaft"
+            f"{read.logs[0].folder}: no line shows whether the cluster has ZooKeeper or KRaft"
         )
     return mode
 
@@ -96,7 +96,7 @@ def _calibrated(read: _Read, mode: Mode) -> Calibration:
     measured = [] if read.series is None else list(measured_parameters(read.series, mode))
     calibration = calibrate(mode, read.logs, measured)
     if not calibration.fitted:
-        raise TidegaugeError(f"{', '.join(read.origins)}: tells no parameter of the cost model")
+        raise TidegaugeError(f"{', '.join(read.origins)}: has no parameter of the cost model")
     return calibration
 
 

@@ -19,7 +19,7 @@ from tidegauge.commands.performing_many import (
 from tidegauge.commands.run_options import CompareOptions, RunOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.replication.release_versions import (
-    COMPARED_RELEASES,
+    DEFAULT_RELEASES,
     KRAFT_MODE,
     MODE_NAMES,
     ZOOKEEPER_MODE,
@@ -49,7 +49,7 @@ _LEAST_VARIANTS = 2
 class Variant(NamedTuple):
     """One of the compared variants of a scenario."""
 
-    #: Its name in tables: ``KRaft 4.1.1``.
+    #: Its name in tables: ``KRaft 4.4.0``.
     label: str
     #: Its values, each as ``PATH=VALUE``.
     setting: tuple[str, ...]
@@ -100,7 +100,7 @@ class CompareRequest(NamedTuple):
         for name in self.axis.values:
             mode = _mode_of(name)
             named = "release" in data and mode in Release.parse(base.release).modes
-            release = base.release if named else COMPARED_RELEASES[mode]
+            release = base.release if named else DEFAULT_RELEASES[mode]
             variants.append(converted_variant(data, self.request.scenario, mode, release))
         return variants
 
@@ -175,7 +175,7 @@ def compared_axis(
     axes += [Axis(path, tuple(text.split(","))) for path, text in options if text is not None]
     if not axes:
         raise TidegaugeError(
-            "nothing to compare: use --modes zookeeper,kraft, --releases 3.9,4.1 or --set PATH=A,B"
+            "nothing to compare: use --modes zookeeper,kraft, --releases 3.9,4.4 or --set PATH=A,B"
         )
     if len(axes) > 1:
         names = " and ".join(axis.path for axis in axes)
@@ -202,7 +202,7 @@ def converted_variant(data: Mapping[str, Any], source: str, mode: Mode, release:
 
 
 def _mode_of(name: str) -> Mode:
-    mode = next((mode for mode in COMPARED_RELEASES if name == mode), None)
+    mode = next((mode for mode in DEFAULT_RELEASES if name == mode), None)
     if mode is None:
         raise TidegaugeError(f"--modes {name}: must be {ZOOKEEPER_MODE} or {KRAFT_MODE}")
     return mode
@@ -221,7 +221,7 @@ class Comparison(NamedTuple):
     #: The difference between the partitions of variants; empty: there is none.
     caveat: str
     folder: Path
-    #: Of ``comparison.json``.
+    #: The content of ``comparison.json``.
     content: dict[str, Any]
 
     @property

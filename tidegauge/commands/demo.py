@@ -11,6 +11,7 @@ import tidegauge.scenarios
 from tidegauge.commands.loading import has_spark
 from tidegauge.commands.scenario_options import DemoOptions
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.replication.release_versions import DEFAULT_RELEASE
 from tidegauge.traces.run_folder import RunFolder, new_run_folder
 from tidegauge.views.output import console
 
@@ -58,7 +59,7 @@ def _scenes(folder: Path, *, with_zookeeper: bool) -> Iterator[Scene]:
     yield from _loss_of_a_rack(folder, with_zookeeper=with_zookeeper)
     if has_spark():
         yield Scene(
-            "3. The crash again: Spark makes the tables that answer how long its failover took.",
+            "3. The crash again: Spark makes the tables with the time of its failover.",
             ("analyze", crash, "--question", "failover-budget"),
         )
     yield Scene("The report of the rack's loss, for a browser:", ("report", str(folder / "rack")))
@@ -92,7 +93,7 @@ def _loss_of_a_rack(folder: Path, *, with_zookeeper: bool) -> Iterator[Scene]:
     worst = _worst_partition(folder / "rack")
     closely = ("--partition", worst, "--from", "80s", "--to", "260s")
     yield Scene(
-        "Of the partitions with more than one replica, that which lost most, replica by replica:",
+        "The partition with more than one replica that lost most, replica by replica:",
         ("picture", rack, *closely),
     )
     yield Scene(
@@ -123,11 +124,13 @@ def _import(scenario: str, *, with_zookeeper: bool) -> Scene:
     why = "2. A real cluster, from the output of kafka-topics.sh and its brokers' files"
     if with_zookeeper:
         return Scene(f"{why}:", words)
-    return Scene(f"{why}, as it is after its migration to KRaft:", (*words, "--release", "4.1"))
+    return Scene(
+        f"{why}, as it is after its migration to KRaft:", (*words, "--release", DEFAULT_RELEASE)
+    )
 
 
 def _worst_partition(run: Path) -> str:
-    """Of the partitions with more than one replica, that which lost most records, or any."""
+    """The partition with more than one replica that lost most records, or any."""
     folder = RunFolder(run)
     assert folder.summary is not None
     replicated = {

@@ -2,10 +2,10 @@
 
 Sizes of topics and rates follow Zipf's law: that of rank r is proportional to 1 / r ** skew. A skew
 of 0 makes all equal. With 1 the first is twice the second and ten times the tenth. Shares are whole
-numbers, their sum is exact, and none is less than 1. Which topic is busy is drawn, with the chances
-of their sizes, so large topics tend to be the busy ones. A group of producers writes to its topics
-round robin over partitions. So one group writes to topics that have about the same rate for each
-partition: within a factor of 2.
+numbers, their sum is exact, and none is less than 1. The busy topics are drawn, with chances in
+proportion to their sizes, so large topics tend to be busy. A group of producers writes to its
+topics round robin over partitions. So one group writes to topics that have about the same rate for
+each partition: within a factor of 2.
 """
 
 import math
@@ -30,7 +30,7 @@ from tidegauge.scenario.text.yaml_file import comment, lines_of
 from tidegauge.simulation.quantities import format_duration, parse_duration
 from tidegauge.views.progress import working
 
-#: Of a KRaft cluster, by default.
+#: The default number of controllers of a KRaft cluster.
 CONTROLLERS = 3
 
 
@@ -174,7 +174,7 @@ def _controllers(layout: GenerateOptions) -> dict[str, Any]:
 
 
 def _workload(layout: GenerateOptions, sizes: dict[str, int]) -> dict[str, Any]:
-    """The clients, who begin once all topics can be there."""
+    """The clients, which begin once all topics can be there."""
     units = round(layout.batches_per_second * _UNITS)
     if not units:
         return {}

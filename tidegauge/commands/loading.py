@@ -101,7 +101,7 @@ def changes_of(request: RunOptions) -> dict[str, object]:
             path, value = parse_change(text)
         except ScenarioError as error:
             raise TidegaugeError(f"--set {error}") from error
-        # A path that is given twice has its last value, after what came between.
+        # A path that is given twice has its last value, after the paths between.
         changes.pop(path, None)
         changes[path] = value
     if request.seed is not None:

@@ -1,4 +1,4 @@
-"""The run that a command looks at, in the folder that its argument names."""
+"""The run of a command, in the folder that its argument names."""
 
 import shlex
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""``tidegauge sweep``: many runs, planned, run where they are missing, and told as a table."""
+"""``tidegauge sweep``: many runs, planned, run where they are missing, and summed up in a table."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -100,10 +100,10 @@ _MOST_SETTINGS = 1_000
 class RequestedRun(NamedTuple):
     """One run of the sweep."""
 
-    #: Of paths that have several values, each as ``PATH=VALUE``.
+    #: The paths that have several values, each as ``PATH=VALUE``.
     setting: tuple[str, ...]
     seed: int
-    #: Of its folder.
+    #: The name of its folder.
     name: str
     request: RunOptions
 

@@ -72,7 +72,7 @@ def _import_writing() -> None:
     importlib.import_module("tidegauge.real_cluster.logs.logged_run")
 
 
-#: Names of files that say the settings of a node.
+#: Names of files with the settings of a node.
 _PROPERTIES = ("server.properties", "controller.properties", "broker.properties")
 
 

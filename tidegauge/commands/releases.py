@@ -16,7 +16,6 @@ from tidegauge.replication.kraft_releases import KRAFT_CELLS, KRaftRules, kraft_
 from tidegauge.replication.release_defaults import DEFAULTS, default_cells_of
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.releases import (
-    DEFAULT_RELEASE,
     RULE_CELLS,
     checkpoint_format_of,
     rule_cells_of,
@@ -60,7 +59,8 @@ def _show_changes(console: Console) -> None:
     )
     console.print(
         f"Releases {releases[0]} to {releases[-1]} with ZooKeeper, {with_kraft[0]} to "
-        f"{with_kraft[-1]} with KRaft. Default: {DEFAULT_RELEASE}.\n"
+        f"{with_kraft[-1]} with KRaft. "
+        f"Default: {release_versions.DEFAULT_RELEASE}.\n"
         "A row has its first value, then each release that changes it. 'if' means: only with that\n"
         "inter.broker.protocol.version or a newer one (with KRaft: metadata.version), or only in\n"
         "that mode. The last applicable value counts."
@@ -84,6 +84,8 @@ def _show_one(console: Console, release: str, protocol: str | None, mode: str | 
         else f"Release {parsed} with ZooKeeper, inter.broker.protocol.version {version}"
     )
     console.print(f"{spoken}, reads checkpoint files as {checkpoint_format_of(release).name}")
+    for line in filter(None, (parsed.newer_than_known, version.newer_than_known)):
+        console.print(line)
     _print_sourced(console, "Rules", rule_cells_of(release, protocol, chosen))
     if chosen == release_versions.KRAFT_MODE:
         _print_sourced(console, "Rules of KRaft", kraft_cells_of(release, protocol))
@@ -94,7 +96,7 @@ def _changes() -> dict[str, Any]:
     """All values of each rule and default, the first one first."""
     return {
         "releases": [str(release) for release in release_versions.all_releases()],
-        "default_release": DEFAULT_RELEASE,
+        "default_release": release_versions.DEFAULT_RELEASE,
         "rules": {name: [_cell(cell) for cell in cells] for name, cells in RULE_CELLS.items()},
         "kraft_rules": {
             name: [_cell(cell) for cell in cells] for name, cells in KRAFT_CELLS.items()
@@ -111,6 +113,7 @@ def _one(release: str, protocol: str | None, mode: str | None) -> dict[str, Any]
     has_kraft = chosen == release_versions.KRAFT_MODE
     return {
         "release": str(parsed),
+        "newer_than_known": parsed.newer_than_known,
         "mode": chosen,
         "metadata_version" if has_kraft else "protocol": str(parsed.version(chosen, protocol)),
         "checkpoint_format": checkpoint_format_of(release).name,

@@ -91,7 +91,7 @@ def _files_in(folder: Traversable, path: Path) -> Iterator[tuple[Path, Traversab
             yield path / each.name, each
 
 
-#: Of the table of figures those beside the name of a run, the most important ones first.
+#: The columns of the table of figures beside the name of a run, the most important ones first.
 _FIGURES = {
     "records_acknowledged_lost": "records lost",
     "records_acknowledged": "of acknowledged",
@@ -177,7 +177,7 @@ def _written(made: RunTables, folder: Path, begins: Callable[[str], None]) -> Pa
 
 
 def _text(figure: float | None) -> str:
-    """A figure; the logs of a real cluster do not tell all of them."""
+    """A figure; the logs of a real cluster do not have all of them."""
     return "-" if figure is None else number_text(figure)
 
 

@@ -101,7 +101,7 @@ class ReadLogsOptions(NamedTuple):
 
     The command reads server.log, controller.log and state-change.log of each node, with their
     rotated and compressed files. Brokers 2.x with ZooKeeper to 4.x with KRaft are known, with
-    Kafka's own log4j and log4j2 layouts. Nodes are told apart by folder: broker-1/server.log,
+    Kafka's own log4j and log4j2 layouts. Nodes are identified by folder: broker-1/server.log,
     broker-2/server.log.
 
     The run has the states of partitions, ISR changes, elections, the lives of brokers, and the

@@ -219,15 +219,15 @@ class CompareOptions(NamedTuple):
     Examples:
       tidegauge compare incidents/broker-crash --modes zookeeper,kraft
       tidegauge compare failover-budget --modes zookeeper,kraft --seeds 1..10 --out runs/failover
-      tidegauge compare rolling-restart --releases 2.8,3.9,4.1 --seeds 1..5
-      tidegauge compare incidents/broker-crash --set mode=kraft --set 'release="4.1"' \\
+      tidegauge compare rolling-restart --releases 2.8,3.9,4.4 --seeds 1..5
+      tidegauge compare incidents/broker-crash --set mode=kraft --set 'release="4.4"' \\
           --set controllers.settings.broker.session.timeout.ms=6000,9000,18000
       tidegauge report runs/failover
     """
 
     scenario: shared.ScenarioName
     #: Compare modes: zookeeper,kraft. The release is the scenario's if it names one that has the
-    #: mode, else 3.9 with ZooKeeper and 4.1 with KRaft.
+    #: mode, else 3.9 with ZooKeeper and the newest one with KRaft.
     modes: Annotated[str | None, typer.Option(metavar="MODE,MODE")] = None
     #: Compare releases, each in the scenario's mode if it has that.
     releases: Annotated[str | None, typer.Option(metavar="RELEASE,RELEASE...")] = None
@@ -260,8 +260,8 @@ class UpgradeOptions(NamedTuple):
 
     \b
     Examples:
-      tidegauge upgrade mine.yaml --to 4.1
-      tidegauge upgrade mine.yaml --to 4.1 --seeds 1..5 --out runs/upgrade
+      tidegauge upgrade mine.yaml --to 4.4
+      tidegauge upgrade mine.yaml --to 4.4 --seeds 1..5 --out runs/upgrade
     """
 
     scenario: shared.ScenarioName

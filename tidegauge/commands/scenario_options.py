@@ -6,13 +6,13 @@ from typing import Annotated, NamedTuple
 import typer
 
 from tidegauge.commands import shared_options as shared
-from tidegauge.replication.release_versions import Release
+from tidegauge.replication.release_versions import DEFAULT_RELEASE, Release
 
 
 class DemoOptions(NamedTuple):
     """Run a demonstration: a crash on Ray, then a real cluster that loses a rack.
 
-    It takes a minute. The clusters are of Kafka 4.1, with KRaft. Each step is a command, which is
+    It takes a minute. The clusters have KRaft. Each step is a command, which is
     printed and run as if typed.
 
     \b
@@ -131,8 +131,8 @@ class ImportOptions(NamedTuple):
 class CalibrateOptions(NamedTuple):
     """Fit the costs of work to a real cluster, from its own logs and metrics.
 
-    Logs tell the costs of starts, stops, log recovery, elections, ISR changes and publications of
-    metadata: each is the time between two lines. Metrics tell those of requests (RequestMetrics)
+    Logs have the costs of starts, stops, log recovery, elections, ISR changes and publications of
+    metadata: each is the time between two lines. Metrics have those of requests (RequestMetrics)
     and the bandwidth of disks (node_exporter). Kafka's default log levels are enough.
 
     The command prints for each parameter the quantiles, the number of samples, their spread (the
@@ -220,7 +220,7 @@ class GenerateOptions(NamedTuple):
     #: Groups of consumers that read each topic with producers.
     consumer_groups: Annotated[int, typer.Option(min=0)] = 1
     #: Release of Kafka.
-    release: Annotated[str, typer.Option(metavar="RELEASE")] = "4.1"
+    release: Annotated[str, typer.Option(metavar="RELEASE")] = DEFAULT_RELEASE
     #: zookeeper or kraft. Default: zookeeper up to 3.9, kraft from 4.0.
     mode: Annotated[str | None, typer.Option(metavar="MODE")] = None
     #: Duration of the run, in virtual time.

@@ -106,7 +106,7 @@ MeasuredOver = Annotated[
     str | None,
     typer.Option(
         metavar="TIME",
-        help="The length of the measured time. Default: 5m. Of two scrapes without timestamps it "
+        help="The length of the measured time. Default: 5m. For two scrapes without timestamps it "
         "is the time between them; default: that between the times of their files.",
     ),
 ]
@@ -136,7 +136,7 @@ class Hosting(NamedTuple):
     ray: bool = False
     #: The number of actors that host brokers. None: the usual number.
     actors: int | None = None
-    #: Of a Ray cluster. None: that of RAY_ADDRESS, else Ray is started on this machine.
+    #: The address of a Ray cluster. None: that of RAY_ADDRESS, else Ray is started on this machine.
     address: str | None = None
 
     @property

@@ -116,14 +116,14 @@ def show_cause(options: view_options.ShowCauseOptions) -> None:
 def show_zookeeper(options: view_options.ShowZookeeperOptions) -> None:
     """Perform ``tidegauge show zookeeper``."""
     run = _opened(options.run)
-    _check_that_it_is_simulated(run, "zookeeper: logs do not tell ZooKeeper's tree")
+    _check_that_it_is_simulated(run, "zookeeper: logs do not have ZooKeeper's tree")
     controller_view.show_zookeeper(console(), run, _at_us(run, options.at))
 
 
 def show_quorum(options: view_options.ShowQuorumOptions) -> None:
     """Perform ``tidegauge show quorum``."""
     run = _opened(options.run)
-    _check_that_it_is_simulated(run, "quorum: logs do not tell the states of all voters")
+    _check_that_it_is_simulated(run, "quorum: logs do not have the states of all voters")
     quorum_view.show_quorum(console(), run, _at_us(run, options.at))
 
 

@@ -1,4 +1,4 @@
-"""``tidegauge upgrade``: what another release or mode changes for a cluster."""
+"""``tidegauge upgrade``: the effects of another release or mode on a cluster."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from tidegauge.commands import comparing
-from tidegauge.commands.loading import loaded
+from tidegauge.commands.loading import loaded, show_warnings
 from tidegauge.commands.run_options import RunOptions, UpgradeOptions
 from tidegauge.commands.shared_options import parsed, seeds_of
 from tidegauge.compiled.errors import TidegaugeError
@@ -20,7 +20,7 @@ from tidegauge.views import comparison_view
 from tidegauge.views.output import console
 from tidegauge.views.sweep_report import show_surprises
 
-#: Where eligible leader replicas stay off in a cluster that was upgraded.
+#: Eligible leader replicas stay off in a cluster that was upgraded.
 _ELR = "eligible_leader_replicas"
 
 
@@ -35,12 +35,13 @@ def upgrade_cluster(options: UpgradeOptions) -> None:
     data = _in_health(comparing.written_scenario(request), own)
     before = comparing.converted_variant(data, options.scenario, own.mode, own.release)
     after = _successor(comparing.converted_variant(data, options.scenario, mode, str(release)), own)
+    show_warnings(before.scenario, after.scenario)
     folder = options.out or new_run_folder(f"{own.name}-to-{release}")
     span = None if options.seeds is None else seeds_of(options.seeds)
     screen = console()
     cases = list(fault_cases(before.scenario))
     screen.print(
-        f"What changes from {before.label} to {after.label}: {len(cases)} faults, each in runs of"
+        f"Changes from {before.label} to {after.label}: {len(cases)} faults, each in runs of"
         " its own. They begin with all brokers up, and with preferred leaders.",
         soft_wrap=True,
     )
@@ -59,7 +60,7 @@ def _in_health(data: Mapping[str, Any], own: Scenario) -> dict[str, Any]:
 def _show(
     before: comparing.Variant, after: comparing.Variant, found: Mapping[str, comparing.Comparison]
 ) -> None:
-    """Print the figures under each fault, then what changes under any."""
+    """Print the figures under each fault, then the changes under any."""
     screen = console()
     for title, comparison in found.items():
         screen.print(f"\n{title}", style="bold", soft_wrap=True)
@@ -80,7 +81,7 @@ def _show(
 
 
 def _successor(after: comparing.Variant, own: Scenario) -> comparing.Variant:
-    """The cluster as it is after its upgrade: without what only new clusters have by default."""
+    """The cluster after its upgrade: without the defaults that only new clusters have."""
     had_it = own.has_kraft and own.has_eligible_leader_replicas()
     if had_it or not after.scenario.has_eligible_leader_replicas():
         return after

@@ -96,7 +96,11 @@ def _check_that_it_is_whole(run: RunFolder) -> None:
 def _summarised(run: RunFolder) -> tuple[Hashes, str]:
     assert run.summary is not None
     try:
-        hashes = {process: (rows, of) for process, rows, of in run.summary["process_hashes"]}
+        numbers = {each.name: number for number, each in run.directory.processes.items()}
+        hashes = {
+            numbers[each["process"]]: (each["canonical_rows"], each["hash"])
+            for each in run.summary["process_hashes"]
+        }
         return hashes, run.summary["trace_sha256"]
     except (KeyError, TypeError, ValueError) as error:
         raise VerificationError(f"{run.path}: the summary has no hashes to compare") from error

@@ -1,4 +1,4 @@
-"""The options of commands that look at one run: ``show``, ``picture`` and ``describe``."""
+"""The options of commands that show one run: ``show``, ``picture`` and ``describe``."""
 
 from typing import Annotated, NamedTuple
 
@@ -143,7 +143,7 @@ class ShowZookeeperOptions(NamedTuple):
 
 
 class ShowQuorumOptions(NamedTuple):
-    """Print the KRaft quorum: its leader, and how much of its log each node has.
+    """Print the KRaft quorum: its leader, and the part of its log that each node has.
 
     \b
     Examples:

@@ -26,7 +26,7 @@ from tidegauge.scenario.reading import Scenario
 #: The interval between scrapes that are written to a file, in virtual time.
 _PERIOD_US = 5_000_000
 
-#: Which controllers of a quorum count the cluster: the active one, or each as in Kafka.
+#: The controllers of a quorum that count the cluster: the active one, or each as in Kafka.
 ACTIVE = "active"
 FAITHFUL = "faithful"
 

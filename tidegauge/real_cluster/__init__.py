@@ -1,4 +1,4 @@
-"""All that knows a real cluster: what its owner has of it becomes scenarios, runs and costs.
+"""Everything about real clusters: their owners' files become scenarios, runs and costs.
 
 ==============  ==================================================================================
 room            subject

@@ -31,7 +31,7 @@ class Rule(NamedTuple):
     """One rule."""
 
     group: str
-    #: Of the alert, or of the metric that it records.
+    #: The name of the alert, or of the metric that it records.
     name: str
     is_alert: bool
     expression: str

@@ -47,7 +47,8 @@ class Rehearsal(NamedTuple):
     alerts: Alerts
     promtool: Promtool
     intervals: Intervals
-    #: Where the series and promtool's tests are kept, a folder for each incident; None: nowhere.
+    #: The folder for the series and promtool's tests, one in it for each incident; None: they are
+    #: not kept.
     keep: Path | None
     #: The names of Kafka's metrics.
     spelling: Spelling = STRIMZI
@@ -129,7 +130,7 @@ def rehearse(rehearsal: Rehearsal, names: Sequence[str], jobs: int) -> Iterator[
     if jobs == 1:
         yield from (rehearse_one(rehearsal, name) for name in names)
         return
-    # Whichever way a process ends, this one removes its files.
+    # Files are removed however the process ends.
     with TemporaryDirectory(prefix="tidegauge-alerts-") as folder:
         yield from _rehearse_in_processes(rehearsal, names, jobs, Path(folder))
 

@@ -43,7 +43,7 @@ class IncidentPlan(NamedTuple):
 
     name: str
     duration_us: int
-    #: When the trouble begins, and when it is over; None: never, or unknown.
+    #: The start and the end of the trouble; None: never, or unknown.
     begins_us: int | None
     ends_us: int | None
     expected: AlertExpectations
@@ -58,11 +58,13 @@ class Judged(NamedTuple):
     expected: str
     firing: Sequence[Spell]
     pending: Sequence[Spell]
-    #: When it fired first, counted from the beginning of the trouble, if it fired after that.
+    #: The time of its first firing, counted from the beginning of the trouble, if it fired after
+    #: that.
     late_us: int | None
-    #: For how long it fired, in all.
+    #: The total time of its firing.
     fired_us: int
-    #: How long after the end of the trouble it fired last; None if it never did, or did to the end.
+    #: The time from the end of the trouble to its last firing; None if it never fired, or fired to
+    #: the end.
     cleared_us: int | None
 
 

@@ -15,7 +15,7 @@ from tidegauge.report.quantities import column_title, duration_text, value_text
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import short_time_text
 
-#: Where the time goes, in its order: column, and what it is called.
+#: The parts of the time, in their order: column, and name.
 _STEPS = {
     "detection_us": "until the controller is notified",
     "no_replica_us": "no replica may lead",
@@ -25,10 +25,10 @@ _STEPS = {
     "takeover_us": "until it has taken over",
     "first_use_us": "until it is used",
 }
-#: So many bars are drawn, those of the longest failovers.
+#: The number of bars that are drawn, those of the longest failovers.
 _MOST = 12
 
-#: How to read it.
+#: Explanation of the chart.
 _OF_FAILOVERS = (
     "A bar is one failover: the slowest of its partitions, from the fault until the first use "
     "of the new leader. Detection is mostly the expiry of a session. No replica may lead while "
@@ -88,12 +88,12 @@ _CONDITIONS = {
     "not_accepting": ("not accepting", charts.WORSE),
     "under_min_isr": ("under min ISR", charts.WARNING),
 }
-#: So many topics are drawn, those that it was worst for.
+#: The number of topics that are drawn, the worst affected ones.
 _TOPICS = 15
-#: How wide a bar is, in parts of a lane.
+#: The width of a bar, in parts of a lane.
 _BAR = 0.11
 
-#: How to read it.
+#: Explanation of the chart.
 _OF_TOPICS = (
     "Partition-seconds: one partition for one second. Stalled: a batch of a producer, or a fetch "
     "of a consumer, has waited for over a second. Offline: the control plane names no leader, "
@@ -156,7 +156,7 @@ _NUMBERS = frozenset({"bigint", "double"})
 class Picture(NamedTuple):
     """The picture of an answer."""
 
-    #: How to read it.
+    #: Explanation of the chart.
     says: str
     #: Draws all rows of the answer, of which there is at least one; None: not worth a picture.
     draw: Callable[[Sequence[Mapping[str, Any]]], section.Chart | None]

@@ -1,7 +1,7 @@
-"""How all charts look: fonts, axes, colours; plotly draws them by these settings.
+"""The style of all charts: fonts, axes, colours; plotly draws them by these settings.
 
-Colours are those of the style sheet (``page.css``), after Okabe and Ito: people who do not see all
-colours can tell them apart, too.
+Colours are those of the style sheet (``page.css``), after Okabe and Ito: they differ for people
+with any colour vision.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Any
 
 from tidegauge.report.section import plain
 
-#: Colours for what is drawn side by side, in this order.
+#: Colours for lines that are drawn side by side, in this order.
 COLOURS = tuple(
     f"var(--{name})" for name in ("blue", "orange", "green", "purple", "sky", "red", "yellow")
 )
@@ -32,9 +32,7 @@ def seconds(time_us: float) -> float:
 def layout(height: int, **more: Any) -> dict[str, Any]:
     """The layout that all charts have in common.
 
-    Args:
-        height: in pixels.
-        more: what is said of this one.
+    Args: height: in pixels. more: the chart's own settings.
     """
     return {
         "height": height,
@@ -105,7 +103,7 @@ def lanes(names: Sequence[str]) -> dict[str, Any]:
 
 #: In pixels: the height of a lane, its name included.
 LANE = 42
-#: In parts of a lane: the width of a bar, and how far its middle is below that of the lane.
+#: In parts of a lane: the width of a bar, and the distance of its middle below that of the lane.
 LANE_BAR, LANE_LOWER = 0.3, 0.22
 
 
@@ -114,12 +112,12 @@ def shortened(name: str) -> str:
     return name if len(name) <= _NAME else f"{name[: _NAME - 1]}…"
 
 
-#: So many letters fit.
+#: The most letters of a name.
 _NAME = 40
 
 
 def fault_band(fault: dict[str, Any]) -> dict[str, Any]:
-    """When a fault was on, behind all that is drawn over time; of a row of the table of faults."""
+    """The band of a fault behind all that is drawn over time; from a row of the table of faults."""
     return {
         "type": "rect",
         "xref": "x",

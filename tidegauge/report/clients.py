@@ -11,7 +11,7 @@ from tidegauge.report.section import Grid, Heading, Piece, Section, Words
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import time_text
 
-#: So many topics, producers and errors are listed, the worst first.
+#: The number of topics, producers and errors that are listed, the worst first.
 _MOST_ROWS = 10
 
 PANELS = (
@@ -68,7 +68,7 @@ def section(run: OneRun) -> Section:
             "This section has the throughput, latency and errors of clients.",
             [
                 Words(
-                    "Logs do not tell what clients did."
+                    "Logs have no requests of clients."
                     if run.is_of_logs
                     else "No client wrote or read in this run."
                 )
@@ -183,7 +183,7 @@ def _produce_ms(run: OneRun) -> Mapping[str, Mapping[str, float]]:
 
 
 def _latencies(run: OneRun) -> Iterator[Piece]:
-    """How long producers waited, those with the longest waits first."""
+    """The latencies of producers, those with the longest waits first."""
     waited = sorted(_produce_ms(run).items(), key=lambda each: -each[1]["max"])
     if waited:
         yield Grid(

@@ -15,8 +15,8 @@ _LIMITS = (
     "docs/limits.md lists all simplifications."
 )
 _OF_LOGS = (
-    "Logs tell the states of partitions, changes of ISRs, elections, brokers and controllers. They "
-    "do not tell records, acknowledgements, requests or clients: such figures are absent. Clocks "
+    "Logs have the states of partitions, changes of ISRs, elections, brokers and controllers. They "
+    "do not have records, acknowledgements, requests or clients: such figures are absent. Clocks "
     "of nodes are corrected by estimated offsets, which manifest.json has."
 )
 _ORIGIN = "of the scenario"
@@ -80,7 +80,7 @@ def _grid(run: OneRun, used: list[_Leaned]) -> Grid:
         [
             Heading("Parameter", "its path in a scenario"),
             Heading("Median", "the median of its draws", is_number=True),
-            Heading("Used", "how often it was drawn", is_number=True),
+            Heading("Used", "number of draws", is_number=True),
             Heading("In all", "the sum of all draws", is_number=True),
             Heading("Value"),
             Heading("Meaning, and source of the default"),

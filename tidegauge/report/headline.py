@@ -20,7 +20,7 @@ class StalledPartitions(NamedTuple):
     #: The longest stall without a break of each partition: of these the shortest and the longest.
     shortest_us: int
     longest_us: int
-    #: The partition of the longest one; None: none was stalled.
+    #: The partition of the longest one; None: there was no stall.
     longest: str | None
     #: All stalls of all partitions.
     partition_seconds: float
@@ -45,7 +45,7 @@ def span_text(least_us: int, most_us: int) -> str:
 
 
 def stalled_partitions(tables: RunTables) -> StalledPartitions | None:
-    """The account of a run; None: no producer writes, or its logs do not tell of producers.
+    """The account of a run; None: no producer writes, or its logs have no producers.
 
     Raises:
         KeyError, RunError, ScenarioError, OSError: as :meth:`RunTables.make`.
@@ -83,7 +83,7 @@ def reassignment_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def moving_us(summary: Mapping[str, Any]) -> dict[int, int]:
-    """How long each step moved replicas, by its place in the scenario."""
+    """The time for which each step moved replicas, by its place in the scenario."""
     return {
         _step_place(name): round(each["seconds"] * 1e6) for name, each in _moves(summary).items()
     }
@@ -151,7 +151,7 @@ def section(run: OneRun) -> Section:
             Words("The run is not complete: this report covers it up to its last row.", "note")
         )
     if run.is_of_logs:
-        pieces.append(Words("Logs do not tell of records: none is counted as lost.", "note"))
+        pieces.append(Words("Logs have no records: none is counted as lost.", "note"))
     else:
         pieces.append(_losses(figures, lost))
     if figures["records_acknowledged_unavailable"]:
@@ -237,7 +237,7 @@ def _verdict(
 ) -> Words:
     """The result in one sentence: ``60 of 60 partitions stalled for producers, for ...``.
 
-    Where no producer tells of its stalls, it is made of what brokers refuse.
+    Without a producer that counts its stalls, the brokers' refusals count.
     """
     outage = _refused(run, idle) if stalled is None else stalled.text
     losses = (
@@ -252,7 +252,7 @@ def _verdict(
 
 
 def _refused(run: OneRun, idle: WithoutWrites) -> str:
-    """Where brokers refused writes: ``2 of 80 partitions refused acks=all writes ...``."""
+    """The refusals of writes by brokers: ``2 of 80 partitions refused acks=all writes ...``."""
     partitions = len(run.manifest["partitions"])
     all_of_them = counted(partitions, "partition")
     parts = []

@@ -22,7 +22,7 @@ _SETTINGS = 40
 #: Means that differ by no more than this part of them are the same.
 _NEARLY = 0.01
 
-#: How to read it.
+#: Explanation of the chart.
 SAYS = (
     "A line or a dot is the mean over seeds, with the confidence interval of the mean (95 %). A "
     "circle is the worst run. Where intervals overlap, more seeds may distinguish the settings. A "
@@ -182,7 +182,7 @@ def _text(row: Mapping[str, Any]) -> str:
 # ruff: noqa: S608 - queries are put together from texts of these rooms
 
 
-#: So many runs are listed, the worst first; so many rows of the comparison.
+#: The number of runs that are listed, the worst first; and of rows of the comparison.
 _RUNS = 30
 _ROWS = 60
 #: The figures of each run; the first of them make a run the worst, the most important first.
@@ -257,7 +257,7 @@ def _verdict(tables: RunTables, together: Mapping[str, Any]) -> section.Words:
         else f"No acknowledged record lost in {runs}, of {acknowledged}"
     )
     if known is None:
-        losses = f"The logs of {runs} do not tell of records"
+        losses = f"The logs of {runs} have no records"
     outages = "nor of producers"
     if together["runs_stalled"]:
         outages = (

@@ -1,4 +1,4 @@
-"""Notifications of ISR changes: the number of changes in each, and how long they waited."""
+"""Notifications of ISR changes: the number of changes in each, and their waits."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ _RULES = {
         WARNING,
     ),
 }
-#: So many are drawn, those with the largest batches.
+#: The number of notifications that are drawn, those with the largest batches.
 _MOST = 2000
 
 
@@ -84,5 +84,5 @@ def _chart(run: OneRun, found: list[dict[str, Any]]) -> Chart:
         margin={"l": 64, "r": 14, "t": 8, "b": 52},
     )
     return Chart(
-        "Partitions in each notification, by how long its first change waited", data, whole, keys
+        "Partitions in each notification, by the wait of its first change", data, whole, keys
     )

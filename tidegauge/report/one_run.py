@@ -25,7 +25,7 @@ _NAMED = 4
 class WorstPartition(NamedTuple):
     """The partition with most lost records, else the one that was stalled for longest.
 
-    Of logs, which do not tell of that: else the one that refused writes for longest.
+    For logs, which do not have that: else the one that refused writes for longest.
     """
 
     number: int
@@ -87,7 +87,7 @@ class OneRun:
 
     @property
     def figures_from_us(self) -> int:
-        """When its figures begin: start-up does not count."""
+        """The start of its figures: start-up does not count."""
         return round(float(self.figures["figures_from_seconds"]) * 1e6)
 
     @cached_property
@@ -97,7 +97,7 @@ class OneRun:
 
     @cached_property
     def worst_partition(self) -> WorstPartition | None:
-        """The subject of the story; None: none was stalled, refused writes or lost a record."""
+        """The subject of the story; None: no partition stalled, refused writes or lost a record."""
         worst = self.tables.rows(
             f"""
             select partition, topic_partition, sum(lost) as lost, sum(stalled_us) as stalled_us,

@@ -1,8 +1,8 @@
 """Charts over time, one above the other, and the queries of their series.
 
-A query of a series has the columns ``series``, ``at_us`` (when its bucket begins), ``value`` and
-``later`` (of a level: what is left when the bucket ends). A bucket in which nothing happened has no
-row, so that charts stay small.
+A query of a series has the columns ``series``, ``at_us`` (the start of its bucket), ``value`` and
+``later`` (of a level: the remainder at the end of the bucket). A bucket in which nothing happened
+has no row, so that charts stay small.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,10 +22,8 @@ def levels(intervals: str, bucket_us: int, run_us: int) -> str:
 
     ``later`` is the number of those that are open when the bucket ends, until the next row.
 
-    Args:
-        intervals: a query for ``series``, ``begin_us``, ``end_us``.
-        bucket_us: the length of a bucket.
-        run_us: when the run ends; what is open then is not closed by that.
+    Args: intervals: a query for ``series``, ``begin_us``, ``end_us``. bucket_us: the length of a
+    bucket. run_us: the end of the run, which closes no interval.
     """
     return f"""
         with intervals as ({intervals}),
@@ -108,7 +106,7 @@ class Mark(NamedTuple):
     series: str
     name: str
     colour: str
-    #: ``level``: a line with steps; ``line``; ``bar``: as wide as what it counts; ``point``.
+    #: ``level``: a line with steps; ``line``; ``bar``: as wide as its interval; ``point``.
     drawn: str
     #: The figure that is named of it: the ``most``; the ``least`` after start-up; ``any``, as all
     #: are equal. That of bars is their sum.
@@ -129,7 +127,7 @@ class Point(NamedTuple):
 
     at_us: int
     value: float
-    #: Of a level: what is left when the bucket ends.
+    #: For a level: the remainder when the bucket ends.
     later: float | None = None
 
 
@@ -191,7 +189,7 @@ def _chart(run: OneRun, panel: Panel, marks: Sequence[Mark], series: Series) -> 
 
 
 def _whole_ticks(panel: Panel, marks: Sequence[Mark], series: Series) -> dict[str, Any]:
-    """Where little is counted, a tick for each: there is no half of an election."""
+    """For small counts, a tick for each: there is no half of an election."""
     most = sum(max(point.value for point in series[mark.series]) for mark in marks)
     return {"dtick": 1} if panel.unit != "seconds" and most <= _FEW else {}
 

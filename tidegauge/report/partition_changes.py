@@ -39,7 +39,7 @@ class SharedState(NamedTuple):
 
     #: -1: there is none.
     leader: int
-    #: How much larger the leader epoch is than before the change.
+    #: The growth of the leader epoch by the change.
     epochs: int
     min_insync_replicas: int
     conditions: int
@@ -71,7 +71,7 @@ class _Events(NamedTuple):
     conditions: Numbers
     isr: Numbers
     replicas: Numbers
-    #: How many of these are being added.
+    #: The number of these that are being added.
     adding: Numbers
 
     def picked(self, rows: NDArray[np.intp]) -> _Events:

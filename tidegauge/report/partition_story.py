@@ -12,9 +12,9 @@ from tidegauge.runs.stories import StoryLine, partition_story
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import time_text
 
-#: Tables that tell of one partition.
+#: Tables about one partition.
 _TABLES = ("isr_members", "leader_intervals", "unavailable", "truncations", "lost")
-#: So many events are listed, the worst of them; the command shows all.
+#: The number of events that are listed, the worst of them; the command shows all.
 _EVENTS = 40
 
 _CONDITIONS = {
@@ -33,7 +33,7 @@ class _Event(NamedTuple):
     process: str
     words: str
     because: str
-    #: Those with the smallest are told if there are too many.
+    #: Those with the smallest are shown if there are too many.
     rank: int
 
 
@@ -174,7 +174,7 @@ def _bars(
 def _markers(
     rows: dict[str, list[dict[str, Any]]], place: Mapping[int, float]
 ) -> Iterator[tuple[dict[str, Any], Key]]:
-    """Where records went: logs that were cut, leaders that began without what was acknowledged."""
+    """Losses of records: logs that were cut, leaders that began without acknowledged records."""
     cut = [
         (each["time_us"], each["broker"], f"log cut by {counted(each['records'], 'record')}")
         for each in rows["truncations"]

@@ -5,11 +5,11 @@ from tidegauge.simulation.quantities import time_text
 
 #: Units of durations that columns have, in microseconds.
 _DURATIONS = {"us": 1, "ms": 1000}
-#: Columns that say when something was, and not how long it took.
+#: Columns that are times, and not durations.
 _MOMENTS = frozenset(
     {"time_us", "begin_us", "end_us", "from_us", "to_us", "first_us", "fault_us", "began_us"}
 )
-# Where rounding would make a thousand of the smaller unit.
+# The duration from which rounding would make a thousand of the smaller unit.
 _ROUNDS_TO_A_MILLISECOND_US = 999.5
 _ROUNDS_TO_A_SECOND_US = 999_500
 #: Words in names of columns as they are written in texts.
@@ -33,7 +33,7 @@ _FEW_MINUTES = 2
 
 
 def duration_text(lasted_us: float) -> str:
-    """How long something lasted, in the unit that it is grasped best in: ``16.4 s``."""
+    """A duration, in the unit that suits it best: ``16.4 s``."""
     if lasted_us < _ROUNDS_TO_A_MILLISECOND_US:
         return f"{lasted_us:,.0f} us"
     if lasted_us < _ROUNDS_TO_A_SECOND_US:
@@ -92,7 +92,7 @@ def plain_words(name: str) -> str:
 
 
 def column_title(column: Column) -> str:
-    """A column's name in plain words; a unit that its values have is not said again."""
+    """A column's name in plain words; without the unit if its values have it."""
     name = column.name
     if column.unit in _DURATIONS:
         name = name.removesuffix(f"_{column.unit}")
@@ -101,7 +101,7 @@ def column_title(column: Column) -> str:
 
 
 def is_moment(name: str) -> bool:
-    """Whether a column of this name says when something was, and not how long it took."""
+    """Whether a column of this name is a time, and not a duration."""
     return name in _MOMENTS or name.endswith("_began_us")
 
 

@@ -1,6 +1,6 @@
 """A recording: the rows that the replay of a run shows, and how they are packed in one text.
 
-Base64 of what zlib made of these bytes: the length of the header in four (little-endian), the
+Base64 of these bytes compressed by zlib: the length of the header in four (little-endian), the
 header as JSON, then columns of numbers (:func:`varints`):
 
 * of each partition the number of its slots; of each slot the broker's place in the header;
@@ -89,7 +89,7 @@ class RecordedRun(NamedTuple):
 
 
 def recorded_run(run: Run, tables: RunTables) -> RecordedRun:
-    """The tables of a run: those in SQL, and what its trace has beside them.
+    """The tables of a run: those in SQL, and those that only its trace has.
 
     Raises:
         TraceError: a trace file is damaged.
@@ -170,7 +170,7 @@ def _slots(directory: Directory) -> bytes:
 
 
 def _numbers_of_topics(directory: Directory) -> Iterator[tuple[str, int, int]]:
-    """Partitions in their order: a topic, the number of the first one, and how many follow it."""
+    """The topics, each with the number of its first partition and of those after it."""
     partitions = enumerate(directory.all_partitions)
     for (topic, first), same in groupby(
         partitions, lambda each: (each[1].topic, each[1].number - each[0])

@@ -23,7 +23,7 @@ class Words(NamedTuple):
 
     text: str
     #: ``good`` or ``bad``: set off; ``verdict good``, ``verdict bad``: the first of all; ``note``;
-    #: empty for what is just text.
+    #: empty for plain text.
     mood: str = ""
 
     def html(self) -> str:
@@ -47,7 +47,7 @@ class Tiles(NamedTuple):
     tiles: Sequence[Tile]
 
     def html(self) -> str:
-        """A list: a figure and what it is of in each item."""
+        """A list: a figure and its subject in each item."""
         items = (
             f'<li class="{"bad" if tile.is_bad else ""}"><b>{escape(tile.figure)}</b> '
             f"<span>{escape(tile.of)}</span></li>"
@@ -69,7 +69,7 @@ class Heading(NamedTuple):
 class Grid(NamedTuple):
     """A table of texts."""
 
-    #: The subject of the table, for those who cannot see it.
+    #: The subject of the table, for readers who cannot see it.
     label: str
     headings: Sequence[Heading]
     rows: Sequence[Sequence[str]]
@@ -122,7 +122,7 @@ class Key(NamedTuple):
 
     name: str
     colour: str
-    #: A figure of what is drawn in it, such as the most.
+    #: A figure of the content, such as the most.
     figure: str = ""
 
     def html(self) -> str:
@@ -144,7 +144,7 @@ class Chart(NamedTuple):
     data: Sequence[Mapping[str, Any]]
     layout: Mapping[str, Any]
     keys: Sequence[Key] = ()
-    #: Its horizontal axis is the time of the run: it is zoomed together with all others.
+    #: Its horizontal axis is the time of the run, and is zoomed together with all others.
     is_over_time: bool = False
 
     def html(self) -> str:
@@ -175,7 +175,7 @@ class SideBySide(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A part of the run that a reader may want to look at."""
+    """A part of the run that a reader may want to see."""
 
     name: str
     begin_s: float

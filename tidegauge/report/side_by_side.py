@@ -18,7 +18,7 @@ from tidegauge.scenario.text.errors import counted
 
 _SAYS = (
     "The mean over seeds, with its confidence band (95 %) where it is wide enough to print. "
-    "One variant is better if its whole band is below the others; less is better of each figure. "
+    "One variant is better if its whole band is below the others; less is better for each figure. "
     "The ratio is the last variant by the first."
 )
 #: In pixels: a dot with its band, the height of each, and the margin of all.
@@ -78,7 +78,7 @@ def _listed(figures: Sequence[ComparedFigure]) -> str:
 class FigureTable(NamedTuple):
     """The table: a row for each figure, a column for each variant, and a small picture."""
 
-    #: How many seeds each variant was run with.
+    #: The number of seeds of each variant.
     seeds: Mapping[str, int]
     figures: Sequence[ComparedFigure]
 
@@ -112,7 +112,7 @@ class Explanations(NamedTuple):
     figures: Sequence[ComparedFigure]
 
     def html(self) -> str:
-        """A paragraph for each figure, and one for each thing to be said beside it."""
+        """A paragraph for each figure, and one for each note beside it."""
         said = "".join(map(_explained, self.figures))
         return f'<h3>What decides</h3><dl class="decides">{said}</dl>'
 

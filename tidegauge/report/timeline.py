@@ -11,12 +11,12 @@ from tidegauge.report.one_run import OneRun
 from tidegauge.report.section import Chart, Piece, Section, Span, Words, Zoom, plain
 from tidegauge.simulation.quantities import time_text
 
-#: So many faults have a line each; else those of a kind share one.
+#: The most faults that have a line each; else those of a kind share one.
 _LANES = 10
-#: So much of the run is shown around a fault, in parts of its duration, and of the whole run.
+#: The part of the run that is shown around a fault, in parts of its duration, and of the whole run.
 _AROUND, _AT_LEAST = 0.25, 0.02
 
-#: Only clients tell of stalls: logs of real brokers do not.
+#: Only clients have stalls: logs of real brokers have none.
 _OF_CLIENTS = panels.Panel(
     "Stalled partitions",
     "partitions",
@@ -179,7 +179,7 @@ def _most_of_brokers(bucket_us: int) -> str:
 
 
 def _faults(run: OneRun) -> Iterator[Piece]:
-    """When faults were active: a lane for each."""
+    """The active faults: a lane for each."""
     if not run.faults:
         yield Words("No fault in this run.")
         return

@@ -17,7 +17,7 @@ variants, and runs, side by side       ``compared.py``, ``side_by_side.py``
 =====================================  ==================================================
 
 All that can be counted is in result tables (``analysis/tables``), which are read in SQL: here are
-their rows as classes, stories row by row, and what no table has.
+their rows as classes, stories row by row, and the facts that no table has.
 
 **To add a question**: a table, or a function here that answers it from events; a view of it in
 ``views``, and an option in ``commands``. ``Run.selected`` selects rows by whole columns. Nothing

@@ -1,16 +1,16 @@
 """Brokers of a run: their states over time, their rows, and ``kafka-log-dirs.sh --describe``.
 
 A broker's history is every row of its own process and every row elsewhere that names it: its
-sessions and its registration, the controllers' events about it, the partitions that
-they gave to it or took from it. Acknowledged and exposed offsets of its terms, and the content of
-its logs, belong to the stories of the partitions and are left out.
+sessions and registration, the controllers' events about it, the partitions that it got or lost.
+Acknowledged and exposed offsets of its terms, and the content of its logs, belong to the stories of
+the partitions and are left out.
 
-A broker is described as it sees itself: one that is cut off keeps leading until it gets a request
-of the controller. A note shows where the newest state of the cluster differs.
+A broker's state is its own view: one that is cut off keeps leading until it gets a request of the
+controller. A note shows where the newest state of the cluster differs.
 
 The log directories tool asks the brokers that run. A trace has the ends of logs at samples and at
-transitions, so a log may be some records longer. The log directory of each log is that which a
-broker chooses for a new one: the one with the fewest.
+transitions, so a log may be some records longer. The directory of each log is the broker's choice
+for a new one: that with the fewest.
 
 Source: LogDirsCommand.formatAsJson@2.6.0 and @3.9.0.
 """
@@ -200,7 +200,7 @@ def is_about_broker(table: Table, broker: int) -> Mask:
 
 
 def described_broker(run: Run, broker: int, until_us: int | None = None) -> BrokerDescription:
-    """A broker at a time (by default the end of the run).
+    """A broker's state at a time (by default the end of the run).
 
     Raises:
         TraceError: a trace file is damaged.
@@ -345,7 +345,7 @@ def _directories(
                 continue
             planned = plan.partitions[number]
             described = {
-                "partition": f"{planned.topic}-{planned.number}",
+                "partition": planned.name,
                 "size": max(0, log.log_end_offset - log.log_start_offset) * planned.record_bytes,
                 "offsetLag": max(0, log.high_watermark - log.log_end_offset),
                 "isFuture": False,

@@ -1,11 +1,10 @@
 """The causes of a row: the faults that it is charged to, and the chain of triggers behind it.
 
-Which faults have a part in a row is a question of meaning, which ``analysis/attribution.py`` asks.
-It asks none of some kinds of rows; these have their *because*.
+The charges come from ``analysis/attribution.py``; kinds of rows without one have their *because*.
 
-Every row has at most two links to earlier canonical rows. Its *cause* is the row in whose course
-it was written, or the last row of the process whose message or timer led to it. Its *because* says
-why just this was done: the fault for which something did not arrive, the broker that is gone, the
+Every row has at most two links to earlier canonical rows. Its *cause* is the row in whose course it
+was written, or the last row of the process whose message or timer led to it. Its *because* is the
+reason for this very row: the fault for which something did not arrive, the broker that is gone, the
 decision that a message with many of them has brought. A chain follows both: first the because of
 each row or else its cause, as the analysis does, then the causes on the way that were passed by.
 """
@@ -127,7 +126,7 @@ def _fault_behind(reason: TraceRow, run: RunFolder) -> TraceRow | None:
 
 
 class Strand(NamedTuple):
-    """A row, what it goes back to, what that goes back to, and so on."""
+    """A row, its cause, the cause of that, and so on."""
 
     #: The row whose cause, beside its because, is the first row here; None for the first strand.
     cause_of: TraceEvent | None
@@ -177,7 +176,7 @@ def _last_sequence(run: RunFolder, process: int) -> int | None:
 
 
 def cause_strands(run: Run, event: TraceEvent) -> list[Strand]:
-    """The row and what it goes back to; then the same for each cause beside a because.
+    """The row and its causes; then the same for each cause beside a because.
 
     No row appears twice, so this ends even if a trace had a loop.
 

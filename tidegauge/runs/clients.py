@@ -192,7 +192,7 @@ def unreachable_lines(run: Run) -> Iterator[str]:
         )
 
 
-#: A shorter time is that of a restart.
+#: Shorter times are those of a restart.
 _NOTABLE_US = 30_000_000
 
 

@@ -34,9 +34,9 @@ class ComparedFigure(NamedTuple):
     worse: tuple[str, ...]
     #: The settings that decide, in each of the compared modes.
     decides: str
-    #: Of two modes: where KRaft is not better; empty: no such case is known.
+    #: For two modes: the case in which KRaft is not better; empty: no such case is known.
     exception: str
-    #: Of two modes: published figures, of unknown conditions; empty: none.
+    #: For two modes: published figures, of unknown conditions; empty: none.
     published: str
 
     @property
@@ -53,7 +53,7 @@ class ComparedFigure(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """Which variant is better, in words."""
+        """The better variant, in words."""
         known = [each for each in self.by_variant.values() if each]
         if len(known) < 2:  # noqa: PLR2004 - two are compared
             return ""
@@ -198,7 +198,7 @@ def _decides(explanation: Explanation, modes: Sequence[str]) -> str:
     return " ".join([explanation.either, *of_modes]).strip()
 
 
-#: So many are read side by side; more of them are a curve.
+#: The fewest and the most variants that are read side by side; more of them are a curve.
 _FEWEST, _MOST = 2, 4
 
 

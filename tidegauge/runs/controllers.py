@@ -2,7 +2,7 @@
 
 The events in their queues are in the table ``controller_events``.
 
-A broker that loses its session believes to be controller until it learns of the loss. So a term
+A broker that loses its session counts itself as controller until it learns of the loss. So a term
 has two ends: the control plane has no active controller any more, and the broker has resigned.
 """
 
@@ -46,7 +46,7 @@ class ControllerTerm(NamedTuple):
     resigned_us: int | None = None
 
     def is_active(self, time_us: int) -> bool:
-        """Whether the broker believes to be controller at a time."""
+        """Whether the broker counts itself as controller at a time."""
         return self.elected_us <= time_us and (
             self.resigned_us is None or time_us < self.resigned_us
         )
@@ -55,11 +55,11 @@ class ControllerTerm(NamedTuple):
 class Knowledge(NamedTuple):
     """The controller at a time, and its knowledge."""
 
-    #: The terms whose brokers believe to be controller, the newest one first.
+    #: The terms whose brokers count themselves as controller, the newest one first.
     terms: list[ControllerTerm]
     #: Id of the active controller; None: there is none.
     active: int | None
-    #: Ids of the brokers that the newest of them knows as alive.
+    #: Ids of the brokers that are alive in the state of the newest of them.
     alive: list[int]
     #: Partitions without a live leader, with the reason.
     leaderless: dict[str, str]
@@ -164,7 +164,7 @@ def controller_knowledge(run: Run, until_us: int | None = None) -> Knowledge:
 
 
 def _alive(events: Iterable[TraceEvent], term: ControllerTerm) -> set[int]:
-    """The brokers that the controller of a term knows as alive.
+    """The brokers that are alive in the state of a term's controller.
 
     They are those registered at its election, plus the changes that it saw later. (Its list
     arrives a round trip after the election: a broker that registers in between is missed here.)

@@ -1,7 +1,7 @@
 """The figures of a run: the numbers that its outputs share, each defined once.
 
-``traces/figures.yaml`` is the table of them, with what decides those that comparisons show. Their
-SQL is that of ``run_figures`` and ``control_plane_figures``.
+``traces/figures.yaml`` is the table of them, with the mechanism behind those that comparisons show.
+Their SQL is that of ``run_figures`` and ``control_plane_figures``.
 
 **To add a figure**: an entry of the table; a column of one of these result tables, or of a figure
 of the summary the count of it in ``traces/checks/figures.py`` or ``engine/summary.py``, or both.
@@ -53,7 +53,7 @@ FIGURES_OF_RUNS = f"""
 
 
 def figures_of(run: Run) -> dict[str, float | None]:
-    """The figures of a run that tables have, by their names; None: its rows, or logs, do not tell.
+    """The figures of a run in tables, by their names; None: its rows, or logs, lack one.
 
     Raises:
         RunError, ScenarioError, TraceError, OSError: as :meth:`RunTables.make`.
@@ -63,7 +63,7 @@ def figures_of(run: Run) -> dict[str, float | None]:
 
 
 def summary_figures(run: RunFolder, tables: RunTables) -> Iterator[tuple[str, float]]:
-    """All numbers of a run's summary, and of each fault how long it was on."""
+    """All numbers of a run's summary, and the active time of each fault."""
     yield from numbers_of(run.summary or {})
     seconds = dict.fromkeys((fault.name for fault in run.directory.faults), 0.0)
     for row in tables.rows(
@@ -109,7 +109,7 @@ class Explanation(NamedTuple):
     #: With ZooKeeper, and with KRaft; empty: nothing of its own.
     zookeeper: str = ""
     kraft: str = ""
-    #: Where KRaft is not better; empty: no such case is known.
+    #: The case in which KRaft is not better; empty: no such case is known.
     exception: str = ""
     #: Published figures of the same kind, of unknown conditions; empty: none.
     published: str = ""

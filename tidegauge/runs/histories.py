@@ -121,7 +121,7 @@ class IsrChange(NamedTuple):
     isr: Sequence[int]
     #: The brokers that left or joined it.
     brokers: Sequence[int]
-    #: Of a shrink the longest time that one of these had not caught up.
+    #: For a shrink: the longest time for which one of these had not caught up.
     lag_ms: int | None
     fault_name: str | None
     handle: str

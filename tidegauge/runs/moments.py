@@ -100,7 +100,8 @@ def moment_words(moment: Moment) -> str:
     words = _TOGETHER.get(_family(first.kind), _others)(moment)
     begin, end = time_text(first.time_us), time_text(moment[-1].time_us)
     until = "" if begin == end else f" (until {end})"
-    return f"{words}: {_partitions(moment)}{until}"
+    is_about_any = any(row.row.columns.get("partition", -1) >= 0 for row in moment)
+    return f"{words}: {_partitions(moment)}{until}" if is_about_any else f"{words}{until}"
 
 
 def reasons(moment: Moment, run: Run) -> list[str]:

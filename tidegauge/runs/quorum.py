@@ -1,7 +1,7 @@
 """The quorum of a KRaft cluster over time: its leaders by epoch, and the logs of its nodes.
 
-Of a controller each change of its state and of its log is a row; of a broker, which observes the
-quorum, a sample of what it has.
+For a controller, each change of its state and of its log is a row; for a broker, which observes the
+quorum, a sample of its position is.
 
 The metadata log is known as far as rows have it. The rows of the cluster's state are written as a
 batch is committed, so they are its records, in their order: a state of a partition together with
@@ -33,13 +33,13 @@ class QuorumNode(NamedTuple):
     log_end_offset: int
     #: -1: it does not know.
     high_watermark: int
-    #: When that was so last, as far as a row says.
+    #: The last time of that, as far as a row shows it.
     time_us: int
     #: ``leader``, ``follower``, ``candidate``...; ``observer``: a broker.
     state: str
     is_voter: bool
     is_running: bool
-    #: Where its log begins, and the end of its newest snapshot; 0: it has none.
+    #: The start of its log, and the end of its newest snapshot; 0: it has none.
     log_start_offset: int
     snapshot_offset: int
     #: At the last sample of the active controller: events in its queue, responses that wait for a
@@ -67,11 +67,11 @@ class DescribedQuorum(NamedTuple):
 
     @property
     def high_watermark(self) -> int:
-        """How far the log is committed, as any controller knows."""
+        """The committed end of the log, as any controller knows."""
         return max((node.high_watermark for node in self.nodes if node.is_voter), default=-1)
 
     def lag_of(self, node: QuorumNode) -> int:
-        """How many records a node lacks."""
+        """The number of records that a node lacks."""
         return max(0, self.log_end_offset - node.log_end_offset)
 
 
@@ -81,7 +81,8 @@ class QuorumTerm(NamedTuple):
     epoch: int
     leader: int
     began_us: int
-    #: When it left that state, and for which; None: it leads at the end of the run.
+    #: The time at which it left that state, and its next state; None: it leads at the end of the
+    #: run.
     ended_us: int | None
     next_state: str | None
 

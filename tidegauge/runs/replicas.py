@@ -1,6 +1,6 @@
 """Replicas of a partition over time: their standings, log ends and high watermarks.
 
-Leader and ISR are those of the control plane; the process of a broker says whether it is up.
+Leader and ISR are those of the control plane; the process of a broker has whether it is up.
 
 KAFKA-14704 in a run: records that a replica took for committed, and those of its leader. A row
 ``diverging_high_watermark`` breaks the check ``committed_agree`` with the permission of the
@@ -56,10 +56,10 @@ class Ends(NamedTuple):
     log_end_offset: int
 
 
-#: In an orderly move of leadership the former leader learns of it some milliseconds later.
+#: In an orderly move of leadership the former leader is notified some milliseconds later.
 NOTABLE_US = 1_000_000
 
-#: The times at which anything changes, and what is so from each on; a broker and a partition at a
+#: The times at which anything changes, and the state from each on; a broker and a partition at a
 #: time have one row each in their tables.
 _STANDINGS = """
     with held as (

@@ -47,7 +47,7 @@ class Side(NamedTuple):
 
 
 class ComparedValues(NamedTuple):
-    """A figure of all runs; None: the run does not tell."""
+    """A figure of all runs; None: the run does not have it."""
 
     figure: Figure
     values: Sequence[float | None]
@@ -76,7 +76,7 @@ class SideBySide(NamedTuple):
 
     @property
     def figures(self) -> list[ComparedValues]:
-        """The figures that are shown; stalls, which logs do not tell, only if a run has them."""
+        """The figures that are shown; stalls, which logs do not have, only if a run has them."""
         names = [*_SHOWN, *sorted(n for n in self.sides[0].figures if _is_latency(n))]
         rows = [
             ComparedValues(figure_named(name), [side.figures.get(name) for side in self.sides])
@@ -92,9 +92,8 @@ class SideBySide(NamedTuple):
 def side_by_side(runs: Sequence[Run], shift_us: int | None = None) -> SideBySide:
     """Runs aligned in time, and where their partitions part.
 
-    Args:
-        runs: the runs, the first of them such as a real one.
-        shift_us: what is added to the times of all but the first; None: find it.
+    Args: runs: the runs, the first of them such as a real one. shift_us: the offset added to the
+    times of all but the first; None: find it.
 
     Raises:
         TraceError: a trace file is damaged.

@@ -1,15 +1,14 @@
 """The rows of a run as events: values for programs, words for operators of Kafka.
 
 ``traces/run_folder.py`` reads rows as they were written: integers, many of which are numbers of
-objects. The type of a column (``simulation/trace_rows/columns.py``) decides what it stands for: a
-broker has its id, an ISR is a list of ids, an error has Kafka's name. One table, :data:`_READINGS`,
-has the value and the words of each type. Times in microseconds or milliseconds, offsets, epochs and
+objects. The type of a column (``simulation/trace_rows/columns.py``) decides its meaning: a broker
+has its id, an ISR is a list of ids, an error has Kafka's name. One table, :data:`_READINGS`, has
+the value and the words of each type. Times in microseconds or milliseconds, offsets, epochs and
 counts are the same in both.
 
 Each kind of row has its sentence in its class (``simulation/trace_rows``), with columns in braces.
-Rows of the cluster's state say whether a broker is registered, and which one is the controller.
-With ZooKeeper their words are those of the znodes that hold this: a broker is active while
-/brokers/ids has it.
+Rows of the cluster's state have the registered brokers and the controller. With ZooKeeper their
+words are those of the znodes that hold this: a broker is active while /brokers/ids has it.
 """
 
 from collections.abc import Callable, Mapping
@@ -121,11 +120,8 @@ class TraceEvent:
 
     @property
     def handle(self) -> str:
-        """Its handle for ``tidegauge show cause``: ``PROCESS:SEQUENCE``.
-
-        It is empty for a sample or a single request, which have no number of their own.
-        """
-        return f"{self.row['process']}:{self.row['sequence']}" if self.row["minor"] == 0 else ""
+        """Its handle for ``tidegauge show cause``, as ``TraceRow.handle``."""
+        return self.row.handle
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -155,7 +151,7 @@ class TraceEvent:
         return "unknown" if is_untold else _reading_of(self.kind, column).words(self, number)
 
     def _is_untold(self, column: str, number: int) -> bool:
-        """Whether it is what lines of logs often leave out."""
+        """Whether it is a column that lines of logs often leave out."""
         described = _described(self.kind, column)
         if number >= 0 or not self.names.is_of_logs or described is None:
             return False

@@ -113,9 +113,9 @@ class ZnodePaths:
         return FIXED_PATHS.get(znode) or _PATHS.get(sort, f"znode {znode}")
 
 
-#: The kind of row about what is new in ZooKeeper.
+#: The kind of row about a new znode.
 CREATED = "znode_created"
-#: ... and about what is gone.
+#: ... and about a deleted one.
 DELETED = "znode_deleted"
 
 

@@ -40,8 +40,8 @@ class Outcome:
     error: str | None = None
     #: The checks with an unexpected verdict, and ``steps`` if a step timed out.
     unexpected: Sequence[str] = ()
-    #: As ``traces/figures.yaml`` defines them: every number of its summary, and of each
-    #: fault how many seconds it was on.
+    #: As ``traces/figures.yaml`` defines them: every number of its summary, and the active seconds
+    #: of each fault.
     figures: Mapping[str, float] = field(default_factory=dict)
     trace_sha256: str | None = None
 

@@ -52,7 +52,7 @@ def worst_by(runs: Sequence[SweptRun], figures: Sequence[str]) -> str | None:
 
 
 def _badness(name: str, run: SweptRun) -> float:
-    """How bad a figure is, to be compared; a run without it is not bad."""
+    """The badness of a figure, to be compared; a run without it is not bad."""
     value = run.outcome.figure(name)
     if value is None:
         return -inf
@@ -60,7 +60,7 @@ def _badness(name: str, run: SweptRun) -> float:
 
 
 def settings_of(runs: Sequence[SweptRun], figures: Sequence[str]) -> list[dict[str, Any]]:
-    """How the figures of each setting spread over its seeds."""
+    """The spread of each setting's figures over its seeds."""
     by_setting: dict[tuple[str, ...], list[SweptRun]] = {}
     for run in runs:
         by_setting.setdefault(run.changes, []).append(run)
@@ -77,7 +77,7 @@ def settings_of(runs: Sequence[SweptRun], figures: Sequence[str]) -> list[dict[s
 
 
 def _distribution(name: str, runs: Sequence[SweptRun]) -> dict[str, Any]:
-    """How a figure spreads over finished runs; the worst of it, and the seed of that."""
+    """The spread of a figure over finished runs; the worst value, and its seed."""
     ended = [run for run in runs if run.outcome.figure(name) is not None]
     said = {"worst_is": worst_is(name), "worst": None, "worst_seed": None}
     if not ended:

@@ -12,7 +12,7 @@ from tidegauge.analysis.questions.question import Question, worth_showing
 from tidegauge.analysis.tables.result_table import Column
 from tidegauge.scenario.text.errors import duration_text
 
-#: Columns are so far apart.
+#: The space between columns.
 _GAP = 2
 
 
@@ -59,8 +59,8 @@ def fitting_columns(
 
 #: The most rows that are shown.
 MOST_ROWS = 30
-#: As many that are too wide for a table stand one below the other, with all that they say; of more
-#: there is a table of the first columns.
+#: Up to this number, rows that are too wide for a table are blocks with all columns; more of them
+#: are a table of the first columns.
 MOST_BLOCKS = 3
 
 _NOTHING = "-"

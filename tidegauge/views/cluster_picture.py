@@ -71,9 +71,9 @@ def scale_text(axis: TimeAxis) -> str:
 
 
 def conditions_of(names: Directory) -> dict[str, str]:
-    """The conditions of partitions that a run tells of, and their names in lines.
+    """The conditions of partitions in a run, and their names in lines.
 
-    Logs of real brokers do not tell of clients.
+    Logs of real brokers have no clients.
     """
     absent = OF_CLIENTS if names.is_of_logs else {}
     return {name: label for name, label in LABELS.items() if name not in absent}

@@ -40,7 +40,7 @@ def show_figures(out: Console, variants: Sequence[str], figures: Sequence[Compar
             soft_wrap=True,
         )
     else:
-        out.print("Of one seed: --seeds 1..10 shows how figures spread. Less is better.")
+        out.print("This is one seed: --seeds 1..10 shows how figures spread. Less is better.")
     out.print(table)
     zero = [figure.label for figure in figures if figure.is_always_zero]
     if zero:
@@ -66,7 +66,7 @@ def show_caveats(out: Console, timed_out: Sequence[str], caveat: str) -> None:
 
 
 def show_decisions(out: Console, figures: Sequence[ComparedFigure]) -> None:
-    """Print what decides the figures in which variants differ, and where KRaft is not better.
+    """Print the mechanisms behind figures that differ, and where KRaft is not better.
 
     Args:
         out: the output.
@@ -91,7 +91,7 @@ def show_decisions(out: Console, figures: Sequence[ComparedFigure]) -> None:
 
 
 def show_changes(out: Console, label: str, changes: Sequence[str]) -> None:
-    """Print what the conversion into a variant changed."""
+    """Print the changes that the conversion into a variant made."""
     if changes:
         out.print(f"\nChanged for {label}", style="bold")
         for change in changes:
@@ -134,7 +134,7 @@ def _print_group(
 
 
 def show_settings_that_end(out: Console, changes: Sequence[Change]) -> None:
-    """Print the cluster's own settings that have no meaning any more, or move."""
+    """Print the cluster's own settings that lose their meaning, or move."""
     own = [each for each in changes if "settings" in each.path]
     if not own:
         out.print("\nAll of the cluster's own settings keep their meaning.")
@@ -149,7 +149,7 @@ def _spreads(figure: ComparedFigure) -> list[OverSeeds]:
 
 
 def _verdict(figure: ComparedFigure, seeds: int) -> str:
-    """The verdict, without what the line above the table says of all figures."""
+    """The verdict, without the part that the line above the table has for all figures."""
     if seeds > 1:
         return figure.verdict
     return figure.verdict.removesuffix(" (one seed)").removesuffix(" within the bands")

@@ -181,7 +181,7 @@ class ConformanceReport:
         self._show_fields(conform.exact_fields(results))
 
     def _show_fields(self, fields: Mapping[str, conform.FieldCounts]) -> None:
-        """Print how many exact fields are equal, by their names."""
+        """Print the number of equal exact fields, by their names."""
         width = max(map(len, ("exact field", *fields)))
         head = f"\n{'exact field':{width}}  compared  different  explained  unexplained     equal"
         self._print(head, style="bold")

@@ -18,7 +18,7 @@ _WIDTH = 10
 
 
 def show_controller(out: Console, run: Run, options: story_lines.StoryOptions) -> None:
-    """Print the terms of all controllers, how long events waited, then the story."""
+    """Print the terms of all controllers, the waits of events, then the story."""
     _print_terms(out, controller_terms(run), run.names)
     _print_durations(out, run.tables, options.span)
     lines = controller_story(run, options.span, details=options.details)
@@ -86,7 +86,7 @@ def _cells(*texts: str) -> list[str]:
 
 
 def show_controller_at(out: Console, run: Run, at_us: int) -> None:
-    """Print the controller at a time, the brokers it knows as alive, and leaderless partitions."""
+    """Print the controller at a time, its live brokers, and leaderless partitions."""
     known = controller_knowledge(run, at_us)
     out.print(f"{_controller(known.terms, run.names)} {story_lines.when_text(at_us)}", style="bold")
     for stale in known.terms[1:]:

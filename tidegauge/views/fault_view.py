@@ -342,7 +342,7 @@ def _standing_lines(tables: RunTables) -> Iterator[str]:
 
 
 def _show_given_up(out: Console, run: RunFolder) -> None:
-    """Print what producers gave up in the whole run: also where no fault had effects by then."""
+    """Print the records that producers gave up, also in a run without effects of faults."""
     given_up = (run.summary or {}).get("records_failed", 0)
     if given_up:
         out.print(f"Producers gave up {counted(given_up, 'record')} in the whole run.", style="dim")

@@ -20,8 +20,8 @@ from tidegauge.runs.trace_events import TraceEvent
 from tidegauge.scenario.text.errors import counted, duration_text
 from tidegauge.views.story_lines import LISTED, print_lines
 
-#: The worst first: losses, then what may still be lost, then the time that producers waited; of
-#: logs, which do not tell of that, the time in which writes were refused.
+#: The worst first: losses, then possible losses, then the time that producers waited; for logs,
+#: which do not have that, the time in which writes were refused.
 _RANKED = """
     select * from partition_figures order by records_lost desc, records_unavailable desc,
         unclean_elections desc, leader is null desc, records_given_up desc,
@@ -37,10 +37,10 @@ _LOSSES = """
     from lost group by all order by records desc, fault, permitted_by
 """
 
-#: A shorter time is that of any election.
+#: Shorter times are those of any election.
 _NOTABLE_US = 1_000_000
 
-#: Times that are told if they are long, with their words.
+#: Times that are shown if they are long, with their words.
 _TIMES = {
     "stalled_us": "stalled",
     "reads_stalled_us": "reads stalled",
@@ -48,7 +48,7 @@ _TIMES = {
     "under_min_isr_us": "under min ISR",
 }
 
-#: Counts that are told as they are, with their words.
+#: Counts that are shown as they are, with their words.
 _TOLD = {
     "unclean_elections": "unclean elections",
     "batches_given_up": "batches given up",
@@ -66,7 +66,7 @@ def show_unreachable(out: Console, run: Run) -> None:
 
 
 def show_partitions(out: Console, run: Run) -> None:
-    """Print what was moved, and which partitions are worth a look, and why."""
+    """Print the moved replicas, and the partitions that are worth a look, with the reasons."""
     partitions = run.tables.rows(_RANKED)
     causes: dict[int, list[str]] = {}
     for each in run.tables.rows(_LOSSES):
@@ -107,14 +107,14 @@ def _show_stalled(out: Console, tables: RunTables) -> None:
 
 
 def _lost(figures: dict[str, Any]) -> str:
-    """The lost records; logs do not tell of any."""
+    """The lost records; logs have none."""
     return f"{'-':>6}" if figures["records_lost"] is None else f"{figures['records_lost']:6,}"
 
 
 def _heading(partitions: list[dict[str, Any]], striking: int, *, of_logs: bool) -> str:
     if of_logs:
         of_all = counted(len(partitions), "partition")
-        return f"{of_all}, {striking} of them worth a look; logs do not tell of lost records"
+        return f"{of_all}, {striking} of them worth a look; logs have no lost records"
     lost = sum(each["records_lost"] for each in partitions)
     where = sum(each["records_lost"] > 0 for each in partitions)
     losses = "no acknowledged record is lost"

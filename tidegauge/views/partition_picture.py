@@ -34,7 +34,7 @@ MARKS = {
 _WORST = (Standing.DOWN, Standing.FORMER, Standing.OUT)
 
 _MOST_FAULTS = 5
-#: Former leaders that are told.
+#: Former leaders that are shown.
 _MOST_FORMER = 3
 
 #: Conditions that are drawn.

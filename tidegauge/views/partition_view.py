@@ -23,7 +23,7 @@ _REFUSING = {
     "reads_stalled": "Reads were stalled",
     "not_accepting": "No leader accepted writes",
 }
-#: A shorter time is that of any election.
+#: Shorter times are those of any election.
 _NOTABLE_US = 1_000_000
 #: The order in which leaders began that lacked records; two can begin at the same time.
 _BEGAN = "place(began_us, began_process, began_sequence, 0)"

@@ -1,4 +1,4 @@
-"""The progress of a command: of one run, of many, and of what has no bar."""
+"""The progress of a command: of one run, of many, and of work without a bar."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Rates:
         self._told: deque[tuple[float, Passed]] = deque()
         #: The last that is older than that.
         self._before: tuple[float, Passed] | None = None
-        #: Virtual microseconds in a second; and how far it is.
+        #: Virtual microseconds in a second; and the time reached.
         self._speed_us = 0.0
         self._time_us = 0
 

@@ -19,8 +19,8 @@ _MOMENTS = 20
 def show_quorum(out: Console, run: Run, at_us: int | None) -> None:
     """Print status and replication, in the manner of ``kafka-metadata-quorum describe``.
 
-    Without a time all leaders follow, and over the run how many records each node lacked and what
-    waited for the active controller.
+    Without a time all leaders follow, and over the run the number of records that each node lacked
+    and the active controller's pending work.
     """
     quorums.check_has_quorum(run, "quorum")
     quorum = quorums.described_quorum(run, at_us)
@@ -86,7 +86,7 @@ def _print_leaders(out: Console, run: Run) -> None:
 
 
 def _print_lags(out: Console, run: Run) -> None:
-    """Print how many records each node lacked; ``-``: its process did not run."""
+    """Print the number of records that each node lacked; ``-``: its process did not run."""
     ids = [*run.directory.controllers, *run.directory.brokers]
     times_us = [run.end_us * number // _MOMENTS for number in range(1, _MOMENTS + 1)]
     rows = []

@@ -15,7 +15,7 @@ from tidegauge.runs.side_by_side import ComparedValues, Side, SideBySide
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import short_time_text
 
-#: For what logs do not have.
+#: The text for a figure that logs do not have.
 NOT_IN_LOGS = "not in the logs"
 _NOT_THERE = "-"
 #: Partitions with different sequences that are listed.
@@ -36,7 +36,7 @@ def show_side_by_side(out: Console, found: SideBySide) -> None:
 
 
 def side_by_side_content(found: SideBySide) -> dict[str, Any]:
-    """A comparison of runs as JSON; what a run does not tell is null."""
+    """A comparison of runs as JSON; a figure that a run does not have is null."""
     return {
         "format": "tidegauge-side-by-side",
         "runs": [

@@ -13,7 +13,6 @@ from tidegauge.runs.stories import story_line
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import time_text
 from tidegauge.traces.checks import CHECKS
-from tidegauge.traces.directory import Directory
 from tidegauge.views.story_lines import print_lines
 
 #: Longer times are in seconds.
@@ -89,7 +88,7 @@ def show_summary(summary: dict[str, Any], *, has_quorum: bool) -> None:
 
 
 def _show_stalls(summary: dict[str, Any]) -> None:
-    """Print how many partitions were stalled for producers and consumers, and how long."""
+    """Print the number of partitions that were stalled for clients, and the times."""
     for reads, clients in (("", "producers"), ("reads_", "consumers")):
         seconds = summary[f"partition_seconds_{reads}stalled"]
         typer.echo(
@@ -109,7 +108,7 @@ def _blocked(summary: dict[str, Any], group: str) -> str:
 
 
 def show_chance(manifest: dict[str, Any]) -> None:
-    """Print what draws have decided in the run, and the command that shows other outcomes."""
+    """Print the draws that have decided the run, and the command that shows other outcomes."""
     for place, decided in enumerate(manifest["left_to_chance"]):
         typer.echo(f"{'       ' if place else 'chance:'} {decided}")
     if manifest["left_to_chance"]:
@@ -164,11 +163,11 @@ def show_verdicts(out: Console, run: Run) -> list[str]:
     assert run.summary is not None
     checks: dict[str, dict[str, Any]] = run.summary["checks"]
     if not checks:
-        out.print("No check is judged: logs do not tell of records.")
+        out.print("No check is judged: logs have no records.")
     width = max((len(name) for name in checks), default=0)
     for name, found in checks.items():
         style = "" if found["as_expected"] else "bold red"
-        text = _verdict_text(found, run.directory)
+        text = _verdict_text(found)
         if name == _LOSS and found["verdict"] is True:
             text += _permitted_loss(run.summary)
         out.print(f"check {name:{width}}  {text}", style=style, soft_wrap=True)
@@ -181,12 +180,12 @@ def show_verdicts(out: Console, run: Run) -> list[str]:
     return unexpected
 
 
-def _verdict_text(found: dict[str, Any], names: Directory) -> str:
+def _verdict_text(found: dict[str, Any]) -> str:
     text = "holds" if found["verdict"] is True else found["verdict"]
     first = found["first_event"]
     if found["verdict"] is False:
         parts = []
-        if found["broken"] and (first is None or first["partition"] >= 0):
+        if found["broken"] and (first is None or first["partition"] is not None):
             parts.append(f"BROKEN in {counted(found['broken'], 'partition')}")
         if found["permitted"]:
             parts.append(
@@ -194,9 +193,8 @@ def _verdict_text(found: dict[str, Any], names: Directory) -> str:
             )
         text = ", ".join(parts) or "BROKEN"
     if first is not None:
-        # A promise about the controllers of a quorum is about no partition.
-        where = f"{names.partition(first['partition'])}, " if first["partition"] >= 0 else ""
-        text += f"; first {where}row {first['process']}:{first['sequence']}"
+        where = "" if first["partition"] is None else f"{first['partition']}, "
+        text += f"; first {where}row {first['handle']}"
     if not found["as_expected"]:
         expected = {True: "that it holds", False: "that it is broken"}
         text += f"; expected: {expected.get(found['expected'], found['expected'])}"
@@ -204,11 +202,11 @@ def _verdict_text(found: dict[str, Any], names: Directory) -> str:
 
 
 def _explain_release(out: Console, run: Run, found: dict[str, Any]) -> None:
-    """Print the records that a replica took for committed, if its release has KAFKA-14704."""
+    """Print the records that a replica counted as committed, if its release has KAFKA-14704."""
     first = found["first_event"]
     if not found["permitted"] or found["broken"] or first is None:
         return
-    row = run.canonical_row(first["process"], first["sequence"])
+    row = run.row_with_handle(first["handle"])
     if row is None or row.kind != "diverging_high_watermark":
         return
     misled = misled_replica(run, run.event(row))
@@ -224,13 +222,15 @@ def _permitted_loss(summary: dict[str, Any]) -> str:
     if not lost:
         return ""
     records = counted(lost, "record")
-    return f" but for {records} whose loss is permitted: `tidegauge show partitions` says by what"
+    return (
+        f" but for {records} whose loss is permitted: `tidegauge show partitions` names the setting"
+    )
 
 
 def _tell_first_event(out: Console, run: Run, name: str, found: dict[str, Any]) -> None:
     """Print the row that broke a check, and its causes."""
     first = found["first_event"]
-    row = run.canonical_row(first["process"], first["sequence"]) if first else None
+    row = run.row_with_handle(first["handle"]) if first else None
     if row is None:
         return
     promise = next(check.promise for check in CHECKS.values() if check.name == name)

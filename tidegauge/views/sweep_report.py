@@ -106,7 +106,7 @@ def _words(name: str) -> str:
 
 
 def _worst(worst: Mapping[str, Any], runs: Sequence[SweptRun]) -> str:
-    """The command that repeats the worst run, after what makes it the worst one."""
+    """The command that repeats the worst run, after the reason for its rank."""
     (run,) = (each for each in runs if each.folder == worst["folder"])
     if run.outcome.error is not None:
         said = "Worst, since it failed"

@@ -72,7 +72,7 @@ class TimeAxis(NamedTuple):
         return "".join("#" if is_touched else " " for is_touched in touched).rstrip()
 
     def told_to(self, tables: RunTables) -> None:
-        """Have the parts in queries, as the relation ``parts``: ``part``, begin and end."""
+        """Make the parts a relation for queries, ``parts``: ``part``, begin and end."""
         edges_us = self.edges_us
         rows = [(part, edges_us[part], edges_us[part + 1]) for part in range(self.width)]
         tables.add("parts", "part bigint, begin_us bigint, end_us bigint", rows)
@@ -103,7 +103,7 @@ def axis_of(run: RunFolder, out: Console, span: Span) -> TimeAxis:
     return TimeAxis(span.begin_us, end_us, width, _ASCII if out.options.ascii_only else _BLOCKS)
 
 
-#: When a fault was on.
+#: The spans in which a fault was on.
 Times: TypeAlias = list[tuple[int, int]]
 
 #: The number of faults of a kind that keep their names, however many others there are.

@@ -1,20 +1,20 @@
-"""Checks: what Kafka's replication promises, judged from the rows of a run.
+"""Checks: the promises of Kafka's replication, judged from the rows of a run.
 
 Rows come in one stream, in their total order (``engine/row_stream.py``), and go through
 ``traces/judging``: it keeps the history of each partition (``histories.py``, ``lineage.py``) and
 calls each check for the rows that can break it. The code is compiled like the kernel, so a row
 costs less than a microsecond.
 
-A check is broken in a partition, by an event. Where a setting (unclean election, records that were
-not flushed before a loss of power) or a release (KAFKA-14704) gives up the promise, the break is
-*permitted*: it is reported together with the setting or release that permits it. The verdict is
+A check is broken in a partition, by an event. A setting (unclean election, records that were not
+flushed before a loss of power) or a release (KAFKA-14704) can give up the promise. Then the break
+is *permitted*: it is reported together with the setting or release that permits it. The verdict is
 false if a check was broken anywhere, true if it was not, and "unknown" if that cannot be decided.
 
 **To add a check**: a file of its own here, or in ``traces/quorum_checks``, named as the check. Its
-docstring begins with what must hold, cites the source, and has paragraphs *Permitted*, *Example*
-and *Source*, from which ``docs/checks.md`` is made. It has a ``NUMBER``, the next one, and notes
-each breach with ``breaches.note_breach``; a check with ``ONLY_WITH_KRAFT`` is not judged with
-ZooKeeper. ``traces/judging`` calls it for the row. A scenario in which it is broken stands in
+docstring begins with the promise, cites the source, and has paragraphs *Permitted*, *Example* and
+*Source*, from which ``docs/checks.md`` is made. It has a ``NUMBER``, the next one, and notes each
+breach with ``breaches.note_breach``; a check with ``ONLY_WITH_KRAFT`` is not judged with ZooKeeper.
+``traces/judging`` calls it for the row. A scenario in which it is broken stands in
 ``tests/tidegauge/test_checks.py``, of a quorum in ``tests/support/broken_quorums.py``.
 """
 
@@ -34,14 +34,14 @@ class Check(NamedTuple):
     name: str
     #: The condition that must hold.
     promise: str
-    #: It says something of KRaft clusters only.
+    #: It is only about KRaft clusters.
     only_with_kraft: bool = False
     #: The room of its file.
     room: str = "checks"
 
 
 def _declared() -> Iterator[tuple[int, Check]]:
-    """The checks of both rooms: files with a ``NUMBER``, with what their docstrings promise.
+    """The checks of both rooms: files with a ``NUMBER``, with the promises in their docstrings.
 
     The files are read and not imported: their rules need the compiler, and scenarios only names.
     """

@@ -2,9 +2,9 @@
 
 It is judged at the end of the run.
 
-It is judged when the run is over, after the liveness phase if there is one: a record is lost if
-the log of the leader that ZooKeeper or the quorum names does not hold it, (leader epoch, offset),
-then. The event that broke it is the first term after the record's own that began without it.
+It is judged at the end of the run, after the liveness phase if there is one: a record, (leader
+epoch, offset), is lost if the log of the leader that ZooKeeper or the quorum names does not hold
+it. The event that broke it is the first term after the record's own that began without it.
 
 Records acknowledged with acks=1 are counted as losses, not as a break: Kafka promises nothing
 about them. So are those of a partition that has elected a leader uncleanly, or of which a loss
@@ -61,7 +61,7 @@ def remember_acknowledged(history: Histories, row: replica_rows.Acknowledged) ->
 
 @inner_rule
 def count_lost(history: Histories, partition: int) -> None:
-    """Look for everything that was acknowledged of a partition, at the end."""
+    """Look for every acknowledged record of a partition, at the end."""
     facts = history.facts[0]
     known = history.partitions[partition]
     if known.deleted:

@@ -1,11 +1,11 @@
-"""The replica of a partition that a broker hosts, among what checks remember of replicas.
+"""The replica of a partition that a broker hosts, in the memory of checks.
 
 Noting that a check was broken: once for each partition, with the event that did it.
 
 A check may find out later than it happened, so the first event is not the first one noted but
 the one that comes first in the total order of rows.
 
-Which rows checks and figures look at.
+The rows that checks and figures read.
 """
 
 import numpy as np
@@ -32,7 +32,7 @@ def slot_of(history: Histories, partition: int, broker: int) -> int:
 
 @inner_rule
 def what_permits(history: Histories, partition: int) -> int:
-    """Which setting has given up what is promised of a partition, if one has."""
+    """The setting that has given up a promise to a partition, if one has."""
     known = history.partitions[partition]
     if known.unclean != NOTHING_PERMITS:
         return known.unclean
@@ -113,6 +113,6 @@ _JUDGED[list(_LEFT_OUT)] = False
 
 
 def judged_rows(rows: NDArray[np.void]) -> NDArray[np.void]:
-    """Of these rows a copy of those that checks and figures look at."""
+    """A copy of those of the rows that checks and figures read."""
     judged: NDArray[np.void] = rows[_JUDGED[rows["kind"]]]
     return judged

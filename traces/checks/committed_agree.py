@@ -11,9 +11,9 @@ releases 2.8.0 to 3.4.0 also the belief of a follower under KAFKA-14704: it take
 watermark of a response that makes it truncate, and then truncates. Only the offsets between its
 former high watermark and that of the response are permitted, and only for that follower.
 
-Example: ``tidegauge run rolling-restart --set 'release="2.8"'`` gives it up. A leader
-stops with a record that no follower has. After its restart it believes that record committed while
-it handles one response; its successor has another record at that offset.
+Example: ``tidegauge run rolling-restart --set 'release="2.8"'`` gives it up. A leader stops with a
+record that no follower has. After its restart its high watermark covers that record while it
+handles one response; its successor has another record at that offset.
 
 Source: the Log Matching property in Jack Vanlightly's TLA+ specification of Kafka.
 """
@@ -65,7 +65,7 @@ def _remember(history: Histories, log: LogRuns, high_watermark: int, partition: 
 
 @inner_rule
 def cut_of_misled(history: Histories, end_offset: int, place: RowPlace) -> None:
-    """A replica cuts its log: what it was misled about is not what its leader has there."""
+    """A misled replica cuts its log: its leader has other records there."""
     slot = slot_of(history, place.partition, place.process)
     if slot == NONE:
         return

@@ -6,8 +6,8 @@ offset by auto.offset.reset: records that it has read are gone.
 Permitted: after an unclean election in the partition, or a loss of power that took records
 of one of its replicas before a flush. A topic that was deleted is another topic.
 
-Example: ``tidegauge run 17-unclean-election --set 'workload.consumers=[{name: readers,
-topics: [story]}]'`` gives it up. The consumer has read what the elected leader never had.
+Example: ``tidegauge run 17-unclean-election --set 'workload.consumers=[{name: readers, topics:
+[story]}]'`` gives it up. The consumer has read records that the elected leader never had.
 
 Source: Fetcher.resetOffsetsAsync@2.4.0 of the clients; Jepsen's nonmonotonic-poll.
 """
@@ -22,7 +22,7 @@ NUMBER = code(7)
 
 @inner_rule
 def check_reset(history: Histories, offset: int, new_offset: int, place: RowPlace) -> None:
-    """A consumer whose offset is out of range begins anew at another one."""
+    """A consumer whose offset is out of range restarts at another one."""
     known = history.partitions[place.partition]
     # A record that was never exposed since the topic was created again is one of the topic before.
     is_of_former_topic = known.created_again and offset > known.exposed_end

@@ -2,9 +2,9 @@
 
 The literature names it ExposedDurable.
 
-If it is broken, a record is lost that a consumer may have read. The true leader is the one
-that ZooKeeper or the quorum names, once it has begun to lead; what a leader has exposed before it
-learns of its successor counts too.
+If it is broken, a record is lost that a consumer may have read. The true leader is the one that
+ZooKeeper or the quorum names, once it has begun to lead; offsets that a leader has exposed before
+it learns of its successor count as well.
 
 Permitted: after an unclean election in the partition, or a loss of power that took records
 of one of its replicas before a flush.
@@ -28,7 +28,7 @@ NUMBER = code(2)
 
 @inner_rule
 def check_new_leader(history: Histories, number: int) -> None:
-    """A term begins: if it is the newest, its log holds all that was exposed so far."""
+    """A term begins: if it is the newest, its log holds all offsets exposed so far."""
     term = history.terms[number]
     known = history.partitions[term.began.partition]
     if known.exposed_term == NONE or term.epoch < known.leader_epoch:
@@ -41,7 +41,7 @@ def check_new_leader(history: Histories, number: int) -> None:
 
 @inner_rule
 def check_old_leader(history: Histories, number: int) -> None:
-    """A term is known to have exposed more: it is in the log of whoever leads since."""
+    """A term has exposed more: the logs of all later leaders hold it."""
     term = history.terms[number]
     known = history.partitions[term.began.partition]
     newest = history.terms[known.newest_term]

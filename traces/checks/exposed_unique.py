@@ -30,7 +30,7 @@ NUMBER = code(3)
 
 @inner_rule
 def raise_exposed(history: Histories, number: int, high_watermark: int, place: RowPlace) -> None:
-    """A term is known to have had this high watermark: who could read has read up to it."""
+    """A term is known to have had this high watermark: consumers may have read up to it."""
     term = history.terms[number]
     if high_watermark <= term.exposed:
         return

@@ -1,15 +1,14 @@
 """Figures of a run, counted from its rows in their total order.
 
-A figure in partition-seconds is a count that changes with rows, times how long it stays. So whether
-a partition counts is kept in sums over brokers: when one of them registers, dies or is paused, all
+A figure in partition-seconds is a count that changes with rows, times its duration. So whether a
+partition counts is kept in sums over brokers: when one of them registers, dies or is paused, all
 the partitions that it leads come or go at once.
 
-Start-up does not count. Figures begin where the scenario says (``measure_from``), or else when
-every partition that exists from the start has a leader for the first time; but not later than the
-first fault, whose costs count. If neither ever happens, they begin with the run. Until they have
-begun, all is counted as if they had, and dropped when they do. They end with the run; rows of the
-liveness phase, which comes after it, are not counted. Only what clients have done is told at the
-end itself.
+Start-up does not count. Figures begin at the scenario's ``measure_from``, or else when every
+partition that exists from the start has a leader for the first time; but not later than the first
+fault, whose costs count. If neither ever happens, they begin with the run. Until they have begun,
+all is counted as if they had, and dropped when they do. They end with the run; rows of the liveness
+phase, which comes after it, are not counted. Only the clients' totals are added at the end itself.
 """
 
 from tidegauge.compiled.records import Record, Records, flag, i64, view_as
@@ -32,13 +31,13 @@ _LEAVES = code(-1)
 class Count(Record):
     """The counts: one record."""
 
-    #: Where figures begin and end: events count after the one, and before the other.
+    #: The start and the end of figures: events count after the one, and before the other.
     from_us: i64
     ends_us: i64
-    #: Where figures are to begin; -1: with the first leaders of all partitions, or the first fault.
+    #: The start of figures; -1: with the first leaders of all partitions, or the first fault.
     measured_from_us: i64 = -1
     has_begun: flag
-    #: So many partitions are there from the start.
+    #: The number of partitions that exist from the start.
     first_partitions: i64
     #: The time of the last row that was counted.
     now_us: i64
@@ -59,8 +58,8 @@ class Count(Record):
     isr_of_one: i64
     #: All of the ISR stands in one rack.
     isr_in_one_rack: i64
-    # ... and how long, in all, they were not online, not accepting, under min.insync.replicas,
-    # at it, with an ISR of one, or with all of it in one rack.
+    # ... and the total times for which they were not online, not accepting, under
+    # min.insync.replicas, at it, with an ISR of one, or with all of it in one rack.
     offline_us: i64
     not_accepting_us: i64
     under_min_isr_us: i64
@@ -84,7 +83,7 @@ class Count(Record):
     leader_elections: i64
     unclean_elections: i64
     isr_notifications: i64
-    #: As clients have told at the end.
+    #: From the clients' last rows.
     records_offered: i64
     records_acknowledged: i64
     records_unsent: i64
@@ -93,19 +92,20 @@ class Count(Record):
     controller_events: i64
     #: Time that controllers worked on events, of those that they finished.
     controller_busy_us: i64
-    #: How often the ISR of a partition came to have one member.
+    #: The number of times that the ISR of a partition came to have one member.
     isr_of_one_episodes: i64
 
 
 class CountedBroker(Record):
     """A broker, as far as figures are about it."""
 
-    #: How many partitions the control plane has it as the leader of, and how many it truly leads.
+    #: The number of partitions that the control plane has it as the leader of, and that it truly
+    #: leads.
     named_leader: i64
     leads: i64
-    #: Which of its lives it is.
+    #: The number of its present life.
     life: i64
-    #: How many faults stop it now.
+    #: The number of faults that stop it now.
     paused: i64
     alive: flag
     #: Number of its rack.
@@ -118,11 +118,11 @@ class CountedPartition(Record):
     min_insync_replicas: i64
     #: More are never needed.
     most_insync_replicas: i64
-    #: The last leader, its life and epoch; -1 nobody.
+    #: The last leader, its life and epoch; -1: none.
     leader: i64 = -1
     life: i64
     epoch: i64
-    #: How many replicas it has, those that a reassignment adds apart, and had at its creation.
+    #: The number of its replicas, of those that a reassignment adds, and of those at its creation.
     replicas: i64
     replicas_at_creation: i64
     #: Clients that are stalled by it.
@@ -135,7 +135,7 @@ class CountedPartition(Record):
     #: The last election: when it was written, and the version of that state; -1 there was none.
     elected_us: i64 = -1
     elected_version: i64 = -1
-    #: When its last episode began, and ended; -1 there was none.
+    #: The start and the end of its last episode; -1: there was none.
     one_since_us: i64 = -1
     one_until_us: i64 = -1
 
@@ -147,7 +147,7 @@ class StoppedBy(Record):
 
 
 class Duration(Record):
-    """How long an event has waited in a controller's queue."""
+    """The wait of an event in a controller's queue."""
 
     value_us: i64
 
@@ -228,7 +228,7 @@ def _go_on_to(figures: Figures, time_us: int) -> None:
 
 @inner_rule
 def _begin(figures: Figures, from_us: int) -> None:
-    """Drop all that was counted during start-up; what is so now is where the highest begin."""
+    """Drop all counts of start-up; the highest values begin with the present ones."""
     count = figures.count[0]
     count.has_begun = True
     count.from_us = from_us
@@ -324,7 +324,7 @@ def _is_taken_out(
 def _taken_out_by_election(
     history: Histories, figures: Figures, row: controller_rows.LeaderElected
 ) -> int:
-    """How many replicas an election takes out of the ISR.
+    """The number of replicas that an election takes out of the ISR.
 
     ZooKeeper's controller writes the row after the state, a quorum before it.
     """
@@ -453,7 +453,7 @@ def move_registration(history: Histories, figures: Figures, broker: int, exists:
 
 @inner_rule
 def _change_leader(history: Histories, figures: Figures, row: PartitionRow) -> None:
-    """A replica leads from now on, or does not any more."""
+    """A replica leads from now on, or stops leading."""
     partition = row.partition
     own = figures.partitions[partition]
     leads = row.kind == replica_rows.BecameLeader.KIND

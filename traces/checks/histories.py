@@ -1,4 +1,4 @@
-"""The memory of checks: the leader of each epoch and its log, and what was promised.
+"""The memory of checks: the leader of each epoch and its log, and the promises.
 
 A leader's log is known when its term begins (rows ``log_end`` with the reason "leader", before
 ``became_leader``), and behind that it holds records of its own epoch only. So a *term* says of
@@ -38,7 +38,7 @@ class LogRuns(Record):
 
 
 class RowPlace(Record):
-    """The place of a row in the total order, and what it is about."""
+    """The place of a row in the total order, and its subject."""
 
     time_us: i64
     process: i64
@@ -62,7 +62,7 @@ class LeaderTerm(Record):
 
 
 class PartitionHistory(Record):
-    """One partition as the control plane and its terms have told it so far."""
+    """One partition, by the rows of the control plane and its terms so far."""
 
     # The state that the control plane holds.
     #: Index of the leader's broker; -1 none. The ISR is a list of slots.
@@ -77,7 +77,7 @@ class PartitionHistory(Record):
     newest_epoch: i64 = -1
     #: The replicas' common committed log, as far as any high watermark has ever reached.
     committed: LogRuns
-    #: How many runs it has room for.
+    #: The most runs that fit.
     committed_room: i64
     #: The log of the leader as it is written down when the run ends.
     last: LogRuns
@@ -87,7 +87,7 @@ class PartitionHistory(Record):
     #: The term that has exposed most, up to which offset; -1 none has exposed anything.
     exposed_term: i64 = -1
     exposed_end: i64
-    #: First and last of what was acknowledged: a list.
+    #: First and last of the acknowledged offsets: a list.
     first_acknowledged: i64 = -1
     last_acknowledged: i64 = -1
     exists: flag
@@ -95,8 +95,8 @@ class PartitionHistory(Record):
     deleted: flag
     #: Its topic was deleted, and created again.
     created_again: flag
-    #: Why a leader could be chosen from outside of ISR and ELR, one of the reasons above; 0: none
-    #: was.
+    #: The reason why a leader could be chosen from outside of ISR and ELR, one of the above; 0: it
+    #: was not.
     unclean: i64
     #: The topic's unclean.leader.election.enable.
     unclean_enabled: flag
@@ -104,7 +104,7 @@ class PartitionHistory(Record):
     lost_power: flag
     #: Below this offset retention has deleted records.
     kept_from: i64
-    #: How many of its acknowledged records are not in the leader's log at the end.
+    #: The number of its acknowledged records that are not in the leader's log at the end.
     records_lost: i64
 
 
@@ -119,7 +119,7 @@ class Acknowledged(Record):
 
 
 class ReportedLog(Record):
-    """The log of a replica that rows ``log_end`` are about to tell: one record."""
+    """The log of a replica in the following rows ``log_end``: one record."""
 
     log: LogRuns
     row: RowPlace
@@ -132,7 +132,7 @@ class ReportedLog(Record):
 class Finding(Record):
     """The findings of one check, over all partitions."""
 
-    #: Of the partitions in which it was broken how many nothing permits, how many a setting does.
+    #: The number of partitions in which it was broken without permission, and by a setting.
     broken: i64
     permitted: i64
     #: The first event that broke it, and the first one that a setting permits.
@@ -159,7 +159,7 @@ class RegisteredBroker(Record):
 
 
 class HistoryFacts(Record):
-    """How much of the tables is used, and what is counted: one record."""
+    """The used part of the tables, and the counts: one record."""
 
     #: Used: of ``runs``, ``terms``, ``acknowledged``.
     runs: i64
@@ -172,9 +172,9 @@ class HistoryFacts(Record):
     records_lost_permitted: i64
     records_unavailable: i64
 
-    #: With KRaft: the partition whose record is being told by rows; -1: none.
+    #: With KRaft: the partition whose record is being read row by row; -1: none.
     told_partition: i64 = -1
-    #: When the last batch was committed that fences brokers, if ISRs have still to be looked at.
+    #: The last committed batch that fences brokers, if ISRs have still to be checked.
     fenced_us: i64 = -1
     #: The control plane is a quorum, and partitions have eligible leader replicas.
     has_quorum: flag
@@ -184,14 +184,14 @@ class HistoryFacts(Record):
 
 
 class ReplicaSlot(Record):
-    """The broker in a slot of a partition's table of brokers, and what its replica believes."""
+    """The broker in a slot of a partition's table of brokers, and its replica's state."""
 
     broker: i64
     #: It has a log, and this is the log of a topic that was deleted and created again since.
     has_log: flag
     is_stale: flag
-    # A diverging response has raised its high watermark (KAFKA-14704): from here to there nothing
-    # else says that its records are committed. Equal: it is not misled.
+    # A diverging response has raised its high watermark (KAFKA-14704): from here to there no other
+    # row shows that its records are committed. Equal: it is not misled.
     misled_from: i64
     misled_to: i64
     #: The row ``diverging_high_watermark``.
@@ -199,7 +199,7 @@ class ReplicaSlot(Record):
 
 
 class PartitionPlace(Record):
-    """Which topic a partition is of, and where its slots lie."""
+    """The topic of a partition, and the places of its slots."""
 
     topic: i64
     first_slot: i64
@@ -209,7 +209,7 @@ class PartitionPlace(Record):
 class QuorumHistory(Record):
     """The history that all controllers of a quorum share: one record."""
 
-    #: How many epochs are known, and the most that the log of any controller has.
+    #: The number of known epochs, and the most of any controller's log.
     epochs: i64
     longest_log: i64
     #: The number of the first controller as rows name it.
@@ -217,7 +217,7 @@ class QuorumHistory(Record):
     #: Faults that act, counted for each process that they hit; when one has begun or ended last.
     active_faults: i64
     changed_us: i64
-    #: When more was committed last.
+    #: The time of the last progress of the committed end.
     progress_us: i64
     #: The active controller writes a record again and again, whatever happens.
     writes_no_ops: flag
@@ -227,9 +227,9 @@ class QuorumEpoch(Record):
     """An epoch of the quorum."""
 
     epoch: i64
-    #: Its leader, as rows name it; -1: none is known.
+    #: Its leader, as rows name it; -1: unknown.
     leader: i64 = -1
-    #: Where its records begin in a log, and the epoch before it there; -1: nothing is known.
+    #: The start of its records in a log, and the epoch before it there; -1: nothing is known.
     start_offset: i64 = -1
     previous_epoch: i64 = -1
     #: The offset below which its leader has committed the log; 0: it has committed nothing.
@@ -237,18 +237,18 @@ class QuorumEpoch(Record):
 
 
 class MetadataLog(Record):
-    """The log of a controller, or what is committed: ``Histories.metadata_runs`` has its epochs."""
+    """A controller's log, or the committed records: ``Histories.metadata_runs`` has its epochs."""
 
     end_offset: i64
     runs: i64
-    #: The controller has told of it.
+    #: The controller has reported it.
     is_told: flag
 
 
 class FaultNature(Record):
     """A fault of the scenario."""
 
-    #: It is over as soon as it has begun, and no row says so.
+    #: It is over as soon as it has begun, without a row about it.
     is_over_at_once: flag
 
 
@@ -264,16 +264,16 @@ class Histories(Tables):
     terms: Records[LeaderTerm]
     acknowledged: Records[Acknowledged]
     snapshot: Records[ReportedLog]
-    #: With KRaft: the row of the state of the partition whose record is being told: one record.
+    #: With KRaft: the row of the state of the partition whose record is being read: one record.
     told: Records[RowPlace]
     #: The row that has fenced each broker last.
     fenced: Records[RowPlace]
-    #: The row that is being looked at: one record.
+    #: The row that is being judged: one record.
     place: Records[RowPlace]
     # With KRaft.
     quorum: Records[QuorumHistory]
     quorum_epochs: Records[QuorumEpoch]
-    #: Of each controller, and of what is committed; with as many runs each.
+    #: A log for each controller, and for the committed records; with as many runs each.
     metadata_logs: Records[MetadataLog]
     metadata_runs: Records[EpochEntry]
     faults: Records[FaultNature]

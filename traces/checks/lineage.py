@@ -12,7 +12,7 @@ _START = code(0)
 
 @rule
 def run_reserve(history: Histories) -> int:
-    """How many runs one row can need at most: for a log, a term, what is committed."""
+    """The most runs that one row can need: for a log, a term, the committed records."""
     return 6 * (history.facts[0].longest_log + 2)
 
 
@@ -20,9 +20,9 @@ def run_reserve(history: Histories) -> int:
 def agrees_until(history: Histories, one: LogRuns, other: LogRuns, end_offset: int) -> int:
     """The first offset below ``end_offset`` at which two logs differ; else ``end_offset``.
 
-    Two records are the same if their leader epochs are. How far a log reaches is not looked
-    at: its last run goes on. Retention deletes the oldest records of one log before those of
-    another: only what lies above both log starts is compared.
+    Two records are the same if their leader epochs are. The ends of logs do not count: the last run
+    of a log goes on. Retention deletes the oldest records of one log before those of another: only
+    offsets above both log starts are compared.
     """
     one_runs = history.runs[one.first : one.first + one.count]
     other_runs = history.runs[other.first : other.first + other.count]
@@ -54,7 +54,7 @@ def holds(history: Histories, log: LogRuns, other: LogRuns, end_offset: int) -> 
 
 @inner_rule
 def count_held(history: Histories, log: LogRuns, epoch: int, first_offset: int, end: int) -> int:
-    """How many records of one epoch with these offsets a log holds."""
+    """The number of records of one epoch with these offsets that a log holds."""
     held = 0
     for place in range(log.count):
         run = history.runs[log.first + place]
@@ -81,7 +81,7 @@ def add_run(history: Histories, log: LogRuns, epoch: int, start_offset: int) -> 
 
 @inner_rule
 def term_of(history: Histories, partition: int, epoch: int) -> int:
-    """The last term of a partition in an epoch; NONE if nobody is known to have led in it."""
+    """The last term of a partition in an epoch; NONE if no leader of it is known."""
     term = history.partitions[partition].last_term
     while term != NONE and history.terms[term].epoch != epoch:
         term = history.terms[term].previous

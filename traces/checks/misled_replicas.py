@@ -1,10 +1,9 @@
-"""Replicas that take for committed what they are about to cut: KAFKA-14704, 2.8.0 to 3.4.0.
+"""Replicas with a high watermark above a cut to come: KAFKA-14704, 2.8.0 to 3.4.0.
 
-A response that has a follower truncate carries the leader's high watermark, too. Up to 3.4.0 the
+A response that makes a follower truncate also carries the leader's high watermark. Up to 3.4.0 the
 follower takes it over first, up to the end of its own log, and then cuts: until then it takes
-records for committed of which its leader has others. Its belief before,
-and after it has cut, is judged as ever; the release permits only the belief that such a response
-alone has caused.
+records for committed of which its leader has others. Its belief before, and after it has cut, is
+judged as ever; the release permits only the belief that such a response alone has caused.
 
 It takes more than one response where the logs differ in several epochs: the replica is misled until
 it has cut, leads, or has a higher high watermark, which a response that fits its log has brought.
@@ -34,7 +33,7 @@ def mislead(history: Histories, before: int, high_watermark: int, place: RowPlac
 
 @inner_rule
 def own_high_watermark(history: Histories, high_watermark: int, place: RowPlace) -> int:
-    """A replica's high watermark, without what only a diverging response has made it believe."""
+    """A replica's high watermark, without the part that only a diverging response has raised."""
     slot = slot_of(history, place.partition, place.process)
     if slot == NONE:
         return high_watermark

@@ -6,8 +6,8 @@ commits the records of one controller at a time.
 
 Permitted: never.
 
-Example: ``tidegauge run isolated-leader --set 'faults.cut.between=[[1],[zookeeper,4]]'``
-keeps it. Two brokers lead at the same time, but in two epochs, so replicas tell them apart.
+Example: ``tidegauge run isolated-leader --set 'faults.cut.between=[[1],[zookeeper,4]]'`` keeps it.
+Two brokers lead at the same time, but in two epochs, so replicas can distinguish them.
 
 Source: KIP-101, "leader epoch"; PartitionStateMachine.doElectLeaderForPartitions@2.6.0.
 """
@@ -29,7 +29,7 @@ def check_only_leader(history: Histories, number: int) -> None:
     while other != NONE:
         before = history.terms[other]
         if before.epoch == term.epoch:
-            # A term of its own was looked at when it began; earlier ones need no second look.
+            # A term of its own was checked when it began; earlier ones need no second check.
             if before.began.process != term.began.process:
                 note_breach(history, NUMBER, term.began, NOTHING_PERMITS)
             return

@@ -1,6 +1,6 @@
 """Each record of a partition raises its partition epoch by exactly one.
 
-By it a leader knows whether the ISR that it wants to change is the newest one.
+By it a leader knows whether its proposal is based on the newest ISR.
 
 Permitted: never.
 

@@ -1,6 +1,6 @@
 """Partitions that clients get nothing done with, counted from the rows of clients.
 
-A partition is stalled while any client says so (``clients/stalls.py``). Writes and reads are
+A partition is stalled while any client reports it (``clients/stalls.py``). Writes and reads are
 counted apart, in the same way.
 """
 
@@ -21,7 +21,7 @@ class StallCount(Record):
     #: Stalled now, and the most at any time.
     stalled: i64
     most: i64
-    #: How long they have been, all together, and the longest without a break.
+    #: The total time of their stalls, and the longest one without a break.
     stalled_us: i64
     longest_us: i64
     #: Stalled at any time.
@@ -94,7 +94,7 @@ def _end_stall(count: StallCount, partition: PartitionStalls, time_us: int) -> N
 
 @inner_rule
 def let_pass(count: StallCount, passed_us: int) -> None:
-    """Let time go on: what is so now lasts for so long."""
+    """Advance the time: the present state lasts for it."""
     count.stalled_us += passed_us * count.stalled
     count.most = max(count.most, count.stalled)
 

@@ -2,11 +2,11 @@
 
 The literature names it StrongIsr. The ISR is that of ZooKeeper, or of the quorum's metadata.
 
-So every broker that may be elected has all that consumers have read. The check looks at a
-member's log when the trace records it (at a stop, a truncation, an election, the end), when the
-log is truncated, and when a leader takes a follower into the ISR: that log ends where the follower
-fetches. It knows the exposures recorded so far; a later report of the leader is compared with the
-log of the newest leader.
+So every broker that may be elected has all that consumers have read. The check reads a member's log
+when the trace records it (at a stop, a truncation, an election, the end), when the log is
+truncated, and when a leader takes a follower into the ISR: that log ends where the follower
+fetches. It has the exposures recorded so far; a later report of the leader is compared with the log
+of the newest leader.
 
 Permitted: after an unclean election in the partition, or a loss of power that took records
 of one of its replicas before a flush.

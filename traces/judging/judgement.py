@@ -1,8 +1,8 @@
 """Going through the rows of a run, in their total order: history first, then the checks.
 
 Each row is counted (``traces/checks/figures.py``) and handed to the checks that it can break. Rows
-``log_end`` of one replica that follow each other tell one log; it is looked at when the next
-row shows that it is complete.
+``log_end`` of one replica that follow each other are one log; it is checked when the next row shows
+that it is complete.
 """
 
 from tidegauge.compiled.records import Records, view_as
@@ -83,7 +83,7 @@ IS_OF_REPLICA = tuple(
 def judge(
     history: histories.Histories, figures: Figures, rows: Records[RowSlot], first: int
 ) -> int:
-    """Go through rows that come next in the total order, from one on; how far it has come.
+    """Go through rows that come next in the total order, from one on; the place reached.
 
     It ends early where tables have to be enlarged.
     """
@@ -182,7 +182,7 @@ def _take_replicas(history: histories.Histories, row: PartitionReplicas) -> None
 
 @inner_rule
 def _close_record(history: histories.Histories, figures: Figures, row: Row) -> None:
-    """Judge the record of a partition, and the batch, that the rows before this one have told.
+    """Judge the record of a partition, and the batch, of the rows before this one.
 
     The rows of a record are that of the state, and right behind it that of the replicas if these
     have changed. The rows of a batch have one time.
@@ -252,7 +252,7 @@ def _is_led_otherwise(known: histories.PartitionHistory, row: Row) -> bool:
 
 @inner_rule
 def _take_end(history: histories.Histories, row: Row) -> None:
-    """Where a replica's log ends now, or where a consumer is sent to."""
+    """The new end of a replica's log, or the offset that a consumer is sent to."""
     kind = row.kind
     if kind == replica_rows.DivergingHighWatermark.KIND:
         told = view_as(row, replica_rows.DivergingHighWatermark)
@@ -388,7 +388,7 @@ def _forget_topic(history: histories.Histories, topic: int) -> None:
 
 @inner_rule
 def _take_run(history: histories.Histories, row: replica_rows.LogEnd) -> None:
-    """One more run of the log that is being told, or the first of another one."""
+    """One more run of the log that is being read, or the first of another one."""
     told = history.snapshot[0]
     goes_on = (
         told.open
@@ -442,7 +442,7 @@ def _take_log(history: histories.Histories, told: histories.ReportedLog) -> None
     elif told.reason != codes.REASON_LEADER:
         facts = history.facts[0]
         if facts.runs == told.log.first + told.log.count:
-            # Nobody needs them any more.
+            # They are no longer needed.
             facts.runs = told.log.first
 
 
@@ -454,7 +454,7 @@ def _is_stale(history: histories.Histories, told: histories.RowPlace) -> bool:
 
 @inner_rule
 def _begin_term(history: histories.Histories, row: replica_rows.BecameLeader) -> None:
-    """A broker leads, on the log that it has just told; without one the log is empty."""
+    """A broker leads, on the log of the rows before; without such rows the log is empty."""
     facts = history.facts[0]
     partition = row.partition
     known = history.partitions[partition]

@@ -26,7 +26,7 @@ from tidegauge.traces.quorum_checks.quorum_progress import check_progress
 
 @inner_rule
 def take_quorum_row(history: Histories, row: Row) -> None:
-    """Take what a row says of the quorum, or of what may keep it from going on."""
+    """Take a row about the quorum, or about an obstacle to its progress."""
     check_progress(history, row)
     if row.kind == VoterState.KIND:
         _take_state(history, view_as(row, VoterState))

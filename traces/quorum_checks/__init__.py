@@ -1,5 +1,5 @@
 """Checks of a KRaft quorum: one leader for each epoch, one log, nothing committed is lost.
 
-``metadata_logs.py`` is what is remembered of the controllers; every other file is a check, as those
-of partitions in ``traces/checks``.
+``metadata_logs.py`` has the controllers' logs; every other file is a check, as those of partitions
+in ``traces/checks``.
 """

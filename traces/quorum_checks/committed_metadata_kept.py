@@ -1,7 +1,7 @@
 """A committed record of the metadata log stays in a majority of logs, and none takes its place.
 
-A controller counts for a commit with what is on its disk, so a loss of power takes nothing that is
-committed from a majority.
+A controller counts for a commit with the log on its disk, so a loss of power takes no committed
+record from a majority.
 
 Permitted: never.
 
@@ -25,7 +25,7 @@ ONLY_WITH_KRAFT = True
 
 @inner_rule
 def check_majority(history: Histories, row: VoterLog) -> None:
-    """More is committed, or a log is shorter: a majority has what is committed.
+    """More is committed, or a log is shorter: a majority has all committed records.
 
     Each controller first reports the log that it has had before the run.
     """
@@ -48,7 +48,7 @@ def check_snapshot(history: Histories, row: MetadataSnapshot) -> None:
 
 @inner_rule
 def check_commit(history: Histories, row: VoterLog, log: int) -> None:
-    """A controller knows how far its log is committed: these are the committed records."""
+    """A controller has the committed end of its log: these are the committed records."""
     committed = metadata_logs.committed_number(history)
     end_offset = history.metadata_logs[committed].end_offset
     is_new = row.high_watermark > end_offset

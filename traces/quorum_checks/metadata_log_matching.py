@@ -1,12 +1,12 @@
 """Two metadata logs with a record of the same epoch at the same offset agree up to it.
 
 One leader has written all records of an epoch, so they begin at the same offset in every log, and
-behind the same epoch. Where a follower's log differs from the leader's it is truncated.
+behind the same epoch. A follower's log that differs from the leader's is truncated.
 
 Permitted: never.
 
-Example: ``tidegauge run 23-isolated-controller --set 'release="3.6"'``
-keeps it. The one that was cut off truncates what it wrote in that time.
+Example: ``tidegauge run 23-isolated-controller --set 'release="3.6"'`` keeps it. The one that was
+cut off truncates the records that it wrote in that time.
 
 Source: the Log Matching property of Raft; KafkaRaftClient.validateFetchOffsetAndEpoch@4.1.0.
 """

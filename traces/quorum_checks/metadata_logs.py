@@ -14,7 +14,7 @@ from tidegauge.traces.checks.histories import Histories, MetadataLog, QuorumEpoc
 
 @rule
 def needs_quorum_room(history: Histories) -> bool:
-    """Whether there may be no room for what the next row says of a quorum."""
+    """Whether there may be no room for the content of the next row about a quorum."""
     logs = len(history.metadata_logs)
     if logs == 0:
         return False
@@ -42,7 +42,7 @@ def epoch_known(history: Histories, epoch: int) -> QuorumEpoch:
 
 @inner_rule
 def committed_number(history: Histories) -> int:
-    """The number of what is committed, behind the logs of all controllers."""
+    """The number of the committed log, behind the logs of all controllers."""
     return len(history.metadata_logs) - 1
 
 
@@ -109,7 +109,7 @@ def committed_before(history: Histories, epoch: int) -> int:
 
 @inner_rule
 def begin_behind_snapshot(history: Histories, log: int, end_offset: int) -> None:
-    """A log is what a snapshot says of the records before its end, all of them committed."""
+    """A log's records before the end of a snapshot are the snapshot's, all of them committed."""
     committed = committed_number(history)
     known: MetadataLog = history.metadata_logs[log]
     known.runs = 0

@@ -4,8 +4,8 @@ A controller votes once in an epoch, and has its vote on its disk before it answ
 
 Permitted: never.
 
-Example: ``tidegauge run 24-returning-voter --set 'release="3.9"'``
-keeps it. Two controllers of 23-isolated-controller believe to lead, but in two epochs.
+Example: ``tidegauge run 24-returning-voter --set 'release="3.9"'`` keeps it. Two controllers of
+23-isolated-controller count themselves as leaders, but in two epochs.
 
 Source: the Election Safety property of Raft; QuorumState.transitionToLeader@4.1.0.
 """

@@ -1,9 +1,9 @@
 """The leader of a quorum has every record of the metadata log that an earlier epoch committed.
 
-A controller does not vote for one whose log is behind its own, and what is committed is in the logs
-of a majority. So a new leader writes behind all that brokers have ever read. A vote can arrive
+A controller does not vote for one whose log is behind its own, and committed records are in the
+logs of a majority. So a new leader writes behind all that brokers have ever read. A vote can arrive
 late, after others have elected the leader of a later epoch: its holder leads an epoch that is over,
-without what was committed since, and can commit nothing.
+without the records committed since, and can commit nothing.
 
 Permitted: never.
 

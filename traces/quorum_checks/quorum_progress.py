@@ -1,7 +1,8 @@
 """A quorum without faults commits something every 10 s, from 10 s after the last fault on.
 
 The active controller writes a NoOpRecord every metadata.max.idle.interval.ms, so a quorum that
-commits nothing has no leader. Where that setting is 0, or 5 s and more, nothing is said.
+commits nothing has no leader. With that setting at 0, or at 5 s and more, the check gives no
+verdict.
 
 Permitted: never.
 
@@ -20,7 +21,7 @@ from tidegauge.traces.checks.histories import Histories
 NUMBER = code(18)
 ONLY_WITH_KRAFT = True
 
-#: So long a quorum may take.
+#: The limit for a quorum's progress.
 PROGRESS_US = code(10_000_000)
 
 

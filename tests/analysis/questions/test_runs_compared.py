@@ -48,12 +48,12 @@ def test_the_first_rows_that_differ_are_told_process_by_process(
     one = told("one", tmp_path)
     other = told("other", tmp_path, lag_ms=9_001, longer=True)
     shrink, led = divergence(tmp_path, one, other)
-    assert (shrink["time_us"], shrink["process"], shrink["sequence"]) == (7 * S, 0, 0)
+    assert (shrink["time_us"], shrink["process"], shrink["handle"]) == (7 * S, "broker 1", "0:0")
     assert (shrink["kind"], shrink["other_kind"]) == ("isr_shrunk", "isr_shrunk")
     assert (shrink["has"], shrink["other_has"]) == ("lag_ms=9000", "lag_ms=9001")
-    assert (shrink["process_name"], shrink["partition"]) == ("broker 1", 0)
+    assert shrink["partition"] == "orders-0"
     # The expand after it differs as well, but a process is told once.
-    assert (led["process"], led["sequence"]) == (1, 6)
+    assert (led["process"], led["handle"]) == ("broker 2", "1:6")
     assert (led["kind"], led["other_kind"]) == (None, "became_leader")
     assert led["has"] == ""
     assert "partition=1" in led["other_has"].split(", ")

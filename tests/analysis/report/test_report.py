@@ -103,7 +103,7 @@ def test_the_headline_says_what_the_summary_says(page: ReportPage, lost: RunFold
     )
     chance = next(each for each in page.paragraphs if "chance has decided" in each)
     assert chance.startswith(
-        "This is one seed, and chance has decided: how much of each log survives"
+        "This is one seed, and chance has decided: the part of each log that survives"
     )
     assert OVER_SEEDS in page.commands
     for figure, words in (

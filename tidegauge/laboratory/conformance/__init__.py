@@ -14,6 +14,6 @@
 ``conform.py``                 plays one file, with as many seeds as needed
 =============================  ==============================================================
 
-**To explain a difference**: a row in ``known_differences.md``. A row that explains nothing
-any more fails the tests.
+**To explain a difference**: a row in ``known_differences.md``. A row that explains nothing fails
+the tests.
 """

@@ -34,11 +34,11 @@ WAYS = (EXACT, VARIED, SHIFTED, FASTER, SLOWER, NOT_PLAYED)
 #: The beginnings of the paths of a partition's writes, and of a controller's records of a broker.
 WRITES, BROKER_RECORDS = "state_writes.", "broker_records."
 
-#: How far a time may lie outside its span: 20 % below, 3 s above.
+#: The tolerance of a time outside its span: 20 % below, 3 s above.
 _BELOW, _ABOVE_MS = 0.8, 3000.0
 
 #: The beginnings of paths of responses.
-_RESPONSES = {"admin", "answers", "fetch", "result", "results", "values"}
+_RESPONSES = {"admin", "answers", "fetch", "result", "results", "stream", "values"}
 #: The last names in paths of partitions.
 _OF_PARTITIONS = {
     *("leader", "isr", "elr", "last_known_elr", "leader_epoch", "partition_epoch", "recovering"),
@@ -52,6 +52,7 @@ _NOT_COMPARED = {
     *("magic", "exit", "size", "attempts", "failed_starts", "flaps"),
     *("ok", "quiesce", "quiesce_timeout", "t_registered_ms", "message"),
     *("wait", "step_ms", "quiesced_after_ms", recorded_schedule.REASSIGNED_MS),
+    *("acks", "rate", "requests", "slow", "tp"),
 }
 
 
@@ -82,7 +83,7 @@ class Field:
 
     @property
     def apart_us(self) -> int:
-        """By how much a time lies before or after its span."""
+        """The distance of a time from its span, before or after it."""
         first_ms, last_ms = self.recorded
         apart_ms: float = max(first_ms - self.simulated, self.simulated - last_ms)
         return round(1000 * apart_ms)
@@ -161,8 +162,9 @@ def _compare_values(
 ) -> Iterator[Field]:
     for parts, value in _leaves(recorded.exact):
         path = ".".join(parts)
-        # A tree that is empty because all of its values vary is not compared by itself.
-        is_left = value == {} and any(name.startswith(f"{path}.") for name in recorded.varies)
+        # A tree that is empty because all of its values vary or are times is not compared.
+        others = (*recorded.varies, *recorded.ranges_ms)
+        is_left = value == {} and any(name.startswith(f"{path}.") for name in others)
         if _is_compared(parts) and not is_left:
             simulated = value_at(shown, path)
             is_equal = _known(path, simulated) == _known(path, value)
@@ -260,7 +262,9 @@ def _since(outcome: StepOutcome, write: StateWrite) -> float:
 
 
 def _time(number: int, path: str, span: recorded_schedule.Span, simulated_ms: float) -> Field:
-    is_equal = _BELOW * span[0] <= simulated_ms <= span[1] + _ABOVE_MS
+    # A record of a batch that began before the step has a time below 0.
+    first_ms = min(span[0], _BELOW * span[0])
+    is_equal = first_ms <= simulated_ms <= span[1] + _ABOVE_MS
     return Field(number, path, TIME, span, simulated_ms, is_equal)
 
 
@@ -340,7 +344,14 @@ def _recorded_values(step: recorded_schedule.RecordedStep, path: str) -> list[An
     if step.observed is None:
         return []
     exact = value_at(step.observed.exact, path)
-    return step.observed.varies.get(path, []) if exact is recorded_schedule.ABSENT else [exact]
+    if exact is not recorded_schedule.ABSENT:
+        return [exact]
+    if path in step.observed.varies:
+        return step.observed.varies[path]
+    # Of a log that is not there the recording has nothing: but it has those of other brokers.
+    logs, between, _ = path.partition(".logs.")
+    has_logs = between and isinstance(value_at(step.observed.exact, f"{logs}.logs"), dict)
+    return [recorded_schedule.ABSENT] if has_logs else []
 
 
 def _writes_are_shifted(path: str, steps: Sequence[Played], place: int) -> bool:

@@ -90,7 +90,7 @@ class Conformance:
 
     @property
     def rank(self) -> tuple[int, ...]:
-        """Of two runs of a schedule the one with the lower rank is the better one."""
+        """The run of a schedule with the lower rank is the better one."""
         left_out = 0 if self.not_played is None else len(self.schedule.steps) - len(self.outcomes)
         times = sum(each.field.kind == comparison.TIME for each in self.unexplained)
         return left_out, len(self.unexplained) - times, times, len(self.differences)

@@ -4,10 +4,11 @@ With KRaft a broker that is registered in the sense of a scenario's conditions i
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from tidegauge.laboratory.conformance import recorded_schedule, schedule_writer
-from tidegauge.laboratory.conformance.recorded_dialects import fencing_order
+from tidegauge.laboratory.conformance.recorded_dialects import FENCED, fencing_order
 
 #: The time in which the harness detects that a start has failed, and retries.
 _RESTART_AFTER_EXIT = "5s"
@@ -51,7 +52,7 @@ class ZooKeeperWriter(schedule_writer.ScheduleWriter):
         self._start(brokers)
 
     def _first_start_ms(self, recorded: recorded_schedule.RecordedStep) -> float:
-        """How much slower than here a start was; one that failed took time to end, too."""
+        """The ratio of a recorded start to one here; one that failed took time to end, too."""
         middle_ms = recorded.time_ms("t_registered_ms")
         attempts = recorded.result.exact.get("attempts", 1)
         first_ms = middle_ms if attempts == 1 else 0.7 * middle_ms / attempts
@@ -99,15 +100,32 @@ _OBSERVING_MS = (60.0, 200.0, 450.0)
 #: ElectLeaders: the type of an unclean election.
 _UNCLEAN = 1
 
-#: How long a harness waits for quiescence at the most: paused brokers with longer sessions stay
-#: unfenced.
+#: The prefix of words that name controllers by their role, such as ``ctrl_follower``.
+_ROLES = "ctrl_"
+#: A response to a produce request of a stream.
+_RESPONSE_MS = 5.0
+
+#: A harness's timeout for quiescence: paused brokers with longer sessions stay unfenced.
 _PATIENCE_MS = 30_000
 #: The defaults of broker.session.timeout.ms and broker.heartbeat.interval.ms.
 _SESSION_MS, _HEARTBEAT_MS = 9000, 2000
 #: More than from the fencing of one broker to the next check.
 _CHECK_AGAIN_MS = 20
-#: A broker that starts again at once is refused for so long, until its old session is over.
+#: The time for which a broker that starts again at once is refused, until its old session is over.
 _REFUSED_MS = 1000
+
+
+@dataclass
+class Stream:
+    """A producer of its own connection: requests of one record, with one in flight."""
+
+    #: The arguments of each request.
+    request: dict[str, Any]
+    interval_ms: float
+    #: The number of requests that are still to be sent: in all as many as were recorded.
+    left: int
+    #: The steps that have sent one.
+    sent: list[int] = field(default_factory=list)
 
 
 class KRaftWriter(schedule_writer.ScheduleWriter):
@@ -128,6 +146,8 @@ class KRaftWriter(schedule_writer.ScheduleWriter):
         self._former: int | None = None
         #: Whether a harness has not waited since then until all was quiet.
         self._fails_over = False
+        #: The stream that runs.
+        self._stream: Stream | None = None
 
     def _brokers_among(self, processes: Iterable[Any]) -> list[int]:
         controllers = (recorded_schedule.ACTIVE, *self.schedule.controllers)
@@ -155,6 +175,8 @@ class KRaftWriter(schedule_writer.ScheduleWriter):
     def _processes(self, recorded: recorded_schedule.RecordedStep) -> list[int]:
         """The node ids of brokers and controllers that a recorded step hits."""
         named = schedule_writer.listed(recorded.step["b"])
+        if any(str(each).startswith(_ROLES) for each in named):
+            return recorded.chosen[(self.seed - 1) % len(recorded.chosen)]
         return [
             self._controller(recorded.op) if each == recorded_schedule.ACTIVE else each
             for each in named
@@ -206,6 +228,8 @@ class KRaftWriter(schedule_writer.ScheduleWriter):
         for name in self._partitions():
             do = "unclean_election" if unclean else "preferred_election"
             self._request(played, do, name, **schedule_writer.partition_of(name))
+        if self._stream is not None:
+            self._pass(played.recorded.time_ms("step_ms"))
 
     def _partitions(self) -> list[str]:
         """The partitions of all topics that have been created and not deleted."""
@@ -213,8 +237,9 @@ class KRaftWriter(schedule_writer.ScheduleWriter):
         for played in self.played:
             step = played.step
             refused = played.recorded.result.exact.get("admin", {}).get("error", "NONE") != "NONE"
-            if step["op"] == "create" and not refused:
-                there[step["topic"]] = [f"{step['topic']}-{each}" for each in step["assign"]]
+            if step["op"] in recorded_schedule.CREATES and not refused:
+                numbers = step.get("assign") or range(step["partitions"])
+                there[step["topic"]] = [f"{step['topic']}-{each}" for each in numbers]
             elif step["op"] == "delete":
                 there.pop(step["topic"], None)
         return [name for names in there.values() for name in names]
@@ -226,10 +251,51 @@ class KRaftWriter(schedule_writer.ScheduleWriter):
             schedule_writer.partition_of(name) | {"replicas": ids} for name, ids in moves.items()
         ]
         self._request(played, "alter_reassignments", partitions=partitions)
+        if self._stream is not None:
+            self._pass(played.recorded.time_ms("done_ms"))
         if played.recorded.result.exact.get("pending"):
             self._add("wait", after=f"{played.recorded.time_ms('step_ms'):.0f}ms")
         else:
             self._when(reassigned=True)
+
+    def _write_create_auto(self, played: schedule_writer.PlayedStep) -> None:
+        """Create a topic whose replicas the controller placed: it draws a broker to begin with."""
+        step = played.step
+        numbers = range(step["partitions"])
+        placed = [self._placed(played.recorded, f"{step['topic']}-{each}") for each in numbers]
+        topic: dict[str, Any] = {"name": step["topic"], "settings": {}}
+        if all(placed):
+            topic["assignment"] = dict(enumerate(placed))
+        else:
+            topic |= {"partitions": step["partitions"], "replication_factor": step["rf"]}
+        self.topics.append(topic)
+        self._request(played, "create_topic", topic=step["topic"])
+        # The harness looks a second later.
+        self._add("wait", after=f"{played.recorded.time_ms('step_ms'):.0f}ms")
+
+    def _placed(self, recorded: recorded_schedule.RecordedStep, name: str) -> list[int] | None:
+        """The replicas of a new partition; None: it was not created."""
+        observed = recorded.observed or recorded_schedule.Merged()
+        repeats = observed.varies.get(f"partitions.{name}.replicas_assigned")
+        if repeats:
+            return list(repeats[(self.seed - 1) % len(repeats)])
+        partition = observed.exact.get("partitions", {}).get(name, {})
+        placed: list[int] | None = partition.get("replicas_assigned")
+        return placed
+
+    def _write_move_dir(self, played: schedule_writer.PlayedStep) -> None:
+        """Move a replica to another log directory of its broker."""
+        step = played.step
+        directory = schedule_writer.setting_value(step["dir"])
+        moved = schedule_writer.partition_of(step["tp"]) | {"broker": step["b"]}
+        self._request(played, "move_log_dir", directory=directory, **moved)
+
+    def _write_broker_config(self, played: schedule_writer.PlayedStep) -> None:
+        step = played.step
+        settings = {
+            name: schedule_writer.setting_value(value) for name, value in step["set"].items()
+        }
+        self._request(played, "configure", brokers=[step["b"]], settings=settings)
 
     def _write_kill(self, played: schedule_writer.PlayedStep) -> None:
         """Kill brokers in the order in which they were fenced.
@@ -267,11 +333,16 @@ class KRaftWriter(schedule_writer.ScheduleWriter):
             self._add("wait", after=f"{played.recorded.time_ms('shutdown_ms'):.0f}ms")
 
     def _write_restart(self, played: schedule_writer.PlayedStep) -> None:
-        """Kill it and start it at once: it is refused until its old session is over."""
+        """Kill it and start it at once: it is refused until its old session is over.
+
+        Unless its virtual machine took longer to come up than the session.
+        """
         brokers = self._processes(played.recorded)
         self._bring_down("crash", brokers, "bounce")
-        registered_ms = played.recorded.time_ms("t_registered_ms")
-        request_ms = min(registered_ms, self._session_ms - _REFUSED_MS)
+        registered_ms = request_ms = played.recorded.time_ms("t_registered_ms")
+        records = played.recorded.broker_records or {}
+        if not any([FENCED, 1] in each.writes for each in records.values()):
+            request_ms = min(registered_ms, self._session_ms - _REFUSED_MS)
         self._add("wait", after=f"{max(0.0, request_ms - schedule_writer.START_MS):.0f}ms")
         self._start(brokers)
 
@@ -286,3 +357,40 @@ class KRaftWriter(schedule_writer.ScheduleWriter):
 
     def _write_wait_ctrl(self, _: schedule_writer.PlayedStep) -> None:
         """A harness reads the leader in the log of the metadata, which is there at all times."""
+
+    def _pass(self, time_ms: float) -> None:
+        """Let time pass, in which the stream that runs sends its requests."""
+        stream = self._stream
+        if stream is None:
+            super()._pass(time_ms)
+        else:
+            self._send(stream, min(stream.left, round(time_ms / stream.interval_ms)))
+
+    def _send(self, stream: Stream, requests: int) -> None:
+        after = f"{max(1.0, stream.interval_ms - _RESPONSE_MS):.0f}ms"
+        stream.left -= requests
+        for _ in range(requests):
+            stream.sent.append(self._add("produce", after=after, **stream.request))
+
+    def _write_stream(self, played: schedule_writer.PlayedStep) -> None:
+        """Begin a stream; the machine decided how many requests it sent until its end."""
+        step, rest = played.step, self.schedule.steps[len(self.played) :]
+        stop = next(place for place, each in enumerate(rest) if each.op == "stream_stop")
+        result = rest[stop].result
+        repeats = result.varies.get("stream.requests")
+        if repeats is None:
+            repeats = [result.exact["stream"]["requests"]]
+        requests = repeats[(self.seed - 1) % len(repeats)]
+        during_ms = sum(each.time_ms("step_ms") for each in rest[:stop])
+        request = schedule_writer.partition_of(step["tp"]) | self._produce_arguments(
+            step | {"n": 1}
+        )
+        self._stream = Stream(request, during_ms / requests, requests)
+        self._pass(step.get("warm", 0) * 1000)
+
+    def _write_stream_stop(self, played: schedule_writer.PlayedStep) -> None:
+        stream = self._stream
+        assert stream is not None
+        self._send(stream, stream.left)
+        played.streamed = stream.sent
+        self._stream = None

@@ -65,11 +65,11 @@ class KnownDifference:
     #: Its line in the file.
     line: int
     schedules: tuple[str, ...]
-    #: Of MODE_NAMES.
+    #: Names of MODE_NAMES.
     modes: tuple[str, ...]
     releases: tuple[Releases, ...]
     fields: tuple[str, ...]
-    #: Of WAYS; for a time the largest difference, in microseconds.
+    #: Names of WAYS; for a time the largest difference, in microseconds.
     ways: tuple[tuple[str, int], ...]
     #: The steps to which it applies; none: all.
     operations: tuple[str, ...]
@@ -97,7 +97,7 @@ class KnownDifference:
         """Whether the row applies to a release; ``all`` alone includes an unknown one."""
         known = all_releases()
         try:
-            release = Release.parse(text)
+            release = Release.parse(text).newest_known
         except ValueError:
             return any((each.first, each.last) == (known[0], known[-1]) for each in self.releases)
         return any(each.first <= release <= each.last for each in self.releases)

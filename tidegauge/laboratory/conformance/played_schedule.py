@@ -1,12 +1,13 @@
 """The observations of a translated schedule's run, step by step, in the form of a recording."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Any
 
 from tidegauge.laboratory.conformance import played_state
 from tidegauge.laboratory.conformance.played_state import KRaftState, StepOutcome, ZooKeeperState
 from tidegauge.laboratory.conformance.recorded_dialects import Tree
+from tidegauge.laboratory.conformance.recorded_schedule import CREATES
 from tidegauge.laboratory.conformance.schedule_writer import PlayedStep
 from tidegauge.laboratory.conformance.translation import Translation
 from tidegauge.replication import errors
@@ -26,13 +27,13 @@ _UNSEEN = {
     int(codes.WAITS_FOR_LOCK): "NO_RESPONSE(TimeoutError)",
     int(codes.NOT_LISTENING): "NO_RESPONSE(ConnectionRefusedError)",
 }
-#: How long the harness waits for a fetch.
+#: The harness's timeout of a fetch.
 _PATIENCE_US = 3_000_000
 _NO_ERROR = "NONE"
 #: Steps that wait for a condition.
 _WAITS = {"wait", "wait_reg", "wait_unreg", "wait_ctrl", "wait_fenced", "wait_unfenced"}
 #: Steps with requests to the active controller.
-_ADMINISTERS = {"create", "pref", "reassign", "config", "delete"}
+_ADMINISTERS = {*CREATES, "pref", "reassign", "config", "broker_config", "move_dir", "delete"}
 
 
 def outcomes_of(translation: Translation, run: RunFolder) -> tuple[list[StepOutcome], str | None]:
@@ -82,8 +83,14 @@ class _Reader:
             for index, step in enumerate(self.steps)
             if step.observation is not None
         }
-        #: The time of the last request.
-        self._request_us = 0
+        #: By step of the run that sends a request of a stream: the step at which that ends.
+        self._streamed = {
+            number: index for index, step in enumerate(self.steps) for number in step.streamed
+        }
+        #: Of streams, by that step: the time of each response, in ms, and its error.
+        self._responses: dict[int, list[tuple[float, str]]] = defaultdict(list)
+        #: The time of the last request, and of the last one of a stream.
+        self._request_us = self._sent_us = 0
         self._up: dict[int, bool] = dict.fromkeys(self.brokers, False)
         self._stopped_us: dict[int, int] = defaultdict(int)
         self._epochs: dict[tuple[int, int], int] = {}
@@ -98,7 +105,8 @@ class _Reader:
         if row.kind == "step_taken":
             self._take_step(row)
         elif row.kind in {"step_answered", "step_unanswered"}:
-            self._take_answer(row)
+            of_stream = row["step"] in self._streamed
+            (self._take_response_of_stream if of_stream else self._take_answer)(row)
         elif row.kind == "step_timed_out":
             self._give_up(row)
         elif row.kind == "high_watermark_told":
@@ -114,6 +122,8 @@ class _Reader:
 
     def _take_step(self, row: TraceRow) -> None:
         number = row["step"]
+        if number in self._streamed:
+            self._sent_us = row["time_us"]
         index = self._place.get(number)
         if index is None:
             return
@@ -122,7 +132,7 @@ class _Reader:
             self.outcomes[index].begin_us = row["time_us"]
             self._request_us = row["time_us"]
             created = self.steps[index].recorded.step
-            if created["op"] == "create":
+            if created["op"] in CREATES:
                 self.topics.append(created["topic"])
         if number == self.steps[index].end - 1:
             self._end_of_step(index, row["time_us"])
@@ -139,10 +149,21 @@ class _Reader:
         outcome.result.setdefault("quiesce", {})
         if recorded.op == "wait":
             outcome.result["ok"] = True
+        if recorded.op == "stream_stop":
+            self._end_stream(outcome, self._responses[index])
         if recorded.op == "reassign" and self._is_moving(recorded.step["to"]):
             outcome.result["pending"] = True
         if recorded.op in _WAITS:
             outcome.times_ms["waited_ms"] = (time_us - outcome.begin_us) / 1000
+
+    @staticmethod
+    def _end_stream(outcome: StepOutcome, responses: list[tuple[float, str]]) -> None:
+        """The summary of a stream, as a harness writes it."""
+        times_ms = sorted(time_ms for time_ms, _ in responses)
+        outcome.result["stream"] = {"errors": dict(Counter(error for _, error in responses))}
+        for name, share in (("min", 0.0), ("median", 0.5), ("p99", 0.99), ("max", 1.0)):
+            place = min(int(share * len(times_ms)), len(times_ms) - 1)
+            outcome.times_ms[f"latency.{name}_ms"] = times_ms[place]
 
     def _is_moving(self, partitions: Iterable[str]) -> bool:
         """Whether a reassignment is in progress; recordings of ZooKeeper do not have it."""
@@ -159,7 +180,7 @@ class _Reader:
         step, (_, name, epoch) = self._requests[row["step"]]
         outcome = self.outcomes[self.steps.index(step)]
         if step.recorded.op in _ADMINISTERS:
-            self._take_admin_answer(outcome, row, name)
+            self._take_admin_answer(step, outcome, row, name)
             return
         if row.kind == "step_unanswered":
             answer: Tree = {"error": f"NO_RESPONSE({self._cause(row)})", "to": self._id(row)}
@@ -186,7 +207,18 @@ class _Reader:
                     self.outcomes[other].result["result"] = answer
                     break
 
-    def _take_admin_answer(self, outcome: StepOutcome, row: TraceRow, name: str) -> None:
+    def _take_response_of_stream(self, row: TraceRow) -> None:
+        error = _NAMES_OF_ERRORS[row["error"]]
+        if row.kind == "step_unanswered":
+            error = f"NO_RESPONSE({self._cause(row)})"
+        elif row["from_process"] < 0:
+            error = "NO_LEADER"
+        time_ms = (row["time_us"] - self._sent_us) / 1000
+        self._responses[self._streamed[row["step"]]].append((time_ms, error))
+
+    def _take_admin_answer(
+        self, step: PlayedStep, outcome: StepOutcome, row: TraceRow, name: str
+    ) -> None:
         """The active controller has responded, or not: about one partition, or as a whole."""
         error = _NAMES_OF_ERRORS[row["error"]]
         if row.kind == "step_unanswered":
@@ -194,6 +226,9 @@ class _Reader:
         admin = outcome.result.setdefault("admin", {"error": _NO_ERROR})
         if name:
             admin.setdefault("results", {})[name] = error
+        elif error != _NO_ERROR and step.recorded.op == "reassign":
+            # Each partition has a response of its own.
+            admin["partitions"] = {each: {"error": error} for each in step.step["to"]}
         elif error != _NO_ERROR:
             admin["error"] = error
 

@@ -14,7 +14,11 @@ part                            ZooKeeper                  KRaft
 state of a partition            ``zk``                     ``kraft``
 ==============================  =========================  ======================================
 
-``RecordedSchedule`` is the one form.
+``RecordedSchedule`` is the common form.
+
+Epochs of KRaft's controllers are compared by order alone: how many elections it takes until one is
+active is a race, since votes split. The number of an active controller stands in place of its
+epoch; that of the first step has number 1.
 
 The records about brokers of a KRaft controller are compared by order alone. A broker's epoch is the
 offset of its registration in the metadata log, and offsets depend on all earlier records:
@@ -26,7 +30,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.replication.release_versions import KRAFT_MODE, MODE_NAMES, ZOOKEEPER_MODE
+from tidegauge.replication.release_versions import (
+    KRAFT_MODE,
+    MODE_NAMES,
+    ZOOKEEPER_MODE,
+    all_protocol_versions,
+)
 
 REGISTERED, FENCED, UNFENCED = "registered", "fenced", "unfenced"
 SHUTTING_DOWN = "shutting down"
@@ -47,8 +56,8 @@ class Registrations:
     def take(self, broker: int, state: str, epoch: int) -> list[Any] | None:
         """A record in the form that is compared; None: it repeats the one before.
 
-        A controller fences a broker that has left once more when its session would be over, and a
-        request for a registration may come twice.
+        A controller fences a broker that has left a second time at the end of its session, and a
+        request for a registration may be repeated.
         """
         self._epochs[broker].add(epoch)
         record = [state, sorted(self._epochs[broker]).index(epoch) + 1]
@@ -60,7 +69,7 @@ class Registrations:
     def begin(self) -> None:
         """The first step begins: the registration in force is the first one of a broker.
 
-        How often a broker tries to register while the cluster starts is a race.
+        A race decides how often a broker tries to register while the cluster starts.
         """
         for broker, epochs in self._epochs.items():
             epochs.intersection_update({max(epochs)})
@@ -88,18 +97,20 @@ def _taken(registrations: Registrations, timeline: list[list[Any]]) -> BrokerRec
     for _, kind, key, data, *_ in timeline:
         if kind in (_REGISTRATION, _CHANGE):
             broker = int(key.removeprefix("b"))
-            record = registrations.take(broker, _state(kind, data), data["broker_epoch"])
+            state = _state(kind, data)
+            record = registrations.take(broker, state, data["broker_epoch"]) if state else None
             if record is not None:
                 records.setdefault(key, []).append(record)
     return records
 
 
-def _state(kind: str, data: dict[str, Any]) -> str:
+def _state(kind: str, data: dict[str, Any]) -> str | None:
+    """The state that a record brings; None: it has the broker's cordoned log directories only."""
     if kind == _REGISTRATION:
         return REGISTERED
     if data.get("in_controlled_shutdown"):
         return SHUTTING_DOWN
-    return FENCED if data["fenced"] else UNFENCED
+    return {True: FENCED, False: UNFENCED, None: None}[data.get("fenced")]
 
 
 def fencing_order(brokers: list[int], timelines: Iterable[list[list[Any]]]) -> list[int]:
@@ -124,20 +135,9 @@ Tree = dict[str, Any]
 STATE = {ZOOKEEPER_MODE: "zk", KRAFT_MODE: "kraft"}
 
 #: Level of metadata.version of the first internal version (IV0) of each line.
-#: Source: MetadataVersion@4.4.0.
 _FIRST_LEVELS = {
-    "3.3": 4,
-    "3.4": 8,
-    "3.5": 9,
-    "3.6": 12,
-    "3.7": 15,
-    "3.8": 20,
-    "3.9": 21,
-    "4.0": 22,
-    "4.1": 26,
-    "4.2": 28,
-    "4.3": 30,
-    "4.4": 31,
+    ".".join(map(str, each.line)): each.feature_level - each.internal
+    for each in all_protocol_versions(KRAFT_MODE)
 }
 
 #: The lists of a partition's state that exist only while a reassignment runs.
@@ -212,6 +212,7 @@ def _of_kraft(recording: Tree) -> Tree:
         form["first_controller"] = first
     for _, observed in _observations(recording):
         _complete_moves(observed)
+    _number_controllers(form)
     _add_broker_records(form)
     return form
 
@@ -219,6 +220,60 @@ def _of_kraft(recording: Tree) -> Tree:
 def _controllers(observed: Tree) -> list[Any]:
     """The active controller, of one repeat or of each."""
     return [observed["exact"].get("controller"), *observed.get("varies", {}).get("controller", [])]
+
+
+#: The controller epoch: in an observation, and among the columns of a write.
+_EPOCH, _EPOCH_OF_WRITE = "controller_epoch", 8
+#: By controller epoch: the number of the active controller since the first step.
+_Numbers = dict[int, int]
+
+
+def _number_controllers(form: Tree) -> None:
+    """Put the numbers of active controllers in place of their epochs."""
+    startups, steps = form.get("startup_by_repeat", []), form["steps"]
+    if not startups or not all(startups) or not _have_timelines(steps):
+        return
+    numbers: list[_Numbers] = []
+    for repeat, startup in enumerate(startups):
+        records = (row for step in steps for row in step["timeline_by_repeat"][repeat])
+        epochs = sorted({row[-1] for row in (startup[-1], *records)})
+        numbers.append({epoch: place for place, epoch in enumerate(epochs, start=1)})
+    for step in steps:
+        if step.get("obs"):
+            _number_observed(step["obs"], numbers)
+        writes = step.get("state_writes", {})
+        step["state_writes"] = {
+            name: _numbered_writes(of_one, numbers) for name, of_one in writes.items()
+        }
+
+
+def _have_timelines(steps: Any) -> bool:
+    """Whether the recording has all records of the metadata log."""
+    return isinstance(steps, list) and all("timeline_by_repeat" in step for step in steps)
+
+
+def _number_observed(observed: Tree, numbers: list[_Numbers]) -> None:
+    exact, varies = observed["exact"], observed.setdefault("varies", {})
+    epochs = varies.pop(_EPOCH, [exact.pop(_EPOCH, None)] * len(numbers))
+    seen = [of_one.get(epoch, epoch) for epoch, of_one in zip(epochs, numbers, strict=True)]
+    if any(each != seen[0] for each in seen):
+        varies[_EPOCH] = seen
+    elif seen[0] is not None:
+        exact[_EPOCH] = seen[0]
+
+
+def _numbered_writes(writes: Tree, numbers: list[_Numbers]) -> Tree:
+    repeats = writes.get("writes_by_repeat") or [writes.get("writes", [])] * len(numbers)
+    numbered = [
+        [
+            [of_one[value] if at == _EPOCH_OF_WRITE else value for at, value in enumerate(columns)]
+            for columns in of_repeat
+        ]
+        for of_repeat, of_one in zip(repeats, numbers, strict=True)
+    ]
+    if writes["exact"] is not False and all(each == numbered[0] for each in numbered):
+        return writes | {"writes": numbered[0]}
+    return writes | {"exact": False, "writes": [], "writes_by_repeat": numbered}
 
 
 def _add_broker_records(form: Tree) -> None:
@@ -261,7 +316,7 @@ def _metadata_version(level: Any) -> str | None:
 
 
 def _complete_moves(observed: Tree) -> None:
-    """A partition without a reassignment adds nothing and removes nothing: that is compared, too.
+    """A partition without a reassignment adds and removes nothing: that is compared as well.
 
     A harness writes both lists only while a reassignment runs. A state that was written by hand may
     have any of its fields, and stays as it is.

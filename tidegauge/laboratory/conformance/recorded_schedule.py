@@ -42,9 +42,11 @@ _CHANGES_NOTHING = {
     *("wait_ctrl", "wait_fenced", "wait_unfenced"),
 }
 
-#: How long it took until the request of a reassignment was gone from ZooKeeper.
+#: The time until the request of a reassignment was gone from ZooKeeper.
 REASSIGNED_MS = "znode_gone_ms"
 
+#: Steps that create a topic: with an assignment, or placed by the controller.
+CREATES = {"create", "create_auto"}
 #: The active controller of a KRaft cluster, by its role instead of its node id.
 ACTIVE = "controller"
 #: Steps at whose end a process runs that did not before.
@@ -54,7 +56,7 @@ BRINGS_BACK = {"start", "resume"}
 ABSENT = "ABSENT"
 
 
-#: The number of a folder's entries that are named where none is a schedule.
+#: The number of a folder's entries that are named if none is a schedule.
 _LISTED = 5
 
 
@@ -122,6 +124,8 @@ class RecordedStep(RecordedPart):
     state_writes: dict[str, StateWrites] = {}
     #: By broker (``b1``), each [state, number of the registration]; None: the recording has none.
     broker_records: dict[str, StateWrites] | None = None
+    #: KRaft, of each repeat: the node ids of the controllers that the step names by a word.
+    chosen: list[list[int]] = Field(default=[], alias="chosen_by_repeat")
     #: KRaft, of each repeat: all records of the metadata log.
     timelines: list[list[Any]] = Field(default=[], alias="timeline_by_repeat")
 
@@ -159,7 +163,7 @@ class RecordedSchedule(RecordedPart):
     brokers: list[int] = Field(min_length=1)
     #: ZooKeeper: the broker that was started first. KRaft: the controller that was active first.
     first_controller: int
-    #: Of all brokers.
+    #: The settings of all brokers.
     settings: dict[str, Any] = {}
     per_broker: dict[int, dict[str, Any]] = {}
     #: ZooKeeper: ``inter.broker.protocol.version``; None: the release's own.
@@ -171,14 +175,16 @@ class RecordedSchedule(RecordedPart):
     #: KRaft: None: the release's own.
     metadata_version: str | None = None
     eligible_leader_replicas: bool | None = None
+    #: KRaft: how a quorum with dynamic voters began (KIP-853); None: its voters are static.
+    quorum: dict[str, Any] | None = None
     steps: list[RecordedStep] = Field(min_length=1)
 
     @property
     def voters(self) -> list[int]:
         """The node ids of the quorum's controllers by their numbers in a run.
 
-        The one that was active first has number 0. Which of the others is elected after it is a
-        race: their ids are in the order in which they were active.
+        The one that was active first has number 0. A race decides which of the others is elected
+        after it: their ids are in the order in which they were active.
         """
         active = [controller for _, controller in self._active_controllers()]
         return list(dict.fromkeys([self.first_controller, *active, *self.controllers]))
@@ -200,6 +206,13 @@ class RecordedSchedule(RecordedPart):
             )
             if controller is not None
         ]
+
+    @property
+    def log_directories(self) -> int:
+        """How many log directories each broker has."""
+        observed = (step.observed.exact for step in self.steps if step.observed is not None)
+        brokers: Tree = next((seen["log_dirs"] for seen in observed if "log_dirs" in seen), {})
+        return max((len(each["log_dirs"]) for each in brokers.values()), default=1)
 
     @property
     def names_a_controller(self) -> bool:
@@ -253,7 +266,7 @@ def _completed(data: Tree, name: str) -> Tree:
 
 
 def recorded_files(paths: list[Path]) -> list[Path]:
-    """The files of schedules among these files, and in these folders.
+    """The files of schedules among these files, and in and below these folders.
 
     Raises:
         RecordingError: no schedule is found, or one of the paths does not exist.
@@ -261,7 +274,7 @@ def recorded_files(paths: list[Path]) -> list[Path]:
     files: list[Path] = []
     for path in paths:
         if path.is_dir():
-            files += [each for each in sorted(path.glob("*.json")) if _has_steps(each)]
+            files += [each for each in sorted(path.rglob("*.json")) if _has_steps(each)]
         elif path.exists():
             files.append(path)
         else:

@@ -47,6 +47,8 @@ class PlayedStep:
     first: int = 0
     end: int = 0
     requests: list[Request] = field(default_factory=list)
+    #: The steps of the requests of a stream that ends here.
+    streamed: list[int] = field(default_factory=list)
     #: The step that observes; None if there was no observation.
     observation: int | None = None
 
@@ -64,7 +66,11 @@ class NotPlayed(NamedTuple):
 
 
 def setting_value(value: Any) -> Any:
-    """A setting as a scenario has it: Kafka's tools write numbers and flags as text."""
+    """A setting as a scenario has it: Kafka's tools write numbers and flags as text.
+
+    In recordings DIR1 stands for the path of a broker's first log directory.
+    """
+    value = value.replace("DIR", "") if isinstance(value, str) else value
     if isinstance(value, str) and value.lstrip("-").isdigit():
         return int(value)
     return {"true": True, "false": False}.get(value, value)
@@ -90,7 +96,7 @@ class ScheduleWriter:
     def __init__(self, schedule: RecordedSchedule, seed: int) -> None:
         self.schedule = schedule
         self.seed = seed
-        #: How long an observation takes that is of no replica.
+        #: The duration of an observation that is of no replica.
         self.observing_ms = _OBSERVING_MS
         self.steps: list[dict[str, Any]] = []
         self.faults: list[dict[str, Any]] = []
@@ -132,7 +138,11 @@ class ScheduleWriter:
             self._finish(played)
             self.played.append(played)
         if not self.played:
-            raise RecordingError(f"{self.schedule.name}: the simulator knows none of its steps")
+            assert self.not_played is not None
+            raise RecordingError(
+                f"{self.schedule.name}: the simulator knows none of its steps: "
+                f"{self.not_played.reason}"
+            )
 
     def start(self, broker: int) -> str:
         """The start of a broker that is not the first: all start at once, but one is faster."""
@@ -142,7 +152,9 @@ class ScheduleWriter:
     def _observing(self, share: float) -> str:
         """The duration of an observation of the whole cluster."""
         replicas = sum(
-            len(brokers) for topic in self.topics for brokers in topic["assignment"].values()
+            len(brokers)
+            for topic in self.topics
+            for brokers in topic.get("assignment", {}).values()
         )
         return f"{share * (self.observing_ms + _OBSERVING_REPLICA_MS * replicas):.0f}ms"
 
@@ -202,6 +214,10 @@ class ScheduleWriter:
 
     def _why_not(self, recorded: RecordedStep) -> str | None:
         """The reason for which a step cannot be played; None if it can."""
+        if recorded.op == "create" and "assign" not in recorded.step:
+            return f"the recording has no assignment of topic {recorded.step['topic']}"
+        if recorded.op == "move_dir" and not recorded.step.keys() >= {"b", "tp", "dir"}:
+            return "the recording does not name the replica that moves, and its new directory"
         known = hasattr(self, f"_write_{recorded.op}")
         return None if known else f"the simulator has no step {recorded.op!r}"
 
@@ -313,7 +329,7 @@ class ScheduleWriter:
         self._start(self._processes(played.recorded))
 
     def _take_as_long_as_recorded(self, recorded: RecordedStep) -> None:
-        """How long a virtual machine takes to come up is the machine's, not Kafka's.
+        """The start of a virtual machine takes the machine's time, not Kafka's.
 
         The time of the simulator's own brokers is subtracted.
         """
@@ -338,8 +354,10 @@ class ScheduleWriter:
             self._pause(process, f"pause-of-{process}-at-step-{len(self.played)}")
 
     def _write_resume(self, played: PlayedStep) -> None:
+        """Resume the processes that are paused; SIGCONT means nothing to others."""
         for process in self._processes(played.recorded):
-            self._add("end_fault", fault=self._paused.pop(process))
+            if process in self._paused:
+                self._add("end_fault", fault=self._paused.pop(process))
 
     def _write_flap(self, played: PlayedStep) -> None:
         """Pause, send one record to each partition and resume, until the time is over."""
@@ -382,8 +400,30 @@ class ScheduleWriter:
         settings = {name: setting_value(value) for name, value in step["set"].items()}
         self._request(played, "configure", topic=step["topic"], settings=settings)
 
+    def _write_heal_all(self, _: PlayedStep) -> None:
+        for fault in self._cuts.values():
+            self._add("end_fault", fault=fault)
+        self._cuts.clear()
+
+    def _write_wipe(self, played: PlayedStep) -> None:
+        """The disk of a broker that is down is replaced by an empty one."""
+        for broker in self._processes(played.recorded):
+            kept = [
+                {"broker": broker, "topic": topic["name"], "partition": number, "offset": 0}
+                for topic in self.topics
+                for number, brokers in topic["assignment"].items()
+                if broker in brokers
+            ]
+            name = f"lost-disk-of-{broker}-at-step-{len(self.played)}"
+            fault = self._begin("power_loss", name, brokers=[broker], keeps=kept)
+            self._down.setdefault(broker, []).append(fault)
+
     def _write_sleep(self, played: PlayedStep) -> None:
-        self._add("wait", after=f"{played.step['s'] * 1000:.0f}ms")
+        self._pass(played.step["s"] * 1000)
+
+    def _pass(self, time_ms: float) -> None:
+        """Let time pass."""
+        self._add("wait", after=f"{time_ms:.0f}ms")
 
     def _write_wait(self, played: PlayedStep) -> None:
         step = played.step

@@ -3,8 +3,9 @@
 The same release, versions, settings, assignment and first controller; the same steps in the same
 order, each when the one before is over, and after it the same quiet time. The recorded outcome is
 not read here, only the times of the recording machine: until quiescence, until a broker's virtual
-machine was up, and the number of its starts; and of KRaft clusters the order in which brokers that
-die together are fenced, and which administrative requests came to nothing.
+machine was up, the number of its starts, and how many requests a stream sent; and of KRaft clusters
+the order in which brokers that die together are fenced, which administrative requests came to
+nothing, and on which brokers the controller placed replicas, which it draws.
 
 The costs of work are those of the recorded clusters. They were new: every virtual machine had just
 started and was still interpreting its code, and several clusters shared two cores. The figures are
@@ -18,9 +19,9 @@ from typing import Any
 
 from tidegauge.laboratory.conformance import schedule_writer
 from tidegauge.laboratory.conformance.control_plane_writers import KRaftWriter, ZooKeeperWriter
-from tidegauge.laboratory.conformance.recorded_schedule import RecordedSchedule
+from tidegauge.laboratory.conformance.recorded_schedule import RecordedSchedule, RecordingError
 from tidegauge.replication.release_versions import KRAFT_MODE
-from tidegauge.scenario.model.settings import NAMES
+from tidegauge.scenario.model.settings import CORDONED_LOG_DIRS, NAMES
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 
 _STOP = {"min": "200ms", "p50": "900ms", "p90": "1600ms", "p99": "2200ms"}
@@ -60,7 +61,7 @@ _KRAFT_COSTS: dict[str, Any] = {
     "metadata_publication": {"min": "5ms", "p50": "100ms", "p90": "300ms", "p99": "600ms"},
     # From a registration to the unfencing: 0.15 to 5.5 s, half of them below 1.3 s.
     "metadata_first_publication": {"min": "50ms", "p50": "1100ms", "p90": "2900ms", "p99": "5s"},
-    # Of the start of a broker, a schedule knows the time of its registration.
+    # A schedule has the time of a broker's registration, not of its start.
     "broker_registration": "50ms",
     # From the record of the fencing to the exit: 0.2 to 2.4 s.
     "broker_stop": _STOP,
@@ -95,6 +96,11 @@ def translate(
         RecordingError: a step lacks something, or the first one cannot be played. ScenarioError:
         the schedule is not a valid scenario.
     """
+    if schedule.quorum is not None or any(step.op == "add_voter" for step in schedule.steps):
+        raise RecordingError(
+            f"{schedule.name}: its quorum has dynamic voters (KIP-853), which the simulator does "
+            "not have"
+        )
     if schedule.mode == KRAFT_MODE:
         writer: schedule_writer.ScheduleWriter = KRaftWriter(schedule, seed)
         writer.write_all()
@@ -140,6 +146,7 @@ def _of_kraft(
 ) -> tuple[dict[str, Any], list[str]]:
     """The parts of a scenario in KRaft mode alone, and the settings that it does not have."""
     names = [name for name in NAMES["brokers"] if name not in NAMES["controllers"]]
+    names.append(CORDONED_LOG_DIRS)
     cluster, of_brokers = _cluster(schedule, writer, names)
     settings, of_controllers = _settings(schedule.controller_settings, NAMES["controllers"])
     # Both kinds of processes are given some settings that one kind alone reads.
@@ -164,6 +171,7 @@ def _cluster(
     settings, not_modelled = _settings(schedule.settings, names)
     return {
         "brokers": schedule.brokers,
+        **({"log_directories": schedule.log_directories} if schedule.log_directories > 1 else {}),
         "start": {broker: writer.start(broker) for broker in schedule.brokers},
         "settings": settings,
         "broker_settings": {

@@ -9,9 +9,10 @@ from typing import NamedTuple
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.engine.simulate import simulate
 from tidegauge.laboratory.gallery.incidents import Incident, Range, Version
-from tidegauge.runs.figures import FIGURES_OF_RUNS, value_text
+from tidegauge.runs.figures import FIGURES_OF_RUNS, numbers_of, value_text
 from tidegauge.scenario.reading import load_scenario
 from tidegauge.scenario.shipped import find_scenario
+from tidegauge.traces.run_folder import RunFolder
 from tidegauge.traces.summary_figures import Figure
 
 
@@ -71,7 +72,11 @@ def compared(incident: Incident) -> Compared:
             _run(incident, version, Path(folder, name))
             for name, version in (("affected", incident.shown_in), ("fixed", incident.absent_in))
         ]
-        affected, fixed = RunTables(runs, Path(folder, "tables")).rows(FIGURES_OF_RUNS)
+        rows = RunTables(runs, Path(folder, "tables")).rows(FIGURES_OF_RUNS)
+        affected, fixed = (
+            {**dict(numbers_of(RunFolder(run).summary or {})), **row}
+            for run, row in zip(runs, rows, strict=True)
+        )
     return Compared(
         incident,
         [Observed(each.figure, each.affected, affected[each.name]) for each in incident.expected],

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.runs.figures import FIGURES, value_text
+from tidegauge.runs.figures import figure_named, value_text
 from tidegauge.scenario.text.errors import did_you_mean
 from tidegauge.traces.summary_figures import Figure
 
@@ -45,7 +45,7 @@ class Expected(NamedTuple):
     @property
     def figure(self) -> Figure:
         """The figure, of the table of all."""
-        return FIGURES[self.name]
+        return figure_named(self.name)
 
 
 class Version(NamedTuple):
@@ -54,24 +54,33 @@ class Version(NamedTuple):
     release: str
     #: Default: the release's own.
     metadata_version: str | None = None
+    #: Other values of the scenario, by their paths.
+    settings: Mapping[str, Any] = {}
 
     @staticmethod
     def parse(text: str) -> Version:
-        """The version that is written so: ``3.6.2``, ``3.6.2 with 3.5-IV2``."""
-        release, _, metadata_version = text.partition(" with ")
-        return Version(release, metadata_version or None)
+        """The version that is written so: ``3.6.2``, ``3.6.2 with 3.5-IV2``.
+
+        Or ``4.4.0 with topics.story.settings.min.insync.replicas=2``.
+        """
+        release, _, other = text.partition(" with ")
+        path, equals, value = other.partition("=")
+        if equals:
+            return Version(release, settings={path: yaml.safe_load(value)})
+        return Version(release, other or None)
 
     def __str__(self) -> str:
-        if self.metadata_version is None:
-            return self.release
-        return f"{self.release} with {self.metadata_version}"
+        others = [] if self.metadata_version is None else [self.metadata_version]
+        for path, value in self.settings.items():
+            others.append(f"{path.rpartition('settings.')[2]} {value}")
+        return " with ".join([self.release, *others])
 
     def changes(self) -> dict[str, object]:
         """The changes of a scenario that give it this version."""
         changes: dict[str, object] = {"mode": "kraft", "release": self.release}
         if self.metadata_version is not None:
             changes["metadata_version"] = self.metadata_version
-        return changes
+        return changes | dict(self.settings)
 
 
 class Incident(NamedTuple):
@@ -102,7 +111,7 @@ class Incident(NamedTuple):
 
 def _expected(name: str, said: Mapping[str, Sequence[float | None]]) -> Expected:
     """A figure with its ranges; the file has times in seconds."""
-    scale = 1e6 if FIGURES[name].unit == "us" else 1
+    scale = 1e6 if figure_named(name).unit == "us" else 1
 
     def scaled(least: float | None, most: float | None) -> Range:
         return Range(scale * (least or 0), None if most is None else scale * most)

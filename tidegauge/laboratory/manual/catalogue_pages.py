@@ -1,4 +1,4 @@
-"""The pages that list what is shipped: checks, gallery and scenarios.
+"""The pages of shipped files: checks, gallery and scenarios.
 
 ``docs/checks.md`` has each check's promise, the permitted breaks and an example, from docstrings of
 the checks. ``docs/gallery.md`` has known bugs of KRaft, with the figures of both releases.
@@ -137,7 +137,7 @@ def _incident_section(each: Compared) -> str:
     )
 
 
-#: Of the two columns of a version.
+#: The prefixes of the two columns of a version.
 _KINDS = ("expected in", "observed in")
 
 

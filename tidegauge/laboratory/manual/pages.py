@@ -35,7 +35,7 @@ def write_pages(folder: Path) -> Iterator[Path]:
 
 
 def stale_pages(folder: Path) -> list[str]:
-    """The names of pages that are missing, or differ from what would be written now."""
+    """The names of pages that are missing, or differ from the ones that would be written now."""
     return [
         name
         for name in PAGES

@@ -31,7 +31,7 @@ from tidegauge.simulation.quantities import format_duration
 _DEFAULT = re.compile(r"(?:^|(?<=\.) )Default: (?P<value>.+?)\.(?= |$)")
 #: The meaning of the fields with the kind of a fault or a step.
 _KINDS = {"kind": "The kind of the fault.", "do": "The kind of the step."}
-#: The schema has what all faults or steps have in each of them.
+#: The schema has the common fields of faults or steps in each of them.
 _SCHEMA_OF: dict[type[Part], type[Part]] = {FaultOfAnyKind: PauseFault, StepOfAnyKind: ObserveStep}
 
 _FILE = yaml.safe_load(
@@ -42,7 +42,7 @@ EXAMPLES: dict[type[Part], Sequence[str]] = {
     section.part: _FILE.get(section.part.__name__, section.part.examples)
     for section in scenario_sections.SECTIONS
 }
-#: The selectors of faults, and what each selects.
+#: The selectors of faults, and the selected processes of each.
 SELECTORS: dict[str, str] = _FILE["selectors"]
 
 

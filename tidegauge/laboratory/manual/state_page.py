@@ -91,6 +91,6 @@ def _section(machine: _Machine) -> str:
 
 
 def _label(machine: _Machine, state: int) -> str:
-    """The name of a state, in small letters and without the name of what has it."""
+    """The name of a state, in small letters and without the name of its owner."""
     name = machine.names[state].lower()
     return name.removesuffix("_partition").removesuffix("_replica").removeprefix("replica_")

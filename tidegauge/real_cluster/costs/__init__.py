@@ -14,6 +14,6 @@
 
 **To add an estimator**: a function of ``ClusterLogs`` that yields samples, in the file of its
 subject, and an ``Estimator`` in the table at that file's end: the parameter, the mode, the source
-in words for people, the literals of its lines, and the bias. Say which sum a difference of two
-lines holds. A parameter that cannot be told apart stays a default, with its reason in ``UNTOLD``.
+in words for people, the literals of its lines, and the bias. Name the sum that a difference of two
+lines holds. A parameter that cannot be separated stays a default, with its reason in ``UNTOLD``.
 """

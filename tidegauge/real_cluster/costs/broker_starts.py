@@ -1,6 +1,6 @@
 """Costs of a broker's start and of its clean stop, from its ``server.log``.
 
-A log begins when the virtual machine has loaded Kafka. No line tells the time from the start of the
+A log begins when the virtual machine has loaded Kafka. No line has the time from the start of the
 process to the first line (1 to 4 s on a loaded machine of two cores), so ``broker_start`` lacks it.
 
 Processes that start together share a machine, and with KRaft wait for their first controller. A
@@ -36,11 +36,11 @@ _CLEAN = ("Skipping recovery for all logs", "Skipping recovery of ")
 _UNCLEAN = ("Attempting recovery for all logs", "Recovering ")
 _NO_CLEAN_SHUTDOWN = "since no clean shutdown file was found"
 
-#: Of fewer logs, loading takes as long as of none: it counts as a part of the start.
+#: With fewer logs, loading takes no more time than without: it counts as a part of the start.
 _MANY_LOGS = 500
 _INTERRUPTS_FROM = (3, 2)
 #: The simulator's own time between the end of a start and the first fetch, with KRaft: it looks for
-#: the active controller, and again 0.1 s later.
+#: the active controller, and polls again 0.1 s later.
 _LOOKS_AGAIN_MS = 100
 
 
@@ -61,7 +61,7 @@ class Start(NamedTuple):
     load: Load | None
     #: ZooKeeper: it takes requests. KRaft: it is unfenced. None: no line.
     ready_ms: int | None
-    #: KRaft: the begin of BrokerServer.startup, and the request of the registration.
+    #: KRaft: the start of BrokerServer.startup, and the request of the registration.
     broker_ms: int | None = None
     asks_ms: int | None = None
     #: Whether another broker started meanwhile.
@@ -89,7 +89,7 @@ def starts_of(logs: ClusterLogs) -> list[Start]:
 
 
 def _start_of(life: Sequence[LogLine]) -> Start | None:
-    """The start at the begin of a process's lines; None: they begin later, or it failed."""
+    """The start at the start of a process's lines; None: they begin later, or it failed."""
     if BEGINS not in life[0].message:
         return None
     registered = _first(life, _is_registered)
@@ -126,7 +126,7 @@ def _load_of(life: Sequence[LogLine]) -> Load | None:
 
 
 def _load_of_many(load: Load | None) -> Load | None:
-    """A load that tells the cost of a log; None: it belongs to the start itself."""
+    """A load with the cost of a log; None: it belongs to the start itself."""
     return load if load is not None and load.logs >= _MANY_LOGS else None
 
 
@@ -169,7 +169,7 @@ def _starts_with_kraft(logs: ClusterLogs) -> Iterator[Sample]:
 
 
 def _registrations(logs: ClusterLogs) -> Iterator[Sample]:
-    """From 'Starting broker' to the request, less 0.1 s that the simulator itself looks again."""
+    """From 'Starting broker' to the request, less the simulator's own polling period of 0.1 s."""
     for start in starts_of(logs):
         if start.broker_ms is not None and start.asks_ms is not None:
             yield start.sample(start.asks_ms - start.broker_ms - _LOOKS_AGAIN_MS)

@@ -3,8 +3,8 @@
 The one table of estimators that read logs has at most one for each parameter of a mode.
 
 A parameter is fitted by the quantiles of its samples as they are: no distribution is assumed. With
-a few samples only the middle ones mean much, so a parameter says how many there were. Logs count
-before metrics, since a line is of one event.
+a few samples only the middle ones mean much, so a parameter has the number of its samples. Logs
+count before metrics, since a line is of one event.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,15 +27,15 @@ from tidegauge.scenario.text.errors import counted
 
 ESTIMATORS = (*BROKER_STARTS, *STATE_CHANGES, *CONTROLLER_WORK)
 
-#: The literals of all lines that tell anything.
+#: The literals of all lines that are read.
 MARKERS = tuple(dict.fromkeys(marker for each in ESTIMATORS for marker in each.markers))
 
-#: Parameters that neither logs nor metrics tell, and why.
+#: Parameters that neither logs nor metrics have, and the reason.
 UNTOLD = {
     "request_partition": "only whole requests are measured",
     "zookeeper_pipelined_write": "lines have milliseconds, and writes of one batch share theirs",
     "controller_partition": "the lines of one batch are written within a millisecond",
-    "controller_election": "no line says that a broker begins to try",
+    "controller_election": "no line marks the start of a broker's attempt",
     "log_recovery_mebibyte": "no line has the bytes that were read again",
     "offsets_load_mebibyte": "only whole partitions are measured",
     "metadata_record": "microseconds, which no line shows",
@@ -179,7 +179,7 @@ def _unfitted(
             yield Unfitted(COSTS, cost, "; ".join(said))
         else:
             reason = UNTOLD.get(cost) or reasons.get(path)
-            yield Unfitted(COSTS, cost, reason or "logs do not tell it; metrics do")
+            yield Unfitted(COSTS, cost, reason or "logs do not have it; metrics do")
     for path, reason in reasons.items():
         if path.startswith(f"{RESOURCES}.") and path not in known:
             yield Unfitted(RESOURCES, path.partition(".")[2], reason)

@@ -17,7 +17,7 @@ from tidegauge.simulation.quantities import parse_duration
 
 
 class NotBlockStyleError(TidegaugeError):
-    """A scenario in which parts cannot be replaced; the message says what is wrong."""
+    """A scenario in which parts cannot be replaced; the message has the reason."""
 
 
 def cost_file_text(calibration: Calibration, origins: Sequence[str]) -> str:
@@ -133,7 +133,7 @@ def calibration_lines(calibration: Calibration) -> Iterator[str]:
 
 
 def _spread(fitted: Fitted) -> str:
-    """How many times as long as the shortest sample the longest one is."""
+    """The ratio of the longest sample to the shortest."""
     if isinstance(fitted.value, str):
         return "-"
     shortest_us, longest_us = (parse_duration(fitted.value[name]) for name in ("min", "max"))

@@ -36,7 +36,7 @@ _READS = (
     "Initializing controller context",
 )
 _STARTED = "] started"
-#: Of fewer partitions a takeover takes as long as of none.
+#: With fewer partitions a takeover takes no more time than without.
 _MANY = 1000
 #: A new state later than this is of another event.
 _LATEST_MS = 5000
@@ -119,7 +119,7 @@ _ALTERED = re.compile(r"^\[Controller id=\d+\] ISR for partition (\S+) updated t
 
 
 def _isr_changes(lines: Sequence[LogLine], *, alone: bool) -> Iterator[estimator.Sample]:
-    """From each intent to the line that says that it was done; not every such line is written.
+    """From each intent to the line about its end; not every such line is written.
 
     Args:
         lines: of a node.
@@ -140,7 +140,7 @@ def _isr_changes(lines: Sequence[LogLine], *, alone: bool) -> Iterator[estimator
 
 
 def _altered(lines: Sequence[LogLine]) -> Iterator[estimator.Sample]:
-    """From the begin of an AlterPartition about one partition at the controller to its end."""
+    """From the start of an AlterPartition about one partition at the controller to its end."""
     begun: dict[str, int] = {}
     for line in lines:
         begin, end = _ALTERS.match(line.message), _ALTERED.match(line.message)

@@ -1,4 +1,4 @@
-"""An estimator: lines of logs that tell a parameter of the cost model; and these lines, by node."""
+"""An estimator: lines of logs with a parameter of the cost model; and these lines, by node."""
 
 import re
 from collections import defaultdict
@@ -25,11 +25,11 @@ class ClusterLogs(NamedTuple):
     """The lines of a cluster that hold one of the markers."""
 
     folder: Path
-    #: By the node's id, -1 for a node whose id nothing tells.
+    #: By the node's id, -1 for a node of unknown id.
     nodes: Mapping[int, Sequence[LogLine]]
-    #: None: no line tells.
+    #: None: no line has it.
     mode: Mode | None
-    #: Those of ``Kafka version:`` as numbers; empty if no line tells.
+    #: Those of ``Kafka version:`` as numbers; empty if no line has them.
     releases: Sequence[tuple[int, ...]]
 
     @property
@@ -102,12 +102,12 @@ class Sample(NamedTuple):
     seen_in: str
     #: Its rank: samples count only where there are none of a lower one.
     choice: int = 0
-    #: Of a duration by partition: the number of partitions that it is divided by; 0: it is not.
+    #: For a duration by partition: the number of partitions that it is divided by; 0: it is not.
     partitions: int = 0
 
 
 class Estimator(NamedTuple):
-    """How one parameter is found in logs."""
+    """The way to find one parameter in logs."""
 
     #: A field of ``costs``.
     cost: str

@@ -1,7 +1,7 @@
 """Parameters from a broker's metrics, in any spelling: times of requests, bandwidths of disks.
 
-Kafka rounds the times in its histograms to whole milliseconds: a median of 0 tells that a request
-takes less than half of one, and no more. Its percentiles are of the last minutes, and begin at the
+Kafka rounds the times in its histograms to whole milliseconds: a median of 0 means only that a
+request takes less than half of one. Its percentiles are of the last minutes, and begin at the
 median: the least duration of a parameter is set to the median, too.
 """
 
@@ -138,7 +138,7 @@ class MeasuredSeries:
 #: The quantiles of a scenario, in thousandths; there is none below the median.
 _SHARES = {"min": 500, "p50": 500, "p90": 900, "p99": 990, "max": 999}
 _MS_US = 1000
-#: A disk that is busy for less of the time has written too little to tell.
+#: A disk that is busy for less of the time has written too little for an estimate.
 _LEAST_BUSY = 0.05
 #: A disk's bandwidth is that of the direction in which most of its bytes go.
 _MOST_OF_BYTES = 0.9
@@ -154,16 +154,18 @@ class _Times(NamedTuple):
     histogram: str
     request: str | None
     bias: str
-    #: Of another request: its median is subtracted.
+    #: The name of another request, whose median is subtracted.
     less: str | None = None
-    #: Only the median says something of one partition: large requests have many.
+    #: Only the median is about one partition: large requests have many.
     only_median: bool = False
     mode: Mode | None = None
 
 
 _WHOLE_REQUEST = "of whole requests; those in a quiet cluster are about one partition or a few"
 _TIMES = (
-    _Times("request", LOCAL_TIME, _FOLLOWER_FETCH, "holds request_partition of what is fetched"),
+    _Times(
+        "request", LOCAL_TIME, _FOLLOWER_FETCH, "holds request_partition of the fetched partitions"
+    ),
     _Times("append", LOCAL_TIME, _PRODUCE, "holds request_partition", less=_FOLLOWER_FETCH),
     _Times(
         "become_leader",
@@ -192,7 +194,7 @@ _TIMES = (
 
 
 def measured_parameters(series: MeasuredSeries, mode: Mode) -> Iterator[Fitted | Unfitted]:
-    """The parameters of a mode that metrics can tell, fitted or not."""
+    """The parameters of a mode that metrics can have, fitted or not."""
     for times in _TIMES:
         if times.mode in (None, mode):
             yield _of_times(series, times)

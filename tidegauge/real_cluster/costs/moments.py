@@ -8,9 +8,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-#: Kinds of moments. A topic's creation is asked for. A broker is killed, told to stop, has exited,
-#: starts, is registered, is unfenced (KRaft), is lost by the control plane. A partition has a
-#: state.
+#: Kinds of moments. A topic's creation is asked for. A broker is killed, is asked to stop, has
+#: exited, starts, is registered, is unfenced (KRaft), is lost by the control plane. A partition has
+#: a state.
 ASKED, KILLED, TOLD, EXITED, STARTS = "asked", "killed", "told", "exited", "starts"
 REGISTERED, UNFENCED, LOST, STATE = "registered", "unfenced", "lost", "state"
 
@@ -27,7 +27,7 @@ class Moment(NamedTuple):
     broker: int = -1
     #: ``orders-3``, or the name of a topic.
     about: str = ""
-    #: Of a state; leader -1: none.
+    #: The leader of a state; -1: none.
     leader: int = -1
     isr: tuple[int, ...] = ()
 
@@ -145,8 +145,8 @@ def _registered_to_in_sync(moments: Sequence[Moment]) -> Iterator[float]:
             yield back_ms - registered_ms
 
 
-#: A failover with KRaft is one batch of records: it takes no time of its own. How long a session
-#: lasts after a kill is a setting, so the failover is counted from its end.
+#: A failover with KRaft is one batch of records: it takes no time of its own. A session's duration
+#: after a kill is a setting, so the failover is counted from its end.
 MEASURED_TIMES = (
     MeasuredTime("stop_to_exit", "broker stopped: SIGTERM to exit", _between(TOLD, EXITED)),
     MeasuredTime("stop_to_moved", "broker stopped: SIGTERM to last leader moved", _told_to_moved),

@@ -82,7 +82,7 @@ def _completed(
     brokers: list[int],
     controllers: list[int],
 ) -> dict[str, Any]:
-    """The file of a schedule, with what only the folder and the recording have."""
+    """The file of a schedule, with the parts that only the folder and the recording have."""
     steps = [step if "step" in step else {"step": step} for step in schedule["steps"]]
     data = {
         "name": "recorded",

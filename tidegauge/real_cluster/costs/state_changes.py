@@ -4,8 +4,8 @@ Kafka writes a line for each partition that gets another leader, and lines befor
 or of a publication. Their time has milliseconds, so the time of a single partition is that of all
 of them divided by their number.
 
-Of a coordinator that takes over a partition of __consumer_offsets Kafka writes the duration. From
-3.5 on it also writes the size, but the time of a MiB is not told apart from the rest.
+Kafka logs the duration in which a coordinator takes over a partition of __consumer_offsets. From
+3.5 on it also writes the size, but the time of a MiB is not separated from the rest.
 """
 
 import re
@@ -41,7 +41,7 @@ def _become(logs: estimator.ClusterLogs, role: str) -> Iterator[estimator.Sample
 
 
 def _requests(lines: Sequence[LogLine], role: str) -> Iterator[estimator.Sample]:
-    """From the begin of a request, or its last leader, to the last partition in this role."""
+    """From the start of a request, or its last leader, to the last partition in this role."""
     begin_ms = end_ms = -1
     partitions = 0
     creates = False
@@ -70,7 +70,7 @@ def _traced_requests(lines: Sequence[LogLine], role: str) -> Iterator[estimator.
         begins = [time_ms for what, time_ms in seen if what == "Handling"]
         ends = [time_ms for what, time_ms in seen if what == "Completed"]
         if begins and ends:
-            # Nothing tells whether they are new.
+            # It is unknown whether they are new.
             yield from _by_partition(min(begins), max(ends), len(ends), creates=False)
 
 

@@ -279,7 +279,7 @@ class _Line:
         return int(self.values[column])
 
     def _settings(self) -> dict[str, str]:
-        """Of ``Configs``: a piece without a name belongs to the value before it."""
+        """The settings in ``Configs``: a piece without a name belongs to the value before it."""
         settings: dict[str, str] = {}
         last = ""
         text = self.values.get("Configs", "")

@@ -33,6 +33,7 @@ from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_ma
 from tidegauge.scenario.text.errors import Path as ModelPath
 from tidegauge.scenario.text.errors import counted
 from tidegauge.scenario.text.yaml_file import comment, in_line, lines_of
+from tidegauge.scenario.warnings import newer_than_known
 from tidegauge.simulation.quantities import format_duration, parse_duration
 
 #: The first controller resumes a reassignment in progress: it is requested before that.
@@ -100,6 +101,7 @@ def import_scenario(request: ImportRequest) -> ImportedScenario:
         scenario = scenario_from_mapping(data, input_file.file_text(request.dump))
     except ScenarioError as error:
         raise input_file.InputError(str(error).splitlines()[0]) from error
+    parts.notices.add("release", *newer_than_known(scenario))
     _tell_of_settings(parts.notices, scenario)
     _tell_of_refused_writes(parts.notices, scenario, parts.cluster)
     notices = input_file.in_order(parts.notices)
@@ -212,7 +214,7 @@ class _Parts:
         }
 
     def _suit_min_isr(self, topic: DescribedTopic, settings: dict[str, Value]) -> None:
-        """Have a min.insync.replicas with which the eligible leader replicas (Elr) can be.
+        """Set a min.insync.replicas with which the eligible leader replicas (Elr) are possible.
 
         They are those that left an ISR that became smaller than min.insync.replicas. A dump of only
         some partitions does not have the settings of topics.

@@ -193,7 +193,7 @@ class LogSizes:
         return max(known.values(), default=0)
 
     def _tell_of_unknown_logs(self, cluster: DescribedCluster) -> None:
-        """Report what the dump of topics does not have: it is left out."""
+        """Report the logs that the dump of topics does not have: they are left out."""
         sizes = self._dump.sizes
         names = {topic.name for topic in cluster.topics}
         partitions = {(topic, each.number) for topic, each in cluster.partitions()}

@@ -60,7 +60,7 @@ def changed_defaults(before: Scenario, after: Scenario) -> list[ChangedDefault]:
     return changed
 
 
-#: When the fault of each case begins, in seconds: topics are created, and clients run.
+#: The start of each case's fault, in seconds: topics are created, and clients run.
 _BEGIN_S = 60
 #: With ZooKeeper a large cluster needs longer for the creation of its topics.
 _CREATED_PER_S = 400

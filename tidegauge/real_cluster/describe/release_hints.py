@@ -23,7 +23,6 @@ from tidegauge.real_cluster.describe.cluster_settings import BrokerFiles
 from tidegauge.real_cluster.describe.describe_dump import DescribeDump
 from tidegauge.replication import release_versions
 from tidegauge.replication.release_versions import KRAFT_MODE, ProtocolVersion, Release
-from tidegauge.replication.releases import DEFAULT_RELEASE
 
 _FEATURE = re.compile(
     r"\s*Feature:\s*(\S+)\s+SupportedMinVersion:\s*\S+\s+SupportedMaxVersion:\s*(\S+)\s+"
@@ -57,21 +56,19 @@ def read_feature_levels(file: Path) -> FeatureLevels:
         raise input_file.input_error(file, None, message)
     number, newest, level = found["metadata.version"]
     try:
-        supported, version = (
-            ProtocolVersion.parse(newest),
-            ProtocolVersion.parse(level),
-        )
+        version = ProtocolVersion.parse(level)
+        line = ".".join(map(str, ProtocolVersion.parse(newest).line))
+        Release.parse(line)
     except ValueError as error:
         raise input_file.input_error(file, number, f"metadata.version: {error}") from error
-    line = ".".join(map(str, supported.line))
-    if line not in release_versions.LAST_PATCH:
-        raise input_file.input_error(file, number, f"release {line} is not simulated")
     _, _, eligible = found.get("eligible.leader.replicas.version", (0, "0", "0"))
     return FeatureLevels(version, line, eligible != "0")
 
 
 #: The first release whose clusters can have eligible leader replicas.
 _FIRST_WITH_ELR = "4.0.0"
+#: Of a dump without TopicId: the last line before it whose leaders notify ZooKeeper by default.
+_WITHOUT_TOPIC_ID = "2.6"
 
 
 @dataclass
@@ -102,7 +99,7 @@ def choose_release(
     """
     is_kraft = bool(files.are_of_kraft() or dump.has_eligible_replicas or features)
     protocols = {} if is_kraft else _protocols(files)
-    chosen = ChosenRelease(_parsed(wanted or DEFAULT_RELEASE))
+    chosen = ChosenRelease(_parsed(wanted or _WITHOUT_TOPIC_ID))
     if not wanted:
         suggested = (
             _release_with_kraft(dump, features) if is_kraft else _release_by_files(protocols, dump)
@@ -190,7 +187,7 @@ def _release_by_files(
         return newest, "the dump has TopicId, so brokers are of 2.8 or newer"
     if "Elr" in dump.columns:
         return newest, "the dump has Elr, so the tool is of 3.7 or newer"
-    return _parsed(DEFAULT_RELEASE), "the default, since no file has inter.broker.protocol.version"
+    return _parsed(_WITHOUT_TOPIC_ID), "the dump has no TopicId, so the tool is older than 2.8"
 
 
 def _set_protocols(

@@ -73,7 +73,7 @@ class ServerProperties:
         return {role.strip() for role in (self.text("process.roles") or "").split(",")} - {""}
 
     def is_of_kraft(self) -> bool:
-        """Whether it is of a node of a KRaft cluster.
+        """Whether the file is of a node of a KRaft cluster.
 
         A broker that has a quorum of controllers, but no process.roles, still uses ZooKeeper: it is
         being migrated.

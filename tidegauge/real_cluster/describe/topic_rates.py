@@ -62,7 +62,7 @@ _BATCHES_PER_SECOND = 10
 # Few and large batches: while no leader accepts them, each is retried ten times a second.
 _DEFAULT_BATCHES_PER_SECOND = 2
 _DEFAULT_RECORDS = 50
-#: Of a record whose size is unknown.
+#: The size of a record of unknown size.
 DEFAULT_RECORD_BYTES = 200
 #: With more topics than this, one group writes to all.
 _MOST_GROUPS = 200

@@ -1,4 +1,4 @@
-"""Absences of brokers in runs side by side: those of one time together, and how long they took."""
+"""Absences of brokers in runs side by side: those of one time together, and their durations."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -21,7 +21,7 @@ class MeasuredAbsence(NamedTuple):
 
     manner: str
     begin_s: float
-    #: How far the begin is known.
+    #: The uncertainty of its start.
     uncertainty_s: float
     #: From the begin until the control plane noticed, had elected the last leader, and had the
     #: broker again; from there until the broker was in all ISRs. None: never.
@@ -39,19 +39,19 @@ class PairedAbsence(NamedTuple):
 
     @property
     def begin_s(self) -> float:
-        """When it began in the run in which it began first."""
+        """Its start in the run in which it began first."""
         return min(each.begin_s for each in self.runs if each is not None)
 
 
 def paired_absences(sides: Sequence[Side]) -> list[PairedAbsence]:
-    """The absences of brokers in runs, in the order of their begins.
+    """The absences of brokers in runs, in the order of their starts.
 
     Raises:
         TraceError: a trace file is damaged. InputError: the states cannot be read.
     """
     histories = [cluster_history(side.run) for side in sides]
     timings = [timings_of(topology_of(history, ())) for history in histories]
-    # A run from logs does not tell its timeouts: those of a simulated partner are as good.
+    # A run from logs does not have its timeouts: those of a simulated partner are as good.
     simulated = [its for side, its in zip(sides, timings, strict=True) if not side.is_of_logs]
     groups: list[dict[int, Absence]] = []
     for place, (side, history) in enumerate(zip(sides, histories, strict=True)):

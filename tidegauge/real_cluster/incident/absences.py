@@ -1,7 +1,7 @@
 """Brokers that were gone for a while: killed, stopped cleanly, or hung.
 
-The life of a broker is its registrations and what ended them. A registration that a start belongs
-to is of a new process; the process before it has died, cleanly or not. A registration that no start
+The life of a broker is its registrations and their ends. A registration that a start belongs to is
+of a new process; the process before it has died, cleanly or not. A registration that no start
 belongs to is of a process that hung: it comes back with all that it had.
 """
 
@@ -13,9 +13,9 @@ from tidegauge.real_cluster.incident.cluster_history import BrokerEvent, Cluster
 from tidegauge.real_cluster.incident.sightings import Sightings
 from tidegauge.real_cluster.incident.topology import Span, Timings
 
-#: A start of this time after the begin of the run is the first one.
+#: A start of this time after the start of the run is the first one.
 _FIRST_START_US = 2_000_000
-#: A log tells a start so soon after the registration.
+#: A log has a start so soon after the registration.
 _STARTS_WITHIN_US = 60_000_000
 #: A controlled shutdown takes no longer than this.
 _SHUTDOWN_US = 60_000_000
@@ -39,23 +39,24 @@ class Absence(NamedTuple):
     broker: int
     manner: Manner
     begin: Span
-    #: The evidence of the begin.
+    #: The evidence of the start.
     evidence: str
-    #: When the control plane noticed it; None: it did not.
+    #: The time at which the control plane noticed it; None: it did not.
     noticed_us: int | None
-    #: When the broker registered again, or was unfenced; None: not until the end of the run.
+    #: The time at which the broker registered again, or was unfenced; None: not until the end of
+    #: the run.
     back_us: int | None
-    #: When its process began to serve, if that is known to be earlier.
+    #: The time at which its process began to serve, if that is known to be earlier.
     started_us: int | None = None
 
     def may_last_at(self, time_us: int) -> bool:
-        """Whether the broker may have been gone at a time, by the bounds of the begin."""
+        """Whether the broker may have been gone at a time, by the bounds of the start."""
         is_back = self.back_us is not None and self.back_us < time_us
         return self.begin.least_us <= time_us and not is_back
 
 
 class _Registration(NamedTuple):
-    """A registration of a broker, and what followed it."""
+    """A registration of a broker, and its end."""
 
     begin_us: int
     #: The start of the process that it belongs to; None: the process was there already.
@@ -68,7 +69,7 @@ class _Registration(NamedTuple):
 
 
 def absences(history: ClusterHistory, timings: Timings, sightings: Sightings) -> list[Absence]:
-    """All absences of brokers after their first registrations, by the times of their begins."""
+    """All absences of brokers after their first registrations, by the times of their starts."""
     found = [
         absence
         for broker in history.brokers
@@ -124,7 +125,7 @@ def _is_there_before(broker: int, first: BrokerEvent | None, history: ClusterHis
     if first is None or first.kind not in (Life.REGISTERED, Life.STARTED, Life.ACTIVE):
         return True
     if history.is_from_logs and first.kind == Life.REGISTERED and _has_preexisting_states(history):
-        # A controller lists the brokers that it finds; one that starts says so itself.
+        # A controller lists the brokers that it finds; one that starts logs its own start.
         starts = [each.time_us for each in history.lives[broker] if each.kind == Life.STARTED]
         if not any(abs(time_us - first.time_us) < _STARTS_WITHIN_US for time_us in starts):
             return True
@@ -141,7 +142,7 @@ def _has_preexisting_states(history: ClusterHistory) -> bool:
 def _is_restated(
     broker: int, event: BrokerEvent, before: _Registration, history: ClusterHistory
 ) -> bool:
-    """Whether logs tell again that a broker is registered, which has not been gone."""
+    """Whether logs repeat the registration of a broker that has not been gone."""
     if not history.is_from_logs or before.gone is not None or before.stopped_us is not None:
         return False
     return not any(
@@ -192,7 +193,7 @@ def _of_broker(
 def _noticed_us(
     broker: int, ended: _Registration, after: _Registration | None, history: ClusterHistory
 ) -> int | None:
-    """When the session of a broker expired: as told, or as the controller took it out of ISRs."""
+    """The expiry of a broker's session: as logged, or as the controller took it out of ISRs."""
     if ended.gone is not None:
         return ended.gone.time_us if ended.gone.is_expired else None
     until_us = history.end_us if after is None else after.begin_us
@@ -233,7 +234,7 @@ def _death(
     paused_us = sightings.pause_us(broker, span.least_us - timings.heartbeat_us, span.most_us)
     if paused_us is not None:
         return Span(paused_us, paused_us, paused_us), "it was paused", False
-    # Of a process that started later it is known that it ended: one lost connection dates that.
+    # A process that started later had ended before: one lost connection dates that.
     is_certain = after is None or after.started_us is not None
     least_us = span.least_us - timings.heartbeat_us
     lost_us = sightings.death_us(broker, least_us, span.most_us, is_certain=is_certain)
@@ -252,7 +253,7 @@ def _death(
 def _begin_of_shutdown(
     broker: int, ended: _Registration, history: ClusterHistory
 ) -> tuple[Span, str]:
-    """When a broker was told to stop: before the controller moved its leaders away."""
+    """When a broker was asked to stop: before the controller moved its leaders away."""
     if ended.shutting_down_us is not None:
         at_us = ended.shutting_down_us - _BEFORE_SHUTDOWN_US
         return Span(at_us, at_us - _SLOW_SHUTDOWN_US, at_us), "its controlled shutdown was granted"

@@ -1,4 +1,4 @@
-"""The states of a run by their subjects, as far as logs can tell them too.
+"""The states of a run by their subjects, as far as logs have them too.
 
 Only rows that logs can have are read: states that the control plane held, ISR changes of leaders,
 starts and clean stops of brokers. Faults, kills, records and causes are not, so a simulated run and
@@ -74,7 +74,7 @@ class IsrRemoval(NamedTuple):
     partition: str
     leader: int
     follower: int
-    #: How long it had not been caught up; None: not told.
+    #: The time for which it had not been caught up; None: unknown.
     lag_us: int | None
 
 
@@ -113,7 +113,7 @@ class ClusterHistory:
 
     @property
     def is_from_logs(self) -> bool:
-        """Whether logs tell it: its settings are those of the release, unless files say more."""
+        """Whether it is from logs: settings are those of the release, unless files have others."""
         return self.directory.is_of_logs
 
     def is_registered_before(self, broker: int) -> bool:
@@ -201,7 +201,7 @@ def _read_partition_replicas(history: ClusterHistory, event: TraceEvent) -> None
     lists = map(_ids, (event.replicas, event.adding, event.removing))
     assignment = Assignment(event.time_us, *lists)
     known = history.assignments.setdefault(str(event.partition), [])
-    # With KRaft such a row also tells of eligible leaders alone.
+    # With KRaft such a row can also be about eligible leaders alone.
     if not known or known[-1][1:] != assignment[1:]:
         known.append(assignment)
 

@@ -2,7 +2,7 @@
 
 With ZooKeeper the controller is one of the brokers. If that broker was gone at the time, its
 absence explains the change; else it only lost its office, as after its session ended. With KRaft
-the controllers are processes of their own, and their logs alone tell how long one was gone.
+the controllers are processes of their own, and only their logs show the length of an absence.
 """
 
 from collections.abc import Sequence
@@ -34,9 +34,9 @@ class ControllerLoss(NamedTuple):
     manner: Loss
     begin: Span
     evidence: str
-    #: When another controller was active.
+    #: The time at which another controller was active.
     replaced_us: int
-    #: When it gave a sign of life again; None: not until the end of the run.
+    #: The time at which it showed activity again; None: not until the end of the run.
     back_us: int | None = None
 
 
@@ -104,6 +104,6 @@ def _of_quorum(
     back_us = active_again_us if back_us is None else back_us
     is_hung = lost_us is None and sightings.has_lines and back_us is not None
     if not sightings.has_lines and lost_us is None:
-        evidence += "; states do not tell a dead controller from one that hung or was cut off"
+        evidence += "; by its states a dead controller is like one that hung or was cut off"
     manner = Loss.HUNG if is_hung else Loss.DEAD
     return ControllerLoss(controller, manner, span, evidence, replaced_us, back_us)

@@ -4,9 +4,9 @@ A follower that all of its leaders remove hung for less than its session's timeo
 slowly. If some leaders remove it and others keep it, or if it was out for longer than a session
 without being lost, its connections to those leaders were cut.
 
-Logs tell of no clients, but lagging followers show where clients wrote. An idle follower never
-lags, so a topic needs a producer for a proposed pause to have its effect. A topic in which nothing
-lagged although brokers were gone for long enough was not written then.
+Logs have no clients, but lagging followers show where clients wrote. An idle follower never lags,
+so a topic needs a producer for a proposed pause to have its effect. A topic in which nothing lagged
+although brokers were gone for long enough was not written then.
 """
 
 from collections import Counter
@@ -36,9 +36,9 @@ class Lag(NamedTuple):
     #: Those whose ISRs it left.
     partitions: tuple[str, ...]
     removed_us: int
-    #: When it stopped fetching.
+    #: The time at which it stopped fetching.
     begin: Span
-    #: When it fetched again; None: not until the end of the run.
+    #: The time at which it fetched again; None: not until the end of the run.
     end_us: int | None
     #: The session would have expired if it had hung.
     outlasts_session: bool
@@ -104,7 +104,7 @@ def _cuts_of(group: list[Lag]) -> list[Cut]:
 
 
 def lags(history: ClusterHistory, timings: Timings, found: Sequence[Absence]) -> list[Lag]:
-    """The lags of followers that no absence explains, by the times of their begins."""
+    """The lags of followers that no absence explains, by the times of their starts."""
     episodes: list[list[IsrRemoval]] = []
     for removal in sorted(history.removals, key=lambda each: (each.follower, each.time_us)):
         if _is_explained(removal, found):
@@ -204,7 +204,7 @@ _NEARLY_ALL = 0.9
 
 
 class AssumedWorkload(NamedTuple):
-    """The groups of producers, and what they are assumed from."""
+    """The groups of producers, and the evidence for them."""
 
     producers: list[dict[str, Any]]
     notices: list[Notice]
@@ -216,7 +216,7 @@ def assumed_workload(
     absences: Sequence[Absence],
     lags: Sequence[Lag],
 ) -> AssumedWorkload:
-    """A producer for each topic that was written, as far as states tell."""
+    """A producer for each topic that was written, as far as states show."""
     counts = Counter(place.topic for place in history.partitions.values())
     idle = _idle_topics(history, timings, absences)
     lagged = {history.partitions[each.partition].topic for each in history.removals}
@@ -234,7 +234,7 @@ def assumed_workload(
         notices.append(Notice("workload", text))
     if busy:
         text = (
-            f"logs do not tell of clients: producers of {named(busy)} are assumed, "
+            f"logs have no clients: producers of {named(busy)} are assumed, "
             f"{_BATCHES} batches a second for each partition, {_MOST_BATCHES} at the most"
         )
         notices.append(Notice("workload", text))

@@ -1,8 +1,8 @@
 """A scenario that would produce the states of a run: topology, faults, steps and times.
 
 The scenario begins where the run does. If its brokers start in the run, theirs are the times of
-their registrations; if they were there before, the scenario states what the control plane held, and
-all times move back by a lead in which the brokers start.
+their registrations; if they were there before, the scenario has the control plane's state, and all
+times move back by a lead in which the brokers start.
 
 It is written as YAML with its evidence on top.
 """
@@ -57,7 +57,7 @@ _REGISTERING_US = {False: 2000, True: 130_000}
 _TAIL_US = 10_000_000
 #: A topic that is created so soon after the brokers' registrations waits for them.
 _SOON_US = 2_000_000
-#: A state of this time after the begin is that of the begin.
+#: A state of this time after the begin is that of the start.
 _AT_BEGIN_US = 1_000_000
 _MIN_ISR = "min.insync.replicas"
 _UNCLEAN = "unclean.leader.election.enable"
@@ -124,7 +124,8 @@ class _Writer:
             self._earlier_us = min(firsts) - _REGISTERING_US[history.has_kraft]
         else:
             self._earlier_us = history.begin_us - _LEAD_US
-        #: When the last broker had registered for the first time, of a cluster that starts.
+        #: The time at which the last broker had registered for the first time, in a cluster that
+        #: starts.
         self._up_us = max((back for _, back in self._first.values()), default=0)
         self._notices: list[Notice] = []
 
@@ -324,7 +325,7 @@ class _Writer:
                 state[place.number] = {"leader": leader, "isr": list(states[0].isr)}
         if assumed:
             text = (
-                f"{assumed} of {len(history.partitions)}: their states at the begin are not told; "
+                f"{assumed} of {len(history.partitions)}: their states at the start are unknown; "
                 "assumed are the first of the replicas as leader, and a full ISR"
             )
             self._notices.append(Notice("partitions", text))

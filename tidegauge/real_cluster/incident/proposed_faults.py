@@ -22,7 +22,7 @@ _WAKING_US = {False: 30_000, True: 120_000}
 #: Brokers of a rack that are killed within this time lost their power together.
 _TOGETHER_US = 1_500_000
 _LEAST_US = 1000
-#: Traffic resumes so long after a cut, half of the time: TCP's backoff.
+#: The delay until traffic resumes after a cut, half of the time: TCP's backoff.
 _AFTER_CUT_US = 3_000_000
 #: Followers of a cut that its notice names.
 _MOST_TOLD = 3
@@ -43,7 +43,7 @@ class ProposedFault(NamedTuple):
 
 
 class FaultWriter(NamedTuple):
-    """Writes faults for what was found in a history."""
+    """Writes faults for the findings in a history."""
 
     history: ClusterHistory
     topology: Topology
@@ -67,7 +67,7 @@ class FaultWriter(NamedTuple):
         end_us = max((end for end in ends if end is not None), default=None)
         text = (
             f"all brokers of rack {rack} ({named(sorted(each.broker for each in together))}) died "
-            f"within {short_time_text(_TOGETHER_US)}: {together[0].evidence}. Logs do not tell "
+            f"within {short_time_text(_TOGETHER_US)}: {together[0].evidence}. Logs do not show "
             "whether they lost power or were killed"
         )
         fields = {"brokers": [f"rack:{rack}"]}
@@ -99,7 +99,7 @@ class FaultWriter(NamedTuple):
         )
 
     def _end_us(self, absence: Absence) -> int | None:
-        """When the fault has to end, so that the broker registers when it did."""
+        """The end of the fault after which the broker registers at the recorded time."""
         if absence.back_us is None:
             return None
         if absence.manner is Manner.HUNG:

@@ -29,7 +29,7 @@ from tidegauge.traces.run_folder import write_json_atomically
 SIGHTINGS = "sightings.json"
 #: Peers that lose a connection within this time lose it for the same reason.
 _TOGETHER_US = 500_000
-#: So many lost connections are more than one that was closed since it was idle.
+#: The number of lost connections that cannot all be idle ones that were closed.
 _SEVERAL = 2
 #: Lines of a process that follow each other within this time are one span.
 _SPAN_US = 500_000
@@ -68,7 +68,7 @@ class Sightings:
     def death_us(
         self, node: int, least_us: int, most_us: int, *, is_certain: bool = False
     ) -> int | None:
-        """When connections to a process were lost together, between two times.
+        """The time at which connections to a process were lost together, within two times.
 
         Args:
             node: its id.
@@ -88,7 +88,7 @@ class Sightings:
         return found
 
     def pause_us(self, node: int, least_us: int, most_us: int) -> int | None:
-        """When a process was paused between two times."""
+        """The time of a pause of a process, within two times."""
         times = self._paused.get(node, [])
         place = bisect_left(times, least_us)
         return times[place] if place < len(times) and times[place] <= most_us else None
@@ -195,7 +195,7 @@ def log_sightings(folder: Path, logs: dict[str, Any]) -> Sightings:
 
 
 def _lost_node(message: str) -> int | None:
-    """The node to which a line tells that a connection was lost; None: it tells something else."""
+    """The node of a line about a lost connection; None: the line is about another subject."""
     found = _NODE.search(message)
     if found is None:
         return None

@@ -3,9 +3,9 @@
 Settings come from ``server.properties`` if there are any, else from the scenario in the run's
 manifest, else they are the release's defaults. Only those that differ from these are written.
 
-The settings also say how long a failure stays unnoticed. A session ends a timeout after the last
-heartbeat that arrived, which was up to an interval before the death. So the death is known up to
-that interval, and up to the period of the check.
+The settings also bound the time for which a failure stays unnoticed. A session ends a timeout after
+the last heartbeat that arrived, which was up to an interval before the death. So the death is known
+up to that interval, and up to the period of the check.
 """
 
 from __future__ import annotations
@@ -73,6 +73,9 @@ def topology_of(history: ClusterHistory, properties: Sequence[ServerProperties])
     release = str(history.scenario["release"])
     topology = Topology(release, Release.parse(release).mode(str(history.scenario["mode"])))
     _take_from_manifest(topology, history)
+    newer = Release.parse(release).newer_than_known
+    if newer is not None:
+        topology.notices.append(Notice("release", newer))
     if properties:
         _take_properties(topology, history, properties)
     elif history.is_from_logs:
@@ -121,7 +124,7 @@ def _take_properties(
     topology.settings, topology.own, topology.racks = found.common, found.own, found.racks
     topology.notices += [*files.notices, *found.notices]
     if topology.mode == KRAFT_MODE:
-        # Of no rack: logs tell of each controller by itself, also when a rack is lost.
+        # Without racks: logs name each controller by itself, also when a rack is lost.
         quorum = described_quorum(files, {}, topology.release)
         topology.notices += quorum.notices
         topology.controller_settings = dict(quorum.data.get("settings", {}))
@@ -185,7 +188,7 @@ class Span(NamedTuple):
 
 
 class Timings(NamedTuple):
-    """The settings that delay what the control plane and leaders notice."""
+    """The settings that delay the control plane and the leaders in noticing a failure."""
 
     has_kraft: bool
     session_us: int
@@ -199,13 +202,13 @@ class Timings(NamedTuple):
     quorum_election_us: int
 
     def death_before_expiry(self, expired_us: int) -> Span:
-        """When a broker died whose session expired at this time."""
+        """The death of a broker whose session expired at this time."""
         least_us = expired_us - self.session_us - self.check_us
         most_us = expired_us - self.session_us + self.heartbeat_us
         return Span((least_us + most_us) // 2, least_us, most_us)
 
     def last_fetch_before_removal(self, removed_us: int, lag_us: int | None) -> Span:
-        """When a follower was caught up last that left the ISR at this time."""
+        """The last fetch at the log end of a follower that left the ISR at this time."""
         if lag_us is not None:
             caught_up_us = removed_us - lag_us
             return Span(caught_up_us, caught_up_us, caught_up_us)
@@ -214,7 +217,7 @@ class Timings(NamedTuple):
         return Span((least_us + most_us) // 2, least_us, most_us)
 
     def death_before_election(self, active_us: int) -> Span:
-        """When KRaft's active controller was lost, before another one became active."""
+        """The loss of KRaft's active controller, before another one became active."""
         least_us = active_us - self.quorum_fetch_us - _ELECTIONS * self.quorum_election_us
         return Span((least_us + active_us) // 2, least_us, active_us)
 

@@ -1,7 +1,7 @@
 """Gaps of logs that begin in the middle of a cluster's life, and their inferred content.
 
-A partition is first told when something happens to it, and by then its state may be another one;
-with ZooKeeper its assignment is told nowhere. The controller of the begin is named when it is
+A partition is first logged when something happens to it, and by then its state may be another one;
+with ZooKeeper its assignment is logged nowhere. The controller of the begin is named when it is
 replaced, if at all. Each inference has its notice.
 """
 
@@ -15,7 +15,7 @@ from tidegauge.real_cluster.incident.sightings import Sightings
 from tidegauge.real_cluster.incident.topology import Timings
 from tidegauge.runs.controllers import ActiveController
 
-#: States that logs tell with one time.
+#: States that logs have with one time.
 _AT_ONCE_US = 1000
 #: The changes by a lost broker are logged within this time.
 _CHANGES_WITHIN_US = 3_000_000
@@ -55,7 +55,7 @@ def _elected_without_need(states: Sequence[WrittenState]) -> int | None:
 def infer_preexisting_controller(
     history: ClusterHistory, timings: Timings, found: Sequence[Absence], sightings: Sightings
 ) -> list[Notice]:
-    """Name the controller of the begin: the one that was lost before the first that is told."""
+    """Name the controller of the start: the one that was lost before the first that is logged."""
     first = next(iter(history.terms), None)
     if not history.is_from_logs or first is None:
         return []
@@ -80,7 +80,7 @@ def infer_preexisting_controller(
     if len(lost) != 1:
         return []
     history.terms.insert(0, ActiveController(history.begin_us, lost[0]))
-    text = f"{lost[0]} was controller at the begin: it was lost before {first.controller} took over"
+    text = f"{lost[0]} was controller at the start: it was lost before {first.controller} took over"
     return [Notice("controllers", text)]
 
 

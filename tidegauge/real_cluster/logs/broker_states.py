@@ -1,10 +1,10 @@
 """States of brokers in the control plane, the processes of nodes, and the active controllers.
 
-With ZooKeeper a broker is registered or not. Its own line says that it has registered, and the
-controller's lines name the brokers that are new, gone or bounced; a new controller lists those that
-are registered. A quorum's controllers replay each record of a registration. All of them do, and
-again after a restart, so records are taken once. A record that the active controller replays before
-it is committed, and that no other controller has, did not happen if that controller then renounces.
+With ZooKeeper a broker is registered or not. Its own line is its registration, and the controller's
+lines name the brokers that are new, gone or bounced; a new controller lists those that are
+registered. A quorum's controllers replay each record of a registration. All of them do, and again
+after a restart, so records are taken once. A record that the active controller replays before it is
+committed, and that no other controller has, did not happen if that controller then renounces.
 """
 
 from bisect import bisect_left, bisect_right
@@ -207,7 +207,7 @@ def broker_changes(events: list[LogEvent], lives: list[Life]) -> list[BrokerChan
     kept = []
     for change in changes:
         before = last.get(change.broker)
-        # A change to the same state of the same registration is none.
+        # A row with the same state of the same registration is no change.
         if before is None or (before.state, before.broker_epoch) != (
             change.state,
             change.broker_epoch,

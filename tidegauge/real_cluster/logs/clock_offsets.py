@@ -43,11 +43,11 @@ Bounds = dict[int, dict[int, int]]
 
 
 class ClockOffset(NamedTuple):
-    """How far the clock of a node is ahead."""
+    """The offset of a node's clock ahead of the reference."""
 
     node: int
     offset_ms: int
-    #: The offset is at most so far from the truth; None: nothing bounds it from both sides.
+    #: The largest error of the offset; None: nothing bounds it from both sides.
     uncertainty_ms: int | None
 
 
@@ -85,7 +85,7 @@ def _rows(rows: Rows) -> Iterator[PartitionRow]:
 
 
 def _learned_times(rows: Rows) -> list[dict[int, int]]:
-    """When each broker has learned of a state, state by state: brokers learn at about one time."""
+    """When each broker applied a state, state by state: brokers apply it at about one time."""
     times: dict[tuple[int, int, int], dict[int, int]] = defaultdict(dict)
     for row in _rows(rows[np.isin(rows["kind"], _LEARNS)]):
         state = (row.partition, row.leader_epoch, row.version)
@@ -177,7 +177,7 @@ def _of_records(events: list[LogEvent], is_active: ActiveSpans) -> Iterator[_Pai
 
 
 def _of_unfencing(events: list[LogEvent], is_active: ActiveSpans) -> Iterator[_Pair]:
-    """A broker requests to be unfenced, the active controller unfences it, the broker learns it."""
+    """A broker asks to be unfenced, the active controller unfences it, the broker applies it."""
     epochs: dict[int, int] = {}
     requested: dict[tuple[int, int], _Moment] = {}
     received: dict[tuple[int, int], _Moment] = {}
@@ -205,7 +205,7 @@ def _of_unfencing(events: list[LogEvent], is_active: ActiveSpans) -> Iterator[_P
 def _of_czxids(events: list[LogEvent]) -> Iterator[_Pair]:
     """Registrations that the controller of a cluster with ZooKeeper sees, by their czxid."""
     registering: dict[int, _Moment] = {}
-    #: When the broker of a registration was about to make it.
+    #: The time at which the broker of a registration was about to make it.
     tries: dict[tuple[int, int], _Moment] = {}
     changed: dict[int, log_events.BrokersChanged] = {}
     seen: set[tuple[int, int, int]] = set()
@@ -228,7 +228,7 @@ def _of_czxids(events: list[LogEvent]) -> Iterator[_Pair]:
 
 
 def _seen_ms(event: LogEvent, changed: log_events.BrokersChanged | None, broker: int) -> int:
-    """When the controller has seen a broker: the line before names it, too, and is nearer."""
+    """When the controller noticed a broker: the line before names it, too, and is nearer."""
     if (
         isinstance(event, log_events.BrokerEpochsUpdated)
         and changed is not None
@@ -239,7 +239,7 @@ def _seen_ms(event: LogEvent, changed: log_events.BrokersChanged | None, broker:
 
 
 class ActiveSpans:
-    """When a controller of a quorum was the active one, by its own clock."""
+    """The spans in which a controller of a quorum was the active one, by its own clock."""
 
     def __init__(self, events: list[LogEvent]) -> None:
         """Take events in the order of their times."""
@@ -266,7 +266,8 @@ def _solved(
 ) -> list[ClockOffset]:
     """Offsets that keep the bounds: as many as can be are 0.
 
-    The others are where brokers learn of states at the same time, else in the middle of the bounds.
+    The others are offsets with which brokers apply states at the same time, else the middle of the
+    bounds.
     """
     count = len(names)
     most = np.full((count, count), _ENDLESS, np.int64)

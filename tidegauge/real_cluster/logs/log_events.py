@@ -17,14 +17,19 @@ from tidegauge.real_cluster.logs.partition_rows import brokers_in
 #: The ids of brokers and their epochs, as the controller of a cluster with ZooKeeper caches them.
 BrokerEpochs = tuple[tuple[int, int], ...]
 
+#: The ids of a quorum's voters, with those of their directories.
+Voters = tuple[tuple[int, str], ...]
+
 _EPOCH_OF = re.compile(rb"(\d+) -> (\d+)")
-#: How a group is read, by the type of its field; a group without text is -1.
+_VOTER = re.compile(rb"ReplicaKey\(id=(\d+), directoryId=([\w-]+)")
+#: The reader of a group, by the type of its field; a group without text is -1.
 _READERS: dict[object, Callable[[bytes], object]] = {
     int: lambda text: int(text or -1),
     str: lambda text: text.decode("utf-8", "replace"),
     bool: lambda text: text != b"false",
     tuple[int, ...]: brokers_in,
     BrokerEpochs: lambda text: tuple((int(a), int(b)) for a, b in _EPOCH_OF.findall(text)),
+    Voters: lambda text: tuple(sorted((int(a), b.decode()) for a, b in _VOTER.findall(text))),
 }
 
 
@@ -251,6 +256,18 @@ class QuorumLeader(LogEvent):
 
 
 @_read_from(
+    rb"\[RaftManager (?:id|nodeId)=(?P<node>\d+)\] ",
+    rb"Latest set of voters is VoterSet",
+    rb"\(voters=\{(?P<voters>.*)\}\) at offset (?P<offset>\d+) ",
+)
+class VotersLearned(LogEvent):
+    """A node has read a set of voters in the metadata log (KIP-853)."""
+
+    voters: Voters
+    offset: int
+
+
+@_read_from(
     _QUORUM, rb"Becoming the active controller at epoch ", rb"(?P<controller_epoch>\d+)[, ]"
 )
 class ActiveController(LogEvent):
@@ -271,7 +288,7 @@ class LeaderLearned(LogEvent):
 
 @_read_from(_QUORUM, rb"Renouncing the leadership", rb".*? epoch \d+")
 class LeadershipRenounced(LogEvent):
-    """A controller is not the active one any more."""
+    """A controller is no longer the active one."""
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,9 @@
 """The log files of a cluster: a folder for each node, with its rotated and compressed files.
 
-Kafka's appenders leave ``server.log.2024-05-01-10`` beside ``server.log``; others number the
-files, or put the date before the suffix, and logrotate compresses them. All files of one folder
-are of one node. Its id is that of the ``server.properties`` beside them, else that of its own
-lines, else the number at the end of the folder's name. Of a torn compressed file all that is
-readable is read.
+Kafka's appenders leave ``server.log.2024-05-01-10`` beside ``server.log``; others number the files,
+or put the date before the suffix, and logrotate compresses them. All files of one folder are of one
+node. Its id is that of the ``server.properties`` beside them, else that of its own lines, else the
+number at the end of the folder's name. All that is readable of a torn compressed file is read.
 """
 
 import gzip

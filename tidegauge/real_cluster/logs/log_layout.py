@@ -6,7 +6,7 @@ brackets before or behind the level.
 
 Most lines of a log are of no use, so they must cost next to nothing: a single pattern of the header
 and all openings goes over a block in C, and Python sees only the lines that may be of use. Dense
-state-change.log files are read at twice the speed of a look at each line.
+state-change.log files are read at twice the speed of a line-by-line reading.
 """
 
 import re
@@ -105,7 +105,7 @@ class LinePattern(NamedTuple):
     """The pattern of a kind of line, and the opening by which such lines are found."""
 
     opening: Opening
-    #: Of the message from its beginning.
+    #: The pattern of the message from its beginning.
     pattern: re.Pattern[bytes]
 
 

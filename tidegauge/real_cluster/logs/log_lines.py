@@ -82,7 +82,7 @@ def _lines_in(
 
 
 def entries_with(block: bytes, markers: Sequence[bytes], beginning: bytes) -> list[tuple[int, int]]:
-    """Where the entries of a block begin and end that hold one of the literals, in order."""
+    """The starts and ends of the entries of a block that hold one of the literals, in order."""
     first = b"\n" + beginning
     found: dict[int, int] = {}
     find, rfind = block.find, block.rfind

@@ -32,7 +32,7 @@ _FEW_BYTES = 24 << 20
 #: The first line of a process has this, so many bytes at most before the line of its start.
 _FIRST_LINE = b"kafka:type=kafka.Log4jController"
 _FIRST_LINES_BYTES = 64 << 10
-#: Events of a part are no more; a log that has them is not that of a cluster.
+#: The most events of a part; a log with more is not that of a cluster.
 _MOST_EVENTS = 2_000_000
 
 _ALL_LINES: tuple[PartitionLine | log_events.EventLine, ...] = (
@@ -70,7 +70,7 @@ def _layout_of(sample: bytes) -> _Layout | None:
         return None
     layout = _layout(beginning, b"")
     if layout.line.search(sample) is None:
-        # Half as fast, and right for a file whose beginning has no line of use, too.
+        # Half as fast, and right for a file whose beginning has no useful line.
         return _layout(beginning, log_layout.ASIDE)
     return layout
 

@@ -14,14 +14,12 @@ from tidegauge.real_cluster.logs.broker_states import REGISTERED, of_kind
 from tidegauge.real_cluster.logs.log_files import LogsError
 from tidegauge.real_cluster.logs.real_history import PartitionHistory, RealHistory
 from tidegauge.replication.records import SLOTS
-from tidegauge.replication.releases import DEFAULT_RELEASE
+from tidegauge.replication.release_versions import DEFAULT_RELEASES, KRAFT_MODE, ZOOKEEPER_MODE
 from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedPartition
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
 
-#: Settings of brokers that matter for what rows mean.
+#: Settings of brokers that the meaning of rows depends on.
 _SETTINGS = ("min.insync.replicas", "unclean.leader.election.enable", "replica.lag.time.max.ms")
-#: Logs without any line of the release: a release that knows both modes.
-_RELEASE_OF_KRAFT = "3.9"
 #: Controllers without an id in the logs have larger ones.
 _LARGEST_ID = 2999
 
@@ -118,7 +116,7 @@ def _scenario(data: dict[str, Any], history: RealHistory, name: str) -> Scenario
     for event in of_kind(history.events, log_events.KafkaVersion):
         counts[event.release] += 1
     logged = max(sorted(counts), key=lambda release: counts[release], default="")
-    default = _RELEASE_OF_KRAFT if history.is_kraft else DEFAULT_RELEASE
+    default = DEFAULT_RELEASES[KRAFT_MODE if history.is_kraft else ZOOKEEPER_MODE]
     choices = [logged, ".".join(logged.split(".")[:2])] if logged else []
     problem: ScenarioError | None = None
     for release in (*choices, default):

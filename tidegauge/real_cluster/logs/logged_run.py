@@ -1,15 +1,16 @@
-"""The run of a cluster's logs: its folder, and the report of what was found.
+"""The run of a cluster's logs: its folder, and the report of the findings.
 
-The folder has manifest, rows and summary, as that of a simulated run. The manifest says
-``"source": "logs"`` and has a part ``logs``: the wall-clock time of the run's time 0, and the
-offsets of clocks. The summary has the figures that follow from states of partitions, and the hash
-of the rows. Figures of processes, such as acknowledged records, are absent in it.
+The folder has manifest, rows and summary, as that of a simulated run. The manifest has ``"source":
+"logs"`` and has a part ``logs``: the wall-clock time of the run's time 0, and the offsets of
+clocks. The summary has the figures that follow from states of partitions, and the hash of the rows.
+Figures of processes, such as acknowledged records, are absent in it.
 """
 
 import datetime as dt
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +20,8 @@ from numpy.typing import NDArray
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.engine.simulate import manifest_of
 from tidegauge.engine.summary import figures_of
+from tidegauge.real_cluster.logs import log_events
+from tidegauge.real_cluster.logs.broker_states import of_kind
 from tidegauge.real_cluster.logs.clock_offsets import ClockOffset
 from tidegauge.real_cluster.logs.log_files import LogsError
 from tidegauge.real_cluster.logs.log_reading import Extent
@@ -29,7 +32,7 @@ from tidegauge.scenario.text.errors import counted
 from tidegauge.traces.run_files import MANIFEST, OF_LOGS, SUMMARY
 from tidegauge.traces.run_folder import RunFolder, new_trace_file, write_json_atomically
 from tidegauge.traces.trace_file import TraceWriter
-from tidegauge.traces.trace_hash import NO_ROWS, hash_of_rows, trace_sha256
+from tidegauge.traces.trace_hash import NO_ROWS, hash_of_rows, named_hashes, trace_sha256
 
 #: Figures that follow from the rows that logs have.
 _FIGURES = (
@@ -111,7 +114,7 @@ def _summary(run: RunFolder, cluster: LoggedCluster, stream: RowStream) -> dict[
     return {
         "source": OF_LOGS,
         "trace_sha256": trace_sha256(hashes),
-        "process_hashes": [[process, *hashes[process]] for process in processes],
+        "process_hashes": named_hashes(hashes, [each.name for each in cluster.plan.processes]),
         "virtual_seconds": cluster.plan.scenario.duration_us / 1e6,
         "checks": {},
         "liveness": None,
@@ -151,6 +154,8 @@ class FoundInLogs(NamedTuple):
 
     mode: str
     release: str
+    #: The release that it is read as, if it is newer than those that are known.
+    newer_than_known: list[str]
     nodes: list[FoundNode]
     #: Numbers of partitions, elections and so on, by their names.
     counts: dict[str, int]
@@ -158,10 +163,13 @@ class FoundInLogs(NamedTuple):
     unread: list[tuple[str, str]]
     #: States whose ISR no line has.
     states_without_isr: int
+    #: The ids of the quorum's voters, one set after the other, if they changed.
+    voter_sets: list[list[int]]
 
     def lines(self) -> Iterator[str]:
         """The lines to print."""
         yield f"Kafka {self.release} with {'KRaft' if self.mode == 'kraft' else 'ZooKeeper'}"
+        yield from self.newer_than_known
         heads = ("first line", "last line")
         yield f"{'node':>16}  files       MB  {heads[0]:23}  {heads[1]:23}  clock"
         for node in self.nodes:
@@ -177,6 +185,9 @@ class FoundInLogs(NamedTuple):
                 f"{counted(self.states_without_isr, 'state')} without an ISR in any line: assumed"
                 " from the state before"
             )
+        if self.voter_sets:
+            sets = "; then ".join(", ".join(map(str, each)) for each in self.voter_sets)
+            yield f"voters of the quorum:  {sets} (the run does not have these changes)"
         for path, reason in self.unread[:_MOST_UNREAD]:
             yield f"not read: {path}: {reason}"
         if len(self.unread) > _MOST_UNREAD:
@@ -188,12 +199,14 @@ class FoundInLogs(NamedTuple):
         return {
             "mode": self.mode,
             "release": self.release,
+            "newer_than_known": self.newer_than_known,
             "nodes": [
                 {**node._asdict(), "clock": None if node.clock is None else node.clock._asdict()}
                 for node in self.nodes
             ],
             "counts": self.counts,
             "states_without_isr": self.states_without_isr,
+            "voter_sets": self.voter_sets,
             "not_read": [{"file": path, "reason": reason} for path, reason in self.unread],
         }
 
@@ -249,11 +262,21 @@ def found_in_logs(history: RealHistory, run: RunFolder) -> FoundInLogs:
     return FoundInLogs(
         mode="kraft" if history.is_kraft else "zookeeper",
         release=run.manifest["scenario"]["release"],
+        newer_than_known=run.manifest["newer_than_known"],
         nodes=nodes,
         counts=counts,
         unread=unread,
         states_without_isr=sum(not state.is_isr_logged for state in states),
+        voter_sets=_voter_sets(history),
     )
+
+
+def _voter_sets(history: RealHistory) -> list[list[int]]:
+    """The sets of voters in the order of the metadata log; none if there was one all the time."""
+    learned = of_kind(history.events, log_events.VotersLearned)
+    by_offset = {each.offset: each.voters for each in sorted(learned, key=lambda one: one.offset)}
+    sets = [voters for voters, _ in groupby(by_offset.values())]
+    return [[node for node, _ in voters] for voters in sets] if len(sets) > 1 else []
 
 
 def _clock_time(chosen: Callable[[list[int]], int], times_ms: Iterable[int]) -> str | None:

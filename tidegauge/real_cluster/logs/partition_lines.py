@@ -37,7 +37,7 @@ def _partition(names: Names, partition: bytes | None, topic: bytes, number: byte
     return names.partition(topic + b"-" + number if partition is None else partition)
 
 
-#: How columns are read that are not integers, and the groups of each.
+#: The readers of columns that are not integers, and the groups of each.
 _READERS: dict[str, tuple[Callable[..., int], tuple[str, ...]]] = {
     "partition": (_partition, ("partition", "topic", "number")),
     "isr": (Names.isr, ("isr", "members")),
@@ -81,6 +81,8 @@ def _line(kind: LineKind, speaker: bytes, words: bytes, rest: bytes) -> Partitio
 # Records of the metadata log: ``leader=1, isr=[1, 2], partitionEpoch=3``.
 _FIELD = re.compile(rb"(\w+)=(\[[^\]]*\]|[^,)]+)")
 _CHANGED_FIELD = re.compile(rb"(\w+): (\[[^\]]*\]|[^,\s]+) -> (\[[^\]]*\]|[^,\s]+)")
+#: The leader in a record that does not change it.
+_SAME_LEADER = -2
 #: The fields of a change of the assignment; the others have values that mean no change.
 _LISTS = {b"replicas", b"addingReplicas", b"removingReplicas"}
 
@@ -136,14 +138,32 @@ def _change_record(match: Match, names: Names, time_ms: int) -> Iterable[Partiti
         yield _with_fields(row, {name: values[side] for name, values in changed}, names)
 
 
+def _registration(match: Match, names: Names, time_ms: int) -> Iterable[PartitionRow]:
+    """The state that a broker has skipped, since its role stays the same."""
+    partition = names.partition(match["partition"])
+    row = PartitionRow(LineKind.STATE, time_ms, int(match["node"]), partition)
+    yield _with_fields(row, dict(_FIELD.findall(match["fields"])), names)
+
+
 def _assignment_record(match: Match, names: Names, time_ms: int) -> Iterable[PartitionRow]:
+    """The lists of a change of the assignment; from 4.3 on also the state after it."""
     fields = dict(_FIELD.findall(match["fields"]))
     if fields.get(b"replicas", b"null") == b"null" or not fields.get(b"partitionId"):
         return
     partition = names.partition(match["topic"] + b"-" + fields[b"partitionId"])
     row = PartitionRow(LineKind.ASSIGNED, time_ms, int(match["node"]), partition)
     lists = {name: text for name, text in fields.items() if name in _LISTS}
-    yield _with_fields(row, lists, names)
+    row = _with_fields(row, lists, names)
+    yield row
+    if match["version"] is not None:
+        leader = int(fields[b"leader"])
+        yield row._replace(
+            kind=LineKind.STATE,
+            leader=MISSING if leader == _SAME_LEADER else leader,
+            leader_epoch=int(match["leader_epoch"]),
+            version=int(match["version"]),
+            isr=names.isr(match["isr"]),
+        )
 
 
 _CONTROLLER = rb"\[Controller id=(?P<node>\d+)\] "
@@ -251,6 +271,16 @@ PARTITION_LINES: tuple[PartitionLine, ...] = (
         _ROLE + rb"\.(?: Current leader is (?P<leader>-?\d+)\.)?",
     ),
     _line(LineKind.STATE, _BROKER, rb"(?:Received|Cached|Skipped) .*?PartitionState\(", _STATE),
+    # ... from 4.2 on.
+    PartitionLine(
+        line_pattern(
+            _BROKER,
+            rb"Skipped the become-\w+ state change for ",
+            rb"(?P<partition>\S+) with topic id \S+ partition registration"
+            rb" PartitionRegistration\((?P<fields>.*?partitionEpoch=\d+)\)",
+        ),
+        _registration,
+    ),
     # Leaders, in server.log.
     _line(
         LineKind.ISR_UPDATED,
@@ -289,7 +319,9 @@ PARTITION_LINES: tuple[PartitionLine, ...] = (
         line_pattern(
             _QUORUM,
             rb"Replayed partition assignment change ",
-            rb"PartitionChangeRecord\((?P<fields>.*)\) for topic (?P<topic>\S+)(?= )",
+            rb"PartitionChangeRecord\((?P<fields>.*?)\) for topic (?P<topic>\S+?)\.?"
+            rb"(?: \(isr: \[[^\]]*\] -> (?P<isr>\[[^\]]*\]), .*?"
+            rb"partitionEpoch: (?P<version>\d+), leaderEpoch: (?P<leader_epoch>\d+)\))?(?= )",
         ),
         _assignment_record,
     ),

@@ -184,7 +184,7 @@ class RowBuffer:
 
 
 def earliest(rows: Rows, each_time: Sequence[LineKind] = _EACH_TIME) -> Rows:
-    """Of rows that are equal but for their time, the earliest; in the order of time.
+    """The earliest of rows that are equal but for their time; in the order of time.
 
     Rows of kinds that count each time are all kept.
     """

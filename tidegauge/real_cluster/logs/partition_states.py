@@ -21,9 +21,9 @@ from typing import NamedTuple
 
 from tidegauge.real_cluster.logs import partition_rows
 
-#: A leader's line about an ISR change is at most so long before the line of the change.
+#: The longest time from a leader's line about an ISR change to the line of the change.
 _LONGEST_CHANGE_MS = 5_000
-#: Lines of a new topic may come so long before the line of its creation.
+#: The longest time by which lines of a new topic precede the line of its creation.
 _SLACK_MS = 100
 
 
@@ -51,7 +51,7 @@ class State:
     leader: int = partition_rows.MISSING
     leader_epoch: int = partition_rows.MISSING
     isr: tuple[int, ...] | None = None
-    #: Whether a line has the ISR; else it is what is left of the ISR before.
+    #: Whether a line has the ISR; else it is the rest of the ISR before.
     is_isr_logged: bool = True
     controller_epoch: int = partition_rows.MISSING
     assignment: partition_rows.Assignment | None = None
@@ -126,7 +126,7 @@ def _take(state: State, line: Line) -> None:
     for name in ("leader", "leader_epoch", "controller_epoch"):
         if getattr(state, name) == partition_rows.MISSING:
             setattr(state, name, getattr(line, name))
-    if line.isr is not None and (state.isr is None or line.kind in partition_rows.BY_CONTROLLER):
+    if line.isr is not None and (state.isr is None or _has_order_of_record(state, line)):
         state.isr = line.isr
     state.assignment = joined(state.assignment, line.assignment)
     state.created |= line.kind == partition_rows.LineKind.CREATED and line.version <= 0
@@ -135,6 +135,17 @@ def _take(state: State, line: Line) -> None:
     state.altered |= line.kind == partition_rows.LineKind.ALTERED
     if line.kind in partition_rows.BY_CONTROLLER and state.controller is None:
         state.controller = line.node
+
+
+def _has_order_of_record(state: State, line: Line) -> bool:
+    """Whether a line has the ISR of a state in the order of its record.
+
+    From 4.2 on a leader's own line has it in an order of its own.
+    """
+    if line.kind in partition_rows.BY_CONTROLLER:
+        return True
+    is_state = line.kind == partition_rows.LineKind.STATE
+    return is_state and sorted(line.isr or ()) == sorted(state.isr or ())
 
 
 def joined(
@@ -148,7 +159,7 @@ def joined(
 
 
 def _give_versions(versioned: dict[int, State], unversioned: list[State]) -> None:
-    """Give each state that lacks one its version: one that nothing else has."""
+    """Give each state that lacks one its version: one that no other has."""
     anchors = sorted(
         (state for state in versioned.values() if state.leader_epoch != partition_rows.MISSING),
         key=attrgetter("version"),
@@ -247,7 +258,7 @@ def _left_of(before: State, state: State) -> tuple[int, ...]:
 
 
 def _find_leaders_changes(states: list[State], lines: list[Line]) -> None:
-    """Note which changes leaders made without a line of their own about it.
+    """Note the changes that leaders made without a line of their own about it.
 
     An ISR that grows under the same leader does so by its leader. One that shrinks does if the
     leader has logged just before that it is about to do so.

@@ -190,7 +190,7 @@ def _partitions(
 
 
 def _topics_lives(events: list[LogEvent]) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
-    """When topics were created, as far as their ids show it, and deleted."""
+    """The times at which topics were created, as far as their ids show it, and deleted."""
     births: dict[str, list[int]] = defaultdict(list)
     deaths: dict[str, list[int]] = defaultdict(list)
     topic_ids: set[str] = set()
@@ -206,7 +206,7 @@ def _topics_lives(events: list[LogEvent]) -> tuple[dict[str, list[int]], dict[st
 def _fences(
     changes: list[broker_states.BrokerChange],
 ) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
-    """When each broker was fenced, or began to shut down; and when it was unfenced."""
+    """The times at which each broker was fenced, or began to shut down; and was unfenced."""
     gone: dict[int, list[int]] = defaultdict(list)
     back: dict[int, list[int]] = defaultdict(list)
     for change in changes:

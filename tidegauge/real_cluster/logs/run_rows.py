@@ -1,4 +1,4 @@
-"""Rows of the trace from a history: the classes of rows that a simulated run has, too.
+"""Rows of the trace from a history, of the same classes as those of a simulated run.
 
 A log's time has milliseconds. Rows of one millisecond are put into the order in which they cause
 each other, and get microseconds by that order. A row's cause is the row that it follows from,
@@ -230,7 +230,7 @@ class _ClusterRows:
             self.planned.add(active, time_ms, plane, cause, **numbers)
 
     def _active_at(self, time_ms: int) -> int | None:
-        """The active controller; before the first one, that."""
+        """The active controller; before the first activation, the first one."""
         changes = self._history.controllers
         place = bisect_right(changes, time_ms, key=lambda change: change.time_ms)
         return changes[max(place - 1, 0)].node if changes else None

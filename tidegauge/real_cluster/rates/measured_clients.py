@@ -35,7 +35,9 @@ class _IdleMetric(NamedTuple):
 _IDLE = {
     ("request handlers", "num.io.threads"): (
         # Nanoseconds in a second.
+        _IdleMetric(sought_metrics.BROKER_HANDLERS_IDLE_TIME, Over.RATE, 1e9),
         _IdleMetric(sought_metrics.HANDLERS_IDLE_TIME, Over.RATE, 1e9),
+        _IdleMetric(sought_metrics.BROKER_HANDLERS_IDLE, Over.LAST, since=", since their start"),
         _IdleMetric(sought_metrics.HANDLERS_IDLE, Over.LAST, since=", since their start"),
     ),
     ("network threads", "num.network.threads"): (

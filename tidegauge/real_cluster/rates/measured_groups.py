@@ -171,4 +171,4 @@ class MeasuredGroups:
         read = sum(self._topics.names.matched(rates.by_name).values())
         text = f"consumers fetch {read:,.0f} bytes a second ({rates.metric})"
         written = sum(self._topics.bytes.values())
-        return f"{text}, {read / written:.2g} times what producers send" if written > 0 else text
+        return f"{text}, {read / written:.2g} times the producers' bytes" if written > 0 else text

@@ -23,7 +23,7 @@ from tidegauge.scenario.text.errors import one_line
 
 _TIMEOUT_S = 60.0
 _MOST_BYTES = 512 * 2**20
-#: Steps in which the beginning of series is looked for.
+#: Steps of the search for the beginning of series.
 _STEPS = 30
 _FUNCTIONS = {
     rate_source.Over.RATE: "rate({})",

@@ -149,7 +149,7 @@ class RateSource(Protocol):
 
     #: Its name in messages, without a password.
     place: str
-    #: Of the samples that are used; ``settle`` may shorten it.
+    #: The window of the samples that are used; ``settle`` may shorten it.
     window: Window
     notices: Notices
 
@@ -184,8 +184,8 @@ def moment_text(time_s: float) -> str:
         return f"{time_s:g} s"
 
 
-#: Labels that distinguish clusters, the clearest first. Of the last ones two values
-#: are two clusters, or the same targets scraped twice: in both cases a sum would be wrong.
+#: Labels that distinguish clusters, the clearest first. Two values of the last ones are two
+#: clusters, or the same targets scraped twice: in both cases a sum would be wrong.
 _LABELS = (
     *("cluster", "kafka_cluster", "strimzi_io_cluster", "kafka_cluster_id", "cluster_id"),
     *("cluster_name", "environment", "env", "kubernetes_namespace", "namespace"),

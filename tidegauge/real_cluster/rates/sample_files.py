@@ -194,7 +194,7 @@ class _File(NamedTuple):
 
     path: Path
     instance: str
-    #: Of the scrape, from 0.
+    #: The number of the scrape, from 0.
     scrape: int
 
 
@@ -236,7 +236,7 @@ class SampleReader:
             raise InputError(f"{place}: no series that rates come from has {matched}")
         window_s = None
         if self._has_times:
-            # Of several scrapes all are meant.
+            # With several scrapes all are meant.
             window_s = self._over_s if self._over_s or len(given) > 1 else default_s
         elif len(given) > 1 and self._over_s is None:
             self._check_distance(given, list(times.values()))

@@ -33,9 +33,21 @@ def family_of(name: str, attribute: str) -> Family:
     )
 
 
+def _of_brokers(family: Family) -> Family:
+    """The same of the brokers' pool of handlers."""
+    assert isinstance(family.measured, MBean)
+    name = family.measured.object_name.replace("name=", "name=Broker")
+    return family._replace(measured=family.measured._replace(object_name=name))
+
+
 MESSAGES_IN, BYTES_IN, BYTES_OUT = (family_of(name, _COUNT) for name in _TRAFFIC)
 HANDLERS_IDLE_TIME = family_of("RequestHandlerAvgIdlePercent", _COUNT)
 HANDLERS_IDLE = family_of("RequestHandlerAvgIdlePercent", "MeanRate")
+#: From 4.2 on those of the handlers of brokers alone: of a node that is broker and controller at
+#: once the mean above counts the handlers of both (KIP-1207).
+BROKER_HANDLERS_IDLE_TIME, BROKER_HANDLERS_IDLE = (
+    _of_brokers(family) for family in (HANDLERS_IDLE_TIME, HANDLERS_IDLE)
+)
 NETWORK_IDLE = family_of("NetworkProcessorAvgIdlePercent", "Value")
 
 
@@ -62,9 +74,10 @@ LAG = of_exporter(Scope.GROUP_PARTITION, "lag")
 COMMITTED_SUM = of_exporter(Scope.GROUP_TOPIC, "offset_sum")
 LAG_SUM = of_exporter(Scope.GROUP_TOPIC, "lag_sum")
 
-#: Of a spelling: those that are named by it.
+#: The metrics that a spelling names.
 _SPELLED = (
     *(MESSAGES_IN, BYTES_IN, BYTES_OUT, HANDLERS_IDLE_TIME, HANDLERS_IDLE, NETWORK_IDLE),
+    *(BROKER_HANDLERS_IDLE_TIME, BROKER_HANDLERS_IDLE),
     *(
         with_attribute(family, rate)
         for family in (MESSAGES_IN, BYTES_IN, BYTES_OUT)
@@ -112,7 +125,7 @@ class Vocabulary:
         )
 
     def _resemblance(self, spelling: Spelling) -> tuple[int, int]:
-        """How many metrics about traffic, and how many of all, the place has by this spelling."""
+        """The number of metrics about traffic, and of all, that the place has by this spelling."""
         of_traffic = sum(self._has(spelling.spell(family)) for family in _SPELLED)
         of_all = sum(map(self._has, spelling.spelled(_of_beans())))
         return of_traffic, of_all
