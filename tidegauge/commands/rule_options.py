@@ -119,12 +119,14 @@ class ConformOptions(NamedTuple):
                                  recordings of ZooKeeper clusters
       tidegauge conform tests/data/golden_kraft
                                  recordings of KRaft clusters
+      tidegauge conform tests/data/golden_kraft_44
+                                 of 4.4.0, with all folders below it
       tidegauge conform tests/data/golden/b1_leader_kill.json --all
       tidegauge conform mine.json --seeds 8 --out runs/mine
                                  keep the run, to look at it with tidegauge show
     """
 
-    #: Recorded schedules, or folders of them.
+    #: Recorded schedules, or folders of them, with those below.
     paths: Annotated[list[Path], typer.Argument(metavar="FILE|DIR...")]
     #: Play each schedule with at most this number of seeds.
     seeds: Annotated[int, typer.Option(min=1)] = 10

@@ -256,6 +256,8 @@ class KRaftState(_HeldState):
         #: By broker: how many log directories it has, and how many of them are cordoned.
         self._directories = schedule.log_directories
         self._cordoned: dict[int, int] = dict.fromkeys(self.brokers, 0)
+        #: By epoch of an active controller: its number, as in a recording.
+        self._controllers: dict[int, int] = {}
         self._numbered = recorded_dialects.Registrations()
         self._has_begun = False
         #: Records and topics with changed settings of the batch that is being read, and its time.
@@ -272,6 +274,9 @@ class KRaftState(_HeldState):
         if outcome is not None and not self._has_begun:
             self._has_begun = True
             self._numbered.begin()
+            self._controllers.clear()
+            if self._controller_epoch is not None:
+                self._number(self._controller_epoch)
         if row.kind == "partition_state":
             self._batch.append(_Record(row, outcome))
         elif row.kind == "partition_replicas":
@@ -290,6 +295,11 @@ class KRaftState(_HeldState):
         if row["broker"] >= 0:
             self._controller = self._voters.id_of(row["broker"] - len(self.brokers))
             self._controller_epoch = row["controller_epoch"]
+            self._number(row["controller_epoch"])
+
+    def _number(self, epoch: int) -> int:
+        """The number of the active controller of an epoch."""
+        return self._controllers.setdefault(epoch, len(self._controllers) + 1)
 
     def _process(self, number: int) -> str:
         process = self._processes.get(number, -1)
@@ -352,7 +362,7 @@ class KRaftState(_HeldState):
             isr=self.names.brokers_in(state["isr"], partition),
             leader_epoch=state["leader_epoch"],
             partition_epoch=state["partition_epoch"],
-            controller_epoch=state["controller_epoch"],
+            controller_epoch=self._number(state["controller_epoch"]),
             replicas=listed(
                 "replicas", [*self.names.replicas(partition)] if before is None else before.replicas
             ),
@@ -396,7 +406,7 @@ class KRaftState(_HeldState):
         unfenced = {codes.BROKER_ACTIVE, codes.BROKER_SHUTTING_DOWN}
         return {
             "controller": self._controller,
-            "controller_epoch": self._controller_epoch,
+            "controller_epoch": self._controllers.get(self._controller_epoch or 0),
             "registered": [
                 each for each in self.brokers if self._broker_states.get(each) in unfenced
             ],

@@ -211,7 +211,7 @@ class RecordedSchedule(RecordedPart):
     def log_directories(self) -> int:
         """How many log directories each broker has."""
         observed = (step.observed.exact for step in self.steps if step.observed is not None)
-        brokers = next((seen["log_dirs"] for seen in observed if "log_dirs" in seen), {})
+        brokers: Tree = next((seen["log_dirs"] for seen in observed if "log_dirs" in seen), {})
         return max((len(each["log_dirs"]) for each in brokers.values()), default=1)
 
     @property
