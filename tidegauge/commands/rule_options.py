@@ -23,7 +23,7 @@ class ReleasesOptions(NamedTuple):
       tidegauge releases 2.0.0                     rules and defaults of 2.0.0
       tidegauge releases 2.6.3 --protocol 0.10.2   with the protocol of 0.10.2
       tidegauge releases 3.9 --mode kraft          without ZooKeeper
-      tidegauge releases 4.1 --protocol 4.0        with metadata.version 4.0-IV3
+      tidegauge releases 4.4 --protocol 4.3        with metadata.version 4.3-IV0
       tidegauge releases 2.6 --json                JSON for programs
     """
 
