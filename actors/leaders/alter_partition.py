@@ -181,7 +181,10 @@ def _send(world: Brokers, broker: int) -> None:
     state.alter_partition_controller = controller
     if is_kraft(world):
         if world.lifecycles[broker].isr_controller == NONE and fails_to_authenticate(world, broker):
-            make_again(world, broker, errors.NETWORK_EXCEPTION)
+            # Not make_again, which would come back here.
+            _write_failure(world, state, errors.NETWORK_EXCEPTION)
+            forget_request(world, broker)
+            _look_later(world, broker, _SEND_AGAIN_US)
             return
         world.lifecycles[broker].isr_controller = controller
     state.alter_partition_sends += 1
@@ -286,7 +289,7 @@ def send_again(world: Brokers, broker: int, error: int) -> None:
 
 @inner_rule
 def make_again(world: Brokers, broker: int, error: int) -> None:
-    """The request is refused as a whole, or its connection: make another one later.
+    """The controller has refused the request as a whole: make another one later.
 
     Source: DefaultAlterPartitionManager.sendRequest@3.8.0.
     """
