@@ -130,21 +130,16 @@ def refresh_later(world: Kernel, client: Client, delay_ms: int) -> None:
 def take_metadata(world: Clients, response: MetadataResponse) -> bool:
     """Apply a response about the leaders; whether every partition has one.
 
-    The response names partitions whose state at the broker differs from the client's. One that
-    names no broker is ignored, and the next broker is asked after retry.backoff.ms: with KRaft a
-    broker that has just been unfenced may not have read yet that any is.
-
-    Source: NetworkClient.DefaultMetadataUpdater.handleSuccessfulResponse@3.9.0.
+    The response names partitions whose state at the broker differs from the client's.
     """
     client = world.clients[client_of(world, response.destination)]
     if client.metadata_request != response.correlation_id:
         return False
-    if not response.names_brokers:
+    if not _take_position(world, response):
         client.metadata_broker = NONE
         _ask_next_after(world, client, client.retry_backoff_ms * 1000)
         return False
     note_metadata(world, client, response.source)
-    read_position(response, world.client_metadata[client_of(world, response.destination)])
     for item in items_of(world, response, PartitionLeader):
         index = target_of(world, client, item.partition)
         if index != NONE:
@@ -161,6 +156,24 @@ def take_metadata(world: Clients, response: MetadataResponse) -> bool:
         delay_us = client.retry_backoff_ms * 1000
         _ask_next_after(world, client, delay_us)
     return complete
+
+
+@inner_rule
+def _take_position(world: Clients, response: MetadataResponse) -> bool:
+    """Take over how far the broker has read; False if it names no broker: then it is ignored.
+
+    Source: NetworkClient.DefaultMetadataUpdater.handleSuccessfulResponse@2.4.0.
+    """
+    known = world.client_metadata[client_of(world, response.destination)]
+    controller_epoch, position = known.controller_epoch, known.position
+    base_epoch, base_position = known.base_epoch, known.base_position
+    read_position(response, known)
+    for broker in range(world.sizes[0].brokers):
+        if is_known_alive(world, known, broker):
+            return True
+    known.controller_epoch, known.position = controller_epoch, position
+    known.base_epoch, known.base_position = base_epoch, base_position
+    return False
 
 
 @inner_rule

@@ -68,7 +68,7 @@ DEFAULTS: Table = {
     ),
     "replica.alter.log.dirs.io.max.bytes.per.second": (
         Cell("1.1.0", 2**63 - 1,
-             "KIP-113, DynamicConfig.Broker.ReplicaAlterLogDirsIoMaxBytesPerSecondProp@1.1.0"),
+             "KIP-113, DynamicConfig.Broker@1.1.0"),
     ),
     "replication.quota.window.num": (
         Cell("0.10.2.0", 11, "KIP-73, KafkaConfig.NumReplicationQuotaSamples@0.10.2.0"),
@@ -152,7 +152,8 @@ DEFAULTS: Table = {
         Cell("0.10.2.0", 300, "KafkaConfig.LeaderImbalanceCheckIntervalSeconds@0.10.2.0"),
     ),
     "leader.imbalance.per.broker.percentage": (
-        Cell("0.10.2.0", 10, "KafkaConfig.LeaderImbalancePerBrokerPercentage@0.10.2.0"),
+        Cell("0.10.2.0", 10,
+             "KafkaConfig.LeaderImbalancePerBrokerPercentage@0.10.2.0", mode=ZOOKEEPER_MODE),
     ),
     "controlled.shutdown.enable": (
         Cell("0.10.2.0", True, "KafkaConfig.ControlledShutdownEnable@0.10.2.0"),

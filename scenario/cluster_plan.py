@@ -65,6 +65,8 @@ class PlannedPartition(NamedTuple):
     #: Indexes of these brokers and of those that reassignments add; a broker's place is its slot.
     slots: tuple[int, ...]
     min_insync_replicas: int
+    #: As the controller decides with it: that of its own settings, if it has one.
+    controllers_min_insync_replicas: int
     unclean_leader_election: bool
     record_bytes: int
     #: Records of a batch; the greatest common divisor of those of all that write to the topic.
@@ -235,12 +237,14 @@ class ClusterPlan:
             effective_on = {
                 broker: topic.effective(settings) for broker, settings in settings_of.items()
             }
+            decided = self.scenario.decided_by_controllers()
             default = _DEFAULT_RECORD_BYTES if topic.size is None else _EXISTING_RECORD_BYTES
             record_bytes = self._record_bytes.get(topic.name, default)
             assignments = self.scenario.assignments(topic)
             everywhere = zip(assignments, self.scenario.hosts_of(topic), strict=True)
             for number, (replicas, hosts) in enumerate(everywhere):
                 effective = effective_on[replicas[0]]
+                of_controllers = topic.effective(settings_of[replicas[0]] | decided)
                 state = topic.state_of(number, replicas)
                 planned.append(
                     PlannedPartition(
@@ -250,7 +254,8 @@ class ClusterPlan:
                         tuple(self.broker_index(broker) for broker in replicas),
                         tuple(self.broker_index(broker) for broker in hosts),
                         int(effective["min.insync.replicas"]),
-                        bool(effective["unclean.leader.election.enable"]),
+                        int(of_controllers["min.insync.replicas"]),
+                        bool(of_controllers["unclean.leader.election.enable"]),
                         record_bytes,
                         self._batch_records.get(topic.name, 1),
                         state,

@@ -30,7 +30,7 @@ class ShippedScenario(NamedTuple):
     is_mechanism: bool
     is_in_gallery: bool
     is_incident: bool
-    #: A release of Kafka, such as ``4.1.1``.
+    #: A release of Kafka, such as ``4.4.0``.
     release: str
     mode: Mode
     brokers: int

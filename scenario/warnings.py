@@ -49,7 +49,6 @@ _KRAFT_ONLY = {
         "is a setting of KRaft and is ignored: brokers here use ZooKeeper"
     ),
 }
-_IMBALANCE = "leader.imbalance.per.broker.percentage"
 
 
 def warnings_of(scenario: Scenario) -> list[str]:
@@ -84,12 +83,6 @@ def _unknown_settings(scenario: Scenario) -> Iterator[str]:
 
 def _settings_of_kraft(scenario: Scenario) -> Iterator[str]:
     if scenario.has_kraft:
-        # Source: ReplicationControlManager.maybeBalancePartitionLeaders@4.1.0.
-        if _IMBALANCE in scenario.controllers.settings:
-            yield (
-                f"controllers.settings.{_IMBALANCE}: Kafka accepts and ignores it in mode kraft: "
-                "each partition is led by its preferred leader again"
-            )
         return
     said = set()
     for path, settings, kind, _ in scenario.said_settings():

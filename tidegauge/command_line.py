@@ -107,7 +107,7 @@ Examples:
   tidegauge report RUN       write a report of a run, for a browser
   tidegauge import describe.txt -o mine.yaml
                              make a scenario of a real cluster
-  tidegauge upgrade mine.yaml --to 4.1
+  tidegauge upgrade mine.yaml --to 4.4
                              show what a release would change for it
   tidegauge alerts --rules kafka-rules.yml
                              test alert rules on incidents

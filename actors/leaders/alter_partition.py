@@ -181,9 +181,8 @@ def _send(world: Brokers, broker: int) -> None:
     state.alter_partition_controller = controller
     if is_kraft(world):
         if world.lifecycles[broker].isr_controller == NONE and fails_to_authenticate(world, broker):
-            # Not make_again, which would come back here.
-            _write_failure(world, state, errors.NETWORK_EXCEPTION)
-            forget_request(world, broker)
+            # No proposals are made every 50 ms with KRaft; and no rule may call itself.
+            _give_up(world, broker, errors.NETWORK_EXCEPTION)
             _look_later(world, broker, _SEND_AGAIN_US)
             return
         world.lifecycles[broker].isr_controller = controller
@@ -289,16 +288,22 @@ def send_again(world: Brokers, broker: int, error: int) -> None:
 
 @inner_rule
 def make_again(world: Brokers, broker: int, error: int) -> None:
-    """The controller has refused the request as a whole: make another one later.
+    """The request is refused as a whole: make another one later.
 
     Source: DefaultAlterPartitionManager.sendRequest@3.8.0.
     """
-    _write_failure(world, world.brokers[broker], error)
-    forget_request(world, broker)
+    _give_up(world, broker, error)
     if world.rules[broker].isr_updates_sent_periodically:
         propagate_isrs(world, broker)
     else:
         _look_later(world, broker, _SEND_AGAIN_US)
+
+
+@inner_rule
+def _give_up(world: Brokers, broker: int, error: int) -> None:
+    """The request, or its connection, is refused."""
+    _write_failure(world, world.brokers[broker], error)
+    forget_request(world, broker)
 
 
 @inner_rule

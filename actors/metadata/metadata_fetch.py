@@ -61,7 +61,7 @@ def fetch_metadata(world: Brokers, broker: int) -> None:
     request.current_leader_epoch = state.leader_epoch
     request.fetch_offset = state.log_end_offset
     request.high_watermark = state.high_watermark
-    request.max_bytes = state.fetch_max_bytes
+    request.max_bytes = state.metadata_fetch_max_bytes
     _depart(world, broker, request)
 
 
@@ -76,7 +76,7 @@ def _fetch_snapshot(world: Brokers, broker: int, epoch: int, offset: int, positi
     request.snapshot_epoch = epoch
     request.snapshot_offset = offset
     request.position = position
-    request.max_bytes = state.fetch_snapshot_max_bytes
+    request.max_bytes = state.snapshot_fetch_max_bytes
     _depart(world, broker, request)
 
 

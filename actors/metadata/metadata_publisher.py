@@ -4,7 +4,8 @@ All records that have arrived when a publication begins are one delta. The metad
 once; the replicas change when the work for it is done (costs ``metadata_publication`` and
 ``metadata_publication_partition``). Until then clients are sent to leaders that do not know yet.
 Brokers take different times. A follower that is ahead of its leader fetches in an epoch that the
-leader does not know: it is answered UNKNOWN_LEADER_EPOCH, and waits for replica.fetch.backoff.ms.
+leader does not know: the response is UNKNOWN_LEADER_EPOCH, and the partition is delayed by
+replica.fetch.backoff.ms.
 
 The first publication of a process loads the logs, before it changes the replicas; the very first
 start of a run finds none.

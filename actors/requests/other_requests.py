@@ -22,12 +22,7 @@ from tidegauge.simulation.links import FAULTS, send
 from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.timers import Observe
-from tidegauge.simulation.metadata_log import (
-    is_known_alive,
-    name_differences,
-    read_position,
-    write_position,
-)
+from tidegauge.simulation.metadata_log import name_differences, read_position, write_position
 from tidegauge.simulation.rows import REQUEST, REQUEST_PARTITION, cost_us
 from tidegauge.simulation.trace_rows import codes
 from tidegauge.simulation.trace_rows.process_rows import EpochObserved, HighWatermarkTold, Observed
@@ -132,10 +127,6 @@ def handle_metadata(world: Brokers, request: client_requests.MetadataRequest) ->
     read_position(request, asked)
     name_differences(world, response, known, asked)
     write_position(response, known)
-    for broker in range(world.sizes[0].brokers):
-        if is_known_alive(world, known, broker):
-            response.names_brokers = True
-            break
     _respond(world, request, response, request.partition_count)
     return True
 

@@ -129,8 +129,8 @@ class LifecycleSettings(Record):
     fetch_request_timeout_us: i64
     fetch_backoff_us: i64
     #: A fetch of the log, or of a snapshot, asks for so many bytes at most.
-    fetch_max_bytes: i64
-    fetch_snapshot_max_bytes: i64
+    metadata_fetch_max_bytes: i64
+    snapshot_fetch_max_bytes: i64
 
     #: A snapshot is written after so many bytes of records, and after this time (0: no limit of
     #: time).

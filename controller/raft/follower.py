@@ -85,7 +85,7 @@ def fetch_log(world: Raft) -> None:
     request.fetch_offset = voter.drained_offset
     request.last_fetched_epoch = snapshots.last_epoch(world)
     request.high_watermark = voter.high_watermark
-    request.max_bytes = voter.fetch_max_bytes
+    request.max_bytes = voter.metadata_fetch_max_bytes
     _send_fetch(world, request)
 
 
@@ -124,7 +124,7 @@ def fetch_snapshot(world: Raft, epoch: int, offset: int, position: int) -> None:
     request.snapshot_epoch = epoch
     request.snapshot_offset = offset
     request.position = position
-    request.max_bytes = voter.fetch_snapshot_max_bytes
+    request.max_bytes = voter.snapshot_fetch_max_bytes
     _send_fetch(world, request)
 
 

@@ -30,8 +30,8 @@ class VoterSettings(Record):
     request_timeout_us: i64
     retry_backoff_us: i64
     #: The largest size of a fetch of the log, and of a piece of a snapshot.
-    fetch_max_bytes: i64
-    fetch_snapshot_max_bytes: i64
+    metadata_fetch_max_bytes: i64
+    snapshot_fetch_max_bytes: i64
     #: A snapshot is written after so many bytes of records, and after this time (0: no limit of
     #: time).
     snapshot_max_bytes: i64
@@ -51,6 +51,8 @@ class Voter(VoterSettings):
     #: Fetches of observers that wait for more of the log, and those of voters.
     fetches: EventList
     voter_fetches: EventList
+    #: Requests for votes, and responses to its own, that have not come to its thread.
+    votes: EventList
 
     # Switches by release.
     #: Fetches are answered at once when more is committed, and not only when more is appended.

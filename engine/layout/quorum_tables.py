@@ -57,9 +57,9 @@ def _set_topics(plan: ClusterPlan, quorum: Quorum) -> None:
         topic = quorum.quorum_topics[partition.topic_number]
         if topic.partition_count == 0:
             topic.first_partition = number
-            topic.min_insync_replicas = partition.min_insync_replicas
+            topic.min_insync_replicas = partition.controllers_min_insync_replicas
             topic.unclean_leader_election = partition.unclean_leader_election
-            topic.committed_min_insync_replicas = partition.min_insync_replicas
+            topic.committed_min_insync_replicas = partition.controllers_min_insync_replicas
             topic.committed_unclean_leader_election = partition.unclean_leader_election
             planned = plan.scenario.topics[partition.topic_number]
             topic.assigned_by_hand = planned.assignment is not None

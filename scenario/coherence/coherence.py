@@ -27,8 +27,8 @@ from tidegauge.scenario.model.request_steps import BeginFaultStep, EndFaultStep
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.settings import (
     broker_defaults,
-    consumer_defaults,
-    controller_defaults,
+    controllers_may_set,
+    problems_of_consumer_settings,
     problems_of_settings,
     problems_of_topic_settings,
 )
@@ -122,7 +122,7 @@ def _cluster(scenario: Scenario) -> Iterator[Problem]:
 
 def _controllers(scenario: Scenario) -> Iterator[Problem]:
     controllers, racks = scenario.controllers, scenario.cluster.racks
-    known = controller_defaults(scenario.release)
+    known = controllers_may_set(scenario.release)
     path = ("controllers", "settings")
     yield from problems_of_settings(path, controllers.settings, "controllers", known)
     for place, rack in enumerate(controllers.racks):
@@ -179,12 +179,8 @@ def _workload(scenario: Scenario) -> Iterator[Problem]:
             yield Problem((*path, "stop"), f"must be after the start, which is at {start}")
         yield from problems_of_producer_settings((*path, "settings"), scenario, producers.settings)
     for place, consumers in enumerate(workload.consumers):
-        yield from problems_of_settings(
-            ("workload", "consumers", place, "settings"),
-            consumers.settings,
-            "consumers",
-            consumer_defaults(scenario.release),
-        )
+        path = ("workload", "consumers", place, "settings")
+        yield from problems_of_consumer_settings(path, consumers.settings, scenario.release)
 
 
 def _problems_of_place(path: Path, scenario: Scenario, group: ClientGroup) -> Iterator[Problem]:

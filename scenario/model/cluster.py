@@ -271,7 +271,9 @@ class Controllers(parts.Part):
     settings: Settings = Field(
         default_factory=dict,
         description="Settings of all controllers, as in controller.properties, and those of the "
-        "quorum (`controller.quorum.*`), which brokers have, too.",
+        "quorum (`controller.quorum.*`), which brokers have, too. With min.insync.replicas, "
+        "unclean.leader.election.enable and default.replication.factor controllers decide by their "
+        "own value; default: that of the brokers.",
     )
 
     @model_validator(mode="after")

@@ -49,6 +49,7 @@ from tidegauge.scenario.model.selectors import (
 )
 from tidegauge.scenario.model.settings import (
     CORDONED_LOG_DIRS,
+    DECIDED_BY_CONTROLLERS,
     Value,
     broker_defaults,
     consumer_defaults,
@@ -216,6 +217,10 @@ class Deployment(parts.Part):
         settings = controller_defaults(self.release)
         return settings | read_of(self.controllers.settings, settings)
 
+    def decided_by_controllers(self) -> dict[str, int]:
+        """The settings of brokers for which the controllers of a KRaft cluster have own values."""
+        return read_of(self.controllers.settings, dict.fromkeys(DECIDED_BY_CONTROLLERS, 0))
+
     def settings_of(self, broker: int) -> dict[str, int]:
         """All settings of a broker: its release's defaults, the cluster's, its own."""
         settings = broker_defaults(self.release_of(broker).release, self.mode)
@@ -247,7 +252,7 @@ class Deployment(parts.Part):
         if topic.assignment is not None:
             return len(topic.assignment[0])
         default = broker_defaults(self.release, self.mode)
-        settings = default | read_of(self.cluster.settings, default)
+        settings = default | read_of(self.cluster.settings, default) | self.decided_by_controllers()
         return topic.replication_factor or settings["default.replication.factor"]
 
     def assignments(self, topic: Topic) -> list[list[int]]:

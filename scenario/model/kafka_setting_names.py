@@ -1,4 +1,4 @@
-"""The names of Kafka's settings, of all releases from 0.10.2 to 4.1, that a scenario may have.
+"""The names of Kafka's settings, of all releases from 0.10.2 to 4.4, that a scenario may have.
 
 A scenario can be given the settings that a cluster really has. The settings that the simulator
 reads are in ``settings.py``; here are the others, so that a setting of Kafka is distinguished from
@@ -7,104 +7,111 @@ storage) are known by that.
 
 Source: KafkaConfig, TopicConfig, ProducerConfig, ConsumerConfig, CommonClientConfigs and what they
 refer to, @0.10.2.2, @1.1.1, @2.0.1, @2.4.1, @2.6.3, @2.8.2, @3.3.2, @3.6.2 and of October 2024;
-AclAuthorizer@2.6.3, AddPartitionsToTxnConfig and TransactionLogConfig@4.1.0.
+AclAuthorizer@2.6.3, AddPartitionsToTxnConfig and TransactionLogConfig@4.1.0;
+AbstractKafkaConfig.CONFIG_DEF, LogConfig, ProducerConfig and ConsumerConfig@3.9.2, @4.0.2, @4.1.2,
+@4.2.2, @4.3.1 and @4.4.0, whose names tests/data/setting_names.json has by release.
 """
 
 _BROKERS = """
     add.partitions.to.txn.retry.backoff.max.ms add.partitions.to.txn.retry.backoff.ms
     advertised.host.name advertised.listeners advertised.port allow.everyone.if.no.acl.found
-    alter.config.policy.class.name alter.log.dirs.replication.quota.window.num
-    alter.log.dirs.replication.quota.window.size.seconds authorizer.class.name
-    auto.create.topics.enable auto.include.jmx.reporter background.threads
+    alter.config.policy.class.name alter.config.policy.kraft.compatibility.enable
+    alter.log.dirs.replication.quota.window.num alter.log.dirs.replication.quota.window.size.seconds
+    authorizer.class.name auto.create.topics.enable auto.include.jmx.reporter background.threads
     broker.id broker.id.generation.enable broker.rack broker.session.timeout.ms
-    client.quota.callback.class compression.gzip.level
-    compression.lz4.level compression.type compression.zstd.level config.providers
-    connection.failed.authentication.delay.ms connections.max.idle.ms connections.max.reauth.ms
-    consumer.heartbeat.interval.ms consumer.session.timeout.ms control.plane.listener.name
-    controller.listener.names controller.quota.window.num controller.quota.window.size.seconds
+    client.quota.callback.class compression.gzip.level compression.lz4.level compression.type
+    compression.zstd.level config.providers connection.failed.authentication.delay.ms
+    connections.max.idle.ms connections.max.reauth.ms consumer.heartbeat.interval.ms
+    consumer.session.timeout.ms control.plane.listener.name controller.listener.names
+    controller.quota.window.num controller.quota.window.size.seconds cordoned.log.dirs
     create.topic.policy.class.name delete.records.purgatory.purge.interval.requests
     delete.topic.enable early.start.listeners eligible.leader.replicas.enable
-    follower.replication.throttled.rate follower.replication.throttled.replicas
-    group.coordinator.append.linger.ms group.coordinator.new.enable
-    group.coordinator.rebalance.protocols group.coordinator.threads
+    follower.fetch.last.tiered.offset.enable follower.replication.throttled.rate
+    follower.replication.throttled.replicas group.coordinator.append.linger.ms
+    group.coordinator.new.enable group.coordinator.rebalance.protocols group.coordinator.threads
     group.initial.rebalance.delay.ms group.max.session.timeout.ms group.max.size
-    group.min.session.timeout.ms host.name
-    inter.broker.listener.name inter.broker.protocol.version leader.replication.throttled.rate
-    leader.replication.throttled.replicas listener.security.protocol.map listeners
-    log.cleaner.backoff.ms log.cleaner.dedupe.buffer.size log.cleaner.delete.retention.ms
-    log.cleaner.enable log.cleaner.io.buffer.load.factor log.cleaner.io.buffer.size
-    log.cleaner.io.max.bytes.per.second log.cleaner.max.compaction.lag.ms
+    group.min.session.timeout.ms host.name inter.broker.listener.name inter.broker.protocol.version
+    internal.metadata.delete.delay.millis internal.metadata.log.segment.bytes
+    internal.metadata.max.batch.size.in.bytes internal.metadata.max.fetch.size.in.bytes
+    leader.replication.throttled.rate leader.replication.throttled.replicas
+    listener.security.protocol.map listeners log.cleaner.backoff.ms log.cleaner.dedupe.buffer.size
+    log.cleaner.delete.retention.ms log.cleaner.enable log.cleaner.io.buffer.load.factor
+    log.cleaner.io.buffer.size log.cleaner.io.max.bytes.per.second log.cleaner.max.compaction.lag.ms
     log.cleaner.min.cleanable.ratio log.cleaner.min.compaction.lag.ms log.cleaner.threads
-    log.cleanup.policy log.dir log.dirs log.flush.interval.ms
-    log.flush.scheduler.interval.ms log.index.interval.bytes log.index.size.max.bytes
-    log.local.retention.bytes log.local.retention.ms log.max.id.map.snapshots
-    log.message.downconversion.enable log.message.format.version
-    log.message.timestamp.after.max.ms log.message.timestamp.before.max.ms
-    log.message.timestamp.difference.max.ms log.message.timestamp.type log.preallocate
-    log.retention.bytes log.retention.check.interval.ms log.retention.hours
-    log.retention.minutes log.retention.ms log.roll.hours log.roll.jitter.hours
-    log.roll.jitter.ms log.roll.ms log.segment.bytes log.segment.delete.delay.ms
-    max.connection.creation.rate max.connections max.connections.per.ip
-    max.connections.per.ip.overrides max.request.partition.size.limit message.max.bytes
-    metadata.max.idle.interval.ms metadata.max.retention.bytes metadata.max.retention.ms
-    metric.reporters node.id num.partitions num.recovery.threads.per.data.dir
-    num.replica.alter.log.dirs.threads offset.metadata.max.bytes offsets.commit.required.acks
-    offsets.commit.timeout.ms offsets.load.buffer.size offsets.retention.check.interval.ms
-    offsets.retention.minutes port principal.builder.class process.roles
-    producer.id.expiration.check.interval.ms producer.id.expiration.ms queued.max.request.bytes
-    quota.consumer.default quota.producer.default quota.window.num quota.window.size.seconds
-    remote.fetch.max.wait.ms remote.list.offsets.request.timeout.ms
-    replica.alter.log.dirs.io.max.bytes.per.second replica.lag.max.messages
-    replica.selector.class replica.socket.receive.buffer.bytes replication.quota.window.num
+    log.cleanup.policy log.dir log.dirs log.flush.interval.ms log.flush.scheduler.interval.ms
+    log.index.interval.bytes log.index.size.max.bytes log.local.retention.bytes
+    log.local.retention.ms log.max.id.map.snapshots log.message.downconversion.enable
+    log.message.format.version log.message.timestamp.after.max.ms
+    log.message.timestamp.before.max.ms log.message.timestamp.difference.max.ms
+    log.message.timestamp.type log.preallocate log.remote.copy.lag.bytes log.remote.copy.lag.ms
+    log.retention.bytes log.retention.check.interval.ms log.retention.hours log.retention.minutes
+    log.retention.ms log.roll.hours log.roll.jitter.hours log.roll.jitter.ms log.roll.ms
+    log.segment.bytes log.segment.delete.delay.ms max.connection.creation.rate max.connections
+    max.connections.per.ip max.connections.per.ip.overrides max.decompressed.message.bytes
+    max.request.partition.size.limit message.max.bytes metadata.max.idle.interval.ms
+    metadata.max.retention.bytes metadata.max.retention.ms metric.reporters node.id num.partitions
+    num.recovery.threads.per.data.dir num.replica.alter.log.dirs.threads offset.metadata.max.bytes
+    offsets.commit.required.acks offsets.commit.timeout.ms offsets.load.buffer.size
+    offsets.retention.check.interval.ms offsets.retention.minutes port principal.builder.class
+    process.roles producer.id.expiration.check.interval.ms producer.id.expiration.ms
+    queued.max.request.bytes quota.consumer.default quota.producer.default quota.window.num
+    quota.window.size.seconds remote.fetch.max.wait.ms remote.list.offsets.request.timeout.ms
+    replica.alter.log.dirs.io.max.bytes.per.second replica.lag.max.messages replica.selector.class
+    replica.socket.receive.buffer.bytes replication.quota.window.num
     replication.quota.window.size.seconds reserved.broker.max.id security.inter.broker.protocol
     security.providers server.max.startup.time.ms socket.connection.setup.timeout.max.ms
     socket.connection.setup.timeout.ms socket.listen.backlog.size socket.receive.buffer.bytes
     socket.request.max.bytes socket.send.buffer.bytes super.users telemetry.max.bytes
     transaction.abort.timed.out.transaction.cleanup.interval.ms transaction.max.timeout.ms
     transaction.partition.verification.enable
-    transaction.remove.expired.transaction.cleanup.interval.ms
-    transaction.two.phase.commit.enable transactional.id.expiration.ms
-    unclean.leader.election.interval.ms unstable.api.versions.enable
-    unstable.feature.versions.enable zookeeper.client.secure zookeeper.connect
-    zookeeper.connection.timeout.ms zookeeper.set.acl zookeeper.sync.time.ms
+    transaction.remove.expired.transaction.cleanup.interval.ms transaction.two.phase.commit.enable
+    transactional.id.expiration.ms unclean.leader.election.interval.ms unstable.api.versions.enable
+    unstable.feature.versions.enable zookeeper.client.secure zookeeper.clientCnxnSocket
+    zookeeper.connect zookeeper.connection.timeout.ms zookeeper.set.acl zookeeper.sync.time.ms
 """
 _TOPICS = """
     cleanup.policy compression.gzip.level compression.lz4.level compression.type
-    compression.zstd.level delete.retention.ms file.delete.delay.ms flush.messages flush.ms
-    follower.replication.throttled.replicas index.interval.bytes
-    leader.replication.throttled.replicas local.retention.bytes local.retention.ms
-    max.compaction.lag.ms max.message.bytes message.downconversion.enable message.format.version
+    compression.zstd.level delete.retention.ms errors.deadletterqueue.group.enable
+    file.delete.delay.ms flush.messages flush.ms follower.replication.throttled.replicas
+    index.interval.bytes internal.segment.bytes leader.replication.throttled.replicas
+    local.retention.bytes local.retention.ms max.compaction.lag.ms max.decompressed.message.bytes
+    max.message.bytes message.downconversion.enable message.format.version
     message.timestamp.after.max.ms message.timestamp.before.max.ms
     message.timestamp.difference.max.ms message.timestamp.type min.cleanable.dirty.ratio
-    min.compaction.lag.ms preallocate remote.storage.enable retention.bytes retention.ms
-    segment.bytes segment.index.bytes segment.jitter.ms segment.ms
+    min.compaction.lag.ms preallocate remote.copy.lag.bytes remote.copy.lag.ms
+    remote.log.copy.disable remote.log.delete.on.disable remote.storage.enable retention.bytes
+    retention.ms segment.bytes segment.index.bytes segment.jitter.ms segment.ms
 """
 _PRODUCERS = """
-    batch.size block.on.buffer.full buffer.memory compression.gzip.level compression.lz4.level
-    compression.type compression.zstd.level enable.idempotence key.serializer linger.ms
-    max.block.ms max.request.size metadata.fetch.timeout.ms metadata.max.idle.ms
-    partitioner.adaptive.partitioning.enable partitioner.availability.timeout.ms
-    partitioner.class partitioner.ignore.keys timeout.ms transaction.timeout.ms transactional.id
-    value.serializer
+    batch.size block.on.buffer.full buffer.memory buffer.memory.allocation.strategy
+    compression.gzip.level compression.lz4.level compression.type compression.zstd.level
+    enable.idempotence key.serializer linger.ms max.block.ms max.request.size
+    metadata.fetch.timeout.ms metadata.max.idle.ms partitioner.adaptive.partitioning.enable
+    partitioner.availability.timeout.ms partitioner.class partitioner.ignore.keys
+    partitioner.rack.aware timeout.ms transaction.timeout.ms transaction.two.phase.commit.enable
+    transactional.id value.serializer
 """
 _CONSUMERS = """
-    allow.auto.create.topics auto.commit.interval.ms check.crcs enable.auto.commit
-    exclude.internal.topics fetch.max.bytes group.id group.instance.id group.protocol
-    group.remote.assignor heartbeat.interval.ms isolation.level key.deserializer
+    allow.auto.create.topics auto.commit.interval.ms check.crcs default.api.timeout.ms
+    enable.auto.commit exclude.internal.topics fetch.max.bytes group.id group.instance.id
+    group.protocol group.remote.assignor heartbeat.interval.ms internal.leave.group.on.close
+    internal.throw.on.fetch.stable.offset.unsupported isolation.level key.deserializer
     max.poll.interval.ms max.poll.records partition.assignment.strategy session.timeout.ms
-    value.deserializer
+    share.acknowledgement.mode share.acquire.mode value.deserializer
 """
 _CLIENTS = """
-    auto.include.jmx.reporter bootstrap.servers client.dns.lookup client.id client.rack
-    connections.max.idle.ms enable.metrics.push interceptor.classes metadata.recovery.strategy
-    metric.reporters receive.buffer.bytes reconnect.backoff.max.ms reconnect.backoff.ms
-    retry.backoff.max.ms security.protocol send.buffer.bytes
-    socket.connection.setup.timeout.max.ms socket.connection.setup.timeout.ms
+    auto.include.jmx.reporter bootstrap.resolve.timeout.ms bootstrap.servers client.dns.lookup
+    client.id client.rack config.providers connections.max.idle.ms enable.metrics.push
+    interceptor.classes metadata.cluster.check.enable metadata.recovery.strategy metric.reporters
+    receive.buffer.bytes reconnect.backoff.max.ms reconnect.backoff.ms retry.backoff.max.ms
+    security.protocol security.providers send.buffer.bytes socket.connection.setup.timeout.max.ms
+    socket.connection.setup.timeout.ms
 """
 
 _CLIENT_FAMILIES = ("metrics.", "sasl.", "ssl.")
 _NODE_FAMILIES = (
-    *("controller.quorum.", "delegation.token.", "group.consumer.", "group.coordinator."),
+    *("controller.performance.", "controller.quorum.", "delegation.token."),
+    *("errors.deadletterqueue.", "group.consumer.", "group.coordinator."),
     *("group.share.", "group.streams."),
     *("kafka.metrics.", "listener.name.", "metadata.log.", "metrics.", "offsets.topic."),
     *("password.encoder.", "remote.log.", "sasl.", "share.", "ssl."),

@@ -39,7 +39,7 @@ from tidegauge.scenario.model.settings import (
     OFFSETS_TOPIC,
     Value,
     broker_defaults,
-    controller_defaults,
+    controllers_may_set,
     cordoned_log_dirs,
     settings_not_modelled,
 )
@@ -346,7 +346,7 @@ class Scenario(Deployment):
             if kind == "brokers":
                 defaults = broker_defaults(release, self.mode)
             elif kind == "controllers":
-                defaults = controller_defaults(release)
+                defaults = controllers_may_set(release)
             lines += settings_not_modelled(path, settings, kind, defaults)
         return sorted(lines)
 

@@ -50,7 +50,7 @@ _OF_EVERY_NODE = (
     *("metadata.log.max.record.bytes.between.snapshots", "metadata.log.max.snapshot.interval.ms"),
     *("metadata.max.retention.bytes", "metadata.max.retention.ms"),
 )
-#: With KRaft: of controllers alone. With ZooKeeper the last three are those of brokers.
+#: With KRaft: of controllers alone. With ZooKeeper the last two are those of brokers.
 SETTINGS_OF_CONTROLLERS = (
     *("broker.session.timeout.ms", "metadata.max.idle.interval.ms"),
     *("controller.quorum.append.linger.ms", "controller.quorum.election.timeout.ms"),
@@ -59,10 +59,15 @@ SETTINGS_OF_CONTROLLERS = (
     *("controller.quorum.fetch.max.bytes", "controller.quorum.fetch.snapshot.max.bytes"),
     "unclean.leader.election.interval.ms",
     *("auto.leader.rebalance.enable", "leader.imbalance.check.interval.seconds"),
-    "leader.imbalance.per.broker.percentage",
 )
 #: With KRaft: of controllers.
 CONTROLLER_SETTINGS = (*_OF_EVERY_NODE, *SETTINGS_OF_CONTROLLERS)
+#: With KRaft: settings of brokers of which controllers decide with their own value. Where they have
+#: none, it is taken to be that of the brokers.
+#: Source: KafkaConfigSchema.resolveEffectiveTopicConfig@4.4.0, ReplicationControlManager@4.4.0.
+DECIDED_BY_CONTROLLERS = (
+    *("default.replication.factor", "min.insync.replicas", "unclean.leader.election.enable"),
+)
 #: The topic to which groups commit (Topic.GROUP_METADATA_TOPIC_NAME).
 OFFSETS_TOPIC = "__consumer_offsets"
 
@@ -135,7 +140,7 @@ _FIVE_IN_FLIGHT = Release.parse("1.0.0")
 
 _BATCHING = "isr_change_notification_batching"
 _ONLY_OF_PRODUCERS = set(PRODUCER_SETTINGS) - {"request.timeout.ms"}
-_ONLY_OF_CONTROLLERS = set(SETTINGS_OF_CONTROLLERS[:-3])
+_ONLY_OF_CONTROLLERS = set(SETTINGS_OF_CONTROLLERS[:-2])
 
 #: Settings that no broker reads with ZooKeeper.
 ONLY_WITH_KRAFT = {
@@ -148,15 +153,21 @@ NAMES = {
         *(name for name in DEFAULTS if name not in _ONLY_OF_PRODUCERS | _ONLY_OF_CONTROLLERS),
         _BATCHING,
     ],
-    "controllers": [*CONTROLLER_SETTINGS],
+    "controllers": [*CONTROLLER_SETTINGS, *DECIDED_BY_CONTROLLERS],
     "producers": [*PRODUCER_SETTINGS, *CONNECTION_DEFAULTS],
     "consumers": [*CONSUMER_DEFAULTS, *CONNECTION_DEFAULTS],
     "topics": [*TOPIC_SETTINGS, *THROTTLED_REPLICAS],
 }
 
+_OFFSET_RESET = "auto.offset.reset"
+#: KIP-1106, from the release on: the oldest record that is not older than an ISO 8601 duration.
+_BY_DURATION, _FIRST_BY_DURATION = "by_duration:", Release.parse("4.0.0")
+_ISO_DURATION = re.compile(
+    r"P(?=[\dT])(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?", re.ASCII | re.IGNORECASE
+)
 _CHOICES: dict[str, tuple[int | str, ...]] = {
     "acks": ("all", "0", "1", "-1", 0, 1, -1),
-    "auto.offset.reset": ("earliest", "latest"),
+    _OFFSET_RESET: ("earliest", "latest", "none"),
     STRATEGY: ("none", REBOOTSTRAP),
 }
 
@@ -209,6 +220,8 @@ _ONLY_WITH_ZOOKEEPER = {
     "isr_change_notification_": "",
     "controlled.shutdown.max.retries": "",
     "controlled.shutdown.retry.backoff.ms": "",
+    # Up to 3.9 KRaft's controller accepts it and ignores it; from 4.0 on there is none.
+    "leader.imbalance.per.broker.percentage": "",
     "inter.broker.protocol.version": "metadata_version",
     "control.plane.listener.name": "",
 }
@@ -269,6 +282,13 @@ def controller_defaults(release: str) -> dict[str, int]:
         for name, value in defaults.items()
         if name in CONTROLLER_SETTINGS and isinstance(value, int)
     }
+
+
+def controllers_may_set(release: str) -> dict[str, int]:
+    """The settings that controllers read, each with its default in brokers or controllers."""
+    of_brokers = broker_defaults(release, KRAFT_MODE)
+    decided = {name: of_brokers[name] for name in DECIDED_BY_CONTROLLERS}
+    return controller_defaults(release) | decided
 
 
 def producer_defaults(release: str) -> dict[str, int]:
@@ -354,6 +374,25 @@ def consumer_defaults(release: str) -> dict[str, int | str]:
     return {name: cell.value for name, cell in cells.items()} | connection_defaults(release)
 
 
+def problems_of_consumer_settings(
+    path: Path, settings: Mapping[str, Value], release: str
+) -> Iterator[Problem]:
+    """The problems of the settings of a group of consumers.
+
+    Source: AutoOffsetResetStrategy.fromString@4.0.0.
+    """
+    written = str(settings.get(_OFFSET_RESET, ""))
+    if written.startswith(_BY_DURATION):
+        settings = {name: value for name, value in settings.items() if name != _OFFSET_RESET}
+        if Release.parse(release) < _FIRST_BY_DURATION:
+            message = f"by_duration needs release {_FIRST_BY_DURATION} or newer, not {release}"
+            yield Problem((*path, _OFFSET_RESET), message)
+        elif not _ISO_DURATION.fullmatch(written.removeprefix(_BY_DURATION)):
+            message = f"must have an ISO 8601 duration, such as by_duration:PT1H, not {written}"
+            yield Problem((*path, _OFFSET_RESET), message)
+    yield from problems_of_settings(path, settings, "consumers", consumer_defaults(release))
+
+
 def throttled_replicas(value: str) -> list[tuple[int, int]] | None:
     """The (partition, broker id) pairs of a topic's throttled replicas; None: all replicas.
 
@@ -416,15 +455,20 @@ def settings_not_modelled(
             continue
         if name in (REPLICA_SELECTOR, CORDONED_LOG_DIRS) and kind == "brokers":
             continue
+        if name == _OFFSET_RESET and str(value).startswith(("none", _BY_DURATION)):
+            yield f"{path_text(path)}.{name}: {value} is simulated as earliest"
+            continue
         is_read = name in NAMES[kind] and (name in defaults or name not in ONLY_WITH_KRAFT)
         if is_read and (name not in _NOT_READ or value == defaults.get(name)):
             continue
         place = f"{path_text(path)}.{name}"
-        if name == "client.rack" and kind == "consumers":
+        if kind == "controllers" and name in NAMES["brokers"]:
+            yield f"{place}: is read of brokers only"
+        elif name == "client.rack" and kind == "consumers":
             yield f"{place}: in a scenario, use rack"
         elif name in _SAID_OTHERWISE and kind == "brokers":
             yield f"{place}: in a scenario, use {_SAID_OTHERWISE[name]}"
-        elif name in NAMES[kind] or is_known_to_kafka(name, kind):
+        elif not is_of_no_release(name, kind):
             yield place
         else:
             yield f"{place}: Kafka has no setting of this name for {kind}"
@@ -432,7 +476,9 @@ def settings_not_modelled(
 
 def is_of_no_release(name: str, kind: str) -> bool:
     """Whether no release of Kafka has such a setting of brokers, topics, producers or consumers."""
-    return name not in NAMES[kind] and not is_known_to_kafka(name, kind)
+    # A file of a controller may have any setting of a broker.
+    names = {*NAMES[kind], *(NAMES["brokers"] if kind == "controllers" else ())}
+    return name not in names and not is_known_to_kafka(name, kind)
 
 
 def meant_setting(name: str, kind: str) -> str | None:
@@ -505,7 +551,7 @@ def _wrong_place(name: str, kind: str) -> str | None:
         since = (DEFAULTS.get(name) or CONNECTION_DEFAULTS[name])[0].since
         return f"this release does not have it yet: it was added in {since}"
     others = [other for other, names in NAMES.items() if name in names]
-    if others and not is_known_to_kafka(name, kind):
+    if others and is_of_no_release(name, kind):
         return f"is a setting of {' and '.join(others)}, not of {kind}"
     meant = meant_setting(name, kind)
     return f"Kafka has no setting of this name: did you mean {meant}?" if meant else None

@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.replication.kraft_releases import kraft_cells_of
 from tidegauge.replication.release_versions import KRAFT_MODE, Mode, Release
 from tidegauge.scenario.model.parts import connection_defaults
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.settings import (
+    CORDONED_LOG_DIRS,
     NAMES,
     ONLY_WITH_KRAFT,
     SETTINGS_OF_CONTROLLERS,
@@ -181,11 +183,18 @@ def _of_brokers(to: Conversion) -> _Reason:
             return _THROTTLED
         if to.to_zookeeper and name in ONLY_WITH_KRAFT:
             return "left out: a setting of KRaft mode"
-        if name in NAMES["brokers"] and name not in known and name not in ONLY_WITH_KRAFT:
+        is_new = name in NAMES["brokers"] and name not in known and name not in ONLY_WITH_KRAFT
+        if is_new or (name == CORDONED_LOG_DIRS and not _has_cordons(to)):
             return _not_there(to)
         return None
 
     return reason
+
+
+def _has_cordons(to: Conversion) -> bool:
+    """Whether log directories can be cordoned."""
+    is_known = to.mode == KRAFT_MODE and kraft_cells_of(to.release)["cordoned_directories_known"]
+    return bool(is_known and is_known.value)
 
 
 def _of_controllers(to: Conversion) -> _Reason:
@@ -215,6 +224,8 @@ def configured_settings(to: Conversion, path: Path, settings: Mapping[str, Any])
     """The settings that a step changes, of a topic or of brokers."""
 
     def reason(name: str) -> str | None:
+        if name == CORDONED_LOG_DIRS and not _has_cordons(to):
+            return _not_there(to)
         is_throttle = name in THROTTLED_REPLICAS or name in THROTTLED_RATES
         return _THROTTLED if to.to_kraft and is_throttle else None
 

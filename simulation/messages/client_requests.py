@@ -262,9 +262,6 @@ class MetadataRequest(MetadataMessage, BrokerRequest, kind=14, api_key=3):
 class MetadataResponse(MetadataMessage, Response, kind=82):
     """The leaders of the partitions whose state differs from the sender's."""
 
-    #: The sender knows of a broker that is alive.
-    names_brokers: flag
-
 
 class PartitionLeader(PartitionData):
     """The leader of a partition, as far as a broker knows."""

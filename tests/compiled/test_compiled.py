@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dis
 import os
 import shutil
 import subprocess
 import sys
+from graphlib import TopologicalSorter
+from itertools import pairwise
 from pathlib import Path
+from types import FunctionType, ModuleType
 
 import numpy as np
 import pytest
@@ -118,6 +122,27 @@ def test_a_parameter_that_no_rule_can_take_is_named() -> None:
 def test_constants_are_typed() -> None:
     assert isinstance(code(3), np.int64)
     assert isinstance(code(True), np.bool_)
+
+
+def rules_named_by(function: FunctionType) -> set[FunctionType]:
+    """The rules that a rule names, by themselves or in a module."""
+    found = set()
+    for one, following in pairwise(dis.get_instructions(function)):
+        if one.opname == "LOAD_GLOBAL":
+            value = function.__globals__.get(one.argval)
+            if isinstance(value, ModuleType):
+                value = getattr(value, str(following.argval), None)
+            found.add(getattr(value, "py_func", None))
+    return found - {None}
+
+
+@pytest.mark.skipif(not rules.COMPILED, reason="there is nothing compiled to look at")
+def test_no_rule_calls_itself() -> None:
+    """Kept code of a recursion names a symbol that no other process can link."""
+    import_modules_of(rules.KERNEL_ROOMS)
+    functions = [each.py_func for each in (*RULES, *rules.INNER_RULES)]  # type: ignore[attr-defined]
+    assert len(functions) > 1_000
+    TopologicalSorter({each: rules_named_by(each) for each in functions}).prepare()
 
 
 COUNT_SIGNATURES = """

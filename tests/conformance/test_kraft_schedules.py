@@ -21,6 +21,7 @@ from tidegauge.laboratory.conformance.recorded_schedule import (
 )
 from tidegauge.laboratory.conformance.translation import Translation, translate
 from tidegauge.replication.errors import CODES
+from tidegauge.scenario.model.process_faults import PauseFault
 from tidegauge.scenario.model.request_steps import ProduceStep
 from tidegauge.simulation.trace_rows.schema import ENUMERATIONS
 from tidegauge.traces.run_folder import TraceRow
@@ -129,6 +130,7 @@ def test_controllers_are_named_by_roles_that_the_recording_solves(tmp_path: Path
         tmp_path, {"step": paused, "chosen_by_repeat": [[12]]}, controllers=[10, 11, 12]
     )
     (fault,) = translate(read).scenario.faults
+    assert isinstance(fault, PauseFault)
     assert [(each.kind, each.broker) for each in fault.brokers] == [("controller", 2)]
 
 
@@ -163,18 +165,21 @@ def test_a_quorum_whose_voters_change_is_not_played(tmp_path: Path) -> None:
             translate(read)
 
 
-def test_controller_epochs_count_from_the_first_controller(tmp_path: Path) -> None:
-    """Its election took two rounds: that is a race before the first step."""
-    observed = {"controller": 10, "controller_epoch": 3}
-    write = ["change", 2, [2, 3], [], [], 1, 1, 0, 3]
+def test_controllers_have_numbers_in_place_of_their_epochs(tmp_path: Path) -> None:
+    """The vote split before the first step and again after a death: both are races."""
+    observed = {"controller": 10, "controller_epoch": 4}
+    write = ["change", 2, [2, 3], [], [], 1, 1, 0, 4]
     step = {
         "step": {"op": "kill", "b": [1]},
         "obs": {"exact": observed},
         "state_writes": {"t-0": {"exact": None, "writes": [write]}},
-        "timeline_by_repeat": [[]],
+        "timeline_by_repeat": [[[0, "LeaderChange", "", {"leader": 10}, 7, 4]]],
     }
     startup = [[0, "LeaderChange", "", {"leader": 10}, 0, 2]]
-    read = schedule(tmp_path, step, startup_by_repeat=[startup])
+    create = {"op": "create", "topic": "t", "assign": {"0": [1, 2, 3]}}
+    recorded = own(**KRAFT, startup_by_repeat=[startup])
+    recorded["steps"] = [{"step": create, "timeline_by_repeat": [[]]}, step]
+    read = load_schedule(written(recorded, tmp_path / "mine.json"))
     assert read.steps[1].observed is not None
     assert read.steps[1].observed.exact["controller_epoch"] == 2
     assert read.steps[1].state_writes["t-0"].writes[0][-1] == 2

@@ -164,7 +164,7 @@ def test_a_broker_puts_new_replicas_where_nothing_is_cordoned(tmp_path: Path) ->
     ("parts", "message"),
     [
         ({"release": "4.2"}, "needs release 4.3.0 with metadata_version 4.3-IV0, not 4.2"),
-        ({"metadata_version": "4.2"}, "not 4.4 with 4.2-IV1"),
+        ({"metadata_version": "4.2"}, "not 4.4.0 with 4.2-IV1"),
         ({"steps": [cordon("3", 5, 3)]}, "each broker has 2 \\(log_directories\\), not 3"),
         ({"steps": [cordon("/data", 5, 3)]}, "must be \\* or numbers of log directories"),
     ],

@@ -19,7 +19,7 @@ from tidegauge.real_cluster.describe.server_properties import (
     ServerProperties,
     read_server_properties,
 )
-from tidegauge.replication.release_versions import ZOOKEEPER_MODE
+from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE
 
 REAL_INPUT = Path(__file__).parents[1] / "data" / "real_input"
 RELEASE = "2.6.3"
@@ -186,6 +186,19 @@ def test_a_setting_that_the_release_does_not_have_is_left_out(tmp_path: Path) ->
     read = settings_of(tmp_path, "broker.id=1\nacks=all\nunheard.of=1\n")
     assert read.common == {"unheard.of": 1}
     assert "left out: acks on line 2 of 0.properties: is a setting of producers" in told(read)
+
+
+def test_cordoned_log_directories_have_numbers(tmp_path: Path) -> None:
+    """KIP-1066: a scenario names no paths; before 4.3 there is no such setting."""
+    text = "node.id=1\nprocess.roles=broker\nlog.dirs=/a, /b,/c\ncordoned.log.dirs=/c,/b\n"
+    files = files_of(tmp_path, text)
+    read = cluster_settings(files, (1,), "4.4.0", KRAFT_MODE)
+    assert (read.common, read.log_directories) == ({"cordoned.log.dirs": "3,2"}, 3)
+    older = cluster_settings(files, (1,), "4.2.0", KRAFT_MODE)
+    assert older.common == {}
+    assert "release 4.2.0 does not have them yet: cordoned.log.dirs" in told(older)
+    with pytest.raises(InputError, match=r"4: cordoned\.log\.dirs: /d is not in log\.dirs"):
+        cluster_settings(files_of(tmp_path, text.replace("=/c", "=/d")), (1,), "4.4.0", KRAFT_MODE)
 
 
 def test_a_value_that_kafka_would_not_take_is_named_with_its_line(tmp_path: Path) -> None:

@@ -614,6 +614,7 @@ def kraft_rule(name: str, release: str, metadata_version: str | None = None) -> 
         ("pre_vote", "KIP-996", "3.9.2", "4.0.0"),
         ("stale_broker_rule", "", "3.9.2", "4.0.0"),
         ("fenced_last_known_leader_elected", "KAFKA-19522", "4.0.1", "4.1.0"),
+        ("cordoned_assignment_refused", "KIP-1066", "4.3.1", "4.4.0"),
         ("fenced_sessions_restart", "KAFKA-18138", "3.9.2", "4.0.0"),
         ("fenced_sessions_restart", "KAFKA-19130", "4.0.1", "4.1.0"),
         ("election_loss_rule", "KAFKA-18345", "3.9.1", "3.9.2"),

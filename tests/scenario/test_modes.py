@@ -17,7 +17,6 @@ from tidegauge.scenario.coherence.drawn_faults import with_drawn_faults
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.reading import ScenarioError, scenario_from_mapping
 from tidegauge.scenario.used_resources import leaned_on
-from tidegauge.scenario.warnings import warnings_of
 from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, QUORUM_CONTROLLER, ZOOKEEPER
 
 
@@ -98,12 +97,6 @@ def test_a_field_without_a_setting_is_an_error() -> None:
     del settings["replica.lag.time.max.ms"]
     with pytest.raises(KeyError, match=r"replica\.lag\.time\.max\.ms"):
         set_by_name(new_record(BrokerSettings), BrokerSettings, settings)
-
-
-def test_kafka_ignores_the_percentage_of_imbalance() -> None:
-    name = "leader.imbalance.per.broker.percentage"
-    (line, *_) = warnings_of(scenario(controllers={"settings": {name: 20}}))
-    assert line.startswith(f"controllers.settings.{name}: Kafka accepts and ignores it")
 
 
 @pytest.mark.parametrize("release", ["2.6", "4.1"])
@@ -266,8 +259,8 @@ ZOOKEEPER_ONLY = r"has no meaning in mode kraft \(release 4\.1\.2\)"
         ),
         (
             "4.1",
-            {"controllers": {"settings": {"num.io.threads": 4}}},
-            r"is a setting of brokers, not of controllers",
+            {"controllers": {"settings": {"linger.ms": 4}}},
+            r"is a setting of producers, not of controllers",
         ),
         (
             "4.1",

@@ -28,6 +28,7 @@ WITHOUT_COUNTERPART = {
     "12-follower-asks-leader": "steps[5].when.controller",
     "23-isolated-controller": "faults[0].between",
     "gallery/01-isolated-controller": "faults[0].between",
+    "gallery/14-stuck-observer": "faults[0].between[1]",
     "gallery/05-empty-disk-in-isr": "faults[1].between[1]",
     "gallery/08-request-fails-controllers": "steps[1].topic",
     "incidents/controller-isolated": "faults[0].between",
@@ -164,6 +165,19 @@ def test_a_setting_that_the_release_does_not_have_is_left_out() -> None:
         " have it"
     }
     assert in_mode("zookeeper", data, "2.1").changes == ()
+
+
+def test_cordoned_log_directories_are_of_kraft_from_4_3_on() -> None:
+    """KIP-1066: an older release, or ZooKeeper, gets the scenario without them."""
+    cordons = {"cordoned.log.dirs": "*"}
+    step = {"do": "configure", "at": "5s", "brokers": [3], "settings": cordons}
+    data = KRAFT | {"release": "4.4", "steps": [step]}
+    data["cluster"] = {"brokers": 3, "settings": cordons}
+    for mode, release in (("kraft", "4.1.1"), ("zookeeper", "3.9.2")):
+        found = in_mode(mode, data, release)
+        assert found.data["steps"] == [{"at": "5s", "do": "wait"}]
+        assert said(found)["cluster.settings[cordoned.log.dirs]"].endswith("does not have it")
+    assert in_mode("kraft", data, "4.3.0").data["steps"] == [step]
 
 
 def test_throttles_costs_checks_and_alerts_of_the_other_mode_are_left_out_by_name() -> None:

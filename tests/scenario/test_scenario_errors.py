@@ -308,7 +308,7 @@ def test_a_setting_of_one_broker_that_kafka_refuses_is_found_there(tmp_path: Pat
         ("{acks: all}", "{fetch.min.bytes: 1}", "a setting of consumers, not of producers"),
         ("{acks: all}", "{retries: few}", "must be a whole number, not few"),
         ("{acks: all}", "{delivery.timeout.ms: 29999}", "Kafka's producer does not start"),
-        ("{fetch.min.bytes: 1}", "{auto.offset.reset: none}", "must be one of earliest, latest"),
+        ("{fetch.min.bytes: 1}", "{auto.offset.reset: newest}", "must be one of earliest, latest"),
         ("{fetch.min.bytes: 1}", "{acks: all}", "a setting of producers, not of consumers"),
         ("{min.insync.replicas: 2}", "{min.insync.replicas: 0}", "must be from 1"),
         ("{min.insync.replicas: 2}", "{num.io.threads: 2}", "a setting of brokers, not of topics"),

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import tidegauge.engine.group  # noqa: F401 - all records, with the settings that they read
 from tidegauge.compiled.records import Record, body_of
 from tidegauge.engine.layout.by_name import KAFKA_NAMES
+from tidegauge.replication.release_versions import KRAFT_MODE, Release
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.model.parts import connection_defaults
 from tidegauge.scenario.model.settings import (
+    ALTER_LOG_DIRS_RATE,
     NAMES,
     THROTTLED_RATES,
     THROTTLED_REPLICAS,
+    broker_defaults,
+    consumer_defaults,
+    controllers_may_set,
+    producer_defaults,
     settings_not_modelled,
 )
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
@@ -21,7 +32,11 @@ from tidegauge.scenario.warnings import warnings_of
 
 ROOT = Path(__file__).parents[2]
 UNITS = ("ms", "seconds")
-TOGETHER = {"THROTTLED_RATES": THROTTLED_RATES, "THROTTLED_REPLICAS": THROTTLED_REPLICAS}
+TOGETHER = {
+    "THROTTLED_RATES": THROTTLED_RATES,
+    "THROTTLED_REPLICAS": THROTTLED_REPLICAS,
+    "ALTER_LOG_DIRS_RATE": (ALTER_LOG_DIRS_RATE,),
+}
 
 
 def scenario(**parts: Any) -> Scenario:
@@ -244,3 +259,101 @@ def test_a_setting_counts_as_modelled_exactly_if_something_reads_it(kind: str) -
     of_all_releases = dict.fromkeys(NAMES[kind], 0)
     listed = settings_not_modelled((), dict.fromkeys(NAMES[kind], 7), kind, of_all_releases)
     assert {line.removeprefix(".") for line in listed} == set(NAMES[kind]) - read
+
+
+# The names of Kafka's own lists, by release.
+
+#: Values that Kafka accepts, of settings that take no number.
+VALUES = {
+    "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+    "log.segment.bytes": 1_000_000,
+    "segment.bytes": 1_000_000,
+    "log.cleanup.policy": "delete",
+    "cleanup.policy": "delete",
+    "leader.replication.throttled.replicas": "*",
+    "follower.replication.throttled.replicas": "*",
+}
+NAMES_BY_RELEASE = json.loads((ROOT / "tests/data/setting_names.json").read_text())
+
+
+def names_of(kind: str, release: str) -> set[str]:
+    """The names in Kafka's ConfigDef of brokers, topics, producers or consumers."""
+    names: set[str] = set()
+    for each, change in NAMES_BY_RELEASE[kind].items():
+        names = names - set(change["removed"]) | set(change["added"])
+        if each == release:
+            return names
+    raise AssertionError(release)
+
+
+@pytest.mark.parametrize("release", NAMES_BY_RELEASE["brokers"])
+def test_each_setting_that_kafka_has_is_accepted(release: str) -> None:
+    """Brokers and controllers share a ConfigDef: a controller.properties may have all of it."""
+
+    def values(kind: str, defaults: Mapping[str, int | str], without: Iterable[str] = ()) -> Any:
+        names = names_of(kind, release) - set(without)
+        return {name: defaults.get(name, VALUES.get(name, 1)) for name in sorted(names)}
+
+    mode = Release.parse(release).mode()
+    of_brokers = broker_defaults(release, mode)
+    read_by_controllers = controllers_may_set(release) if mode == KRAFT_MODE else {}
+    brokers = values(
+        "brokers", of_brokers, read_by_controllers.keys() - of_brokers.keys() | {*THROTTLED_RATES}
+    )
+    parts: dict[str, Any] = {"release": release, "cluster": {"settings": brokers}}
+    if mode == KRAFT_MODE:
+        parts["controllers"] = {"settings": values("brokers", read_by_controllers, THROTTLED_RATES)}
+    parts["topic"] = {"settings": values("topics", of_brokers, THROTTLED_REPLICAS)}
+    groups = {
+        kind: {"name": kind, "topics": ["orders"], "settings": values(kind, defaults)}
+        for kind, defaults in (
+            ("producers", producer_defaults(release) | connection_defaults(release)),
+            ("consumers", consumer_defaults(release)),
+        )
+    }
+    groups["producers"]["batches_per_second"] = 1
+    parts["workload"] = {kind: [group] for kind, group in groups.items()}
+    story = scenario(**parts)
+    unknown = [line for line in warnings_of(story) if "no setting of this name" in line]
+    assert unknown == []
+    assert (
+        "controllers.settings.num.io.threads: is read of brokers only"
+        in (story.settings_not_modelled())
+        or mode != KRAFT_MODE
+    )
+
+
+def test_controllers_decide_with_their_own_values() -> None:
+    """ReplicationControlManager@4.4.0: min ISR of the ELR, unclean elections, new topics."""
+    own = {
+        "min.insync.replicas": 2,
+        "unclean.leader.election.enable": True,
+        "default.replication.factor": 3,
+    }
+    story = scenario(release="4.4", controllers={"settings": own})
+    (partition,) = ClusterPlan(story).partitions
+    assert len(partition.replicas) == 3
+    assert (partition.min_insync_replicas, partition.controllers_min_insync_replicas) == (1, 2)
+    assert partition.unclean_leader_election
+    alone = scenario(release="4.4", cluster={"settings": {"min.insync.replicas": 2}})
+    (partition,) = ClusterPlan(alone).partitions
+    assert (partition.min_insync_replicas, partition.controllers_min_insync_replicas) == (2, 2)
+
+
+def reading(reset: str, release: str = "4.4") -> Scenario:
+    group = {"name": "billing", "topics": ["orders"], "settings": {"auto.offset.reset": reset}}
+    return scenario(release=release, workload={"consumers": [group]})
+
+
+def test_consumers_may_begin_by_duration_from_4_0_on() -> None:
+    """KIP-1106."""
+    place = "workload.consumers[0].settings.auto.offset.reset"
+    for reset in ("none", "by_duration:P1DT2H", "by_duration:PT30.5S"):
+        assert f"{place}: {reset} is simulated as earliest" in (
+            reading(reset).settings_not_modelled()
+        )
+    for reset in ("by_duration:1h", "by_duration:P", "by_duration:P1DT"):
+        with pytest.raises(ScenarioError, match="must have an ISO 8601 duration"):
+            reading(reset)
+    with pytest.raises(ScenarioError, match=r"by_duration needs release 4\.0\.0 or newer"):
+        reading("by_duration:PT1H", "3.9")

@@ -12,25 +12,25 @@ faults:
 partition story-0:
     0.629s  controller 3000: takes broker 1 for fenced: registered
     0.629s  controller 3000: takes broker 2 for fenced: registered
-    0.745s  controller 3000: takes broker 1 for active: unfenced
     0.745s  controller 3000: takes broker 2 for active: unfenced
+    0.775s  controller 3000: takes broker 1 for active: unfenced
     0.831s  controller 3000: the state is created by controller 3000: leader broker 1, epoch 0, ISR [1,2], partition epoch 0
     0.831s  controller 3000: eligible leaders are []
-    0.912s  broker 1: becomes leader in epoch 0: ISR [1,2], log end offset 0, high watermark 0
-    0.912s  broker 1: its leader epochs: entry 0 is epoch 0 from 0 on
-    0.912s  broker 2: follows broker 1 in epoch 0: log end offset 0, high watermark 0
+    1.044s  broker 1: becomes leader in epoch 0: ISR [1,2], log end offset 0, high watermark 0
+    1.044s  broker 1: its leader epochs: entry 0 is epoch 0 from 0 on
+    1.050s  broker 2: follows broker 1 in epoch 0: log end offset 0, high watermark 0
     2.007s  broker 2: its leader epochs: entry 0 is epoch 0 from 0 on
     5.000s  broker 2: restart 'follower' (restart of 2) begins
-    5.041s  controller 3000: takes broker 2 out of the ISR, now [1]: leader broker 1, epoch 0
+    5.039s  controller 3000: takes broker 2 out of the ISR, now [1]: leader broker 1, epoch 0
             because: restart 'follower' began at 5.000s
-    5.041s  controller 3000: the state is written by controller 3000: leader broker 1, epoch 0, ISR [1], partition epoch 1
-    5.041s  controller 3000: eligible leaders are [2]
-    5.041s  controller 3000: takes broker 2 for fenced: session closed
+    5.039s  controller 3000: the state is written by controller 3000: leader broker 1, epoch 0, ISR [1], partition epoch 1
+    5.039s  controller 3000: eligible leaders are [2]
+    5.039s  controller 3000: takes broker 2 for fenced: session closed
             because: restart 'follower' began at 5.000s
-    5.122s  broker 1: acknowledged with acks=all: offsets 0 to before 7 in epoch 0 (ISR changed)
-    5.122s  broker 1: consumers could read to before 7 in epoch 0 (ISR changed)
+    5.120s  broker 1: acknowledged with acks=all: offsets 0 to before 7 in epoch 0 (ISR changed)
+    5.120s  broker 1: consumers could read to before 7 in epoch 0 (ISR changed)
     5.506s  broker 1: refuses PRODUCE of client shop-0: NOT_ENOUGH_REPLICAS; 2 more like it until 5.710s
-    5.742s  broker 2: its log has offsets 0 to before 7 of epoch 0 (the process is gone)
+    5.740s  broker 2: its log has offsets 0 to before 7 of epoch 0 (the process is gone)
     5.812s  broker 1: refuses PRODUCE of client shop-0: NOT_ENOUGH_REPLICAS; 7 more like it until 6.424s
     6.500s  client shop-0: writes stall: batch 7 has no outcome after 1.000s
             because: restart 'follower' began at 5.000s
@@ -40,11 +40,11 @@ partition story-0:
    10.000s  broker 1: its log has offsets 0 to before 7 of epoch 0 (the process is gone)
    15.058s  controller 3000: takes broker 2 for fenced: session expired
             because: restart 'follower' began at 5.000s
-   18.442s  controller 3000: takes broker 1 out of the ISR, now []: leader none, epoch 1
+   18.443s  controller 3000: takes broker 1 out of the ISR, now []: leader none, epoch 1
             because: crash 'leader' began at 10.000s
-   18.442s  controller 3000: the state is written by controller 3000: leader none, epoch 1, ISR [], partition epoch 2
-   18.442s  controller 3000: eligible leaders are [1,2]; the last known leader is broker 1
-   18.442s  controller 3000: takes broker 1 for fenced: session expired
+   18.443s  controller 3000: the state is written by controller 3000: leader none, epoch 1, ISR [], partition epoch 2
+   18.443s  controller 3000: eligible leaders are [1,2]; the last known leader is broker 1
+   18.443s  controller 3000: takes broker 1 for fenced: session expired
             because: crash 'leader' began at 10.000s
    20.000s  broker 2: restart 'follower' (restart of 2) ends
    20.905s  broker 2: finds on disk: high watermark 6, recovery point 7, log end offset 7, 1 leader epoch

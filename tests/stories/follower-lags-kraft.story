@@ -15,15 +15,15 @@ partition story-0:
     0.510s  controller 3000: takes broker 2 for active: unfenced
     0.612s  controller 3000: takes broker 3 for active: unfenced
     0.877s  controller 3000: takes broker 1 for fenced: registered
-    0.993s  controller 3000: takes broker 1 for active: unfenced
-    1.031s  controller 3000: the state is created by controller 3000: leader broker 1, epoch 0, ISR [1,2,3], partition epoch 0
-    1.031s  controller 3000: eligible leaders are []
-    1.154s  broker 1: becomes leader in epoch 0: ISR [1,2,3], log end offset 0, high watermark 0
-    1.154s  broker 1: its leader epochs: entry 0 is epoch 0 from 0 on
-    1.154s  broker 2: follows broker 1 in epoch 0: log end offset 0, high watermark 0
-    1.154s  broker 3: follows broker 1 in epoch 0: log end offset 0, high watermark 0
-    2.007s  broker 2: its leader epochs: entry 0 is epoch 0 from 0 on
-    2.007s  broker 3: its leader epochs: entry 0 is epoch 0 from 0 on
+    1.005s  controller 3000: takes broker 1 for active: unfenced
+    1.131s  controller 3000: the state is created by controller 3000: leader broker 1, epoch 0, ISR [1,2,3], partition epoch 0
+    1.131s  controller 3000: eligible leaders are []
+    1.212s  broker 2: follows broker 1 in epoch 0: log end offset 0, high watermark 0
+    1.212s  broker 3: follows broker 1 in epoch 0: log end offset 0, high watermark 0
+    1.270s  broker 1: becomes leader in epoch 0: ISR [1,2,3], log end offset 0, high watermark 0
+    1.270s  broker 1: its leader epochs: entry 0 is epoch 0 from 0 on
+    2.216s  broker 2: its leader epochs: entry 0 is epoch 0 from 0 on
+    2.216s  broker 3: its leader epochs: entry 0 is epoch 0 from 0 on
     5.000s  broker 2: pause 'blip' (pause of 2) begins
     6.000s  client shop-0: writes stall: batch 6 has no outcome after 1.000s
             because: pause 'blip' began at 5.000s
@@ -35,7 +35,7 @@ partition story-0:
             because: pause 'blip' began at 5.000s
     8.780s  broker 1: acknowledged with acks=all: offsets 0 to before 6 in epoch 0 (ISR changed)
     8.780s  broker 1: consumers could read to before 6 in epoch 0 (ISR changed)
-    8.792s  client shop-0: writes are no longer stalled, after 2.792s
+    8.791s  client shop-0: writes are no longer stalled, after 2.791s
    12.000s  broker 2: pause 'blip' (pause of 2) ends
    12.003s  broker 1: asks to change the ISR from [1,3] to [1,3,2], if its version is 1
    12.004s  controller 3000: gets a request of broker 1, epoch 0, for the ISR [1,3,2], now version 2: NONE

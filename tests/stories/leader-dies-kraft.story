@@ -12,14 +12,14 @@ partition story-0:
     0.246s  controller 3000: takes broker 3 for active: unfenced
     0.629s  controller 3000: takes broker 1 for fenced: registered
     0.629s  controller 3000: takes broker 2 for fenced: registered
-    0.745s  controller 3000: takes broker 1 for active: unfenced
     0.745s  controller 3000: takes broker 2 for active: unfenced
+    0.775s  controller 3000: takes broker 1 for active: unfenced
     0.831s  controller 3000: the state is created by controller 3000: leader broker 1, epoch 0, ISR [1,2,3], partition epoch 0
     0.831s  controller 3000: eligible leaders are []
-    0.912s  broker 1: becomes leader in epoch 0: ISR [1,2,3], log end offset 0, high watermark 0
-    0.912s  broker 1: its leader epochs: entry 0 is epoch 0 from 0 on
-    0.912s  broker 2: follows broker 1 in epoch 0: log end offset 0, high watermark 0
-    0.912s  broker 3: follows broker 1 in epoch 0: log end offset 0, high watermark 0
+    0.986s  broker 3: follows broker 1 in epoch 0: log end offset 0, high watermark 0
+    1.044s  broker 1: becomes leader in epoch 0: ISR [1,2,3], log end offset 0, high watermark 0
+    1.044s  broker 1: its leader epochs: entry 0 is epoch 0 from 0 on
+    1.050s  broker 2: follows broker 1 in epoch 0: log end offset 0, high watermark 0
     2.007s  broker 2: its leader epochs: entry 0 is epoch 0 from 0 on
     2.007s  broker 3: its leader epochs: entry 0 is epoch 0 from 0 on
     5.000s  broker 1: crash 'crash' (crash of 1) begins

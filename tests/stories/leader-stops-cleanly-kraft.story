@@ -11,37 +11,37 @@ partition story-0:
     0.246s  controller 3000: takes broker 3 for active: unfenced
     0.629s  controller 3000: takes broker 1 for fenced: registered
     0.629s  controller 3000: takes broker 2 for fenced: registered
-    0.745s  controller 3000: takes broker 1 for active: unfenced
     0.745s  controller 3000: takes broker 2 for active: unfenced
+    0.775s  controller 3000: takes broker 1 for active: unfenced
     0.831s  controller 3000: the state is created by controller 3000: leader broker 1, epoch 0, ISR [1,2,3], partition epoch 0
     0.831s  controller 3000: eligible leaders are []
-    0.912s  broker 1: becomes leader in epoch 0: ISR [1,2,3], log end offset 0, high watermark 0
-    0.912s  broker 1: its leader epochs: entry 0 is epoch 0 from 0 on
-    0.912s  broker 2: follows broker 1 in epoch 0: log end offset 0, high watermark 0
-    0.912s  broker 3: follows broker 1 in epoch 0: log end offset 0, high watermark 0
+    0.986s  broker 3: follows broker 1 in epoch 0: log end offset 0, high watermark 0
+    1.044s  broker 1: becomes leader in epoch 0: ISR [1,2,3], log end offset 0, high watermark 0
+    1.044s  broker 1: its leader epochs: entry 0 is epoch 0 from 0 on
+    1.050s  broker 2: follows broker 1 in epoch 0: log end offset 0, high watermark 0
     2.007s  broker 2: its leader epochs: entry 0 is epoch 0 from 0 on
     2.007s  broker 3: its leader epochs: entry 0 is epoch 0 from 0 on
     5.000s  broker 1: restart 'stop' (restart of 1) begins
-    5.036s  controller 3000: takes broker 1 for shutting down: shuts down
+    5.039s  controller 3000: takes broker 1 for shutting down: shuts down
             because: restart 'stop' began at 5.000s
-    5.036s  controller 3000: leader is now broker 2, before broker 1: clean election, epoch 1, ISR [2,3]
+    5.039s  controller 3000: leader is now broker 2, before broker 1: clean election, epoch 1, ISR [2,3]
             because: restart 'stop' began at 5.000s
-    5.036s  controller 3000: takes broker 1 out of the ISR, now [2,3]: leader broker 2, epoch 1
+    5.039s  controller 3000: takes broker 1 out of the ISR, now [2,3]: leader broker 2, epoch 1
             because: restart 'stop' began at 5.000s
-    5.036s  controller 3000: the state is written by controller 3000: leader broker 2, epoch 1, ISR [2,3], partition epoch 1
-    5.117s  broker 1: acknowledged with acks=all: offsets 0 to before 7 in epoch 0 (end of term)
-    5.117s  broker 1: consumers could read to before 7 in epoch 0 (end of term)
-    5.117s  broker 1: follows broker 2 in epoch 1: log end offset 7, high watermark 7
-    5.117s  broker 2: its log has offsets 0 to before 7 of epoch 0 (leader)
-    5.117s  broker 2: becomes leader in epoch 1: ISR [2,3], log end offset 7, high watermark 6
+    5.039s  controller 3000: the state is written by controller 3000: leader broker 2, epoch 1, ISR [2,3], partition epoch 1
+    5.120s  broker 1: acknowledged with acks=all: offsets 0 to before 7 in epoch 0 (end of term)
+    5.120s  broker 1: consumers could read to before 7 in epoch 0 (end of term)
+    5.120s  broker 1: follows broker 2 in epoch 1: log end offset 7, high watermark 7
+    5.120s  broker 2: its log has offsets 0 to before 7 of epoch 0 (leader)
+    5.120s  broker 2: becomes leader in epoch 1: ISR [2,3], log end offset 7, high watermark 6
             because: restart 'stop' began at 5.000s
-    5.117s  broker 2: its leader epochs: entry 1 is epoch 1 from 7 on
-    5.117s  broker 3: follows broker 2 in epoch 1: log end offset 7, high watermark 6
+    5.120s  broker 2: its leader epochs: entry 1 is epoch 1 from 7 on
+    5.120s  broker 3: follows broker 2 in epoch 1: log end offset 7, high watermark 6
     5.506s  broker 1: refuses PRODUCE of client shop-0: NOT_LEADER_OR_FOLLOWER
     5.609s  broker 3: its leader epochs: entry 1 is epoch 1 from 7 on
-    7.118s  controller 3000: takes broker 1 for fenced: session closed
+    7.122s  controller 3000: takes broker 1 for fenced: session closed
             because: restart 'stop' began at 5.000s
-    7.819s  broker 1: its log has offsets 0 to before 7 of epoch 0 (the process is gone)
+    7.823s  broker 1: its log has offsets 0 to before 7 of epoch 0 (the process is gone)
    10.000s  broker 1: restart 'stop' (restart of 1) ends
    10.905s  broker 1: finds on disk: high watermark 7, recovery point 7, log end offset 7, 1 leader epoch
    10.905s  broker 1: its log has offsets 0 to before 7 of epoch 0 (the process is back)

@@ -15,13 +15,13 @@ partition story-0:
     0.819s  controller 3000: takes broker 4 for fenced: registered
     0.877s  controller 3000: takes broker 1 for fenced: registered
     0.967s  controller 3000: takes broker 4 for active: unfenced
-    1.021s  controller 3000: takes broker 1 for active: unfenced
+    1.045s  controller 3000: takes broker 1 for active: unfenced
     1.133s  controller 3000: the state is created by controller 3000: leader broker 1, epoch 0, ISR [1,2,3], partition epoch 0
     1.133s  controller 3000: eligible leaders are []
-    1.230s  broker 1: becomes leader in epoch 0: ISR [1,2,3], log end offset 0, high watermark 0
-    1.230s  broker 1: its leader epochs: entry 0 is epoch 0 from 0 on
+    1.222s  broker 1: becomes leader in epoch 0: ISR [1,2,3], log end offset 0, high watermark 0
+    1.222s  broker 1: its leader epochs: entry 0 is epoch 0 from 0 on
     1.248s  broker 2: follows broker 1 in epoch 0: log end offset 0, high watermark 0
-    1.248s  broker 3: follows broker 1 in epoch 0: log end offset 0, high watermark 0
+    1.252s  broker 3: follows broker 1 in epoch 0: log end offset 0, high watermark 0
     2.007s  broker 2: its leader epochs: entry 0 is epoch 0 from 0 on
     2.007s  broker 3: its leader epochs: entry 0 is epoch 0 from 0 on
    10.000s  operator: step 0 of the scenario is taken
@@ -30,32 +30,29 @@ partition story-0:
    10.029s  controller 3000: eligible leaders are []; of the replicas [1,2,4,3], [4] are being added, [3] removed
    10.110s  broker 4: follows broker 1 in epoch 0: log end offset 0, high watermark 0
    10.112s  broker 4: its leader epochs: entry 0 is epoch 0 from 0 on
-   10.113s  broker 1: asks to change the ISR from [1,2,3] to [1,2,3,4], if its version is 1
-   10.114s  controller 3000: gets a request of broker 1, epoch 1, for the ISR [1,2,4], now version 2: NONE
-   10.142s  controller 3000: has moved the replicas: they are [1,2,4]
-   10.142s  controller 3000: the state is written by controller 3000: leader broker 1, epoch 1, ISR [1,2,4], partition epoch 2
-   10.142s  controller 3000: eligible leaders are []
-   10.143s  broker 1: the ISR [1,2,3,4] is refused at version 1: NONE
-   10.223s  broker 1: acknowledged with acks=all: offsets 0 to before 17 in epoch 0 (end of term)
-   10.223s  broker 1: consumers could read to before 17 in epoch 0 (end of term)
-   10.223s  broker 1: its log has offsets 0 to before 17 of epoch 0 (leader)
-   10.223s  broker 1: stays leader in epoch 1: ISR [1,2,4], log end offset 17, high watermark 17
-   10.223s  broker 1: its leader epochs: entry 1 is epoch 1 from 17 on
-   10.223s  broker 2: follows broker 1 in epoch 1: log end offset 17, high watermark 16
-   10.223s  broker 3: stops fetching in epoch 1, as StopReplica requests
-   10.223s  broker 3: its log has offsets 0 to before 17 of epoch 0 (deleted)
-   10.223s  broker 3: deletes its log, with records to before 17
-   10.223s  broker 4: follows broker 1 in epoch 1: log end offset 17, high watermark 17
-   11.500s  client shop-0: writes stall: batch 17 has no outcome after 1.000s
-            because: the last event of broker 1 was epoch_assigned of story-0 at 1.230s
-   11.509s  broker 2: its leader epochs: entry 1 is epoch 1 from 17 on
-   11.509s  broker 4: its leader epochs: entry 1 is epoch 1 from 17 on
-   11.511s  client shop-0: writes are no longer stalled, after 0.011s
-   40.000s  broker 1: acknowledged with acks=all: offsets 17 to before 56 in epoch 1 (end of run)
+   10.508s  broker 1: asks to change the ISR from [1,2,3] to [1,2,3,4], if its version is 1
+   10.509s  controller 3000: gets a request of broker 1, epoch 1, for the ISR [1,2,4], now version 2: NONE
+   10.537s  controller 3000: has moved the replicas: they are [1,2,4]
+   10.537s  controller 3000: the state is written by controller 3000: leader broker 1, epoch 1, ISR [1,2,4], partition epoch 2
+   10.537s  controller 3000: eligible leaders are []
+   10.538s  broker 1: the ISR [1,2,3,4] is refused at version 1: NONE
+   10.618s  broker 1: acknowledged with acks=all: offsets 0 to before 18 in epoch 0 (end of term)
+   10.618s  broker 1: consumers could read to before 18 in epoch 0 (end of term)
+   10.618s  broker 1: its log has offsets 0 to before 18 of epoch 0 (leader)
+   10.618s  broker 1: stays leader in epoch 1: ISR [1,2,4], log end offset 18, high watermark 18
+   10.618s  broker 1: its leader epochs: entry 1 is epoch 1 from 18 on
+   10.618s  broker 2: follows broker 1 in epoch 1: log end offset 18, high watermark 17
+   10.618s  broker 3: stops fetching in epoch 1, as StopReplica requests
+   10.618s  broker 3: its log has offsets 0 to before 18 of epoch 0 (deleted)
+   10.618s  broker 3: deletes its log, with records to before 18
+   10.624s  broker 4: follows broker 1 in epoch 1: log end offset 18, high watermark 17
+   11.009s  broker 2: its leader epochs: entry 1 is epoch 1 from 18 on
+   11.009s  broker 4: its leader epochs: entry 1 is epoch 1 from 18 on
+   40.000s  broker 1: acknowledged with acks=all: offsets 18 to before 56 in epoch 1 (end of run)
    40.000s  broker 1: consumers could read to before 56 in epoch 1 (end of run)
-   40.000s  broker 1: its log has offsets 0 to before 17 of epoch 0 (end of run)
-   40.000s  broker 1: its log has offsets 17 to before 56 of epoch 1 (end of run)
-   40.000s  broker 2: its log has offsets 0 to before 17 of epoch 0 (end of run)
-   40.000s  broker 2: its log has offsets 17 to before 56 of epoch 1 (end of run)
-   40.000s  broker 4: its log has offsets 0 to before 17 of epoch 0 (end of run)
-   40.000s  broker 4: its log has offsets 17 to before 56 of epoch 1 (end of run)
+   40.000s  broker 1: its log has offsets 0 to before 18 of epoch 0 (end of run)
+   40.000s  broker 1: its log has offsets 18 to before 56 of epoch 1 (end of run)
+   40.000s  broker 2: its log has offsets 0 to before 18 of epoch 0 (end of run)
+   40.000s  broker 2: its log has offsets 18 to before 56 of epoch 1 (end of run)
+   40.000s  broker 4: its log has offsets 0 to before 18 of epoch 0 (end of run)
+   40.000s  broker 4: its log has offsets 18 to before 56 of epoch 1 (end of run)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
-from tidegauge.simulation.messages.quorum_requests import BeginQuorumEpochRequest
+from tidegauge.simulation.messages.event import ControllerRequest
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 SECOND = 1_000_000
@@ -34,7 +34,7 @@ def voters_story(
     release: str = "4.1",
     duration: str = "15s",
     seed: int = 1,
-    settings: Mapping[str, int | str] | None = None,
+    settings: Mapping[str, int] | None = None,
     trace: str = "transitions",
 ) -> Scenario:
     """A cluster whose controllers have these faults and settings."""
@@ -90,14 +90,29 @@ def claims(run: RunFolder) -> list[tuple[int, int, int]]:
     ]
 
 
-def epoch_notices(run: RunFolder) -> list[tuple[int, int]]:
-    """The BeginQuorumEpoch requests that voters have got: when, and which voter."""
-    own = {int(row["process"]): int(row["broker"]) - FIRST for row in run.rows("voter_state")}
-    kind = int(BeginQuorumEpochRequest.KIND)
+#: The broker among the nodes of a request.
+BROKER = -1
+
+
+class Requested(NamedTuple):
+    """A voter gets a request of a voter, or of the broker."""
+
+    time_us: int
+    voter: int
+    sender: int
+
+
+def requests(run: RunFolder, kind: type[ControllerRequest]) -> list[Requested]:
+    """The requests of one kind that voters have got; the trace has all."""
+    voters = {int(row["process"]): int(row["broker"]) - FIRST for row in run.rows("voter_state")}
     return [
-        (int(row["time_us"]), own[int(row["process"])])
+        Requested(
+            int(row["time_us"]),
+            voters[int(row["process"])],
+            voters.get(int(row["from_process"]), BROKER),
+        )
         for row in run.rows("message")
-        if row["message_kind"] == kind
+        if row["message_kind"] == int(kind.KIND)
     ]
 
 

@@ -49,7 +49,7 @@ _LEAST_VARIANTS = 2
 class Variant(NamedTuple):
     """One of the compared variants of a scenario."""
 
-    #: Its name in tables: ``KRaft 4.1.1``.
+    #: Its name in tables: ``KRaft 4.4.0``.
     label: str
     #: Its values, each as ``PATH=VALUE``.
     setting: tuple[str, ...]
@@ -175,7 +175,7 @@ def compared_axis(
     axes += [Axis(path, tuple(text.split(","))) for path, text in options if text is not None]
     if not axes:
         raise TidegaugeError(
-            "nothing to compare: use --modes zookeeper,kraft, --releases 3.9,4.1 or --set PATH=A,B"
+            "nothing to compare: use --modes zookeeper,kraft, --releases 3.9,4.4 or --set PATH=A,B"
         )
     if len(axes) > 1:
         names = " and ".join(axis.path for axis in axes)

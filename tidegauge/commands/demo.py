@@ -11,6 +11,7 @@ import tidegauge.scenarios
 from tidegauge.commands.loading import has_spark
 from tidegauge.commands.scenario_options import DemoOptions
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.replication.release_versions import DEFAULT_RELEASE
 from tidegauge.traces.run_folder import RunFolder, new_run_folder
 from tidegauge.views.output import console
 
@@ -123,7 +124,9 @@ def _import(scenario: str, *, with_zookeeper: bool) -> Scene:
     why = "2. A real cluster, from the output of kafka-topics.sh and its brokers' files"
     if with_zookeeper:
         return Scene(f"{why}:", words)
-    return Scene(f"{why}, as it is after its migration to KRaft:", (*words, "--release", "4.1"))
+    return Scene(
+        f"{why}, as it is after its migration to KRaft:", (*words, "--release", DEFAULT_RELEASE)
+    )
 
 
 def _worst_partition(run: Path) -> str:

@@ -23,7 +23,7 @@ class ReleasesOptions(NamedTuple):
       tidegauge releases 2.0.0                     rules and defaults of 2.0.0
       tidegauge releases 2.6.3 --protocol 0.10.2   with the protocol of 0.10.2
       tidegauge releases 3.9 --mode kraft          without ZooKeeper
-      tidegauge releases 4.1 --protocol 4.0        with metadata.version 4.0-IV3
+      tidegauge releases 4.4 --protocol 4.3        with metadata.version 4.3-IV0
       tidegauge releases 2.6 --json                JSON for programs
     """
 
@@ -119,12 +119,14 @@ class ConformOptions(NamedTuple):
                                  recordings of ZooKeeper clusters
       tidegauge conform tests/data/golden_kraft
                                  recordings of KRaft clusters
+      tidegauge conform tests/data/golden_kraft_44
+                                 of 4.4.0, with all folders below it
       tidegauge conform tests/data/golden/b1_leader_kill.json --all
       tidegauge conform mine.json --seeds 8 --out runs/mine
                                  keep the run, to look at it with tidegauge show
     """
 
-    #: Recorded schedules, or folders of them.
+    #: Recorded schedules, or folders of them, with those below.
     paths: Annotated[list[Path], typer.Argument(metavar="FILE|DIR...")]
     #: Play each schedule with at most this number of seeds.
     seeds: Annotated[int, typer.Option(min=1)] = 10

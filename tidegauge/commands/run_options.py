@@ -219,8 +219,8 @@ class CompareOptions(NamedTuple):
     Examples:
       tidegauge compare incidents/broker-crash --modes zookeeper,kraft
       tidegauge compare failover-budget --modes zookeeper,kraft --seeds 1..10 --out runs/failover
-      tidegauge compare rolling-restart --releases 2.8,3.9,4.1 --seeds 1..5
-      tidegauge compare incidents/broker-crash --set mode=kraft --set 'release="4.1"' \\
+      tidegauge compare rolling-restart --releases 2.8,3.9,4.4 --seeds 1..5
+      tidegauge compare incidents/broker-crash --set mode=kraft --set 'release="4.4"' \\
           --set controllers.settings.broker.session.timeout.ms=6000,9000,18000
       tidegauge report runs/failover
     """
@@ -260,8 +260,8 @@ class UpgradeOptions(NamedTuple):
 
     \b
     Examples:
-      tidegauge upgrade mine.yaml --to 4.1
-      tidegauge upgrade mine.yaml --to 4.1 --seeds 1..5 --out runs/upgrade
+      tidegauge upgrade mine.yaml --to 4.4
+      tidegauge upgrade mine.yaml --to 4.4 --seeds 1..5 --out runs/upgrade
     """
 
     scenario: shared.ScenarioName

@@ -12,7 +12,7 @@ from tidegauge.replication.release_versions import DEFAULT_RELEASE, Release
 class DemoOptions(NamedTuple):
     """Run a demonstration: a crash on Ray, then a real cluster that loses a rack.
 
-    It takes a minute. The clusters are of Kafka 4.1, with KRaft. Each step is a command, which is
+    It takes a minute. The clusters have KRaft. Each step is a command, which is
     printed and run as if typed.
 
     \b

@@ -7,4 +7,6 @@ room              subject
 ``gallery``       incidents that Kafka's trackers describe, with the figures that they come to
 ``manual``        the generated pages of ``docs``
 ================  ================================================================================
+
+``release_changes.py`` lists what the jars of a new release of Kafka have to do with Tidegauge.
 """

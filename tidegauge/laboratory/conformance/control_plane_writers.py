@@ -4,10 +4,11 @@ With KRaft a broker that is registered in the sense of a scenario's conditions i
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from tidegauge.laboratory.conformance import recorded_schedule, schedule_writer
-from tidegauge.laboratory.conformance.recorded_dialects import fencing_order
+from tidegauge.laboratory.conformance.recorded_dialects import FENCED, fencing_order
 
 #: The time in which the harness detects that a start has failed, and retries.
 _RESTART_AFTER_EXIT = "5s"
@@ -101,6 +102,8 @@ _UNCLEAN = 1
 
 #: The prefix of words that name controllers by their role, such as ``ctrl_follower``.
 _ROLES = "ctrl_"
+#: A response to a produce request of a stream.
+_RESPONSE_MS = 5.0
 
 #: A harness's timeout for quiescence: paused brokers with longer sessions stay unfenced.
 _PATIENCE_MS = 30_000
@@ -110,6 +113,19 @@ _SESSION_MS, _HEARTBEAT_MS = 9000, 2000
 _CHECK_AGAIN_MS = 20
 #: The time for which a broker that starts again at once is refused, until its old session is over.
 _REFUSED_MS = 1000
+
+
+@dataclass
+class Stream:
+    """A producer of its own connection: requests of one record, with one in flight."""
+
+    #: The arguments of each request.
+    request: dict[str, Any]
+    interval_ms: float
+    #: The number of requests that are still to be sent: in all as many as were recorded.
+    left: int
+    #: The steps that have sent one.
+    sent: list[int] = field(default_factory=list)
 
 
 class KRaftWriter(schedule_writer.ScheduleWriter):
@@ -130,6 +146,8 @@ class KRaftWriter(schedule_writer.ScheduleWriter):
         self._former: int | None = None
         #: Whether a harness has not waited since then until all was quiet.
         self._fails_over = False
+        #: The stream that runs.
+        self._stream: Stream | None = None
 
     def _brokers_among(self, processes: Iterable[Any]) -> list[int]:
         controllers = (recorded_schedule.ACTIVE, *self.schedule.controllers)
@@ -252,6 +270,8 @@ class KRaftWriter(schedule_writer.ScheduleWriter):
             topic |= {"partitions": step["partitions"], "replication_factor": step["rf"]}
         self.topics.append(topic)
         self._request(played, "create_topic", topic=step["topic"])
+        # The harness looks a second later.
+        self._add("wait", after=f"{played.recorded.time_ms('step_ms'):.0f}ms")
 
     def _placed(self, recorded: recorded_schedule.RecordedStep, name: str) -> list[int] | None:
         """The replicas of a new partition; None: it was not created."""
@@ -262,6 +282,13 @@ class KRaftWriter(schedule_writer.ScheduleWriter):
         partition = observed.exact.get("partitions", {}).get(name, {})
         placed: list[int] | None = partition.get("replicas_assigned")
         return placed
+
+    def _write_move_dir(self, played: schedule_writer.PlayedStep) -> None:
+        """Move a replica to another log directory of its broker."""
+        step = played.step
+        directory = schedule_writer.setting_value(step["dir"])
+        moved = schedule_writer.partition_of(step["tp"]) | {"broker": step["b"]}
+        self._request(played, "move_log_dir", directory=directory, **moved)
 
     def _write_broker_config(self, played: schedule_writer.PlayedStep) -> None:
         step = played.step
@@ -306,11 +333,16 @@ class KRaftWriter(schedule_writer.ScheduleWriter):
             self._add("wait", after=f"{played.recorded.time_ms('shutdown_ms'):.0f}ms")
 
     def _write_restart(self, played: schedule_writer.PlayedStep) -> None:
-        """Kill it and start it at once: it is refused until its old session is over."""
+        """Kill it and start it at once: it is refused until its old session is over.
+
+        Unless its virtual machine took longer to come up than the session.
+        """
         brokers = self._processes(played.recorded)
         self._bring_down("crash", brokers, "bounce")
-        registered_ms = played.recorded.time_ms("t_registered_ms")
-        request_ms = min(registered_ms, self._session_ms - _REFUSED_MS)
+        registered_ms = request_ms = played.recorded.time_ms("t_registered_ms")
+        records = played.recorded.broker_records or {}
+        if not any([FENCED, 1] in each.writes for each in records.values()):
+            request_ms = min(registered_ms, self._session_ms - _REFUSED_MS)
         self._add("wait", after=f"{max(0.0, request_ms - schedule_writer.START_MS):.0f}ms")
         self._start(brokers)
 
@@ -325,3 +357,40 @@ class KRaftWriter(schedule_writer.ScheduleWriter):
 
     def _write_wait_ctrl(self, _: schedule_writer.PlayedStep) -> None:
         """A harness reads the leader in the log of the metadata, which is there at all times."""
+
+    def _pass(self, time_ms: float) -> None:
+        """Let time pass, in which the stream that runs sends its requests."""
+        stream = self._stream
+        if stream is None:
+            super()._pass(time_ms)
+        else:
+            self._send(stream, min(stream.left, round(time_ms / stream.interval_ms)))
+
+    def _send(self, stream: Stream, requests: int) -> None:
+        after = f"{max(1.0, stream.interval_ms - _RESPONSE_MS):.0f}ms"
+        stream.left -= requests
+        for _ in range(requests):
+            stream.sent.append(self._add("produce", after=after, **stream.request))
+
+    def _write_stream(self, played: schedule_writer.PlayedStep) -> None:
+        """Begin a stream; the machine decided how many requests it sent until its end."""
+        step, rest = played.step, self.schedule.steps[len(self.played) :]
+        stop = next(place for place, each in enumerate(rest) if each.op == "stream_stop")
+        result = rest[stop].result
+        repeats = result.varies.get("stream.requests")
+        if repeats is None:
+            repeats = [result.exact["stream"]["requests"]]
+        requests = repeats[(self.seed - 1) % len(repeats)]
+        during_ms = sum(each.time_ms("step_ms") for each in rest[:stop])
+        request = schedule_writer.partition_of(step["tp"]) | self._produce_arguments(
+            step | {"n": 1}
+        )
+        self._stream = Stream(request, during_ms / requests, requests)
+        self._pass(step.get("warm", 0) * 1000)
+
+    def _write_stream_stop(self, played: schedule_writer.PlayedStep) -> None:
+        stream = self._stream
+        assert stream is not None
+        self._send(stream, stream.left)
+        played.streamed = stream.sent
+        self._stream = None

@@ -97,7 +97,7 @@ class KnownDifference:
         """Whether the row applies to a release; ``all`` alone includes an unknown one."""
         known = all_releases()
         try:
-            release = Release.parse(text)
+            release = Release.parse(text).newest_known
         except ValueError:
             return any((each.first, each.last) == (known[0], known[-1]) for each in self.releases)
         return any(each.first <= release <= each.last for each in self.releases)

@@ -33,7 +33,7 @@ _NO_ERROR = "NONE"
 #: Steps that wait for a condition.
 _WAITS = {"wait", "wait_reg", "wait_unreg", "wait_ctrl", "wait_fenced", "wait_unfenced"}
 #: Steps with requests to the active controller.
-_ADMINISTERS = {*CREATES, "pref", "reassign", "config", "broker_config", "delete"}
+_ADMINISTERS = {*CREATES, "pref", "reassign", "config", "broker_config", "move_dir", "delete"}
 
 
 def outcomes_of(translation: Translation, run: RunFolder) -> tuple[list[StepOutcome], str | None]:

@@ -253,6 +253,11 @@ class KRaftState(_HeldState):
         #: By broker: its state in the control plane, and whether it has requested its shutdown.
         self._broker_states: dict[int, int] = {}
         self._in_shutdown: dict[int, bool] = dict.fromkeys(self.brokers, False)
+        #: By broker: how many log directories it has, and how many of them are cordoned.
+        self._directories = schedule.log_directories
+        self._cordoned: dict[int, int] = dict.fromkeys(self.brokers, 0)
+        #: By epoch of an active controller: its number, as in a recording.
+        self._controllers: dict[int, int] = {}
         self._numbered = recorded_dialects.Registrations()
         self._has_begun = False
         #: Records and topics with changed settings of the batch that is being read, and its time.
@@ -269,6 +274,9 @@ class KRaftState(_HeldState):
         if outcome is not None and not self._has_begun:
             self._has_begun = True
             self._numbered.begin()
+            self._controllers.clear()
+            if self._controller_epoch is not None:
+                self._number(self._controller_epoch)
         if row.kind == "partition_state":
             self._batch.append(_Record(row, outcome))
         elif row.kind == "partition_replicas":
@@ -277,6 +285,8 @@ class KRaftState(_HeldState):
             self._configured.add(row["topic"])
         elif row.kind == "broker_state":
             self._take_broker(row, outcome)
+        elif row.kind == "log_directories_cordoned":
+            self._cordoned[self.brokers[row["broker"]]] = row["cordoned"]
         elif row.kind == "controller_active":
             self._take_controller(row)
 
@@ -285,6 +295,11 @@ class KRaftState(_HeldState):
         if row["broker"] >= 0:
             self._controller = self._voters.id_of(row["broker"] - len(self.brokers))
             self._controller_epoch = row["controller_epoch"]
+            self._number(row["controller_epoch"])
+
+    def _number(self, epoch: int) -> int:
+        """The number of the active controller of an epoch."""
+        return self._controllers.setdefault(epoch, len(self._controllers) + 1)
 
     def _process(self, number: int) -> str:
         process = self._processes.get(number, -1)
@@ -347,7 +362,7 @@ class KRaftState(_HeldState):
             isr=self.names.brokers_in(state["isr"], partition),
             leader_epoch=state["leader_epoch"],
             partition_epoch=state["partition_epoch"],
-            controller_epoch=state["controller_epoch"],
+            controller_epoch=self._number(state["controller_epoch"]),
             replicas=listed(
                 "replicas", [*self.names.replicas(partition)] if before is None else before.replicas
             ),
@@ -379,8 +394,10 @@ class KRaftState(_HeldState):
         columns: list[Any] = [kind, after.leader, after.isr, after.elr, after.last_known_elr]
         columns += [after.leader_epoch, after.partition_epoch, after.recovering]
         columns.append(after.controller_epoch)
-        if kind != _CREATE and before is not None and before.moves != after.moves:
-            columns += after.moves
+        if kind != _CREATE and before is not None:
+            is_moving = after.moves[1:] != [[], []]
+            if is_moving or before.replicas != after.replicas:
+                columns += after.moves
         return columns
 
     def observe(self, topics: list[str]) -> recorded_dialects.Tree:
@@ -389,7 +406,7 @@ class KRaftState(_HeldState):
         unfenced = {codes.BROKER_ACTIVE, codes.BROKER_SHUTTING_DOWN}
         return {
             "controller": self._controller,
-            "controller_epoch": self._controller_epoch,
+            "controller_epoch": self._controllers.get(self._controller_epoch or 0),
             "registered": [
                 each for each in self.brokers if self._broker_states.get(each) in unfenced
             ],
@@ -403,6 +420,7 @@ class KRaftState(_HeldState):
             "process": {
                 str(id_): self._process(number) for number, id_ in self._voters.ids().items()
             },
+            "log_dirs": {str(broker): self._log_dirs(broker) for broker in self.brokers},
             "partitions": {
                 name: self._partition(self._registrations[number])
                 for name, number in self.names.partitions.items()
@@ -410,6 +428,11 @@ class KRaftState(_HeldState):
                 and self.names.all_partitions[number].topic in topics
             },
         }
+
+    def _log_dirs(self, broker: int) -> recorded_dialects.Tree:
+        """The log directories of a broker, under the names that a harness gives their ids."""
+        names = [f"b{broker}#{number + 1}" for number in range(self._directories)]
+        return {"log_dirs": names, "cordoned": names[: self._cordoned[broker]]}
 
     @staticmethod
     def _partition(registration: Registration) -> recorded_dialects.Tree:

@@ -16,8 +16,9 @@ state of a partition            ``zk``                     ``kraft``
 
 ``RecordedSchedule`` is the common form.
 
-Epochs of KRaft's controllers are counted from the first one, which is 1: how many elections it took
-until that one was active is a race.
+Epochs of KRaft's controllers are compared by order alone: how many elections it takes until one is
+active is a race, since votes split. The number of an active controller stands in place of its
+epoch; that of the first step has number 1.
 
 The records about brokers of a KRaft controller are compared by order alone. A broker's epoch is the
 offset of its registration in the metadata log, and offsets depend on all earlier records:
@@ -211,7 +212,7 @@ def _of_kraft(recording: Tree) -> Tree:
         form["first_controller"] = first
     for _, observed in _observations(recording):
         _complete_moves(observed)
-    _count_controller_epochs_from_the_first(form)
+    _number_controllers(form)
     _add_broker_records(form)
     return form
 
@@ -221,28 +222,58 @@ def _controllers(observed: Tree) -> list[Any]:
     return [observed["exact"].get("controller"), *observed.get("varies", {}).get("controller", [])]
 
 
-#: The controller epoch among the columns of a write of a partition's state.
-_CONTROLLER_EPOCH = 8
+#: The controller epoch: in an observation, and among the columns of a write.
+_EPOCH, _EPOCH_OF_WRITE = "controller_epoch", 8
+#: By controller epoch: the number of the active controller since the first step.
+_Numbers = dict[int, int]
 
 
-def _count_controller_epochs_from_the_first(form: Tree) -> None:
-    """Lower all controller epochs, if the first controller of each repeat began with the same."""
+def _number_controllers(form: Tree) -> None:
+    """Put the numbers of active controllers in place of their epochs."""
     startups, steps = form.get("startup_by_repeat", []), form["steps"]
-    first = {startup[-1][-1] for startup in startups if startup}
-    if len(first) != 1 or first == {1} or not isinstance(steps, list):
+    if not startups or not all(startups) or not _have_timelines(steps):
         return
-    earlier = first.pop() - 1
+    numbers: list[_Numbers] = []
+    for repeat, startup in enumerate(startups):
+        records = (row for step in steps for row in step["timeline_by_repeat"][repeat])
+        epochs = sorted({row[-1] for row in (startup[-1], *records)})
+        numbers.append({epoch: place for place, epoch in enumerate(epochs, start=1)})
     for step in steps:
-        observed = step.get("obs") or {}
-        exact, varies = observed.get("exact", {}), observed.get("varies", {})
-        if isinstance(exact.get("controller_epoch"), int):
-            exact["controller_epoch"] -= earlier
-        if "controller_epoch" in varies:
-            varies["controller_epoch"] = [each - earlier for each in varies["controller_epoch"]]
-        for writes in step.get("state_writes", {}).values():
-            for of_one in (writes.get("writes", []), *writes.get("writes_by_repeat", [])):
-                for columns in of_one:
-                    columns[_CONTROLLER_EPOCH] -= earlier
+        if step.get("obs"):
+            _number_observed(step["obs"], numbers)
+        writes = step.get("state_writes", {})
+        step["state_writes"] = {
+            name: _numbered_writes(of_one, numbers) for name, of_one in writes.items()
+        }
+
+
+def _have_timelines(steps: Any) -> bool:
+    """Whether the recording has all records of the metadata log."""
+    return isinstance(steps, list) and all("timeline_by_repeat" in step for step in steps)
+
+
+def _number_observed(observed: Tree, numbers: list[_Numbers]) -> None:
+    exact, varies = observed["exact"], observed.setdefault("varies", {})
+    epochs = varies.pop(_EPOCH, [exact.pop(_EPOCH, None)] * len(numbers))
+    seen = [of_one.get(epoch, epoch) for epoch, of_one in zip(epochs, numbers, strict=True)]
+    if any(each != seen[0] for each in seen):
+        varies[_EPOCH] = seen
+    elif seen[0] is not None:
+        exact[_EPOCH] = seen[0]
+
+
+def _numbered_writes(writes: Tree, numbers: list[_Numbers]) -> Tree:
+    repeats = writes.get("writes_by_repeat") or [writes.get("writes", [])] * len(numbers)
+    numbered = [
+        [
+            [of_one[value] if at == _EPOCH_OF_WRITE else value for at, value in enumerate(columns)]
+            for columns in of_repeat
+        ]
+        for of_repeat, of_one in zip(repeats, numbers, strict=True)
+    ]
+    if writes["exact"] is not False and all(each == numbered[0] for each in numbered):
+        return writes | {"writes": numbered[0]}
+    return writes | {"exact": False, "writes": [], "writes_by_repeat": numbered}
 
 
 def _add_broker_records(form: Tree) -> None:

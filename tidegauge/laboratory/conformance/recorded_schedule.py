@@ -208,6 +208,13 @@ class RecordedSchedule(RecordedPart):
         ]
 
     @property
+    def log_directories(self) -> int:
+        """How many log directories each broker has."""
+        observed = (step.observed.exact for step in self.steps if step.observed is not None)
+        brokers: Tree = next((seen["log_dirs"] for seen in observed if "log_dirs" in seen), {})
+        return max((len(each["log_dirs"]) for each in brokers.values()), default=1)
+
+    @property
     def names_a_controller(self) -> bool:
         """Whether a step hits a controller other than the first one, by its id or by its role."""
         others = set(self.controllers) - {self.first_controller}

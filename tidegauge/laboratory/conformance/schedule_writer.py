@@ -23,8 +23,6 @@ _WITHIN = "90s"
 _PRODUCE_TIMEOUT_MS = 5000
 #: The time from the start of the cluster to the first step, by seed: it was not recorded.
 _BEFORE_FIRST_STEP = ("4500ms", "3s", "8s", "1500ms", "6s", "3500ms", "12s", "5s", "2s", "20s")
-#: A response to a produce request of a stream.
-_RESPONSE_MS = 5.0
 #: The moment within an observation at which most values are read.
 _SEEN_AFTER = 0.3
 
@@ -58,19 +56,6 @@ class PlayedStep:
     def step(self) -> dict[str, Any]:
         """The recorded operation and its arguments."""
         return self.recorded.step
-
-
-@dataclass
-class Stream:
-    """A producer of its own connection: requests of one record, with one in flight."""
-
-    #: The arguments of each request.
-    request: dict[str, Any]
-    interval_ms: float
-    #: The number of requests that are still to be sent: in all as many as were recorded.
-    left: int
-    #: The steps that have sent one.
-    sent: list[int] = field(default_factory=list)
 
 
 class NotPlayed(NamedTuple):
@@ -125,8 +110,6 @@ class ScheduleWriter:
         self._cuts: dict[tuple[Any, Any], str] = {}
         #: Brokers that are down but may still be registered.
         self._lingering: set[int] = set()
-        #: The stream that runs.
-        self._stream: Stream | None = None
 
     def write_all(self) -> None:
         """Write the schedule, up to the first step that cannot be written."""
@@ -233,6 +216,8 @@ class ScheduleWriter:
         """The reason for which a step cannot be played; None if it can."""
         if recorded.op == "create" and "assign" not in recorded.step:
             return f"the recording has no assignment of topic {recorded.step['topic']}"
+        if recorded.op == "move_dir" and not recorded.step.keys() >= {"b", "tp", "dir"}:
+            return "the recording does not name the replica that moves, and its new directory"
         known = hasattr(self, f"_write_{recorded.op}")
         return None if known else f"the simulator has no step {recorded.op!r}"
 
@@ -437,41 +422,8 @@ class ScheduleWriter:
         self._pass(played.step["s"] * 1000)
 
     def _pass(self, time_ms: float) -> None:
-        """Let time pass, in which the stream that runs sends its requests."""
-        stream = self._stream
-        if stream is None:
-            self._add("wait", after=f"{time_ms:.0f}ms")
-        else:
-            self._send(stream, min(stream.left, round(time_ms / stream.interval_ms)))
-
-    def _send(self, stream: Stream, requests: int) -> None:
-        after = f"{max(1.0, stream.interval_ms - _RESPONSE_MS):.0f}ms"
-        stream.left -= requests
-        for _ in range(requests):
-            stream.sent.append(self._add("produce", after=after, **stream.request))
-
-    def _write_stream(self, played: PlayedStep) -> None:
-        """Begin a stream; the machine decided how many requests it sent until its end."""
-        steps = iter(self.schedule.steps[len(self.played) :])
-        during_ms = 0.0
-        for recorded in steps:
-            if recorded.op == "stream_stop":
-                break
-            during_ms += recorded.time_ms("step_ms")
-        step, result = played.step, recorded.result
-        repeats = result.varies.get("stream.requests", [])
-        requests = repeats[(self.seed - 1) % len(repeats)] if repeats else None
-        requests = requests or result.exact["stream"]["requests"]
-        request = partition_of(step["tp"]) | self._produce_arguments(step | {"n": 1})
-        self._stream = Stream(request, during_ms / requests, requests)
-        self._pass(step.get("warm", 0) * 1000)
-
-    def _write_stream_stop(self, played: PlayedStep) -> None:
-        stream = self._stream
-        assert stream is not None
-        self._send(stream, stream.left)
-        played.streamed = stream.sent
-        self._stream = None
+        """Let time pass."""
+        self._add("wait", after=f"{time_ms:.0f}ms")
 
     def _write_wait(self, played: PlayedStep) -> None:
         step = played.step

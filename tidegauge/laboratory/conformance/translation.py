@@ -21,7 +21,7 @@ from tidegauge.laboratory.conformance import schedule_writer
 from tidegauge.laboratory.conformance.control_plane_writers import KRaftWriter, ZooKeeperWriter
 from tidegauge.laboratory.conformance.recorded_schedule import RecordedSchedule, RecordingError
 from tidegauge.replication.release_versions import KRAFT_MODE
-from tidegauge.scenario.model.settings import NAMES
+from tidegauge.scenario.model.settings import CORDONED_LOG_DIRS, NAMES
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 
 _STOP = {"min": "200ms", "p50": "900ms", "p90": "1600ms", "p99": "2200ms"}
@@ -146,6 +146,7 @@ def _of_kraft(
 ) -> tuple[dict[str, Any], list[str]]:
     """The parts of a scenario in KRaft mode alone, and the settings that it does not have."""
     names = [name for name in NAMES["brokers"] if name not in NAMES["controllers"]]
+    names.append(CORDONED_LOG_DIRS)
     cluster, of_brokers = _cluster(schedule, writer, names)
     settings, of_controllers = _settings(schedule.controller_settings, NAMES["controllers"])
     # Both kinds of processes are given some settings that one kind alone reads.
@@ -170,6 +171,7 @@ def _cluster(
     settings, not_modelled = _settings(schedule.settings, names)
     return {
         "brokers": schedule.brokers,
+        **({"log_directories": schedule.log_directories} if schedule.log_directories > 1 else {}),
         "start": {broker: writer.start(broker) for broker in schedule.brokers},
         "settings": settings,
         "broker_settings": {

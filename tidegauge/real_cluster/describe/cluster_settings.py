@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from tidegauge.real_cluster.describe.input_file import Notices, input_error, named
 from tidegauge.real_cluster.describe.server_properties import Property, ServerProperties
+from tidegauge.replication.kraft_releases import kraft_cells_of
 from tidegauge.replication.release_versions import KRAFT_MODE, Mode
 from tidegauge.scenario.model import settings as model_settings
 from tidegauge.scenario.model.cluster import DEFAULT_RACK, MOST_LOG_DIRECTORIES
@@ -67,27 +68,46 @@ def broker_settings(properties: Mapping[str, Property], release: str, mode: Mode
             name is a misspelling of one of Kafka's.
     """
     defaults = dict(model_settings.broker_defaults(release, mode))
+    cordons = model_settings.CORDONED_LOG_DIRS
     if mode != KRAFT_MODE:
-        return _taken(properties, "brokers", defaults)
-    own = _settings_of(properties, controllers=False)
+        return _taken(properties, "brokers", defaults, {cordons: "they have no meaning here"})
+    of_controllers = model_settings.CONTROLLER_SETTINGS
+    of_brokers = {name: each for name, each in properties.items() if name not in of_controllers}
+    own = _with_numbered_log_dirs(of_brokers)
     problems = model_settings.problems_of_settings_with_kraft((), dict.fromkeys(own, ""))
     of_zookeeper = {str(problem.path[-1]) for problem in problems}
     reasons = _THROTTLES | dict.fromkeys(of_zookeeper, "they have no meaning with KRaft")
+    if not kraft_cells_of(release)["cordoned_directories_known"].value:
+        reasons[cordons] = f"release {release} does not have them yet"
     return _taken(own, "brokers", defaults, reasons)
+
+
+def _with_numbered_log_dirs(properties: Mapping[str, Property]) -> Mapping[str, Property]:
+    """The same with the numbers of log directories in cordoned.log.dirs, in place of paths.
+
+    Raises:
+        InputError: a path is none of log.dirs, as Kafka refuses it.
+    """
+    written = properties.get(model_settings.CORDONED_LOG_DIRS)
+    if written is None or written.text.strip() in ("", "*"):
+        return properties
+    known = properties.get("log.dirs") or properties.get("log.dir")
+    paths = [] if known is None else [path.strip() for path in known.text.split(",")]
+    numbers = []
+    for cordoned in written.text.split(","):
+        if cordoned.strip() not in paths:
+            message = f"{model_settings.CORDONED_LOG_DIRS}: {cordoned.strip()} is not in log.dirs"
+            raise written.error(message)
+        numbers.append(str(1 + paths.index(cordoned.strip())))
+    numbered = written._replace(text=",".join(numbers))
+    return {**properties, model_settings.CORDONED_LOG_DIRS: numbered}
 
 
 def controller_settings(properties: Mapping[str, Property], release: str) -> TakenSettings:
     """The settings of KRaft's controllers among those of a node; errors as for brokers."""
-    own = _settings_of(properties, controllers=True)
-    return _taken(own, "controllers", dict(model_settings.controller_defaults(release)))
-
-
-def _settings_of(properties: Mapping[str, Property], *, controllers: bool) -> dict[str, Property]:
-    return {
-        name: each
-        for name, each in properties.items()
-        if (name in model_settings.CONTROLLER_SETTINGS) is controllers
-    }
+    known = model_settings.controllers_may_set(release)
+    own = {name: each for name, each in properties.items() if name in known}
+    return _taken(own, "controllers", dict(known))
 
 
 def topic_settings(properties: Mapping[str, Property], release: str, mode: Mode) -> TakenSettings:

@@ -17,6 +17,7 @@ from tidegauge.real_cluster.describe.cluster_settings import BrokerFiles, contro
 from tidegauge.real_cluster.describe.input_file import Notices, named
 from tidegauge.real_cluster.describe.server_properties import Property, ServerProperties
 from tidegauge.scenario.model.cluster import racks_of_controllers
+from tidegauge.scenario.model.settings import DECIDED_BY_CONTROLLERS
 
 #: The numbers of controllers that a scenario can have.
 _COUNTS = (1, 3, 5)
@@ -131,7 +132,10 @@ def _place_in_racks(
 def _written_settings(
     quorum: DescribedQuorum, files: BrokerFiles
 ) -> Iterator[tuple[str, Property]]:
-    """The settings of the controllers; from files of brokers only where no controller has one."""
+    """The settings of the controllers; from files of brokers only where no controller has one.
+
+    Those that brokers have, too, are controllers' own only in a file of a controller alone.
+    """
     controllers: list[ServerProperties] = [
         file for file in files.nodes() if "controller" in file.roles()
     ]
@@ -141,4 +145,7 @@ def _written_settings(
             "no file is of a controller: settings of controllers are those in files of brokers",
         )
     for file in reversed(controllers or files.all()):
-        yield from file.properties.items()
+        is_controller_only = file.roles() == {"controller"}
+        for name, each in file.properties.items():
+            if is_controller_only or name not in DECIDED_BY_CONTROLLERS:
+                yield name, each
