@@ -127,6 +127,7 @@ COST_NAMES = (
     *("metadata_record", "metadata_append", "metadata_fsync"),
     *("metadata_publication", "metadata_publication_partition", "metadata_first_publication"),
     *("broker_registration", "broker_stop_request", "metadata_snapshot_mebibyte"),
+    "metadata_vote",
 )
 REQUEST = code(int(NETWORK_TABLES) + 0)
 REQUEST_PARTITION = code(int(NETWORK_TABLES) + 1)
@@ -158,6 +159,7 @@ METADATA_FIRST_PUBLICATION = code(int(NETWORK_TABLES) + 26)
 BROKER_REGISTRATION = code(int(NETWORK_TABLES) + 27)
 BROKER_STOP_REQUEST = code(int(NETWORK_TABLES) + 28)
 METADATA_SNAPSHOT_MEBIBYTE = code(int(NETWORK_TABLES) + 29)
+METADATA_VOTE = code(int(NETWORK_TABLES) + 30)
 
 
 @inner_rule

@@ -15,6 +15,7 @@ Source: KafkaRaftClient.maybeSendBeginQuorumEpochRequests, buildEndQuorumEpochRe
 endEpochElectionBackoff@4.1.0.
 """
 
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.controller.raft import transitions
 from tidegauge.controller.raft.follower import follow, learn, tell_stopped
@@ -29,12 +30,18 @@ from tidegauge.replication.kraft_releases import (
     ELECTION_LOSS_BACKS_OFF_WITH_JITTER,
     ELECTION_LOSS_WAITS,
 )
-from tidegauge.simulation.events import new_response
+from tidegauge.simulation.events import append_event, free_event, new_response, take_first
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import quorum_requests
-from tidegauge.simulation.messages.controller_timers import BeginQuorumEpochDue, VoterDeadline
+from tidegauge.simulation.messages.controller_timers import (
+    BeginQuorumEpochDue,
+    VoterDeadline,
+    VoteTaken,
+)
+from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.random_streams import RAFT as RAFT_DRAWS
 from tidegauge.simulation.random_streams import draw_below
+from tidegauge.simulation.rows import METADATA_VOTE, cost_us
 from tidegauge.simulation.topology import quorum_process
 from tidegauge.simulation.trace_rows import codes
 
@@ -106,17 +113,47 @@ def ask_for_votes(world: Raft) -> None:
             transitions.send_when_written(world, request)
 
 
-@RAFT.handles(quorum_requests.VoteRequest)
+@RAFT.handles(quorum_requests.VoteRequest, quorum_requests.VoteResponse)
 @inner_rule
-def handle_vote(world: Raft, request: quorum_requests.VoteRequest) -> bool:
-    """Vote for a candidate, or answer whether the voter would.
+def handle_vote_message(world: Raft, message: Event) -> bool:
+    """Let a request for a vote, or a response to one, take its time to come to the thread.
+
+    Requests and responses come by connections of their own, so one may overtake another.
+    """
+    append_event(world, this_voter(world).votes, message)
+    delay_us = cost_us(world, message.destination, METADATA_VOTE)
+    VoteTaken.after(world, delay_us, message_index=message.index)
+    return True
+
+
+@RAFT.handles(VoteTaken)
+@inner_rule
+def handle_vote_taken(world: Raft, timer: VoteTaken) -> bool:
+    """Take the request for a vote, or the response to one, whose time has come."""
+    votes = this_voter(world).votes
+    for _ in range(votes.length):
+        message = take_first(world, votes)
+        if message.index != timer.message_index:
+            append_event(world, votes, message)
+            continue
+        if message.kind == quorum_requests.VoteRequest.KIND:
+            _take_vote_request(world, view_as(message, quorum_requests.VoteRequest))
+        else:
+            _take_vote(world, view_as(message, quorum_requests.VoteResponse))
+        free_event(world, message)
+    return False
+
+
+@inner_rule
+def _take_vote_request(world: Raft, request: quorum_requests.VoteRequest) -> None:
+    """Vote for a candidate, or respond whether the voter would.
 
     A stopping controller takes no requests any more (ControllerServer.shutdown), so with a pre-vote
     its first successor is refused by all that have fetched, and a later one is elected.
     """
     voter = this_voter(world)
     if voter.stops:
-        return False
+        return
     response = new_response(world, request, quorum_requests.VoteResponse)
     response.voter = voter_of(world, request.destination)
     response.pre_vote = request.pre_vote
@@ -131,7 +168,6 @@ def handle_vote(world: Raft, request: quorum_requests.VoteRequest) -> bool:
     response.leader = voter.leader
     response.leader_epoch = voter.epoch
     respond_when_written(world, response)
-    return False
 
 
 @inner_rule
@@ -152,13 +188,12 @@ def _grants(world: Raft, request: quorum_requests.VoteRequest) -> bool:
     return is_good and voter.leader == NONE
 
 
-@RAFT.handles(quorum_requests.VoteResponse)
 @inner_rule
-def handle_vote_response(world: Raft, response: quorum_requests.VoteResponse) -> bool:
+def _take_vote(world: Raft, response: quorum_requests.VoteResponse) -> None:
     """Count a vote."""
     voter = this_voter(world)
     if learn(world, response.leader_epoch, response.leader):
-        return False
+        return
     counts = voter.state == (codes.PROSPECTIVE if response.pre_vote else codes.CANDIDATE)
     if counts and response.leader_epoch == voter.epoch and response.error == 0:
         if response.granted:
@@ -166,7 +201,6 @@ def handle_vote_response(world: Raft, response: quorum_requests.VoteResponse) ->
         else:
             voter.votes_rejected |= 1 << response.voter
         _count(world)
-    return False
 
 
 @inner_rule

@@ -111,6 +111,7 @@ def end_voter(world: Raft) -> None:
     voter.snapshot_from_offset = NONE
     free_all(world, voter.fetches)
     free_all(world, voter.voter_fetches)
+    free_all(world, voter.votes)
     forget_request_times(world)
     forget_measurements(world)
     transitions.write_state_row(world)

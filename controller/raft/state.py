@@ -51,6 +51,8 @@ class Voter(VoterSettings):
     #: Fetches of observers that wait for more of the log, and those of voters.
     fetches: EventList
     voter_fetches: EventList
+    #: Requests for votes, and responses to its own, that have not come to its thread.
+    votes: EventList
 
     # Switches by release.
     #: Fetches are answered at once when more is committed, and not only when more is appended.

@@ -128,8 +128,9 @@ def wait_for_leader(world: Raft) -> None:
     """The leader has responded: the follower waits for a fetch timeout, which has no random part.
 
     The last responses of a leader reach its followers in the same milliseconds, so they ask for
-    votes at the same time. Each is told that it would be elected, and most of the losses of a
-    leader with two living followers split the first vote: 9 of 15 recorded ones.
+    votes at the same time. Their requests take longer than that (cost ``metadata_vote``): each is
+    told that it would be elected, and most of the losses of a leader with two living followers
+    split the first vote, as 9 of 15 recorded ones did.
     """
     wait_until(world, world.context[0].time_us + this_voter(world).fetch_timeout_us)
 

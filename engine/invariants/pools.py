@@ -118,6 +118,7 @@ def _first_wrong_list(world: checked.Checked) -> int:
     for voter in world.voters:
         wrong = max(wrong, _wrong(world, voter.queue), _wrong(world, voter.deferred))
         wrong = max(wrong, _wrong(world, voter.fetches), _wrong(world, voter.voter_fetches))
+        wrong = max(wrong, _wrong(world, voter.votes))
     return wrong
 
 

@@ -238,5 +238,12 @@ class VoterFetchTimeout(Timer, kind=160):
     """A follower's fetch may have got no response in time."""
 
 
+class VoteTaken(Timer, kind=139):
+    """A request for a vote, or a response to one, has come to a voter's thread."""
+
+    #: Its place in the pool of events.
+    message_index: i64
+
+
 class VoterFetchExpires(Timer, kind=161):
     """A fetch of a voter may have waited at the leader for long enough."""

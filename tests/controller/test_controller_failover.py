@@ -18,7 +18,7 @@ import pytest
 from quorum_stories import SECOND, crash, quorum_story, states
 from scenario_runs import rows_of, run_of
 from tidegauge.replication import errors
-from tidegauge.simulation.messages.quorum_requests import BrokerHeartbeatResponse
+from tidegauge.simulation.messages.quorum_requests import AdminResponse, BrokerHeartbeatResponse
 from tidegauge.simulation.trace_rows.codes import (
     BROKER_SESSION_EXPIRED,
     LEADER,
@@ -229,3 +229,33 @@ def test_responses_wait_for_their_commit_while_there_is_no_majority(tmp_path: Pa
     ]
     assert 10 * SECOND < waiting[0] < 11 * SECOND
     assert 22 * SECOND <= waiting[-1] < 26 * SECOND
+
+
+def test_a_request_that_fails_may_take_effect_later(tmp_path: Path) -> None:
+    """LeaderState, DeferredEventQueue.failAll@4.1.0: a record that is not committed is not undone.
+
+    Both followers are gone as a topic is to be created. Its records are in the leader's log when
+    that one resigns, and the request is answered NOT_CONTROLLER. As the followers are back only the
+    controller with these records can be elected, and they are committed with its first record.
+    """
+    down = fault("crash", 9.9, 10, "controller:1", "controller:2")
+    create = {"do": "create_topic", "at": "10s", "topic": "t1"}
+    parts = {"controllers": {"count": 3}, "steps": [create], "duration": "25s", "trace": "all"}
+    run = run_of(quorum_story([[1], [2]], faults=[down], **parts), tmp_path / "later")
+    answers = [
+        row
+        for row in run.rows("message")
+        if row["message_kind"] == int(AdminResponse.KIND) and row["error"] == errors.NOT_CONTROLLER
+    ]
+    assert 12 * SECOND < answers[0]["time_us"] < 14 * SECOND
+    (created,) = (row for row in run.rows("partition_state") if row["partition"] == 1)
+    assert created["change"] == STATE_CREATED
+    assert created["time_us"] > 20 * SECOND
+    (asked,) = (
+        row
+        for row in run.rows("controller_event")
+        if (row["process"], row["sequence"])
+        == (created["cause_process"], created["cause_sequence"])
+    )
+    assert 10 * SECOND <= asked["time_us"] < 10.1 * SECOND
+    assert activations(run)[-1]["controller_epoch"] > 1

@@ -134,7 +134,7 @@ def test_documented_commands_run_and_print_what_is_shown(commands: list[Document
 #: Runs and scenarios that a section needs and another has made: a path, and the command.
 EARLIER = {
     "mine.yaml": (
-        *("import", "topics.txt", "--properties", "server-*.properties", "--release", "4.1"),
+        *("import", "topics.txt", "--properties", "server-*.properties", "--release", "4.4"),
         *("-o", "mine.yaml"),
     ),
     "runs/mine": (

@@ -277,6 +277,46 @@ def test_files_of_kraft_nodes_give_the_controllers(small: Path, tmp_path: Path, 
     scenario_of(data)
 
 
+#: As the distribution of 4.4 has it, and values of an operator's own.
+CONTROLLER = """\
+process.roles=controller
+node.id=9
+controller.quorum.bootstrap.servers=a:9093,b:9093,c:9093
+listeners=CONTROLLER://:9093
+advertised.listeners=CONTROLLER://localhost:9093
+controller.listener.names=CONTROLLER
+num.network.threads=3
+num.io.threads=8
+socket.send.buffer.bytes=102400
+log.dirs=/tmp/kraft-controller-logs
+num.partitions=1
+num.recovery.threads.per.data.dir=1
+offsets.topic.replication.factor=1
+transaction.state.log.min.isr=1
+share.coordinator.state.topic.min.isr=1
+log.retention.hours=168
+default.replication.factor=3
+min.insync.replicas=2
+"""
+
+
+def test_a_controllers_own_file_gives_what_it_decides_with(
+    small: Path, tmp_path: Path, out: Path
+) -> None:
+    """Brokers have their own min.insync.replicas, by which leaders accept writes."""
+    controller, broker = tmp_path / "controller.properties", tmp_path / "server.properties"
+    controller.write_text(CONTROLLER)
+    broker.write_text(NODE.format(id=1, roles="broker") + "min.insync.replicas=1\n")
+    result = run(small, "--properties", controller, "--properties", broker, "-o", out)
+    assert result.exit_code == 0, result.output
+    data = data_in(out)
+    assert data["controllers"]["settings"] == {
+        "default.replication.factor": 3,
+        "min.insync.replicas": 2,
+    }
+    assert data["cluster"]["settings"]["min.insync.replicas"] == 1
+
+
 @pytest.mark.parametrize(
     ("own_racks", "placed", "is_said"),
     [

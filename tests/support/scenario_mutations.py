@@ -266,7 +266,7 @@ PLANNED = [
     (_CLUSTER.replace("3", "3, racks: [no, yes, off]"), "cluster.racks"),
     (_CLUSTER.replace("3", "!!str 3"), "cluster.brokers"),
     (_CLUSTER.replace("3", "0o3"), "cluster.brokers"),
-    (_CLUSTER + "release: 2.6\n", "release"),
+    ("duration: 1m\ncluster: {brokers: 3}\nrelease: 2.6\n", "release"),
     (_CLUSTER + "name: no\n", "name"),
     (_CLUSTER + "no: 1\n", "False"),
     (_CLUSTER + "1: 1\n", "[1]"),

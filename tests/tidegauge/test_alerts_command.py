@@ -144,7 +144,7 @@ groups:
 def test_rules_in_the_names_of_another_exporter_are_tried_on_a_quorum(folder: Path) -> None:
     """A crash is a fenced broker, after its session; its leaders are elected by the controller."""
     (folder / "rules.yml").write_text(CONFLUENTS, encoding="utf-8")
-    kraft = INCIDENT.partition("alerts:")[0] + 'release: "4.1"\ncontrollers: {count: 3}\n'
+    kraft = INCIDENT.partition("alerts:")[0].replace('"2.6"', '"4.1"') + "controllers: {count: 3}\n"
     kraft += "alerts: {fire: {Fenced: 30s}, clear: {Fenced: 45s}, silent: all}\n"
     (folder / "night.yaml").write_text(kraft, encoding="utf-8")
     options = ("--rules", "rules.yml", "--incidents", "night.yaml", "--json")

@@ -116,7 +116,7 @@ def test_a_deviation_gives_the_exit_status_and_the_command_that_repeats_its_run(
     monkeypatch.setattr(incidents, "INCIDENTS", same)
     status, out, _ = invoked()
     assert status == 1
-    assert "in 3.3.2: SIGTERM until the process is gone, longest: 4.823 s; expected: 300" in out
+    assert "in 3.3.2: SIGTERM until the process is gone, longest: 4.812 s; expected: 300" in out
     assert (
         "Again: tidegauge run gallery/03-shutdown-not-granted --set mode=kraft --set release=3.3.2"
         in out

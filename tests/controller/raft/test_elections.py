@@ -54,7 +54,7 @@ def test_a_stopped_leader_names_its_successors(
     """endEpochElectionBackoff: who has fetched most begins at once, the others later.
 
     Those that have fetched refuse the first one's pre-vote, until so many ask themselves that they
-    are a majority: recorded with three voters, after 0.4 to 0.6 s.
+    are a majority: recorded with three voters, after 0.4 to 0.8 s.
     """
     story = voters_story([fault("restart", 0, at_s=3, for_s=5)], voters=voters, duration="6s")
     run = run_of(story, tmp_path / "r")
@@ -65,7 +65,7 @@ def test_a_stopped_leader_names_its_successors(
     assert all(any(0 <= ms - due < 10 for due in backoffs_ms) for ms in begun_ms)
     assert begun_ms[0] < 10
     at_us, voter, epoch = claims(run)[-1]
-    assert 0.2 * SECOND < at_us - 3 * SECOND < 0.6 * SECOND
+    assert 0.2 * SECOND < at_us - 3 * SECOND < 0.8 * SECOND
     assert voter != 0
     assert epoch == 2
 
@@ -150,8 +150,9 @@ def test_most_losses_of_a_leader_with_two_living_followers_split_the_vote(tmp_pa
     """Recorded with 4.4.0: 9 of 15 losses split the vote, on a quiet machine 1 of 3.
 
     Both fetch timeouts begin with responses that the leader sent together, and have no random
-    part. Without a split the next leader came after 1.9 to 2.4 s, with one after 3.0 to 4.6 s; here
-    the last fetch may lie up to half a second before the kill.
+    part; requests for votes take longer than they differ. Without a split the next leader came
+    after 1.9 to 2.4 s, with one after 3.0 to 4.6 s; here the last fetch may lie up to half a second
+    before the kill.
     """
     split = []
     for seed in range(1, 21):
@@ -161,9 +162,9 @@ def test_most_losses_of_a_leader_with_two_living_followers_split_the_vote(tmp_pa
         )
         _, (at_us, _, epoch) = claims(run_of(story, tmp_path / str(seed)))[:2]
         lasted_s = at_us / SECOND - at_s
-        assert (1.4 < lasted_s < 2.1) if epoch == 2 else (2.5 < lasted_s < 4.6)
+        assert (1.5 < lasted_s < 2.2) if epoch == 2 else (2.6 < lasted_s < 4.6)
         split.append(epoch > 2)
-    assert 6 <= sum(split) <= 15
+    assert 9 <= sum(split) <= 17
 
 
 def test_the_backoff_after_a_lost_election() -> None:

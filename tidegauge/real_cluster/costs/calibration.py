@@ -40,6 +40,7 @@ UNTOLD = {
     "offsets_load_mebibyte": "only whole partitions are measured",
     "metadata_record": "microseconds, which no line shows",
     "metadata_append": "only its sum with metadata_fsync shows, which is dominant",
+    "metadata_vote": "no line has a single request for a vote",
     "metadata_snapshot_mebibyte": "no line has the duration of a transfer",
 }
 
