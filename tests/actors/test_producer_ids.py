@@ -17,7 +17,11 @@ from tidegauge.replication.release_rules import (
 from tidegauge.replication.release_versions import KRAFT_MODE
 from tidegauge.replication.releases import rules_of
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
-from tidegauge.simulation.trace_rows.codes import ALLOCATE_PRODUCER_IDS, STOP_FAILED_ALLOCATION
+from tidegauge.simulation.trace_rows.codes import (
+    ALLOCATE_PRODUCER_IDS,
+    BROKER_SESSION_EXPIRED,
+    STOP_FAILED_ALLOCATION,
+)
 from tidegauge.traces.run_folder import RunFolder
 
 SECOND = 1_000_000
@@ -101,6 +105,31 @@ def test_up_to_3_9_1_the_broker_halts(tmp_path: Path) -> None:
     (halted,) = rows_of(run, "broker_stopped", stop=STOP_FAILED_ALLOCATION)
     assert ASKED_US < halted["time_us"] < 10 * SECOND
     assert acknowledged(run) > 0
+
+
+def test_an_isr_change_waits_for_credentials_and_the_connection_of_heartbeats_is_kept(
+    tmp_path: Path,
+) -> None:
+    """DefaultAlterPartitionManager: a NETWORK_EXCEPTION; another one follows in 50 ms."""
+    cut = {"kind": "cut_link", "at": "7s", "for": "9s", "between": [[1], [3]]}
+    brokers = {
+        "brokers": 3,
+        "start": dict.fromkeys((1, 2, 3), "0s"),
+        "settings": {"replica.lag.time.max.ms": 1000},
+    }
+    run = run_of(
+        cluster(
+            cluster=brokers,
+            topics=[{"name": "story", "assignment": {0: [1, 2, 3]}}],
+            faults=[cut, without_credentials(14)],
+        ),
+        tmp_path / "run",
+    )
+    failed = rows_of(run, "alter_partition_failed", error=int(errors.NETWORK_EXCEPTION))
+    (shrunk,) = run.rows("isr_shrunk")
+    assert len(failed) > 50
+    assert failed[-1]["time_us"] < 14 * SECOND < shrunk["time_us"] < 14.2 * SECOND
+    assert not rows_of(run, "broker_state", state_reason=BROKER_SESSION_EXPIRED)
 
 
 def test_the_releases_of_kafka_19990() -> None:
