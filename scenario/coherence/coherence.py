@@ -179,8 +179,10 @@ def _workload(scenario: Scenario) -> Iterator[Problem]:
             yield Problem((*path, "stop"), f"must be after the start, which is at {start}")
         yield from problems_of_producer_settings((*path, "settings"), scenario, producers.settings)
     for place, consumers in enumerate(workload.consumers):
-        path = ("workload", "consumers", place, "settings")
-        yield from problems_of_consumer_settings(path, consumers.settings, scenario.release)
+        path = ("workload", "consumers", place)
+        yield from problems_of_consumer_settings(
+            (*path, "settings"), consumers.settings, scenario.release
+        )
 
 
 def _problems_of_place(path: Path, scenario: Scenario, group: ClientGroup) -> Iterator[Problem]:

@@ -12,11 +12,13 @@ from tidegauge.engine.layout.broker_tables import new_brokers
 from tidegauge.engine.layout.by_name import set_by_name
 from tidegauge.engine.layout.cluster_tables import new_topology
 from tidegauge.engine.layout.quorum_tables import new_quorum, new_raft
+from tidegauge.engine.simulate import manifest_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.coherence.drawn_faults import with_drawn_faults
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.reading import ScenarioError, scenario_from_mapping
 from tidegauge.scenario.used_resources import leaned_on
+from tidegauge.scenario.warnings import warnings_of
 from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, QUORUM_CONTROLLER, ZOOKEEPER
 
 
@@ -97,6 +99,28 @@ def test_a_field_without_a_setting_is_an_error() -> None:
     del settings["replica.lag.time.max.ms"]
     with pytest.raises(KeyError, match=r"replica\.lag\.time\.max\.ms"):
         set_by_name(new_record(BrokerSettings), BrokerSettings, settings)
+
+
+def test_a_release_that_is_newer_than_known_is_warned_of_and_stands_in_the_manifest() -> None:
+    """It keeps its name, so a later Tidegauge that knows it reads it by its own rules."""
+    newer = scenario("4.5", metadata_version="4.5-IV1")
+    lines = [
+        "Kafka 4.5.0 is newer than what is known: it is read as 4.4.0",
+        "metadata.version 4.5-IV1 is newer than what is known: it is read as 4.4-IV2",
+    ]
+    assert warnings_of(newer)[:2] == lines
+    manifest = manifest_of(ClusterPlan(newer))
+    assert manifest["newer_than_known"] == lines
+    assert manifest["scenario"]["release"] == "4.5.0"
+    assert newer.settings_of(1) == scenario("4.4").settings_of(1)
+    assert manifest_of(ClusterPlan(scenario("4.4")))["newer_than_known"] == []
+
+
+def test_without_a_release_a_mode_has_the_newest_one_that_has_it() -> None:
+    story = {"duration": "1m", "cluster": {"brokers": 3}}
+    for mode, release in ((None, "4.4.0"), ("kraft", "4.4.0"), ("zookeeper", "3.9.2")):
+        written = story if mode is None else story | {"mode": mode}
+        assert scenario_from_mapping(written, "test.yaml").release == release
 
 
 @pytest.mark.parametrize("release", ["2.6", "4.1"])
