@@ -126,14 +126,15 @@ def test_constants_are_typed() -> None:
 
 def rules_named_by(function: FunctionType) -> set[FunctionType]:
     """The rules that a rule names, by themselves or in a module."""
-    found = set()
+    found: set[FunctionType] = set()
     for one, following in pairwise(dis.get_instructions(function)):
         if one.opname == "LOAD_GLOBAL":
             value = function.__globals__.get(one.argval)
             if isinstance(value, ModuleType):
                 value = getattr(value, str(following.argval), None)
-            found.add(getattr(value, "py_func", None))
-    return found - {None}
+            if hasattr(value, "py_func"):
+                found.add(value.py_func)
+    return found
 
 
 @pytest.mark.skipif(not rules.COMPILED, reason="there is nothing compiled to look at")

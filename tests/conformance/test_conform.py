@@ -115,7 +115,7 @@ def test_a_step_that_never_ends_is_not_played_nor_are_those_behind_it(tmp_path: 
 @pytest.mark.parametrize(
     ("recording", "reason"),
     [
-        (own(release="2.9.9"), "9.9.9"),
+        (own(release="2.9.9"), "2.9.9"),
         (own({"step": {"op": "produce", "tp": "t-0"}}), "steps.1: produce cannot be read: "),
         ({"release": "2.6", "brokers": [1], "steps": [{"step": {"op": "x"}}]}, "none of its steps"),
     ],

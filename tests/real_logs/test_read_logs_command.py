@@ -61,6 +61,31 @@ def test_the_figures_are_those_of_the_faults_that_were_played(tmp_path: Path) ->
     }
 
 
+def test_logs_of_a_release_that_is_newer_than_known_are_read_as_of_the_newest(
+    tmp_path: Path,
+) -> None:
+    """In the output, in the manifest, and in the scenario that is proposed."""
+    logs = recorded(_KRAFT, tmp_path)
+    for file in logs.rglob("*.log"):
+        file.write_text(file.read_text().replace("Kafka version: 4.1.0", "Kafka version: 4.9.0"))
+    run, scenario = tmp_path / "run", tmp_path / "mine.yaml"
+    made = _invoked("read-logs", logs, "-o", run, "--scenario", scenario)
+    assert made.exit_code == 0, made.output
+    line = "Kafka 4.9.0 is newer than what is known: it is read as 4.4.0"
+    assert f"Kafka 4.9.0 with KRaft\n{line}\n" in made.stdout
+    assert "no line names the release" not in made.stdout
+    assert RunFolder(run).manifest["newer_than_known"] == [line]
+    assert line in " ".join(scenario.read_text().replace("#", " ").split())
+
+
+def test_logs_without_a_release_are_read_as_of_the_newest(tmp_path: Path) -> None:
+    logs = recorded(_KRAFT, tmp_path)
+    for file in logs.rglob("*.log"):
+        file.write_text(file.read_text().replace("Kafka version: ", "A version: "))
+    made = _invoked("read-logs", logs, "-o", tmp_path / "run")
+    assert "Kafka 4.4.0 with KRaft\nno line names the release: assumed is the newest" in made.stdout
+
+
 @pytest.mark.parametrize(
     "view",
     [

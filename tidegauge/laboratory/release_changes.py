@@ -153,8 +153,8 @@ def _names_of_settings(path: str, content: bytes) -> set[bytes]:
     return {each for each in string_constants(content) if _SETTING.fullmatch(each)}
 
 
-_WORDS = [each.line.opening.words for each in (*EVENT_LINES, *PARTITION_LINES)]
-_READ = re.compile(b"|".join(sorted(set(_WORDS))))
+_LINES = [each.line for each in EVENT_LINES] + [each.line for each in PARTITION_LINES]
+_READ = re.compile(b"|".join(sorted({line.opening.words for line in _LINES})))
 #: In texts about settings, and in no line of a log.
 _MARKUP = b"<code>"
 

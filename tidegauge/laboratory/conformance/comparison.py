@@ -7,7 +7,8 @@ within the recorded span, widened, since the recording machine was shared.
 A recording observes its cluster at some moments. If it observes during a change, a millisecond
 decides whether the change is seen after this step or after the next. A field that differs is
 *shifted* if the simulator shows its recorded value of a step before or after. Writes of a
-partition's state are shifted if two steps together have the writes that were recorded of them.
+partition's state are shifted if two steps together have the writes that were recorded of them, or
+if replicas that come back to the same leader join its ISR in another order.
 """
 
 import json
@@ -33,6 +34,9 @@ WAYS = (EXACT, VARIED, SHIFTED, FASTER, SLOWER, NOT_PLAYED)
 
 #: The beginnings of the paths of a partition's writes, and of a controller's records of a broker.
 WRITES, BROKER_RECORDS = "state_writes.", "broker_records."
+
+#: Columns of a write with KRaft.
+_LEADER, _ISR, _LEADER_EPOCH = 1, 2, 5
 
 #: The tolerance of a time outside its span: 20 % below, 3 s above.
 _BELOW, _ABOVE_MS = 0.8, 3000.0
@@ -320,7 +324,7 @@ def with_shift(field: Field, steps: Sequence[Played], place: int) -> Field:
     if field.equal or field.kind not in (EXACT, VARIED):
         return field
     if field.path.startswith((WRITES, BROKER_RECORDS)):
-        shifted = _writes_are_shifted(field.path, steps, place)
+        shifted = _writes_are_shifted(field.path, steps, place) or _joins_differ(field)
     else:
         before = _nearest_other(field, steps[:place][::-1])
         behind = _nearest_other(field, steps[place + 1 :])
@@ -359,6 +363,28 @@ def _writes_are_shifted(path: str, steps: Sequence[Played], place: int) -> bool:
         first >= 0 and first + 1 < len(steps) and _same_writes(path, steps[first : first + 2])
         for first in (place - 1, place)
     )
+
+
+def _joins_differ(field: Field) -> bool:
+    """Whether writes are those of a repeat, but for the order in which replicas join an ISR."""
+    if not field.path.startswith(WRITES):
+        return False
+    repeats = field.recorded if field.kind == VARIED else [field.recorded]
+    return any(_after_joins(each) == _after_joins(field.simulated) for each in repeats)
+
+
+def _after_joins(writes: list[list[Any]]) -> list[tuple[int, list[Any]]]:
+    """Writes of which each replaces those before it, if it has a larger ISR of the same leader."""
+    left: list[tuple[int, list[Any]]] = []
+    for write in writes:
+        count, before = left[-1] if left else (0, [])
+        if len(before) > _LEADER_EPOCH and len(write) > _LEADER_EPOCH:
+            same = [(each[_LEADER], each[_LEADER_EPOCH]) for each in (before, write)]
+            if same[0] == same[1] and {*before[_ISR]} < {*write[_ISR]}:
+                left[-1] = (count + 1, write)
+                continue
+        left.append((1, write))
+    return left
 
 
 def _same_writes(path: str, steps: Sequence[Played]) -> bool:

@@ -154,6 +154,8 @@ class FoundInLogs(NamedTuple):
 
     mode: str
     release: str
+    #: A line names the release; else it is the newest one with the mode.
+    is_release_logged: bool
     #: The release that it is read as, if it is newer than those that are known.
     newer_than_known: list[str]
     nodes: list[FoundNode]
@@ -169,6 +171,8 @@ class FoundInLogs(NamedTuple):
     def lines(self) -> Iterator[str]:
         """The lines to print."""
         yield f"Kafka {self.release} with {'KRaft' if self.mode == 'kraft' else 'ZooKeeper'}"
+        if not self.is_release_logged:
+            yield "no line names the release: assumed is the newest one"
         yield from self.newer_than_known
         heads = ("first line", "last line")
         yield f"{'node':>16}  files       MB  {heads[0]:23}  {heads[1]:23}  clock"
@@ -199,6 +203,7 @@ class FoundInLogs(NamedTuple):
         return {
             "mode": self.mode,
             "release": self.release,
+            "is_release_logged": self.is_release_logged,
             "newer_than_known": self.newer_than_known,
             "nodes": [
                 {**node._asdict(), "clock": None if node.clock is None else node.clock._asdict()}
@@ -262,6 +267,7 @@ def found_in_logs(history: RealHistory, run: RunFolder) -> FoundInLogs:
     return FoundInLogs(
         mode="kraft" if history.is_kraft else "zookeeper",
         release=run.manifest["scenario"]["release"],
+        is_release_logged=any(of_kind(history.events, log_events.KafkaVersion)),
         newer_than_known=run.manifest["newer_than_known"],
         nodes=nodes,
         counts=counts,
