@@ -132,8 +132,9 @@ def rules_named_by(function: FunctionType) -> set[FunctionType]:
             value = function.__globals__.get(one.argval)
             if isinstance(value, ModuleType):
                 value = getattr(value, str(following.argval), None)
-            if hasattr(value, "py_func"):
-                found.add(value.py_func)
+            named = getattr(value, "py_func", None)
+            if named is not None:
+                found.add(named)
     return found
 
 

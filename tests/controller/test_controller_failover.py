@@ -240,8 +240,9 @@ def test_a_request_that_fails_may_take_effect_later(tmp_path: Path) -> None:
     """
     down = fault("crash", 9.9, 10, "controller:1", "controller:2")
     create = {"do": "create_topic", "at": "10s", "topic": "t1"}
-    parts = {"controllers": {"count": 3}, "steps": [create], "duration": "25s", "trace": "all"}
-    run = run_of(quorum_story([[1], [2]], faults=[down], **parts), tmp_path / "later")
+    parts: dict[str, Any] = {"controllers": {"count": 3}, "duration": "25s", "trace": "all"}
+    story = quorum_story([[1], [2]], faults=[down], steps=[create], **parts)
+    run = run_of(story, tmp_path / "later")
     answers = [
         row
         for row in run.rows("message")

@@ -173,7 +173,8 @@ def test_cordoned_log_directories_are_of_kraft_from_4_3_on() -> None:
     step = {"do": "configure", "at": "5s", "brokers": [3], "settings": cordons}
     data = KRAFT | {"release": "4.4", "steps": [step]}
     data["cluster"] = {"brokers": 3, "settings": cordons}
-    for mode, release in (("kraft", "4.1.1"), ("zookeeper", "3.9.2")):
+    others: list[tuple[Mode, str]] = [("kraft", "4.1.1"), ("zookeeper", "3.9.2")]
+    for mode, release in others:
         found = in_mode(mode, data, release)
         assert found.data["steps"] == [{"at": "5s", "do": "wait"}]
         assert said(found)["cluster.settings[cordoned.log.dirs]"].endswith("does not have it")

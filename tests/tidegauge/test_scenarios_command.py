@@ -31,7 +31,7 @@ def test_each_scenario_is_listed_once_and_mechanisms_come_last() -> None:
 def test_a_newcomer_reads_of_a_cluster_of_today_first_and_then_of_its_twin() -> None:
     named = [line for line in listed().splitlines() if re.match(r"\S+   \d+ broker", line)]
     assert named[:2] == [
-        "quickstart   6 brokers of Kafka 4.1.2 with KRaft, 66 partitions, 4m",
+        "quickstart   6 brokers of Kafka 4.4.0 with KRaft, 66 partitions, 4m",
         "quickstart-zookeeper   6 brokers of Kafka 2.6.3 with ZooKeeper, 66 partitions, 4m",
     ]
 
