@@ -119,8 +119,8 @@ def isr_table_size(members: int, is_expansion: bool) -> int:
 def place_in_isr(broker_id: int, table_size: int) -> int:
     """A number by which a hash table orders its brokers: by place, and in one place by hash.
 
-    Source: Partition.prepareIsrExpand@4.2.0; scala.collection.mutable.HashSet.improveHash and addElem
-    of Scala 2.13.18.
+    Source: Partition.prepareIsrExpand@4.2.0; HashSet.improveHash and addElem of
+    scala.collection.mutable in Scala 2.13.18.
     """
     hashed = broker_id ^ (broker_id >> 16)
     return ((hashed & (table_size - 1)) << 32) | hashed
