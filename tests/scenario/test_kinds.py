@@ -39,8 +39,12 @@ BEFORE: dict[str, list[dict[str, Any]]] = {
 }
 
 
-#: The steps of one mode alone, and a release of it.
-ONLY_IN: dict[str, str] = {"unclean_election": "4.1"}
+#: The faults, steps and settings of one mode alone, and a release of it.
+ONLY_IN: dict[str, str] = {
+    "unclean_election": "4.1",
+    "authentication_failure": "4.1",
+    "cordoned.log.dirs": "4.4",
+}
 
 
 def scenario_of(part: dict[str, Any]) -> Scenario:
@@ -53,8 +57,11 @@ def scenario_of(part: dict[str, Any]) -> Scenario:
         faults = [{"name": "power", "kind": "power_loss", "brokers": [2]} | begins]
     story: dict[str, Any] = {
         "duration": "10m",
-        "release": "2.6",
-        "cluster": {"brokers": 5, "racks": {"a": [1, 3], "b": [2, 4, 5]}},
+        "cluster": {
+            "brokers": 5,
+            "racks": {"a": [1, 3], "b": [2, 4, 5]},
+            "log_directories": part.get("directory", 1),
+        },
         "topics": [{"name": "orders", "assignment": {0: [1, 2, 3]}}],
         "workload": {
             "producers": [{"name": "shop", "topics": ["orders"], "batches_per_second": 1}],
@@ -65,8 +72,9 @@ def scenario_of(part: dict[str, Any]) -> Scenario:
         "faults": faults,
         "steps": steps,
     }
-    release = {"release": ONLY_IN[part["do"]]} if part.get("do") in ONLY_IN else {}
-    return scenario_from_mapping(story | release, "kinds")
+    named = {part.get("do"), part.get("kind"), *part.get("settings", {})}
+    releases = [ONLY_IN[name] for name in ONLY_IN if name in named]
+    return scenario_from_mapping(story | {"release": "".join(releases) or "2.6"}, "kinds")
 
 
 def missing_facts(part: type[Part]) -> list[str]:

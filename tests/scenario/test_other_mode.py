@@ -31,6 +31,7 @@ WITHOUT_COUNTERPART = {
     "gallery/14-stuck-observer": "faults[0].between[1]",
     "gallery/05-empty-disk-in-isr": "faults[1].between[1]",
     "gallery/08-request-fails-controllers": "steps[1].topic",
+    "gallery/18-no-producer-ids": "faults[1].kind",
     "incidents/controller-isolated": "faults[0].between",
     "incidents/controller-isolated-before-3-7": "faults[0].between",
 }

@@ -134,7 +134,8 @@ class WrittenRows:
                 writer.write(rows_of([row for row in self.rows if row.process % files == number]))
         if summary:
             hashes = {**dict.fromkeys(range(6), NO_ROWS), **self.hashes}
-            names = [each["name"] for each in MANIFEST_OF_TESTS["processes"]]
+            known = {each["process"]: each["name"] for each in MANIFEST_OF_TESTS["processes"]}
+            names = [known.get(number, f"process {number}") for number in range(max(hashes) + 1)]
             process_hashes = named_hashes(hashes, names)
             content = {"trace_sha256": trace_sha256(hashes), "process_hashes": process_hashes}
             write_json_atomically(path / SUMMARY, content)

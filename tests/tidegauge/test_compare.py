@@ -113,7 +113,7 @@ def test_releases_are_compared_each_in_the_mode_that_it_has(dies: Path, tmp_path
     assert [(each["release"], each["mode"]) for each in variants] == [
         ("2.8.2", "zookeeper"),
         ("3.9.2", "zookeeper"),
-        ("4.0.1", "kraft"),
+        ("4.0.2", "kraft"),
     ]
 
 

@@ -192,8 +192,8 @@ def test_another_seed_draws_other_faults(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (BUSY.replace("brokers: 5", "brokers: no"), "busy.yaml:2: cluster.brokers: "),
-        (BUSY.replace("clients: 3", "client: 3"), "busy.yaml:8: workload.producers[0].client: "),
+        (BUSY.replace("brokers: 5", "brokers: no"), "busy.yaml:3: cluster.brokers: "),
+        (BUSY.replace("clients: 3", "client: 3"), "busy.yaml:9: workload.producers[0].client: "),
     ],
 )
 def test_a_bad_scenario_is_refused_with_its_line(tmp_path: Path, text: str, said: str) -> None:

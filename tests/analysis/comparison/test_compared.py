@@ -88,7 +88,8 @@ def test_the_modes_differ_as_their_clocks_do(found: dict[str, ComparedFigure]) -
     # Where KRaft is not better: a process waits for heartbeats before it goes; up to 3.9 it is
     # registered at once when it is back.
     assert found["exit_longest_us"].better == "zookeeper"
-    assert found["return_longest_us"].better is None
+    # Logs are loaded in both modes, which takes most of the time.
+    assert found["return_longest_us"].ratio == pytest.approx(1, rel=0.05)
     assert "quick restart" in found["return_longest_us"].exception
 
 
