@@ -73,8 +73,8 @@ def scenario_of(part: dict[str, Any]) -> Scenario:
         "steps": steps,
     }
     named = {part.get("do"), part.get("kind"), *part.get("settings", {})}
-    releases = [ONLY_IN[name] for name in ONLY_IN if name in named]
-    return scenario_from_mapping(story | {"release": "".join(releases) or "2.6"}, "kinds")
+    release = next((ONLY_IN[name] for name in ONLY_IN if name in named), "2.6")
+    return scenario_from_mapping(story | {"release": release}, "kinds")
 
 
 def missing_facts(part: type[Part]) -> list[str]:
