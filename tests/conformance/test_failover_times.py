@@ -1,16 +1,22 @@
 """How long a KRaft cluster is without an active controller, and when sessions end after that.
 
-Sources: the recordings ``i1`` to ``i4`` of Kafka 4.1.0, with three controllers: 1.6 to 3.3 s after
-a kill, 0.4 to 0.6 s after SIGTERM, 1.9 to 2.5 s after a pause. The quorum had its defaults, which
-are the reasons for these times: a follower waits for controller.quorum.fetch.timeout.ms (2 s) since
-its last fetch, which the leader has answered with a NoOpRecord every 500 ms.
+Sources: recordings of Kafka 4.1.0 and 4.4.0, with three controllers whose quorum had its defaults.
+They are the reasons for these times: a follower waits for controller.quorum.fetch.timeout.ms (2 s)
+since its last fetch, which the leader has answered with a NoOpRecord every 500 ms. Both followers
+wait from the same response on, so they often stand in the same epoch, and vote for themselves.
+
+* 4.4.0, after a kill or a pause: 9 of 15 first votes split (1 of 3 on a quiet machine). Another
+  leader comes after 1.9 to 2.4 s without a split, and after 3.0 to 4.6 s with one.
+* 4.1.0: one of about 8 split. 1.6 to 3.3 s after a kill, 1.9 to 2.5 s after a pause.
+* After SIGTERM: 0.4 to 0.8 s (4.4.0), 0.4 to 0.6 s (4.1.0).
+
+No rule of these elections differs between the two, so both are held against all of that.
 """
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
@@ -23,6 +29,7 @@ from tidegauge.simulation.trace_rows.codes import BROKER_SESSION_EXPIRED, LEADER
 from tidegauge.traces.run_folder import RunFolder
 
 SECOND = 1_000_000
+RELEASES = ("4.1.0", "4.4.0")
 
 #: Settings of the brokers and of the controllers, and the session that follows.
 SETTINGS: dict[str, tuple[dict[str, Any], dict[str, Any], int]] = {
@@ -42,6 +49,8 @@ FAULT_US, LASTS = 5 * SECOND, "18s"
 class Failover(NamedTuple):
     """Times of one run, in microseconds since the fault began."""
 
+    #: How many votes it took to elect another leader: all but the last one were split.
+    votes: int
     #: Until another voter is the leader of the quorum, and until it is the active controller.
     led: int
     active: int
@@ -84,58 +93,68 @@ def failover_run(
 
 
 @cache
-def failover(kind: str, of: str, seed: int, *brokers: int) -> Failover:
+def failover(kind: str, of: str, release: str, seed: int, *brokers: int) -> Failover:
     """The times of a run."""
     began = began_us(seed)
     with TemporaryDirectory() as folder:
-        run = failover_run(Path(folder), kind, of, seed, *brokers)
+        run = failover_run(Path(folder), kind, of, seed, *brokers, release=release)
         led = rows_of(run, "voter_state", voter_state=LEADER)
         active = rows_of(run, "controller_active")
         fenced = rows_of(run, "broker_state", state_reason=BROKER_SESSION_EXPIRED)
-    leads = next(row["time_us"] for row in led if row["time_us"] > began)
+    before = [row for row in led if row["time_us"] <= began][-1]
+    leads = next(row for row in led if row["time_us"] > began)
     claimed = next(
         row["time_us"] for row in active if row["broker"] >= 0 and row["time_us"] > began
     )
-    return Failover(leads - began, claimed - began, [row["time_us"] - claimed for row in fenced])
+    return Failover(
+        leads["quorum_epoch"] - before["quorum_epoch"],
+        leads["time_us"] - began,
+        claimed - began,
+        [row["time_us"] - claimed for row in fenced],
+    )
 
 
-def until_led_s(kind: str, of: str, seeds: int) -> list[float]:
-    """The times until the next leader, for so many seeds, in ascending order and in seconds."""
-    return sorted(failover(kind, of, seed).led / SECOND for seed in range(1, seeds + 1))
+def until_led_s(kind: str, release: str, seeds: int) -> dict[int, list[float]]:
+    """The times until the next leader in seconds, for so many seeds, by the number of votes."""
+    found: dict[int, list[float]] = {}
+    for seed in range(1, seeds + 1):
+        one = failover(kind, "recorded", release, seed)
+        found.setdefault(one.votes, []).append(one.led / SECOND)
+    return found
 
 
 SEEDS = [20, pytest.param(500, marks=pytest.mark.long)]
 
 
 @pytest.mark.parametrize("seeds", SEEDS)
-@pytest.mark.parametrize("of", SETTINGS)
-def test_the_next_leader_of_a_killed_controller(of: str, seeds: int) -> None:
-    """KafkaRaftClient.pollFollowerAsVoter: a fetch time-out, and more if a first election fails."""
-    took = until_led_s("crash", of, seeds)
-    assert took[0] > 1.0
-    assert took[-1] < 4.5
-    assert 1.5 < median(took) < 2.5
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("kind", ["crash", "pause"])
+def test_the_next_leader_of_a_silent_controller(kind: str, release: str, seeds: int) -> None:
+    """KafkaRaftClient.pollFollowerAsVoter: a fetch timeout, and one election more if votes split.
+
+    Its followers do not know why it is silent. A second split in a row was not recorded.
+    """
+    took = until_led_s(kind, release, seeds)
+    assert min(took[1]) > 1.5
+    assert max(took[1]) < 2.5
+    assert min(took[2]) > 2.5
+    assert max(took[2]) < 4.6
+    assert 0.3 < len(took[2]) / seeds < 0.7
+    assert sum(len(times) for votes, times in took.items() if votes > 2) <= seeds / 20
 
 
 @pytest.mark.parametrize("seeds", SEEDS)
-@pytest.mark.parametrize("of", SETTINGS)
-def test_the_next_leader_of_a_controller_that_is_told_to_stop(of: str, seeds: int) -> None:
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_next_leader_of_a_controller_that_is_told_to_stop(release: str, seeds: int) -> None:
     """KafkaRaftClient.endEpochElectionBackoff: the second successor begins after 500 ms.
 
-    The first one's pre-vote is refused by it, since it has fetched from a leader just now.
+    The first one's pre-vote is refused by it, since it has fetched from a leader just now. So no
+    vote is split.
     """
-    took = until_led_s("restart", of, seeds)
-    assert took[0] > 0.05
-    assert took[-1] < 0.8
-
-
-@pytest.mark.parametrize("seeds", SEEDS)
-@pytest.mark.parametrize("of", SETTINGS)
-def test_the_next_leader_of_a_paused_controller(of: str, seeds: int) -> None:
-    """As of a killed one: its followers do not know why it is silent."""
-    took = until_led_s("pause", of, seeds)
-    assert took[0] > 1.5
-    assert took[-1] < 3.5
+    took = until_led_s("restart", release, seeds)
+    assert took.keys() == {1}
+    assert min(took[1]) > 0.05
+    assert max(took[1]) < 0.85
 
 
 @pytest.mark.parametrize("seeds", SEEDS)
@@ -150,12 +169,12 @@ def test_a_broker_that_dies_with_the_controller_has_a_full_session_with_the_next
     """
     _, _, session_us = SETTINGS[of]
     for seed in range(1, seeds + 1):
-        (waited_us,) = failover("crash", of, seed, 2).fenced
+        (waited_us,) = failover("crash", of, "4.1.0", seed, 2).fenced
         assert session_us <= waited_us < session_us + session_us // CHECK_SHARE + COMMIT_US
 
 
 @pytest.mark.parametrize("count", [1, 3, 5])
-@pytest.mark.parametrize("release", ["3.6", "3.7", "3.9", "4.0", "4.1"])
+@pytest.mark.parametrize("release", ["3.6", "3.7", "3.9", "4.0", "4.1", "4.4"])
 @pytest.mark.parametrize(
     "kind",
     ["crash", *(pytest.param(kind, marks=pytest.mark.long) for kind in ("restart", "pause"))],
