@@ -134,7 +134,7 @@ _COSTS_OF_CONTROL: dict[Mode, tuple[str, ...]] = {
     ),
     KRAFT_MODE: (
         *("metadata_record", "metadata_append", "metadata_fsync"),
-        *("metadata_publication", "metadata_publication_partition"),
+        *("metadata_publication", "metadata_publication_partition", "metadata_vote"),
     ),
 }
 #: The costs of a broker's start, without its logs.

@@ -58,7 +58,7 @@ def test_each_parameter_has_its_samples_its_source_and_its_default() -> None:
     quantiles = ["1.68s", "2.3s", "2.57s", "2.58s", "2.58s"]
     assert row == ["costs.broker_start", *quantiles, "4", "1.54x", "700ms"]
     assert "costs.broker_start: server.log: first line of a start" in output
-    assert "costs.controller_election: no line says" in output
+    assert "costs.controller_election: no line marks" in output
 
 
 def test_validate_marks_no_calibrated_parameter(tmp_path: Path, mine: Path) -> None:
