@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 
-RELEASES = ("3.6", "3.7", "3.8", "3.9", "4.0", "4.1", "4.1")
+RELEASES = ("3.6", "3.7", "3.8", "3.9", "4.0", "4.1", "4.4")
 #: Lower metadata versions than that of the release: no fetch carries the high watermark.
-_OLDER_VERSIONS = {"4.0": "3.9", "4.1": "4.1-IV0"}
+_OLDER_VERSIONS = {"4.0": "3.9", "4.1": "4.1-IV0", "4.4": "4.1-IV0"}
 
 #: A quorum without faults commits something within this time (check ``quorum_progress``).
 PROGRESS_S = 10

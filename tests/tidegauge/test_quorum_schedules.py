@@ -1,6 +1,6 @@
 """Schedules in which controllers fail: no law of Raft breaks, the quorum makes progress, one hash.
 
-``quorum_schedules.py`` draws small clusters of 3.6 to 4.1 with 3 or 5 controllers, of which a
+``quorum_schedules.py`` draws small clusters of 3.6 to 4.4 with 3 or 5 controllers, of which a
 minority crashes, stops, pauses, loses power or is cut off at any time. The long tests run 2,000 of
 them, or as many as ``TIDEGAUGE_QUORUM_SCHEDULES`` says: ``TIDEGAUGE_QUORUM_SCHEDULES=100000``.
 """
@@ -40,7 +40,7 @@ def test_schedules_with_a_minority_of_controllers_down_keep_raft_and_go_on() -> 
     assert failures(range(60)) == {}
 
 
-@pytest.mark.parametrize("seed", [12397, 53191])
+@pytest.mark.parametrize("seed", [12397, 103245])
 def test_a_late_vote_elects_the_leader_of_an_epoch_that_is_over(seed: int, tmp_path: Path) -> None:
     """A cut delays it until the next epoch has committed: no breach of quorum_leader_complete."""
     assert failures([seed]) == {}
@@ -67,7 +67,7 @@ def test_the_schedules_have_every_release_and_fault_and_are_calm_for_long_enough
     schedules = [quorum_schedule(seed) for seed in range(200)]
     scenarios = [schedule.scenario for schedule in schedules]
     releases = {scenario.release.rsplit(".", 1)[0] for scenario in scenarios}
-    assert releases == {"3.6", "3.7", "3.8", "3.9", "4.0", "4.1"}
+    assert releases == {"3.6", "3.7", "3.8", "3.9", "4.0", "4.1", "4.4"}
     assert {scenario.controllers.count for scenario in scenarios} == {3, 5}
     faults = [fault for scenario in scenarios for fault in scenario.faults]
     assert Counter(fault.kind for fault in faults).keys() == {
