@@ -23,10 +23,17 @@ from fault_schedules import (
 )
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 
-RELEASES = ("3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", "4.0", "4.1")
+#: Those of today more often than the earlier ones.
+RELEASES = (
+    *("3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", "4.0", "4.1"),
+    *("4.0", "4.1", "4.1", "4.4", "4.4", "4.4"),
+)
 #: Metadata versions; the first internal versions of 4.0 and 4.1 know ELR, the last one of 4.1
-#: that a fetch carries the high watermark.
-VERSIONS = ("3.3", "3.5-IV1", "3.6-IV0", "3.7-IV2", "3.9", "4.0-IV1", "4.1-IV0", "4.1-IV1")
+#: that a fetch carries the high watermark, and that of 4.3 cordoned directories.
+VERSIONS = (
+    *("3.3", "3.5-IV1", "3.6-IV0", "3.7-IV2", "3.9", "4.0-IV1", "4.1-IV0", "4.1-IV1"),
+    "4.3-IV0",
+)
 #: From here on a broker of a KRaft cluster may have several log directories.
 _FIRST_WITH_DIRECTORIES = "3.7"
 _FIRST_WITH_UNCLEAN_INTERVAL = "3.9"
@@ -103,7 +110,7 @@ def _story(seed: int) -> dict[str, Any]:
 
 def _versions(draw: Random) -> dict[str, Any]:
     """A release with a metadata version that it knows, and ELR where the two have it."""
-    release = draw.choice([*RELEASES, "4.0", *5 * ["4.1"]])
+    release = draw.choice(RELEASES)
     known = [version for version in VERSIONS if version[:3] <= release]
     versions: dict[str, Any] = {
         "release": release,
