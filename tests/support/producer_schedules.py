@@ -14,7 +14,7 @@ from typing import Any
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 
 #: Producers that are idempotent if they are asked to be, of all generations.
-RELEASES = ("1.1", "2.1", "2.4", "2.6", "2.8", "3.6", "3.9", "4.1")
+RELEASES = ("1.1", "2.1", "2.4", "2.6", "2.8", "3.6", "3.9", "4.1", "4.4")
 _HEALED_S = 25
 _DURATION = "75s"
 
@@ -69,7 +69,7 @@ def producer_schedule(seed: int, *, idempotent: bool) -> Scenario:
 def _session(draw: Random, release: str) -> dict[str, int]:
     """How soon a broker that is silent leads no more."""
     timeout_ms = draw.choice([2000, 4000])
-    if release in ("3.9", "4.1"):
+    if release in ("3.9", "4.1", "4.4"):
         return {"broker.heartbeat.interval.ms": 500}
     return {"zookeeper.session.timeout.ms": timeout_ms}
 
