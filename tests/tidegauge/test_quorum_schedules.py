@@ -42,7 +42,10 @@ def test_schedules_with_a_minority_of_controllers_down_keep_raft_and_go_on() -> 
 
 @pytest.mark.parametrize("seed", [12397, 103245])
 def test_a_late_vote_elects_the_leader_of_an_epoch_that_is_over(seed: int, tmp_path: Path) -> None:
-    """A cut delays it until the next epoch has committed: no breach of quorum_leader_complete."""
+    """A cut, or the candidate's pause, delays it until the next epoch has committed.
+
+    That is no breach of quorum_leader_complete.
+    """
     assert failures([seed]) == {}
     led = rows_of(
         run_of(quorum_schedule(seed).scenario, tmp_path), "voter_state", voter_state=int(LEADER)
