@@ -19,7 +19,9 @@ logs of one length differ, and no follower ever compares them (KIP-101, scenario
 Source: KIP-101, and ReplicaManager's ISR, which a follower that has caught up joins again.
 """
 
+from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -112,10 +114,7 @@ def bound_us(plan: ClusterPlan, replicas: NDArray[np.void]) -> int:
     scenario = plan.scenario
     costs, network = scenario.costs_in_force, scenario.network
     settings = [scenario.settings_of(broker) for broker in plan.brokers]
-    logs = max(
-        sum(broker in partition.slots for partition in plan.partitions)
-        for broker in range(len(plan.brokers))
-    )
+    logs = max(Counter(chain.from_iterable(each.slots for each in plan.partitions)).values())
     lag_us = 1000 * max(each["replica.lag.time.max.ms"] for each in settings)
     session_us = 1000 * max(map(plan.session_timeout_ms, plan.brokers))
     session_us += _quorum_us(plan) if plan.is_kraft else 2000 * scenario.zookeeper.tick_ms

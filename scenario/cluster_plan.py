@@ -7,6 +7,7 @@ numbers.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from math import gcd
 from typing import NamedTuple
 
@@ -130,10 +131,15 @@ class ClusterPlan:
 
     def retention_check_interval_ms(self, broker: int) -> int:
         """The interval in which a broker, by its id, deletes old segments; 0: it never has any."""
-        index = self.broker_index(broker)
-        if not any(each.retention and index in each.slots for each in self.partitions):
+        if self.broker_index(broker) not in self._hosts_of_retention:
             return 0
         return check_interval_ms(self.scenario.said_of_broker(broker))
+
+    @cached_property
+    def _hosts_of_retention(self) -> frozenset[int]:
+        """The brokers, by their numbers, with partitions that delete old segments."""
+        hosts = (each.slots for each in self.partitions if each.retention)
+        return frozenset(chain.from_iterable(hosts))
 
     def session_timeout_ms(self, broker: int) -> int:
         """The time after which the control plane gives up a silent broker, by its id."""

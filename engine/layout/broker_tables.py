@@ -43,6 +43,9 @@ def set_existing_logs(plan: ClusterPlan, world: Brokers) -> None:
     row = 0
     for planned in plan.partitions:
         existing = max(planned.existing_records)
+        if existing == 0:
+            row += len(planned.slots)
+            continue
         for broker, records in zip(planned.slots, planned.existing_records, strict=True):
             world.on_disk[row].existing_records = existing
             if records > 0:

@@ -1,7 +1,9 @@
 """The tables of checks and figures, laid out for a scenario, and how they grow."""
 
+import numpy as np
+
 from tidegauge.compiled.records import column, grown, new_records
-from tidegauge.engine.layout.by_name import new_tables
+from tidegauge.engine.layout.by_name import new_tables, set_columns
 from tidegauge.replication.kraft_releases import kraft_rules_of
 from tidegauge.replication.records import EpochEntry
 from tidegauge.replication.releases import rules_of
@@ -64,12 +66,13 @@ def new_history(plan: ClusterPlan) -> histories.Histories:
         rules = kraft_rules_of(plan.scenario.release, plan.scenario.metadata_version)
         history.facts[0].has_elr = True
         history.facts[0].elects_fenced = rules.fenced_last_known_leader_elected
-    first_slot = 0
-    for place, planned in zip(history.places, plan.partitions, strict=True):
-        place.topic = planned.topic_number
-        place.first_slot = first_slot
-        place.slot_count = len(planned.slots)
-        first_slot += place.slot_count
+    counts = [len(planned.slots) for planned in plan.partitions]
+    set_columns(
+        history.places,
+        topic=[planned.topic_number for planned in plan.partitions],
+        first_slot=np.cumsum([0, *counts])[:-1],
+        slot_count=counts,
+    )
     return history
 
 
@@ -97,14 +100,20 @@ def new_figures(plan: ClusterPlan) -> Figures:
         rules_of(*plan.scenario.release_of(broker)).min_isr_capped_by_replicas
         for broker in plan.brokers
     ]
-    for number, planned in enumerate(plan.partitions):
-        partition = figures.partitions[number]
-        partition.replicas = partition.replicas_at_creation = len(planned.replicas)
-        partition.most_insync_replicas = (
-            len(planned.replicas) if capped[planned.replicas[0]] else _NEVER_CAPPED
-        )
-        wanted = planned.min_insync_replicas
-        partition.min_insync_replicas = min(wanted, partition.most_insync_replicas)
+    replicas = [len(each.replicas) for each in plan.partitions]
+    most = [
+        len(each.replicas) if capped[each.replicas[0]] else _NEVER_CAPPED
+        for each in plan.partitions
+    ]
+    set_columns(
+        figures.partitions,
+        replicas=replicas,
+        replicas_at_creation=replicas,
+        most_insync_replicas=most,
+        min_insync_replicas=np.minimum(
+            [each.min_insync_replicas for each in plan.partitions], most
+        ),
+    )
     return figures
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tidegauge.clients import client_state
 from tidegauge.clients.latency_counts import BUCKETS
 from tidegauge.compiled.records import Records, column, grown, new_records
-from tidegauge.engine.layout.by_name import new_tables, set_by_name
+from tidegauge.engine.layout.by_name import new_tables, set_by_name, set_columns
 from tidegauge.engine.layout.network_tables import enter_networks, new_networks
 from tidegauge.engine.layout.step_tables import new_rolls, new_steps, plan_faults
 from tidegauge.replication.release_rules import ReleaseRules
@@ -52,26 +52,15 @@ def new_topology(plan: ClusterPlan) -> Topology:
     sizes[0].partitions = len(plan.partitions)
     sizes[0].width = plan.width
     sizes[0].log_directories = plan.scenario.cluster.log_directories
-    partitions = new_records(ClusterPartition, len(plan.partitions))
+    partitions = _partitions(plan)
     slots = new_records(Slot, sum(len(partition.slots) for partition in plan.partitions))
-    first_slot = 0
-    for number, planned in enumerate(plan.partitions):
-        partition = partitions[number]
-        partition.topic = planned.topic_number
-        partition.first_slot = first_slot
-        partition.slot_count = len(planned.slots)
-        partition.replicas = pack(range(len(planned.replicas)))
-        partition.fetcher_hash = fetcher_hash(planned.topic, planned.number)
-        partition.record_bytes = planned.record_bytes
-        partition.batch_records = planned.batch_records
-        partition.holds_offsets = planned.topic == OFFSETS_TOPIC
-        partition.existing_records = max(planned.existing_records)
-        _set_retention(planned, partition)
-        for slot, broker in enumerate(planned.slots):
-            slots[first_slot + slot].broker = broker
-            slots[first_slot + slot].broker_id = plan.brokers[broker]
-            slots[first_slot + slot].partition = number
-        first_slot += len(planned.slots)
+    hosts = [broker for planned in plan.partitions for broker in planned.slots]
+    set_columns(
+        slots,
+        broker=hosts,
+        broker_id=[plan.brokers[broker] for broker in hosts],
+        partition=np.repeat(np.arange(len(partitions)), column(partitions, "slot_count")),
+    )
     if any(rules_of(*plan.scenario.release_of(each)).dead_replicas_in_set for each in plan.brokers):
         column(slots, "set_order")[:] = _set_orders(plan)
     return new_tables(
@@ -83,6 +72,29 @@ def new_topology(plan: ClusterPlan) -> Topology:
         process_ranges=_range_rows(plan.process_ranges),
         tree_ranges=_range_rows(plan.tree_ranges),
     )
+
+
+def _partitions(plan: ClusterPlan) -> Records[ClusterPartition]:
+    planned = plan.partitions
+    partitions = new_records(ClusterPartition, len(planned))
+    counts = [len(each.slots) for each in planned]
+    replicas = [pack(range(count)) for count in range(1 + max(counts, default=0))]
+    set_columns(
+        partitions,
+        topic=[each.topic_number for each in planned],
+        first_slot=np.cumsum([0, *counts])[:-1],
+        slot_count=counts,
+        replicas=[replicas[len(each.replicas)] for each in planned],
+        fetcher_hash=[fetcher_hash(each.topic, each.number) for each in planned],
+        record_bytes=[each.record_bytes for each in planned],
+        batch_records=[each.batch_records for each in planned],
+        holds_offsets=[each.topic == OFFSETS_TOPIC for each in planned],
+        existing_records=[max(each.existing_records) for each in planned],
+    )
+    for number, each in enumerate(planned):
+        if each.retention is not None:
+            _set_retention(each, partitions[number])
+    return partitions
 
 
 def _set_retention(planned: PlannedPartition, partition: ClusterPartition) -> None:

@@ -84,8 +84,8 @@ def _set_preexisting_states(plan: ClusterPlan, world: control_plane.ControlPlane
 def new_assignments(plan: ClusterPlan) -> Records[control_plane.Assignment]:
     """The properties of topics at their creation."""
     assignments = new_records(control_plane.Assignment, len(plan.partitions))
-    for number, partition in enumerate(plan.partitions):
-        assignments[number].replicas = pack(range(len(partition.replicas)))
+    replicas = [pack(range(len(partition.replicas))) for partition in plan.partitions]
+    column(assignments, "replicas")[:] = replicas
     return assignments
 
 

@@ -1,6 +1,6 @@
 """The tables of a KRaft quorum and of its voters; in ZooKeeper mode they are empty."""
 
-from tidegauge.compiled.records import R, Records, grown
+from tidegauge.compiled.records import R, Records, column, grown
 from tidegauge.controller.kraft.state import (
     FORMER_INCARNATION,
     ActiveController,
@@ -76,9 +76,8 @@ def _set_replicas(plan: ClusterPlan, quorum: Quorum) -> None:
     for broker, numbers in enumerate(hosted):
         quorum.quorum_brokers[broker].first_replica = place
         quorum.quorum_brokers[broker].replica_count = len(numbers)
-        for number in numbers:
-            quorum.hosted_replicas[place].partition = number
-            place += 1
+        column(quorum.hosted_replicas, "partition")[place : place + len(numbers)] = numbers
+        place += len(numbers)
 
 
 def _set_preexisting_states(plan: ClusterPlan, quorum: Quorum) -> None:

@@ -109,6 +109,7 @@ def assign_replicas_to_brokers(
             (start + number) % len(brokers),
             # From round to round the distance grows by one broker of each rack.
             (shift + number // len(brokers)) * racks,
+            racks,
             replication_factor,
         )
         for number in range(partitions)
@@ -143,9 +144,13 @@ def rack_alternated_brokers(rack_of: Mapping[int, str]) -> list[int]:
 
 
 def _replicas(
-    rack_of: Mapping[int, str], brokers: list[int], first: int, shift: int, replication_factor: int
+    rack_of: Mapping[int, str],
+    brokers: list[int],
+    first: int,
+    shift: int,
+    racks: int,
+    replication_factor: int,
 ) -> list[int]:
-    racks = len(set(rack_of.values()))
     replicas = [brokers[first]]
     racks_with_replicas = {rack_of[brokers[first]]}
     while len(replicas) < replication_factor:
