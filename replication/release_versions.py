@@ -6,7 +6,7 @@ no existing version is a ``ValueError`` with the versions that exist.
 
 A version that is newer than the newest known one may exist all the same, and a cluster may run it:
 it is read as the newest known. It keeps its own name, all cells of the tables below apply to it,
-and ``newer_than_known`` is the line that says so, for whoever shows it.
+and ``newer_than_known`` is the line about that, for all outputs.
 
 A cluster runs in one of two modes: its control plane is ZooKeeper with an elected controller, or a
 quorum of controllers (KRaft). With ZooKeeper each broker has an ``inter.broker.protocol.version``;

@@ -56,7 +56,7 @@ from tidegauge.simulation.trace_rows.replica_rows import (
 @REQUESTS.handles(AlterReplicaLogDirsRequest)
 @inner_rule
 def handle_alter_replica_log_dirs(world: Brokers, request: AlterReplicaLogDirsRequest) -> bool:
-    """Begin to move a replica to another log directory, or say why not.
+    """Begin to move a replica to another log directory, or respond with the error.
 
     Source: KafkaApis.handleAlterReplicaLogDirsRequest, ReplicaManager.alterReplicaLogDirs@3.9.0.
     """

@@ -48,7 +48,7 @@ _FALSE = code(False)
 
 #: The channel's retryTimeoutMs: a request that is older is not sent again.
 _RETRY_TIMEOUT_US = code(60_000_000)
-#: How often the channel looks for a controller while none is known, and how long it waits before it
+#: The channel's interval of looking for a controller while none is known, and its wait before it
 #: connects to the same one again.
 _NO_CONTROLLER_US = code(100_000)
 _RECONNECT_US = code(50_000)
@@ -94,7 +94,7 @@ def _generate_producer_id(world: Brokers, broker: int) -> int:
 
 @inner_rule
 def _send(world: Brokers, broker: int) -> None:
-    """Send the request for a block to whom the channel is connected, else to the known leader.
+    """Send the request for a block to the connected controller, else to the known leader.
 
     Source: NodeToControllerRequestThread.doWork and generateRequests@3.8.0.
     """
@@ -116,7 +116,7 @@ def _send(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def _look_later(world: Brokers, broker: int, delay_us: int, failed: bool) -> None:
-    """Keep the request, and look later whom to send it; or it has failed by then."""
+    """Keep the request, and look for a controller later; or it has failed by then."""
     state = world.lifecycles[broker]
     state.requests += 1
     state.producer_ids_request.number = state.requests
@@ -161,7 +161,7 @@ def _end_without_response(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def lose_allocation(world: Brokers, broker: int, process: int, until_us: int) -> None:
-    """The connection to a controller is gone: what was sent to it up to ``until_us`` is lost."""
+    """The connection to a controller is gone: requests sent to it up to ``until_us`` are lost."""
     flight = world.lifecycles[broker].producer_ids_request
     if is_lost(flight, process, until_us) and not world.brokers[broker].ends:
         _send_again(world, broker)

@@ -177,7 +177,7 @@ AUTHENTICATION_FAILURE = FAULT_CODES.new("authentication_failure", 11)
 
 @inner_rule
 def fails_to_authenticate(world: Brokers, broker: int) -> bool:
-    """Whether a new connection of a broker to a controller fails now: a fault says so."""
+    """Whether a new connection of a broker to a controller fails now, by a fault."""
     count = world.context[0].process_count
     for number, fault in enumerate(world.faults):
         role = world.fault_roles[number * count + broker]

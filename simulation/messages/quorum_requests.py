@@ -64,7 +64,7 @@ class AllocateProducerIdsRequest(ControllerRequest, kind=167, api_key=67):
 
 
 class AllocateProducerIdsResponse(CommittedResponse, kind=168):
-    """The broker has the block, or why not."""
+    """The block for a broker, or the error."""
 
 
 class PublishedPartition(LeaderAndIsrPartition):

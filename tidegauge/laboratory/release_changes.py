@@ -1,4 +1,4 @@
-"""What differs between the jars of two releases of Kafka, as far as Tidegauge has to do with it.
+"""The differences between the jars of two releases of Kafka, as far as they concern Tidegauge.
 
 ``python -m tidegauge.laboratory.release_changes OLD NEW`` compares two folders of jars and prints
 three lists (``docs/new-release.md`` says what to do with each):
