@@ -1,6 +1,6 @@
 """Records of a broker and its topics: memory of its process, settings, counts, request handlers."""
 
-from tidegauge.compiled.records import Record, flag, i64
+from tidegauge.compiled.records import Record, flag, i32, i64
 from tidegauge.simulation.messages.event import EventList
 
 
@@ -281,8 +281,8 @@ class Watch(Record):
 class WatchList(Record):
     """The delayed operations that wait for one replica, in order of their coming."""
 
-    first: i64 = -1
-    last: i64 = -1
+    first: i32 = -1
+    last: i32 = -1
 
 
 class Pools(Record):
@@ -290,7 +290,11 @@ class Pools(Record):
 
     free_watch: i64 = -1
     free_watches: i64
-    #: Room of each replica in ``runs`` and ``epochs``, in entries.
+    #: The used part of ``epoch_entries``, the entries behind it that are kept free while a handler
+    #: runs, the most replicas of a broker, and the most room that any replica has.
+    epoch_entries: i64
+    epoch_reserve: i64
+    most_replicas: i64
     epoch_room: i64
     free_producer: i64 = -1
     free_producers: i64
