@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from tidegauge.compiled.records import Record, flag, i32, i64, i8
+from tidegauge.compiled.records import Record, flag, i8, i32, i64
 
 #: Absent: no offset, no epoch, no replica. Typed; the reason is in ``compiled/codes.py``.
 UNDEFINED = cast(int, np.int64(-1))

@@ -32,7 +32,7 @@ from tidegauge.actors.state.replica_records import (
 from tidegauge.actors.state.request_stats import RequestStats, ZooKeeperClientStats
 from tidegauge.compiled.lists import LinkedList
 from tidegauge.compiled.records import Records
-from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.replication import records, replica_list
 from tidegauge.simulation.bandwidth import Bandwidth
 from tidegauge.simulation.kernel import Context
@@ -211,7 +211,7 @@ def keep_room_for_an_epoch(world: Brokers, row: int) -> None:
         widen_epochs(world, row, 2 * room)
 
 
-@inner_rule
+@rule
 def widen_epochs(world: Brokers, row: int, room: int) -> None:
     """Move the epochs of a replica to the end of the table, with room for so many."""
     partition, hosted, pools = world.replicas[row], world.hosted[row], world.pools[0]
@@ -227,9 +227,8 @@ def widen_epochs(world: Brokers, row: int, room: int) -> None:
     hosted.epoch_room = room
     pools.epoch_entries += 2 * room
     pools.epoch_room = max(pools.epoch_room, room)
-    if pools.epoch_entries + pools.epoch_reserve > len(world.epoch_entries):
-        world.context[0].needs_room = True
-    if pools.epoch_room > len(world.epochs_read):
+    free = len(world.epoch_entries) - pools.epoch_entries
+    if free < pools.epoch_reserve or pools.epoch_room > len(world.epochs_read):
         world.context[0].needs_room = True
 
 

@@ -8,7 +8,7 @@ Records that were in a partition's log before the run count as acknowledged with
 """
 
 from tidegauge.compiled.lists import LinkedList
-from tidegauge.compiled.records import Record, Records, flag, i32, i64, i8
+from tidegauge.compiled.records import Record, Records, flag, i8, i32, i64
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.in_sync_replicas import ACKS_ALL
 from tidegauge.replication.records import LeaderAndIsr

@@ -9,7 +9,7 @@ the recovery point in the checkpoints are its end. A broker's first process load
 import numpy as np
 
 from tidegauge.actors.state.broker_records import Broker, BrokerSettings, ZooKeeperBrokerSettings
-from tidegauge.actors.state.brokers import EPOCH_MARGIN, MOST_ENTRIES_TOLD, Brokers
+from tidegauge.actors.state.brokers import MOST_ENTRIES_TOLD, RUNS_PER_ANSWER, Brokers
 from tidegauge.actors.state.lifecycles import Lifecycle, LifecycleSettings
 from tidegauge.actors.state.replica_records import KeptLog
 from tidegauge.actors.state.request_stats import PARTS
@@ -64,11 +64,11 @@ def _set_log(
     assert planned.state is not None
     replica = world.replicas[row]
     on_disk = world.on_disk[row]
-    first_entry = row * int(world.pools[0].epoch_room)
-    world.runs[first_entry].epoch = planned.state.leader_epoch
+    first_entry = int(world.hosted[row].first_entry)
+    world.epoch_entries[first_entry].epoch = planned.state.leader_epoch
     replica.run_count = 1
     if world.rules[world.hosted[row].broker].records_carry_epoch:
-        world.epochs[first_entry].epoch = planned.state.leader_epoch
+        world.epoch_entries[first_entry + _EPOCH_ROOM].epoch = planned.state.leader_epoch
         replica.epoch_count = 1
     replica.log_end_offset = records
     replica.high_watermark = records
@@ -89,7 +89,7 @@ def _list(state: Broker, world: Brokers, row: int) -> None:
 
 
 #: Epochs that each replica has room for at first.
-_EPOCH_ROOM = 16
+_EPOCH_ROOM = 2
 
 
 def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
@@ -125,8 +125,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         fetch_states=rows,
         followers=rows * width,
         follower_fetches=rows * width,
-        runs=rows * _EPOCH_ROOM,
-        epochs=rows * _EPOCH_ROOM,
+        epoch_entries=0,
         fetchers=count * count * fetchers,
         fetch_sessions=count * count * fetchers,
         watches=0,
@@ -147,13 +146,13 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         producer_batches=0,
         appended_batch=1,
         kept_logs=_kept_logs(plan, topology),
-        epochs_read=_EPOCH_ROOM,
+        epochs_read=0,
         told_state=1,
         lifecycles=_lifecycles(plan, topology, settings),
     )
     brokers.take_over(topology)
-    brokers.pools[0].epoch_room = _EPOCH_ROOM
     _number(brokers, count, fetchers)
+    _lay_out_epochs(brokers)
     _set_quotas(brokers.quotas, settings)
     first_thread = 0
     for index, each in enumerate(settings):
@@ -215,6 +214,18 @@ def _number(world: Brokers, count: int, fetchers: int) -> None:
     column(world.fetchers, "source_broker")[:] = [place // fetchers % count for place in places]
 
 
+def _lay_out_epochs(world: Brokers) -> None:
+    """Give each replica room for its first epochs."""
+    rows = len(world.hosted)
+    column(world.hosted, "first_entry")[:] = np.arange(rows) * 2 * _EPOCH_ROOM
+    column(world.hosted, "epoch_room")[:] = _EPOCH_ROOM
+    pools = world.pools[0]
+    pools.epoch_room = _EPOCH_ROOM
+    pools.epoch_entries = rows * 2 * _EPOCH_ROOM
+    pools.most_replicas = int(np.bincount(column(world.hosted, "broker")).max(initial=0))
+    enlarge_epochs(world)
+
+
 def _set_quotas(quotas: Records[ReplicationQuota], settings: list[dict[str, int]]) -> None:
     """Lay out the windows of all quotas; a broker gets its throttled replicas later."""
     first_sample = 0
@@ -260,35 +271,27 @@ def _kept_logs(plan: ClusterPlan, world: Topology) -> Records[KeptLog]:
 
 
 def enlarge_brokers(world: Brokers, reserve: int) -> None:
-    """Give replicas more room for epochs, and the purgatories for watches, where it is short."""
-    room = int(world.pools[0].epoch_room)
-    used = max(
-        int(column(world.replicas, "run_count").max(initial=0)),
-        int(column(world.replicas, "epoch_count").max(initial=0)),
-    )
-    if used + EPOCH_MARGIN > room:
-        widen_epochs(world)
+    """Enlarge the tables of epochs, and the purgatories' of watches, where little is left."""
+    enlarge_epochs(world)
     enlarge_watches(world, reserve)
     enlarge_producers(world)
 
 
-def widen_epochs(world: Brokers) -> None:
-    """Give every replica room for twice as many epochs."""
-    room = int(world.pools[0].epoch_room)
-    world.runs = _with_room(world.runs, room)
-    world.epochs = _with_room(world.epochs, room)
-    world.epochs_read = new_records(EpochEntry, 2 * room)
-    world.pools[0].epoch_room = 2 * room
+def enlarge_epochs(world: Brokers, more: int = 0) -> None:
+    """Double the table of epochs where little is left behind its used part and ``more`` entries.
 
-
-def _with_room(entries: Records[EpochEntry], room: int) -> Records[EpochEntry]:
-    """The same entries with twice the room for each replica."""
-    wider = new_records(EpochEntry, 2 * len(entries))
-    for field in ("epoch", "start_offset"):
-        column(wider, field).reshape(-1, 2 * room)[:, :room] = column(entries, field).reshape(
-            -1, room
-        )
-    return wider
+    Memory that was never written to is not resident.
+    """
+    pools = world.pools[0]
+    room = int(pools.epoch_room)
+    if len(world.epochs_read) < room:
+        world.epochs_read = new_records(EpochEntry, room)
+    # One event can bring a response's epochs to each replica of a broker. A replica with little
+    # room doubles it more than once: each time it moves.
+    pools.epoch_reserve = 8 * int(pools.most_replicas) * (room + int(RUNS_PER_ANSWER))
+    used, reserve = int(pools.epoch_entries) + more, int(pools.epoch_reserve)
+    if len(world.epoch_entries) < used + 2 * reserve:
+        world.epoch_entries = grown(world.epoch_entries, 2 * used + 4 * reserve)
 
 
 def enlarge_watches(world: Brokers, reserve: int) -> None:
