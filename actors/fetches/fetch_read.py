@@ -12,6 +12,7 @@ from tidegauge.actors.fetches.fetch_sessions import (
     put_to_rest,
 )
 from tidegauge.actors.fetches.fetcher_thread import count_sent, leader_throttles
+from tidegauge.actors.fetches.idle_fetches import wake_all
 from tidegauge.actors.state.broker_stats import mark_bytes_out
 from tidegauge.actors.state.brokers import MOST_ENTRIES_TOLD, Brokers, epochs_of, runs_of
 from tidegauge.actors.state.request_times import mark_error
@@ -214,6 +215,7 @@ def _send_response(
     if is_in_memory:
         send(world, response, departure_us)
         return
+    wake_all(world, request.destination)
     begin_us = departure_from_thread_us(world, response, departure_us)
     read_us = _read_from_disks(world, request, begin_us)
     # Records are read and sent at the same time, so the slower of the two counts.
