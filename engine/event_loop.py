@@ -6,7 +6,7 @@ is wanted to drain rows, to enlarge tables, to show progress, to wait for others
 """
 
 from tidegauge.actors.broker import close_broker
-from tidegauge.actors.fetches.idle_fetches import look_ahead, make_room_for_marks, wake_all
+from tidegauge.actors.idle_fetches.pairs import look_ahead, make_room_for_marks, wake_all
 from tidegauge.actors.process.lifecycle import start
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.clients.client import stop_client

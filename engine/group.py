@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.actors.fetches.idle_fetches import settle_idle
+from tidegauge.actors.idle_fetches.pairs import settle_idle
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.compiled.records import Records, column, new_records, view_as
 from tidegauge.compiled.rules import COMPILED, rule

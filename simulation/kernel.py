@@ -249,7 +249,7 @@ class Context(Record):
     #: The time of the last timer, and the number of those set at that time.
     timer_set_us: i64
     timers_set: i64
-    #: Fetches that bring nothing may be computed (``actors/fetches/idle_fetches.py``); the pairs of
+    #: Fetches that bring nothing may be computed (the room ``actors/idle_fetches``); the pairs of
     #: brokers of which they are; the events that they stand for, among those handled; the time up
     #: to which their arrivals are known.
     computes_idle: flag

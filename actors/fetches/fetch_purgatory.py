@@ -7,7 +7,8 @@ moment. A follower's waits in its session, a consumer's is watched by each of it
 from tidegauge.actors.fetches import producer_connections
 from tidegauge.actors.fetches.fetch_read import answer_fetch, read_partition, row_on
 from tidegauge.actors.fetches.fetch_sessions import name_active, place_of_fetch, put_to_rest, touch
-from tidegauge.actors.fetches.idle_fetches import becomes_idle, is_computed
+from tidegauge.actors.idle_fetches.pairs import becomes_idle
+from tidegauge.actors.idle_fetches.stages import is_computed
 from tidegauge.actors.state import brokers, replica_records
 from tidegauge.actors.state.broker_stats import mark_fetch
 from tidegauge.actors.state.brokers import WATCHES

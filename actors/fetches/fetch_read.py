@@ -12,7 +12,7 @@ from tidegauge.actors.fetches.fetch_sessions import (
     put_to_rest,
 )
 from tidegauge.actors.fetches.fetcher_thread import count_sent, leader_throttles
-from tidegauge.actors.fetches.idle_fetches import wake_all
+from tidegauge.actors.idle_fetches.pairs import wake_all
 from tidegauge.actors.state.broker_stats import mark_bytes_out
 from tidegauge.actors.state.brokers import MOST_ENTRIES_TOLD, Brokers, epochs_of, runs_of
 from tidegauge.actors.state.request_times import mark_error

@@ -15,7 +15,8 @@ Kafka would name the partition in the old one, which comes to the same.
 Source: KIP-227; ``FetchManager``, ``FetchSession`` and ``FetchSessionHandler`` @1.1.0.
 """
 
-from tidegauge.actors.fetches.idle_fetches import catch_up_fetcher, wake_fetcher
+from tidegauge.actors.idle_fetches.pairs import wake_fetcher
+from tidegauge.actors.idle_fetches.stages import catch_up_fetcher
 from tidegauge.actors.state.broker_stats import mark_left
 from tidegauge.actors.state.brokers import ACTIVE, IN_SESSION, Brokers
 from tidegauge.actors.state.replica_records import FetchSession, FollowerFetch

@@ -11,7 +11,7 @@ Simplified: bytes are those of records, without the headers of answers.
 Source: BrokerConfigHandler, TopicConfigHandler.updateThrottledList@2.6.0.
 """
 
-from tidegauge.actors.fetches.idle_fetches import wake_pair
+from tidegauge.actors.idle_fetches.pairs import wake_pair
 from tidegauge.actors.state.brokers import FETCHED, MOVED, Brokers, now_ms
 from tidegauge.actors.state.replica_records import Fetcher
 from tidegauge.compiled.rules import inner_rule

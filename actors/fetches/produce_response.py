@@ -5,7 +5,7 @@ something changes that they rest on: the ISR, the leader's term, the log.
 """
 
 from tidegauge.actors.fetches import producer_connections
-from tidegauge.actors.fetches.idle_fetches import catch_up
+from tidegauge.actors.idle_fetches.stages import catch_up
 from tidegauge.actors.state import brokers, replica_records
 from tidegauge.actors.state.request_times import mark_error
 from tidegauge.actors.storage.group_offsets import answer_group_append

@@ -10,18 +10,14 @@ Source: ``AbstractFetcherThread`` and ``ReplicaFetcherThread`` @0.11.0.0 to @3.8
 
 from tidegauge.actors.fetches import fetcher_thread
 from tidegauge.actors.fetches.fetch_purgatory import wake_consumers
-from tidegauge.actors.fetches.idle_fetches import (
-    deadline_us,
-    is_computed,
-    new_fetch_request,
-    wake_pair,
-)
 from tidegauge.actors.followers.follower_truncation import (
     follow_answer,
     leave_range,
     take_epoch_end_offsets,
     truncate_or_ask,
 )
+from tidegauge.actors.idle_fetches.pairs import new_fetch_request, wake_pair
+from tidegauge.actors.idle_fetches.stages import deadline_us, is_computed
 from tidegauge.actors.leaders.leader import append_to_log, trace_high_watermark
 from tidegauge.actors.process.retention import raise_log_start
 from tidegauge.actors.state.broker_stats import mark_replicated

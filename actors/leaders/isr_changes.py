@@ -12,7 +12,7 @@ broker (``alter_partition.py``). ``isr_outcomes.py`` has the answers of both.
 """
 
 from tidegauge.actors.fetches.fetch_sessions import settle, touch
-from tidegauge.actors.fetches.idle_fetches import catch_up
+from tidegauge.actors.idle_fetches.stages import catch_up
 from tidegauge.actors.leaders import alter_partition
 from tidegauge.actors.leaders.leader import try_high_watermark
 from tidegauge.actors.session.zookeeper_client import new_state_write, send_state_write

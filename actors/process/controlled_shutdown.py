@@ -9,7 +9,7 @@ In KRaft mode heartbeats ask for it (``metadata/broker_lifecycle.py``).
 Source: KafkaServer.shutdown and controlledShutdown@2.6.3.
 """
 
-from tidegauge.actors.fetches.idle_fetches import wake_all
+from tidegauge.actors.idle_fetches.pairs import wake_all
 from tidegauge.actors.process.forgetting import drop_requests, empty_fetchers
 from tidegauge.actors.process.lifecycle import end, start
 from tidegauge.actors.session.zookeeper_client import close_session, read_controller

@@ -24,7 +24,7 @@ Source: KafkaServer.startup and shutdown, LogManager.loadLogs, KafkaZkClient.reg
 all @2.6.3; ZkUtils.registerBrokerInZk@0.10.2.2.
 """
 
-from tidegauge.actors.fetches.idle_fetches import wake_all
+from tidegauge.actors.idle_fetches.pairs import wake_all
 from tidegauge.actors.leaders.isr_changes import schedule_expiration
 from tidegauge.actors.leaders.leader import close_account
 from tidegauge.actors.process.forgetting import forget_everything

@@ -5,8 +5,8 @@ thread is busy for the cost model's time, and, if the request meets the lock of 
 ISR is being written, until ZooKeeper has answered.
 """
 
-from tidegauge.actors.fetches.idle_fetches import leave_threads
 from tidegauge.actors.fetches.producer_connections import waits_for_connection
+from tidegauge.actors.idle_fetches.pairs import leave_threads
 from tidegauge.actors.leaders.isr_changes import continue_expiration
 from tidegauge.actors.process import log_dir_moves
 from tidegauge.actors.requests import group_coordinator, other_requests, produce, producer_ids

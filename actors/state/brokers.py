@@ -103,7 +103,7 @@ class Brokers(Cluster, part=2):
     fetch_sessions: Records[FetchSession]
     #: Of each two brokers the fetches of the one from the other and back, by number; copies of
     #: those of one pair, and of its links; by broker; slots of a span, by broker
-    #: (``fetches/idle_fetches.py``).
+    #: (the room ``idle_fetches``).
     idle_fetches: Records[IdleFetch]
     kept_fetches: Records[IdleFetch]
     kept_links: Records[Link]

@@ -213,7 +213,7 @@ class FetchSession(Record):
 
 
 class IdleFetch(Record):
-    """A fetch whose events are computed (``fetches/idle_fetches.py``)."""
+    """A fetch whose events are computed (the room ``idle_fetches``)."""
 
     stage: i64
     follower: i64
@@ -228,7 +228,7 @@ class IdleFetch(Record):
     #: The number of the last request.
     requests: i64
     max_wait_us: i64
-    #: The time that a request handler has for a request; it still has the last one that was handled.
+    #: The time that a request handler has a request; it has had the last one, which was handled.
     cost_us: i64
     on_thread: flag
     cause_process: i64

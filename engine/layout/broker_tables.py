@@ -8,7 +8,7 @@ the recovery point in the checkpoints are its end. A broker's first process load
 
 import numpy as np
 
-from tidegauge.actors.fetches.idle_fetches import WORDS_OF_SPAN
+from tidegauge.actors.idle_fetches.arrivals import WORDS_OF_SPAN
 from tidegauge.actors.state.broker_records import Broker, BrokerSettings, ZooKeeperBrokerSettings
 from tidegauge.actors.state.brokers import EPOCH_MARGIN, MOST_ENTRIES_TOLD, Brokers
 from tidegauge.actors.state.lifecycles import Lifecycle, LifecycleSettings

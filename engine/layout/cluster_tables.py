@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.actors.fetches.idle_fetches import SPAN_US
+from tidegauge.actors.idle_fetches.arrivals import SPAN_US
 from tidegauge.clients import client_state
 from tidegauge.clients.latency_counts import BUCKETS
 from tidegauge.compiled.codes import EAGER
