@@ -290,6 +290,8 @@ class Pools(Record):
 
     free_watch: i64 = -1
     free_watches: i64
+    #: Fetcher threads of a broker for each source broker: the most of all brokers.
+    fetchers_of_source: i64
     #: The used part of ``epoch_entries``, the entries behind it that are kept free while a handler
     #: runs, the most replicas of a broker, and the most room that any replica has.
     epoch_entries: i64

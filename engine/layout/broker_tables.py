@@ -8,6 +8,7 @@ the recovery point in the checkpoints are its end. A broker's first process load
 
 import numpy as np
 
+from tidegauge.actors.idle_fetches.arrivals import WORDS_OF_SPAN
 from tidegauge.actors.state.broker_records import Broker, BrokerSettings, ZooKeeperBrokerSettings
 from tidegauge.actors.state.brokers import MOST_ENTRIES_TOLD, RUNS_PER_ANSWER, Brokers
 from tidegauge.actors.state.lifecycles import Lifecycle, LifecycleSettings
@@ -128,6 +129,11 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         epoch_entries=0,
         fetchers=count * count * fetchers,
         fetch_sessions=count * count * fetchers,
+        idle_fetches=count * (count - 1) * fetchers,
+        kept_fetches=2 * fetchers,
+        kept_links=2,
+        idle_threads=count,
+        idle_arrivals=count * int(WORDS_OF_SPAN),
         watches=0,
         producer_connections=count * len(plan.clients),
         delayed_fetches=rows,
@@ -151,6 +157,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         lifecycles=_lifecycles(plan, topology, settings),
     )
     brokers.take_over(topology)
+    brokers.pools[0].fetchers_of_source = fetchers
     _number(brokers, count, fetchers)
     _lay_out_epochs(brokers)
     _set_quotas(brokers.quotas, settings)
