@@ -16,7 +16,7 @@ returns to the driver to have them enlarged when fewer are left.
 """
 
 from tidegauge.compiled.records import Record, Records, flag, i64
-from tidegauge.compiled.rules import Tables, code
+from tidegauge.compiled.rules import Tables, code, inner_rule
 from tidegauge.simulation.bandwidth import Bandwidth, IncomingBandwidth
 from tidegauge.simulation.messages.event import EventList, EventSlot, ItemSlot
 from tidegauge.simulation.random_streams import Quantile
@@ -403,3 +403,9 @@ class Kernel(Tables):
     offset_commits: Records[OffsetCommit]
     #: By place in ``Clients.targets``, then by client.
     commit_keys: Records[CommitKey]
+
+
+@inner_rule
+def link_between(world: Kernel, source: int, destination: int) -> Link:
+    """The link from one process to another."""
+    return world.links[source * world.context[0].process_count + destination]

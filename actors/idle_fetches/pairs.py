@@ -27,7 +27,7 @@ from tidegauge.actors.state.replica_records import IdleFetch
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.simulation.events import TIMER_RANK_BITS, free_event, new_event, push
-from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.kernel import NONE, Kernel, link_between
 from tidegauge.simulation.messages.client_requests import FetchRequest, FetchResponse
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.timers import FollowerFetchExpires
@@ -115,7 +115,7 @@ def _may_idle(world: Brokers, index: int, waits_now: int) -> bool:
 def _is_quiet(world: Brokers, source: int, destination: int) -> bool:
     """Whether nothing is under way between two brokers that a fetch could meet."""
     state = world.processes[destination]
-    link = world.links[source * world.context[0].process_count + destination]
+    link = link_between(world, source, destination)
     return (
         state.hosted
         and state.alive

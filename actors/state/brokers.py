@@ -29,6 +29,7 @@ from tidegauge.actors.state.replica_records import (
     IdleArrivals,
     IdleFetch,
     IdleThreads,
+    KeptLink,
     KeptLog,
     LogOnDisk,
 )
@@ -38,7 +39,7 @@ from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import records, replica_list
 from tidegauge.simulation.bandwidth import Bandwidth
-from tidegauge.simulation.kernel import Context, Link
+from tidegauge.simulation.kernel import Context
 from tidegauge.simulation.metadata_log import MetadataPosition, is_known_alive, is_known_eligible
 from tidegauge.simulation.sampled_stats import Bucket, ErrorCount
 from tidegauge.simulation.topology import Cluster, is_kraft
@@ -106,7 +107,7 @@ class Brokers(Cluster, part=2):
     #: (the room ``idle_fetches``).
     idle_fetches: Records[IdleFetch]
     kept_fetches: Records[IdleFetch]
-    kept_links: Records[Link]
+    kept_links: Records[KeptLink]
     idle_threads: Records[IdleThreads]
     idle_arrivals: Records[IdleArrivals]
     watches: Records[Watch]
