@@ -21,8 +21,8 @@ MOST_BROKERS = 2_000
 #: ... and a client is one.
 MOST_CLIENTS = 1_000
 #: The limit of all topics together. A partition of three replicas takes some 10 KiB
-#: (``bench/size.py``). Kafka's largest clusters were to have 200,000 with ZooKeeper, and two million
-#: with KRaft (KIP-500).
+#: (``bench/size.py``). Kafka's largest clusters were to have 200,000 with ZooKeeper, and
+#: two million with KRaft.
 MOST_PARTITIONS = 2_000_000
 #: The limit of all partitions together.
 MOST_REPLICAS = 6_000_000
