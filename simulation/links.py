@@ -24,7 +24,7 @@ us later.
 from tidegauge.compiled.handlers import Handlers
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.simulation import events, random_streams
-from tidegauge.simulation.kernel import CLIENT, NONE, Kernel
+from tidegauge.simulation.kernel import CLIENT, NONE, Kernel, Link
 from tidegauge.simulation.messages.event import Event, EventList
 from tidegauge.simulation.messages.timers import FaultChange, ProcessRelease
 from tidegauge.simulation.transfers import departure_from_thread_us, is_received, send_records
@@ -63,23 +63,29 @@ def send(world: Kernel, message: Event, departure_us: int) -> None:
     context = world.context[0]
     source = message.source
     destination = message.destination
-    index = source * context.process_count + destination
-    link = world.links[index]
-    path = path_between(world, source, destination)
-    uniform = random_streams.draw(context.seed, random_streams.LATENCY, index, link.draws)
-    link.draws += 1
-    latency_us = random_streams.quantile_us(
-        world.quantiles, path * random_streams.QUANTILES, uniform
-    )
+    link = world.links[source * context.process_count + destination]
+    latency_us = drawn_latency_us(world, link, source, destination)
     if world.processes[source].network_blocked_us > departure_us:
         departure_us = departure_from_thread_us(world, message, departure_us)
     if message.size_bytes > 0:
+        path = path_between(world, source, destination)
         send_records(world, message, departure_us, latency_us, path)
     else:
         message.time_us = max(departure_us + latency_us + link.delay_us, link.last_delivery_us)
         link.last_delivery_us = message.time_us
     events.stamp(world, message)
     route(world, message)
+
+
+@inner_rule
+def drawn_latency_us(world: Kernel, link: Link, source: int, destination: int) -> int:
+    """The latency of the next message on a link."""
+    context = world.context[0]
+    index = source * context.process_count + destination
+    path = path_between(world, source, destination)
+    uniform = random_streams.draw(context.seed, random_streams.LATENCY, index, link.draws)
+    link.draws += 1
+    return random_streams.quantile_us(world.quantiles, path * random_streams.QUANTILES, uniform)
 
 
 @inner_rule
