@@ -120,6 +120,7 @@ def _checks(scenario: Scenario) -> Iterator[str]:
 _PER_BATCH = 3
 #: A follower's fetch: request and response; a fetch that finds nothing expires, too.
 _PER_FETCH = 2
+_PER_IDLE_FETCH = 3
 #: A consumer's fetch: the same, and a timer.
 _PER_CONSUMER_FETCH = 3
 #: A retry of a batch: the wait, the request, the response. A broker that is down sends no
@@ -130,8 +131,10 @@ _PER_RETRY_UNHEARD = 1.5
 _PER_PARTITION = 5
 #: Events of a replica whose broker stops and comes back.
 _PER_STOPPED_REPLICA = 15
-#: Events of a broker in each second: its periodic tasks, and pings of its session.
+#: Events of a broker in each second: its periodic tasks, and pings of its session; with KRaft its
+#: fetches of metadata and heartbeats.
 _PER_BROKER_SECOND = 1.2
+_PER_KRAFT_BROKER_SECOND = 16
 
 #: Fewer batches for each wait are none: the formula divides by that.
 _HARDLY_EVER = 1e-6
@@ -141,7 +144,10 @@ class ExpectedEvents(NamedTuple):
     """Events of the whole run, without its liveness phase."""
 
     producers: float
+    #: Fetches of followers that find records.
     followers: float
+    #: Those that find none.
+    idle: float
     consumers: float
     #: Samples, periodic tasks, pings.
     periodic: float
@@ -163,11 +169,14 @@ def expected_events(plan: ClusterPlan) -> ExpectedEvents:
     batches = batches_per_second(plan)
     samples = seconds * 1e6 / scenario.sample_every_us
     stopped = sum(_stopped_replicas(plan, fault) for fault in scenario.faults)
+    finding, idle = _fetches_of_followers(plan, batches)
+    per_second = _PER_KRAFT_BROKER_SECOND if plan.is_kraft else _PER_BROKER_SECOND
     return ExpectedEvents(
         producers=_PER_BATCH * _batches_in_all(plan),
-        followers=_events_of_followers(plan, batches),
+        followers=_PER_FETCH * finding,
+        idle=_PER_IDLE_FETCH * idle,
         consumers=_PER_CONSUMER_FETCH * sum(each.fetches for each in consumers_fetches(plan)),
-        periodic=len(plan.brokers) * (samples + seconds * _PER_BROKER_SECOND),
+        periodic=len(plan.brokers) * (samples + seconds * per_second),
         control=_PER_PARTITION * len(plan.partitions) + _PER_STOPPED_REPLICA * stopped,
         retries=sum(_events_of_retries(plan, fault, batches) for fault in scenario.faults)
         + _events_of_refusals(plan),
@@ -201,13 +210,9 @@ def _busy_seconds(plan: ClusterPlan, batches: Sequence[float]) -> float:
     return _batches_in_all(plan) / rate if rate else 0.0
 
 
-def _events_of_followers(plan: ClusterPlan, batches: Sequence[float]) -> float:
-    """The events of the fetches of all followers from all their leaders."""
-    rates: defaultdict[tuple[int, int], float] = defaultdict(float)
-    for partition, rate in zip(plan.partitions, batches, strict=True):
-        leader, *followers = partition.replicas
-        for follower in followers:
-            rates[follower, leader] += rate
+def _fetches_of_followers(plan: ClusterPlan, batches: Sequence[float]) -> tuple[float, float]:
+    """The fetches of all followers from their leaders: those that find records, and none."""
+    rates = rates_of_pairs(plan, batches)
     busy = _busy_seconds(plan, batches)
     idle = plan.scenario.duration_us / 1e6 - busy
     # Once for each broker, not for each pair of them: half of the time of `validate` otherwise.
@@ -216,17 +221,23 @@ def _events_of_followers(plan: ClusterPlan, batches: Sequence[float]) -> float:
         for broker in plan.brokers
     ]
     round_trip = _round_trip_seconds(plan)
-    return sum(
-        seconds * _fetch_events(at_rate, waits[follower], round_trip)
-        for (follower, _), rate in rates.items()
-        for seconds, at_rate in ((busy, rate), (idle, 0.0))
-    )
+    fetches = nothing = 0.0
+    for (follower, _), rate in rates.items():
+        for seconds, at_rate in ((busy, rate), (idle, 0.0)):
+            all_, finding_nothing = _fetches(at_rate, waits[follower], round_trip)
+            fetches += seconds * all_
+            nothing += seconds * finding_nothing
+    return fetches - nothing, nothing
 
 
-def _fetch_events(rate: float, wait: float, round_trip: float) -> float:
-    """Events a second of a follower that fetches again after each response."""
-    fetches, finding_nothing = _fetches(rate, wait, round_trip)
-    return _PER_FETCH * fetches + finding_nothing
+def rates_of_pairs(plan: ClusterPlan, batches: Sequence[float]) -> Mapping[tuple[int, int], float]:
+    """The batches a second that each follower gets from each of its leaders, by their indexes."""
+    rates: defaultdict[tuple[int, int], float] = defaultdict(float)
+    for partition, rate in zip(plan.partitions, batches, strict=True):
+        leader, *followers = partition.replicas
+        for follower in followers:
+            rates[follower, leader] += rate
+    return rates
 
 
 def _fetches(rate: float, wait: float, round_trip: float) -> tuple[float, float]:
