@@ -11,6 +11,8 @@ from tidegauge.actors.process.lifecycle import start
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.clients.client import stop_client
 from tidegauge.clients.stalls import close_client
+from tidegauge.compiled.codes import COMPILED
+from tidegauge.compiled.prefetching import prefetch
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rule_calls import call_rule
 from tidegauge.compiled.rules import code, inner_rule, rule
@@ -88,6 +90,8 @@ def _run_until(world: World, budget: int) -> int:
             return HORIZON
         context.handled += 1
         world.kind_counts[event.kind].handled += 1
+        if COMPILED:
+            _expect_next(world)
         _deliver(world, event)
     return BUDGET
 
@@ -103,6 +107,26 @@ def _is_due(world: World) -> bool:
         if next_us < context.look_ahead_us or context.look_ahead_us >= context.horizon_us:
             return next_us < context.horizon_us
         look_ahead(world)
+
+
+@inner_rule
+def _expect_next(world: World) -> None:
+    """Have the processor load what the next events look at (``compiled/prefetching.py``).
+
+    By then one event has been handled, unless that sets an earlier one. The events behind it are at
+    the two places below: they were last in use some hundred events ago, as they were sent.
+    """
+    following = world.events[world.heap[0].index]
+    prefetch(world.events, world.heap[1].index, 1)
+    prefetch(world.events, world.heap[2].index, 1)
+    source, destination = following.source, following.destination
+    if source != destination:
+        count = world.context[0].process_count
+        prefetch(world.links, source * count + destination, 1)
+        prefetch(world.links, destination * count + source, 1)
+    expect = world.roles[world.processes[destination].role].expect
+    if expect != NONE:
+        call_rule(expect, world, following)
 
 
 @inner_rule

@@ -304,6 +304,9 @@ def _timer_number(world: Kernel) -> int:
     return (context.time_us << TIMER_RANK_BITS) + context.timers_set
 
 
+_ENDS_BITS = code(32)
+
+
 @inner_rule
 def push(world: Kernel, event: Event) -> None:
     """Let the event wait for its time."""
@@ -312,15 +315,14 @@ def push(world: Kernel, event: Event) -> None:
     # There is always a free slot for an event, so the last place of the heap is never used.
     entry = heap[len(heap) - 1]
     entry.time_us = event.time_us
-    entry.destination = event.destination
-    entry.source = event.source
+    entry.ends = ends_of(event)
     entry.sequence = event.sequence
     entry.index = event.index
     place = context.heap_size
     context.heap_size += 1
     while place > 0:
         parent = (place - 1) >> 1
-        if not _precedes(entry, heap[parent]):
+        if not precedes(entry, heap[parent]):
             break
         _copy_entry(heap[place], heap[parent])
         place = parent
@@ -341,9 +343,9 @@ def pop(world: Kernel) -> Event:
         child = 2 * place + 1
         if child >= size:
             break
-        if child + 1 < size and _precedes(heap[child + 1], heap[child]):
+        if child + 1 < size and precedes(heap[child + 1], heap[child]):
             child += 1
-        if not _precedes(heap[child], moved):
+        if not precedes(heap[child], moved):
             break
         _copy_entry(heap[place], heap[child])
         place = child
@@ -353,20 +355,24 @@ def pop(world: Kernel) -> Event:
 
 
 @inner_rule
-def _precedes(one: HeapEntry, other: HeapEntry) -> bool:
+def ends_of(event: Event) -> int:
+    """The ends of an event's way as one number."""
+    return (event.destination << _ENDS_BITS) + event.source
+
+
+@inner_rule
+def precedes(one: HeapEntry, other: HeapEntry) -> bool:
+    """Whether an event that waits comes before another one."""
     if one.time_us != other.time_us:
         return one.time_us < other.time_us
-    if one.destination != other.destination:
-        return one.destination < other.destination
-    if one.source != other.source:
-        return one.source < other.source
+    if one.ends != other.ends:
+        return one.ends < other.ends
     return one.sequence < other.sequence
 
 
 @inner_rule
 def _copy_entry(to: HeapEntry, entry: HeapEntry) -> None:
     to.time_us = entry.time_us
-    to.destination = entry.destination
-    to.source = entry.source
+    to.ends = entry.ends
     to.sequence = entry.sequence
     to.index = entry.index

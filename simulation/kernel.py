@@ -46,8 +46,8 @@ class HeapEntry(Record):
     """An event that waits for its time, with its sort key beside it."""
 
     time_us: i64
-    destination: i64
-    source: i64
+    #: Its destination and its source as one number: they are in their order.
+    ends: i64
     sequence: i64
     index: i64
 
@@ -123,6 +123,8 @@ class Role(Record):
     handle: i64
     #: With a fault that begins or ends at one.
     take_fault: i64
+    #: With the next event, if that reaches one (``compiled/prefetching.py``); -1: it does not.
+    expect: i64 = -1
 
 
 class Link(Record):

@@ -60,7 +60,6 @@ def path_between(world: Kernel, source: int, destination: int) -> int:
 @inner_rule
 def send(world: Kernel, message: Event, departure_us: int) -> None:
     """Send a message that leaves its process at ``departure_us``."""
-    context = world.context[0]
     source = message.source
     destination = message.destination
     link = link_between(world, source, destination)

@@ -296,7 +296,7 @@ def _(world: World) -> None:
 
 @violates("outbox_leaves_the_group")
 def _(world: World) -> None:
-    world.processes[world.heap[0].destination].hosted = False
+    world.processes[world.events[world.heap[0].index].destination].hosted = False
 
 
 @violates("messages_were_sent")
