@@ -134,12 +134,12 @@ def _needs_room(world: Brokers) -> bool:
     context = world.context[0]
     return (
         context.needs_room
-        or context.free_events < context.reserve
-        or context.free_items < context.item_reserve
+        or context.event_slots.free < context.reserve
+        or context.item_slots.free < context.item_reserve
         or len(world.rows) - context.row_count < context.row_reserve
         or len(world.metadata_changes) - context.metadata_changes < context.reserve
         or len(world.offset_commits) - context.offset_commits < context.commit_reserve
-        or world.pools[0].free_watches < context.reserve
+        or world.pools[0].watch_slots.free < context.reserve
     )
 
 

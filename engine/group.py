@@ -62,6 +62,10 @@ _CHECKED = os.environ.get("TIDEGAUGE_CHECKED", "0")
 #: Events between two readings of the clock: some 20 ms.
 _BUDGET = 1 if _CHECKED == "1" else 20_000 if COMPILED else 200
 
+#: Rows of the trace that are handed on together. Room for more takes no memory until an event
+#: needs it.
+_ROWS = 1 << 15
+
 #: Later than any controller epoch.
 _LAST_EPOCH = 2**62
 
@@ -364,15 +368,16 @@ class Group:
     def _check_reserves(self) -> None:
         """End the run if an event has overrun a table."""
         context = self.world.context[0]
-        free = (context.free_events, context.free_items, self.world.pools[0].free_watches)
+        slots = (context.event_slots, context.item_slots, self.world.pools[0].watch_slots)
+        free = [int(each.free) for each in slots]
         assert min(free) >= 0, f"an event needed more than was reserved for it: {free} are free"
 
     def _size_rows(self) -> None:
         """Make room for all rows that one event can write; no row waits to be drained."""
         row_reserve = row_reserve_of(self.plan, int(self.world.pools[0].epoch_room))
         self.world.context[0].row_reserve = row_reserve
-        if len(self.world.rows) < 2 * row_reserve:
-            self.world.rows = new_records(RowSlot, 2 * row_reserve)
+        if len(self.world.rows) < _ROWS + row_reserve:
+            self.world.rows = new_records(RowSlot, _ROWS + row_reserve)
 
     # Events that are planned before the run.
 

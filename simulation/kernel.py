@@ -12,9 +12,11 @@ once it was handled. Its partitions hang on it as a chain of
 :class:`PartitionData`, as the requests of Kafka's protocol have it.
 
 Tables never grow while a handler runs: ``reserve`` slots are kept free, and the loop
-returns to the driver to have them enlarged when fewer are left.
+returns to the driver to have them enlarged when fewer are left. Slots that were never used take
+no memory (``compiled/lists.py``).
 """
 
+from tidegauge.compiled.lists import Slots
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import Tables, code, inner_rule
 from tidegauge.simulation.bandwidth import Bandwidth, IncomingBandwidth
@@ -198,11 +200,9 @@ class Context(Record):
     cause_sequence: i64 = -1
     #: Events in the heap.
     heap_size: i64
-    #: First free slot of events and of partition data, and their numbers.
-    free_event: i64 = -1
-    free_events: i64
-    free_item: i64 = -1
-    free_items: i64
+    #: Which slots of events and of partition data are free.
+    event_slots: Slots
+    item_slots: Slots
     #: Events held back on a link or by a pause that are handled next, before the heap.
     ready: EventList
     #: Messages to processes that other groups host.

@@ -6,7 +6,7 @@ Invariants of brokers' machines: their disks and page caches.
 from tidegauge.actors.state.machines import GENERATIONS
 from tidegauge.engine.invariants.checked import HOLDS, Checked, Invariants
 from tidegauge.simulation.bandwidth import FLOWS
-from tidegauge.simulation.events import ends_of, precedes
+from tidegauge.simulation.events import ends_of, precedes, used_events
 from tidegauge.simulation.kernel import BROKER, NONE, RACK_LINK
 
 KERNEL = Invariants()
@@ -95,7 +95,7 @@ def blocked_threads_are_known(world: Checked) -> int:
 @KERNEL.of("events")
 def records_are_relayed_between_racks(world: Checked) -> int:
     """A message on the way over a link between racks has records, and another receiver."""
-    for index, event in enumerate(world.events):
+    for index, event in enumerate(used_events(world)):
         if event.kind == NONE:
             continue
         is_at_link = world.processes[event.destination].role == RACK_LINK
@@ -138,7 +138,7 @@ def messages_were_sent(world: Checked) -> int:
 @KERNEL.of("events")
 def causes_are_written(world: Checked) -> int:
     """The cause of an event is a row that its process has written already."""
-    for index, event in enumerate(world.events):
+    for index, event in enumerate(used_events(world)):
         if event.kind == NONE or event.cause_process < 0:
             continue
         cause = world.processes[event.cause_process]

@@ -6,18 +6,23 @@ the recovery point in the checkpoints are its end. A broker's first process load
 (``actors/process/lifecycle.py``).
 """
 
-import numpy as np
 
 from tidegauge.actors.idle_fetches.arrivals import WORDS_OF_SPAN
 from tidegauge.actors.state.broker_records import Broker, BrokerSettings, ZooKeeperBrokerSettings
-from tidegauge.actors.state.brokers import EPOCH_MARGIN, MOST_ENTRIES_TOLD, Brokers
+from tidegauge.actors.state.brokers import (
+    EPOCH_MARGIN,
+    MOST_ENTRIES_TOLD,
+    PRODUCER_SLOTS,
+    WATCH_SLOTS,
+    Brokers,
+)
 from tidegauge.actors.state.lifecycles import Lifecycle, LifecycleSettings
 from tidegauge.actors.state.replica_records import KeptLog
 from tidegauge.actors.state.request_stats import PARTS
 from tidegauge.actors.storage.logs import MARKS
-from tidegauge.compiled.records import Records, column, grown, new_records
+from tidegauge.compiled.records import Records, column, lengthened, new_records
 from tidegauge.engine.layout.by_name import new_tables, set_by_name
-from tidegauge.engine.layout.cluster_tables import chain_free, new_commit_keys
+from tidegauge.engine.layout.cluster_tables import new_commit_keys
 from tidegauge.engine.layout.network_tables import cache_tails, lay_out_machines
 from tidegauge.engine.layout.quorum_tables import bootstrap_servers_of
 from tidegauge.replication.errors import ERROR_COUNT
@@ -181,7 +186,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
     lay_out_machines(brokers, plan)
     if any(max(partition.existing_records) > 0 for partition in plan.partitions):
         cache_tails(brokers)
-    enlarge_watches(brokers, reserve)
+    WATCH_SLOTS.enlarge(brokers, brokers.pools[0].watch_slots, reserve)
     brokers.pools[0].producer_reserve = producer_reserve_of(plan)
     enlarge_producers(brokers)
     return brokers
@@ -268,14 +273,15 @@ def _kept_logs(plan: ClusterPlan, world: Topology) -> Records[KeptLog]:
 
 def enlarge_brokers(world: Brokers, reserve: int) -> None:
     """Give replicas more room for epochs, and the purgatories for watches, where it is short."""
-    room = int(world.pools[0].epoch_room)
-    used = max(
-        int(column(world.replicas, "run_count").max(initial=0)),
-        int(column(world.replicas, "epoch_count").max(initial=0)),
-    )
-    if used + EPOCH_MARGIN > room:
-        widen_epochs(world)
-    enlarge_watches(world, reserve)
+    # Epochs that are short of room have asked for it.
+    if world.context[0].needs_room:
+        used = max(
+            int(column(world.replicas, "run_count").max(initial=0)),
+            int(column(world.replicas, "epoch_count").max(initial=0)),
+        )
+        if used + EPOCH_MARGIN > world.pools[0].epoch_room:
+            widen_epochs(world)
+    WATCH_SLOTS.enlarge(world, world.pools[0].watch_slots, reserve)
     enlarge_producers(world)
 
 
@@ -298,18 +304,6 @@ def _with_room(entries: Records[EpochEntry], room: int) -> Records[EpochEntry]:
     return wider
 
 
-def enlarge_watches(world: Brokers, reserve: int) -> None:
-    """Double the pool of watches where few are left."""
-    pools = world.pools[0]
-    if pools.free_watches >= 2 * reserve:
-        return
-    count = len(world.watches)
-    world.watches = grown(world.watches, 2 * count + 4 * reserve)
-    chain_free(column(world.watches, "next"), count, int(pools.free_watch))
-    pools.free_watch = count
-    pools.free_watches += len(world.watches) - count
-
-
 def producer_reserve_of(plan: ClusterPlan) -> int:
     """The most producers that replicas can learn of by one event: a fetch, or a produce request."""
     scenario = plan.scenario
@@ -320,17 +314,11 @@ def producer_reserve_of(plan: ClusterPlan) -> int:
 
 
 def enlarge_producers(world: Brokers) -> None:
-    """Double the pool of producers that replicas know where few places are left."""
-    pools = world.pools[0]
-    if pools.free_producers >= pools.producer_reserve:
-        return
-    count = len(world.held_producers)
-    places = 2 * count + 2 * int(pools.producer_reserve)
-    world.held_producers = grown(world.held_producers, places)
-    world.producer_states = grown(world.producer_states, places)
-    world.producer_batches = grown(world.producer_batches, places * int(RETAINED_BATCHES))
-    first_batches = np.arange(count, places) * int(RETAINED_BATCHES)
-    column(world.producer_states, "first_batch")[count:] = first_batches
-    chain_free(column(world.held_producers, "next"), count, int(pools.free_producer))
-    pools.free_producer = count
-    pools.free_producers += places - count
+    """Enlarge the pool of producers that replicas know where few places are left."""
+    slots = world.pools[0].producer_slots
+    PRODUCER_SLOTS.enlarge(world, slots, int(world.pools[0].producer_reserve))
+    used, count = int(slots.used), len(world.held_producers)
+    if len(world.producer_states) < count:
+        batches = int(RETAINED_BATCHES)
+        world.producer_states = lengthened(world.producer_states, used, count)
+        world.producer_batches = lengthened(world.producer_batches, used * batches, count * batches)

@@ -12,7 +12,7 @@ from tidegauge.actors.idle_fetches.arrivals import SPAN_US
 from tidegauge.clients import client_state
 from tidegauge.clients.latency_counts import BUCKETS
 from tidegauge.compiled.codes import EAGER
-from tidegauge.compiled.records import Records, column, grown, new_records
+from tidegauge.compiled.records import Records, column, grown, lengthened, new_records
 from tidegauge.engine.layout.by_name import new_tables, set_by_name, set_columns
 from tidegauge.engine.layout.network_tables import enter_networks, new_networks
 from tidegauge.engine.layout.step_tables import new_rolls, new_steps, plan_faults
@@ -29,6 +29,7 @@ from tidegauge.scenario.cluster_plan import (
 from tidegauge.scenario.model.parts import CLOSEST_REPLICA, REBOOTSTRAP, STRATEGY
 from tidegauge.scenario.model.settings import OFFSETS_TOPIC
 from tidegauge.scenario.model.workload import ClientGroup, ConsumerGroup, ProducerGroup
+from tidegauge.simulation.events import EVENT_SLOTS, ITEM_SLOTS
 from tidegauge.simulation.jvm_orders import java_abs, java_hash, set_order
 from tidegauge.simulation.kernel import CLIENT, CommitKey, Kernel, Process
 from tidegauge.simulation.links import NETWORK_TABLES
@@ -206,34 +207,26 @@ def _computes_idle(plan: ClusterPlan) -> bool:
 def enlarge_kernel(world: Kernel, events: int, items: int) -> None:
     """Enlarge the tables until so many events and so much partition data are free."""
     context = world.context[0]
-    if context.free_events < events:
-        count = len(world.events)
-        world.events = grown(world.events, 2 * count + 2 * events)
-        world.heap = grown(world.heap, len(world.events))
-        column(world.events, "index")[count:] = np.arange(count, len(world.events))
-        chain_free(column(world.events, "next"), count, int(context.free_event))
-        context.free_event = count
-        context.free_events += len(world.events) - count
-    if context.free_items < items:
-        count = len(world.items)
-        world.items = grown(world.items, 2 * count + 2 * items)
-        chain_free(column(world.items, "next"), count, int(context.free_item))
-        context.free_item = count
-        context.free_items += len(world.items) - count
+    EVENT_SLOTS.enlarge(world, context.event_slots, events)
+    if len(world.heap) < len(world.events):
+        world.heap = lengthened(world.heap, int(context.heap_size), len(world.events))
+    ITEM_SLOTS.enlarge(world, context.item_slots, items)
 
 
 def enlarge_metadata(world: Kernel, changes: int) -> None:
     """Enlarge the log of changes for brokers until there is room for so many more."""
     count = int(world.context[0].metadata_changes)
     if len(world.metadata_changes) - count < changes:
-        world.metadata_changes = grown(world.metadata_changes, 2 * count + 2 * changes)
+        room = 2 * count + 2 * changes
+        world.metadata_changes = lengthened(world.metadata_changes, count, room)
 
 
 def enlarge_commits(world: Kernel, commits: int) -> None:
     """Enlarge the journal of commits until there is room for so many more, if there are commits."""
     count = int(world.context[0].offset_commits)
     if world.context[0].commit_reserve > 0 and len(world.offset_commits) - count < commits:
-        world.offset_commits = grown(world.offset_commits, 2 * count + 2 * commits)
+        room = 2 * count + 2 * commits
+        world.offset_commits = lengthened(world.offset_commits, count, room)
 
 
 def new_commit_keys(plan: ClusterPlan) -> Records[CommitKey]:

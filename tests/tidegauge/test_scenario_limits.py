@@ -119,5 +119,5 @@ def test_many_faults_have_room_to_wait_from_the_beginning_on() -> None:
     group = Group(plan, range(len(plan.processes)))
     context = group.world.context[0]
     assert context.heap_size > 2 * len(faults)
-    assert context.free_events >= group.reserve
+    assert context.event_slots.free >= group.reserve
     assert len(group.world.heap) >= context.heap_size + group.reserve
