@@ -3,7 +3,8 @@
 ``traces/directory.py`` reads it, for a run's folder and for a cluster that is being run.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, overload
 
 from tidegauge.replication.releases import rules_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -40,7 +41,7 @@ def directory_of(plan: ClusterPlan) -> dict[str, Any]:
             if is_registered
         ],
         "topics": [topic.name for topic in plan.scenario.topics],
-        "partitions": _partitions(plan),
+        "partitions": ListedPartitions(plan),
         "faults": [
             {
                 "name": fault_name(plan.faults, number),
@@ -62,22 +63,43 @@ def _sides(plan: ClusterPlan, fault: Fault) -> list[list[int]]:
     return [[plan.process_of(end) for end in side] for side in fault.sides(plan.scenario)]
 
 
-def _partitions(plan: ClusterPlan) -> list[dict[str, Any]]:
-    # Looked up once for each broker: it takes longer than all else here.
-    capped = [
-        rules_of(*plan.scenario.release_of(broker)).min_isr_capped_by_replicas
-        for broker in plan.brokers
-    ]
-    return [
-        {
+def is_min_isr_capped(plan: ClusterPlan) -> list[bool]:
+    """For each broker, whether its min.insync.replicas is at most a partition's replicas.
+
+    Source: Partition.effectiveMinIsr@3.7.0.
+    """
+    versions = [plan.scenario.release_of(broker) for broker in plan.brokers]
+    capped = {each: bool(rules_of(*each).min_isr_capped_by_replicas) for each in versions}
+    return [capped[each] for each in versions]
+
+
+class ListedPartitions(Sequence[dict[str, Any]]):
+    """The partitions of a plan as a manifest lists them, each made when it is asked for."""
+
+    def __init__(self, plan: ClusterPlan) -> None:
+        self._plan = plan
+        self._capped = is_min_isr_capped(plan)
+
+    @overload
+    def __getitem__(self, place: int) -> dict[str, Any]: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[dict[str, Any]]: ...
+
+    def __getitem__(self, place: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
+        if isinstance(place, slice):
+            return [self[each] for each in range(len(self))[place]]
+        partition = self._plan.partitions[place]
+        return {
             "topic": partition.topic,
             "partition": partition.number,
-            "replicas": [plan.brokers[broker] for broker in partition.replicas],
-            "slots": [plan.brokers[broker] for broker in partition.slots],
+            "replicas": [self._plan.brokers[broker] for broker in partition.replicas],
+            "slots": [self._plan.brokers[broker] for broker in partition.slots],
             "min_insync_replicas": partition.min_insync_replicas,
             "most_insync_replicas": (
-                len(partition.replicas) if capped[partition.replicas[0]] else None
+                len(partition.replicas) if self._capped[partition.replicas[0]] else None
             ),
         }
-        for partition in plan.partitions
-    ]
+
+    def __len__(self) -> int:
+        return len(self._plan.partitions)

@@ -340,5 +340,5 @@ def write_json_atomically(file: Path, content: object) -> None:
         OSError: the file cannot be written.
         TypeError, ValueError: JSON cannot express the content.
     """
-    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(content, indent=2, default=list, ensure_ascii=False, allow_nan=False) + "\n"
     write_text_atomically(file, text)
