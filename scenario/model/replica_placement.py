@@ -110,6 +110,11 @@ class Assignments(Sequence[list[int]]):
     __hash__ = None  # type: ignore[assignment]
 
 
+def by_number(assignments: Assignments) -> dict[str, list[int]]:
+    """The brokers of each partition, by its number as text: as a scenario in JSON has them."""
+    return {str(number): brokers for number, brokers in enumerate(assignments)}
+
+
 class JavaRandom:
     """The numbers of a java.util.Random: a linear congruential generator of 48 bits.
 

@@ -13,10 +13,11 @@ valid.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
+import numpy as np
 from pydantic import (
     AfterValidator,
     Field,
@@ -34,7 +35,7 @@ from tidegauge.scenario.model.costs import costs_of_other_modes
 from tidegauge.scenario.model.deployment import Deployment, read_of
 from tidegauge.scenario.model.fault_rates import FaultRate
 from tidegauge.scenario.model.limits import MOST_FAULTS, MOST_STEPS
-from tidegauge.scenario.model.replica_placement import Assignments
+from tidegauge.scenario.model.replica_placement import Assignments, by_number
 from tidegauge.scenario.model.request_steps import Step
 from tidegauge.scenario.model.settings import (
     CORDONED_LOG_DIRS,
@@ -394,8 +395,14 @@ class Scenario(Deployment):
         own = self.cluster.broker_settings.get(broker, {})
         return {**self.cluster.settings, **own}
 
-    def resolved(self) -> dict[str, Any]:
-        """The scenario with all defaults filled in: JSON that is a valid scenario itself."""
+    def resolved(
+        self, listed: Callable[[Assignments], Mapping[str, list[int]]] = by_number
+    ) -> dict[str, Any]:
+        """The scenario with all defaults filled in: JSON that is a valid scenario itself.
+
+        Args:
+            listed: makes the mapping of a topic's assignments, by partitions' numbers as text.
+        """
         written = self.model_dump(mode="json", by_alias=True, exclude_none=True)
         self._resolve_mode(written)
         written["cluster"] |= self._resolved_cluster()
@@ -404,9 +411,9 @@ class Scenario(Deployment):
         for topic, said in zip(self.topics, written["topics"], strict=True):
             assignments = self.assignments(topic)
             said["partitions"] = len(assignments)
-            if len({len(replicas) for replicas in assignments}) == 1:
+            if len(np.unique(assignments.counts)) == 1:
                 said["replication_factor"] = self.replication_factor(topic)
-            said["assignment"] = {str(number): ids for number, ids in enumerate(assignments)}
+            said["assignment"] = listed(assignments)
         clients = written["workload"]
         for producers, said in zip(self.workload.producers, clients["producers"], strict=True):
             said["settings"] = {
