@@ -152,11 +152,11 @@ def _cut(
 ) -> Iterator[list[int]]:
     """Lists of ids, each of so many brokers whose indexes begin at a place."""
     ends = np.cumsum(counts)
-    places = np.repeat(firsts - (ends - counts), counts) + np.arange(counts.sum())
+    begins = ends - counts
+    places = np.repeat(firsts - begins, counts) + np.arange(counts.sum())
     ids: list[int] = brokers[indexes[places]].tolist()
-    return (
-        ids[begin:end] for begin, end in zip((ends - counts).tolist(), ends.tolist(), strict=True)
-    )
+    cuts = zip(begins.tolist(), ends.tolist(), strict=True)
+    return (ids[begin:end] for begin, end in cuts)
 
 
 class ListedAssignments(Mapping[str, list[int]]):
