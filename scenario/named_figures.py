@@ -17,11 +17,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedClient, PlannedPartition
+from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedClient
 from tidegauge.scenario.model.component_faults import CutLinkFault, Fault, fault_name
 from tidegauge.scenario.model.fault import Stop
 from tidegauge.scenario.model.process_faults import CrashFault
 from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup
+from tidegauge.scenario.planned_partitions import PlannedPartition
 from tidegauge.scenario.reading import Scenario
 from tidegauge.simulation.rows import COST_NAMES
 from tidegauge.traces import summary_figures

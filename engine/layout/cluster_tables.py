@@ -16,21 +16,18 @@ from tidegauge.compiled.records import Records, column, grown, lengthened, new_r
 from tidegauge.engine.layout.by_name import new_tables, set_by_name, set_columns
 from tidegauge.engine.layout.network_tables import enter_networks, new_networks
 from tidegauge.engine.layout.step_tables import new_rolls, new_steps, plan_faults
+from tidegauge.replication.records import SLOTS
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.release_versions import Release
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import pack
-from tidegauge.scenario.cluster_plan import (
-    UNCONDITIONAL_ISR,
-    ClusterPlan,
-    PlannedClient,
-    PlannedPartition,
-)
+from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan, PlannedClient
 from tidegauge.scenario.model.parts import CLOSEST_REPLICA, REBOOTSTRAP, STRATEGY
 from tidegauge.scenario.model.settings import OFFSETS_TOPIC
 from tidegauge.scenario.model.workload import ClientGroup, ConsumerGroup, ProducerGroup
+from tidegauge.scenario.timetable import Retention
 from tidegauge.simulation.events import EVENT_SLOTS, ITEM_SLOTS
-from tidegauge.simulation.jvm_orders import java_abs, java_hash, set_order
+from tidegauge.simulation.jvm_orders import java_hash, set_order
 from tidegauge.simulation.kernel import CLIENT, CommitKey, Kernel, Process
 from tidegauge.simulation.links import NETWORK_TABLES
 from tidegauge.simulation.messages.kinds import KINDS
@@ -48,6 +45,8 @@ _NEVER_US = 2**62
 
 #: Marks of rows of all processes: so many events that write rows between two looks ahead.
 _ROW_MARKS = 1 << 16
+#: The list of the first slots of a partition, by their number.
+FIRST_SLOTS = np.array([pack(range(count)) for count in range(SLOTS + 1)])
 
 
 def new_topology(plan: ClusterPlan) -> Topology:
@@ -58,23 +57,22 @@ def new_topology(plan: ClusterPlan) -> Topology:
     sizes[0].partitions = len(plan.partitions)
     sizes[0].width = plan.width
     sizes[0].log_directories = plan.scenario.cluster.log_directories
-    partitions = _partitions(plan)
-    slots = new_records(Slot, sum(len(partition.slots) for partition in plan.partitions))
-    hosts = [broker for planned in plan.partitions for broker in planned.slots]
+    hosts, rules = plan.partitions.columns.hosts, _new_rules(plan)
+    slots = new_records(Slot, len(hosts))
     set_columns(
         slots,
         broker=hosts,
-        broker_id=[plan.brokers[broker] for broker in hosts],
-        partition=np.repeat(np.arange(len(partitions)), column(partitions, "slot_count")),
+        broker_id=np.array(plan.brokers)[hosts],
+        partition=plan.partitions.of_slots,
     )
-    if any(rules_of(*plan.scenario.release_of(each)).dead_replicas_in_set for each in plan.brokers):
+    if column(rules, "dead_replicas_in_set").any():
         column(slots, "set_order")[:] = _set_orders(plan)
     return new_tables(
         Topology,
         sizes=sizes,
-        partitions=partitions,
+        partitions=_partitions(plan),
         slots=slots,
-        rules=_new_rules(plan),
+        rules=rules,
         process_ranges=_range_rows(plan.process_ranges),
         tree_ranges=_range_rows(plan.tree_ranges),
     )
@@ -82,36 +80,37 @@ def new_topology(plan: ClusterPlan) -> Topology:
 
 def _partitions(plan: ClusterPlan) -> Records[ClusterPartition]:
     planned = plan.partitions
+    columns = planned.columns
+    names = [topic.name for topic in plan.scenario.topics]
+    hashes = np.array([java_hash(name) for name in names], np.int64)
     partitions = new_records(ClusterPartition, len(planned))
-    counts = [len(each.slots) for each in planned]
-    replicas = [pack(range(count)) for count in range(1 + max(counts, default=0))]
     set_columns(
         partitions,
-        topic=[each.topic_number for each in planned],
-        first_slot=np.cumsum([0, *counts])[:-1],
-        slot_count=counts,
-        replicas=[replicas[len(each.replicas)] for each in planned],
-        fetcher_hash=[fetcher_hash(each.topic, each.number) for each in planned],
-        record_bytes=[each.record_bytes for each in planned],
-        batch_records=[each.batch_records for each in planned],
-        holds_offsets=[each.topic == OFFSETS_TOPIC for each in planned],
-        existing_records=[max(each.existing_records) for each in planned],
+        topic=columns.topic_numbers,
+        first_slot=planned.first_slots,
+        slot_count=columns.slot_counts,
+        replicas=FIRST_SLOTS[columns.replica_counts],
+        fetcher_hash=fetcher_hashes(hashes[columns.topic_numbers], columns.numbers),
+        record_bytes=columns.record_bytes,
+        batch_records=columns.batch_records,
+        holds_offsets=np.array([name == OFFSETS_TOPIC for name in names])[columns.topic_numbers],
+        existing_records=planned.most_records,
     )
-    for number, each in enumerate(planned):
-        if each.retention is not None:
-            _set_retention(each, partitions[number])
+    for retention, numbers in planned.retained():
+        _set_retention(retention, numbers, partitions)
     return partitions
 
 
-def _set_retention(planned: PlannedPartition, partition: ClusterPartition) -> None:
-    retention = planned.retention
-    if retention is None:
-        return
-    partition.segment_records = max(1, retention.segment_bytes // planned.record_bytes)
+def _set_retention(
+    retention: Retention, numbers: NDArray[np.int64], partitions: Records[ClusterPartition]
+) -> None:
+    record_bytes = column(partitions, "record_bytes")[numbers]
+    segment_records = np.maximum(1, retention.segment_bytes // record_bytes)
+    column(partitions, "segment_records")[numbers] = segment_records
     if retention.bytes is not None:
-        partition.retention_records = -(-retention.bytes // planned.record_bytes)
+        column(partitions, "retention_records")[numbers] = -(-retention.bytes // record_bytes)
     if retention.seconds is not None:
-        partition.retention_s = retention.seconds
+        column(partitions, "retention_s")[numbers] = retention.seconds
 
 
 def _range_rows(ranges: Sequence[range]) -> Records[NumberRange]:
@@ -122,30 +121,43 @@ def _range_rows(ranges: Sequence[range]) -> Records[NumberRange]:
 
 
 def _set_orders(plan: ClusterPlan) -> list[int]:
+    columns, topics = plan.partitions.columns, plan.scenario.topics
+    of_slots = plan.partitions.of_slots
     return [
-        set_order(planned.topic, planned.number, plan.brokers[broker])
-        for planned in plan.partitions
-        for broker in planned.slots
+        set_order(topics[topic].name, number, plan.brokers[broker])
+        for topic, number, broker in zip(
+            columns.topic_numbers[of_slots].tolist(),
+            columns.numbers[of_slots].tolist(),
+            columns.hosts.tolist(),
+            strict=True,
+        )
     ]
 
 
 def _new_rules(plan: ClusterPlan) -> Records[ReleaseRules]:
     """The release switches of every broker."""
     rules = new_records(ReleaseRules, len(plan.brokers))
-    for index, broker in enumerate(plan.brokers):
-        rules[index] = rules_of(*plan.scenario.release_of(broker))
+    versions = [plan.scenario.release_of(broker) for broker in plan.brokers]
+    rules_for = {each: rules_of(*each) for each in versions}
+    for index, each in enumerate(versions):
+        rules[index] = rules_for[each]
     for switch, value in plan.switches.items():
         if switch != UNCONDITIONAL_ISR:
             column(rules, switch)[:] = value
     return rules
 
 
-def fetcher_hash(topic: str, partition: int) -> int:
-    """The hash that chooses the fetcher thread of a partition: Java's hash of both, made positive.
+def fetcher_hashes(
+    topic_hashes: NDArray[np.int64], partitions: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The hashes that choose the fetcher threads of partitions, each of topic and number.
 
+    They are Java's, made positive as by ``java_abs``.
     Source: AbstractFetcherManager.getFetcherId@0.10.2.0 and @2.8.0.
     """
-    return java_abs((31 * java_hash(topic) + partition) & 0xFFFFFFFF)
+    bits = (31 * topic_hashes + partitions) & 0xFFFFFFFF
+    signed = (bits & 0x7FFFFFFF) - (bits & 0x80000000)
+    return np.asarray(np.abs(signed) & 0x7FFFFFFF)
 
 
 def new_kernel(
@@ -259,15 +271,17 @@ def chain_free(following: NDArray[np.int64], first: int, free: int) -> None:
 
 
 def _processes(plan: ClusterPlan, hosted: Collection[int]) -> Records[Process]:
-    processes = new_records(Process, len(plan.processes))
-    for number, planned in enumerate(plan.processes):
-        process = processes[number]
-        process.role = planned.role
-        process.number = planned.number
-        process.host = planned.host
-        process.rack = planned.rack
-        process.hosted = number in hosted
-        process.alive = True
+    planned = plan.processes
+    processes = new_records(Process, len(planned))
+    set_columns(
+        processes,
+        role=[each.role for each in planned],
+        number=[each.number for each in planned],
+        host=[each.host for each in planned],
+        rack=[each.rack for each in planned],
+        hosted=[number in hosted for number in range(len(planned))],
+        alive=[True] * len(planned),
+    )
     return processes
 
 
@@ -346,7 +360,7 @@ def _plan_target(
     # The default is for logs that begin empty: consumers do not read the records from before the
     # run.
     if planned.group.settings.get("auto.offset.reset") != "earliest":
-        target.begins = max(plan.partitions[partition].existing_records)
+        target.begins = int(plan.partitions.most_records[partition])
     target.position = target.processed = target.begins
 
 

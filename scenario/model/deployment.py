@@ -31,6 +31,7 @@ from tidegauge.scenario.model.cluster import (
 from tidegauge.scenario.model.costs import Costs, Network
 from tidegauge.scenario.model.limits import Resources
 from tidegauge.scenario.model.replica_placement import (
+    Assignments,
     JavaRandom,
     assign_replicas_to_brokers,
     drawn_placement,
@@ -257,11 +258,11 @@ class Deployment(parts.Part):
         settings = default | read_of(self.cluster.settings, default) | self.decided_by_controllers()
         return settings["default.replication.factor"]
 
-    def assignments(self, topic: Topic) -> list[list[int]]:
+    def assignments(self, topic: Topic) -> Assignments:
         """The brokers of each partition of a topic, the preferred leader first."""
         partitions = topic.partition_count
         if topic.assignment is not None:
-            return [list(topic.assignment[number]) for number in range(partitions)]
+            return Assignments.of([topic.assignment[number] for number in range(partitions)])
         factor = self.replication_factor(topic)
         racks = self._usable_racks(topic, factor)
         if self.cluster.placement == "fixed":
@@ -296,7 +297,7 @@ class Deployment(parts.Part):
             for broker in self.broker_ids()
         }
 
-    def hosts_of(self, topic: Topic) -> list[list[int]]:
+    def hosts_of(self, topic: Topic) -> Assignments:
         """The brokers that each partition ever has replicas on: those of its assignment first."""
         return self.assignments(topic)
 
