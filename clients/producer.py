@@ -15,6 +15,7 @@ Source: ``KafkaProducer.doSend``, ``BufferPool``, ``Sender`` @2.4.0.
 from tidegauge.clients import accumulator, client_state, sent_batches, sequences, stalls
 from tidegauge.clients.client_metadata import client_of, note_disconnected, request_metadata
 from tidegauge.clients.handlers import CLIENT
+from tidegauge.compiled.prefetching import prefetch
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.simulation.events import items_of
@@ -120,9 +121,24 @@ def _send_next_batch(world: client_state.Clients, process: int) -> None:
     client.records_in_flight += batch.records
     stalls.watch_batch(world, client, batch)
     _count_sent(client)
+    _load_next_targets(world, client)
     accumulator.enqueue(world, batch)
     accumulator.offer(world, process, batch.target)
     plan_next_batch(world, client, process)
+
+
+@inner_rule
+def _load_next_targets(world: client_state.Clients, client: client_state.Client) -> None:
+    """Have the processor load what the next batches need, each a step further than the last time.
+
+    A partition's place stands in its target, and that of its brokers in the partition.
+    """
+    last = client.first_target + (client.next_target + 2 * client.stride) % client.target_count
+    prefetch(world.client_targets, last, 1)
+    second = client.first_target + (client.next_target + client.stride) % client.target_count
+    prefetch(world.partitions, world.client_targets[second].partition, 1)
+    following = world.partitions[world.client_targets[_next_target(client)].partition]
+    prefetch(world.slots, following.first_slot, following.slot_count)
 
 
 @inner_rule

@@ -16,7 +16,7 @@ returns to the driver to have them enlarged when fewer are left.
 """
 
 from tidegauge.compiled.records import Record, Records, flag, i64
-from tidegauge.compiled.rules import Tables, code
+from tidegauge.compiled.rules import Tables, code, inner_rule
 from tidegauge.simulation.bandwidth import Bandwidth, IncomingBandwidth
 from tidegauge.simulation.messages.event import EventList, EventSlot, ItemSlot
 from tidegauge.simulation.random_streams import Quantile
@@ -46,8 +46,8 @@ class HeapEntry(Record):
     """An event that waits for its time, with its sort key beside it."""
 
     time_us: i64
-    destination: i64
-    source: i64
+    #: Its destination and its source as one number: they are in their order.
+    ends: i64
     sequence: i64
     index: i64
 
@@ -99,6 +99,21 @@ class Process(Record):
     first_network_thread: i64
     network_threads: i64
     network_blocked_us: i64
+    #: The newest of its marks in ``Kernel.row_marks``; -1 none.
+    last_mark: i64 = -1
+
+
+class RowMark(Record):
+    """The event with which a process wrote canonical rows, for messages that are computed later."""
+
+    #: Its place in the order of the process's events.
+    time_us: i64
+    source: i64
+    sequence: i64
+    #: The number of rows before it.
+    rows: i64
+    #: The mark of the process before it.
+    previous: i64
 
 
 class Role(Record):
@@ -108,6 +123,8 @@ class Role(Record):
     handle: i64
     #: With a fault that begins or ends at one.
     take_fault: i64
+    #: With the next event, if that reaches one (``compiled/prefetching.py``); -1: it does not.
+    expect: i64 = -1
 
 
 class Link(Record):
@@ -227,6 +244,22 @@ class Context(Record):
     #: Events handled, and the process that handles the last one.
     handled: i64
     handling: i64
+    #: The event's place among those of its time; -1 for an act from outside, before them all.
+    event_process: i64
+    event_source: i64
+    event_sequence: i64
+    #: The time of the last timer, and the number of those set at that time.
+    timer_set_us: i64
+    timers_set: i64
+    #: Fetches that bring nothing may be computed (the room ``actors/idle_fetches``); the pairs of
+    #: brokers of which they are; the events that they stand for, among those handled; the time up
+    #: to which their arrivals are known.
+    computes_idle: flag
+    idle_pairs: i64
+    computed: i64
+    look_ahead_us: i64
+    #: Entries of ``Kernel.row_marks``.
+    row_marks: i64
 
 
 class Fault(Record):
@@ -362,6 +395,7 @@ class Kernel(Tables):
     #: One for each of these tables.
     quantile_uses: Records[QuantileUse]
     rows: Records[RowSlot]
+    row_marks: Records[RowMark]
     faults: Records[Fault]
     #: The parts of processes in faults: at ``fault * process_count + process``.
     fault_roles: Records[FaultRole]
@@ -371,3 +405,9 @@ class Kernel(Tables):
     offset_commits: Records[OffsetCommit]
     #: By place in ``Clients.targets``, then by client.
     commit_keys: Records[CommitKey]
+
+
+@inner_rule
+def link_between(world: Kernel, source: int, destination: int) -> Link:
+    """The link from one process to another."""
+    return world.links[source * world.context[0].process_count + destination]

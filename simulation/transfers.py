@@ -34,7 +34,7 @@ buffer.
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.bandwidth import FLOWS, received_us, transfer_end_us
 from tidegauge.simulation.events import free_event, push
-from tidegauge.simulation.kernel import BROKER, NONE, Kernel, Link, NetworkThread
+from tidegauge.simulation.kernel import BROKER, NONE, Kernel, Link, NetworkThread, link_between
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.kinds import IS_REQUEST, IS_RESPONSE
 from tidegauge.simulation.random_streams import QUANTILES
@@ -102,9 +102,8 @@ def send_records(
     world: Kernel, message: Event, departure_us: int, latency_us: int, path: int
 ) -> None:
     """Set when a message with records arrives; the sender's network takes it on."""
-    context = world.context[0]
     source = message.source
-    link = world.links[source * context.process_count + message.destination]
+    link = link_between(world, source, message.destination)
     relay = rack_link_between(world, source, message.destination)
     end_us = transfer_end_us(world.networks_out[source], message.size_bytes, departure_us)
     took_us = max(
@@ -179,7 +178,7 @@ def is_received(world: Kernel, message: Event, link: Link) -> bool:
         end_us = max(end_us, link.received_us)
         link.received_us = end_us
     else:
-        order = world.links[message.source * context.process_count + message.relayed_to]
+        order = link_between(world, message.source, message.relayed_to)
         end_us = max(end_us, order.relayed_us)
         order.relayed_us = end_us
     message.transfer_us = NONE - (message.transfer_us + end_us - now_us)

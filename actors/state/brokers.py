@@ -26,6 +26,10 @@ from tidegauge.actors.state.replica_records import (
     FollowerFetch,
     HeldProducer,
     HostedReplica,
+    IdleArrivals,
+    IdleFetch,
+    IdleThreads,
+    KeptLink,
     KeptLog,
     LogOnDisk,
 )
@@ -98,6 +102,14 @@ class Brokers(Cluster, part=2):
     fetchers: Records[Fetcher]
     #: ... and the source broker's side of each, at the same place.
     fetch_sessions: Records[FetchSession]
+    #: Of each two brokers the fetches of the one from the other and back, by number; copies of
+    #: those of one pair, and of its links; by broker; slots of a span, by broker
+    #: (the room ``idle_fetches``).
+    idle_fetches: Records[IdleFetch]
+    kept_fetches: Records[IdleFetch]
+    kept_links: Records[KeptLink]
+    idle_threads: Records[IdleThreads]
+    idle_arrivals: Records[IdleArrivals]
     watches: Records[Watch]
     #: At ``broker * clients + client`` (``fetches/producer_connections.py``).
     producer_connections: Records[ProducerConnection]

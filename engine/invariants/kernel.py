@@ -4,10 +4,10 @@ Invariants of brokers' machines: their disks and page caches.
 """
 
 from tidegauge.actors.state.machines import GENERATIONS
-from tidegauge.compiled.rules import inner_rule
 from tidegauge.engine.invariants.checked import HOLDS, Checked, Invariants
 from tidegauge.simulation.bandwidth import FLOWS
-from tidegauge.simulation.kernel import BROKER, NONE, RACK_LINK, HeapEntry
+from tidegauge.simulation.events import ends_of, precedes
+from tidegauge.simulation.kernel import BROKER, NONE, RACK_LINK
 
 KERNEL = Invariants()
 
@@ -16,20 +16,9 @@ KERNEL = Invariants()
 def heap_is_ordered(world: Checked) -> int:
     """No event that waits for its time comes before the one above it in the heap."""
     for place in range(1, world.context[0].heap_size):
-        if _comes_before(world.heap[place], world.heap[(place - 1) >> 1]):
+        if precedes(world.heap[place], world.heap[(place - 1) >> 1]):
             return place
     return HOLDS
-
-
-@inner_rule
-def _comes_before(one: HeapEntry, other: HeapEntry) -> bool:
-    if one.time_us != other.time_us:
-        return one.time_us < other.time_us
-    if one.destination != other.destination:
-        return one.destination < other.destination
-    if one.source != other.source:
-        return one.source < other.source
-    return one.sequence < other.sequence
 
 
 @KERNEL.of("heap")
@@ -42,9 +31,7 @@ def heap_entries_match_events(world: Checked) -> int:
         event = world.events[entry.index]
         if event.kind == NONE or event.time_us != entry.time_us:
             return place
-        if event.destination != entry.destination or event.source != entry.source:
-            return place
-        if event.sequence != entry.sequence:
+        if ends_of(event) != entry.ends or event.sequence != entry.sequence:
             return place
     return HOLDS
 
@@ -130,8 +117,9 @@ def outbox_leaves_the_group(world: Checked) -> int:
             return index
         index = world.events[index].next
     for place in range(context.heap_size):
-        if not world.processes[world.heap[place].destination].hosted:
-            return world.heap[place].index
+        event = world.events[world.heap[place].index]
+        if not world.processes[event.destination].hosted:
+            return event.index
     return HOLDS
 
 

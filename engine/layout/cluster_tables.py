@@ -8,8 +8,10 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.actors.idle_fetches.arrivals import SPAN_US
 from tidegauge.clients import client_state
 from tidegauge.clients.latency_counts import BUCKETS
+from tidegauge.compiled.codes import EAGER
 from tidegauge.compiled.records import Records, column, grown, new_records
 from tidegauge.engine.layout.by_name import new_tables, set_by_name, set_columns
 from tidegauge.engine.layout.network_tables import enter_networks, new_networks
@@ -42,6 +44,9 @@ _NEVER_US = 2**62
 
 #: The list of the first slots of a partition, by their number.
 FIRST_SLOTS = np.array([pack(range(count)) for count in range(SLOTS + 1)])
+
+#: Marks of rows of all processes: so many events that write rows between two looks ahead.
+_ROW_MARKS = 1 << 16
 
 
 def new_topology(plan: ClusterPlan) -> Topology:
@@ -177,6 +182,7 @@ def new_kernel(
         quantiles=_quantiles(plan),
         quantile_uses=int(NETWORK_TABLES) + len(COST_NAMES),
         rows=0,
+        row_marks=_ROW_MARKS,
         faults=len(plan.faults),
         fault_roles=len(plan.faults) * count,
         kind_counts=int(KINDS),
@@ -194,10 +200,20 @@ def new_kernel(
     context.item_reserve = item_reserve
     context.trace_level = TRACE_ALL if plan.scenario.trace == "all" else TRACE_TRANSITIONS
     context.sample_period_us = plan.scenario.sample_every_us
+    context.computes_idle = _computes_idle(plan)
+    context.look_ahead_us = int(SPAN_US)
     enter_networks(plan, kernel)
     plan_faults(plan, kernel)
     enlarge_kernel(kernel, reserve, item_reserve)
     return kernel
+
+
+def _computes_idle(plan: ClusterPlan) -> bool:
+    """Whether fetches that bring nothing may be computed: they leave no more behind than a time."""
+    costs = plan.scenario.costs_in_force
+    fixed = (costs.request.quantiles_us(), costs.request_partition.quantiles_us())
+    draws = any(table[0] != table[-1] for table in fixed)
+    return not (EAGER or draws or plan.is_measured or plan.scenario.trace == "all")
 
 
 def enlarge_kernel(world: Kernel, events: int, items: int) -> None:

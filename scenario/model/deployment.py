@@ -252,9 +252,11 @@ class Deployment(parts.Part):
         """The number of replicas of each partition of a topic."""
         if topic.assignment is not None:
             return len(topic.assignment[0])
+        if topic.replication_factor:
+            return topic.replication_factor
         default = broker_defaults(self.release, self.mode)
         settings = default | read_of(self.cluster.settings, default) | self.decided_by_controllers()
-        return topic.replication_factor or settings["default.replication.factor"]
+        return settings["default.replication.factor"]
 
     def assignments(self, topic: Topic) -> Assignments:
         """The brokers of each partition of a topic, the preferred leader first."""

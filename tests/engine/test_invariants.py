@@ -296,7 +296,7 @@ def _(world: World) -> None:
 
 @violates("outbox_leaves_the_group")
 def _(world: World) -> None:
-    world.processes[world.heap[0].destination].hosted = False
+    world.processes[world.events[world.heap[0].index].destination].hosted = False
 
 
 @violates("messages_were_sent")
@@ -510,7 +510,7 @@ def _(world: World) -> None:
 @violates("waiting_fetches_are_of_their_session")
 def _(world: World) -> None:
     waiting = first_where(world.fetch_sessions, lambda each: each.waiting != NONE)
-    world.fetch_sessions[waiting].expiry_timer = False
+    world.fetch_sessions[waiting].expiry_us = 0
 
 
 @violates("fetch_timers_match_their_owners")

@@ -10,6 +10,7 @@ from tidegauge.commands.loading import loaded, show_warnings
 from tidegauge.commands.performing import hosted
 from tidegauge.commands.run_options import RunOptions
 from tidegauge.commands.scenario_options import ValidateOptions
+from tidegauge.compiled.compile_all import is_compiled
 from tidegauge.engine.grouping import grouping_of, usual_broker_groups
 from tidegauge.engine.prediction import Prediction, predict
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -27,6 +28,8 @@ _LISTED = 40
 _NAMED = 8
 #: From here on minutes are easier to read.
 _TOO_MANY_SECONDS = 180
+#: Below that tenths matter.
+_FEW_SECONDS = 10
 _GIBIBYTE = 2**30
 
 
@@ -179,12 +182,14 @@ def _print_prediction(prediction: Prediction) -> None:
         for name, count in sorted(events._asdict().items(), key=lambda part: -part[1])
         if count >= 1
     )
-    typer.echo("\nPrediction of an inline run, mostly within a factor of 2:")
+    typer.echo("\nPrediction of an inline run, mostly within a factor of 1.5:")
     typer.echo(f"  events  {_rounded(events.total)} ({parts})")
-    if prediction.seconds is None or prediction.memory_bytes is None:
-        typer.echo("  time    unknown until the rules are compiled: tidegauge compile")
-        return
-    typer.echo(f"  time    {_time_words(prediction.seconds)}, of which 2 s or so is the start")
+    parts_s = prediction.set_up_s, prediction.loop_s, prediction.end_s
+    spans = zip(("set-up", "loop", "end"), parts_s, strict=True)
+    each = ", ".join(f"{name} {_time_words(seconds)}" for name, seconds in spans)
+    typer.echo(f"  time    {_time_words(prediction.seconds)} ({each})")
+    if not is_compiled():
+        typer.echo("          and once the compilation of the rules: tidegauge compile")
     typer.echo(f"  memory  {_memory_words(prediction.memory_bytes)}")
 
 
@@ -195,7 +200,9 @@ def _rounded(count: float) -> str:
 
 
 def _time_words(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < _TOO_MANY_SECONDS else f"{seconds / 60:.0f} min"
+    if seconds >= _TOO_MANY_SECONDS:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds:.1f} s" if seconds < _FEW_SECONDS else f"{seconds:.0f} s"
 
 
 def _memory_words(memory_bytes: float) -> str:
@@ -246,7 +253,10 @@ def _as_json(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> di
             "total": round(prediction.events.total),
             **{name: round(count) for name, count in prediction.events._asdict().items()},
         },
-        "expected_seconds": prediction.seconds,
+        "expected_seconds": round(prediction.seconds, 1),
+        "expected_set_up_seconds": round(prediction.set_up_s, 1),
+        "expected_loop_seconds": round(prediction.loop_s, 1),
+        "expected_end_seconds": round(prediction.end_s, 1),
         "expected_memory_bytes": prediction.memory_bytes,
         "warnings": warnings_of(scenario),
         "settings_not_modelled": scenario.settings_not_modelled(),
