@@ -4,13 +4,14 @@ All tables of a run are allocated from this one plan, so every group of processe
 numbers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import gcd
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidegauge.replication.release_versions import Mode
 from tidegauge.scenario.model.component_faults import Fault, LogDirectoryFailureFault, fault_name
@@ -348,6 +349,11 @@ class ClusterPlan:
             numbers[topic.name] = range(first, first + topic.partition_count)
             first += topic.partition_count
         return numbers
+
+    def numbers_of_topics(self, topics: Iterable[str]) -> NDArray[np.int64]:
+        """The numbers of the partitions of some topics, within the cluster, in their order."""
+        numbers = [self.numbers_of[topic] for topic in self.numbers_of if topic in {*topics}]
+        return np.concatenate([np.empty(0, np.int64), *map(np.array, numbers)]).astype(np.int64)
 
     def partitions_of(self, client: PlannedClient) -> list[int]:
         """The partitions that a client writes to or reads.

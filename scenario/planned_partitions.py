@@ -138,6 +138,11 @@ class PlannedPartitions(Sequence[PlannedPartition]):
         return np.cumsum(self.columns.replica_counts) - self.columns.replica_counts
 
     @cached_property
+    def of_replicas(self) -> Numbers:
+        """The partition of each replica."""
+        return np.repeat(np.arange(len(self)), self.columns.replica_counts)
+
+    @cached_property
     def of_slots(self) -> Numbers:
         """The partition of each slot."""
         return np.repeat(np.arange(len(self)), self.columns.slot_counts)
@@ -163,6 +168,10 @@ class PlannedPartitions(Sequence[PlannedPartition]):
     def slot_count(self) -> int:
         """The number of slots of all partitions."""
         return len(self.columns.hosts)
+
+    def count_replicas(self, which: NDArray[np.bool_]) -> Numbers:
+        """For each partition, the number of its replicas that are selected."""
+        return np.bincount(self.of_replicas[which], minlength=len(self))
 
     @property
     def preferred_leaders(self) -> Numbers:

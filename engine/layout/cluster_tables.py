@@ -43,10 +43,11 @@ _BUMPS_EPOCH = Release.parse("2.5.0")
 
 _NEVER_US = 2**62
 
-#: Marks of rows of all processes: so many events that write rows between two looks ahead.
-_ROW_MARKS = 1 << 16
 #: The list of the first slots of a partition, by their number.
 FIRST_SLOTS = np.array([pack(range(count)) for count in range(SLOTS + 1)])
+
+#: Marks of rows of all processes: so many events that write rows between two looks ahead.
+_ROW_MARKS = 1 << 16
 
 
 def new_topology(plan: ClusterPlan) -> Topology:
