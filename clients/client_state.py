@@ -157,8 +157,10 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     # Consumers whose group commits (``consumer_group.py``).
     #: The partition of __consumer_offsets that is their group's; -1: it does not commit.
     group_partition: i64 = -1
-    #: The key of its membership records (``CommitKey``).
+    #: The keys of its membership records, and of the offset of its first partition
+    #: (``CommitKey``).
     member_key: i64
+    first_key: i64
     #: It reads on while it looks for the coordinator.
     reads_without_coordinator: flag
     #: Number of its restarts.

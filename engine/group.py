@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.actors.idle_fetches.pairs import settle_idle
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.compiled.records import Records, column, new_records, view_as
 from tidegauge.compiled.rules import COMPILED, rule
@@ -122,6 +123,11 @@ class Group:
         return int(self.world.context[0].handled)
 
     @property
+    def computed(self) -> int:
+        """The number of those that were computed: events of idle fetches."""
+        return int(self.world.context[0].computed)
+
+    @property
     def in_kernel(self) -> bool:
         """Whether events are being handled, as seen from another thread."""
         return bool(self.exchange.state.in_kernel)
@@ -146,6 +152,7 @@ class Group:
         self.world.context[0].horizon_us = horizon_us
         self.exchange.state.windows += 1
         self.run(sink, reached)
+        settle_idle(as_base(self.view, Brokers), horizon_us)
         if self._validator is not None:
             self._validator.check()
         self.drain(sink)
@@ -192,6 +199,7 @@ class Group:
 
     def close(self, end_us: int, sink: RowSink, reason: int) -> None:
         """Write the rows that belong to the end of the run, or of its liveness phase."""
+        settle_idle(as_base(self.view, Brokers), end_us)
         if self._validator is not None:
             self._validator.check()
         for process in self.hosted:
@@ -209,6 +217,7 @@ class Group:
 
     def counts(self) -> GroupCounts:
         """The current counts that only the processes hosted here have."""
+        settle_idle(as_base(self.view, Brokers), int(self.world.context[0].time_us))
         return counts_of(self.hosted, self.world)
 
     def look_at_states(
@@ -228,6 +237,7 @@ class Group:
 
     def snapshot(self, time_us: int) -> Snapshot:
         """The metrics of the processes hosted here, at this virtual time."""
+        settle_idle(as_base(self.view, Brokers), time_us)
         return take_snapshot(self.plan, time_us, self.world)
 
     # Messages to other groups.
@@ -324,6 +334,7 @@ class Group:
         enlarge_brokers(self.world, self.reserve)
         self._make_room_for_metadata()
         cluster_tables.enlarge_commits(self.world, self.reserve)
+        cluster_tables.enlarge_impairments(self.world)
         enlarge_control_plane(self.plan, self.world)
         enlarge_quorum(self.plan, self.world)
         enlarge_raft(self.world)
@@ -432,9 +443,15 @@ def _new_validator(plan: ClusterPlan) -> Validator | None:
 def reserve_of(plan: ClusterPlan) -> int:
     """The most events, rows or watches that a single event can need.
 
-    The largest case is a controller that reads or writes the state of every partition.
+    The largest cases are a controller that reads or writes the state of every partition, and a
+    broker's end, which wakes the idle fetches of all others from it and back: a request and a timer
+    for each.
     """
-    return 256 + 4 * (len(plan.partitions) + len(plan.processes))
+    fetchers = max(
+        int(plan.scenario.settings_of(broker)["num.replica.fetchers"]) for broker in plan.brokers
+    )
+    idle = 4 * fetchers * len(plan.brokers)
+    return 256 + 4 * (len(plan.partitions) + len(plan.processes)) + idle
 
 
 def item_reserve_of(plan: ClusterPlan) -> int:

@@ -441,6 +441,13 @@ class ClusterPlan:
         assert isinstance(group, ProducerGroup)
         return numbers
 
+    def committed_by(self, client: PlannedClient) -> list[int]:
+        """The partitions of which a client commits offsets."""
+        group = client.group
+        if not isinstance(group, ConsumerGroup) or not self.commits(group):
+            return []
+        return self.partitions_of(client)
+
     def process_of(self, endpoint: LinkEnd) -> int:
         """The process that a fault hits, or at the end of a link that it hits."""
         numbers = self.process_ranges

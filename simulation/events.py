@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 from tidegauge.compiled.filled_records import filled, made_by
 from tidegauge.compiled.lists import LinkedList, goes_through
 from tidegauge.compiled.records import Record, view_as
-from tidegauge.compiled.rules import inner_rule
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.kernel import NONE, HeapEntry, Kernel
 from tidegauge.simulation.messages.event import (
     AFTER,
@@ -25,6 +25,9 @@ from tidegauge.simulation.messages.event import (
     ItemSlot,
     PartitionData,
 )
+
+#: Bits of a timer's number for its rank among those set at the same time: 260,000 of them.
+TIMER_RANK_BITS = code(18)
 
 SomeEvent = TypeVar("SomeEvent", bound=Event)
 SomeItem = TypeVar("SomeItem", bound=PartitionData)
@@ -280,12 +283,25 @@ def stamp(world: Kernel, event: Event) -> None:
     """Give an event that leaves its source the source's next number.
 
     It is given when the event is sent, not when it is made: of two messages that arrive at
-    one instant the one sent first comes first.
+    one instant the one sent first comes first. The number of a timer is the time at which it is
+    set, so that it does not depend on other events that are computed later.
     """
     process = world.processes[event.source]
-    event.sequence = process.sent
-    process.sent += 1
     event.source_rows = process.rows
+    if event.source == event.destination:
+        event.sequence = _timer_number(world)
+    else:
+        event.sequence = process.sent
+        process.sent += 1
+
+
+@inner_rule
+def _timer_number(world: Kernel) -> int:
+    """The present time, and which of the timers set at it this one is."""
+    context = world.context[0]
+    context.timers_set = context.timers_set + 1 if context.timer_set_us == context.time_us else 0
+    context.timer_set_us = context.time_us
+    return (context.time_us << TIMER_RANK_BITS) + context.timers_set
 
 
 @inner_rule

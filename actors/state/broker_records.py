@@ -290,6 +290,8 @@ class Pools(Record):
 
     free_watch: i64 = -1
     free_watches: i64
+    #: Fetcher threads of a broker for each source broker: the most of all brokers.
+    fetchers_of_source: i64
     #: Room of each replica in ``runs`` and ``epochs``, in entries.
     epoch_room: i64
     free_producer: i64 = -1

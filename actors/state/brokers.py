@@ -26,6 +26,9 @@ from tidegauge.actors.state.replica_records import (
     FollowerFetch,
     HeldProducer,
     HostedReplica,
+    IdleArrivals,
+    IdleFetch,
+    IdleThreads,
     KeptLog,
     LogOnDisk,
 )
@@ -35,7 +38,7 @@ from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import records, replica_list
 from tidegauge.simulation.bandwidth import Bandwidth
-from tidegauge.simulation.kernel import Context
+from tidegauge.simulation.kernel import Context, Link
 from tidegauge.simulation.metadata_log import MetadataPosition, is_known_alive, is_known_eligible
 from tidegauge.simulation.sampled_stats import Bucket, ErrorCount
 from tidegauge.simulation.topology import Cluster, is_kraft
@@ -98,6 +101,14 @@ class Brokers(Cluster, part=2):
     fetchers: Records[Fetcher]
     #: ... and the source broker's side of each, at the same place.
     fetch_sessions: Records[FetchSession]
+    #: Of each two brokers the fetches of the one from the other and back, by number; copies of
+    #: those of one pair, and of its links; by broker; slots of a span, by broker
+    #: (the room ``idle_fetches``).
+    idle_fetches: Records[IdleFetch]
+    kept_fetches: Records[IdleFetch]
+    kept_links: Records[Link]
+    idle_threads: Records[IdleThreads]
+    idle_arrivals: Records[IdleArrivals]
     watches: Records[Watch]
     #: At ``broker * clients + client`` (``fetches/producer_connections.py``).
     producer_connections: Records[ProducerConnection]
@@ -111,8 +122,8 @@ class Brokers(Cluster, part=2):
     asked_metadata: Records[MetadataPosition]
     #: At ``broker * topic_count + topic``.
     broker_topics: Records[BrokerTopic]
-    #: At ``broker * keys + key`` and ``broker * clients + client``
-    #: (``simulation/offset_commits.py``).
+    #: At ``key * width + slot`` and ``client * width + slot``: the broker in a slot of the
+    #: partition of __consumer_offsets coordinates (``simulation/offset_commits.py``).
     committed_offsets: Records[CommittedOffset]
     group_members: Records[GroupMember]
     #: At ``2 * broker + which``: LEADER_QUOTA or FOLLOWER_QUOTA of

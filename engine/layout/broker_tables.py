@@ -8,6 +8,7 @@ the recovery point in the checkpoints are its end. A broker's first process load
 
 import numpy as np
 
+from tidegauge.actors.idle_fetches.arrivals import WORDS_OF_SPAN
 from tidegauge.actors.state.broker_records import Broker, BrokerSettings, ZooKeeperBrokerSettings
 from tidegauge.actors.state.brokers import EPOCH_MARGIN, MOST_ENTRIES_TOLD, Brokers
 from tidegauge.actors.state.lifecycles import Lifecycle, LifecycleSettings
@@ -129,6 +130,11 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         epochs=rows * _EPOCH_ROOM,
         fetchers=count * count * fetchers,
         fetch_sessions=count * count * fetchers,
+        idle_fetches=count * (count - 1) * fetchers,
+        kept_fetches=2 * fetchers,
+        kept_links=2,
+        idle_threads=count,
+        idle_arrivals=count * int(WORDS_OF_SPAN),
         watches=0,
         producer_connections=count * len(plan.clients),
         delayed_fetches=rows,
@@ -136,8 +142,8 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         known_metadata=count,
         asked_metadata=1,
         broker_topics=count * len(plan.scenario.topics),
-        committed_offsets=count * keys,
-        group_members=count * len(plan.clients) if keys > 0 else 0,
+        committed_offsets=keys * width,
+        group_members=len(plan.clients) * width if keys > 0 else 0,
         quotas=2 * count,
         quota_samples=sum(2 * each["replication.quota.window.num"] for each in settings),
         on_disk=rows,
@@ -153,6 +159,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
     )
     brokers.take_over(topology)
     brokers.pools[0].epoch_room = _EPOCH_ROOM
+    brokers.pools[0].fetchers_of_source = fetchers
     _number(brokers, count, fetchers)
     _set_quotas(brokers.quotas, settings)
     first_thread = 0

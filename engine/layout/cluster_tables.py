@@ -8,8 +8,10 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.actors.idle_fetches.arrivals import SPAN_US
 from tidegauge.clients import client_state
 from tidegauge.clients.latency_counts import BUCKETS
+from tidegauge.compiled.codes import EAGER
 from tidegauge.compiled.records import Records, column, grown, new_records
 from tidegauge.engine.layout.by_name import new_tables, set_by_name, set_columns
 from tidegauge.engine.layout.network_tables import enter_networks, new_networks
@@ -42,6 +44,9 @@ _READS_ON = Release.parse("2.5.0")
 _BUMPS_EPOCH = Release.parse("2.5.0")
 
 _NEVER_US = 2**62
+
+#: Marks of rows of all processes: so many events that write rows between two looks ahead.
+_ROW_MARKS = 1 << 16
 
 
 def new_topology(plan: ClusterPlan) -> Topology:
@@ -157,6 +162,7 @@ def new_kernel(
         processes=_processes(plan, hosted),
         roles=len(plan.process_ranges),
         links=count * count,
+        impairments=1,
         networks_out=networks.outgoing,
         networks_in=networks.incoming,
         socket_buffers=networks.socket_buffers,
@@ -164,6 +170,7 @@ def new_kernel(
         quantiles=_quantiles(plan),
         quantile_uses=int(NETWORK_TABLES) + len(COST_NAMES),
         rows=0,
+        row_marks=_ROW_MARKS,
         faults=len(plan.faults),
         fault_roles=len(plan.faults) * count,
         kind_counts=int(KINDS),
@@ -175,16 +182,30 @@ def new_kernel(
     context = kernel.context[0]
     context.seed = plan.scenario.seed
     context.process_count = count
+    # The first one is that of all links that nothing has hit.
+    context.impairments = 1
+    context.impairment_reserve = 2 * count
     context.has_files = plan.scenario.checkpoint_files
     context.reserve = reserve
     context.commit_reserve = reserve if plan.has_commits else 0
     context.item_reserve = item_reserve
     context.trace_level = TRACE_ALL if plan.scenario.trace == "all" else TRACE_TRANSITIONS
     context.sample_period_us = plan.scenario.sample_every_us
+    context.computes_idle = _computes_idle(plan)
+    context.look_ahead_us = int(SPAN_US)
     enter_networks(plan, kernel)
     plan_faults(plan, kernel)
     enlarge_kernel(kernel, reserve, item_reserve)
+    enlarge_impairments(kernel)
     return kernel
+
+
+def _computes_idle(plan: ClusterPlan) -> bool:
+    """Whether fetches that bring nothing may be computed: they leave no more behind than a time."""
+    costs = plan.scenario.costs_in_force
+    fixed = (costs.request.quantiles_us(), costs.request_partition.quantiles_us())
+    draws = any(table[0] != table[-1] for table in fixed)
+    return not (EAGER or draws or plan.is_measured or plan.scenario.trace == "all")
 
 
 def enlarge_kernel(world: Kernel, events: int, items: int) -> None:
@@ -206,6 +227,14 @@ def enlarge_kernel(world: Kernel, events: int, items: int) -> None:
         context.free_items += len(world.items) - count
 
 
+def enlarge_impairments(world: Kernel) -> None:
+    """Double the table of impairments where one event could fill it."""
+    context = world.context[0]
+    used, reserve = int(context.impairments), int(context.impairment_reserve)
+    if len(world.impairments) - used < reserve:
+        world.impairments = grown(world.impairments, 2 * (used + reserve))
+
+
 def enlarge_metadata(world: Kernel, changes: int) -> None:
     """Enlarge the log of changes for brokers until there is room for so many more."""
     count = int(world.context[0].metadata_changes)
@@ -221,7 +250,7 @@ def enlarge_commits(world: Kernel, commits: int) -> None:
 
 
 def new_commit_keys(plan: ClusterPlan) -> Records[CommitKey]:
-    """Commits of groups: an offset of each partition that a client reads, then the clients."""
+    """Commits of groups: an offset of each partition that a group commits, then the clients."""
     if not plan.has_commits:
         return new_records(CommitKey, 0)
     partitions = []
@@ -233,7 +262,7 @@ def new_commit_keys(plan: ClusterPlan) -> Records[CommitKey]:
             partition = plan.group_partition(group)
             settings = plan.scenario.consumer_settings(group)
             members[number].session_timeout_us = 1000 * int(settings["session.timeout.ms"])
-        partitions += [partition] * len(plan.partitions_of(client))
+        partitions += [partition] * len(plan.committed_by(client))
         members[number].partition = partition
         members[number].process = plan.process_ranges[CLIENT][number]
     keys = new_records(CommitKey, len(partitions) + len(members))
@@ -310,7 +339,7 @@ def new_clients(plan: ClusterPlan) -> client_state.Clients:
     clients.pool[0].steps = len(plan.scenario.steps)
     clients.pool[0].brokers_awaited = len(plan.brokers) - len(plan.down_at_first)
     enlarge_clients(clients)
-    first_target = 0
+    first_target = first_key = 0
     for number, planned in enumerate(plan.clients):
         client = clients.clients[number]
         client.first_target = first_target
@@ -320,11 +349,13 @@ def new_clients(plan: ClusterPlan) -> client_state.Clients:
         for place, partition in enumerate(targets[number]):
             _plan_target(plan, planned, partition, clients.client_targets[first_target + place])
         first_target = last_target
-        client.member_key = target_count + number
+        client.first_key = first_key
+        first_key += len(plan.committed_by(planned))
         _plan_client(plan, planned, client)
         if planned.group is not None:
             connections = clients.connections[number * len(plan.brokers) :][: len(plan.brokers)]
             _plan_connections(plan, planned.group, client, connections)
+    column(clients.clients, "member_key")[:] = first_key + np.arange(len(plan.clients))
     return clients
 
 

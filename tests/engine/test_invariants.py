@@ -270,7 +270,18 @@ def _(world: World) -> None:
 @violates("links_hold_back_only_when_cut")
 def _(world: World) -> None:
     # A heal too many.
-    world.links[0].cut -= 1
+    world.impairments[0].cut -= 1
+
+
+@violates("impairments_have_one_link")
+def _(world: World) -> None:
+    world.links[0].impairment = world.context[0].impairments
+
+
+@violates("nothing_hits_all_links")
+def _(world: World) -> None:
+    # A slow link is noted for all of them.
+    world.impairments[0].delay_us += 1_000
 
 
 @violates("transfers_end_with_their_network")
@@ -510,7 +521,7 @@ def _(world: World) -> None:
 @violates("waiting_fetches_are_of_their_session")
 def _(world: World) -> None:
     waiting = first_where(world.fetch_sessions, lambda each: each.waiting != NONE)
-    world.fetch_sessions[waiting].expiry_timer = False
+    world.fetch_sessions[waiting].expiry_us = 0
 
 
 @violates("fetch_timers_match_their_owners")
