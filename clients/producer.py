@@ -79,7 +79,8 @@ def handle_producer_sends(world: client_state.Clients, timer: timers.ProducerSen
 
 @inner_rule
 def _next_target(client: client_state.Client) -> int:
-    return client.first_target + client.next_target % client.target_count
+    known = client.next_target % client.known_count
+    return client.first_target + known // client.target_every
 
 
 @inner_rule

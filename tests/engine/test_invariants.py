@@ -858,12 +858,17 @@ def _(world: World) -> None:
 
 @violates("leaders_in_metadata_are_brokers")
 def _(world: World) -> None:
-    world.client_targets[0].leader = len(world.brokers)
+    world.known_partitions[0].leader = len(world.brokers)
+
+
+@violates("targets_are_known_partitions")
+def _(world: World) -> None:
+    world.client_targets[0].known = len(world.known_partitions)
 
 
 @violates("led_partitions_are_counted")
 def _(world: World) -> None:
-    world.clients[0].led_targets += 1
+    world.clients[0].led_partitions += 1
 
 
 @violates("consumers_process_what_they_have_read")
