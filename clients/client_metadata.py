@@ -25,7 +25,7 @@ Source: ClusterConnectionStates@2.7.0, NetworkClient.leastLoadedNode and
 DefaultMetadataUpdater.maybeUpdate@3.9.0, NetworkClient.handleRebootstrap@4.0.0.
 """
 
-from tidegauge.clients.client_state import Client, Clients, Connection, Target
+from tidegauge.clients.client_state import Client, Clients, Connection, KnownPartition
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import items_of

@@ -3,7 +3,7 @@
 from tidegauge.clients.latency_counts import LatencyCount
 from tidegauge.compiled.lists import LinkedList
 from tidegauge.compiled.records import Record, Records, flag, i32, i64
-from tidegauge.compiled.rules import code
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.messages.client_requests import PartitionAppend
 from tidegauge.simulation.metadata_log import MetadataPosition
 from tidegauge.simulation.topology import Cluster

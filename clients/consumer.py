@@ -12,7 +12,7 @@ Source: ``Fetcher`` @2.4.0 of the clients.
 """
 
 from tidegauge.clients import client_metadata
-from tidegauge.clients.client_state import Client, Clients, Connection, Target
+from tidegauge.clients.client_state import Client, Clients, Connection, Target, leader_of_target
 from tidegauge.clients.consumer_group import commits, reads
 from tidegauge.clients.handlers import CLIENT
 from tidegauge.clients.stalls import note_read

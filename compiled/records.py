@@ -192,6 +192,17 @@ def grown(rows: Records[R], count: int) -> Records[R]:
     return cast("Records[R]", longer)
 
 
+def lengthened(rows: Records[R], used: int, count: int) -> Records[R]:
+    """A copy of the first ``used`` rows with room for ``count``; those behind are zeros.
+
+    They take no memory until they are touched.
+    """
+    old = cast("NDArray[np.void]", rows)
+    longer: NDArray[np.void] = np.zeros(count, dtype=old.dtype)
+    longer[:used] = old[:used]
+    return cast("Records[R]", longer)
+
+
 def new_record(record: type[R]) -> R:
     """One record, all fields at their defaults."""
     return new_records(record, 1)[0]

@@ -137,7 +137,7 @@ def _client_weight(plan: ClusterPlan, number: int, batches: Sequence[float]) -> 
     client = plan.clients[number]
     if isinstance(client.group, ProducerGroup):
         return client.group.batches_per_second / client.group.clients * _PRODUCES
-    return sum(batches[partition] for partition in plan.partitions_of(client)) * _PRODUCES
+    return sum(batches[partition] for partition in plan.partitions_of(client).tolist()) * _PRODUCES
 
 
 def _name(plan: ClusterPlan, group: Sequence[int]) -> str:

@@ -17,11 +17,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedClient, PlannedPartition
+from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedClient
 from tidegauge.scenario.model.component_faults import CutLinkFault, Fault, fault_name
 from tidegauge.scenario.model.fault import Stop
 from tidegauge.scenario.model.process_faults import CrashFault
 from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup
+from tidegauge.scenario.planned_partitions import PlannedPartition
 from tidegauge.scenario.reading import Scenario
 from tidegauge.simulation.rows import COST_NAMES
 from tidegauge.traces import summary_figures
@@ -120,6 +121,7 @@ def _checks(scenario: Scenario) -> Iterator[str]:
 _PER_BATCH = 3
 #: A follower's fetch: request and response; a fetch that finds nothing expires, too.
 _PER_FETCH = 2
+_PER_IDLE_FETCH = 3
 #: A consumer's fetch: the same, and a timer.
 _PER_CONSUMER_FETCH = 3
 #: A retry of a batch: the wait, the request, the response. A broker that is down sends no
@@ -130,8 +132,10 @@ _PER_RETRY_UNHEARD = 1.5
 _PER_PARTITION = 5
 #: Events of a replica whose broker stops and comes back.
 _PER_STOPPED_REPLICA = 15
-#: Events of a broker in each second: its periodic tasks, and pings of its session.
+#: Events of a broker in each second: its periodic tasks, and pings of its session; with KRaft its
+#: fetches of metadata and heartbeats.
 _PER_BROKER_SECOND = 1.2
+_PER_KRAFT_BROKER_SECOND = 16
 
 #: Fewer batches for each wait are none: the formula divides by that.
 _HARDLY_EVER = 1e-6
@@ -141,7 +145,10 @@ class ExpectedEvents(NamedTuple):
     """Events of the whole run, without its liveness phase."""
 
     producers: float
+    #: Fetches of followers that find records.
     followers: float
+    #: Those that find none.
+    idle: float
     consumers: float
     #: Samples, periodic tasks, pings.
     periodic: float
@@ -163,11 +170,14 @@ def expected_events(plan: ClusterPlan) -> ExpectedEvents:
     batches = batches_per_second(plan)
     samples = seconds * 1e6 / scenario.sample_every_us
     stopped = sum(_stopped_replicas(plan, fault) for fault in scenario.faults)
+    finding, idle = _fetches_of_followers(plan, batches)
+    per_second = _PER_KRAFT_BROKER_SECOND if plan.is_kraft else _PER_BROKER_SECOND
     return ExpectedEvents(
         producers=_PER_BATCH * _batches_in_all(plan),
-        followers=_events_of_followers(plan, batches),
+        followers=_PER_FETCH * finding,
+        idle=_PER_IDLE_FETCH * idle,
         consumers=_PER_CONSUMER_FETCH * sum(each.fetches for each in consumers_fetches(plan)),
-        periodic=len(plan.brokers) * (samples + seconds * _PER_BROKER_SECOND),
+        periodic=len(plan.brokers) * (samples + seconds * per_second),
         control=_PER_PARTITION * len(plan.partitions) + _PER_STOPPED_REPLICA * stopped,
         retries=sum(_events_of_retries(plan, fault, batches) for fault in scenario.faults)
         + _events_of_refusals(plan),
@@ -181,7 +191,7 @@ def batches_per_second(plan: ClusterPlan) -> list[float]:
         if isinstance(client.group, ProducerGroup):
             partitions = plan.partitions_of(client)
             share = client.group.batches_per_second / client.group.clients / len(partitions)
-            for partition in partitions:
+            for partition in partitions.tolist():
                 batches[partition] += share
     return batches
 
@@ -201,13 +211,9 @@ def _busy_seconds(plan: ClusterPlan, batches: Sequence[float]) -> float:
     return _batches_in_all(plan) / rate if rate else 0.0
 
 
-def _events_of_followers(plan: ClusterPlan, batches: Sequence[float]) -> float:
-    """The events of the fetches of all followers from all their leaders."""
-    rates: defaultdict[tuple[int, int], float] = defaultdict(float)
-    for partition, rate in zip(plan.partitions, batches, strict=True):
-        leader, *followers = partition.replicas
-        for follower in followers:
-            rates[follower, leader] += rate
+def _fetches_of_followers(plan: ClusterPlan, batches: Sequence[float]) -> tuple[float, float]:
+    """The fetches of all followers from their leaders: those that find records, and none."""
+    rates = rates_of_pairs(plan, batches)
     busy = _busy_seconds(plan, batches)
     idle = plan.scenario.duration_us / 1e6 - busy
     # Once for each broker, not for each pair of them: half of the time of `validate` otherwise.
@@ -216,17 +222,23 @@ def _events_of_followers(plan: ClusterPlan, batches: Sequence[float]) -> float:
         for broker in plan.brokers
     ]
     round_trip = _round_trip_seconds(plan)
-    return sum(
-        seconds * _fetch_events(at_rate, waits[follower], round_trip)
-        for (follower, _), rate in rates.items()
-        for seconds, at_rate in ((busy, rate), (idle, 0.0))
-    )
+    fetches = nothing = 0.0
+    for (follower, _), rate in rates.items():
+        for seconds, at_rate in ((busy, rate), (idle, 0.0)):
+            all_, finding_nothing = _fetches(at_rate, waits[follower], round_trip)
+            fetches += seconds * all_
+            nothing += seconds * finding_nothing
+    return fetches - nothing, nothing
 
 
-def _fetch_events(rate: float, wait: float, round_trip: float) -> float:
-    """Events a second of a follower that fetches again after each response."""
-    fetches, finding_nothing = _fetches(rate, wait, round_trip)
-    return _PER_FETCH * fetches + finding_nothing
+def rates_of_pairs(plan: ClusterPlan, batches: Sequence[float]) -> Mapping[tuple[int, int], float]:
+    """The batches a second that each follower gets from each of its leaders, by their indexes."""
+    rates: defaultdict[tuple[int, int], float] = defaultdict(float)
+    for partition, rate in zip(plan.partitions, batches, strict=True):
+        leader, *followers = partition.replicas
+        for follower in followers:
+            rates[follower, leader] += rate
+    return rates
 
 
 def _fetches(rate: float, wait: float, round_trip: float) -> tuple[float, float]:
@@ -289,7 +301,7 @@ def consumers_fetches(plan: ClusterPlan) -> list[ConsumerFetches]:
 def _read_by_leader(plan: ClusterPlan, client: PlannedClient) -> dict[int, list[int]]:
     """The partitions that a consumer reads, by the index of the broker that leads them."""
     found: defaultdict[int, list[int]] = defaultdict(list)
-    for partition in plan.partitions_of(client):
+    for partition in plan.partitions_of(client).tolist():
         found[plan.partitions[partition].replicas[0]].append(partition)
     return found
 

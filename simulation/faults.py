@@ -14,7 +14,7 @@ of a process has the special part of a kind, with its code beside it.
 
 from tidegauge.compiled.rules import NamedCodes, code, inner_rule
 from tidegauge.simulation import links
-from tidegauge.simulation.events import free_all, new_response, set_timer, stamp
+from tidegauge.simulation.events import free_all, new_response, set_timer, stamp, used_events
 from tidegauge.simulation.kernel import (
     CLIENT,
     NONE,
@@ -189,7 +189,7 @@ def dies(world: Kernel, process: int) -> None:
 @inner_rule
 def _outdate_timers(world: Kernel, process: int) -> None:
     """Timers that were set at the instant of a death are not for a process that begins in it."""
-    for event in world.events:
+    for event in used_events(world):
         is_own = event.source == process and event.destination == process
         if is_own and event.asked_us == world.context[0].time_us and not IS_UNHELD[event.kind]:
             event.asked_us = NONE

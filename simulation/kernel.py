@@ -12,9 +12,11 @@ once it was handled. Its partitions hang on it as a chain of
 :class:`PartitionData`, as the requests of Kafka's protocol have it.
 
 Tables never grow while a handler runs: ``reserve`` slots are kept free, and the loop
-returns to the driver to have them enlarged when fewer are left.
+returns to the driver to have them enlarged when fewer are left. Slots that were never used take
+no memory (``compiled/lists.py``).
 """
 
+from tidegauge.compiled.lists import Slots
 from tidegauge.compiled.records import Record, Records, flag, i32, i64
 from tidegauge.compiled.rules import Tables, code, inner_rule
 from tidegauge.simulation.bandwidth import Bandwidth, IncomingBandwidth
@@ -46,8 +48,8 @@ class HeapEntry(Record):
     """An event that waits for its time, with its sort key beside it."""
 
     time_us: i64
-    destination: i64
-    source: i64
+    #: Its destination and its source as one number: they are in their order.
+    ends: i64
     sequence: i64
     index: i64
 
@@ -123,6 +125,8 @@ class Role(Record):
     handle: i64
     #: With a fault that begins or ends at one.
     take_fault: i64
+    #: With the next event, if that reaches one (``compiled/prefetching.py``); -1: it does not.
+    expect: i64 = -1
 
 
 class Link(Record):
@@ -206,11 +210,9 @@ class Context(Record):
     cause_sequence: i64 = -1
     #: Events in the heap.
     heap_size: i64
-    #: First free slot of events and of partition data, and their numbers.
-    free_event: i64 = -1
-    free_events: i64
-    free_item: i64 = -1
-    free_items: i64
+    #: Which slots of events and of partition data are free.
+    event_slots: Slots
+    item_slots: Slots
     #: Events held back on a link or by a pause that are handled next, before the heap.
     ready: EventList
     #: Messages to processes that other groups host.

@@ -18,7 +18,7 @@ from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.events import free_event, items_of
+from tidegauge.simulation.events import free_event, free_items, items_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.event import PartitionData
@@ -91,6 +91,8 @@ def delay_fetch(world: brokers.Brokers, request: client_requests.FetchRequest) -
     if request.replica_id != NONE:
         session = world.fetch_sessions[request.fetcher]
         session.waiting = request.index
+        # Each look at it names them anew; meanwhile others use their slots, which are in the cache.
+        free_items(world, request)
         request.deadline_us = world.context[0].time_us + request.max_wait_ms * 1000
         request.cause_process = world.context[0].cause_process
         request.cause_sequence = world.context[0].cause_sequence

@@ -20,6 +20,7 @@ from tidegauge.actors.idle_fetches.stages import catch_up_fetcher
 from tidegauge.actors.state.broker_stats import mark_left
 from tidegauge.actors.state.brokers import ACTIVE, IN_SESSION, Brokers
 from tidegauge.actors.state.replica_records import FetchSession, FollowerFetch
+from tidegauge.compiled.prefetching import prefetch
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
@@ -154,6 +155,16 @@ def touch(world: Brokers, row: int) -> None:
                 session = world.fetch_sessions[told.fetcher]
                 _settle(world, session, index)
                 _activate(world, session, index)
+
+
+@inner_rule
+def load_waiting_fetches(world: Brokers, row: int) -> None:
+    """Have the processor load the fetches that wait for a partition: it is about to change."""
+    width = world.sizes[0].width
+    for index in range(row * width, (row + 1) * width):
+        if world.follower_fetches[index].in_session:
+            session = world.fetch_sessions[world.follower_fetches[index].fetcher]
+            prefetch(world.events, session.waiting, 1)
 
 
 @inner_rule

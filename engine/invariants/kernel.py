@@ -4,10 +4,10 @@ Invariants of brokers' machines: their disks and page caches.
 """
 
 from tidegauge.actors.state.machines import GENERATIONS
-from tidegauge.compiled.rules import inner_rule
 from tidegauge.engine.invariants.checked import HOLDS, Checked, Invariants, clear_marks, mark
 from tidegauge.simulation.bandwidth import FLOWS
-from tidegauge.simulation.kernel import BROKER, NONE, RACK_LINK, UNIMPAIRED, HeapEntry
+from tidegauge.simulation.events import ends_of, precedes, used_events
+from tidegauge.simulation.kernel import BROKER, NONE, RACK_LINK, UNIMPAIRED
 
 KERNEL = Invariants()
 
@@ -16,20 +16,9 @@ KERNEL = Invariants()
 def heap_is_ordered(world: Checked) -> int:
     """No event that waits for its time comes before the one above it in the heap."""
     for place in range(1, world.context[0].heap_size):
-        if _comes_before(world.heap[place], world.heap[(place - 1) >> 1]):
+        if precedes(world.heap[place], world.heap[(place - 1) >> 1]):
             return place
     return HOLDS
-
-
-@inner_rule
-def _comes_before(one: HeapEntry, other: HeapEntry) -> bool:
-    if one.time_us != other.time_us:
-        return one.time_us < other.time_us
-    if one.destination != other.destination:
-        return one.destination < other.destination
-    if one.source != other.source:
-        return one.source < other.source
-    return one.sequence < other.sequence
 
 
 @KERNEL.of("heap")
@@ -42,9 +31,7 @@ def heap_entries_match_events(world: Checked) -> int:
         event = world.events[entry.index]
         if event.kind == NONE or event.time_us != entry.time_us:
             return place
-        if event.destination != entry.destination or event.source != entry.source:
-            return place
-        if event.sequence != entry.sequence:
+        if ends_of(event) != entry.ends or event.sequence != entry.sequence:
             return place
     return HOLDS
 
@@ -129,7 +116,7 @@ def blocked_threads_are_known(world: Checked) -> int:
 @KERNEL.of("events")
 def records_are_relayed_between_racks(world: Checked) -> int:
     """A message on the way over a link between racks has records, and another receiver."""
-    for index, event in enumerate(world.events):
+    for index, event in enumerate(used_events(world)):
         if event.kind == NONE:
             continue
         is_at_link = world.processes[event.destination].role == RACK_LINK
@@ -151,8 +138,9 @@ def outbox_leaves_the_group(world: Checked) -> int:
             return index
         index = world.events[index].next
     for place in range(context.heap_size):
-        if not world.processes[world.heap[place].destination].hosted:
-            return world.heap[place].index
+        event = world.events[world.heap[place].index]
+        if not world.processes[event.destination].hosted:
+            return event.index
     return HOLDS
 
 
@@ -171,7 +159,7 @@ def messages_were_sent(world: Checked) -> int:
 @KERNEL.of("events")
 def causes_are_written(world: Checked) -> int:
     """The cause of an event is a row that its process has written already."""
-    for index, event in enumerate(world.events):
+    for index, event in enumerate(used_events(world)):
         if event.kind == NONE or event.cause_process < 0:
             continue
         cause = world.processes[event.cause_process]

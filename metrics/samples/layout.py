@@ -184,7 +184,7 @@ class Layout:
         groups: list[int] = []
         partitions: list[int] = []
         for client in self.plan.clients:
-            read = self.plan.committed_by(client)
+            read = self.plan.committed_by(client).tolist()
             if client.group is not None and read:
                 groups += [number_of[client.group.name]] * len(read)
                 partitions += read

@@ -83,7 +83,7 @@ def new_snapshot(plan: ClusterPlan, time_us: int = 0) -> Snapshot:
     committed = sum(len(plan.committed_by(client)) for client in plan.clients)
     types = count * len(request_gauges.SERVED_TYPES)
     node_types = nodes * len(request_gauges.SERVED_CONTROLLER_TYPES)
-    rows = sum(len(partition.slots) for partition in plan.partitions)
+    rows = plan.partitions.slot_count
     return Snapshot(
         time_us,
         brokers=_zeros(brokers.BrokerGauges, count),

@@ -184,10 +184,10 @@ def in_heap(world: World, holds: Callable[[Any], bool] = lambda _event: True) ->
 
 def new_event(world: World, kind: int, destination: int) -> Any:
     """A slot taken from the free ones."""
-    context = world.context[0]
-    event = world.events[context.free_event]
-    context.free_event = event.next
-    context.free_events -= 1
+    slots = world.context[0].event_slots
+    event = world.events[slots.first_free]
+    slots.first_free = event.next
+    slots.free -= 1
     event.kind, event.source, event.destination = kind, destination, destination
     event.next = event.first_item = event.last_item = event.thread = NONE
     event.item_count = 0
@@ -216,12 +216,12 @@ def _(world: World) -> None:
 
 @violates("every_watch_has_one_place")
 def _(world: World) -> None:
-    world.pools[0].free_watches += 1
+    world.pools[0].watch_slots.free += 1
 
 
 @violates("free_events_are_counted")
 def _(world: World) -> None:
-    world.context[0].free_events -= 1
+    world.context[0].event_slots.free -= 1
 
 
 @violates("every_event_has_one_place")
@@ -232,7 +232,7 @@ def _(world: World) -> None:
 
 @violates("free_entries_are_counted")
 def _(world: World) -> None:
-    world.context[0].free_items += 1
+    world.context[0].item_slots.free += 1
 
 
 @violates("chains_are_whole")
@@ -307,7 +307,7 @@ def _(world: World) -> None:
 
 @violates("outbox_leaves_the_group")
 def _(world: World) -> None:
-    world.processes[world.heap[0].destination].hosted = False
+    world.processes[world.events[world.heap[0].index].destination].hosted = False
 
 
 @violates("messages_were_sent")
@@ -835,7 +835,7 @@ def _(world: World) -> None:
 
 @violates("every_place_for_a_producer_has_one_owner")
 def _(world: World) -> None:
-    world.pools[0].free_producers += 1
+    world.pools[0].producer_slots.free += 1
 
 
 @violates("remembered_batches_are_in_the_log")
