@@ -140,6 +140,7 @@ def needs_room(world: World) -> bool:
         or len(world.metadata_changes) - context.metadata_changes < context.reserve
         or len(world.offset_commits) - context.offset_commits < context.commit_reserve
         or world.pools[0].watch_slots.free < context.reserve
+        or len(world.impairments) - context.impairments < context.impairment_reserve
     )
 
 

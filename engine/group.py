@@ -341,6 +341,7 @@ class Group:
         enlarge_brokers(self.world, self.reserve)
         self._make_room_for_metadata()
         cluster_tables.enlarge_commits(self.world, self.reserve)
+        cluster_tables.enlarge_impairments(self.world)
         enlarge_control_plane(self.plan, self.world)
         enlarge_quorum(self.plan, self.world)
         enlarge_raft(self.world)

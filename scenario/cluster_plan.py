@@ -11,7 +11,6 @@ from math import gcd
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidegauge.replication.release_versions import Mode
 from tidegauge.scenario.model.component_faults import Fault, LogDirectoryFailureFault, fault_name
@@ -22,7 +21,7 @@ from tidegauge.scenario.model.selectors import HOST, OPERATOR, LinkEnd, Selector
 from tidegauge.scenario.model.settings import OFFSETS_TOPIC
 from tidegauge.scenario.model.topic_steps import AdminStep
 from tidegauge.scenario.model.workload import ClientGroup, ConsumerGroup, ProducerGroup
-from tidegauge.scenario.planned_partitions import PlannedPartitions
+from tidegauge.scenario.planned_partitions import Numbers, PlannedPartitions
 from tidegauge.scenario.reading import Scenario
 from tidegauge.scenario.timetable import check_interval_ms
 from tidegauge.simulation import kernel
@@ -350,30 +349,49 @@ class ClusterPlan:
             first += topic.partition_count
         return numbers
 
-    def numbers_of_topics(self, topics: Iterable[str]) -> NDArray[np.int64]:
+    def numbers_of_topics(self, topics: Iterable[str]) -> Numbers:
         """The numbers of the partitions of some topics, within the cluster, in their order."""
         numbers = [self.numbers_of[topic] for topic in self.numbers_of if topic in {*topics}]
         return np.concatenate([np.empty(0, np.int64), *map(np.array, numbers)]).astype(np.int64)
 
-    def partitions_of(self, client: PlannedClient) -> list[int]:
-        """The partitions that a client writes to or reads.
+    @cached_property
+    def _numbers_of_groups(self) -> dict[frozenset[str], Numbers]:
+        """The numbers of the partitions of all topics of a group of clients."""
+        workload = self.scenario.workload
+        groups = (*workload.producers, *workload.consumers)
+        topics = {frozenset(each.topics) for each in groups}
+        return {names: self.numbers_of_topics(names) for names in topics}
 
-        Producers write to all partitions of their topics; consumers divide them among each other.
+    def partitions_of(self, client: PlannedClient) -> Numbers:
+        """The partitions that are in a client's metadata, in ascending order.
+
+        Producers know all partitions of their topics; consumers divide them among each other.
         """
         group = client.group
         if group is None:
-            return []
-        topics = set(group.topics)
-        numbers = [
-            number
-            for topic, all_numbers in self.numbers_of.items()
-            if topic in topics
-            for number in all_numbers
-        ]
-        if isinstance(group, ConsumerGroup):
-            return numbers[client.number :: group.clients]
-        assert isinstance(group, ProducerGroup)
-        return numbers
+            return np.arange(0)
+        numbers = self._numbers_of_groups[frozenset(group.topics)]
+        return (
+            numbers[client.number :: group.clients] if isinstance(group, ConsumerGroup) else numbers
+        )
+
+    def targets_of(self, client: PlannedClient) -> range:
+        """The places of those among them that a client writes to, or reads.
+
+        The producers of a group take turns at its partitions: one may never come to most of them.
+        """
+        known = len(self.partitions_of(client))
+        if not isinstance(client.group, ProducerGroup) or known == 0:
+            return range(known)
+        every = gcd(client.group.clients, known)
+        return range(client.number % every, known, every)
+
+    def committed_by(self, client: PlannedClient) -> Numbers:
+        """The partitions of which a client commits offsets."""
+        group = client.group
+        if not isinstance(group, ConsumerGroup) or not self.commits(group):
+            return np.arange(0)
+        return self.partitions_of(client)
 
     def process_of(self, endpoint: LinkEnd) -> int:
         """The process that a fault hits, or at the end of a link that it hits."""

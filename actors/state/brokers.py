@@ -123,8 +123,8 @@ class Brokers(Cluster, part=2):
     asked_metadata: Records[MetadataPosition]
     #: At ``broker * topic_count + topic``.
     broker_topics: Records[BrokerTopic]
-    #: At ``broker * keys + key`` and ``broker * clients + client``
-    #: (``simulation/offset_commits.py``).
+    #: At ``key * width + slot`` and ``client * width + slot``: the broker in a slot of the
+    #: partition of __consumer_offsets coordinates (``simulation/offset_commits.py``).
     committed_offsets: Records[CommittedOffset]
     group_members: Records[GroupMember]
     #: At ``2 * broker + which``: LEADER_QUOTA or FOLLOWER_QUOTA of

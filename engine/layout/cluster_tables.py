@@ -176,6 +176,7 @@ def new_kernel(
         processes=_processes(plan, hosted),
         roles=len(plan.process_ranges),
         links=count * count,
+        impairments=1,
         networks_out=networks.outgoing,
         networks_in=networks.incoming,
         socket_buffers=networks.socket_buffers,
@@ -195,6 +196,9 @@ def new_kernel(
     context = kernel.context[0]
     context.seed = plan.scenario.seed
     context.process_count = count
+    # The first one is that of all links that nothing has hit.
+    context.impairments = 1
+    context.impairment_reserve = 2 * count
     context.has_files = plan.scenario.checkpoint_files
     context.reserve = reserve
     context.commit_reserve = reserve if plan.has_commits else 0
@@ -206,6 +210,7 @@ def new_kernel(
     enter_networks(plan, kernel)
     plan_faults(plan, kernel)
     enlarge_kernel(kernel, reserve, item_reserve)
+    enlarge_impairments(kernel)
     return kernel
 
 
@@ -226,6 +231,14 @@ def enlarge_kernel(world: Kernel, events: int, items: int) -> None:
     ITEM_SLOTS.enlarge(world, context.item_slots, items)
 
 
+def enlarge_impairments(world: Kernel) -> None:
+    """Double the table of impairments where one event could fill it."""
+    context = world.context[0]
+    used, reserve = int(context.impairments), int(context.impairment_reserve)
+    if len(world.impairments) - used < reserve:
+        world.impairments = grown(world.impairments, 2 * (used + reserve))
+
+
 def enlarge_metadata(world: Kernel, changes: int) -> None:
     """Enlarge the log of changes for brokers until there is room for so many more."""
     count = int(world.context[0].metadata_changes)
@@ -243,7 +256,7 @@ def enlarge_commits(world: Kernel, commits: int) -> None:
 
 
 def new_commit_keys(plan: ClusterPlan) -> Records[CommitKey]:
-    """Commits of groups: an offset of each partition that a client reads, then the clients."""
+    """Commits of groups: an offset of each partition that a group commits, then the clients."""
     if not plan.has_commits:
         return new_records(CommitKey, 0)
     partitions = []
@@ -255,7 +268,7 @@ def new_commit_keys(plan: ClusterPlan) -> Records[CommitKey]:
             partition = plan.group_partition(group)
             settings = plan.scenario.consumer_settings(group)
             members[number].session_timeout_us = 1000 * int(settings["session.timeout.ms"])
-        partitions += [partition] * len(plan.partitions_of(client))
+        partitions += [partition] * len(plan.committed_by(client))
         members[number].partition = partition
         members[number].process = plan.process_ranges[CLIENT][number]
     keys = new_records(CommitKey, len(partitions) + len(members))
@@ -307,8 +320,8 @@ def _quantiles(plan: ClusterPlan) -> Records[Quantile]:
 
 def new_clients(plan: ClusterPlan) -> client_state.Clients:
     """Clients that have not begun."""
-    targets = [plan.partitions_of(client) for client in plan.clients]
-    target_count = sum(len(numbers) for numbers in targets)
+    known = [plan.partitions_of(client) for client in plan.clients]
+    targets = [plan.targets_of(client) for client in plan.clients]
     steps = new_steps(plan)
     rolls, rolled = new_rolls(plan)
     clients = new_tables(
@@ -316,7 +329,8 @@ def new_clients(plan: ClusterPlan) -> client_state.Clients:
         pool=1,
         clients=len(plan.clients),
         client_metadata=len(plan.clients),
-        client_targets=target_count,
+        known_partitions=sum(map(len, known)),
+        client_targets=sum(map(len, targets)),
         connections=len(plan.clients) * len(plan.brokers),
         batches=0,
         lost_appends=1,
@@ -334,35 +348,47 @@ def new_clients(plan: ClusterPlan) -> client_state.Clients:
     clients.pool[0].steps = len(plan.scenario.steps)
     clients.pool[0].brokers_awaited = len(plan.brokers) - len(plan.down_at_first)
     enlarge_clients(clients)
-    first_target = 0
+    first_known = first_target = first_key = 0
     for number, planned in enumerate(plan.clients):
         client = clients.clients[number]
-        client.first_target = first_target
-        client.target_count = len(targets[number])
-        last_target = first_target + len(targets[number])
-        column(clients.client_targets, "partition")[first_target:last_target] = targets[number]
-        for place, partition in enumerate(targets[number]):
-            _plan_target(plan, planned, partition, clients.client_targets[first_target + place])
-        first_target = last_target
-        client.member_key = target_count + number
+        client.first_known, client.known_count = first_known, len(known[number])
+        client.first_target, client.target_count = first_target, len(targets[number])
+        client.target_every = targets[number].step
+        _enter_partitions(plan, planned, clients, first_known, first_target)
+        first_known += len(known[number])
+        first_target += len(targets[number])
+        client.first_key = first_key
+        first_key += len(plan.committed_by(planned))
         _plan_client(plan, planned, client)
         if planned.group is not None:
             connections = clients.connections[number * len(plan.brokers) :][: len(plan.brokers)]
             _plan_connections(plan, planned.group, client, connections)
+    column(clients.clients, "member_key")[:] = first_key + np.arange(len(plan.clients))
     return clients
 
 
-def _plan_target(
-    plan: ClusterPlan, planned: PlannedClient, partition: int, target: client_state.Target
+def _enter_partitions(
+    plan: ClusterPlan,
+    planned: PlannedClient,
+    clients: client_state.Clients,
+    first_known: int,
+    first_target: int,
 ) -> None:
-    """The first offset of a consumer without a known one: the end of the existing records."""
-    if not isinstance(planned.group, ConsumerGroup):
-        return
+    """Enter the partitions in a client's metadata, and those that it writes to, or reads.
+
+    The first offset of a consumer without a known one is the end of the existing records.
+    """
+    numbers, places = plan.partitions_of(planned), np.array(plan.targets_of(planned), np.int64)
+    set_columns(clients.known_partitions[first_known:][: len(numbers)], partition=numbers)
+    targets = clients.client_targets[first_target:][: len(places)]
+    set_columns(targets, partition=numbers[places], known=first_known + places)
     # The default is for logs that begin empty: consumers do not read the records from before the
     # run.
-    if planned.group.settings.get("auto.offset.reset") != "earliest":
-        target.begins = int(plan.partitions.most_records[partition])
-    target.position = target.processed = target.begins
+    if isinstance(planned.group, ConsumerGroup) and (
+        planned.group.settings.get("auto.offset.reset") != "earliest"
+    ):
+        begins = plan.partitions.most_records[numbers[places]]
+        set_columns(targets, begins=begins, position=begins, processed=begins)
 
 
 def enlarge_clients(world: client_state.Clients) -> None:

@@ -270,7 +270,18 @@ def _(world: World) -> None:
 @violates("links_hold_back_only_when_cut")
 def _(world: World) -> None:
     # A heal too many.
-    world.links[0].cut -= 1
+    world.impairments[0].cut -= 1
+
+
+@violates("impairments_have_one_link")
+def _(world: World) -> None:
+    world.links[0].impairment = world.context[0].impairments
+
+
+@violates("nothing_hits_all_links")
+def _(world: World) -> None:
+    # A slow link is noted for all of them.
+    world.impairments[0].delay_us += 1_000
 
 
 @violates("transfers_end_with_their_network")
@@ -847,12 +858,17 @@ def _(world: World) -> None:
 
 @violates("leaders_in_metadata_are_brokers")
 def _(world: World) -> None:
-    world.client_targets[0].leader = len(world.brokers)
+    world.known_partitions[0].leader = len(world.brokers)
+
+
+@violates("targets_are_known_partitions")
+def _(world: World) -> None:
+    world.client_targets[0].known = len(world.known_partitions)
 
 
 @violates("led_partitions_are_counted")
 def _(world: World) -> None:
-    world.clients[0].led_targets += 1
+    world.clients[0].led_partitions += 1
 
 
 @violates("consumers_process_what_they_have_read")
