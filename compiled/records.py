@@ -117,33 +117,58 @@ class Records(Protocol[R_co]):
 
 
 def dtype_of(record: type[Record]) -> np.dtype[np.void]:
-    """The numpy dtype of a record's rows, aligned as a C struct would be."""
+    """The numpy dtype of a record's rows: of each class the widest fields first, behind its bases.
+
+    So nothing is lost between a flag and a number, and a record is one of its bases too.
+    """
     return _laid_out(cast("Any", record))  # mypy takes no class for hashable
+
+
+#: Bytes of a number that is read, and the alignment of a record within a record.
+_WIDTH = 8
 
 
 @cache
 def _laid_out(record: Any) -> np.dtype[np.void]:
     hints = get_type_hints(record, include_extras=True)
-    fields = [
+    formats = {
         # A record inside a record, or a number.
-        (name, dtype_of(hint) if isinstance(hint, type) else hint.__metadata__[0])
+        name: dtype_of(hint) if isinstance(hint, type) else np.dtype(hint.__metadata__[0])
         for name, hint in hints.items()
         if get_origin(hint) is not ClassVar
-    ]
-    layout = np.dtype(fields, align=True)
-    for name, (number, *_) in (layout.fields or {}).items():
-        if number.kind == "i" and number.itemsize < _WIDTH:
+    }
+    offsets: dict[str, int] = {}
+    end = 0
+    for declaring in reversed(record.__mro__):
+        own = [name for name in vars(declaring).get("__annotations__", {}) if name in formats]
+        for name in sorted(own, key=lambda each: -_alignment(formats[each])):
+            offsets[name] = _multiple(end, _alignment(formats[name]))
+            end = offsets[name] + formats[name].itemsize
+    size = _multiple(end, max(map(_alignment, formats.values()), default=1))
+    layout = np.dtype(
+        {
+            "names": list(formats),
+            "formats": list(formats.values()),
+            "offsets": [offsets[name] for name in formats],
+            "itemsize": size,
+        },
+        align=True,
+    )
+    for name, each in formats.items():
+        if each.kind == "i" and each.itemsize < _WIDTH:
             setattr(record, name, _widened(name))
-    # numpy does not align a record within a record: it has to stand behind numbers, not flags.
-    for inner, offset, *_ in (layout.fields or {}).values():
-        assert inner.fields is None or offset % layout.alignment == 0, record
-        # numpy gives a record within a record the class of the outer one.
-        assert all(each.itemsize in (1, _WIDTH) for each, *_ in (inner.fields or {}).values())
+        # numpy gives a record within a record the class of the outer one, which does not widen it.
+        assert all(inner.itemsize in (1, _WIDTH) for inner, *_ in (each.fields or {}).values())
     return np.dtype((record, layout))
 
 
-#: Bytes of a number that is read.
-_WIDTH = 8
+def _alignment(each: np.dtype[Any]) -> int:
+    return _WIDTH if each.fields is not None else each.alignment
+
+
+def _multiple(size: int, alignment: int) -> int:
+    """The size, rounded up to a multiple of the alignment."""
+    return -(-size // alignment) * alignment
 
 
 def _widened(name: str) -> property:

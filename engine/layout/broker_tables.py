@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from tidegauge.actors.idle_fetches.arrivals import WORDS_OF_SPAN
 from tidegauge.actors.state.broker_records import Broker, BrokerSettings, ZooKeeperBrokerSettings
 from tidegauge.actors.state.brokers import (
-    EPOCH_MARGIN,
     MOST_ENTRIES_TOLD,
     PRODUCER_SLOTS,
+    RUNS_PER_ANSWER,
     WATCH_SLOTS,
     Brokers,
 )
@@ -22,7 +22,7 @@ from tidegauge.actors.state.lifecycles import Lifecycle, LifecycleSettings
 from tidegauge.actors.state.replica_records import KeptLog
 from tidegauge.actors.state.request_stats import PARTS
 from tidegauge.actors.storage.logs import MARKS
-from tidegauge.compiled.records import Records, column, lengthened, new_records
+from tidegauge.compiled.records import Records, column, grown, lengthened, new_records
 from tidegauge.engine.layout.by_name import new_tables, set_by_name
 from tidegauge.engine.layout.cluster_tables import new_commit_keys
 from tidegauge.engine.layout.network_tables import cache_tails, lay_out_machines
@@ -78,11 +78,11 @@ def _set_logs(
     epochs: NDArray[np.int64],
 ) -> None:
     """Lay out the logs in these rows, with so many records of one leader epoch each."""
-    first_entries = rows * int(world.pools[0].epoch_room)
-    column(world.runs, "epoch")[first_entries] = epochs
+    first_entries = column(world.hosted, "first_entry")[rows]
+    column(world.epoch_entries, "epoch")[first_entries] = epochs
     column(world.replicas, "run_count")[rows] = 1
     carries = column(world.rules, "records_carry_epoch")[column(world.hosted, "broker")[rows]] != 0
-    column(world.epochs, "epoch")[first_entries[carries]] = epochs[carries]
+    column(world.epoch_entries, "epoch")[first_entries[carries] + _EPOCH_ROOM] = epochs[carries]
     column(world.replicas, "epoch_count")[rows[carries]] = 1
     for field in ("log_end_offset", "high_watermark"):
         column(world.replicas, field)[rows] = records
@@ -93,7 +93,7 @@ def _set_logs(
 
 
 #: Epochs that each replica has room for at first.
-_EPOCH_ROOM = 16
+_EPOCH_ROOM = 2
 
 
 def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
@@ -129,8 +129,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         fetch_states=rows,
         followers=rows * width,
         follower_fetches=rows * width,
-        runs=rows * _EPOCH_ROOM,
-        epochs=rows * _EPOCH_ROOM,
+        epoch_entries=0,
         fetchers=count * count * fetchers,
         fetch_sessions=count * count * fetchers,
         idle_fetches=count * (count - 1) * fetchers,
@@ -156,14 +155,14 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         producer_batches=0,
         appended_batch=1,
         kept_logs=_kept_logs(plan, topology),
-        epochs_read=_EPOCH_ROOM,
+        epochs_read=0,
         told_state=1,
         lifecycles=_lifecycles(plan, topology, settings),
     )
     brokers.take_over(topology)
-    brokers.pools[0].epoch_room = _EPOCH_ROOM
     brokers.pools[0].fetchers_of_source = fetchers
     _number(brokers, count, fetchers)
+    _lay_out_epochs(brokers)
     _set_quotas(brokers.quotas, settings)
     first_thread = 0
     for index, each in enumerate(settings):
@@ -225,6 +224,18 @@ def _number(world: Brokers, count: int, fetchers: int) -> None:
     column(world.fetchers, "source_broker")[:] = places // fetchers % count
 
 
+def _lay_out_epochs(world: Brokers) -> None:
+    """Give each replica room for its first epochs."""
+    rows = len(world.hosted)
+    column(world.hosted, "first_entry")[:] = np.arange(rows) * 2 * _EPOCH_ROOM
+    column(world.hosted, "epoch_room")[:] = _EPOCH_ROOM
+    pools = world.pools[0]
+    pools.epoch_room = _EPOCH_ROOM
+    pools.epoch_entries = rows * 2 * _EPOCH_ROOM
+    pools.most_replicas = int(np.bincount(column(world.hosted, "broker")).max(initial=0))
+    enlarge_epochs(world)
+
+
 def _set_quotas(quotas: Records[ReplicationQuota], settings: list[dict[str, int]]) -> None:
     """Lay out the windows of all quotas; a broker gets its throttled replicas later."""
     first_sample = 0
@@ -270,36 +281,27 @@ def _kept_logs(plan: ClusterPlan, world: Topology) -> Records[KeptLog]:
 
 
 def enlarge_brokers(world: Brokers, reserve: int) -> None:
-    """Give replicas more room for epochs, and the purgatories for watches, where it is short."""
-    # Epochs that are short of room have asked for it.
-    if world.context[0].needs_room:
-        used = max(
-            int(column(world.replicas, "run_count").max(initial=0)),
-            int(column(world.replicas, "epoch_count").max(initial=0)),
-        )
-        if used + EPOCH_MARGIN > world.pools[0].epoch_room:
-            widen_epochs(world)
+    """Enlarge the tables of epochs, and the purgatories' of watches, where little is left."""
+    enlarge_epochs(world)
     WATCH_SLOTS.enlarge(world, world.pools[0].watch_slots, reserve)
     enlarge_producers(world)
 
 
-def widen_epochs(world: Brokers) -> None:
-    """Give every replica room for twice as many epochs."""
-    room = int(world.pools[0].epoch_room)
-    world.runs = _with_room(world.runs, room)
-    world.epochs = _with_room(world.epochs, room)
-    world.epochs_read = new_records(EpochEntry, 2 * room)
-    world.pools[0].epoch_room = 2 * room
+def enlarge_epochs(world: Brokers, more: int = 0) -> None:
+    """Double the table of epochs where little is left behind its used part and ``more`` entries.
 
-
-def _with_room(entries: Records[EpochEntry], room: int) -> Records[EpochEntry]:
-    """The same entries with twice the room for each replica."""
-    wider = new_records(EpochEntry, 2 * len(entries))
-    for field in ("epoch", "start_offset"):
-        column(wider, field).reshape(-1, 2 * room)[:, :room] = column(entries, field).reshape(
-            -1, room
-        )
-    return wider
+    Memory that was never written to is not resident.
+    """
+    pools = world.pools[0]
+    room = int(pools.epoch_room)
+    if len(world.epochs_read) < room:
+        world.epochs_read = new_records(EpochEntry, room)
+    # One event can bring a response's epochs to each replica of a broker. A replica with little
+    # room doubles it more than once: each time it moves.
+    pools.epoch_reserve = 8 * int(pools.most_replicas) * (room + int(RUNS_PER_ANSWER))
+    used, reserve = int(pools.epoch_entries) + more, int(pools.epoch_reserve)
+    if len(world.epoch_entries) < used + 2 * reserve:
+        world.epoch_entries = grown(world.epoch_entries, 2 * used + 4 * reserve)
 
 
 def producer_reserve_of(plan: ClusterPlan) -> int:

@@ -167,8 +167,9 @@ def known_partition(world: World) -> int:
 
 
 def last_epoch(world: World, row: int) -> Any:
-    room = int(world.pools[0].epoch_room)
-    return world.epochs[row * room + int(world.replicas[row].epoch_count) - 1]
+    hosted = world.hosted[row]
+    last = hosted.first_entry + hosted.epoch_room + world.replicas[row].epoch_count - 1
+    return world.epoch_entries[last]
 
 
 def state_znode(world: World) -> Any:
@@ -335,7 +336,7 @@ def _(world: World) -> None:
 
 @violates("records_lie_in_the_log")
 def _(world: World) -> None:
-    world.runs[leader(world) * int(world.pools[0].epoch_room)].start_offset += 1
+    world.epoch_entries[world.hosted[leader(world)].first_entry].start_offset += 1
 
 
 @violates("epoch_cache_rises_within_the_log")
