@@ -76,7 +76,7 @@ def is_min_isr_capped(plan: ClusterPlan) -> list[bool]:
     Source: Partition.effectiveMinIsr@3.7.0.
     """
     versions = [plan.scenario.release_of(broker) for broker in plan.brokers]
-    capped = {each: bool(rules_of(*each).min_isr_capped_by_replicas) for each in versions}
+    capped = {each: bool(rules_of(*each).min_isr_capped_by_replicas) for each in {*versions}}
     return [capped[each] for each in versions]
 
 

@@ -139,7 +139,7 @@ def _new_rules(plan: ClusterPlan) -> Records[ReleaseRules]:
     """The release switches of every broker."""
     rules = new_records(ReleaseRules, len(plan.brokers))
     versions = [plan.scenario.release_of(broker) for broker in plan.brokers]
-    rules_for = {each: rules_of(*each) for each in versions}
+    rules_for = {each: rules_of(*each) for each in {*versions}}
     for index, each in enumerate(versions):
         rules[index] = rules_for[each]
     for switch, value in plan.switches.items():

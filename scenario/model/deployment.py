@@ -192,6 +192,10 @@ class Deployment(parts.Part):
 
     def version_in_force(self) -> str:
         """The inter.broker.protocol.version, or with KRaft the metadata.version, in full."""
+        return self._version_in_force
+
+    @cached_property
+    def _version_in_force(self) -> str:
         setting = self.metadata_version if self.has_kraft else self.protocol
         return str(Release.parse(self.release).version(self.mode, setting))
 
