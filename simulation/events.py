@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 from tidegauge.compiled.filled_records import filled, made_by
 from tidegauge.compiled.lists import LinkedList, Pool, goes_through
 from tidegauge.compiled.records import Record, Records, view_as
-from tidegauge.compiled.rules import inner_rule
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.kernel import NONE, HeapEntry, Kernel
 from tidegauge.simulation.messages.event import (
     AFTER,
@@ -25,6 +25,9 @@ from tidegauge.simulation.messages.event import (
     ItemSlot,
     PartitionData,
 )
+
+#: Bits of a timer's number for its rank among those set at the same time: 260,000 of them.
+TIMER_RANK_BITS = code(18)
 
 SomeEvent = TypeVar("SomeEvent", bound=Event)
 SomeItem = TypeVar("SomeItem", bound=PartitionData)
@@ -281,12 +284,28 @@ def stamp(world: Kernel, event: Event) -> None:
     """Give an event that leaves its source the source's next number.
 
     It is given when the event is sent, not when it is made: of two messages that arrive at
-    one instant the one sent first comes first.
+    one instant the one sent first comes first. The number of a timer is the time at which it is
+    set, so that it does not depend on other events that are computed later.
     """
     process = world.processes[event.source]
-    event.sequence = process.sent
-    process.sent += 1
     event.source_rows = process.rows
+    if event.source == event.destination:
+        event.sequence = _timer_number(world)
+    else:
+        event.sequence = process.sent
+        process.sent += 1
+
+
+@inner_rule
+def _timer_number(world: Kernel) -> int:
+    """The present time, and which of the timers set at it this one is."""
+    context = world.context[0]
+    context.timers_set = context.timers_set + 1 if context.timer_set_us == context.time_us else 0
+    context.timer_set_us = context.time_us
+    return (context.time_us << TIMER_RANK_BITS) + context.timers_set
+
+
+_ENDS_BITS = code(32)
 
 
 @inner_rule
@@ -297,15 +316,14 @@ def push(world: Kernel, event: Event) -> None:
     # There is always a free slot for an event, so the last place of the heap is never used.
     entry = heap[len(heap) - 1]
     entry.time_us = event.time_us
-    entry.destination = event.destination
-    entry.source = event.source
+    entry.ends = ends_of(event)
     entry.sequence = event.sequence
     entry.index = event.index
     place = context.heap_size
     context.heap_size += 1
     while place > 0:
         parent = (place - 1) >> 1
-        if not _precedes(entry, heap[parent]):
+        if not precedes(entry, heap[parent]):
             break
         _copy_entry(heap[place], heap[parent])
         place = parent
@@ -326,9 +344,9 @@ def pop(world: Kernel) -> Event:
         child = 2 * place + 1
         if child >= size:
             break
-        if child + 1 < size and _precedes(heap[child + 1], heap[child]):
+        if child + 1 < size and precedes(heap[child + 1], heap[child]):
             child += 1
-        if not _precedes(heap[child], moved):
+        if not precedes(heap[child], moved):
             break
         _copy_entry(heap[place], heap[child])
         place = child
@@ -338,20 +356,24 @@ def pop(world: Kernel) -> Event:
 
 
 @inner_rule
-def _precedes(one: HeapEntry, other: HeapEntry) -> bool:
+def ends_of(event: Event) -> int:
+    """The ends of an event's way as one number."""
+    return (event.destination << _ENDS_BITS) + event.source
+
+
+@inner_rule
+def precedes(one: HeapEntry, other: HeapEntry) -> bool:
+    """Whether an event that waits comes before another one."""
     if one.time_us != other.time_us:
         return one.time_us < other.time_us
-    if one.destination != other.destination:
-        return one.destination < other.destination
-    if one.source != other.source:
-        return one.source < other.source
+    if one.ends != other.ends:
+        return one.ends < other.ends
     return one.sequence < other.sequence
 
 
 @inner_rule
 def _copy_entry(to: HeapEntry, entry: HeapEntry) -> None:
     to.time_us = entry.time_us
-    to.destination = entry.destination
-    to.source = entry.source
+    to.ends = entry.ends
     to.sequence = entry.sequence
     to.index = entry.index

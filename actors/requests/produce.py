@@ -13,7 +13,11 @@ passed its batch.
 
 from tidegauge.actors.fetches.fetch_purgatory import delay_fetch, fetch_is_complete
 from tidegauge.actors.fetches.fetch_read import answer_fetch, missing_error, row_on
-from tidegauge.actors.fetches.fetch_sessions import name_active, update_session
+from tidegauge.actors.fetches.fetch_sessions import (
+    load_waiting_fetches,
+    name_active,
+    update_session,
+)
 from tidegauge.actors.fetches.produce_purgatory import delay_produce
 from tidegauge.actors.fetches.produce_response import answer_produce
 from tidegauge.actors.leaders.isr_changes import begin_expansion, expands_isr
@@ -208,6 +212,7 @@ def append_records(
     elif not is_leader(world.replicas[row]):
         append.error = errors.NOT_LEADER_OR_FOLLOWER
     else:
+        load_waiting_fetches(world, row)
         append.log_start_offset = world.replicas[row].log_start_offset
         append.error = append_error(world.rules[broker], world.replicas[row], request.acks)
     if append.error == errors.NONE and request.phase == _CHECK and _is_slow(world, row):

@@ -289,6 +289,8 @@ class WatchList(Record):
 class Pools(Record):
     """Free slots: one record."""
 
+    #: Fetcher threads of a broker for each source broker: the most of all brokers.
+    fetchers_of_source: i64
     watch_slots: Slots
     producer_slots: Slots
     #: Room of each replica in ``runs`` and ``epochs``, in entries.

@@ -26,6 +26,10 @@ from tidegauge.actors.state.replica_records import (
     FollowerFetch,
     HeldProducer,
     HostedReplica,
+    IdleArrivals,
+    IdleFetch,
+    IdleThreads,
+    KeptLink,
     KeptLog,
     LogOnDisk,
 )
@@ -98,6 +102,14 @@ class Brokers(Cluster, part=2):
     fetchers: Records[Fetcher]
     #: ... and the source broker's side of each, at the same place.
     fetch_sessions: Records[FetchSession]
+    #: Of each two brokers the fetches of the one from the other and back, by number; copies of
+    #: those of one pair, and of its links; by broker; slots of a span, by broker
+    #: (the room ``idle_fetches``).
+    idle_fetches: Records[IdleFetch]
+    kept_fetches: Records[IdleFetch]
+    kept_links: Records[KeptLink]
+    idle_threads: Records[IdleThreads]
+    idle_arrivals: Records[IdleArrivals]
     watches: Records[Watch]
     #: At ``broker * clients + client`` (``fetches/producer_connections.py``).
     producer_connections: Records[ProducerConnection]
@@ -111,8 +123,8 @@ class Brokers(Cluster, part=2):
     asked_metadata: Records[MetadataPosition]
     #: At ``broker * topic_count + topic``.
     broker_topics: Records[BrokerTopic]
-    #: At ``broker * keys + key`` and ``broker * clients + client``
-    #: (``simulation/offset_commits.py``).
+    #: At ``key * width + slot`` and ``client * width + slot``: the broker in a slot of the
+    #: partition of __consumer_offsets coordinates (``simulation/offset_commits.py``).
     committed_offsets: Records[CommittedOffset]
     group_members: Records[GroupMember]
     #: At ``2 * broker + which``: LEADER_QUOTA or FOLLOWER_QUOTA of

@@ -256,7 +256,7 @@ def waiting_fetches_are_of_their_session(world: Checked) -> int:
         if session.waiting == NONE:
             continue
         fetcher = world.fetchers[number]
-        if not is_live(world, session.waiting, FetchRequest.KIND) or not session.expiry_timer:
+        if not is_live(world, session.waiting, FetchRequest.KIND) or session.expiry_us == 0:
             return number
         request = world.events[session.waiting]
         if request.source != fetcher.broker or request.destination != fetcher.source_broker:
@@ -271,7 +271,7 @@ def fetch_timers_match_their_owners(world: Checked) -> int:
     for number, fetcher in enumerate(world.fetchers):
         world.visits[3 * fetcher.broker].found += 1 if fetcher.wake_timer else 0
         world.visits[3 * fetcher.broker + 1].found += 1 if fetcher.deadline_timer else 0
-        if world.fetch_sessions[number].expiry_timer:
+        if world.fetch_sessions[number].expiry_us != 0:
             world.visits[3 * fetcher.source_broker + 2].found += 1
     for number in range(len(world.brokers)):
         if world.visits[3 * number].found != pending(world, number, timers.FetcherWakes.KIND):

@@ -4,11 +4,10 @@ Invariants of brokers' machines: their disks and page caches.
 """
 
 from tidegauge.actors.state.machines import GENERATIONS
-from tidegauge.compiled.rules import inner_rule
-from tidegauge.engine.invariants.checked import HOLDS, Checked, Invariants
+from tidegauge.engine.invariants.checked import HOLDS, Checked, Invariants, clear_marks, mark
 from tidegauge.simulation.bandwidth import FLOWS
-from tidegauge.simulation.events import used_events
-from tidegauge.simulation.kernel import BROKER, NONE, RACK_LINK, HeapEntry
+from tidegauge.simulation.events import ends_of, precedes, used_events
+from tidegauge.simulation.kernel import BROKER, NONE, RACK_LINK, UNIMPAIRED
 
 KERNEL = Invariants()
 
@@ -17,20 +16,9 @@ KERNEL = Invariants()
 def heap_is_ordered(world: Checked) -> int:
     """No event that waits for its time comes before the one above it in the heap."""
     for place in range(1, world.context[0].heap_size):
-        if _comes_before(world.heap[place], world.heap[(place - 1) >> 1]):
+        if precedes(world.heap[place], world.heap[(place - 1) >> 1]):
             return place
     return HOLDS
-
-
-@inner_rule
-def _comes_before(one: HeapEntry, other: HeapEntry) -> bool:
-    if one.time_us != other.time_us:
-        return one.time_us < other.time_us
-    if one.destination != other.destination:
-        return one.destination < other.destination
-    if one.source != other.source:
-        return one.source < other.source
-    return one.sequence < other.sequence
 
 
 @KERNEL.of("heap")
@@ -43,9 +31,7 @@ def heap_entries_match_events(world: Checked) -> int:
         event = world.events[entry.index]
         if event.kind == NONE or event.time_us != entry.time_us:
             return place
-        if event.destination != entry.destination or event.source != entry.source:
-            return place
-        if event.sequence != entry.sequence:
+        if ends_of(event) != entry.ends or event.sequence != entry.sequence:
             return place
     return HOLDS
 
@@ -59,15 +45,36 @@ def no_event_is_overdue(world: Checked) -> int:
     return HOLDS
 
 
-@KERNEL.of("links")
+@KERNEL.of("impairments")
 def links_hold_back_only_when_cut(world: Checked) -> int:
     """A link holds messages back only while it is cut, or TCP has still to send them again."""
+    for place, impairment in enumerate(world.impairments):
+        if impairment.cut < 0 or impairment.delay_us < 0:
+            return place
+        if impairment.held.first != NONE and impairment.cut == 0 and not impairment.stalled:
+            return place
+    return HOLDS
+
+
+@KERNEL.of("links")
+def impairments_have_one_link(world: Checked) -> int:
+    """A link has its own impairment, or the one of all links that nothing has hit."""
+    clear_marks(world, len(world.impairments))
     for number, link in enumerate(world.links):
-        if link.cut < 0 or link.delay_us < 0:
-            return number
-        if link.held.first != NONE and link.cut == 0 and not link.stalled:
+        if link.impairment == UNIMPAIRED:
+            continue
+        if not mark(world, link.impairment, world.context[0].impairments):
             return number
     return HOLDS
+
+
+@KERNEL.of("impairments")
+def nothing_hits_all_links(world: Checked) -> int:
+    """The impairment of the links that nothing has hit has no effect on messages."""
+    shared = world.impairments[UNIMPAIRED]
+    is_cut = shared.cut != 0 or shared.stalled or shared.held.first != NONE
+    has_waited = shared.received_us != 0 or shared.relayed_us != 0 or shared.lost_below != 0
+    return 0 if is_cut or has_waited or shared.delay_us != 0 else HOLDS
 
 
 @KERNEL.of("networks_out")
@@ -131,8 +138,9 @@ def outbox_leaves_the_group(world: Checked) -> int:
             return index
         index = world.events[index].next
     for place in range(context.heap_size):
-        if not world.processes[world.heap[place].destination].hosted:
-            return world.heap[place].index
+        event = world.events[world.heap[place].index]
+        if not world.processes[event.destination].hosted:
+            return event.index
     return HOLDS
 
 

@@ -114,8 +114,8 @@ def _first_wrong_list(world: checked.Checked) -> int:
     wrong = max(_wrong(world, world.context[0].ready), _wrong(world, world.context[0].outbox))
     for number in range(len(world.processes)):
         wrong = max(wrong, _wrong(world, world.processes[number].held))
-    for number in range(len(world.links)):
-        wrong = max(wrong, _wrong(world, world.links[number].held))
+    for place in range(world.context[0].impairments):
+        wrong = max(wrong, _wrong(world, world.impairments[place].held))
     for broker in range(len(world.brokers)):
         wrong = max(wrong, _wrong(world, world.brokers[broker].queue))
     for row in range(len(world.hosted)):

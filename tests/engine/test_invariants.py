@@ -270,7 +270,18 @@ def _(world: World) -> None:
 @violates("links_hold_back_only_when_cut")
 def _(world: World) -> None:
     # A heal too many.
-    world.links[0].cut -= 1
+    world.impairments[0].cut -= 1
+
+
+@violates("impairments_have_one_link")
+def _(world: World) -> None:
+    world.links[0].impairment = world.context[0].impairments
+
+
+@violates("nothing_hits_all_links")
+def _(world: World) -> None:
+    # A slow link is noted for all of them.
+    world.impairments[0].delay_us += 1_000
 
 
 @violates("transfers_end_with_their_network")
@@ -296,7 +307,7 @@ def _(world: World) -> None:
 
 @violates("outbox_leaves_the_group")
 def _(world: World) -> None:
-    world.processes[world.heap[0].destination].hosted = False
+    world.processes[world.events[world.heap[0].index].destination].hosted = False
 
 
 @violates("messages_were_sent")
@@ -510,7 +521,7 @@ def _(world: World) -> None:
 @violates("waiting_fetches_are_of_their_session")
 def _(world: World) -> None:
     waiting = first_where(world.fetch_sessions, lambda each: each.waiting != NONE)
-    world.fetch_sessions[waiting].expiry_timer = False
+    world.fetch_sessions[waiting].expiry_us = 0
 
 
 @violates("fetch_timers_match_their_owners")
@@ -847,12 +858,17 @@ def _(world: World) -> None:
 
 @violates("leaders_in_metadata_are_brokers")
 def _(world: World) -> None:
-    world.client_targets[0].leader = len(world.brokers)
+    world.known_partitions[0].leader = len(world.brokers)
+
+
+@violates("targets_are_known_partitions")
+def _(world: World) -> None:
+    world.client_targets[0].known = len(world.known_partitions)
 
 
 @violates("led_partitions_are_counted")
 def _(world: World) -> None:
-    world.clients[0].led_targets += 1
+    world.clients[0].led_partitions += 1
 
 
 @violates("consumers_process_what_they_have_read")
