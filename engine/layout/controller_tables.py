@@ -128,6 +128,7 @@ def enlarge_control_plane(plan: ClusterPlan, world: control_plane.ControlPlane) 
         world.zookeeper_sessions = grown(
             world.zookeeper_sessions, 2 * len(world.zookeeper_sessions) + 2 * brokers
         )
+    # With a quorum no broker becomes controller.
     if not plan.is_kraft and NONE not in column(world.controller_contexts, "controller"):
         _add_context(plan, world)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tidegauge.compiled.records import R, Records, column, grown
+from tidegauge.compiled.records import R, Records, column, grown, lengthened
 from tidegauge.controller.kraft.state import (
     FORMER_INCARNATION,
     ActiveController,
@@ -135,8 +135,8 @@ def enlarge_quorum(plan: ClusterPlan, world: Quorum) -> None:
         return
     # The ring begins again at place 0.
     larger = 2 * room + 2 * reserve
-    records = grown(world.metadata_records[:0], larger)
-    registrations = grown(world.recorded_registrations[:0], larger)
+    records = lengthened(world.metadata_records, 0, larger)
+    registrations = lengthened(world.recorded_registrations, 0, larger)
     for number in range(int(state.record_count)):
         place = (int(state.first_record) + number) % room
         records[number] = world.metadata_records[place]
