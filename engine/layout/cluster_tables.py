@@ -154,6 +154,7 @@ def new_kernel(
         events=0,
         items=0,
         heap=0,
+        later_heap=0,
         processes=_processes(plan, hosted),
         roles=len(plan.process_ranges),
         links=count * count,
@@ -194,6 +195,7 @@ def enlarge_kernel(world: Kernel, events: int, items: int) -> None:
         count = len(world.events)
         world.events = grown(world.events, 2 * count + 2 * events)
         world.heap = grown(world.heap, len(world.events))
+        world.later_heap = grown(world.later_heap, len(world.events))
         column(world.events, "index")[count:] = np.arange(count, len(world.events))
         chain_free(column(world.events, "next"), count, int(context.free_event))
         context.free_event = count
