@@ -77,7 +77,7 @@ def cluster() -> tuple[Records[Partition], Records[RemoteReplica]]:
         first_follower = index * (FOLLOWERS + 1)
         initialize_partition(partition, 0, pack(range(FOLLOWERS + 1)), first_follower, 2)
         for replica in range(FOLLOWERS + 1):
-            initialize_follower(followers[first_follower + replica])
+            initialize_follower(followers[first_follower + replica], replica)
         partition.leader = 0
         commit_isr(partition, pack([0, 1]), 0)
     return partitions, followers

@@ -35,6 +35,8 @@ class EpochEntry(Record):
 class RemoteReplica(Record):
     """A leader's state of one follower (Kafka: ``Replica``, ``ReplicaState``)."""
 
+    #: Id of the follower's broker.
+    broker: i64
     #: The follower's log end offset, as of its last fetch; -1 before its first.
     log_end_offset: i64
     #: The follower's log start offset, as of its last fetch.

@@ -72,7 +72,7 @@ def counts_fetch(rules: ReleaseRules, diverges: bool) -> bool:
 
 
 @rule
-def initialize_follower(follower: RemoteReplica) -> None:
+def initialize_follower(follower: RemoteReplica, broker: int) -> None:
     """Reset the view of a follower: a new replica of the assignment.
 
     ``last_caught_up_time_ms`` 0 is "never", so the clocks of brokers have to start well
@@ -80,6 +80,7 @@ def initialize_follower(follower: RemoteReplica) -> None:
 
     Source: Replica constructor@2.4.0, ReplicaState.Empty@3.3.0.
     """
+    follower.broker = broker
     follower.log_end_offset = UNDEFINED
     follower.log_start_offset = UNDEFINED
     follower.last_fetch_leader_log_end_offset = 0

@@ -286,5 +286,7 @@ def update_assignment(world: brokers.Brokers, row: int, state: LeaderAndIsrParti
     partition.adding_replicas = state.adding
     partition.removing_replicas = state.removing
     while gone != EMPTY:
-        initialize_follower(world.followers[partition.first_follower + first(gone)])
+        slot = first(gone)
         gone = rest(gone)
+        broker = broker_of(world, state.partition, slot)
+        initialize_follower(world.followers[partition.first_follower + slot], broker)

@@ -35,7 +35,9 @@ def host(world: Brokers, row: int, item: LeaderAndIsrPartition) -> bool:
         config.min_insync_replicas,
     )
     for other in range(facts.slot_count):
-        initialize_follower(world.followers[row * width + other])
+        initialize_follower(
+            world.followers[row * width + other], world.slots[facts.first_slot + other].broker
+        )
     if not world.on_disk[row].exists:
         world.on_disk[row].exists = True
         LOGS.append(world, world.brokers[slot.broker], row)

@@ -188,6 +188,6 @@ def test_a_fetch_of_a_diverging_log_does_not_count(release: str, counts: bool) -
 def test_nothing_is_known_of_a_new_replica() -> None:
     """It holds the high watermark back as soon as it is in the ISR, until it has fetched."""
     follower = with_fields(new_record(RemoteReplica), log_end_offset=7, last_fetch_time_ms=9)
-    initialize_follower(follower)
-    assert (follower.log_end_offset, follower.last_fetch_time_ms) == (-1, 0)
+    initialize_follower(follower, broker=4)
+    assert (follower.broker, follower.log_end_offset, follower.last_fetch_time_ms) == (4, -1, 0)
     assert not is_within_lag_time(follower, now_ms=10_001, replica_lag_time_max_ms=10_000)

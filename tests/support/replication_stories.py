@@ -84,7 +84,7 @@ class Leader:
         self.runs, self.entries = new_records(EpochEntry, 32), new_records(EpochEntry, 32)
         self.ineligible = EMPTY
         for replica in range(replicas):
-            initialize_follower(self.followers[replica])
+            initialize_follower(self.followers[replica], replica)
         initialize_partition(self.partition, 0, pack(range(replicas)), 0, min_insync_replicas)
         if records > 0:
             append(self.rules, self.partition, self.runs, self.entries, 0, records)
