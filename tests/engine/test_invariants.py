@@ -178,8 +178,10 @@ def state_znode(world: World) -> Any:
 
 def in_heap(world: World, holds: Callable[[Any], bool] = lambda _event: True) -> Any:
     """An event that waits for its time."""
-    heaps = ((world.heap, "heap_size"), (world.later_heap, "later_heap_size"))
-    entries = (entry for heap, size in heaps for entry in heap[: int(world.context[0][size])])
+    context = world.context[0]
+    soon = world.heap[: int(context.heap_size)]
+    later = world.later_heap[: int(context.later_heap_size)]
+    entries = (entry for heap in (soon, later) for entry in heap)
     events = (world.events[entry.index] for entry in entries)
     return next(event for event in events if holds(event))
 
