@@ -208,8 +208,10 @@ class Context(Record):
     #: The canonical row that all that happens now is caused by.
     cause_process: i64 = -1
     cause_sequence: i64 = -1
-    #: Events in the heap.
+    #: Events in the heap of those that are due soon, before this time, and in that of the others.
     heap_size: i64
+    soon_us: i64
+    later_heap_size: i64
     #: Which slots of events and of partition data are free.
     event_slots: Slots
     item_slots: Slots
@@ -393,6 +395,7 @@ class Kernel(Tables):
     events: Records[EventSlot]
     items: Records[ItemSlot]
     heap: Records[HeapEntry]
+    later_heap: Records[HeapEntry]
     processes: Records[Process]
     #: By role.
     roles: Records[Role]

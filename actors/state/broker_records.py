@@ -276,6 +276,8 @@ class Watch(Record):
     """One delayed operation in the list of a partition that it waits for."""
 
     event: i64
+    #: Its entry about the partition, if it is a produce.
+    entry: i64
     next: i64
 
 

@@ -173,6 +173,7 @@ def new_kernel(
         events=0,
         items=0,
         heap=0,
+        later_heap=0,
         processes=_processes(plan, hosted),
         roles=len(plan.process_ranges),
         links=count * count,
@@ -228,6 +229,8 @@ def enlarge_kernel(world: Kernel, events: int, items: int) -> None:
     EVENT_SLOTS.enlarge(world, context.event_slots, events)
     if len(world.heap) < len(world.events):
         world.heap = lengthened(world.heap, int(context.heap_size), len(world.events))
+        later = int(context.later_heap_size)
+        world.later_heap = lengthened(world.later_heap, later, len(world.events))
     ITEM_SLOTS.enlarge(world, context.item_slots, items)
 
 

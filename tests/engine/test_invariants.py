@@ -178,8 +178,9 @@ def state_znode(world: World) -> Any:
 
 def in_heap(world: World, holds: Callable[[Any], bool] = lambda _event: True) -> Any:
     """An event that waits for its time."""
-    entries = range(int(world.context[0].heap_size))
-    events = (world.events[world.heap[place].index] for place in entries)
+    heaps = ((world.heap, "heap_size"), (world.later_heap, "later_heap_size"))
+    entries = (entry for heap, size in heaps for entry in heap[: int(world.context[0][size])])
+    events = (world.events[entry.index] for entry in entries)
     return next(event for event in events if holds(event))
 
 
@@ -256,6 +257,11 @@ def _(world: World) -> None:
 def _(world: World) -> None:
     event = world.events[world.heap[0].index]
     event.time_us = world.heap[0].time_us = 10**12
+
+
+@violates("later_events_are_later")
+def _(world: World) -> None:
+    world.context[0].soon_us = 10**12
 
 
 @violates("heap_entries_match_events")
