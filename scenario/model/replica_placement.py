@@ -43,6 +43,9 @@ _DRAWN_BITS = 31
 _SEED_BYTES = _BITS // 8
 
 
+#: Rows of which lists are made at the same time.
+_AT_ONCE = 4096
+
 #: Behind the last broker of a partition that has fewer than others.
 _NO_BROKER = -1
 
@@ -99,10 +102,9 @@ class Assignments(Sequence[list[int]]):
         return len(self.table)
 
     def __iter__(self) -> Iterator[list[int]]:
-        rows: list[list[int]] = self.table.tolist()
-        if (self.table != _NO_BROKER).all():
-            return iter(rows)
-        return ([broker for broker in row if broker != _NO_BROKER] for row in rows)
+        for first in range(0, len(self), _AT_ONCE):
+            for row in self.table[first : first + _AT_ONCE].tolist():
+                yield [broker for broker in row if broker != _NO_BROKER]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
