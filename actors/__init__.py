@@ -1,19 +1,20 @@
 """A broker: its request handlers, its threads and its periodic tasks, over the rules.
 
-==============  ==================================================================================
-room or file    subject
-==============  ==================================================================================
-``broker.py``   every event that reaches a broker, and where everything of Kafka's broker is found
-``state``       records of a broker, its locks, its counters
-``storage``     log directories, checkpoints, logs, flushes, offsets of groups
-``session``     the broker's one ZooKeeper session, and what it reads and writes there
-``fetches``     a fetcher thread, fetch sessions, reading for a fetch, purgatories
-``leaders``     a leader's log, its high watermark, its ISR
-``process``     the process: start, end, controlled shutdown, failed log directories
-``followers``   fetching, appending and truncating as a follower
-``metadata``    KRaft: registration, heartbeats, the metadata log as a broker reads it
-``requests``    ``num.io.threads`` and each request that they handle
-==============  ==================================================================================
+================  ==================================================================================
+room or file      subject
+================  ==================================================================================
+``broker.py``     every event that reaches a broker, and where everything of Kafka's broker is found
+``state``         records of a broker, its locks, its counters
+``storage``       log directories, checkpoints, logs, flushes, offsets of groups
+``session``       the broker's one ZooKeeper session, and what it reads and writes there
+``idle_fetches``  fetches that bring nothing, which are computed
+``fetches``       a fetcher thread, fetch sessions, reading for a fetch, purgatories
+``leaders``       a leader's log, its high watermark, its ISR
+``process``       the process: start, end, controlled shutdown, failed log directories
+``followers``     fetching, appending and truncating as a follower
+``metadata``      KRaft: registration, heartbeats, the metadata log as a broker reads it
+``requests``      ``num.io.threads`` and each request that they handle
+================  ==================================================================================
 
 ``zookeeper_responses.py`` handles ZooKeeper's responses and ``sampling.py`` the periodic samples.
 ``broker_actor.py`` is a shell without rules or state in which Ray hosts brokers and clients.

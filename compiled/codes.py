@@ -20,6 +20,8 @@ from typing import TypeVar, cast
 import numpy as np
 
 COMPILED = os.environ.get("TIDEGAUGE_COMPILED", "1") != "0"
+#: Every event is handled, also those whose effects could be computed.
+EAGER = os.environ.get("TIDEGAUGE_EAGER", "0") == "1"
 BOUNDS_CHECKED = os.environ.get("TIDEGAUGE_BOUNDS_CHECK", "0") == "1"
 
 

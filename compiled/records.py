@@ -11,6 +11,11 @@ record that type, over the same memory. It costs nothing when compiled: a pointe
 :func:`blank` sets the fields behind the head to their defaults; ``filled_records.py`` fills a free
 record.
 
+Numbers are 64 bits wide where they flow. A field for an index, an epoch or a state can be narrower
+(``i32``, ``i8``): a table of millions of replicas is half as large then. Read, its value is an
+``int64``, so plain arithmetic does not overflow where compiled code does not; a value that does not
+fit is cut off when it is stored.
+
 ``record_views.py`` is the part for compiled code: readers of traces do without Numba.
 """
 
@@ -36,6 +41,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 i64 = Annotated[int, np.int64]
+i32 = Annotated[int, np.int32]
+i8 = Annotated[int, np.int8]
 flag = Annotated[bool, np.bool_]
 
 
@@ -124,10 +131,24 @@ def _laid_out(record: Any) -> np.dtype[np.void]:
         if get_origin(hint) is not ClassVar
     ]
     layout = np.dtype(fields, align=True)
+    for name, (number, *_) in (layout.fields or {}).items():
+        if number.kind == "i" and number.itemsize < _WIDTH:
+            setattr(record, name, _widened(name))
     # numpy does not align a record within a record: it has to stand behind numbers, not flags.
     for inner, offset, *_ in (layout.fields or {}).values():
         assert inner.fields is None or offset % layout.alignment == 0, record
+        # numpy gives a record within a record the class of the outer one.
+        assert all(each.itemsize in (1, _WIDTH) for each, *_ in (inner.fields or {}).values())
     return np.dtype((record, layout))
+
+
+#: Bytes of a number that is read.
+_WIDTH = 8
+
+
+def _widened(name: str) -> property:
+    """How plain code reads a narrow field; ``numpy.record`` stores it by its layout alone."""
+    return property(lambda row: np.int64(row.getfield(*row.dtype.fields[name][:2])))
 
 
 def body_of(record: type[Record]) -> Mapping[str, int]:
@@ -168,6 +189,17 @@ def grown(rows: Records[R], count: int) -> Records[R]:
     old = cast("NDArray[np.void]", rows)
     longer = cast("NDArray[np.void]", new_records(old.dtype.type, count))
     longer[: len(old)] = old
+    return cast("Records[R]", longer)
+
+
+def lengthened(rows: Records[R], used: int, count: int) -> Records[R]:
+    """A copy of the first ``used`` rows with room for ``count``; those behind are zeros.
+
+    They take no memory until they are touched.
+    """
+    old = cast("NDArray[np.void]", rows)
+    longer: NDArray[np.void] = np.zeros(count, dtype=old.dtype)
+    longer[:used] = old[:used]
     return cast("Records[R]", longer)
 
 

@@ -55,6 +55,8 @@ class GroupFigures(NamedTuple):
     #: Its name for people: which brokers, or the controller.
     name: str
     events: int
+    #: Those of idle fetches among them: computed, not handled.
+    computed: int
     #: In which it took part; the hub does in all.
     windows: int
     #: CPU time of the thread that runs it: in the kernel, in exchanging frames, and in polling for
@@ -80,6 +82,7 @@ class LoopFigures:
     def part_of_summary(self, virtual_seconds: float) -> dict[str, Any]:
         """The part of ``summary.json`` about the loop."""
         events = sum(group.events for group in self.groups)
+        computed = sum(group.computed for group in self.groups)
         samples = sum(self.samples.values())
         share = self.seconds / max(1, samples)
         return {
@@ -89,6 +92,7 @@ class LoopFigures:
             },
             "loop_samples": samples,
             "events": events,
+            "events_computed": computed,
             "events_per_second": round(events / max(self.seconds, 1e-9)),
             "times_real_time": round(virtual_seconds / max(self.seconds, 1e-9), 1),
             "windows": self.windows,

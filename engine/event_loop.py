@@ -6,8 +6,8 @@ is wanted to drain rows, to enlarge tables, to show progress, to wait for others
 """
 
 from tidegauge.actors.broker import close_broker
+from tidegauge.actors.idle_fetches.pairs import look_ahead, make_room_for_marks, wake_all
 from tidegauge.actors.process.lifecycle import start
-from tidegauge.actors.state.brokers import Brokers
 from tidegauge.clients.client import stop_client
 from tidegauge.clients.stalls import close_client
 from tidegauge.compiled.codes import COMPILED
@@ -42,6 +42,9 @@ BUDGET = code(21)  #: it has handled as many as it was asked to
 ROOM = code(22)  #: tables have to be enlarged, or rows drained
 FILES = code(23)  #: checkpoints have to be written to files, or read from them
 
+#: Marks of rows that one event may add: one for each process that it writes rows of.
+_MARKS_OF_EVENT = code(64)
+
 
 @rule
 def run_windows(world: World, exchange: Exchange, budget: int) -> int:
@@ -72,13 +75,15 @@ def _run_until(world: World, budget: int) -> int:
     """Handle events earlier than the horizon, at most ``budget`` of them; why it returns."""
     context = world.context[0]
     for _ in range(budget):
-        if _needs_room(world):
+        if needs_room(world):
             return ROOM
         if context.files_due:
             return FILES
+        if context.row_marks >= len(world.row_marks) - _MARKS_OF_EVENT:
+            make_room_for_marks(world)
         if context.ready.first != NONE:
             event = take_first(world, context.ready)
-        elif context.heap_size > 0 and world.heap[0].time_us < context.horizon_us:
+        elif _is_due(world):
             event = pop(world)
         else:
             return HORIZON
@@ -88,6 +93,19 @@ def _run_until(world: World, budget: int) -> int:
             _expect_next(world)
         _deliver(world, event)
     return BUDGET
+
+
+@inner_rule
+def _is_due(world: World) -> bool:
+    """Whether an event is due before the horizon; idle fetches are known up to it."""
+    context = world.context[0]
+    while True:
+        next_us = context.horizon_us
+        if context.heap_size > 0:
+            next_us = min(next_us, world.heap[0].time_us)
+        if next_us < context.look_ahead_us or context.look_ahead_us >= context.horizon_us:
+            return next_us < context.horizon_us
+        look_ahead(world)
 
 
 @inner_rule
@@ -110,17 +128,19 @@ def _expect_next(world: World) -> None:
         call_rule(expect, world, following)
 
 
-@inner_rule
-def _needs_room(world: Brokers) -> bool:
+@rule
+def needs_room(world: World) -> bool:
+    """Whether an event might need more room than there is in some table."""
     context = world.context[0]
     return (
         context.needs_room
-        or context.free_events < context.reserve
-        or context.free_items < context.item_reserve
+        or context.event_slots.free < context.reserve
+        or context.item_slots.free < context.item_reserve
         or len(world.rows) - context.row_count < context.row_reserve
         or len(world.metadata_changes) - context.metadata_changes < context.reserve
         or len(world.offset_commits) - context.offset_commits < context.commit_reserve
-        or world.pools[0].free_watches < context.reserve
+        or world.pools[0].watch_slots.free < context.reserve
+        or len(world.impairments) - context.impairments < context.impairment_reserve
     )
 
 
@@ -131,6 +151,9 @@ def _deliver(world: World, event: Event) -> None:
     process = event.destination
     context.handling = process
     context.time_us = event.time_us
+    context.event_process = process
+    context.event_source = event.source
+    context.event_sequence = event.sequence
     context.cause_process = event.cause_process
     context.cause_sequence = event.cause_sequence
     if IS_UNHELD[event.kind]:
@@ -159,6 +182,8 @@ def _deliver(world: World, event: Event) -> None:
 @inner_rule
 def take_fault_change(world: World, event: FaultChange) -> None:
     """A fault begins or ends in a process, and is handled by the process's own room."""
+    if world.processes[event.destination].role == BROKER:
+        wake_all(world, event.destination)
     if not handle_fault(world, event):
         return
     call_rule(world.roles[world.processes[event.destination].role].take_fault, world, event)
@@ -242,5 +267,8 @@ def _begin_moment(world: Kernel, process: int, time_us: int) -> None:
     context = world.context[0]
     context.handling = process
     context.time_us = time_us
+    context.event_process = NONE
+    context.event_source = NONE
+    context.event_sequence = NONE
     context.cause_process = NONE
     context.cause_sequence = NONE

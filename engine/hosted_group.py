@@ -324,6 +324,7 @@ class HostedGroup:
         return GroupFigures(
             self._place.names[self._place.number],
             self._group.events,
+            self._group.computed,
             self._group.windows,
             kernel_seconds,
             max(0.0, self._cpu_ns / 1e9 - kernel_seconds - waiting_seconds),

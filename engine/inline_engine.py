@@ -203,6 +203,7 @@ class InlineEngine:
             contract.GroupFigures(
                 name,
                 group.events,
+                group.computed,
                 group.windows,
                 group.kernel_cpu_seconds,
                 exchange_cpu_seconds=0.0,

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Protocol, TypeVar
 
 from tidegauge.compiled.filled_records import filled, made_by
-from tidegauge.compiled.lists import LinkedList, goes_through
+from tidegauge.compiled.lists import LinkedList, Pool, goes_through
 from tidegauge.compiled.records import Record, Records, view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.kernel import NONE, HeapEntry, Kernel
@@ -30,23 +30,33 @@ from tidegauge.simulation.messages.event import (
     PartitionData,
 )
 
+#: Bits of a timer's number for its rank among those set at the same time: 260,000 of them.
+TIMER_RANK_BITS = code(18)
+
 SomeEvent = TypeVar("SomeEvent", bound=Event)
 SomeItem = TypeVar("SomeItem", bound=PartitionData)
 
-#: Events of an ``EventList``, and free slots.
+#: Events of an ``EventList``, and their slots.
 EVENTS = LinkedList("events", "next", "first", "last")
-FREE_EVENTS = LinkedList("events", "next", "free_event")
-#: Entries of an event's chain, and free slots.
+EVENT_SLOTS = Pool("events", "next")
+#: Entries of an event's chain, and their slots.
 ITEMS = LinkedList("items", "next", "first_item", "last_item")
-FREE_ITEMS = LinkedList("items", "next", "free_item")
+ITEM_SLOTS = Pool("items", "next")
+
+
+@inner_rule
+def used_events(world: Kernel) -> Records[EventSlot]:
+    """The slots of events that were ever used; those that are free now have no kind."""
+    return world.events[: world.context[0].event_slots.used]
 
 
 @inner_rule
 def take_slot(world: Kernel, source: int, destination: int, kind: int) -> EventSlot:
     """An event of a kind in a free slot, caused by the present event; its body is anything."""
     context = world.context[0]
-    event = world.events[FREE_EVENTS.take_first(world, context)]
-    context.free_events -= 1
+    index = EVENT_SLOTS.take(world, context.event_slots)
+    event = world.events[index]
+    event.index = index
     event.time_us = context.time_us
     event.destination = destination
     event.source = source
@@ -125,9 +135,7 @@ def new_response(
 @inner_rule
 def take_item_slot(world: Kernel, event: Event) -> int:
     """A free slot of entries, at the end of the event's chain."""
-    context = world.context[0]
-    context.free_items -= 1
-    index = FREE_ITEMS.take_first(world, context)
+    index = ITEM_SLOTS.take(world, world.context[0].item_slots)
     ITEMS.append(world, event, index)
     return index
 
@@ -208,10 +216,8 @@ def free_items(world: Kernel, event: Event) -> None:
     """Free the event's chain."""
     if event.first_item == NONE:
         return
-    context = world.context[0]
-    world.items[event.last_item].next = context.free_item
-    context.free_item = event.first_item
-    context.free_items += event.item_count
+    slots = world.context[0].item_slots
+    ITEM_SLOTS.give_back_list(world, slots, event.first_item, event.last_item, event.item_count)
     event.first_item = NONE
     event.last_item = NONE
     event.item_count = 0
@@ -235,10 +241,8 @@ def take_first(world: Kernel, events: EventList) -> Event:
 def free_event(world: Kernel, event: Event) -> None:
     """Free the event's slot and its chain."""
     free_items(world, event)
-    context = world.context[0]
     event.kind = NONE
-    FREE_EVENTS.insert(world, context, NONE, event.index)
-    context.free_events += 1
+    EVENT_SLOTS.give_back(world, world.context[0].event_slots, event.index)
 
 
 @inner_rule
@@ -284,12 +288,25 @@ def stamp(world: Kernel, event: Event) -> None:
     """Give an event that leaves its source the source's next number.
 
     It is given when the event is sent, not when it is made: of two messages that arrive at
-    one instant the one sent first comes first.
+    one instant the one sent first comes first. The number of a timer is the time at which it is
+    set, so that it does not depend on other events that are computed later.
     """
     process = world.processes[event.source]
-    event.sequence = process.sent
-    process.sent += 1
     event.source_rows = process.rows
+    if event.source == event.destination:
+        event.sequence = _timer_number(world)
+    else:
+        event.sequence = process.sent
+        process.sent += 1
+
+
+@inner_rule
+def _timer_number(world: Kernel) -> int:
+    """The present time, and which of the timers set at it this one is."""
+    context = world.context[0]
+    context.timers_set = context.timers_set + 1 if context.timer_set_us == context.time_us else 0
+    context.timer_set_us = context.time_us
+    return (context.time_us << TIMER_RANK_BITS) + context.timers_set
 
 
 _ENDS_BITS = code(32)

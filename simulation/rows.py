@@ -68,11 +68,34 @@ def record_row(world: Kernel, row: Row) -> None:
         return
     row.sequence = process.rows
     row.minor = 0
+    if context.idle_pairs > 0:
+        _mark(world, row.process)
     process.rows += 1
     process.minor = 0
     process.hash = fold_row(process.hash, view_as(row, RowSlot))
     context.cause_process = row.process
     context.cause_sequence = row.sequence
+
+
+@inner_rule
+def _mark(world: Kernel, process: int) -> None:
+    """Note how many rows a process had before the present event."""
+    context = world.context[0]
+    state = world.processes[process]
+    if state.last_mark != NONE:
+        last = world.row_marks[state.last_mark]
+        if last.time_us == context.time_us and (
+            last.source == context.event_source and last.sequence == context.event_sequence
+        ):
+            return
+    mark = world.row_marks[context.row_marks]
+    mark.time_us = context.time_us
+    mark.source = context.event_source
+    mark.sequence = context.event_sequence
+    mark.rows = state.rows
+    mark.previous = state.last_mark
+    state.last_mark = context.row_marks
+    context.row_marks += 1
 
 
 @made_by(_free_row, then=record_row, complete=True, method=WRITE)

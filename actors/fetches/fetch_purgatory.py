@@ -7,6 +7,8 @@ moment. A follower's waits in its session, a consumer's is watched by each of it
 from tidegauge.actors.fetches import producer_connections
 from tidegauge.actors.fetches.fetch_read import answer_fetch, read_partition, row_on
 from tidegauge.actors.fetches.fetch_sessions import name_active, put_to_rest, touch
+from tidegauge.actors.idle_fetches.pairs import becomes_idle
+from tidegauge.actors.idle_fetches.stages import is_computed
 from tidegauge.actors.state import brokers, replica_records
 from tidegauge.actors.state.broker_stats import mark_fetch
 from tidegauge.actors.state.brokers import WATCHES
@@ -111,8 +113,13 @@ def delay_fetch(world: brokers.Brokers, request: client_requests.FetchRequest) -
         # Each look at it names them anew; meanwhile others use their slots, which are in the cache.
         free_items(world, request)
         request.deadline_us = world.context[0].time_us + request.max_wait_ms * 1000
+        request.cause_process = world.context[0].cause_process
+        request.cause_sequence = world.context[0].cause_sequence
         put_to_rest(world, session)
-        if not session.expiry_timer:
+        is_calm = session.expiry_us == 0 and session.first_active == NONE
+        if is_calm and world.context[0].computes_idle and becomes_idle(world, request):
+            return
+        if session.expiry_us == 0:
             _look_at_expiry(world, session, request)
         return
     for item in items_of(world, request, PartitionData):
@@ -189,7 +196,7 @@ def _look_at_expiry(
     world: Kernel, session: replica_records.FetchSession, request: client_requests.FetchRequest
 ) -> None:
     # One timer for a session, not one for each fetch: nearly all are answered before.
-    session.expiry_timer = True
+    session.expiry_us = request.deadline_us
     FollowerFetchExpires.at(world, request.deadline_us, request)
 
 
@@ -201,8 +208,12 @@ def handle_follower_fetch_expires(world: brokers.Brokers, timer: FollowerFetchEx
     Source: DelayedFetch.onComplete@2.4.0 after forceComplete.
     """
     session = world.fetch_sessions[timer.fetcher]
-    session.expiry_timer = False
+    session.expiry_us = 0
     if session.waiting == NONE:
+        if is_computed(world, timer.fetcher):
+            # It was set before, and its event is counted with the others.
+            world.context[0].handled -= 1
+            world.kind_counts[timer.kind].handled -= 1
         return
     request = view_as(world.events[session.waiting], client_requests.FetchRequest)
     if world.context[0].time_us < request.deadline_us:

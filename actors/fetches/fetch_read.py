@@ -8,6 +8,7 @@ one leader epoch each.
 
 from tidegauge.actors.fetches.fetch_sessions import let_others_come_first, put_to_rest
 from tidegauge.actors.fetches.fetcher_thread import count_sent, leader_throttles
+from tidegauge.actors.idle_fetches.pairs import wake_all, wake_pair
 from tidegauge.actors.state.broker_stats import mark_bytes_out
 from tidegauge.actors.state.brokers import MOST_ENTRIES_TOLD, Brokers, epochs_of, runs_of
 from tidegauge.actors.state.request_times import mark_error
@@ -207,9 +208,13 @@ def _send_response(
 ) -> None:
     """Send a response; its network thread is blocked while it reads records from disks."""
     departure_us = world.context[0].time_us + request.cost_us
+    if request.replica_id != NONE:
+        # A thread that has ended since asked: the pair's other fetches may be idle.
+        wake_pair(world, request.source, request.destination)
     if is_in_memory:
         send(world, response, departure_us)
         return
+    wake_all(world, request.destination)
     begin_us = departure_from_thread_us(world, response, departure_us)
     read_us = _read_from_disks(world, request, begin_us)
     # Records are read and sent at the same time, so the slower of the two counts.

@@ -15,6 +15,8 @@ Kafka would name the partition in the old one, which comes to the same.
 Source: KIP-227; ``FetchManager``, ``FetchSession`` and ``FetchSessionHandler`` @1.1.0.
 """
 
+from tidegauge.actors.idle_fetches.pairs import wake_fetcher
+from tidegauge.actors.idle_fetches.stages import catch_up_fetcher
 from tidegauge.actors.state.broker_stats import mark_left
 from tidegauge.actors.state.brokers import ACTIVE, IN_SESSION, Brokers
 from tidegauge.actors.state.replica_records import FetchSession, FollowerFetch
@@ -105,7 +107,7 @@ def forget_sessions(world: Brokers, broker: int) -> None:
         for index in range(first, first + room):
             end_session(world, world.fetch_sessions[index])
             world.fetch_sessions[index].waiting = NONE
-            world.fetch_sessions[index].expiry_timer = False
+            world.fetch_sessions[index].expiry_us = 0
 
 
 @inner_rule
@@ -133,6 +135,7 @@ def settle(world: Brokers, row: int) -> None:
     for index in range(row * width, (row + 1) * width):
         told = world.follower_fetches[index]
         if told.in_session and not told.active:
+            catch_up_fetcher(world, told.fetcher)
             _settle(world, world.fetch_sessions[told.fetcher], index)
 
 
@@ -148,6 +151,7 @@ def touch(world: Brokers, row: int) -> None:
         if told.in_session:
             told.unread = True
             if not told.active:
+                wake_fetcher(world, told.fetcher)
                 session = world.fetch_sessions[told.fetcher]
                 _settle(world, session, index)
                 _activate(world, session, index)

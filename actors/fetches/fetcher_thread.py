@@ -11,6 +11,7 @@ Simplified: bytes are those of records, without the headers of answers.
 Source: BrokerConfigHandler, TopicConfigHandler.updateThrottledList@2.6.0.
 """
 
+from tidegauge.actors.idle_fetches.pairs import wake_pair
 from tidegauge.actors.state.brokers import FETCHED, MOVED, Brokers, now_ms
 from tidegauge.actors.state.replica_records import Fetcher
 from tidegauge.compiled.rules import inner_rule
@@ -97,9 +98,9 @@ def stop_fetcher(world: Brokers, index: int) -> None:
     Source: AbstractFetcherManager.shutdownIdleFetcherThreads@0.10.2.0 and @2.4.0.
     """
     fetcher = world.fetchers[index]
+    leave_session(world, fetcher)
     fetcher.in_flight = 0
     fetcher.looking_up = NONE
-    leave_session(world, fetcher)
     fetcher.asleep_until_us = 0
 
 
@@ -110,6 +111,7 @@ def note_move(world: Brokers, row: int) -> None:
     fetcher = world.fetchers[hosted.fetcher]
     if not fetcher.in_session or hosted.moved:
         return
+    wake_pair(world, fetcher.broker, fetcher.source_broker)
     hosted.moved = True
     MOVED.append(world, fetcher, row)
 
@@ -124,6 +126,8 @@ def forget_moves(world: Brokers, fetcher: Fetcher) -> None:
 @inner_rule
 def leave_session(world: Brokers, fetcher: Fetcher) -> None:
     """A fetcher's partitions change: its next request names all of it."""
+    if fetcher.in_session:
+        wake_pair(world, fetcher.broker, fetcher.source_broker)
     fetcher.in_session = False
     forget_moves(world, fetcher)
 
@@ -141,6 +145,8 @@ def stop_idle_fetchers(world: Brokers, broker: int) -> None:
 def send_as_fetcher(world: Brokers, index: int, request: FetcherRequest, departure_us: int) -> None:
     """Send a fetcher's one request, and give it replica.socket.timeout.ms."""
     fetcher = world.fetchers[index]
+    # The draws of a link are numbered: those of the pair's idle fetches come first.
+    wake_pair(world, fetcher.broker, fetcher.source_broker)
     fetcher.requests += 1
     fetcher.in_flight = fetcher.requests
     request.correlation_id = fetcher.requests

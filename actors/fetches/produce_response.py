@@ -5,6 +5,7 @@ something changes that they rest on: the ISR, the leader's term, the log.
 """
 
 from tidegauge.actors.fetches import producer_connections
+from tidegauge.actors.idle_fetches.stages import catch_up
 from tidegauge.actors.state import brokers, replica_records
 from tidegauge.actors.state.request_times import mark_error
 from tidegauge.actors.storage.group_offsets import answer_group_append
@@ -82,6 +83,7 @@ def _write_refusal(
     if append.error == errors.REQUEST_TIMED_OUT:
         late = _late_follower(world, row_of(world, partition, request.destination), append)
         if late != NONE:
+            catch_up(world, request.destination, late)
             because_of(world, row, late, request.asked_us)
     record_row(world, row)
 

@@ -16,6 +16,8 @@ from tidegauge.actors.followers.follower_truncation import (
     take_epoch_end_offsets,
     truncate_or_ask,
 )
+from tidegauge.actors.idle_fetches.pairs import new_fetch_request, wake_pair
+from tidegauge.actors.idle_fetches.stages import deadline_us, is_computed
 from tidegauge.actors.leaders.leader import append_to_log, trace_high_watermark
 from tidegauge.actors.process.retention import raise_log_start
 from tidegauge.actors.state.broker_stats import mark_replicated
@@ -109,21 +111,13 @@ def fetch(world: Brokers, index: int, departure_us: int) -> None:
     FetchSessionHandler.Builder.build@1.1.0.
     """
     fetcher = world.fetchers[index]
-    broker = world.brokers[fetcher.broker]
-    request = client_requests.FetchRequest.to(world, fetcher.source_broker)
-    request.replica_id = fetcher.broker
-    if world.rules[fetcher.broker].broker_epochs_checked:
-        request.replica_epoch = broker.broker_epoch
-    request.max_wait_ms = broker.replica_fetch_wait_max_ms
-    request.min_bytes = broker.replica_fetch_min_bytes
-    request.partition_max_bytes = broker.replica_fetch_max_bytes
-    request.max_bytes = broker.replica_fetch_response_max_bytes
+    request = new_fetch_request(world, index)
     request.is_full = not fetcher.in_session
     if fetcher.in_session:
         _name_moved(world, fetcher, request)
     elif not _name_all(world, fetcher, request):
         free_event(world, request)
-        backoff_us = broker.replica_fetch_backoff_ms * 1000
+        backoff_us = world.brokers[fetcher.broker].replica_fetch_backoff_ms * 1000
         fetcher_thread.wake_fetcher_at(world, index, world.context[0].time_us + backoff_us)
         return
     fetcher_thread.send_as_fetcher(world, index, request, departure_us)
@@ -180,6 +174,8 @@ def handle_fetcher_timeout(world: Brokers, timer: FetcherTimeout) -> None:
     fetcher.deadline_timer = False
     if fetcher.in_flight == 0:
         return
+    if is_computed(world, timer.fetcher):
+        fetcher.deadline_us = deadline_us(world, timer.fetcher)
     if now_us < fetcher.deadline_us:
         fetcher_thread.watch_deadline(world, fetcher, timer.fetcher)
         return
@@ -196,6 +192,7 @@ def lose_source_broker(world: Brokers, broker: int, source: int, until_us: int) 
     room = len(world.fetchers) // (sizes.brokers * sizes.brokers)
     first = (broker * sizes.brokers + source) * room
     timeout_us = world.brokers[broker].replica_socket_timeout_ms * 1000
+    wake_pair(world, broker, source)
     for index in range(first, first + room):
         fetcher = world.fetchers[index]
         if fetcher.in_flight != 0 and fetcher.deadline_us - timeout_us <= until_us:

@@ -12,6 +12,7 @@ broker (``alter_partition.py``). ``isr_outcomes.py`` has the answers of both.
 """
 
 from tidegauge.actors.fetches.fetch_sessions import settle, touch
+from tidegauge.actors.idle_fetches.stages import catch_up
 from tidegauge.actors.leaders import alter_partition
 from tidegauge.actors.leaders.leader import try_high_watermark
 from tidegauge.actors.session.zookeeper_client import new_state_write, send_state_write
@@ -188,6 +189,7 @@ def _change_isr(world: Brokers, row: int, isr: int, out_of_sync: int) -> bool:
     )
     if out_of_sync != EMPTY:
         silent = broker_of(world, hosted.partition, first(out_of_sync))
+        catch_up(world, hosted.broker, silent)
         because_of(world, written, silent, world.context[0].time_us - hosted.lag_ms * 1000)
     record_row(world, written)
     hosted.isr_row = written.sequence

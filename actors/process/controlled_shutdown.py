@@ -9,6 +9,7 @@ In KRaft mode heartbeats ask for it (``metadata/broker_lifecycle.py``).
 Source: KafkaServer.shutdown and controlledShutdown@2.6.3.
 """
 
+from tidegauge.actors.idle_fetches.pairs import wake_all
 from tidegauge.actors.process.forgetting import drop_requests, empty_fetchers
 from tidegauge.actors.process.lifecycle import end, start
 from tidegauge.actors.session.zookeeper_client import close_session, read_controller
@@ -183,6 +184,7 @@ def stop_serving(world: Brokers, broker: int) -> None:
 
     Source: SocketServer.stopProcessingRequests@2.6.3, ClientQuotaManager.shutdown@2.6.3 and 3.2.0.
     """
+    wake_all(world, broker)
     world.brokers[broker].ends = True
     drop_requests(world, broker)
     empty_fetchers(world, broker)

@@ -24,6 +24,7 @@ Source: KafkaServer.startup and shutdown, LogManager.loadLogs, KafkaZkClient.reg
 all @2.6.3; ZkUtils.registerBrokerInZk@0.10.2.2.
 """
 
+from tidegauge.actors.idle_fetches.pairs import wake_all
 from tidegauge.actors.leaders.isr_changes import schedule_expiration
 from tidegauge.actors.leaders.leader import close_account
 from tidegauge.actors.process.forgetting import forget_everything
@@ -343,6 +344,7 @@ def handle_supervisor_starts(world: Brokers, timer: timers.SupervisorStarts) -> 
 @inner_rule
 def end(world: Brokers, broker: int, stop: int) -> None:
     """End a broker's process in the way of ``stop``."""
+    wake_all(world, broker)
     state = world.brokers[broker]
     if state.loaded:
         # A start that fails ends in KafkaServer.shutdown, too.

@@ -7,6 +7,7 @@ either way; only a running broker has high watermarks.
 """
 
 from tidegauge.actors.fetches.fetch_read import missing_error, row_on
+from tidegauge.actors.idle_fetches.pairs import wake_fetcher
 from tidegauge.actors.state.brokers import LOGS, Brokers, epochs_of, listens
 from tidegauge.actors.state.handlers import REQUESTS
 from tidegauge.actors.state.request_times import mark_error
@@ -73,6 +74,8 @@ def handle_offsets_for_leader_epoch(
             asked_epoch=asked.leader_epoch,
             epoch=item.leader_epoch,
         )
+    if request.fetcher != NONE:
+        wake_fetcher(world, request.fetcher)
     _respond(world, request, response, request.item_count)
     return True
 

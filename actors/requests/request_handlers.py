@@ -6,6 +6,7 @@ ISR is being written, until ZooKeeper has answered.
 """
 
 from tidegauge.actors.fetches.producer_connections import waits_for_connection
+from tidegauge.actors.idle_fetches.pairs import leave_threads
 from tidegauge.actors.leaders.isr_changes import continue_expiration
 from tidegauge.actors.process import log_dir_moves
 from tidegauge.actors.requests import group_coordinator, other_requests, produce, producer_ids
@@ -58,6 +59,7 @@ def take_request(world: Brokers, request: Event) -> None:
 @inner_rule
 def _queue_request(world: Brokers, request: Event) -> None:
     broker = world.brokers[request.destination]
+    leave_threads(world, request.destination)
     thread = free_thread(world, broker)
     if broker.queue.first == NONE and thread != NONE:
         _take_thread(world, broker, request, thread)

@@ -1,5 +1,6 @@
 """Records of a broker and its topics: memory of its process, settings, counts, request handlers."""
 
+from tidegauge.compiled.lists import Slots
 from tidegauge.compiled.records import Record, flag, i64
 from tidegauge.simulation.messages.event import EventList
 
@@ -290,11 +291,11 @@ class WatchList(Record):
 class Pools(Record):
     """Free slots: one record."""
 
-    free_watch: i64 = -1
-    free_watches: i64
+    #: Fetcher threads of a broker for each source broker: the most of all brokers.
+    fetchers_of_source: i64
+    watch_slots: Slots
+    producer_slots: Slots
     #: Room of each replica in ``runs`` and ``epochs``, in entries.
     epoch_room: i64
-    free_producer: i64 = -1
-    free_producers: i64
     #: Entries that are kept free while a handler runs.
     producer_reserve: i64

@@ -208,5 +208,53 @@ class FetchSession(Record):
     fetched_ms: i64
     #: The request that lies in the purgatory: an event; -1 none.
     waiting: i64 = -1
-    #: A timer is set for it, or for one before it.
-    expiry_timer: flag
+    #: The time of the timer that is set for it, or for one before it; 0: none is set.
+    expiry_us: i64
+
+
+class IdleFetch(Record):
+    """A fetch whose events are computed (the room ``idle_fetches``)."""
+
+    stage: i64
+    follower: i64
+    leader: i64
+    #: The time and the number of the next event, and the rows of which it brings news.
+    due_us: i64
+    sequence: i64
+    source_rows: i64
+    #: The time at which the last request was sent, and at which the last one arrived.
+    asked_us: i64
+    arrived_us: i64
+    #: The number of the last request.
+    requests: i64
+    max_wait_us: i64
+    #: The time that a request handler has a request; it has had the last one, which was handled.
+    cost_us: i64
+    on_thread: flag
+    cause_process: i64
+    cause_sequence: i64
+    #: Events since it is idle, by kind, and of these the reads that its session knows of.
+    arrivals: i64
+    expiries: i64
+    responses: i64
+    reads: i64
+
+
+class KeptLink(Record):
+    """The part of a link that idle fetches change, while their arrivals are looked up."""
+
+    draws: i64
+    last_delivery_us: i64
+    source_rows: i64
+
+
+class IdleThreads(Record):
+    """The request handlers of a broker that its followers' idle fetches could need at one time."""
+
+    peak: i64
+
+
+class IdleArrivals(Record):
+    """Eight slots of a span, with a count of 8 bits each: idle fetches that are handled in one."""
+
+    counts: i64

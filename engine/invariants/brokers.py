@@ -15,6 +15,7 @@ from tidegauge.engine.invariants.checked import (
 from tidegauge.engine.invariants.logs import is_led
 from tidegauge.replication.fetcher import FETCHING, NOT_FETCHED
 from tidegauge.replication.replica_list import EMPTY
+from tidegauge.simulation.events import used_events
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import timers
 from tidegauge.simulation.messages.client_requests import FetchRequest
@@ -127,7 +128,7 @@ def waiting_threads_have_one_request(world: Checked) -> int:
 
 @inner_rule
 def _has_request(world: Checked, broker: int, thread: int) -> bool:
-    for event in world.events:
+    for event in used_events(world):
         if event.kind != NONE and event.thread == thread and event.destination == broker:
             return True
     return False
@@ -255,7 +256,7 @@ def waiting_fetches_are_of_their_session(world: Checked) -> int:
         if session.waiting == NONE:
             continue
         fetcher = world.fetchers[number]
-        if not is_live(world, session.waiting, FetchRequest.KIND) or not session.expiry_timer:
+        if not is_live(world, session.waiting, FetchRequest.KIND) or session.expiry_us == 0:
             return number
         request = world.events[session.waiting]
         if request.source != fetcher.broker or request.destination != fetcher.source_broker:
@@ -270,7 +271,7 @@ def fetch_timers_match_their_owners(world: Checked) -> int:
     for number, fetcher in enumerate(world.fetchers):
         world.visits[3 * fetcher.broker].found += 1 if fetcher.wake_timer else 0
         world.visits[3 * fetcher.broker + 1].found += 1 if fetcher.deadline_timer else 0
-        if world.fetch_sessions[number].expiry_timer:
+        if world.fetch_sessions[number].expiry_us != 0:
             world.visits[3 * fetcher.source_broker + 2].found += 1
     for number in range(len(world.brokers)):
         if world.visits[3 * number].found != pending(world, number, timers.FetcherWakes.KIND):

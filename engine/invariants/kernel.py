@@ -4,10 +4,10 @@ Invariants of brokers' machines: their disks and page caches.
 """
 
 from tidegauge.actors.state.machines import GENERATIONS
-from tidegauge.engine.invariants.checked import HOLDS, Checked, Invariants
+from tidegauge.engine.invariants.checked import HOLDS, Checked, Invariants, clear_marks, mark
 from tidegauge.simulation.bandwidth import FLOWS
-from tidegauge.simulation.events import ends_of, precedes, waiting_count, waiting_entry
-from tidegauge.simulation.kernel import BROKER, NONE, RACK_LINK
+from tidegauge.simulation.events import ends_of, precedes, used_events, waiting_count, waiting_entry
+from tidegauge.simulation.kernel import BROKER, NONE, RACK_LINK, UNIMPAIRED
 
 KERNEL = Invariants()
 
@@ -58,15 +58,36 @@ def no_event_is_overdue(world: Checked) -> int:
     return HOLDS
 
 
-@KERNEL.of("links")
+@KERNEL.of("impairments")
 def links_hold_back_only_when_cut(world: Checked) -> int:
     """A link holds messages back only while it is cut, or TCP has still to send them again."""
+    for place, impairment in enumerate(world.impairments):
+        if impairment.cut < 0 or impairment.delay_us < 0:
+            return place
+        if impairment.held.first != NONE and impairment.cut == 0 and not impairment.stalled:
+            return place
+    return HOLDS
+
+
+@KERNEL.of("links")
+def impairments_have_one_link(world: Checked) -> int:
+    """A link has its own impairment, or the one of all links that nothing has hit."""
+    clear_marks(world, len(world.impairments))
     for number, link in enumerate(world.links):
-        if link.cut < 0 or link.delay_us < 0:
-            return number
-        if link.held.first != NONE and link.cut == 0 and not link.stalled:
+        if link.impairment == UNIMPAIRED:
+            continue
+        if not mark(world, link.impairment, world.context[0].impairments):
             return number
     return HOLDS
+
+
+@KERNEL.of("impairments")
+def nothing_hits_all_links(world: Checked) -> int:
+    """The impairment of the links that nothing has hit has no effect on messages."""
+    shared = world.impairments[UNIMPAIRED]
+    is_cut = shared.cut != 0 or shared.stalled or shared.held.first != NONE
+    has_waited = shared.received_us != 0 or shared.relayed_us != 0 or shared.lost_below != 0
+    return 0 if is_cut or has_waited or shared.delay_us != 0 else HOLDS
 
 
 @KERNEL.of("networks_out")
@@ -108,7 +129,7 @@ def blocked_threads_are_known(world: Checked) -> int:
 @KERNEL.of("events")
 def records_are_relayed_between_racks(world: Checked) -> int:
     """A message on the way over a link between racks has records, and another receiver."""
-    for index, event in enumerate(world.events):
+    for index, event in enumerate(used_events(world)):
         if event.kind == NONE:
             continue
         is_at_link = world.processes[event.destination].role == RACK_LINK
@@ -151,7 +172,7 @@ def messages_were_sent(world: Checked) -> int:
 @KERNEL.of("events")
 def causes_are_written(world: Checked) -> int:
     """The cause of an event is a row that its process has written already."""
-    for index, event in enumerate(world.events):
+    for index, event in enumerate(used_events(world)):
         if event.kind == NONE or event.cause_process < 0:
             continue
         cause = world.processes[event.cause_process]

@@ -42,7 +42,7 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
         *({"events"}, {""}),
     ),
     "actors": (
-        *({"state"}, {"storage", "session"}, {"fetches"}, {"leaders"}),
+        *({"state"}, {"storage", "session", "idle_fetches"}, {"fetches"}, {"leaders"}),
         *({"process"}, {"followers"}, {"requests", "metadata"}, {""}),
     ),
     "engine": ({"layout", "exchange", "invariants"}, {""}),

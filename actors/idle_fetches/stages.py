@@ -1,0 +1,252 @@
+"""From stage to stage of an idle fetch, in the order of the events for which the stages stand."""
+
+from tidegauge.actors.state.brokers import CLOCK_OFFSET_MS, Brokers
+from tidegauge.actors.state.replica_records import IdleFetch
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.simulation.events import TIMER_RANK_BITS
+from tidegauge.simulation.kernel import NONE, Kernel, RowMark, impairment_of, link_between
+from tidegauge.simulation.links import drawn_latency_us
+from tidegauge.simulation.random_streams import QUANTILES
+from tidegauge.simulation.rows import REQUEST
+
+# IdleFetch.stage
+HANDLED = code(0)  #: its events are handled one by one
+REQUESTED = code(1)
+WAITS = code(2)
+ANSWERED = code(3)
+
+#: The rank of a timer of an idle fetch among those set at the same time (``events.stamp``).
+TIMER_RANK = code(1 << 17)
+
+
+@inner_rule
+def first_of_pair(world: Brokers, one: int, other: int) -> int:
+    """The place of a pair's first idle fetch: those of the higher broker come first."""
+    high = max(one, other)
+    low = min(one, other)
+    return (high * (high - 1) // 2 + low) * 2 * world.pools[0].fetchers_of_source
+
+
+@inner_rule
+def place_of(world: Brokers, follower: int, leader: int, number: int) -> int:
+    """The place of a follower's fetch from a leader, by the number of its thread."""
+    room = world.pools[0].fetchers_of_source
+    return first_of_pair(world, follower, leader) + number + (0 if follower > leader else room)
+
+
+@inner_rule
+def fetcher_at(world: Brokers, place: int, one: int, other: int) -> int:
+    """The fetcher of a place among those of a pair."""
+    room = world.pools[0].fetchers_of_source
+    number = place - first_of_pair(world, one, other)
+    high = max(one, other)
+    low = min(one, other)
+    if number < room:
+        return (high * world.sizes[0].brokers + low) * room + number
+    return (low * world.sizes[0].brokers + high) * room + number - room
+
+
+@inner_rule
+def is_idle(world: Brokers, one: int, other: int) -> bool:
+    """Whether the fetches of two brokers from each other are computed."""
+    if world.context[0].idle_pairs == 0:
+        return False
+    first = first_of_pair(world, one, other)
+    for place in range(first, first + 2 * world.pools[0].fetchers_of_source):
+        if world.idle_fetches[place].stage != HANDLED:
+            return True
+    return False
+
+
+@inner_rule
+def is_computed(world: Brokers, index: int) -> bool:
+    """Whether the fetches of one fetcher are computed."""
+    if world.context[0].idle_pairs == 0:
+        return False
+    fetcher = world.fetchers[index]
+    number = index % world.pools[0].fetchers_of_source
+    place = place_of(world, fetcher.broker, fetcher.source_broker, number)
+    return world.idle_fetches[place].stage != HANDLED
+
+
+@inner_rule
+def _process_of(idle: IdleFetch) -> int:
+    """The process at which the next event would be handled."""
+    return idle.follower if idle.stage == ANSWERED else idle.leader
+
+
+@inner_rule
+def _source_of(idle: IdleFetch) -> int:
+    """The process that would have sent that event."""
+    return idle.follower if idle.stage == REQUESTED else idle.leader
+
+
+@inner_rule
+def _comes_before(idle: IdleFetch, time_us: int, process: int, source: int, sequence: int) -> bool:
+    """Whether the next event of a fetch comes before another one, in the order of all events."""
+    if idle.due_us != time_us:
+        return idle.due_us < time_us
+    if _process_of(idle) != process:
+        return _process_of(idle) < process
+    if _source_of(idle) != source:
+        return _source_of(idle) < source
+    return idle.sequence < sequence
+
+
+@inner_rule
+def _is_over(world: Kernel, idle: IdleFetch) -> bool:
+    """Whether the next event of a fetch comes before the event that is being handled."""
+    context = world.context[0]
+    return _comes_before(
+        idle, context.time_us, context.event_process, context.event_source, context.event_sequence
+    )
+
+
+@inner_rule
+def earliest(world: Brokers, first: int) -> int:
+    """The place of the fetch of a pair whose next event comes first; NONE: none is computed."""
+    found = NONE
+    for place in range(first, first + 2 * world.pools[0].fetchers_of_source):
+        idle = world.idle_fetches[place]
+        if idle.stage == HANDLED:
+            continue
+        if found == NONE:
+            found = place
+            continue
+        best = world.idle_fetches[found]
+        if _comes_before(idle, best.due_us, _process_of(best), _source_of(best), best.sequence):
+            found = place
+    return found
+
+
+@inner_rule
+def _is_later(mark: RowMark, time_us: int, source: int, sequence: int) -> bool:
+    if mark.time_us != time_us:
+        return mark.time_us > time_us
+    if mark.source != source:
+        return mark.source > source
+    return mark.sequence > sequence
+
+
+@inner_rule
+def _rows_at(world: Kernel, process: int, idle: IdleFetch) -> int:
+    """The canonical rows that a process had as it handled the next event of a fetch."""
+    state = world.processes[process]
+    rows = state.rows
+    mark = state.last_mark
+    source = _source_of(idle)
+    while mark != NONE and _is_later(world.row_marks[mark], idle.due_us, source, idle.sequence):
+        rows = world.row_marks[mark].rows
+        mark = world.row_marks[mark].previous
+    return rows
+
+
+@inner_rule
+def _sends(world: Kernel, idle: IdleFetch, source: int, destination: int, cost_us: int) -> None:
+    """Have the message of the next stage leave its process, as ``links.send`` does it."""
+    rows = _rows_at(world, source, idle)
+    link = link_between(world, source, destination)
+    departure_us = idle.due_us + cost_us + impairment_of(world, link).delay_us
+    arrival_us = departure_us + drawn_latency_us(world, link, source, destination)
+    idle.due_us = max(arrival_us, link.last_delivery_us)
+    link.last_delivery_us = idle.due_us
+    idle.source_rows = rows
+    idle.sequence = world.processes[source].sent
+    world.processes[source].sent += 1
+
+
+@inner_rule
+def _arrives(world: Kernel, idle: IdleFetch, source: int, destination: int) -> None:
+    link = link_between(world, source, destination)
+    link.source_rows = max(link.source_rows, idle.source_rows)
+
+
+@inner_rule
+def go_on(world: Kernel, idle: IdleFetch) -> None:
+    """Do what the next event of a fetch would do.
+
+    Source: AbstractFetcherThread.processFetchRequest@2.4.0; ReplicaManager.fetchMessages@2.4.0 and
+    DelayedFetch.onComplete@2.4.0 of a fetch session without news (KIP-227).
+    """
+    if idle.stage == REQUESTED:
+        _arrives(world, idle, idle.follower, idle.leader)
+        idle.arrived_us = idle.due_us
+        idle.on_thread = False
+        idle.arrivals += 1
+        idle.sequence = (idle.due_us << TIMER_RANK_BITS) + TIMER_RANK
+        idle.due_us += idle.max_wait_us
+        idle.stage = WAITS
+    elif idle.stage == WAITS:
+        idle.expiries += 1
+        response_us = world.quantiles[REQUEST * QUANTILES].value_us
+        _sends(world, idle, idle.leader, idle.follower, response_us)
+        idle.stage = ANSWERED
+    else:
+        _arrives(world, idle, idle.leader, idle.follower)
+        idle.responses += 1
+        idle.requests += 1
+        idle.asked_us = idle.due_us
+        _sends(world, idle, idle.follower, idle.leader, 0)
+        idle.stage = REQUESTED
+
+
+@inner_rule
+def advance(world: Brokers, first: int) -> None:
+    """Bring a pair's fetches to the event that is being handled."""
+    place = earliest(world, first)
+    while place != NONE and _is_over(world, world.idle_fetches[place]):
+        go_on(world, world.idle_fetches[place])
+        place = earliest(world, first)
+
+
+@inner_rule
+def catch_up(world: Brokers, one: int, other: int) -> None:
+    """Bring an idle pair to the event that is being handled, and its sessions with it."""
+    if not is_idle(world, one, other):
+        return
+    first = first_of_pair(world, one, other)
+    advance(world, first)
+    for place in range(first, first + 2 * world.pools[0].fetchers_of_source):
+        idle = world.idle_fetches[place]
+        if idle.stage != HANDLED:
+            session = world.fetch_sessions[fetcher_at(world, place, one, other)]
+            session.fetched_ms = CLOCK_OFFSET_MS + idle.arrived_us // 1000
+            session.reads += idle.arrivals + idle.expiries - idle.reads
+            idle.reads = idle.arrivals + idle.expiries
+
+
+@inner_rule
+def catch_up_fetcher(world: Brokers, index: int) -> None:
+    """Bring the pair of a fetcher to the event that is being handled."""
+    if world.context[0].idle_pairs > 0:
+        fetcher = world.fetchers[index]
+        catch_up(world, fetcher.broker, fetcher.source_broker)
+
+
+@inner_rule
+def deadline_us(world: Brokers, index: int) -> int:
+    """The deadline of a fetcher's request in flight, whose fetches are computed."""
+    fetcher = world.fetchers[index]
+    catch_up(world, fetcher.broker, fetcher.source_broker)
+    number = index % world.pools[0].fetchers_of_source
+    place = place_of(world, fetcher.broker, fetcher.source_broker, number)
+    timeout_us = world.brokers[fetcher.broker].replica_socket_timeout_ms * 1000
+    return world.idle_fetches[place].asked_us + timeout_us
+
+
+@inner_rule
+def begin_from_outside(world: Kernel, time_us: int) -> None:
+    """An act comes before all events of its time."""
+    context = world.context[0]
+    context.time_us = time_us
+    context.event_process = NONE
+    context.event_source = NONE
+    context.event_sequence = NONE
+
+
+@inner_rule
+def forget_marks(world: Kernel) -> None:
+    """No idle fetch has an event left that is earlier than what rows are known from now on."""
+    world.context[0].row_marks = 0
+    for process in range(world.context[0].process_count):
+        world.processes[process].last_mark = NONE
