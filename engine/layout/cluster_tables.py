@@ -228,9 +228,9 @@ def enlarge_kernel(world: Kernel, events: int, items: int) -> None:
     context = world.context[0]
     EVENT_SLOTS.enlarge(world, context.event_slots, events)
     if len(world.heap) < len(world.events):
-        world.heap = lengthened(world.heap, int(context.heap_size), len(world.events))
-        later = int(context.later_heap_size)
-        world.later_heap = lengthened(world.later_heap, later, len(world.events))
+        count = len(world.events)
+        world.heap = lengthened(world.heap, int(context.heap_size), count)
+        world.later_heap = lengthened(world.later_heap, int(context.later_heap_size), count)
     ITEM_SLOTS.enlarge(world, context.item_slots, items)
 
 
