@@ -79,8 +79,9 @@ failover: env ## Compare failovers of the controller at 100 to 200,000 partition
 	@$(BIN)/python bench/failover.py
 
 .PHONY: size
-size: env ## Compare memory and time of up to 200,000 partitions, in both modes
-	@$(BIN)/python bench/size.py
+size: env ## Measure memory and time of up to a million partitions, in both modes, and fit their growth
+	@$(BIN)/python -m bench.size --all
+	@$(BIN)/python -m bench.growth
 
 .PHONY: lock
 lock: .venv/created ## Lock the dependencies of pyproject.toml (UPGRADE=1: newest versions)

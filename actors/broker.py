@@ -52,23 +52,29 @@ from tidegauge.actors.process.lifecycle import end, lose_power, start
 from tidegauge.actors.requests.producer_ids import lose_allocation
 from tidegauge.actors.requests.request_handlers import take_request
 from tidegauge.actors.session.zookeeper_client import take_configs
-from tidegauge.actors.state.brokers import LOGS, Brokers
+from tidegauge.actors.state.brokers import ACTIVE, LOGS, Brokers
 from tidegauge.actors.state.handlers import BROKER
+from tidegauge.actors.storage.disks import ALL_IN_MEMORY
 from tidegauge.actors.storage.log_dirs import LOG_DIRECTORY_FAILURE, know_failing_directories
-from tidegauge.actors.storage.logs import write_log_runs
+from tidegauge.actors.storage.logs import MARKS, write_log_runs
+from tidegauge.compiled.prefetching import prefetch
 from tidegauge.compiled.records import view_as
-from tidegauge.compiled.rules import inner_rule, rule
+from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.replication.partition import is_leader
-from tidegauge.simulation.events import free_event
+from tidegauge.simulation.events import free_event, items_of
 from tidegauge.simulation.faults import POWER_LOSS, RESTART, reset_all
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.client_requests import FetchResponse
-from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.client_requests import (
+    FetchRequest,
+    FetchResponse,
+    ProduceRequest,
+)
+from tidegauge.simulation.messages.event import Event, PartitionData
 from tidegauge.simulation.messages.kinds import IS_REQUEST
 from tidegauge.simulation.messages.timers import BrokerStart, Disconnected, FaultBegin, FaultChange
 from tidegauge.simulation.messages.zookeeper_requests import ConfigChanged, ThrottlesChanged
 from tidegauge.simulation.slow_disks import end_restart_later, tell_controller_of_end
-from tidegauge.simulation.topology import controller_process, is_kraft
+from tidegauge.simulation.topology import controller_process, is_kraft, row_of
 from tidegauge.simulation.trace_rows.codes import STOP_KILLED
 
 #: Modules that are imported for their handlers, which enter themselves.
@@ -93,6 +99,68 @@ def handle_broker_event(world: Brokers, event: Event) -> None:
     ):
         _handle(world, event)
         free_event(world, event)
+
+
+#: A message about more partitions is not expected: theirs would not be in time.
+_MOST_EXPECTED = code(16)
+
+
+@rule
+def expect_broker_event(world: Brokers, event: Event) -> None:
+    """Have the processor load the replicas that a broker will look at for its next event."""
+    width = world.sizes[0].width
+    if event.kind == FetchRequest.KIND:
+        fetcher = view_as(event, FetchRequest).fetcher
+        if fetcher != NONE:
+            for index in ACTIVE.of(world, world.fetch_sessions[fetcher]):
+                _load_leader(world, index // width)
+                break
+        return
+    if event.kind == FetchResponse.KIND:
+        prefetch(world.fetchers, view_as(event, FetchResponse).fetcher, 1)
+    elif event.kind != ProduceRequest.KIND:
+        return
+    if event.item_count <= _MOST_EXPECTED:
+        _load_replicas(world, event)
+
+
+@inner_rule
+def _load_replicas(world: Brokers, event: Event) -> None:
+    """Load the replicas to which a message appends records."""
+    for item in items_of(world, event, PartitionData):
+        row = row_of(world, item.partition, event.destination)
+        prefetch(world.hosted, row, 1)
+        prefetch(world.replicas, row, 1)
+        prefetch(world.epoch_entries, world.hosted[row].first_entry, 1)
+        if world.brokers[event.destination].generation > ALL_IN_MEMORY:
+            prefetch(world.cached_logs, row, 1)
+        if len(world.marks) > 0:
+            prefetch(world.marks, row * MARKS, MARKS)
+        if event.kind == ProduceRequest.KIND:
+            _load_followers(world, row)
+        else:
+            prefetch(world.fetch_states, row, 1)
+            prefetch(world.on_disk, row, 1)
+            prefetch(world.delayed_fetches, row, 1)
+
+
+@inner_rule
+def _load_leader(world: Brokers, row: int) -> None:
+    """Load a replica that a leader reads for a follower."""
+    prefetch(world.hosted, row, 1)
+    prefetch(world.replicas, row, 1)
+    prefetch(world.epoch_entries, world.hosted[row].first_entry, 1)
+    _load_followers(world, row)
+
+
+@inner_rule
+def _load_followers(world: Brokers, row: int) -> None:
+    """Load what a leader knows of a partition's followers, and who waits for them."""
+    width = world.sizes[0].width
+    prefetch(world.followers, row * width, width)
+    prefetch(world.follower_fetches, row * width, width)
+    prefetch(world.delayed_produces, row, 1)
+    prefetch(world.delayed_fetches, row, 1)
 
 
 @BROKER.handles(BrokerStart)

@@ -17,9 +17,10 @@ from tidegauge.clients.producer import (
 from tidegauge.clients.sequences import handle_id_times_out, lose_id_request, request_producer_id
 from tidegauge.clients.stalls import begin_to_read
 from tidegauge.clients.steps import operate
+from tidegauge.compiled.prefetching import prefetch
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule, rule
-from tidegauge.simulation.events import free_event
+from tidegauge.simulation.events import free_event, items_of
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import client_requests, timers
 from tidegauge.simulation.messages.event import Event
@@ -126,6 +127,14 @@ def _take_metadata_response(world: Clients, response: client_requests.MetadataRe
         poll_all(world, process)
     else:
         drain_all(world, process)
+
+
+@rule
+def expect_client_event(world: Clients, event: Event) -> None:
+    """Have the processor load the batches that a producer's next event is about."""
+    if event.kind == client_requests.ProduceResponse.KIND:
+        for item in items_of(world, event, client_requests.ProducedBatch):
+            prefetch(world.batches, item.place, 1)
 
 
 #: Calls the handler of the event of a producer or a consumer.

@@ -15,6 +15,7 @@ Source: ``KafkaProducer.doSend``, ``BufferPool``, ``Sender`` @2.4.0.
 from tidegauge.clients import accumulator, client_state, sent_batches, sequences, stalls
 from tidegauge.clients.client_metadata import client_of, note_disconnected, request_metadata
 from tidegauge.clients.handlers import CLIENT
+from tidegauge.compiled.prefetching import prefetch
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.simulation.events import items_of
@@ -77,9 +78,22 @@ def handle_producer_sends(world: client_state.Clients, timer: timers.ProducerSen
         accumulator.drain_all(world, process)
 
 
+# Batches of a producer from the next one on.
+_NO_TURN = code(0)
+_ONE_TURN = code(1)
+_TWO_TURNS = code(2)
+
+
+@inner_rule
+def _target_after(client: client_state.Client, turns: int) -> int:
+    """The place of the partition that is written to after so many others."""
+    known = (client.next_target + turns * client.stride) % client.known_count
+    return client.first_target + known // client.target_every
+
+
 @inner_rule
 def _next_target(client: client_state.Client) -> int:
-    return client.first_target + client.next_target % client.target_count
+    return _target_after(client, _NO_TURN)
 
 
 @inner_rule
@@ -120,9 +134,24 @@ def _send_next_batch(world: client_state.Clients, process: int) -> None:
     client.records_in_flight += batch.records
     stalls.watch_batch(world, client, batch)
     _count_sent(client)
+    _load_next_targets(world, client)
     accumulator.enqueue(world, batch)
     accumulator.offer(world, process, batch.target)
     plan_next_batch(world, client, process)
+
+
+@inner_rule
+def _load_next_targets(world: client_state.Clients, client: client_state.Client) -> None:
+    """Have the processor load what the next batches need, each a step further than the last time.
+
+    A partition's place stands in its target, and that of its brokers in the partition.
+    """
+    prefetch(world.client_targets, _target_after(client, _TWO_TURNS), 1)
+    second = world.client_targets[_target_after(client, _ONE_TURN)]
+    prefetch(world.partitions, second.partition, 1)
+    prefetch(world.known_partitions, second.known, 1)
+    following = world.partitions[world.client_targets[_next_target(client)].partition]
+    prefetch(world.slots, following.first_slot, following.slot_count)
 
 
 @inner_rule

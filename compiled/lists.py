@@ -3,7 +3,8 @@
 A :class:`LinkedList` is declared once: the table of its records, the field of a record that names
 the next one, and the fields of a list's *head* that name its first and its last. A place below 0 is
 none. ``for place in LOGS.of(world, broker)`` goes through the places of one; :func:`goes_through`
-makes a loop through the records themselves, as a class that the caller names.
+makes a loop through the records themselves, as a class that the caller names. A :class:`Pool` is a
+table whose records are used again.
 
 The next place is read before the body of the loop runs, so the body may take out its record.
 Compiled, a loop is as fast as a ``while`` over the fields.
@@ -28,7 +29,7 @@ from numba.extending import (
 )
 
 from tidegauge.compiled.record_views import RecordClassType, member_of
-from tidegauge.compiled.records import Record
+from tidegauge.compiled.records import Record, i64, lengthened
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -179,6 +180,51 @@ class LinkedList:
         return cast("Callable[..., Any]", register_jitable(inline="always")(made[name]))
 
 
+class Slots(Record):
+    """The records of a pool that are free: the head of the list of those that were given back."""
+
+    first_free: i64 = -1
+    #: Records from this place on were never used, and their memory never touched.
+    used: i64
+    #: The number of free ones: given back, or never used.
+    free: i64
+
+
+#: Records that are free beside those that are asked for, when a pool is enlarged.
+_MARGIN = 1024
+
+
+class Pool(LinkedList):
+    """A table whose records are taken and given back; what it keeps free takes no memory.
+
+    Those that were given back last are taken first.
+
+    Args:
+        table: the table of the records.
+        following: the field of a record that names the next one of those that are free.
+    """
+
+    def __init__(self, table: str, following: str) -> None:
+        super().__init__(table, following, "first_free")
+        #: Take a free record, which there is; its place. Its content is anything.
+        self.take: Callable[[Any, Slots], int] = self._made("take")
+        #: Give back the record at a place, which is in no list.
+        self.give_back: Callable[[Any, Slots, int], None] = self._made("give_back")
+        #: ... or a whole list: the places of its first and its last record, and their number.
+        self.give_back_list: Callable[[Any, Slots, int, int, int], None] = self._made(
+            "give_back_list"
+        )
+
+    def enlarge(self, world: Any, slots: Slots, free: int) -> None:
+        """Exchange the table for a larger one, if fewer records than ``free`` are free."""
+        if slots.free >= free:
+            return
+        records = getattr(world, self.table)
+        count = 2 * int(slots.used) + free + _MARGIN
+        setattr(world, self.table, lengthened(records, int(slots.used), count))
+        slots.free += count - len(records)
+
+
 #: Lines with a comment are those of lists that have these fields.
 _OPERATIONS = {
     "append": """
@@ -249,6 +295,30 @@ def take_first(world, head):
         {records}[after].{previous} = -1  # previous
     {records}[place].{next} = -1
     return place
+""",
+    "take": """
+def take(world, slots):
+    slots.free -= 1
+    place = slots.first_free
+    if place < 0:
+        place = slots.used
+        slots.used += 1
+    else:
+        slots.first_free = {records}[place].{next}
+    {records}[place].{next} = -1
+    return place
+""",
+    "give_back": """
+def give_back(world, slots, place):
+    {records}[place].{next} = slots.first_free
+    slots.first_free = place
+    slots.free += 1
+""",
+    "give_back_list": """
+def give_back_list(world, slots, first, last, count):
+    {records}[last].{next} = slots.first_free
+    slots.first_free = first
+    slots.free += count
 """,
 }
 

@@ -196,10 +196,28 @@ def _set_defaults(rows: NDArray[np.void], record: type[Record]) -> None:
             rows[field] = default
 
 
+@cache
+def _at_defaults(record: Any) -> NDArray[np.void]:
+    """A row of a record, all fields at their defaults."""
+    row: NDArray[np.void] = np.zeros(1, dtype=dtype_of(record))
+    _set_defaults(row, record)
+    return row
+
+
+def _as_bytes(rows: NDArray[np.void]) -> NDArray[np.void]:
+    """The same rows without fields: numpy copies them as a whole, in a fifth of the time."""
+    return rows.view(np.dtype((np.void, rows.dtype.itemsize)))
+
+
 def new_records(record: type[R], count: int) -> Records[R]:
-    """An array of ``count`` records, all fields at their defaults."""
+    """An array of ``count`` records, all fields at their defaults.
+
+    Rows that are zeros take no memory until they are touched.
+    """
     rows: NDArray[np.void] = np.zeros(count, dtype=dtype_of(record))
-    _set_defaults(rows, record)
+    row = _at_defaults(cast("Any", record))
+    if any(row.tobytes()):
+        _as_bytes(rows)[:] = _as_bytes(row)
     return cast("Records[R]", rows)  # numpy has no type for rows of a class
 
 
@@ -213,7 +231,18 @@ def grown(rows: Records[R], count: int) -> Records[R]:
     """A copy with room for ``count`` rows, the fields of those that are new at their defaults."""
     old = cast("NDArray[np.void]", rows)
     longer = cast("NDArray[np.void]", new_records(old.dtype.type, count))
-    longer[: len(old)] = old
+    _as_bytes(longer)[: len(old)] = _as_bytes(old)
+    return cast("Records[R]", longer)
+
+
+def lengthened(rows: Records[R], used: int, count: int) -> Records[R]:
+    """A copy of the first ``used`` rows with room for ``count``; those behind are zeros.
+
+    They take no memory until they are touched.
+    """
+    old = cast("NDArray[np.void]", rows)
+    longer: NDArray[np.void] = np.zeros(count, dtype=old.dtype)
+    longer[:used] = old[:used]
     return cast("Records[R]", longer)
 
 

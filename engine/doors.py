@@ -10,9 +10,10 @@ The state of a group of processes: all tables under one name.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tidegauge.actors.broker import handle_broker_event, take_broker_fault
-from tidegauge.clients.client import handle_client_event
+from tidegauge.actors.broker import expect_broker_event, handle_broker_event, take_broker_fault
+from tidegauge.clients.client import expect_client_event, handle_client_event
 from tidegauge.clients.rolling_restarts import take_operator_fault
+from tidegauge.compiled.codes import COMPILED
 from tidegauge.compiled.rule_calls import address_of
 from tidegauge.controller.controller import handle_controller_event, take_controller_fault
 from tidegauge.controller.kraft.active_controller import handle_quorum_event
@@ -37,13 +38,15 @@ class Doors(NamedTuple):
 
     handle: Callable[..., Any]
     take_fault: Callable[..., Any]
+    #: Takes an event before it is due (``compiled/prefetching.py``).
+    expect: Callable[..., Any] | None = None
 
 
 DOORS = {
-    int(BROKER): Doors(handle_broker_event, take_broker_fault),
+    int(BROKER): Doors(handle_broker_event, take_broker_fault, expect_broker_event),
     int(CONTROLLER): Doors(handle_controller_event, take_controller_fault),
     int(ZOOKEEPER): Doors(handle_zookeeper_event, take_zookeeper_fault),
-    int(CLIENT): Doors(handle_client_event, take_operator_fault),
+    int(CLIENT): Doors(handle_client_event, take_operator_fault, expect_client_event),
     int(QUORUM_CONTROLLER): Doors(handle_quorum_event, take_quorum_fault),
     int(RACK_LINK): Doors(handle_rack_link_event, take_rack_link_fault),
 }
@@ -53,8 +56,11 @@ def enter_doors(plan: ClusterPlan, kernel: Kernel) -> None:
     """Enter the addresses of the doors of all roles that processes of a scenario have."""
     for role, numbers in enumerate(plan.process_ranges):
         if len(numbers) > 0:
-            kernel.roles[role].handle = address_of(DOORS[role].handle)
-            kernel.roles[role].take_fault = address_of(DOORS[role].take_fault)
+            door = DOORS[role]
+            kernel.roles[role].handle = address_of(door.handle)
+            kernel.roles[role].take_fault = address_of(door.take_fault)
+            if COMPILED and door.expect is not None:
+                kernel.roles[role].expect = address_of(door.expect)
 
 
 class World(MeasuredState):

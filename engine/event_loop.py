@@ -8,9 +8,10 @@ is wanted to drain rows, to enlarge tables, to show progress, to wait for others
 from tidegauge.actors.broker import close_broker
 from tidegauge.actors.idle_fetches.pairs import look_ahead, make_room_for_marks, wake_all
 from tidegauge.actors.process.lifecycle import start
-from tidegauge.actors.state.brokers import Brokers
 from tidegauge.clients.client import stop_client
 from tidegauge.clients.stalls import close_client
+from tidegauge.compiled.codes import COMPILED
+from tidegauge.compiled.prefetching import prefetch
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rule_calls import call_rule
 from tidegauge.compiled.rules import code, inner_rule, rule
@@ -74,7 +75,7 @@ def _run_until(world: World, budget: int) -> int:
     """Handle events earlier than the horizon, at most ``budget`` of them; why it returns."""
     context = world.context[0]
     for _ in range(budget):
-        if _needs_room(world):
+        if needs_room(world):
             return ROOM
         if context.files_due:
             return FILES
@@ -88,6 +89,8 @@ def _run_until(world: World, budget: int) -> int:
             return HORIZON
         context.handled += 1
         world.kind_counts[event.kind].handled += 1
+        if COMPILED:
+            _expect_next(world)
         _deliver(world, event)
     return BUDGET
 
@@ -106,16 +109,38 @@ def _is_due(world: World) -> bool:
 
 
 @inner_rule
-def _needs_room(world: Brokers) -> bool:
+def _expect_next(world: World) -> None:
+    """Have the processor load what the next events look at (``compiled/prefetching.py``).
+
+    By then one event has been handled, unless that sets an earlier one. The events behind it are at
+    the two places below: they were last in use some hundred events ago, as they were sent.
+    """
+    following = world.events[world.heap[0].index]
+    prefetch(world.events, world.heap[1].index, 1)
+    prefetch(world.events, world.heap[2].index, 1)
+    source, destination = following.source, following.destination
+    if source != destination:
+        count = world.context[0].process_count
+        prefetch(world.links, source * count + destination, 1)
+        prefetch(world.links, destination * count + source, 1)
+    expect = world.roles[world.processes[destination].role].expect
+    if expect != NONE:
+        call_rule(expect, world, following)
+
+
+@rule
+def needs_room(world: World) -> bool:
+    """Whether an event might need more room than there is in some table."""
     context = world.context[0]
     return (
         context.needs_room
-        or context.free_events < context.reserve
-        or context.free_items < context.item_reserve
+        or context.event_slots.free < context.reserve
+        or context.item_slots.free < context.item_reserve
         or len(world.rows) - context.row_count < context.row_reserve
         or len(world.metadata_changes) - context.metadata_changes < context.reserve
         or len(world.offset_commits) - context.offset_commits < context.commit_reserve
-        or world.pools[0].free_watches < context.reserve
+        or world.pools[0].watch_slots.free < context.reserve
+        or len(world.impairments) - context.impairments < context.impairment_reserve
     )
 
 

@@ -62,6 +62,10 @@ _CHECKED = os.environ.get("TIDEGAUGE_CHECKED", "0")
 #: Events between two readings of the clock: some 20 ms.
 _BUDGET = 1 if _CHECKED == "1" else 20_000 if COMPILED else 200
 
+#: Rows of the trace that are handed on together. Room for more takes no memory until an event
+#: needs it.
+_ROWS = 1 << 15
+
 #: Later than any controller epoch.
 _LAST_EPOCH = 2**62
 
@@ -186,14 +190,13 @@ class Group:
 
     def heal(self, time_us: int, restart_us: int, sink: RowSink) -> None:
         """Begin the liveness phase in all processes that this group hosts."""
-        count = len(self.plan.processes)
+        hits = column(self.world.fault_roles, "side") != 0
         for process in self.hosted:
-            for fault in range(len(self.world.faults)):
-                role = self.world.fault_roles[fault * count + process]
-                if role.side != 0 and role.active:
-                    self.make_room(sink)
+            for fault in np.flatnonzero(hits[process :: len(self.plan.processes)]).tolist():
+                if self.world.fault_roles[fault * len(self.plan.processes) + process].active:
+                    self._make_room_if_needed(sink)
                     event_loop.end_fault(self.view, process, fault, time_us)
-            self.make_room(sink)
+            self._make_room_if_needed(sink)
             event_loop.heal_process(self.view, process, time_us, restart_us)
         self.drain(sink)
 
@@ -203,7 +206,7 @@ class Group:
         if self._validator is not None:
             self._validator.check()
         for process in self.hosted:
-            self.make_room(sink)
+            self._make_room_if_needed(sink)
             event_loop.close_process(self.view, process, end_us, reason)
         self.drain(sink)
 
@@ -325,6 +328,10 @@ class Group:
         self.kernel_view = as_base(view, kernel.Kernel)
         return view
 
+    def _make_room_if_needed(self, sink: RowSink) -> None:
+        if event_loop.needs_room(self.view):
+            self.make_room(sink)
+
     def make_room(self, sink: RowSink) -> None:
         """Drain the rows, and enlarge every table in which little is left."""
         self.drain(sink)
@@ -334,6 +341,7 @@ class Group:
         enlarge_brokers(self.world, self.reserve)
         self._make_room_for_metadata()
         cluster_tables.enlarge_commits(self.world, self.reserve)
+        cluster_tables.enlarge_impairments(self.world)
         enlarge_control_plane(self.plan, self.world)
         enlarge_quorum(self.plan, self.world)
         enlarge_raft(self.world)
@@ -364,15 +372,16 @@ class Group:
     def _check_reserves(self) -> None:
         """End the run if an event has overrun a table."""
         context = self.world.context[0]
-        free = (context.free_events, context.free_items, self.world.pools[0].free_watches)
+        slots = (context.event_slots, context.item_slots, self.world.pools[0].watch_slots)
+        free = [int(each.free) for each in slots]
         assert min(free) >= 0, f"an event needed more than was reserved for it: {free} are free"
 
     def _size_rows(self) -> None:
         """Make room for all rows that one event can write; no row waits to be drained."""
         row_reserve = row_reserve_of(self.plan, int(self.world.pools[0].epoch_room))
         self.world.context[0].row_reserve = row_reserve
-        if len(self.world.rows) < 2 * row_reserve:
-            self.world.rows = new_records(RowSlot, 2 * row_reserve)
+        if len(self.world.rows) < _ROWS + row_reserve:
+            self.world.rows = new_records(RowSlot, _ROWS + row_reserve)
 
     # Events that are planned before the run.
 

@@ -1,92 +1,165 @@
-"""The predicted time and memory of a run on this machine: a second of the scenario itself is run.
+"""The predicted time and memory of an inline run on this machine, from the scenario alone.
 
-The trial is an inline run with checks and trace, in a folder that is deleted. It ends after a
-second of work, or with the scenario. The rest of the run is predicted by its expected number of
-events (``scenario/named_figures.py``), each of which takes as long as those of the trial.
+A run has amounts: brokers, replicas, pairs of followers and leaders, events of each kind
+(``scenario/named_figures.py``). Each part of the run costs so much for each of them. These costs
+are fitted from measured runs (``bench/growth.py``) and stand in ``run_costs.yaml``, with the
+calibration of the machine that they were measured on. A prediction calibrates this machine, for a
+tenth of a second, and scales times by the ratio.
 """
 
-import resource
-import sys
+import math
 import time
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from tidegauge.compiled.compile_all import is_compiled
-from tidegauge.compiled.rules import COMPILED
-from tidegauge.engine.contract import EngineInput, Passed
-from tidegauge.engine.inline_engine import inline
-from tidegauge.engine.row_stream import RowStream
-from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.scenario.named_figures import ExpectedEvents, expected_events
+import numpy as np
+import yaml
 
-#: The work of a trial, once compiled code is loaded.
-_TRIAL_S = 1.0
-#: The start of any run: the interpreter, imports, loading of compiled code.
-_START_UP_S = 2.0
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.named_figures import (
+    ExpectedEvents,
+    batches_per_second,
+    consumers_fetches,
+    expected_events,
+    rates_of_pairs,
+)
+
+COSTS = Path(__file__).with_name("run_costs.yaml")
+
+# A calibration: steps of the interpreter, and reads all over a table that no cache holds.
+_STEPS = 100_000
+_READS = 2**19
+_TABLE = 2**22
+_PASSES = 5
+_ODD = 2_654_435_761
+
+#: From here on an event's records are in fewer and fewer caches.
+_CACHED_REPLICAS = 3_000
+
+
+class Amounts(NamedTuple):
+    """The content of a run, in the units that costs are for."""
+
+    #: 1: the interpreter, imports, loading of compiled code.
+    start: float
+    brokers: float
+    kraft_partitions: float
+    zookeeper_partitions: float
+    replicas: float
+    #: Pairs of a follower and a leader that have partitions together.
+    pairs: float
+    #: Partitions of all clients, each counted for each client that has it.
+    targets: float
+    producers: float
+    #: Fetches of followers that find records, and those that find none: events of both.
+    followers: float
+    idle: float
+    consumers: float
+    #: Partitions that consumers have, at each of their fetches.
+    scanned: float
+    periodic: float
+    control: float
+    retries: float
+    #: Events of producers and followers, times the tenfolds of replicas beyond what caches hold.
+    distant: float
+    #: Partitions that have to recover once the run has ended; 0 without liveness phase.
+    recovering: float
+
+
+class RunCosts(NamedTuple):
+    """The cost of a unit of each amount, in each part of a run."""
+
+    #: The calibration of the machine that these were measured on.
+    machine_ns: float
+    set_up_us: Mapping[str, float]
+    loop_ns: Mapping[str, float]
+    end_us: Mapping[str, float]
+    memory_bytes: Mapping[str, float]
 
 
 class Prediction(NamedTuple):
-    """The predicted costs of an inline run; mostly within a factor of 2."""
+    """The predicted costs of an inline run, mostly within a factor of 1.5."""
 
     events: ExpectedEvents
-    #: None: nothing is compiled yet, so nothing can be tried.
-    seconds: float | None
-    memory_bytes: int | None
-
-
-class _EnoughTried(Exception):  # noqa: N818 - it is what was asked for, no error
-    """The trial has worked for its second."""
-
-
-class _Trial:
-    """The progress of a trial."""
-
-    def __init__(self) -> None:
-        self.began_s = time.process_time()
-        #: The time at which the first events had been handled: until then code is loaded.
-        self._warm_s: float | None = None
-        self._events_before = 0
-        self._now_s = 0.0
-        self.events = 0
-
-    def take(self, passed: Passed) -> None:
-        """Note the progress; end the trial if it is enough."""
-        self._now_s, self.events = time.process_time(), passed.events
-        if self._warm_s is None:
-            self._warm_s, self._events_before = self._now_s, passed.events
-        elif self._now_s - self._warm_s > _TRIAL_S:
-            raise _EnoughTried
+    #: From the start of the command to the first event.
+    set_up_s: float
+    #: The loop, without the liveness phase.
+    loop_s: float
+    #: The liveness phase, checks and summary.
+    end_s: float
+    memory_bytes: int
 
     @property
-    def seconds_per_event(self) -> float:
-        """The work for one event."""
-        if self._warm_s is None or self.events == self._events_before:
-            return 0.0
-        return (self._now_s - self._warm_s) / (self.events - self._events_before)
+    def seconds(self) -> float:
+        """The wall time of the whole command."""
+        return self.set_up_s + self.loop_s + self.end_s
 
 
 def predict(plan: ClusterPlan) -> Prediction:
-    """Predict the costs of an inline run of a plan on this machine, within some two seconds."""
+    """Predict the costs of an inline run of a plan on this machine, without any of it."""
+    amounts = amounts_of(plan)
+    costs = run_costs()
+    pace = machine_ns() / costs.machine_ns
+    return Prediction(
+        expected_events(plan),
+        pace * cost_of(amounts, costs.set_up_us) / 1e6,
+        pace * cost_of(amounts, costs.loop_ns) / 1e9,
+        pace * cost_of(amounts, costs.end_us) / 1e6,
+        round(cost_of(amounts, costs.memory_bytes)),
+    )
+
+
+def cost_of(amounts: Amounts, costs: Mapping[str, float]) -> float:
+    """What the amounts cost together."""
+    amount = amounts._asdict()
+    return sum(float(amount[name]) * cost for name, cost in costs.items())
+
+
+@cache
+def run_costs() -> RunCosts:
+    """The fitted costs."""
+    return RunCosts(**yaml.safe_load(COSTS.read_text()))
+
+
+def amounts_of(plan: ClusterPlan) -> Amounts:
+    """The amounts of a plan."""
     events = expected_events(plan)
-    if not (COMPILED and is_compiled()):
-        return Prediction(events, None, None)
-    trial = _Trial()
-    with TemporaryDirectory(prefix="tidegauge-") as folder:
-        run = EngineInput(plan, Path(folder), RowStream(plan), trial.take, speed=None)
-        with inline()(run) as engine:
-            try:
-                engine.run_to(plan.scenario.duration_us)
-            except _EnoughTried:
-                left = max(0.0, events.total - trial.events)
-            else:
-                left = 0.0
-    tried_s = time.process_time() - trial.began_s
-    seconds = _START_UP_S + tried_s + left * trial.seconds_per_event
-    return Prediction(events, round(seconds, 1), _most_bytes())
+    partitions = len(plan.partitions)
+    replicas = len(plan.partitions.columns.replicas)
+    moved = events.producers + events.followers
+    return Amounts(
+        start=1,
+        brokers=len(plan.brokers),
+        kraft_partitions=partitions if plan.is_kraft else 0,
+        zookeeper_partitions=0 if plan.is_kraft else partitions,
+        replicas=replicas,
+        pairs=len(rates_of_pairs(plan, batches_per_second(plan))),
+        targets=sum(len(plan.partitions_of(client)) for client in plan.clients),
+        producers=events.producers,
+        followers=events.followers,
+        idle=events.idle,
+        consumers=events.consumers,
+        scanned=sum(each.fetches * each.all_partitions for each in consumers_fetches(plan)),
+        periodic=events.periodic,
+        control=events.control,
+        retries=events.retries,
+        distant=moved * max(0.0, math.log10(max(1, replicas) / _CACHED_REPLICAS)),
+        recovering=partitions if plan.scenario.liveness else 0,
+    )
 
 
-def _most_bytes() -> int:
-    """The most memory that this process has had: that of a run, whose tables are all there."""
-    unit_bytes = 1 if sys.platform == "darwin" else 1024
-    return unit_bytes * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def machine_ns() -> float:
+    """The time of a step of the calibration on this machine: the least of several passes."""
+    table = np.arange(_TABLE)
+    places = np.arange(_READS) * _ODD % _TABLE
+    passes = []
+    for _ in range(_PASSES):
+        began_ns = time.perf_counter_ns()
+        total = 0
+        for step in range(_STEPS):
+            total ^= step * step
+        table[places].sum()
+        passes.append(time.perf_counter_ns() - began_ns)
+    return min(passes) / _STEPS

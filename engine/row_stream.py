@@ -50,6 +50,7 @@ class RowStream:
         self.reassignments = ReassignmentSpans(plan)
         self._waiting: list[NDArray[np.void]] = []
         self._waiting_rows = 0
+        self._due_rows = _MANY_ROWS
 
     def take(self, rows: NDArray[np.void]) -> None:
         """Take rows of one group; they are copied."""
@@ -60,8 +61,10 @@ class RowStream:
 
     def settle(self, time_us: int) -> None:
         """Note that no group has more rows from before this time."""
-        if self._waiting_rows >= _MANY_ROWS:
+        if self._waiting_rows >= self._due_rows:
             self._judge_before(time_us)
+            # Rows that have to wait are sorted again, so only once as many have joined them.
+            self._due_rows = 2 * self._waiting_rows + _MANY_ROWS
 
     def end(self) -> None:
         """Note that there are no more rows."""
@@ -151,10 +154,15 @@ class LogDirectories:
     def _remove_deleted(self, world: Brokers, rows: list[int], directory: Path) -> None:
         """Remove the folders of deleted logs, which have no offsets either."""
         there = {"{}-{}".format(*self._name_of(world, row)) for row in rows}
-        for planned in self.plan.partitions:
-            folder = directory / planned.name
-            if folder.name not in there and folder.is_dir():
+        for folder in directory.iterdir():
+            if folder.name not in there and folder.is_dir() and self._is_log(folder.name):
                 shutil.rmtree(folder)
+
+    def _is_log(self, folder: str) -> bool:
+        """Whether a folder has the name of a partition."""
+        topic, _, number = folder.rpartition("-")
+        numbers = self.plan.numbers_of.get(topic, range(0))
+        return number.isdecimal() and int(number) < len(numbers)
 
     def _write_epochs(self, world: Brokers, rows: list[int], directory: Path) -> None:
         """Write the leader epochs of each replica where they have changed."""

@@ -1,16 +1,20 @@
 """Events: taking a slot, filling it, waiting for its time, giving it back.
 
-The events that wait are a binary heap ordered by (time, process, source, sequence). For
+The events that wait are in binary heaps ordered by (time, process, source, sequence). For
 one process that is the order of the contract; between processes at one instant it is an
 order that happens to be the same each time.
+
+There are two, of events that are due soon and of later ones. Of thousands that wait most are
+time-outs, and nearly all that are handled are set a few milliseconds before: their heap is small,
+and in the nearest cache. It is empty only if no event waits.
 """
 
 from collections.abc import Iterator
 from typing import Protocol, TypeVar
 
 from tidegauge.compiled.filled_records import filled, made_by
-from tidegauge.compiled.lists import LinkedList, goes_through
-from tidegauge.compiled.records import Record, view_as
+from tidegauge.compiled.lists import LinkedList, Pool, goes_through
+from tidegauge.compiled.records import Record, Records, view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.kernel import NONE, HeapEntry, Kernel
 from tidegauge.simulation.messages.event import (
@@ -32,20 +36,27 @@ TIMER_RANK_BITS = code(18)
 SomeEvent = TypeVar("SomeEvent", bound=Event)
 SomeItem = TypeVar("SomeItem", bound=PartitionData)
 
-#: Events of an ``EventList``, and free slots.
+#: Events of an ``EventList``, and their slots.
 EVENTS = LinkedList("events", "next", "first", "last")
-FREE_EVENTS = LinkedList("events", "next", "free_event")
-#: Entries of an event's chain, and free slots.
+EVENT_SLOTS = Pool("events", "next")
+#: Entries of an event's chain, and their slots.
 ITEMS = LinkedList("items", "next", "first_item", "last_item")
-FREE_ITEMS = LinkedList("items", "next", "free_item")
+ITEM_SLOTS = Pool("items", "next")
+
+
+@inner_rule
+def used_events(world: Kernel) -> Records[EventSlot]:
+    """The slots of events that were ever used; those that are free now have no kind."""
+    return world.events[: world.context[0].event_slots.used]
 
 
 @inner_rule
 def take_slot(world: Kernel, source: int, destination: int, kind: int) -> EventSlot:
     """An event of a kind in a free slot, caused by the present event; its body is anything."""
     context = world.context[0]
-    event = world.events[FREE_EVENTS.take_first(world, context)]
-    context.free_events -= 1
+    index = EVENT_SLOTS.take(world, context.event_slots)
+    event = world.events[index]
+    event.index = index
     event.time_us = context.time_us
     event.destination = destination
     event.source = source
@@ -124,9 +135,7 @@ def new_response(
 @inner_rule
 def take_item_slot(world: Kernel, event: Event) -> int:
     """A free slot of entries, at the end of the event's chain."""
-    context = world.context[0]
-    context.free_items -= 1
-    index = FREE_ITEMS.take_first(world, context)
+    index = ITEM_SLOTS.take(world, world.context[0].item_slots)
     ITEMS.append(world, event, index)
     return index
 
@@ -207,10 +216,8 @@ def free_items(world: Kernel, event: Event) -> None:
     """Free the event's chain."""
     if event.first_item == NONE:
         return
-    context = world.context[0]
-    world.items[event.last_item].next = context.free_item
-    context.free_item = event.first_item
-    context.free_items += event.item_count
+    slots = world.context[0].item_slots
+    ITEM_SLOTS.give_back_list(world, slots, event.first_item, event.last_item, event.item_count)
     event.first_item = NONE
     event.last_item = NONE
     event.item_count = 0
@@ -234,10 +241,8 @@ def take_first(world: Kernel, events: EventList) -> Event:
 def free_event(world: Kernel, event: Event) -> None:
     """Free the event's slot and its chain."""
     free_items(world, event)
-    context = world.context[0]
     event.kind = NONE
-    FREE_EVENTS.insert(world, context, NONE, event.index)
-    context.free_events += 1
+    EVENT_SLOTS.give_back(world, world.context[0].event_slots, event.index)
 
 
 @inner_rule
@@ -304,23 +309,88 @@ def _timer_number(world: Kernel) -> int:
     return (context.time_us << TIMER_RANK_BITS) + context.timers_set
 
 
+_ENDS_BITS = code(32)
+
+#: Events due so much later than the next one are in the heap of later events.
+_SOON_US = code(16_000)
+
+
 @inner_rule
 def push(world: Kernel, event: Event) -> None:
     """Let the event wait for its time."""
     context = world.context[0]
-    heap = world.heap
-    # There is always a free slot for an event, so the last place of the heap is never used.
+    if context.heap_size == 0:
+        context.soon_us = event.time_us + _SOON_US
+    if event.time_us < context.soon_us:
+        _enter(world.heap, event)
+        _sift_up(world.heap, context.heap_size)
+        context.heap_size += 1
+    else:
+        _enter(world.later_heap, event)
+        _sift_up(world.later_heap, context.later_heap_size)
+        context.later_heap_size += 1
+
+
+@inner_rule
+def pop(world: Kernel) -> Event:
+    """The next event; there is one."""
+    context = world.context[0]
+    event = world.events[world.heap[0].index]
+    context.heap_size -= 1
+    _remove_first(world.heap, context.heap_size)
+    if context.heap_size == 0 and context.later_heap_size > 0:
+        _go_on_to_later(world)
+    return event
+
+
+@inner_rule
+def waiting_count(world: Kernel) -> int:
+    """The number of events that wait for their time."""
+    return world.context[0].heap_size + world.context[0].later_heap_size
+
+
+@inner_rule
+def waiting_entry(world: Kernel, number: int) -> HeapEntry:
+    """One of the events that wait for their time, in no order."""
+    soon = world.context[0].heap_size
+    return world.heap[number] if number < soon else world.later_heap[number - soon]
+
+
+@inner_rule
+def _go_on_to_later(world: Kernel) -> None:
+    """All that was due soon is done: the next of the later events are due soon."""
+    context = world.context[0]
+    heap, later = world.heap, world.later_heap
+    context.soon_us = later[0].time_us + _SOON_US
+    while context.later_heap_size > 0 and later[0].time_us < context.soon_us:
+        _copy_entry(heap[len(heap) - 1], later[0])
+        _sift_up(heap, context.heap_size)
+        context.heap_size += 1
+        context.later_heap_size -= 1
+        _remove_first(later, context.later_heap_size)
+
+
+@inner_rule
+def _enter(heap: Records[HeapEntry], event: Event) -> None:
+    """Put an event into the last place of a heap's table, which is never used otherwise.
+
+    There is always a free slot for an event.
+    """
     entry = heap[len(heap) - 1]
     entry.time_us = event.time_us
-    entry.destination = event.destination
-    entry.source = event.source
+    entry.ends = ends_of(event)
     entry.sequence = event.sequence
     entry.index = event.index
-    place = context.heap_size
-    context.heap_size += 1
+
+
+@inner_rule
+def _sift_up(heap: Records[HeapEntry], size: int) -> None:
+    """Give the event in the last place of a heap's table its place among the others."""
+    entry = heap[len(heap) - 1]
+    place = size
     while place > 0:
         parent = (place - 1) >> 1
-        if not _precedes(entry, heap[parent]):
+        if not precedes(entry, heap[parent]):
             break
         _copy_entry(heap[place], heap[parent])
         place = parent
@@ -328,45 +398,43 @@ def push(world: Kernel, event: Event) -> None:
 
 
 @inner_rule
-def pop(world: Kernel) -> Event:
-    """The next event; there is one."""
-    context = world.context[0]
-    heap = world.heap
-    event = world.events[heap[0].index]
-    context.heap_size -= 1
-    size = context.heap_size
+def _remove_first(heap: Records[HeapEntry], size: int) -> None:
+    """Take the first event out of a heap; so many are left."""
     moved = heap[size]
     place = 0
     while True:
         child = 2 * place + 1
         if child >= size:
             break
-        if child + 1 < size and _precedes(heap[child + 1], heap[child]):
+        if child + 1 < size and precedes(heap[child + 1], heap[child]):
             child += 1
-        if not _precedes(heap[child], moved):
+        if not precedes(heap[child], moved):
             break
         _copy_entry(heap[place], heap[child])
         place = child
     if place != size:
         _copy_entry(heap[place], moved)
-    return event
 
 
 @inner_rule
-def _precedes(one: HeapEntry, other: HeapEntry) -> bool:
+def ends_of(event: Event) -> int:
+    """The ends of an event's way as one number."""
+    return (event.destination << _ENDS_BITS) + event.source
+
+
+@inner_rule
+def precedes(one: HeapEntry, other: HeapEntry) -> bool:
+    """Whether an event that waits comes before another one."""
     if one.time_us != other.time_us:
         return one.time_us < other.time_us
-    if one.destination != other.destination:
-        return one.destination < other.destination
-    if one.source != other.source:
-        return one.source < other.source
+    if one.ends != other.ends:
+        return one.ends < other.ends
     return one.sequence < other.sequence
 
 
 @inner_rule
 def _copy_entry(to: HeapEntry, entry: HeapEntry) -> None:
     to.time_us = entry.time_us
-    to.destination = entry.destination
-    to.source = entry.source
+    to.ends = entry.ends
     to.sequence = entry.sequence
     to.index = entry.index

@@ -14,8 +14,16 @@ of a process has the special part of a kind, with its code beside it.
 
 from tidegauge.compiled.rules import NamedCodes, code, inner_rule
 from tidegauge.simulation import links
-from tidegauge.simulation.events import free_all, new_response, set_timer, stamp
-from tidegauge.simulation.kernel import CLIENT, NONE, ZOOKEEPER, FaultRole, Kernel
+from tidegauge.simulation.events import free_all, new_response, set_timer, stamp, used_events
+from tidegauge.simulation.kernel import (
+    CLIENT,
+    NONE,
+    ZOOKEEPER,
+    FaultRole,
+    Kernel,
+    impairment_to_change,
+    link_between,
+)
 from tidegauge.simulation.messages import timers
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.kinds import IS_REFUSED, IS_UNHELD
@@ -105,9 +113,10 @@ def handle_known_fault(world: Kernel, event: timers.FaultKnown) -> None:
     count = world.context[0].process_count
     if event.begins and world.faults[event.fault].kind == POWER_LOSS:
         # Messages that its machine had not sent by then never come.
-        link = world.links[event.source * count + event.destination]
-        link.lost_from_us = event.asked_us
-        link.lost_below = event.sequence
+        link = link_between(world, event.source, event.destination)
+        impairment = impairment_to_change(world, link)
+        impairment.lost_from_us = event.asked_us
+        impairment.lost_below = event.sequence
     role = world.fault_roles[event.fault * count + event.destination]
     if role.side != 0:
         return
@@ -180,7 +189,7 @@ def dies(world: Kernel, process: int) -> None:
 @inner_rule
 def _outdate_timers(world: Kernel, process: int) -> None:
     """Timers that were set at the instant of a death are not for a process that begins in it."""
-    for event in world.events:
+    for event in used_events(world):
         is_own = event.source == process and event.destination == process
         if is_own and event.asked_us == world.context[0].time_us and not IS_UNHELD[event.kind]:
             event.asked_us = NONE
@@ -242,15 +251,15 @@ def refuse_connection(world: Kernel, event: Event) -> None:
 def _apply_to_links(world: Kernel, process: int, peer: int, number: int, sign: int) -> None:
     """Change this process's ends of its links: latency where it sends, cuts where it receives."""
     fault = world.faults[number]
-    count = world.context[0].process_count
     if fault.kind == SLOW_LINK and _hits(world, number, process, peer):
-        world.links[process * count + peer].delay_us += sign * fault.delay_us
+        link = link_between(world, process, peer)
+        impairment_to_change(world, link).delay_us += sign * fault.delay_us
     elif fault.kind == CUT_LINK and _hits(world, number, peer, process):
-        link = world.links[peer * count + process]
-        link.cut += sign
-        if link.cut == 0 and link.held.first != NONE:
+        impairment = impairment_to_change(world, link_between(world, peer, process))
+        impairment.cut += sign
+        if impairment.cut == 0 and impairment.held.first != NONE:
             # Only packets sent meanwhile have to be retransmitted, and all later ones wait.
-            link.stalled = True
+            impairment.stalled = True
             release = timers.LinkRelease.to(world, process, peer=peer)
             delay_us = links.retransmission_us(world, peer, process)
             set_timer(world, release, world.context[0].time_us + delay_us)
@@ -286,7 +295,7 @@ def because_of(world: Kernel, row: Row, peer: int, since_us: int) -> None:
     context = world.context[0]
     me = row.process
     row.because_process = peer
-    row.because_sequence = world.links[peer * context.process_count + me].source_rows - 1
+    row.because_sequence = link_between(world, peer, me).source_rows - 1
     nearest = 0
     began_us = NONE
     for number in range(len(world.faults)):

@@ -20,6 +20,7 @@ from tidegauge.actors.idle_fetches.stages import catch_up_fetcher
 from tidegauge.actors.state.broker_stats import mark_left
 from tidegauge.actors.state.brokers import ACTIVE, IN_SESSION, Brokers
 from tidegauge.actors.state.replica_records import FetchSession, FollowerFetch
+from tidegauge.compiled.prefetching import prefetch
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
@@ -157,13 +158,41 @@ def touch(world: Brokers, row: int) -> None:
 
 
 @inner_rule
+def was_touched(world: Brokers, session: FetchSession) -> bool:
+    """Whether a partition of a session has changed since it was read last."""
+    touched = False
+    for index in ACTIVE.of(world, session):
+        touched = touched or world.follower_fetches[index].unread
+    return touched
+
+
+@inner_rule
+def load_waiting_fetches(world: Brokers, row: int) -> None:
+    """Have the processor load the fetches that wait for a partition: it is about to change."""
+    width = world.sizes[0].width
+    for index in range(row * width, (row + 1) * width):
+        if world.follower_fetches[index].in_session:
+            session = world.fetch_sessions[world.follower_fetches[index].fetcher]
+            prefetch(world.events, session.waiting, 1)
+
+
+@inner_rule
 def name_active(world: Brokers, request: FetchRequest) -> None:
     """Have the request name the active partitions of its session, as they were last asked for."""
     free_items(world, request)
     width = world.sizes[0].width
     for index in ACTIVE.of(world, world.fetch_sessions[request.fetcher]):
-        partition = world.hosted[index // width].partition
-        new_item(world, request, partition, FetchPartition, world.follower_fetches[index])
+        row = index // width
+        hosted = world.hosted[row]
+        new_item(
+            world,
+            request,
+            hosted.partition,
+            FetchPartition,
+            world.follower_fetches[index],
+            row=row if hosted.exists else NONE,
+            place=index,
+        )
 
 
 @inner_rule

@@ -88,26 +88,25 @@ def forget_connections(world: brokers.Brokers, broker: int) -> None:
 
 
 @inner_rule
-def new_watch(world: brokers.Brokers, event: int) -> int:
+def new_watch(world: brokers.Brokers, event: int, entry: int) -> int:
     """Take a watch of the pool."""
-    pools = world.pools[0]
-    index = brokers.FREE_WATCHES.take_first(world, pools)
-    pools.free_watches -= 1
+    index = brokers.WATCH_SLOTS.take(world, world.pools[0].watch_slots)
     world.watches[index].event = event
+    world.watches[index].entry = entry
     return index
 
 
 @inner_rule
 def _free_watch(world: brokers.Brokers, index: int) -> None:
-    pools = world.pools[0]
-    brokers.FREE_WATCHES.insert(world, pools, NONE, index)
-    pools.free_watches += 1
+    brokers.WATCH_SLOTS.give_back(world, world.pools[0].watch_slots, index)
 
 
 @inner_rule
-def watch(world: brokers.Brokers, waiting: broker_records.WatchList, event: int) -> None:
-    """Let a request wait for a replica, behind those that do already."""
-    brokers.WATCHES.append(world, waiting, new_watch(world, event))
+def watch(
+    world: brokers.Brokers, waiting: broker_records.WatchList, event: int, entry: int
+) -> None:
+    """Let a request, with its entry, wait for a replica, behind those that do already."""
+    brokers.WATCHES.append(world, waiting, new_watch(world, event, entry))
 
 
 @inner_rule

@@ -2,7 +2,9 @@
 
 from tidegauge.actors.idle_fetches.stages import REQUESTED, WAITS, earliest, go_on
 from tidegauge.actors.state.brokers import Brokers
+from tidegauge.actors.state.replica_records import KeptLink
 from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.simulation.kernel import Link, link_between
 
 _ONE = code(1)
 #: Arrivals are entered so far ahead, in slots of 512 us; eight counts are one number.
@@ -59,10 +61,10 @@ def enter_arrivals(world: Brokers, first: int) -> bool:
     place = earliest(world, first)
     one = world.idle_fetches[place].follower
     other = world.idle_fetches[place].leader
-    forth = world.links[one * context.process_count + other]
-    back = world.links[other * context.process_count + one]
-    world.kept_links[0] = forth
-    world.kept_links[1] = back
+    forth = link_between(world, one, other)
+    back = link_between(world, other, one)
+    _keep_link(world.kept_links[0], forth)
+    _keep_link(world.kept_links[1], back)
     one_sent = world.processes[one].sent
     other_sent = world.processes[other].sent
     fits = _enter_present(world, first)
@@ -72,13 +74,27 @@ def enter_arrivals(world: Brokers, first: int) -> bool:
             fits = _enter_arrival(world, idle.leader, idle.due_us, idle.due_us + idle.cost_us)
         go_on(world, idle)
         idle = world.idle_fetches[earliest(world, first)]
-    world.links[one * context.process_count + other] = world.kept_links[0]
-    world.links[other * context.process_count + one] = world.kept_links[1]
+    _restore_link(forth, world.kept_links[0])
+    _restore_link(back, world.kept_links[1])
     world.processes[one].sent = one_sent
     world.processes[other].sent = other_sent
     for number in range(room):
         world.idle_fetches[first + number] = world.kept_fetches[number]
     return fits
+
+
+@inner_rule
+def _keep_link(kept: KeptLink, link: Link) -> None:
+    kept.draws = link.draws
+    kept.last_delivery_us = link.last_delivery_us
+    kept.source_rows = link.source_rows
+
+
+@inner_rule
+def _restore_link(link: Link, kept: KeptLink) -> None:
+    link.draws = kept.draws
+    link.last_delivery_us = kept.last_delivery_us
+    link.source_rows = kept.source_rows
 
 
 @inner_rule

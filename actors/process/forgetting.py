@@ -23,7 +23,7 @@ from tidegauge.compiled.records import blank
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY
-from tidegauge.simulation.events import free_all, free_event
+from tidegauge.simulation.events import free_all, free_event, used_events
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.kinds import IS_REQUEST
 from tidegauge.simulation.metadata_log import MetadataPosition
@@ -89,7 +89,7 @@ def drop_requests(world: Brokers, broker: int) -> None:
     forget_sessions(world, broker)
     forget_connections(world, broker)
     free_all(world, state.queue)
-    for event in world.events:
+    for event in used_events(world):
         is_request = IS_REQUEST[event.kind]
         # Those that a thread has taken; the others are on their way.
         if is_request and event.destination == broker and event.thread != NONE:

@@ -1,5 +1,6 @@
 """Records of a broker and its topics: memory of its process, settings, counts, request handlers."""
 
+from tidegauge.compiled.lists import Slots
 from tidegauge.compiled.records import Record, flag, i32, i64
 from tidegauge.simulation.messages.event import EventList
 
@@ -275,6 +276,8 @@ class Watch(Record):
     """One delayed operation in the list of a partition that it waits for."""
 
     event: i64
+    #: Its entry about the partition, if it is a produce.
+    entry: i64
     next: i64
 
 
@@ -288,17 +291,15 @@ class WatchList(Record):
 class Pools(Record):
     """Free slots: one record."""
 
-    free_watch: i64 = -1
-    free_watches: i64
     #: Fetcher threads of a broker for each source broker: the most of all brokers.
     fetchers_of_source: i64
+    watch_slots: Slots
+    producer_slots: Slots
     #: The used part of ``epoch_entries``, the entries behind it that are kept free while a handler
     #: runs, the most replicas of a broker, and the most room that any replica has.
     epoch_entries: i64
     epoch_reserve: i64
     most_replicas: i64
     epoch_room: i64
-    free_producer: i64 = -1
-    free_producers: i64
     #: Entries that are kept free while a handler runs.
     producer_reserve: i64

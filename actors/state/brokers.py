@@ -29,16 +29,17 @@ from tidegauge.actors.state.replica_records import (
     IdleArrivals,
     IdleFetch,
     IdleThreads,
+    KeptLink,
     KeptLog,
     LogOnDisk,
 )
 from tidegauge.actors.state.request_stats import RequestStats, ZooKeeperClientStats
-from tidegauge.compiled.lists import LinkedList
+from tidegauge.compiled.lists import LinkedList, Pool
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.replication import records, replica_list
 from tidegauge.simulation.bandwidth import Bandwidth
-from tidegauge.simulation.kernel import Context, Link
+from tidegauge.simulation.kernel import Context
 from tidegauge.simulation.metadata_log import MetadataPosition, is_known_alive, is_known_eligible
 from tidegauge.simulation.sampled_stats import Bucket, ErrorCount
 from tidegauge.simulation.topology import Cluster, is_kraft
@@ -104,7 +105,7 @@ class Brokers(Cluster, part=2):
     #: (the room ``idle_fetches``).
     idle_fetches: Records[IdleFetch]
     kept_fetches: Records[IdleFetch]
-    kept_links: Records[Link]
+    kept_links: Records[KeptLink]
     idle_threads: Records[IdleThreads]
     idle_arrivals: Records[IdleArrivals]
     watches: Records[Watch]
@@ -120,8 +121,8 @@ class Brokers(Cluster, part=2):
     asked_metadata: Records[MetadataPosition]
     #: At ``broker * topic_count + topic``.
     broker_topics: Records[BrokerTopic]
-    #: At ``broker * keys + key`` and ``broker * clients + client``
-    #: (``simulation/offset_commits.py``).
+    #: At ``key * width + slot`` and ``client * width + slot``: the broker in a slot of the
+    #: partition of __consumer_offsets coordinates (``simulation/offset_commits.py``).
     committed_offsets: Records[CommittedOffset]
     group_members: Records[GroupMember]
     #: At ``2 * broker + which``: LEADER_QUOTA or FOLLOWER_QUOTA of
@@ -156,12 +157,12 @@ MOVED = LinkedList("hosted", "next_moved", "first_moved", "last_moved")
 #: Partitions of a fetch session, and those of them that the next fetch reads.
 IN_SESSION = LinkedList("follower_fetches", "next_in_session", "first")
 ACTIVE = LinkedList("follower_fetches", "next_active", "first_active", "last_active")
-#: Delayed operations of a purgatory (``WatchList``), and free places for them (``Pools``).
+#: Delayed operations of a purgatory (``WatchList``), and their places.
 WATCHES = LinkedList("watches", "next", "first", "last")
-FREE_WATCHES = LinkedList("watches", "next", "free_watch")
-#: Producers of a replica, those with the newest batches first, and free places for them.
+WATCH_SLOTS = Pool("watches", "next")
+#: Producers of a replica, those with the newest batches first, and their places.
 PRODUCERS = LinkedList("held_producers", "next", "first_producer")
-FREE_PRODUCERS = LinkedList("held_producers", "next", "free_producer")
+PRODUCER_SLOTS = Pool("held_producers", "next")
 
 
 @inner_rule

@@ -244,6 +244,14 @@ class IdleFetch(Record):
     reads: i64
 
 
+class KeptLink(Record):
+    """The part of a link that idle fetches change, while their arrivals are looked up."""
+
+    draws: i64
+    last_delivery_us: i64
+    source_rows: i64
+
+
 class IdleThreads(Record):
     """The request handlers of a broker that its followers' idle fetches could need at one time."""
 

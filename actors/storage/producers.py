@@ -9,7 +9,7 @@ of it. A fetch response names the last five batches of each producer, as older o
 follower that is further behind has none until it has their records.
 """
 
-from tidegauge.actors.state.brokers import FREE_PRODUCERS, PRODUCERS, Brokers, now_ms
+from tidegauge.actors.state.brokers import PRODUCER_SLOTS, PRODUCERS, Brokers, now_ms
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors, producer_state
 from tidegauge.replication.records import UNDEFINED, ProducerStateEntry
@@ -33,11 +33,11 @@ def _place_of(world: Brokers, row: int, producer_id: int) -> int:
 def _new_place(world: Brokers, row: int, producer_id: int) -> int:
     """A place for a producer that is new to a replica, at the front of its list."""
     pools = world.pools[0]
-    place = FREE_PRODUCERS.take_first(world, pools)
-    pools.free_producers -= 1
-    if pools.free_producers < pools.producer_reserve:
+    place = PRODUCER_SLOTS.take(world, pools.producer_slots)
+    if pools.producer_slots.free < pools.producer_reserve:
         world.context[0].needs_room = True
     producer_state.forget_producer(world.producer_states[place])
+    world.producer_states[place].first_batch = place * producer_state.RETAINED_BATCHES
     world.producer_states[place].producer_id = producer_id
     PRODUCERS.insert(world, world.hosted[row], NONE, place)
     return place
@@ -199,7 +199,5 @@ def forget_producers(world: Brokers, row: int) -> None:
 
 @inner_rule
 def _free(world: Brokers, place: int) -> None:
-    pools = world.pools[0]
     world.producer_states[place].producer_id = NONE
-    FREE_PRODUCERS.insert(world, pools, NONE, place)
-    pools.free_producers += 1
+    PRODUCER_SLOTS.give_back(world, world.pools[0].producer_slots, place)

@@ -17,6 +17,7 @@ from tidegauge.controller.state import control_plane
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation import zookeeper_tree
+from tidegauge.simulation.events import ITEM_SLOTS
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.event import Event
@@ -255,10 +256,8 @@ def replace_chain(world: Kernel, node: control_plane.Znode, request: Event) -> N
 def _free_chain(world: Kernel, node: control_plane.Znode) -> None:
     """Give back the partitions that a znode names."""
     if node.first_item != NONE:
-        context = world.context[0]
-        world.items[node.last_item].next = context.free_item
-        context.free_item = node.first_item
-        context.free_items += node.item_count
+        slots = world.context[0].item_slots
+        ITEM_SLOTS.give_back_list(world, slots, node.first_item, node.last_item, node.item_count)
     node.first_item = NONE
     node.item_count = 0
 

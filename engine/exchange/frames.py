@@ -319,8 +319,8 @@ def _lacks_room(world: Kernel, exchange: frame_exchange.Exchange) -> bool:
     free_changes = len(world.metadata_changes) - context.metadata_changes
     free_commits = len(world.offset_commits) - context.offset_commits
     return (
-        context.free_events < context.reserve + words[EVENTS].value
-        or context.free_items < context.item_reserve + words[ITEMS].value
+        context.event_slots.free < context.reserve + words[EVENTS].value
+        or context.item_slots.free < context.item_reserve + words[ITEMS].value
         or free_changes < context.reserve + words[CHANGES].value
         or free_commits < context.commit_reserve + words[COMMITS].value
         or len(exchange.changes) < words[CHANGES].value
@@ -355,9 +355,8 @@ def _take_event(
     It waits for its time here; at the hub, if it is for another group, to be sent on.
     """
     context = world.context[0]
-    index = events.FREE_EVENTS.take_first(world, context)
+    index = events.EVENT_SLOTS.take(world, context.event_slots)
     event = world.events[index]
-    context.free_events -= 1
     _copy(exchange.incoming, event_word, exchange.event_words, index * _EVENT, _EVENT)
     event.index = index
     event.next = NONE

@@ -15,6 +15,7 @@ from tidegauge.engine.invariants.checked import (
 from tidegauge.engine.invariants.logs import is_led
 from tidegauge.replication.fetcher import FETCHING, NOT_FETCHED
 from tidegauge.replication.replica_list import EMPTY
+from tidegauge.simulation.events import used_events
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import timers
 from tidegauge.simulation.messages.client_requests import FetchRequest
@@ -127,7 +128,7 @@ def waiting_threads_have_one_request(world: Checked) -> int:
 
 @inner_rule
 def _has_request(world: Checked, broker: int, thread: int) -> bool:
-    for event in world.events:
+    for event in used_events(world):
         if event.kind != NONE and event.thread == thread and event.destination == broker:
             return True
     return False

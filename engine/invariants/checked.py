@@ -13,6 +13,7 @@ from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.compiled.signatures import Tables
 from tidegauge.metrics.snapshots.snapshot import MeasuredState
 from tidegauge.replication.replica_list import EMPTY, without
+from tidegauge.simulation.events import used_events
 from tidegauge.simulation.messages.kinds import KINDS
 
 #: Nothing violates an invariant.
@@ -56,7 +57,7 @@ def count_timers(world: Checked) -> None:
     """Count pending timers by process and kind; those of a process that has died do not count."""
     for index in range(len(world.timers)):
         world.timers[index].pending = 0
-    for event in world.events:
+    for event in used_events(world):
         if 0 <= event.kind < KINDS and event.source == event.destination:
             process = world.processes[event.destination]
             if process.alive and event.asked_us >= process.up_since_us:

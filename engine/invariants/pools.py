@@ -4,10 +4,11 @@ Here lists are found to be whole, which the invariants behind these rely on.
 """
 
 from tidegauge.actors.state.brokers import NEVER_US, PRODUCERS, WATCHES
+from tidegauge.compiled.lists import Slots
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.engine.invariants import checked
 from tidegauge.replication.producer_state import RETAINED_BATCHES
-from tidegauge.simulation.events import EVENTS, ITEMS
+from tidegauge.simulation.events import EVENTS, ITEMS, used_events, waiting_count, waiting_entry
 from tidegauge.simulation.kernel import BROKER, NONE
 from tidegauge.simulation.messages.event import EventList
 from tidegauge.simulation.messages.kinds import IS_REQUEST, KINDS
@@ -25,7 +26,7 @@ _walk_producers = checked.walk_of(__name__, "_walk_producers", PRODUCERS)
 def events_name_processes(world: checked.Checked) -> int:
     """An event has a kind, has its own slot, and goes from one process to another that exist."""
     count = len(world.processes)
-    for index, event in enumerate(world.events):
+    for index, event in enumerate(used_events(world)):
         if event.index != index or not NONE <= event.kind < KINDS:
             return index
         if event.kind != NONE and not (
@@ -38,7 +39,7 @@ def events_name_processes(world: checked.Checked) -> int:
 @POOLS.of("hosted")
 def purgatories_watch_requests(world: checked.Checked) -> int:
     """The purgatories of a replica watch requests to its broker, each list up to its last one."""
-    checked.clear_marks(world, len(world.watches))
+    checked.clear_marks(world, world.pools[0].watch_slots.used)
     for row in range(len(world.hosted)):
         for waiting in (world.delayed_fetches[row], world.delayed_produces[row]):
             if _walk_watches(world, waiting.first, waiting.last, row) < 0:
@@ -58,21 +59,32 @@ def purgatories_watch_requests(world: checked.Checked) -> int:
 def every_watch_has_one_place(world: checked.Checked) -> int:
     """Each watch of the purgatories is free, and counted so, or in the list of one replica."""
     # Behind the marks that the lists have left.
-    pools = world.pools[0]
-    if _walk_watches(world, pools.free_watch, checked.ANY, 0) != pools.free_watches:
-        return max(0, pools.free_watch)
-    return checked.first_unmarked(world, len(world.watches))
+    slots = world.pools[0].watch_slots
+    given_back = _walk_watches(world, slots.first_free, checked.ANY, 0)
+    if not _are_counted(slots, given_back, len(world.watches)):
+        return max(0, slots.first_free)
+    return checked.first_unmarked(world, slots.used)
+
+
+@inner_rule
+def _are_counted(slots: Slots, given_back: int, count: int) -> bool:
+    """Whether the free records of a pool of ``count`` are those given back, and those never used.
+
+    ``given_back`` is BROKEN if the list of the former is.
+    """
+    return given_back >= 0 and slots.free == given_back + count - slots.used
 
 
 @POOLS.of("context")
 def free_events_are_counted(world: checked.Checked) -> int:
-    """Free slots of events are chained, hold nothing, and are as many as the count."""
-    checked.clear_marks(world, len(world.events))
-    context = world.context[0]
-    if _walk_events(world, context.free_event, checked.ANY, 0) != context.free_events:
+    """Free slots of events hold nothing, and are counted: those given back, those never used."""
+    slots = world.context[0].event_slots
+    checked.clear_marks(world, slots.used)
+    given_back = _walk_events(world, slots.first_free, checked.ANY, 0)
+    if not _are_counted(slots, given_back, len(world.events)):
         return 0
-    for index in range(len(world.events)):
-        if (world.visits[index].found != 0) != (world.events[index].kind == NONE):
+    for index, event in enumerate(used_events(world)):
+        if (world.visits[index].found != 0) != (event.kind == NONE):
             return 0
     return checked.HOLDS
 
@@ -81,16 +93,17 @@ def free_events_are_counted(world: checked.Checked) -> int:
 def every_event_has_one_place(world: checked.Checked) -> int:
     """Each event waits for its time or is in one list, which is whole, or one owner keeps it."""
     # Behind the marks of those that are free.
-    for place in range(world.context[0].heap_size):
-        if not checked.mark(world, world.heap[place].index, len(world.events)):
-            return world.heap[place].index
+    for place in range(waiting_count(world)):
+        index = waiting_entry(world, place).index
+        if not checked.mark(world, index, world.context[0].event_slots.used):
+            return index
     wrong = _first_wrong_list(world)
     if wrong == checked.HOLDS:
         wrong = _first_kept_twice(world)
     if wrong != checked.HOLDS:
         return wrong
     _mark_delayed(world)
-    for slot in range(len(world.events)):
+    for slot in range(world.context[0].event_slots.used):
         if world.visits[slot].found == 0 and not _is_on_thread(world, slot):
             return slot
     return checked.HOLDS
@@ -102,8 +115,8 @@ def _first_wrong_list(world: checked.Checked) -> int:
     wrong = max(_wrong(world, world.context[0].ready), _wrong(world, world.context[0].outbox))
     for number in range(len(world.processes)):
         wrong = max(wrong, _wrong(world, world.processes[number].held))
-    for number in range(len(world.links)):
-        wrong = max(wrong, _wrong(world, world.links[number].held))
+    for place in range(world.context[0].impairments):
+        wrong = max(wrong, _wrong(world, world.impairments[place].held))
     for broker in range(len(world.brokers)):
         wrong = max(wrong, _wrong(world, world.brokers[broker].queue))
     for row in range(len(world.hosted)):
@@ -151,7 +164,7 @@ def _first_kept_twice(world: checked.Checked) -> int:
 
 @inner_rule
 def _kept(world: checked.Checked, index: int) -> int:
-    if index == NONE or checked.mark(world, index, len(world.events)):
+    if index == NONE or checked.mark(world, index, world.context[0].event_slots.used):
         return checked.HOLDS
     return max(0, index)
 
@@ -181,17 +194,17 @@ def _is_on_thread(world: checked.Checked, index: int) -> bool:
 
 @POOLS.of("context")
 def free_entries_are_counted(world: checked.Checked) -> int:
-    """Free slots of partition data are chained, and are as many as the count."""
-    checked.clear_marks(world, len(world.items))
-    context = world.context[0]
-    free = _walk_items(world, context.free_item, checked.ANY, 0)
-    return checked.HOLDS if free == context.free_items else 0
+    """Free slots of partition data are counted: those given back, and those never used."""
+    slots = world.context[0].item_slots
+    checked.clear_marks(world, slots.used)
+    given_back = _walk_items(world, slots.first_free, checked.ANY, 0)
+    return checked.HOLDS if _are_counted(slots, given_back, len(world.items)) else 0
 
 
 @POOLS.of("events")
 def chains_are_whole(world: checked.Checked) -> int:
     """An event's chain has as many entries as it counts, its last one last, and all to itself."""
-    for index, event in enumerate(world.events):
+    for index, event in enumerate(used_events(world)):
         if event.kind != NONE and event.item_count != _walk_items(
             world, event.first_item, event.last_item, 0
         ):
@@ -205,20 +218,21 @@ def every_entry_has_one_place(world: checked.Checked) -> int:
     for node in world.znodes:
         if _walk_items(world, node.first_item, checked.ANY, 0) != node.item_count:
             return max(0, node.first_item)
-    return checked.first_unmarked(world, len(world.items))
+    return checked.first_unmarked(world, world.context[0].item_slots.used)
 
 
 @POOLS.of("held_producers")
 def every_place_for_a_producer_has_one_owner(world: checked.Checked) -> int:
     """Each place for a producer is free, and counted so, or in the list of one replica."""
-    checked.clear_marks(world, len(world.held_producers))
-    pools = world.pools[0]
-    if _walk_producers(world, pools.free_producer, checked.ANY, 0) != pools.free_producers:
-        return max(0, pools.free_producer)
+    slots = world.pools[0].producer_slots
+    checked.clear_marks(world, slots.used)
+    given_back = _walk_producers(world, slots.first_free, checked.ANY, 0)
+    if not _are_counted(slots, given_back, len(world.held_producers)):
+        return max(0, slots.first_free)
     for row in range(len(world.hosted)):
         if _walk_producers(world, world.hosted[row].first_producer, checked.ANY, row) < 0:
             return max(0, world.hosted[row].first_producer)
-    return checked.first_unmarked(world, len(world.held_producers))
+    return checked.first_unmarked(world, slots.used)
 
 
 @POOLS.of("producer_states")

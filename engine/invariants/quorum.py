@@ -8,6 +8,7 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.partition_records import is_active
 from tidegauge.engine.invariants.checked import HOLDS, Checked, Invariants, is_within, pending
 from tidegauge.replication.replica_list import EMPTY, contains, first, rest, size, without
+from tidegauge.simulation.events import used_events
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import controller_timers
 from tidegauge.simulation.messages.controller_requests import CommittedResponse
@@ -204,7 +205,7 @@ def quorum_timers_match_their_flags(world: Checked) -> int:
 def _tasks(world: Checked, process: int, kind: int) -> int:
     """The number of the active controller's tasks of a kind; those of former epochs ended."""
     count = 0
-    for event in world.events:
+    for event in used_events(world):
         if event.kind == kind and event.destination == process:
             task = view_as(event, controller_timers.ControllerTask)
             count += 1 if task.epoch == world.active_controller[0].epoch else 0
@@ -317,7 +318,7 @@ def _deadlines(world: Checked, number: int) -> int:
     process = quorum_process(world, number)
     state = world.processes[process]
     count = 0
-    for event in world.events:
+    for event in used_events(world):
         if event.kind != controller_timers.VoterDeadline.KIND or event.destination != process:
             continue
         is_valid = (

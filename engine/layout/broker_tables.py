@@ -7,17 +7,24 @@ the recovery point in the checkpoints are its end. A broker's first process load
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidegauge.actors.idle_fetches.arrivals import WORDS_OF_SPAN
 from tidegauge.actors.state.broker_records import Broker, BrokerSettings, ZooKeeperBrokerSettings
-from tidegauge.actors.state.brokers import MOST_ENTRIES_TOLD, RUNS_PER_ANSWER, Brokers
+from tidegauge.actors.state.brokers import (
+    MOST_ENTRIES_TOLD,
+    PRODUCER_SLOTS,
+    RUNS_PER_ANSWER,
+    WATCH_SLOTS,
+    Brokers,
+)
 from tidegauge.actors.state.lifecycles import Lifecycle, LifecycleSettings
 from tidegauge.actors.state.replica_records import KeptLog
 from tidegauge.actors.state.request_stats import PARTS
 from tidegauge.actors.storage.logs import MARKS
-from tidegauge.compiled.records import Records, column, grown, new_records
+from tidegauge.compiled.records import Records, column, grown, lengthened, new_records
 from tidegauge.engine.layout.by_name import new_tables, set_by_name
-from tidegauge.engine.layout.cluster_tables import chain_free, new_commit_keys
+from tidegauge.engine.layout.cluster_tables import new_commit_keys
 from tidegauge.engine.layout.network_tables import cache_tails, lay_out_machines
 from tidegauge.engine.layout.quorum_tables import bootstrap_servers_of
 from tidegauge.replication.errors import ERROR_COUNT
@@ -29,10 +36,11 @@ from tidegauge.replication.release_rules import (
     HEARTBEAT_TIMEOUT_INTERVAL,
 )
 from tidegauge.replication.replication_quota import UNLIMITED
-from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan, PlannedPartition
+from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan
 from tidegauge.scenario.model.cluster import Cluster, ZooKeeper
 from tidegauge.scenario.model.process_faults import PowerLossFault
 from tidegauge.scenario.model.settings import ALTER_LOG_DIRS_RATE
+from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.kinds import ERROR_TYPES, TYPES
 from tidegauge.simulation.sampled_stats import BUCKETS
 from tidegauge.simulation.topology import Topology
@@ -40,53 +48,48 @@ from tidegauge.simulation.topology import Topology
 
 def set_existing_logs(plan: ClusterPlan, world: Brokers) -> None:
     """Lay out the logs of all brokers; directories get them in turn, as they get new logs."""
-    counts = [0] * len(plan.brokers)
-    row = 0
-    for planned in plan.partitions:
-        existing = max(planned.existing_records)
-        if existing == 0:
-            row += len(planned.slots)
-            continue
-        for broker, records in zip(planned.slots, planned.existing_records, strict=True):
-            world.on_disk[row].existing_records = existing
-            if records > 0:
-                _set_log(plan, world, row, planned, records)
-                _list(world.brokers[broker], world, row)
-                # All directories can be used: the one with the fewest logs is the next in turn.
-                directories = plan.scenario.cluster.log_directories
-                world.on_disk[row].directory = counts[broker] % directories
-                counts[broker] += 1
-            row += 1
+    planned = plan.partitions
+    records, of_slots = planned.columns.slot_records, planned.of_slots
+    column(world.on_disk, "existing_records")[:] = planned.most_records[of_slots]
+    rows = np.flatnonzero(records)
+    if len(rows) == 0:
+        return
+    _set_logs(plan, world, rows, records[rows], planned.leader_epochs[of_slots[rows]])
+    # Each broker's logs in the order of their rows, one broker behind the other.
+    brokers = planned.columns.hosts[rows]
+    order = np.argsort(brokers, kind="stable")
+    rows, brokers = rows[order], brokers[order]
+    begins = np.flatnonzero(np.diff(brokers, prepend=NONE))
+    ends = np.append(begins[1:], len(rows))
+    column(world.hosted, "next_log")[rows[:-1]] = rows[1:]
+    column(world.hosted, "next_log")[rows[ends - 1]] = NONE
+    column(world.brokers, "first_log")[brokers[begins]] = rows[begins]
+    column(world.brokers, "last_log")[brokers[begins]] = rows[ends - 1]
+    # All directories can be used: the one with the fewest logs is the next in turn.
+    turns = np.arange(len(rows)) - np.repeat(begins, ends - begins)
+    column(world.on_disk, "directory")[rows] = turns % plan.scenario.cluster.log_directories
 
 
-def _set_log(
-    plan: ClusterPlan, world: Brokers, row: int, planned: PlannedPartition, records: int
+def _set_logs(
+    plan: ClusterPlan,
+    world: Brokers,
+    rows: NDArray[np.int64],
+    records: NDArray[np.int64],
+    epochs: NDArray[np.int64],
 ) -> None:
-    assert planned.state is not None
-    replica = world.replicas[row]
-    on_disk = world.on_disk[row]
-    first_entry = int(world.hosted[row].first_entry)
-    world.epoch_entries[first_entry].epoch = planned.state.leader_epoch
-    replica.run_count = 1
-    if world.rules[world.hosted[row].broker].records_carry_epoch:
-        world.epoch_entries[first_entry + _EPOCH_ROOM].epoch = planned.state.leader_epoch
-        replica.epoch_count = 1
-    replica.log_end_offset = records
-    replica.high_watermark = records
-    on_disk.exists = True
-    on_disk.high_watermark = records
-    on_disk.recovery_point_checkpoint = records
-    on_disk.recovery_point = records
-    on_disk.epochs_due = plan.scenario.checkpoint_files
-
-
-def _list(state: Broker, world: Brokers, row: int) -> None:
-    """Enter a log behind those that its broker has."""
-    if state.last_log < 0:
-        state.first_log = row
-    else:
-        world.hosted[int(state.last_log)].next_log = row
-    state.last_log = row
+    """Lay out the logs in these rows, with so many records of one leader epoch each."""
+    first_entries = column(world.hosted, "first_entry")[rows]
+    column(world.epoch_entries, "epoch")[first_entries] = epochs
+    column(world.replicas, "run_count")[rows] = 1
+    carries = column(world.rules, "records_carry_epoch")[column(world.hosted, "broker")[rows]] != 0
+    column(world.epoch_entries, "epoch")[first_entries[carries] + _EPOCH_ROOM] = epochs[carries]
+    column(world.replicas, "epoch_count")[rows[carries]] = 1
+    for field in ("log_end_offset", "high_watermark"):
+        column(world.replicas, field)[rows] = records
+    column(world.on_disk, "exists")[rows] = True
+    for field in ("high_watermark", "recovery_point_checkpoint", "recovery_point"):
+        column(world.on_disk, field)[rows] = records
+    column(world.on_disk, "epochs_due")[rows] = plan.scenario.checkpoint_files
 
 
 #: Epochs that each replica has room for at first.
@@ -141,8 +144,8 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         known_metadata=count,
         asked_metadata=1,
         broker_topics=count * len(plan.scenario.topics),
-        committed_offsets=count * keys,
-        group_members=count * len(plan.clients) if keys > 0 else 0,
+        committed_offsets=keys * width,
+        group_members=len(plan.clients) * width if keys > 0 else 0,
         quotas=2 * count,
         quota_samples=sum(2 * each["replication.quota.window.num"] for each in settings),
         on_disk=rows,
@@ -178,9 +181,9 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         first_thread += threads[index]
     set_existing_logs(plan, brokers)
     lay_out_machines(brokers, plan)
-    if any(max(partition.existing_records) > 0 for partition in plan.partitions):
+    if plan.partitions.columns.slot_records.any():
         cache_tails(brokers)
-    enlarge_watches(brokers, reserve)
+    WATCH_SLOTS.enlarge(brokers, brokers.pools[0].watch_slots, reserve)
     brokers.pools[0].producer_reserve = producer_reserve_of(plan)
     enlarge_producers(brokers)
     return brokers
@@ -216,9 +219,9 @@ def _lifecycles(
 def _number(world: Brokers, count: int, fetchers: int) -> None:
     for field in ("broker", "partition"):
         column(world.hosted, field)[:] = column(world.slots, field)
-    places = range(count * count * fetchers)
-    column(world.fetchers, "broker")[:] = [place // (count * fetchers) for place in places]
-    column(world.fetchers, "source_broker")[:] = [place // fetchers % count for place in places]
+    places = np.arange(count * count * fetchers)
+    column(world.fetchers, "broker")[:] = places // (count * fetchers)
+    column(world.fetchers, "source_broker")[:] = places // fetchers % count
 
 
 def _lay_out_epochs(world: Brokers) -> None:
@@ -280,7 +283,7 @@ def _kept_logs(plan: ClusterPlan, world: Topology) -> Records[KeptLog]:
 def enlarge_brokers(world: Brokers, reserve: int) -> None:
     """Enlarge the tables of epochs, and the purgatories' of watches, where little is left."""
     enlarge_epochs(world)
-    enlarge_watches(world, reserve)
+    WATCH_SLOTS.enlarge(world, world.pools[0].watch_slots, reserve)
     enlarge_producers(world)
 
 
@@ -301,18 +304,6 @@ def enlarge_epochs(world: Brokers, more: int = 0) -> None:
         world.epoch_entries = grown(world.epoch_entries, 2 * used + 4 * reserve)
 
 
-def enlarge_watches(world: Brokers, reserve: int) -> None:
-    """Double the pool of watches where few are left."""
-    pools = world.pools[0]
-    if pools.free_watches >= 2 * reserve:
-        return
-    count = len(world.watches)
-    world.watches = grown(world.watches, 2 * count + 4 * reserve)
-    chain_free(column(world.watches, "next"), count, int(pools.free_watch))
-    pools.free_watch = count
-    pools.free_watches += len(world.watches) - count
-
-
 def producer_reserve_of(plan: ClusterPlan) -> int:
     """The most producers that replicas can learn of by one event: a fetch, or a produce request."""
     scenario = plan.scenario
@@ -323,17 +314,11 @@ def producer_reserve_of(plan: ClusterPlan) -> int:
 
 
 def enlarge_producers(world: Brokers) -> None:
-    """Double the pool of producers that replicas know where few places are left."""
-    pools = world.pools[0]
-    if pools.free_producers >= pools.producer_reserve:
-        return
-    count = len(world.held_producers)
-    places = 2 * count + 2 * int(pools.producer_reserve)
-    world.held_producers = grown(world.held_producers, places)
-    world.producer_states = grown(world.producer_states, places)
-    world.producer_batches = grown(world.producer_batches, places * int(RETAINED_BATCHES))
-    first_batches = np.arange(count, places) * int(RETAINED_BATCHES)
-    column(world.producer_states, "first_batch")[count:] = first_batches
-    chain_free(column(world.held_producers, "next"), count, int(pools.free_producer))
-    pools.free_producer = count
-    pools.free_producers += places - count
+    """Enlarge the pool of producers that replicas know where few places are left."""
+    slots = world.pools[0].producer_slots
+    PRODUCER_SLOTS.enlarge(world, slots, int(world.pools[0].producer_reserve))
+    used, count = int(slots.used), len(world.held_producers)
+    if len(world.producer_states) < count:
+        batches = int(RETAINED_BATCHES)
+        world.producer_states = lengthened(world.producer_states, used, count)
+        world.producer_batches = lengthened(world.producer_batches, used * batches, count * batches)

@@ -109,8 +109,8 @@ def _cluster(scenario: Scenario) -> Iterator[Problem]:
     yield from problems_of_settings(("cluster", "settings"), cluster.settings, "brokers", known)
     for broker, settings in cluster.broker_settings.items():
         path = ("cluster", "broker_settings", broker)
-        known = broker_defaults(scenario.release_of(broker).release, scenario.mode)
-        yield from problems_of_settings(path, settings, "brokers", known)
+        own = broker_defaults(scenario.release_of(broker).release, scenario.mode)
+        yield from problems_of_settings(path, settings, "brokers", own)
     if scenario.has_kraft:
         yield from _controllers(scenario)
     if scenario.checkpoint_files and cluster.log_directories > 1:

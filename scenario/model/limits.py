@@ -3,7 +3,7 @@
 A run allocates its tables for all parts of its scenario, and some of them for pairs of parts. A
 scenario far beyond any cluster is refused here with the limit, before it exhausts the machine's
 memory. Limits of single fields are constraints of these fields; ``coherence/size.py`` checks
-combinations of fields. A scenario within all limits takes less than 10 GB.
+combinations of fields. The largest cluster takes some 20 GB.
 
 A resource is shared by all that uses it at a time. The defaults are those of a plain server, with
 sources in the descriptions. The time of a copy depends on them.
@@ -17,17 +17,17 @@ from tidegauge.scenario.model.parts import BrokerKey, Part
 from tidegauge.simulation import quantities
 
 #: Every two processes have a link, and a broker is two processes.
-MOST_BROKERS = 500
+MOST_BROKERS = 2_000
 #: ... and a client is one.
 MOST_CLIENTS = 1_000
-#: The limit of all topics together. A partition takes some 25 kB, mostly room for the requests and
-#: rows of a controller's failover, which cover all partitions at once. Kafka's largest clusters
-#: with ZooKeeper were to have 200,000.
-MOST_PARTITIONS = 200_000
+#: The limit of all topics together. A partition of three replicas takes some 10 KiB
+#: (``bench/size.py``). Kafka's largest clusters were to have 200,000 with ZooKeeper, and
+#: two million with KRaft.
+MOST_PARTITIONS = 2_000_000
 #: The limit of all partitions together.
-MOST_REPLICAS = 600_000
+MOST_REPLICAS = 6_000_000
 #: A client that writes to a partition, or a group that reads it, counts as one.
-MOST_TARGETS = 2_000_000
+MOST_TARGETS = 8_000_000
 #: Committed offsets: every broker has room for all, as any can become their coordinator.
 MOST_COMMITTED_OFFSETS = 100_000_000
 #: Fetcher threads of all brokers together: each has one, or more, for each other broker.

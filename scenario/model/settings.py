@@ -15,6 +15,8 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from functools import cache
+from types import MappingProxyType
 from typing import Annotated
 
 from pydantic import AfterValidator, PlainValidator, WithJsonSchema
@@ -261,7 +263,8 @@ Settings = dict[
 ]
 
 
-def broker_defaults(release: str, mode: Mode) -> dict[str, int]:
+@cache
+def broker_defaults(release: str, mode: Mode) -> MappingProxyType[str, int]:
     """The defaults of a broker; flags are booleans."""
     others = _ONLY_OF_PRODUCERS
     if mode == KRAFT_MODE:
@@ -271,7 +274,7 @@ def broker_defaults(release: str, mode: Mode) -> dict[str, int]:
         for name, value in defaults_of(release, mode).items()
         if isinstance(value, int) and name not in others
     }
-    return defaults if mode == KRAFT_MODE else {**defaults, _BATCHING: True}
+    return MappingProxyType(defaults if mode == KRAFT_MODE else {**defaults, _BATCHING: True})
 
 
 def controller_defaults(release: str) -> dict[str, int]:

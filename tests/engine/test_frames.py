@@ -54,9 +54,11 @@ def hub_and_leaf() -> tuple[Group, Group]:
 def waiting(group: Group) -> list[tuple[int, int, list[int]]]:
     """The fetches that wait in a group: time, request, offsets asked for."""
     kernel = group.world
+    context = kernel.context[0]
+    soon, later = int(context.heap_size), int(context.later_heap_size)
     found = []
-    for place in range(int(kernel.context[0].heap_size)):
-        event = kernel.events[int(kernel.heap[place].index)]
+    for entry in (*kernel.heap[:soon], *kernel.later_heap[:later]):
+        event = kernel.events[int(entry.index)]
         if event.kind != FetchRequest.KIND:
             continue
         offsets = []
@@ -77,9 +79,9 @@ def test_a_group_lets_the_events_of_a_frame_wait_for_their_time(
         send_fetch(leaf.kernel_view, BROKER_1, FIRST_CLIENT, first, partitions)
     frame = frame_of(leaf)
     assert (frame[WINDOW], frame[EVENTS], frame[ITEMS]) == (0, 3, 5)
-    free = int(hub.world.context[0].free_items)
+    free = int(hub.world.context[0].item_slots.free)
     assert hub.read_frame(LEAF, frame) == READY
-    assert hub.world.context[0].free_items == free - 5
+    assert hub.world.context[0].item_slots.free == free - 5
     assert waiting(hub) == [
         (1000, 100, []),
         (1000, 102, [4000, 5000]),
@@ -89,11 +91,11 @@ def test_a_group_lets_the_events_of_a_frame_wait_for_their_time(
 
 def test_what_went_into_a_frame_is_forgotten(hub_and_leaf: tuple[Group, Group]) -> None:
     hub, leaf = hub_and_leaf
-    free = [int(leaf.world.context[0].free_events), int(leaf.world.context[0].free_items)]
+    context = leaf.world.context[0]
+    free = [int(context.event_slots.free), int(context.item_slots.free)]
     send_fetch(leaf.kernel_view, BROKER_1, FIRST_CLIENT, 0, 4)
     hub.read_frame(LEAF, frame_of(leaf))
-    context = leaf.world.context[0]
-    assert [int(context.free_events), int(context.free_items)] == free
+    assert [int(context.event_slots.free), int(context.item_slots.free)] == free
     assert frame_of(leaf)[EVENTS] == 0
 
 
@@ -109,7 +111,7 @@ def test_a_group_makes_room_for_a_large_frame(hub_and_leaf: tuple[Group, Group])
     assert sum(len(offsets) for _, _, offsets in waiting(hub)) == count
     assert len(hub.world.items) > before
     context = hub.world.context[0]
-    assert min(int(context.free_items), int(context.free_events)) >= hub.reserve
+    assert min(int(context.item_slots.free), int(context.event_slots.free)) >= hub.reserve
 
 
 @pytest.mark.parametrize("word", [GENERATION, WINDOW])

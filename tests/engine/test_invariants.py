@@ -178,17 +178,20 @@ def state_znode(world: World) -> Any:
 
 def in_heap(world: World, holds: Callable[[Any], bool] = lambda _event: True) -> Any:
     """An event that waits for its time."""
-    entries = range(int(world.context[0].heap_size))
-    events = (world.events[world.heap[place].index] for place in entries)
+    context = world.context[0]
+    soon = world.heap[: int(context.heap_size)]
+    later = world.later_heap[: int(context.later_heap_size)]
+    entries = (entry for heap in (soon, later) for entry in heap)
+    events = (world.events[entry.index] for entry in entries)
     return next(event for event in events if holds(event))
 
 
 def new_event(world: World, kind: int, destination: int) -> Any:
     """A slot taken from the free ones."""
-    context = world.context[0]
-    event = world.events[context.free_event]
-    context.free_event = event.next
-    context.free_events -= 1
+    slots = world.context[0].event_slots
+    event = world.events[slots.first_free]
+    slots.first_free = event.next
+    slots.free -= 1
     event.kind, event.source, event.destination = kind, destination, destination
     event.next = event.first_item = event.last_item = event.thread = NONE
     event.item_count = 0
@@ -217,12 +220,12 @@ def _(world: World) -> None:
 
 @violates("every_watch_has_one_place")
 def _(world: World) -> None:
-    world.pools[0].free_watches += 1
+    world.pools[0].watch_slots.free += 1
 
 
 @violates("free_events_are_counted")
 def _(world: World) -> None:
-    world.context[0].free_events -= 1
+    world.context[0].event_slots.free -= 1
 
 
 @violates("every_event_has_one_place")
@@ -233,7 +236,7 @@ def _(world: World) -> None:
 
 @violates("free_entries_are_counted")
 def _(world: World) -> None:
-    world.context[0].free_items += 1
+    world.context[0].item_slots.free += 1
 
 
 @violates("chains_are_whole")
@@ -258,6 +261,11 @@ def _(world: World) -> None:
     event.time_us = world.heap[0].time_us = 10**12
 
 
+@violates("later_events_are_later")
+def _(world: World) -> None:
+    world.context[0].soon_us = 10**12
+
+
 @violates("heap_entries_match_events")
 def _(world: World) -> None:
     in_heap(world).sequence += 1
@@ -271,7 +279,18 @@ def _(world: World) -> None:
 @violates("links_hold_back_only_when_cut")
 def _(world: World) -> None:
     # A heal too many.
-    world.links[0].cut -= 1
+    world.impairments[0].cut -= 1
+
+
+@violates("impairments_have_one_link")
+def _(world: World) -> None:
+    world.links[0].impairment = world.context[0].impairments
+
+
+@violates("nothing_hits_all_links")
+def _(world: World) -> None:
+    # A slow link is noted for all of them.
+    world.impairments[0].delay_us += 1_000
 
 
 @violates("transfers_end_with_their_network")
@@ -297,7 +316,7 @@ def _(world: World) -> None:
 
 @violates("outbox_leaves_the_group")
 def _(world: World) -> None:
-    world.processes[world.heap[0].destination].hosted = False
+    world.processes[world.events[world.heap[0].index].destination].hosted = False
 
 
 @violates("messages_were_sent")
@@ -825,7 +844,7 @@ def _(world: World) -> None:
 
 @violates("every_place_for_a_producer_has_one_owner")
 def _(world: World) -> None:
-    world.pools[0].free_producers += 1
+    world.pools[0].producer_slots.free += 1
 
 
 @violates("remembered_batches_are_in_the_log")
@@ -848,12 +867,17 @@ def _(world: World) -> None:
 
 @violates("leaders_in_metadata_are_brokers")
 def _(world: World) -> None:
-    world.client_targets[0].leader = len(world.brokers)
+    world.known_partitions[0].leader = len(world.brokers)
+
+
+@violates("targets_are_known_partitions")
+def _(world: World) -> None:
+    world.client_targets[0].known = len(world.known_partitions)
 
 
 @violates("led_partitions_are_counted")
 def _(world: World) -> None:
-    world.clients[0].led_targets += 1
+    world.clients[0].led_partitions += 1
 
 
 @violates("consumers_process_what_they_have_read")

@@ -10,6 +10,7 @@ from tidegauge.commands.loading import loaded, show_warnings
 from tidegauge.commands.performing import hosted
 from tidegauge.commands.run_options import RunOptions
 from tidegauge.commands.scenario_options import ValidateOptions
+from tidegauge.compiled.compile_all import is_compiled
 from tidegauge.engine.grouping import grouping_of, usual_broker_groups
 from tidegauge.engine.prediction import Prediction, predict
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -27,6 +28,8 @@ _LISTED = 40
 _NAMED = 8
 #: From here on minutes are easier to read.
 _TOO_MANY_SECONDS = 180
+#: Below that tenths matter.
+_FEW_SECONDS = 10
 _GIBIBYTE = 2**30
 
 
@@ -96,7 +99,7 @@ def _controllers(plan: ClusterPlan) -> str:
 def _size(plan: ClusterPlan) -> dict[str, str]:
     """The scenario in a few lines."""
     scenario = plan.scenario
-    replicas = sum(len(partition.replicas) for partition in plan.partitions)
+    replicas = len(plan.partitions.columns.replicas)
     racks = {name: len(brokers) for name, brokers in scenario.cluster.racks.items()}
     placed = ", ".join(f"{count} in rack {name}" for name, count in racks.items())
     releases = sorted({scenario.release_of(broker).release for broker in plan.brokers})
@@ -115,7 +118,7 @@ def _topics(plan: ClusterPlan) -> list[str]:
     """A line for each of the first topics."""
     lines = []
     for topic in plan.scenario.topics[:_LISTED]:
-        first = next(each for each in plan.partitions if each.topic == topic.name)
+        first = plan.partitions[plan.partition_number(topic.name, 0)]
         lines.append(
             f"{topic.name}: {counted(topic.partition_count, 'partition')} of "
             f"{counted(len(first.replicas), 'replica')}, min.insync.replicas "
@@ -179,12 +182,14 @@ def _print_prediction(prediction: Prediction) -> None:
         for name, count in sorted(events._asdict().items(), key=lambda part: -part[1])
         if count >= 1
     )
-    typer.echo("\nPrediction of an inline run, mostly within a factor of 2:")
+    typer.echo("\nPrediction of an inline run, mostly within a factor of 1.5:")
     typer.echo(f"  events  {_rounded(events.total)} ({parts})")
-    if prediction.seconds is None or prediction.memory_bytes is None:
-        typer.echo("  time    unknown until the rules are compiled: tidegauge compile")
-        return
-    typer.echo(f"  time    {_time_words(prediction.seconds)}, of which 2 s or so is the start")
+    parts_s = prediction.set_up_s, prediction.loop_s, prediction.end_s
+    spans = zip(("set-up", "loop", "end"), parts_s, strict=True)
+    each = ", ".join(f"{name} {_time_words(seconds)}" for name, seconds in spans)
+    typer.echo(f"  time    {_time_words(prediction.seconds)} ({each})")
+    if not is_compiled():
+        typer.echo("          and once the compilation of the rules: tidegauge compile")
     typer.echo(f"  memory  {_memory_words(prediction.memory_bytes)}")
 
 
@@ -195,7 +200,9 @@ def _rounded(count: float) -> str:
 
 
 def _time_words(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < _TOO_MANY_SECONDS else f"{seconds / 60:.0f} min"
+    if seconds >= _TOO_MANY_SECONDS:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds:.1f} s" if seconds < _FEW_SECONDS else f"{seconds:.0f} s"
 
 
 def _memory_words(memory_bytes: float) -> str:
@@ -238,7 +245,7 @@ def _as_json(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> di
         "racks": {name: len(brokers) for name, brokers in scenario.cluster.racks.items()},
         "topics": len(scenario.topics),
         "partitions": len(plan.partitions),
-        "replicas": sum(len(partition.replicas) for partition in plan.partitions),
+        "replicas": len(plan.partitions.columns.replicas),
         "clients": len(plan.clients) - 1,
         "actors": groups,
         "timetable": [planned._asdict() for planned in timetable(scenario)],
@@ -246,7 +253,10 @@ def _as_json(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> di
             "total": round(prediction.events.total),
             **{name: round(count) for name, count in prediction.events._asdict().items()},
         },
-        "expected_seconds": prediction.seconds,
+        "expected_seconds": round(prediction.seconds, 1),
+        "expected_set_up_seconds": round(prediction.set_up_s, 1),
+        "expected_loop_seconds": round(prediction.loop_s, 1),
+        "expected_end_seconds": round(prediction.end_s, 1),
         "expected_memory_bytes": prediction.memory_bytes,
         "warnings": warnings_of(scenario),
         "settings_not_modelled": scenario.settings_not_modelled(),
