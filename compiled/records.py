@@ -140,7 +140,9 @@ def _laid_out(record: Any) -> np.dtype[np.void]:
     offsets: dict[str, int] = {}
     end = 0
     for declaring in reversed(record.__mro__):
-        own = [name for name in vars(declaring).get("__annotations__", {}) if name in formats]
+        declared = vars(declaring).get("__annotations__", {})
+        # A class that gives a field of its base another default declares it again.
+        own = [name for name in declared if name in formats and name not in offsets]
         for name in sorted(own, key=lambda each: -_alignment(formats[each])):
             offsets[name] = _multiple(end, _alignment(formats[name]))
             end = offsets[name] + formats[name].itemsize
