@@ -164,7 +164,10 @@ def messages_were_sent(world: Checked) -> int:
         event = world.events[waiting_entry(world, place).index]
         if event.source >= 0 and world.processes[event.source].hosted:
             source = world.processes[event.source]
-            if not 0 <= event.sequence < source.sent or event.source_rows > source.rows:
+            # The number of a timer is the time at which it was set.
+            is_timer = event.source == event.destination
+            was_sent = is_timer or 0 <= event.sequence < source.sent
+            if not was_sent or event.source_rows > source.rows:
                 return event.index
     return HOLDS
 

@@ -321,7 +321,8 @@ def _(world: World) -> None:
 
 @violates("messages_were_sent")
 def _(world: World) -> None:
-    world.processes[in_heap(world, lambda each: each.source >= 0).source].sent = 0
+    message = in_heap(world, lambda each: each.source not in (NONE, each.destination))
+    world.processes[message.source].sent = 0
 
 
 @violates("causes_are_written")
