@@ -54,6 +54,13 @@ def test_faults_that_nobody_ends_are_ended_in_every_process_that_they_hit(tmp_pa
     assert liveness_of(run)["reached"]
 
 
+def test_a_cluster_without_topics_is_well_at_once(tmp_path: Path) -> None:
+    """The shortest scenario that runs: nothing has to recover."""
+    story = scenario_from_mapping({"duration": "1s", "cluster": {"brokers": 1}}, "shortest")
+    liveness = liveness_of(simulate(story, tmp_path / "run"))
+    assert (liveness["reached"], liveness["virtual_seconds"]) == (True, 1)
+
+
 def test_a_broker_that_is_down_starts_and_comes_back_into_the_isr(tmp_path: Path) -> None:
     run = healed(tmp_path, faults=[{"kind": "crash", "brokers": [3], "at": "2s"}])
     (loading,) = run.rows("broker_loading")
