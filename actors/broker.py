@@ -131,9 +131,7 @@ def _load_replicas(world: Brokers, event: Event) -> None:
         row = row_of(world, item.partition, event.destination)
         prefetch(world.hosted, row, 1)
         prefetch(world.replicas, row, 1)
-        room = world.pools[0].epoch_room
-        prefetch(world.runs, row * room, 1)
-        prefetch(world.epochs, row * room, 1)
+        prefetch(world.epoch_entries, world.hosted[row].first_entry, 1)
         if world.brokers[event.destination].generation > ALL_IN_MEMORY:
             prefetch(world.cached_logs, row, 1)
         if len(world.marks) > 0:
@@ -151,7 +149,7 @@ def _load_leader(world: Brokers, row: int) -> None:
     """Load a replica that a leader reads for a follower."""
     prefetch(world.hosted, row, 1)
     prefetch(world.replicas, row, 1)
-    prefetch(world.epochs, row * world.pools[0].epoch_room, 1)
+    prefetch(world.epoch_entries, world.hosted[row].first_entry, 1)
     _load_followers(world, row)
 
 

@@ -15,7 +15,7 @@ Source: ``RecordAccumulator`` and ``Sender.sendProducerData`` @2.4.0.
 
 from tidegauge.clients import client_state
 from tidegauge.clients.client_metadata import client_of, request_metadata
-from tidegauge.clients.client_state import LISTED
+from tidegauge.clients.client_state import LISTED, leader_of_target
 from tidegauge.clients.sent_batches import add_to_request, watch_deadline
 from tidegauge.clients.sequences import goes_before, may_be_sent, number_batch
 from tidegauge.compiled.rules import code, inner_rule
@@ -85,16 +85,17 @@ def offer(world: client_state.Clients, process: int, place: int) -> None:
     target = world.client_targets[place]
     if target.queue_first == NONE or not _can_leave(world, client, place):
         _unlist(world, number, place)
-    elif target.leader < 0:
+    elif leader_of_target(world, target) < 0:
         _list_at(world, number, place, client_state.LEADERLESS)
         request_metadata(world, process)
     else:
-        _list_at(world, number, place, target.leader)
+        leader = leader_of_target(world, target)
+        _list_at(world, number, place, leader)
         due_us = _due_us(world, client, target)
         if due_us > world.context[0].time_us:
             _wake_at(world, place, due_us)
         else:
-            drain(world, process, target.leader)
+            drain(world, process, leader)
     _watch_expiry(world, client, place)
 
 
@@ -240,9 +241,8 @@ def _list_by_leader(
         place = following
         target = world.client_targets[place]
         following = NONE if place == last else target.next_listed
-        _list_at(
-            world, number, place, target.leader if target.leader >= 0 else client_state.LEADERLESS
-        )
+        leader = leader_of_target(world, target)
+        _list_at(world, number, place, leader if leader >= 0 else client_state.LEADERLESS)
 
 
 @inner_rule

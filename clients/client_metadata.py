@@ -25,7 +25,7 @@ Source: ClusterConnectionStates@2.7.0, NetworkClient.leastLoadedNode and
 DefaultMetadataUpdater.maybeUpdate@3.9.0, NetworkClient.handleRebootstrap@4.0.0.
 """
 
-from tidegauge.clients.client_state import Client, Clients, Connection, Target
+from tidegauge.clients.client_state import Client, Clients, Connection, KnownPartition
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import items_of
@@ -73,7 +73,7 @@ def request_metadata(world: Clients, process: int) -> None:
         _ask_next_after(world, client, client.reconnect_backoff_ms * 1000)
         return
     request = MetadataRequest.to(
-        world, broker, correlation_id=client.metadata_request, partition_count=client.target_count
+        world, broker, correlation_id=client.metadata_request, partition_count=client.known_count
     )
     write_position(request, world.client_metadata[number])
     now_us = world.context[0].time_us
@@ -141,13 +141,13 @@ def take_metadata(world: Clients, response: MetadataResponse) -> bool:
         return False
     note_metadata(world, client, response.source)
     for item in items_of(world, response, PartitionLeader):
-        index = target_of(world, client, item.partition)
+        index = _place_of(world, client, item.partition)
         if index != NONE:
-            target = world.client_targets[index]
-            led_before = 1 if target.leader >= 0 else 0
-            _take_leader(client, target, item)
-            client.led_targets += (1 if target.leader >= 0 else 0) - led_before
-    complete = client.led_targets == client.target_count
+            known = world.known_partitions[index]
+            led_before = 1 if known.leader >= 0 else 0
+            _take_leader(client, known, item)
+            client.led_partitions += (1 if known.leader >= 0 else 0) - led_before
+    complete = client.led_partitions == client.known_count
     if complete:
         client.metadata_request = 0
     else:
@@ -177,22 +177,28 @@ def _take_position(world: Clients, response: MetadataResponse) -> bool:
 
 
 @inner_rule
-def target_of(world: Clients, client: Client, partition: int) -> int:
-    """The place of a partition among a client's, which are in ascending order; or NONE."""
-    first = client.first_target
-    last = client.first_target + client.target_count
+def _place_of(world: Clients, client: Client, partition: int) -> int:
+    """The place of a partition in a client's metadata, which is in ascending order; or NONE."""
+    first = client.first_known
+    last = client.first_known + client.known_count
     while first < last:
         middle = (first + last) // 2
-        if world.client_targets[middle].partition < partition:
+        if world.known_partitions[middle].partition < partition:
             first = middle + 1
         else:
             last = middle
-    is_there = first < client.first_target + client.target_count
-    return first if is_there and world.client_targets[first].partition == partition else NONE
+    is_there = first < client.first_known + client.known_count
+    return first if is_there and world.known_partitions[first].partition == partition else NONE
 
 
 @inner_rule
-def _take_leader(client: Client, target: Target, item: PartitionLeader) -> None:
+def target_of(world: Clients, client: Client, partition: int) -> int:
+    """The place of a partition among those that a consumer reads; it reads all that it knows."""
+    return client.first_target + _place_of(world, client, partition) - client.first_known
+
+
+@inner_rule
+def _take_leader(client: Client, known: KnownPartition, item: PartitionLeader) -> None:
     """Apply a response about one partition, unless the client's state is newer.
 
     Without leader epochs a broker that was stopped for long sends clients back to a leader of long
@@ -201,10 +207,10 @@ def _take_leader(client: Client, target: Target, item: PartitionLeader) -> None:
     Source: Metadata.updateLastSeenEpochIfNewer@2.1.0 (KIP-320).
     """
     if client.knows_leader_epochs and item.leader_epoch != UNDEFINED:
-        if item.leader_epoch < target.leader_epoch:
+        if item.leader_epoch < known.leader_epoch:
             return
-        target.leader_epoch = item.leader_epoch
-    target.leader = item.leader
+        known.leader_epoch = item.leader_epoch
+    known.leader = item.leader
 
 
 #: More requests than are ever in flight to a broker.
@@ -369,9 +375,9 @@ def _rebootstrap(world: Clients, number: int) -> None:
     known.position = NONE
     known.base_epoch = NONE
     known.base_position = NONE
-    for index in range(client.first_target, client.first_target + client.target_count):
-        world.client_targets[index].leader = NONE
-    client.led_targets = 0
+    for index in range(client.first_known, client.first_known + client.known_count):
+        world.known_partitions[index].leader = NONE
+    client.led_partitions = 0
     client.metadata_wanted_us = world.context[0].time_us
 
 

@@ -2,8 +2,8 @@
 
 from tidegauge.clients.latency_counts import LatencyCount
 from tidegauge.compiled.lists import LinkedList
-from tidegauge.compiled.records import Record, Records, flag, i64
-from tidegauge.compiled.rules import code
+from tidegauge.compiled.records import Record, Records, flag, i32, i64
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.messages.client_requests import PartitionAppend
 from tidegauge.simulation.metadata_log import MetadataPosition
 from tidegauge.simulation.topology import Cluster
@@ -97,7 +97,7 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     sent: i64
     skipped: i64
     records_per_batch: i64
-    #: The next of its partitions to be written to, and the step to the one after.
+    #: The next of its known partitions to be written to, and the step to the one after.
     next_target: i64
     stride: i64
     #: Bytes of buffer.memory that pending batches take.
@@ -157,8 +157,10 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     # Consumers whose group commits (``consumer_group.py``).
     #: The partition of __consumer_offsets that is their group's; -1: it does not commit.
     group_partition: i64 = -1
-    #: The key of its membership records (``CommitKey``).
+    #: The keys of its membership records, and of the offset of its first partition
+    #: (``CommitKey``).
     member_key: i64
+    first_key: i64
     #: It reads on while it looks for the coordinator.
     reads_without_coordinator: flag
     #: Number of its restarts.
@@ -189,11 +191,15 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     commit_failures: i64
     commits_fail_since_us: i64
 
-    #: Its partitions: where they lie in ``Clients.targets``.
+    #: The partitions in its metadata: where they lie in ``Clients.known_partitions``.
+    first_known: i64
+    known_count: i64
+    #: ... of which it writes to, or reads, every so-manyth: ``Clients.client_targets``.
+    target_every: i64 = 1
     first_target: i64
     target_count: i64
-    #: Number of them that have a leader, as far as it knows.
-    led_targets: i64
+    #: Number of those in its metadata that have a leader, as far as it knows.
+    led_partitions: i64
     #: The metadata request in flight (0: none), its time and its receiver, and the number of such
     #: requests.
     metadata_request: i64
@@ -246,41 +252,58 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     records_consumed: i64
 
 
-class Target(Record):
-    """One partition in the metadata of one client."""
+class KnownPartition(Record):
+    """One partition in the metadata of one client, which may never write to it."""
 
-    partition: i64
+    partition: i32
     #: Leader's broker by the client's metadata, -1 unknown.
-    leader: i64 = -1
+    leader: i32 = -1
     #: ... and the newest leader epoch that it knows.
-    leader_epoch: i64 = -1
+    leader_epoch: i32 = -1
+
+
+class Target(Record):
+    """One partition that a client writes to, or reads."""
+
+    partition: i32
+    #: Its place in ``Clients.known_partitions``.
+    known: i32
 
     # Producers: the partition's batches in the accumulator (``accumulator.py``).
     #: Those that wait to be sent, in this order.
-    queue_first: i64 = -1
-    queue_last: i64 = -1
-    queue_length: i64
+    queue_first: i32 = -1
+    queue_last: i32 = -1
+    queue_length: i32
     #: Batches in flight.
-    in_flight: i64
+    in_flight: i32
     #: In the list of which broker's connection it is, LEADERLESS, or -1 in none; before and behind
     #: which other.
-    listed: i64 = -1
-    previous_listed: i64 = -1
-    next_listed: i64 = -1
+    listed: i32 = -1
+    previous_listed: i32 = -1
+    next_listed: i32 = -1
+    #: Batches that have had no outcome for too long.
+    overdue: i32
     #: The end of a back-off or of linger.ms, at which it is checked again; 0: no timer is set.
     wake_us: i64
-    #: A timer looks whether its first batch has waited too long.
-    expiry_timer: flag
-    #: Batches that have had no outcome for too long.
-    overdue: i64
+
+    # Idempotent producers (``sequences.py``).
+    #: The id and the epoch with which its batches are numbered.
+    producer_id: i64 = -1
+    producer_epoch: i32 = -1
+    #: Its batches that have a sequence number and are not done, in their order.
+    first_numbered: i32 = -1
+    last_numbered: i32 = -1
+    #: Sequence number of the next batch; of the last record acknowledged, and its offset; -1 none.
+    next_sequence: i32
+    last_acked_sequence: i64 = -1
+    last_acked_offset: i64 = -1
 
     #: The start of a stall of its writes, or of its reads (``stalls.py``).
     stalled_since_us: i64
 
     # Consumers.
-    #: Reads of it are stalled; the last response about it that was no error, and when that was
-    #: without the time in which its client was busy.
-    reads_stall: flag
+    #: The last response about it that was no error, and when that was without the time in which its
+    #: client was busy.
     answered_us: i64
     answered_idle_us: i64
     #: The broker that the leader has named as nearest (-1: none), and the end of its validity.
@@ -297,17 +320,11 @@ class Target(Record):
     committed: i64
     high_watermark: i64
 
-    # Idempotent producers (``sequences.py``).
-    #: The id and the epoch with which its batches are numbered.
-    producer_id: i64 = -1
-    producer_epoch: i64 = -1
-    #: Sequence number of the next batch; of the last record acknowledged, and its offset; -1 none.
-    next_sequence: i64
-    last_acked_sequence: i64 = -1
-    last_acked_offset: i64 = -1
-    #: Its batches that have a sequence number and are not done, in their order.
-    first_numbered: i64 = -1
-    last_numbered: i64 = -1
+    #: Reads of it are stalled.
+    reads_stall: flag
+    # Producers again.
+    #: A timer looks whether its first batch has waited too long.
+    expiry_timer: flag
     #: The last append is not known: a batch that had been sent has expired.
     is_unresolved: flag
     #: Its numbers begin with 0 in the next epoch.
@@ -572,6 +589,7 @@ class Clients(Cluster, part=4):
     clients: Records[Client]
     #: Each client's metadata of the cluster.
     client_metadata: Records[MetadataPosition]
+    known_partitions: Records[KnownPartition]
     client_targets: Records[Target]
     connections: Records[Connection]
     batches: Records[Batch]
@@ -589,3 +607,9 @@ class Clients(Cluster, part=4):
     #: Counts of batches by the time until their acknowledgement: at ``client * BUCKETS``
     #: (``latency_counts.py``).
     latencies: Records[LatencyCount]
+
+
+@inner_rule
+def leader_of_target(world: Clients, target: Target) -> int:
+    """The leader of a partition by its client's metadata; -1: unknown."""
+    return world.known_partitions[target.known].leader

@@ -12,7 +12,7 @@ Source: ``Fetcher`` @2.4.0 of the clients.
 """
 
 from tidegauge.clients import client_metadata
-from tidegauge.clients.client_state import Client, Clients, Connection, Target
+from tidegauge.clients.client_state import Client, Clients, Connection, Target, leader_of_target
 from tidegauge.clients.consumer_group import commits, reads
 from tidegauge.clients.handlers import CLIENT
 from tidegauge.clients.stalls import note_read
@@ -69,7 +69,7 @@ def poll(world: Clients, process: int, broker: int) -> None:
             item = new_item(world, request, known.partition, FetchPartition)
             item.fetch_offset = known.position
             if client.rack != NONE:
-                item.leader_epoch = known.leader_epoch
+                item.leader_epoch = world.known_partitions[known.known].leader_epoch
     if request.item_count == 0:
         free_event(world, request)
         return
@@ -92,13 +92,13 @@ def _read_from(world: Clients, process: int, known: Target) -> int:
     Source: Fetcher.selectReadReplica@2.4.0, SubscriptionState.preferredReadReplica@2.4.0.
     """
     if known.read_replica == NONE:
-        return known.leader
+        return leader_of_target(world, known)
     metadata = world.client_metadata[client_metadata.client_of(world, process)]
     if world.context[0].time_us > known.read_replica_until_us or not is_known_alive(
         world, metadata, known.read_replica
     ):
         _set_read_replica(world, process, known, NONE)
-        return known.leader
+        return leader_of_target(world, known)
     return known.read_replica
 
 

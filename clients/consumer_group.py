@@ -145,7 +145,7 @@ def _name_targets(
         item = new_item(
             world, request, world.client_targets[target].partition, client_requests.GroupOffset
         )
-        item.commit_key = target
+        item.commit_key = client.first_key + target - client.first_target
         item.offset = world.client_targets[target].processed
 
 

@@ -78,9 +78,22 @@ def handle_producer_sends(world: client_state.Clients, timer: timers.ProducerSen
         accumulator.drain_all(world, process)
 
 
+# Batches of a producer from the next one on.
+_NO_TURN = code(0)
+_ONE_TURN = code(1)
+_TWO_TURNS = code(2)
+
+
+@inner_rule
+def _target_after(client: client_state.Client, turns: int) -> int:
+    """The place of the partition that is written to after so many others."""
+    known = (client.next_target + turns * client.stride) % client.known_count
+    return client.first_target + known // client.target_every
+
+
 @inner_rule
 def _next_target(client: client_state.Client) -> int:
-    return client.first_target + client.next_target % client.target_count
+    return _target_after(client, _NO_TURN)
 
 
 @inner_rule
@@ -133,10 +146,10 @@ def _load_next_targets(world: client_state.Clients, client: client_state.Client)
 
     A partition's place stands in its target, and that of its brokers in the partition.
     """
-    last = client.first_target + (client.next_target + 2 * client.stride) % client.target_count
-    prefetch(world.client_targets, last, 1)
-    second = client.first_target + (client.next_target + client.stride) % client.target_count
-    prefetch(world.partitions, world.client_targets[second].partition, 1)
+    prefetch(world.client_targets, _target_after(client, _TWO_TURNS), 1)
+    second = world.client_targets[_target_after(client, _ONE_TURN)]
+    prefetch(world.partitions, second.partition, 1)
+    prefetch(world.known_partitions, second.known, 1)
     following = world.partitions[world.client_targets[_next_target(client)].partition]
     prefetch(world.slots, following.first_slot, following.slot_count)
 

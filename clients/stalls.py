@@ -210,8 +210,9 @@ def _tell_stalled_writes(
     row = client_rows.ProduceStalled.new(
         world, target, batch=batch.number, waited_us=world.context[0].time_us - batch.created_us
     )
-    if target.leader >= 0:
-        because_of(world, row, target.leader, batch.created_us)
+    leader = client_state.leader_of_target(world, target)
+    if leader >= 0:
+        because_of(world, row, leader, batch.created_us)
     record_row(world, row)
 
 
@@ -276,8 +277,9 @@ def _tell_stalled_reads(world: client_state.Clients, target: client_state.Target
         offset=target.position,
         waited_us=world.context[0].time_us - target.answered_us,
     )
-    if target.leader >= 0:
-        because_of(world, row, target.leader, target.answered_us)
+    leader = client_state.leader_of_target(world, target)
+    if leader >= 0:
+        because_of(world, row, leader, target.answered_us)
     record_row(world, row)
 
 

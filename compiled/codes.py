@@ -3,6 +3,7 @@
 =========================== ===========================================================
 ``TIDEGAUGE_COMPILED=0``      run the rules as plain Python
 ``TIDEGAUGE_BOUNDS_CHECK=1``  compile with array bounds checked (slower, its own cache)
+``TIDEGAUGE_EAGER=1``         handle every event, also fetches that bring nothing
 ``TIDEGAUGE_CACHE_DIR``       where compiled code is kept, else ``$XDG_CACHE_HOME/tidegauge``
 =========================== ===========================================================
 

@@ -77,8 +77,9 @@ def _advance(context: Any, builder: Any, signature: Any, arguments: Any, result:
         stride = place.type(record_type.size)
         at = builder.gep(cursor.records, [builder.mul(place, stride)])
         record = builder.bitcast(at, context.get_value_type(record_type))
-        following, _ = member_of(context, builder, record, record_type, loop.following)
-        builder.store(builder.load(following), cursor.place)
+        following, number = member_of(context, builder, record, record_type, loop.following)
+        after = context.unpack_value(builder, number, following)
+        builder.store(context.cast(builder, after, number, types.int64), cursor.place)
         if loop.yielded is types.int64:
             result.yield_(place)
         else:
@@ -106,7 +107,9 @@ def goes_through(table: str, first: str, following: str) -> Callable[[Function],
             records = context.get_getattr(world, table)(
                 context, builder, world, arguments[0], table
             )
+            number = context.typing_context.resolve_getattr(head, first)
             place = context.get_getattr(head, first)(context, builder, head, arguments[1], first)
+            place = context.cast(builder, place, number, types.int64)
             cursor = context.make_helper(builder, signature.return_type)
             cursor.place = cgutils.alloca_once_value(builder, place)
             array = context.make_array(signature.return_type.table)(context, builder, records)

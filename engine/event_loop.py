@@ -8,7 +8,6 @@ is wanted to drain rows, to enlarge tables, to show progress, to wait for others
 from tidegauge.actors.broker import close_broker
 from tidegauge.actors.idle_fetches.pairs import look_ahead, make_room_for_marks, wake_all
 from tidegauge.actors.process.lifecycle import start
-from tidegauge.actors.state.brokers import Brokers
 from tidegauge.clients.client import stop_client
 from tidegauge.clients.stalls import close_client
 from tidegauge.compiled.codes import COMPILED
@@ -76,7 +75,7 @@ def _run_until(world: World, budget: int) -> int:
     """Handle events earlier than the horizon, at most ``budget`` of them; why it returns."""
     context = world.context[0]
     for _ in range(budget):
-        if _needs_room(world):
+        if needs_room(world):
             return ROOM
         if context.files_due:
             return FILES
@@ -129,8 +128,9 @@ def _expect_next(world: World) -> None:
         call_rule(expect, world, following)
 
 
-@inner_rule
-def _needs_room(world: Brokers) -> bool:
+@rule
+def needs_room(world: World) -> bool:
+    """Whether an event might need more room than there is in some table."""
     context = world.context[0]
     return (
         context.needs_room
@@ -140,6 +140,7 @@ def _needs_room(world: Brokers) -> bool:
         or len(world.metadata_changes) - context.metadata_changes < context.reserve
         or len(world.offset_commits) - context.offset_commits < context.commit_reserve
         or world.pools[0].watch_slots.free < context.reserve
+        or len(world.impairments) - context.impairments < context.impairment_reserve
     )
 
 

@@ -190,14 +190,13 @@ class Group:
 
     def heal(self, time_us: int, restart_us: int, sink: RowSink) -> None:
         """Begin the liveness phase in all processes that this group hosts."""
-        count = len(self.plan.processes)
+        hits = column(self.world.fault_roles, "side") != 0
         for process in self.hosted:
-            for fault in range(len(self.world.faults)):
-                role = self.world.fault_roles[fault * count + process]
-                if role.side != 0 and role.active:
-                    self.make_room(sink)
+            for fault in np.flatnonzero(hits[process :: len(self.plan.processes)]).tolist():
+                if self.world.fault_roles[fault * len(self.plan.processes) + process].active:
+                    self._make_room_if_needed(sink)
                     event_loop.end_fault(self.view, process, fault, time_us)
-            self.make_room(sink)
+            self._make_room_if_needed(sink)
             event_loop.heal_process(self.view, process, time_us, restart_us)
         self.drain(sink)
 
@@ -207,7 +206,7 @@ class Group:
         if self._validator is not None:
             self._validator.check()
         for process in self.hosted:
-            self.make_room(sink)
+            self._make_room_if_needed(sink)
             event_loop.close_process(self.view, process, end_us, reason)
         self.drain(sink)
 
@@ -329,6 +328,10 @@ class Group:
         self.kernel_view = as_base(view, kernel.Kernel)
         return view
 
+    def _make_room_if_needed(self, sink: RowSink) -> None:
+        if event_loop.needs_room(self.view):
+            self.make_room(sink)
+
     def make_room(self, sink: RowSink) -> None:
         """Drain the rows, and enlarge every table in which little is left."""
         self.drain(sink)
@@ -338,6 +341,7 @@ class Group:
         enlarge_brokers(self.world, self.reserve)
         self._make_room_for_metadata()
         cluster_tables.enlarge_commits(self.world, self.reserve)
+        cluster_tables.enlarge_impairments(self.world)
         enlarge_control_plane(self.plan, self.world)
         enlarge_quorum(self.plan, self.world)
         enlarge_raft(self.world)

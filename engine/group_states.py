@@ -156,5 +156,8 @@ def look_at_committed(world: Quorum, states: Records[ObservedPartition]) -> None
 
 def new_states(plan: ClusterPlan) -> tuple[Records[ObservedReplica], Records[ObservedPartition]]:
     """An entry for each slot of the topology, and for each partition, all zeros."""
-    slots = sum(len(partition.slots) for partition in plan.partitions)
-    return new_records(ObservedReplica, slots), new_records(ObservedPartition, len(plan.partitions))
+    partitions = plan.partitions
+    return (
+        new_records(ObservedReplica, partitions.slot_count),
+        new_records(ObservedPartition, len(partitions)),
+    )

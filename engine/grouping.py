@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+import numpy as np
+
 from tidegauge.engine.contract import EngineError
 from tidegauge.engine.exchange.frame_exchange import lookaheads_us
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.workload import ProducerGroup
-from tidegauge.scenario.named_figures import batches_per_second, expected_events
+from tidegauge.scenario.named_figures import Rates, batches_per_second, expected_events
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.kernel import CLIENT, CONTROLLER, QUORUM_CONTROLLER, RACK_LINK, ZOOKEEPER
 
@@ -123,21 +125,22 @@ def _joined(racks: Sequence[list[int]], count: int, weights: Sequence[float]) ->
     return [sorted(group) for group in groups]
 
 
-def _broker_weights(plan: ClusterPlan, batches: Sequence[float]) -> list[float]:
+def _broker_weights(plan: ClusterPlan, batches: Rates) -> list[float]:
     """The work of each broker, in some unit; it is never 0."""
-    weights = [1.0] * len(plan.brokers)
-    for partition, rate in zip(plan.partitions, batches, strict=True):
-        for place, broker in enumerate(partition.replicas):
-            weights[broker] += rate * (_LEADS if place == 0 else _FOLLOWS)
+    planned = plan.partitions
+    rates = _FOLLOWS * batches[planned.of_replicas]
+    rates[planned.first_replicas] = _LEADS * batches
+    work = np.bincount(planned.columns.replicas, weights=rates, minlength=len(plan.brokers))
+    weights: list[float] = (1.0 + work).tolist()
     return weights
 
 
-def _client_weight(plan: ClusterPlan, number: int, batches: Sequence[float]) -> float:
+def _client_weight(plan: ClusterPlan, number: int, batches: Rates) -> float:
     """The work of a client."""
     client = plan.clients[number]
     if isinstance(client.group, ProducerGroup):
         return client.group.batches_per_second / client.group.clients * _PRODUCES
-    return sum(batches[partition] for partition in plan.partitions_of(client)) * _PRODUCES
+    return float(batches[plan.partitions_of(client)].sum()) * _PRODUCES
 
 
 def _name(plan: ClusterPlan, group: Sequence[int]) -> str:

@@ -19,9 +19,7 @@ logs of one length differ, and no follower ever compares them (KIP-101, scenario
 Source: KIP-101, and ReplicaManager's ISR, which a follower that has caught up joins again.
 """
 
-from collections import Counter
 from collections.abc import Iterator
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -114,7 +112,7 @@ def bound_us(plan: ClusterPlan, replicas: NDArray[np.void]) -> int:
     scenario = plan.scenario
     costs, network = scenario.costs_in_force, scenario.network
     settings = [scenario.settings_of(broker) for broker in plan.brokers]
-    logs = max(Counter(chain.from_iterable(each.slots for each in plan.partitions)).values())
+    logs = int(np.bincount(plan.partitions.columns.hosts).max(initial=0))
     lag_us = 1000 * max(each["replica.lag.time.max.ms"] for each in settings)
     session_us = 1000 * max(map(plan.session_timeout_ms, plan.brokers))
     session_us += _quorum_us(plan) if plan.is_kraft else 2000 * scenario.zookeeper.tick_ms
@@ -206,15 +204,15 @@ def _most(latency: Latency) -> int:
 
 def _missing_bytes(plan: ClusterPlan, replicas: NDArray[np.void]) -> int:
     """The most bytes that one broker's replicas may lack, compared with the longest logs."""
-    ends = replicas["log_end_offset"]
+    planned = plan.partitions
+    if not planned:
+        return 0
+    # A log that differs may have to be fetched from its beginning.
+    longest = np.maximum.reduceat(replicas["log_end_offset"], planned.first_slots)
     missing = np.zeros(len(plan.brokers), np.int64)
-    row = 0
-    for partition in plan.partitions:
-        slots = slice(row, row + len(partition.slots))
-        row += len(partition.slots)
-        # A log that differs may have to be fetched from its beginning.
-        missing[list(partition.slots)] += int(ends[slots].max()) * partition.record_bytes
-    return int(missing.max(initial=0))
+    sizes = longest * planned.columns.record_bytes
+    np.add.at(missing, planned.columns.hosts, sizes[planned.of_slots])
+    return int(missing.max())
 
 
 # Whether the cluster has recovered.
@@ -311,7 +309,7 @@ def _in_words(
         return f"{name}: it has no leader"
     if problem.what == _BEING_MOVED:
         return f"{name}: its replicas are still being moved"
-    first_slot = sum(len(each.slots) for each in plan.partitions[: problem.partition])
+    first_slot = int(plan.partitions.first_slots[problem.partition])
     replica = replicas[first_slot + problem.slot]
     leader = int(partitions[problem.partition]["leader"])
     leader_end = int(replicas[first_slot + planned.slots.index(leader)]["log_end_offset"])

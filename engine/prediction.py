@@ -127,7 +127,7 @@ def amounts_of(plan: ClusterPlan) -> Amounts:
     """The amounts of a plan."""
     events = expected_events(plan)
     partitions = len(plan.partitions)
-    replicas = sum(len(partition.replicas) for partition in plan.partitions)
+    replicas = len(plan.partitions.columns.replicas)
     moved = events.producers + events.followers
     return Amounts(
         start=1,

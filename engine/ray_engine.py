@@ -205,7 +205,7 @@ class RayEngine:
 
     def states(self) -> tuple[NDArray[np.void], NDArray[np.void]]:
         """All replicas as their brokers have them, all partitions as ZooKeeper has them."""
-        brokers = [broker for partition in self._plan.partitions for broker in partition.slots]
+        brokers = self._plan.partitions.columns.hosts
         replicas = np.empty(len(brokers), dtype_of(ObservedReplica))
         known = self._ask("states")
         for hosted, (of_group, _) in zip(self._grouping.hosted, known, strict=True):

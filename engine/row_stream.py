@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.actors.state.brokers import EPOCH_MARGIN, Brokers
+from tidegauge.actors.state.brokers import Brokers, widen_epochs
 from tidegauge.actors.storage.checkpoints import (
     EPOCHS_DUE,
     HIGH_WATERMARKS_DUE,
@@ -26,11 +26,11 @@ from tidegauge.actors.storage.checkpoints import (
 )
 from tidegauge.actors.storage.log_dirs import read_checkpoint, write_checkpoint
 from tidegauge.compiled.records import Records
-from tidegauge.engine.layout.broker_tables import widen_epochs
+from tidegauge.engine.layout.broker_tables import enlarge_epochs
 from tidegauge.engine.layout.check_tables import enlarge, new_figures, new_history
 from tidegauge.engine.reassignment_spans import ReassignmentSpans
 from tidegauge.replication import checkpoint_files
-from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.records import UNDEFINED, EpochEntry
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.trace_rows.row import RowSlot
 from tidegauge.traces.checks.breaches import judged_rows
@@ -50,6 +50,7 @@ class RowStream:
         self.reassignments = ReassignmentSpans(plan)
         self._waiting: list[NDArray[np.void]] = []
         self._waiting_rows = 0
+        self._due_rows = _MANY_ROWS
 
     def take(self, rows: NDArray[np.void]) -> None:
         """Take rows of one group; they are copied."""
@@ -60,8 +61,10 @@ class RowStream:
 
     def settle(self, time_us: int) -> None:
         """Note that no group has more rows from before this time."""
-        if self._waiting_rows >= _MANY_ROWS:
+        if self._waiting_rows >= self._due_rows:
             self._judge_before(time_us)
+            # Rows that have to wait are sorted again, so only once as many have joined them.
+            self._due_rows = 2 * self._waiting_rows + _MANY_ROWS
 
     def end(self) -> None:
         """Note that there are no more rows."""
@@ -151,24 +154,25 @@ class LogDirectories:
     def _remove_deleted(self, world: Brokers, rows: list[int], directory: Path) -> None:
         """Remove the folders of deleted logs, which have no offsets either."""
         there = {"{}-{}".format(*self._name_of(world, row)) for row in rows}
-        for planned in self.plan.partitions:
-            folder = directory / planned.name
-            if folder.name not in there and folder.is_dir():
+        for folder in directory.iterdir():
+            if folder.name not in there and folder.is_dir() and self._is_log(folder.name):
                 shutil.rmtree(folder)
+
+    def _is_log(self, folder: str) -> bool:
+        """Whether a folder has the name of a partition."""
+        topic, _, number = folder.rpartition("-")
+        numbers = self.plan.numbers_of.get(topic, range(0))
+        return number.isdecimal() and int(number) < len(numbers)
 
     def _write_epochs(self, world: Brokers, rows: list[int], directory: Path) -> None:
         """Write the leader epochs of each replica where they have changed."""
-        room = int(world.pools[0].epoch_room)
         for row in rows:
             if not world.on_disk[row].epochs_due:
                 continue
             world.on_disk[row].epochs_due = False
             entries = [
                 checkpoint_files.EpochStart(int(entry.epoch), int(entry.start_offset))
-                for entry in (
-                    world.epochs[row * room + place]
-                    for place in range(int(world.replicas[row].epoch_count))
-                )
+                for entry in _epochs_of(world, row)[: int(world.replicas[row].epoch_count)]
             ]
             file = self._epoch_file(world, row, directory)
             file.parent.mkdir(exist_ok=True)
@@ -187,18 +191,24 @@ class LogDirectories:
             for row in rows:
                 offset = offsets.get(self._name_of(world, row), int(UNDEFINED))
                 setattr(world.on_disk[row], _field_of(file), offset)
-        room = int(world.pools[0].epoch_room)
         for row in rows:
             file = self._epoch_file(world, row, directory)
             content = read_checkpoint(file) if file.parent.is_dir() else b""
             entries = checkpoint_files.parse_leader_epochs(content, reader, str(file))
-            while len(entries) + EPOCH_MARGIN > room:
-                widen_epochs(world)
-                room = int(world.pools[0].epoch_room)
+            if len(entries) > world.hosted[row].epoch_room:
+                enlarge_epochs(world, 2 * len(entries))
+                widen_epochs(world.view_as(Brokers), row, len(entries))
             world.replicas[row].epoch_count = len(entries)
-            for place, entry in enumerate(entries):
-                world.epochs[row * room + place].epoch = entry.epoch
-                world.epochs[row * room + place].start_offset = entry.start_offset
+            for place, entry in zip(_epochs_of(world, row), entries, strict=False):
+                place.epoch = entry.epoch
+                place.start_offset = entry.start_offset
+
+
+def _epochs_of(world: Brokers, row: int) -> Records[EpochEntry]:
+    """The leader-epoch cache of a replica, as ``epochs_of`` has it for rules."""
+    room = int(world.hosted[row].epoch_room)
+    first = int(world.hosted[row].first_entry) + room
+    return world.epoch_entries[first : first + room]
 
 
 def _field_of(file: Path) -> str:

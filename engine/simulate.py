@@ -18,7 +18,7 @@ from tidegauge.engine.liveness import Liveness, wait_until_well
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.engine.summary import summary_of
 from tidegauge.metrics.snapshots.snapshot import Snapshot
-from tidegauge.scenario.cluster_directory import directory_of
+from tidegauge.scenario.cluster_directory import ListedAssignments, directory_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario
 from tidegauge.scenario.warnings import left_to_chance, newer_than_known
@@ -88,7 +88,7 @@ def simulate(
     summary["warnings"] = engine.warnings
     summary["wall_seconds"] = round(time.perf_counter() - started, 3)
     write_json_atomically(folder / SUMMARY, summary)
-    return RunFolder(folder)
+    return RunFolder(folder, was_just_written=True)
 
 
 def _run(engine: Engine, end_us: int, scrapes: Scrapes | None) -> None:
@@ -112,6 +112,8 @@ def _liveness(plan: ClusterPlan, engine: Engine) -> Liveness:
 def manifest_of(plan: ClusterPlan, over_seeds: str | None = None) -> dict[str, Any]:
     """The manifest: the resolved scenario, and the names for its numbers.
 
+    Partitions and their assignments are ``JsonLines``, which ``traces/run_folder.py`` writes.
+
     Args:
         plan: the scenario.
         over_seeds: the command that runs it with other seeds.
@@ -121,7 +123,7 @@ def manifest_of(plan: ClusterPlan, over_seeds: str | None = None) -> dict[str, A
         "format": FORMAT,
         "tidegauge": tidegauge_version(),
         "schema_version": SCHEMA_VERSION,
-        "scenario": scenario.resolved(),
+        "scenario": scenario.resolved(ListedAssignments),
         "newer_than_known": newer_than_known(scenario),
         "seed": scenario.seed,
         "trace": scenario.trace,

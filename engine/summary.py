@@ -69,19 +69,18 @@ def summary_of(
 def _lost_by_topic(plan: ClusterPlan, stream: RowStream) -> dict[str, int]:
     """The number of acknowledged records that each topic has lost, also if it is 0."""
     counted = column(stream.history.partitions, "records_lost")
-    lost = {partition.topic: 0 for partition in plan.partitions}
-    for number, partition in enumerate(plan.partitions):
-        lost[partition.topic] += int(counted[number])
-    return lost
+    return {
+        topic: int(counted[numbers.start : numbers.stop].sum())
+        for topic, numbers in plan.numbers_of.items()
+    }
 
 
 def _lost_by_partition(plan: ClusterPlan, stream: RowStream) -> dict[str, int]:
     """The partitions that lost acknowledged records, those with most losses first."""
     lost = column(stream.history.partitions, "records_lost")
     return {
-        plan.partitions[number].name: int(lost[number])
-        for number in np.argsort(-lost, kind="stable").tolist()
-        if lost[number] > 0
+        plan.partitions.name(number): int(lost[number])
+        for number in np.argsort(-lost, kind="stable")[: np.count_nonzero(lost)].tolist()
     }
 
 
@@ -190,7 +189,7 @@ def _event(plan: ClusterPlan, place: RowPlace) -> dict[str, Any]:
         "time_us": int(place.time_us),
         "process": plan.processes[process].name,
         # A promise about the controllers of a quorum is about no partition.
-        "partition": plan.partitions[partition].name if partition >= 0 else None,
+        "partition": plan.partitions.name(partition) if partition >= 0 else None,
         "handle": f"{process}:{int(place.sequence)}",
     }
 

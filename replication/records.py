@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from tidegauge.compiled.records import Record, flag, i64
+from tidegauge.compiled.records import Record, flag, i8, i32, i64
 
 #: Absent: no offset, no epoch, no replica. Typed; the reason is in ``compiled/codes.py``.
 UNDEFINED = cast(int, np.int64(-1))
@@ -62,12 +62,12 @@ class Partition(Record):
     #: First offset that consumers cannot read (HW).
     high_watermark: i64
     #: Number of epoch runs in the log.
-    run_count: i64
+    run_count: i32
     #: Number of entries in the leader-epoch cache.
-    epoch_count: i64
+    epoch_count: i32
 
     #: This broker's own slot.
-    local_replica: i64
+    local_replica: i8
     #: Assigned replicas in order of preference (AR); a replica list.
     replicas: i64
     #: Replicas that an ongoing reassignment adds; a replica list.
@@ -75,18 +75,18 @@ class Partition(Record):
     #: ... and those that it will remove.
     removing_replicas: i64
     #: The first view of a follower: slot s is at ``first_follower + s``.
-    first_follower: i64
+    first_follower: i32
     #: ``min.insync.replicas`` of the topic.
-    min_insync_replicas: i64
+    min_insync_replicas: i32
 
     #: Slot of the leader; -1: unknown.
-    leader: i64 = -1
+    leader: i8 = -1
     #: Epoch of that leader.
-    leader_epoch: i64 = -1
+    leader_epoch: i32 = -1
     #: Epoch of the controller that elected it.
-    controller_epoch: i64
+    controller_epoch: i32
     #: Version of the partition's state in ZooKeeper (from 3.x: partition epoch).
-    partition_epoch: i64 = -1
+    partition_epoch: i32 = -1
     #: The leader's log end offset when its epoch began; -1 on followers.
     leader_epoch_start_offset: i64
 
@@ -103,13 +103,13 @@ class PartitionFetchState(Record):
     """A follower's fetcher about one partition (Kafka: ``PartitionFetchState``)."""
 
     #: NOT_FETCHED, TRUNCATING or FETCHING (``fetcher.py``).
-    state: i64
+    state: i32
     #: Next offset to fetch; while TRUNCATING where truncation falls back to.
     fetch_offset: i64
     #: The leader epoch under which the partition was handed to the fetcher.
-    current_leader_epoch: i64
+    current_leader_epoch: i32
     #: Epoch of the last record in the log, sent along from 2.8 on; -1 if unknown.
-    last_fetched_epoch: i64
+    last_fetched_epoch: i32
     #: A response has been taken since the partition was handed over (Kafka: ``lag`` is known).
     answered: flag
     #: ... and its records reached the leader's high watermark (Kafka: ``isReplicaInSync``).
@@ -198,13 +198,13 @@ class LeaderAndIsr(Record):
     """A partition's state in ZooKeeper and in the controller (Kafka: ``LeaderAndIsr``)."""
 
     #: Slot of the leader; -1 none, -2 the topic is being deleted.
-    leader: i64
+    leader: i32
     #: Grows by one with every change that the controller makes.
-    leader_epoch: i64
+    leader_epoch: i32
     #: Replicas in sync; a replica list in the stored order.
     isr: i64
     #: Version of the state in ZooKeeper (from 3.x: partition epoch).
-    partition_epoch: i64
+    partition_epoch: i32
 
 
 class PartitionRegistration(Record):
@@ -225,10 +225,10 @@ class PartitionRegistration(Record):
     #: list of at most one.
     last_known_elr: i64
     #: Slot of the leader, -1 if there is none.
-    leader: i64 = -1
+    leader: i32 = -1
     #: Grows by one with each record that names a leader, also with one that names none.
-    leader_epoch: i64
+    leader_epoch: i32
     #: Grows by one with every record of the partition.
-    partition_epoch: i64
+    partition_epoch: i32
     #: The leader was elected uncleanly and has not changed the ISR since (LeaderRecoveryState).
     recovering: flag

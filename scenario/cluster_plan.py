@@ -4,15 +4,15 @@ All tables of a run are allocated from this one plan, so every group of processe
 numbers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
 from math import gcd
 from typing import NamedTuple
 
+import numpy as np
+
 from tidegauge.replication.release_versions import Mode
-from tidegauge.scenario.model.cluster import FormerState
 from tidegauge.scenario.model.component_faults import Fault, LogDirectoryFailureFault, fault_name
 from tidegauge.scenario.model.fault import Stop
 from tidegauge.scenario.model.process_faults import RestartFault, RollingRestartFault
@@ -21,8 +21,9 @@ from tidegauge.scenario.model.selectors import HOST, OPERATOR, LinkEnd, Selector
 from tidegauge.scenario.model.settings import OFFSETS_TOPIC
 from tidegauge.scenario.model.topic_steps import AdminStep
 from tidegauge.scenario.model.workload import ClientGroup, ConsumerGroup, ProducerGroup
+from tidegauge.scenario.planned_partitions import Numbers, PlannedPartitions
 from tidegauge.scenario.reading import Scenario
-from tidegauge.scenario.timetable import Retention, check_interval_ms, retention_of
+from tidegauge.scenario.timetable import check_interval_ms
 from tidegauge.simulation import kernel
 from tidegauge.simulation.jvm_orders import java_abs, java_hash
 from tidegauge.simulation.topology import process_ranges
@@ -35,10 +36,6 @@ OPERATOR_NAME = "operator"
 #: knows (KAFKA-6082 describes the consequences otherwise). This switch disables the rule.
 UNCONDITIONAL_ISR = "isr_written_unconditionally"
 
-
-_DEFAULT_RECORD_BYTES = 100
-#: Record size of a topic that has a size, but no producers.
-_EXISTING_RECORD_BYTES = 1000
 _FIRST_CONTROLLER = 3000
 
 
@@ -53,36 +50,6 @@ class PlannedProcess(NamedTuple):
     host: int
     #: Number of its rack, -1 for none.
     rack: int
-
-
-class PlannedPartition(NamedTuple):
-    """A partition of a topic."""
-
-    topic: str
-    topic_number: int
-    number: int
-    #: Indexes of its replicas' brokers as it is created, the preferred leader first.
-    replicas: tuple[int, ...]
-    #: Indexes of these brokers and of those that reassignments add; a broker's place is its slot.
-    slots: tuple[int, ...]
-    min_insync_replicas: int
-    #: As the controller decides with it: that of its own settings, if it has one.
-    controllers_min_insync_replicas: int
-    unclean_leader_election: bool
-    record_bytes: int
-    #: Records of a batch; the greatest common divisor of those of all that write to the topic.
-    batch_records: int
-    #: Leader and ISR as the run begins, if the partition existed before.
-    state: FormerState | None
-    #: Records in the log of each slot's broker as the run begins.
-    existing_records: tuple[int, ...]
-    #: None: no segments are deleted.
-    retention: Retention | None
-
-    @property
-    def name(self) -> str:
-        """Its name in output, such as ``orders-0``."""
-        return f"{self.topic}-{self.number}"
 
 
 class PlannedClient(NamedTuple):
@@ -111,7 +78,11 @@ class ClusterPlan:
 
     def broker_index(self, broker: int) -> int:
         """The index of a broker by its id; -1 (no broker) remains -1."""
-        return self.brokers.index(broker) if broker >= 0 else broker
+        return self._indexes[broker] if broker >= 0 else broker
+
+    @cached_property
+    def _indexes(self) -> dict[int, int]:
+        return {broker: index for index, broker in enumerate(self.brokers)}
 
     @cached_property
     def controllers(self) -> tuple[int, ...]:
@@ -138,8 +109,9 @@ class ClusterPlan:
     @cached_property
     def _hosts_of_retention(self) -> frozenset[int]:
         """The brokers, by their numbers, with partitions that delete old segments."""
-        hosts = (each.slots for each in self.partitions if each.retention)
-        return frozenset(chain.from_iterable(hosts))
+        columns = self.partitions.columns
+        deletes = columns.retentions[self.partitions.of_slots] >= 0
+        return frozenset(np.unique(columns.hosts[deletes]).tolist())
 
     def session_timeout_ms(self, broker: int) -> int:
         """The time after which the control plane gives up a silent broker, by its id."""
@@ -235,49 +207,9 @@ class ClusterPlan:
         return tuple((one, other) for one in self.racks for other in self.racks if one != other)
 
     @cached_property
-    def partitions(self) -> tuple[PlannedPartition, ...]:
+    def partitions(self) -> PlannedPartitions:
         """All partitions, topic by topic."""
-        planned = []
-        settings_of = {broker: self.scenario.settings_of(broker) for broker in self.brokers}
-        for topic_number, topic in enumerate(self.scenario.topics):
-            effective_on = {
-                broker: topic.effective(settings) for broker, settings in settings_of.items()
-            }
-            decided = self.scenario.decided_by_controllers()
-            default = _DEFAULT_RECORD_BYTES if topic.size is None else _EXISTING_RECORD_BYTES
-            record_bytes = self._record_bytes.get(topic.name, default)
-            assignments = self.scenario.assignments(topic)
-            everywhere = zip(assignments, self.scenario.hosts_of(topic), strict=True)
-            for number, (replicas, hosts) in enumerate(everywhere):
-                effective = effective_on[replicas[0]]
-                of_controllers = topic.effective(settings_of[replicas[0]] | decided)
-                state = topic.state_of(number, replicas)
-                planned.append(
-                    PlannedPartition(
-                        topic.name,
-                        topic_number,
-                        number,
-                        tuple(self.broker_index(broker) for broker in replicas),
-                        tuple(self.broker_index(broker) for broker in hosts),
-                        int(effective["min.insync.replicas"]),
-                        int(of_controllers["min.insync.replicas"]),
-                        bool(of_controllers["unclean.leader.election.enable"]),
-                        record_bytes,
-                        self._batch_records.get(topic.name, 1),
-                        state,
-                        tuple(
-                            existing_records(state, broker, topic.size_of(number), record_bytes)
-                            for broker in hosts
-                        ),
-                        retention_of(
-                            topic.name,
-                            topic.settings,
-                            self.scenario.said_of_broker(replicas[0]),
-                            existed=topic.size is not None,
-                        ),
-                    )
-                )
-        return tuple(planned)
+        return PlannedPartitions.of(self.scenario, self._record_bytes, self._batch_records)
 
     @cached_property
     def _record_bytes(self) -> dict[str, int]:
@@ -303,7 +235,7 @@ class ClusterPlan:
     @cached_property
     def was_there_before(self) -> bool:
         """Whether the cluster existed before the run, with partition states and a controller."""
-        return any(partition.state is not None for partition in self.partitions)
+        return bool(self.partitions.columns.existed.any())
 
     @cached_property
     def registered_before(self) -> tuple[bool, ...]:
@@ -344,11 +276,7 @@ class ClusterPlan:
 
     @cached_property
     def _offsets_partitions(self) -> list[int]:
-        return [
-            index
-            for index, partition in enumerate(self.partitions)
-            if partition.topic == OFFSETS_TOPIC
-        ]
+        return list(self.numbers_of.get(OFFSETS_TOPIC, ()))
 
     @cached_property
     def tree_ranges(self) -> tuple[range, ...]:
@@ -373,7 +301,7 @@ class ClusterPlan:
     @cached_property
     def width(self) -> int:
         """The most brokers that ever have a replica of one partition."""
-        return max((len(partition.slots) for partition in self.partitions), default=1)
+        return int(self.partitions.columns.slot_counts.max()) if self.partitions else 1
 
     @cached_property
     def rolled(self) -> tuple[tuple[int, int], ...]:
@@ -409,10 +337,10 @@ class ClusterPlan:
 
     def partition_number(self, topic: str, number: int) -> int:
         """The number within the cluster of a topic's partition."""
-        return self._numbers_of[topic][number]
+        return self.numbers_of[topic][number]
 
     @cached_property
-    def _numbers_of(self) -> dict[str, range]:
+    def numbers_of(self) -> dict[str, range]:
         """The numbers of each topic's partitions, within the cluster."""
         numbers: dict[str, range] = {}
         first = 0
@@ -421,25 +349,49 @@ class ClusterPlan:
             first += topic.partition_count
         return numbers
 
-    def partitions_of(self, client: PlannedClient) -> list[int]:
-        """The partitions that a client writes to or reads.
+    def numbers_of_topics(self, topics: Iterable[str]) -> Numbers:
+        """The numbers of the partitions of some topics, within the cluster, in their order."""
+        numbers = [self.numbers_of[topic] for topic in self.numbers_of if topic in {*topics}]
+        return np.concatenate([np.empty(0, np.int64), *map(np.array, numbers)]).astype(np.int64)
 
-        Producers write to all partitions of their topics; consumers divide them among each other.
+    @cached_property
+    def _numbers_of_groups(self) -> dict[frozenset[str], Numbers]:
+        """The numbers of the partitions of all topics of a group of clients."""
+        workload = self.scenario.workload
+        groups = (*workload.producers, *workload.consumers)
+        topics = {frozenset(each.topics) for each in groups}
+        return {names: self.numbers_of_topics(names) for names in topics}
+
+    def partitions_of(self, client: PlannedClient) -> Numbers:
+        """The partitions that are in a client's metadata, in ascending order.
+
+        Producers know all partitions of their topics; consumers divide them among each other.
         """
         group = client.group
         if group is None:
-            return []
-        topics = set(group.topics)
-        numbers = [
-            number
-            for topic, all_numbers in self._numbers_of.items()
-            if topic in topics
-            for number in all_numbers
-        ]
-        if isinstance(group, ConsumerGroup):
-            return numbers[client.number :: group.clients]
-        assert isinstance(group, ProducerGroup)
-        return numbers
+            return np.arange(0)
+        numbers = self._numbers_of_groups[frozenset(group.topics)]
+        return (
+            numbers[client.number :: group.clients] if isinstance(group, ConsumerGroup) else numbers
+        )
+
+    def targets_of(self, client: PlannedClient) -> range:
+        """The places of those among them that a client writes to, or reads.
+
+        The producers of a group take turns at its partitions: one may never come to most of them.
+        """
+        known = len(self.partitions_of(client))
+        if not isinstance(client.group, ProducerGroup) or known == 0:
+            return range(known)
+        every = gcd(client.group.clients, known)
+        return range(client.number % every, known, every)
+
+    def committed_by(self, client: PlannedClient) -> Numbers:
+        """The partitions of which a client commits offsets."""
+        group = client.group
+        if not isinstance(group, ConsumerGroup) or not self.commits(group):
+            return np.arange(0)
+        return self.partitions_of(client)
 
     def process_of(self, endpoint: LinkEnd) -> int:
         """The process that a fault hits, or at the end of a link that it hits."""
@@ -458,17 +410,3 @@ class ClusterPlan:
             if client.group is not None and client.group.name == endpoint.group:
                 return numbers[kernel.CLIENT][number + endpoint.client]
         raise AssertionError(f"no process is {endpoint}")
-
-
-def existing_records(
-    state: FormerState | None, broker: int, size_bytes: int, record_bytes: int
-) -> int:
-    """The records in a broker's log of a partition as the run begins, by the broker's id.
-
-    ``size_bytes`` is that of a complete log. A replica outside of the ISR lacks records at its end:
-    all of them, if the state does not give the bytes that it is behind.
-    """
-    if state is None:
-        return 0
-    missing_bytes = 0 if state.is_complete(broker) else state.behind.get(broker, size_bytes)
-    return max(0, size_bytes - missing_bytes) // record_bytes

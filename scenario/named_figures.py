@@ -13,19 +13,25 @@ uses these numbers, too.
 
 import math
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedClient, PlannedPartition
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedClient
 from tidegauge.scenario.model.component_faults import CutLinkFault, Fault, fault_name
 from tidegauge.scenario.model.fault import Stop
 from tidegauge.scenario.model.process_faults import CrashFault
 from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup
+from tidegauge.scenario.planned_partitions import Numbers
 from tidegauge.scenario.reading import Scenario
 from tidegauge.simulation.rows import COST_NAMES
 from tidegauge.traces import summary_figures
 from tidegauge.traces.checks import CHECKS, LIVENESS
+
+#: Of each partition.
+Rates = NDArray[np.float64]
 
 _CAPITALS = re.compile(r"[A-Z]{2,}")
 
@@ -37,8 +43,8 @@ class FigureNames:
         """No run is needed: all names follow from the scenario."""
         plan = ClusterPlan(scenario)
         self._named: Mapping[str, tuple[str, ...]] = {
-            "TOPIC": tuple(dict.fromkeys(each.topic for each in plan.partitions)),
-            "PARTITION": tuple(each.name for each in plan.partitions),
+            "TOPIC": tuple(plan.numbers_of),
+            "PARTITION": tuple(plan.partitions.names()),
             "GROUP": tuple(group.name for group in scenario.workload.producers),
             "STEP": tuple(moving_steps(scenario).values()),
             "FAULT": tuple(fault_name(plan.faults, place) for place in range(len(plan.faults))),
@@ -183,15 +189,12 @@ def expected_events(plan: ClusterPlan) -> ExpectedEvents:
     )
 
 
-def batches_per_second(plan: ClusterPlan) -> list[float]:
+def batches_per_second(plan: ClusterPlan) -> Rates:
     """The batches a second that producers write to each partition while all of them are active."""
-    batches = [0.0] * len(plan.partitions)
-    for client in plan.clients:
-        if isinstance(client.group, ProducerGroup):
-            partitions = plan.partitions_of(client)
-            share = client.group.batches_per_second / client.group.clients / len(partitions)
-            for partition in partitions:
-                batches[partition] += share
+    batches = np.zeros(len(plan.partitions))
+    for group in plan.scenario.workload.producers:
+        numbers = plan.numbers_of_topics(group.topics)
+        batches[numbers] += group.batches_per_second / len(numbers)
     return batches
 
 
@@ -204,13 +207,13 @@ def _batches_in_all(plan: ClusterPlan) -> float:
     return sent
 
 
-def _busy_seconds(plan: ClusterPlan, batches: Sequence[float]) -> float:
+def _busy_seconds(plan: ClusterPlan, batches: Rates) -> float:
     """The active time of producers, as if all were active at the same time."""
-    rate = sum(batches)
+    rate = float(batches.sum())
     return _batches_in_all(plan) / rate if rate else 0.0
 
 
-def _fetches_of_followers(plan: ClusterPlan, batches: Sequence[float]) -> tuple[float, float]:
+def _fetches_of_followers(plan: ClusterPlan, batches: Rates) -> tuple[float, float]:
     """The fetches of all followers from their leaders: those that find records, and none."""
     rates = rates_of_pairs(plan, batches)
     busy = _busy_seconds(plan, batches)
@@ -230,14 +233,15 @@ def _fetches_of_followers(plan: ClusterPlan, batches: Sequence[float]) -> tuple[
     return fetches - nothing, nothing
 
 
-def rates_of_pairs(plan: ClusterPlan, batches: Sequence[float]) -> Mapping[tuple[int, int], float]:
+def rates_of_pairs(plan: ClusterPlan, batches: Rates) -> Mapping[tuple[int, int], float]:
     """The batches a second that each follower gets from each of its leaders, by their indexes."""
-    rates: defaultdict[tuple[int, int], float] = defaultdict(float)
-    for partition, rate in zip(plan.partitions, batches, strict=True):
-        leader, *followers = partition.replicas
-        for follower in followers:
-            rates[follower, leader] += rate
-    return rates
+    planned, count = plan.partitions, len(plan.brokers)
+    partitions = np.delete(planned.of_replicas, planned.first_replicas)
+    followers = np.delete(planned.columns.replicas, planned.first_replicas)
+    pairs = followers * count + planned.preferred_leaders[partitions]
+    found, pair_of = np.unique(pairs, return_inverse=True)
+    rates = np.bincount(pair_of, weights=batches[partitions], minlength=len(found))
+    return {divmod(pair, count): rate for pair, rate in zip(found.tolist(), rates, strict=True)}
 
 
 def _fetches(rate: float, wait: float, round_trip: float) -> tuple[float, float]:
@@ -288,7 +292,7 @@ def consumers_fetches(plan: ClusterPlan) -> list[ConsumerFetches]:
         by_leader = _read_by_leader(plan, client)
         all_partitions = sum(map(len, by_leader.values()))
         for partitions in by_leader.values():
-            rate = sum(batches[partition] for partition in partitions)
+            rate = float(batches[partitions].sum())
             fetches = sum(
                 seconds * _fetches(at_rate, wait, round_trip)[0]
                 for seconds, at_rate in ((busy, rate), (idle, 0.0))
@@ -297,12 +301,11 @@ def consumers_fetches(plan: ClusterPlan) -> list[ConsumerFetches]:
     return found
 
 
-def _read_by_leader(plan: ClusterPlan, client: PlannedClient) -> dict[int, list[int]]:
+def _read_by_leader(plan: ClusterPlan, client: PlannedClient) -> dict[int, Numbers]:
     """The partitions that a consumer reads, by the index of the broker that leads them."""
-    found: defaultdict[int, list[int]] = defaultdict(list)
-    for partition in plan.partitions_of(client):
-        found[plan.partitions[partition].replicas[0]].append(partition)
-    return found
+    read = np.array(plan.partitions_of(client), np.int64)
+    leaders = plan.partitions.preferred_leaders[read]
+    return {int(leader): read[leaders == leader] for leader in np.unique(leaders)}
 
 
 # The events that faults add.
@@ -317,10 +320,10 @@ def _stopped_replicas(plan: ClusterPlan, fault: Fault) -> int:
     if fault.stop is Stop.NEVER:
         return 0
     hit = _hit_brokers(plan, fault)
-    return sum(broker in hit for partition in plan.partitions for broker in partition.replicas)
+    return int(np.isin(plan.partitions.columns.replicas, [*hit]).sum())
 
 
-def _events_of_retries(plan: ClusterPlan, fault: Fault, batches: Sequence[float]) -> float:
+def _events_of_retries(plan: ClusterPlan, fault: Fault, batches: Rates) -> float:
     """The events of batches that are retried because of one fault."""
     seconds = _stuck_seconds(plan, fault)
     if not plan.scenario.workload.producers or seconds <= 0:
@@ -336,22 +339,20 @@ def _events_of_retries(plan: ClusterPlan, fault: Fault, batches: Sequence[float]
 def _events_of_refusals(plan: ClusterPlan) -> float:
     """The same for partitions that never have as many live replicas as acks=all needs."""
     events = 0.0
+    planned = plan.partitions
+    down = [plan.broker_index(broker) for broker in plan.down_at_first]
+    live = planned.count_replicas(~np.isin(planned.columns.replicas, down))
+    is_refused = live < planned.columns.min_insync_replicas
     for group in plan.scenario.workload.producers:
         if plan.scenario.producer_settings(group)["acks"] >= 0:
             continue
-        topics = set(group.topics)
-        partitions = [each for each in plan.partitions if each.topic in topics]
-        refused = sum(_live_replicas(plan, each) < each.min_insync_replicas for each in partitions)
+        partitions = plan.numbers_of_topics(group.topics)
+        refused = int(np.count_nonzero(is_refused[partitions]))
         if refused:
             seconds = max(0, plan.scenario.duration_us - group.start_us) / 1e6
             rate = group.batches_per_second / len(partitions)
             events += _PER_RETRY * refused * _retries(plan, group, seconds, rate)
     return events
-
-
-def _live_replicas(plan: ClusterPlan, partition: PlannedPartition) -> int:
-    """The number of a partition's replicas on brokers that are up at the start."""
-    return sum(plan.brokers[broker] not in plan.down_at_first for broker in partition.replicas)
 
 
 def _retries(plan: ClusterPlan, group: ProducerGroup, seconds: float, rate: float) -> float:
@@ -384,22 +385,18 @@ def _stuck_seconds(plan: ClusterPlan, fault: Fault) -> float:
     return 0.0
 
 
-def _stuck_partitions(plan: ClusterPlan, fault: Fault) -> Iterator[int]:
+def _stuck_partitions(plan: ClusterPlan, fault: Fault) -> Numbers:
+    planned = plan.partitions
+    leaders, replicas = planned.preferred_leaders, planned.columns.replicas
     if not isinstance(fault, CutLinkFault):
-        hit = _hit_brokers(plan, fault)
-        for number, partition in enumerate(plan.partitions):
-            if partition.replicas[0] in hit:
-                yield number
-        return
-    ends = [
-        {plan.broker_index(broker) for broker in plan.scenario.brokers_of(end)}
+        return np.flatnonzero(np.isin(leaders, [*_hit_brokers(plan, fault)]))
+    one, other = (
+        np.array([plan.broker_index(broker) for broker in plan.scenario.brokers_of(end)], np.int64)
         for end in fault.between
-    ]
-    for number, partition in enumerate(plan.partitions):
-        leader = partition.replicas[0]
-        # The voters that the leader can no longer reach, as it is on one side of the cut or the
-        # other.
-        lost = {each for one, other in (ends, ends[::-1]) if leader in one for each in other}
-        in_sync = sum(replica not in lost for replica in partition.replicas)
-        if in_sync < partition.min_insync_replicas:
-            yield number
+    )
+    # The voters that the leader can no longer reach, as it is on one side of the cut or the other.
+    led_from = leaders[planned.of_replicas]
+    lost = np.isin(led_from, one) & np.isin(replicas, other)
+    lost |= np.isin(led_from, other) & np.isin(replicas, one)
+    in_sync = planned.count_replicas(~lost)
+    return np.flatnonzero(in_sync < planned.columns.min_insync_replicas)

@@ -10,9 +10,10 @@ is plausible, or measured on other brokers; for results exact to milliseconds, m
 own.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
+
+import numpy as np
 
 from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE, Mode
 from tidegauge.replication.releases import rules_of
@@ -37,20 +38,23 @@ def offered_loads(scenario: Scenario) -> dict[int, BrokerLoad]:
     A leader receives its producers' records, and sends them to its followers and to each group of
     consumers.
     """
-    incoming: defaultdict[int, float] = defaultdict(float)
-    outgoing: defaultdict[int, float] = defaultdict(float)
-    assignments = {topic.name: scenario.assignments(topic) for topic in scenario.topics}
+    ids = np.array(scenario.broker_ids())
+    incoming, outgoing = np.zeros(len(ids)), np.zeros(len(ids))
+    known = {topic.name: topic for topic in scenario.topics}
     for group in scenario.workload.producers:
-        partitions = sum(len(assignments[topic]) for topic in group.topics)
+        partitions = sum(known[topic].partition_count for topic in group.topics)
         group_bytes = group.batches_per_second * group.records_per_batch * group.record_bytes
         for topic in group.topics:
+            assigned = scenario.assignments(known[topic])
             readers = sum(topic in each.topics for each in scenario.workload.consumers)
-            for leader, *followers in assignments[topic]:
-                incoming[leader] += group_bytes / partitions
-                outgoing[leader] += group_bytes / partitions * (len(followers) + readers)
-                for follower in followers:
-                    incoming[follower] += group_bytes / partitions
-    return {broker: BrokerLoad(incoming[broker], outgoing[broker]) for broker in incoming}
+            replicas = np.searchsorted(ids, assigned.flat)
+            leaders = np.searchsorted(ids, assigned.table[:, 0])
+            copies = assigned.counts - 1 + readers
+            share = group_bytes / partitions
+            incoming += share * np.bincount(replicas, minlength=len(ids))
+            outgoing += share * np.bincount(leaders, weights=copies, minlength=len(ids))
+    loads = zip(ids.tolist(), incoming.tolist(), outgoing.tolist(), strict=True)
+    return {broker: BrokerLoad(*load) for broker, *load in loads if load[0] > 0}
 
 
 def overloads(scenario: Scenario) -> Iterator[str]:

@@ -99,7 +99,7 @@ def _min_insync_replicas(scenario: Scenario) -> Iterator[str]:
     is_capped = rules_of(*scenario.release_of(broker)).min_isr_capped_by_replicas
     for topic in scenario.topics:
         wanted = topic.effective(settings)["min.insync.replicas"]
-        fewest = min(len(replicas) for replicas in scenario.assignments(topic))
+        fewest = int(scenario.assignments(topic).counts.min())
         if wanted > fewest:
             outcome = (
                 f"this release treats it as {fewest} (KAFKA-15583)"
@@ -212,9 +212,8 @@ def _silences_several_of_a_partition(scenario: Scenario, fault: Fault) -> bool:
         return False
     lost = _ids_of(BROKER, fault.sides(scenario)[0])
     return len(lost) > 1 and any(
-        len(lost.intersection(brokers)) > 1
+        (scenario.assignments(topic).on_any(lost).sum(axis=1) > 1).any()
         for topic in scenario.topics
-        for brokers in scenario.assignments(topic)
     )
 
 

@@ -1,8 +1,12 @@
 """Events: taking a slot, filling it, waiting for its time, giving it back.
 
-The events that wait are a binary heap ordered by (time, process, source, sequence). For
+The events that wait are in binary heaps ordered by (time, process, source, sequence). For
 one process that is the order of the contract; between processes at one instant it is an
 order that happens to be the same each time.
+
+There are two, of events that are due soon and of later ones. Of thousands that wait most are
+time-outs, and nearly all that are handled are set a few milliseconds before: their heap is small,
+and in the nearest cache. It is empty only if no event waits.
 """
 
 from collections.abc import Iterator
@@ -307,20 +311,83 @@ def _timer_number(world: Kernel) -> int:
 
 _ENDS_BITS = code(32)
 
+#: Events due so much later than the next one are in the heap of later events.
+_SOON_US = code(16_000)
+
 
 @inner_rule
 def push(world: Kernel, event: Event) -> None:
     """Let the event wait for its time."""
     context = world.context[0]
-    heap = world.heap
-    # There is always a free slot for an event, so the last place of the heap is never used.
+    if context.heap_size == 0:
+        context.soon_us = event.time_us + _SOON_US
+    if event.time_us < context.soon_us:
+        _enter(world.heap, event)
+        _sift_up(world.heap, context.heap_size)
+        context.heap_size += 1
+    else:
+        _enter(world.later_heap, event)
+        _sift_up(world.later_heap, context.later_heap_size)
+        context.later_heap_size += 1
+
+
+@inner_rule
+def pop(world: Kernel) -> Event:
+    """The next event; there is one."""
+    context = world.context[0]
+    event = world.events[world.heap[0].index]
+    context.heap_size -= 1
+    _remove_first(world.heap, context.heap_size)
+    if context.heap_size == 0 and context.later_heap_size > 0:
+        _go_on_to_later(world)
+    return event
+
+
+@inner_rule
+def waiting_count(world: Kernel) -> int:
+    """The number of events that wait for their time."""
+    return world.context[0].heap_size + world.context[0].later_heap_size
+
+
+@inner_rule
+def waiting_entry(world: Kernel, number: int) -> HeapEntry:
+    """One of the events that wait for their time, in no order."""
+    soon = world.context[0].heap_size
+    return world.heap[number] if number < soon else world.later_heap[number - soon]
+
+
+@inner_rule
+def _go_on_to_later(world: Kernel) -> None:
+    """All that was due soon is done: the next of the later events are due soon."""
+    context = world.context[0]
+    heap, later = world.heap, world.later_heap
+    context.soon_us = later[0].time_us + _SOON_US
+    while context.later_heap_size > 0 and later[0].time_us < context.soon_us:
+        _copy_entry(heap[len(heap) - 1], later[0])
+        _sift_up(heap, context.heap_size)
+        context.heap_size += 1
+        context.later_heap_size -= 1
+        _remove_first(later, context.later_heap_size)
+
+
+@inner_rule
+def _enter(heap: Records[HeapEntry], event: Event) -> None:
+    """Put an event into the last place of a heap's table, which is never used otherwise.
+
+    There is always a free slot for an event.
+    """
     entry = heap[len(heap) - 1]
     entry.time_us = event.time_us
     entry.ends = ends_of(event)
     entry.sequence = event.sequence
     entry.index = event.index
-    place = context.heap_size
-    context.heap_size += 1
+
+
+@inner_rule
+def _sift_up(heap: Records[HeapEntry], size: int) -> None:
+    """Give the event in the last place of a heap's table its place among the others."""
+    entry = heap[len(heap) - 1]
+    place = size
     while place > 0:
         parent = (place - 1) >> 1
         if not precedes(entry, heap[parent]):
@@ -331,13 +398,8 @@ def push(world: Kernel, event: Event) -> None:
 
 
 @inner_rule
-def pop(world: Kernel) -> Event:
-    """The next event; there is one."""
-    context = world.context[0]
-    heap = world.heap
-    event = world.events[heap[0].index]
-    context.heap_size -= 1
-    size = context.heap_size
+def _remove_first(heap: Records[HeapEntry], size: int) -> None:
+    """Take the first event out of a heap; so many are left."""
     moved = heap[size]
     place = 0
     while True:
@@ -352,7 +414,6 @@ def pop(world: Kernel) -> Event:
         place = child
     if place != size:
         _copy_entry(heap[place], moved)
-    return event
 
 
 @inner_rule

@@ -15,7 +15,15 @@ of a process has the special part of a kind, with its code beside it.
 from tidegauge.compiled.rules import NamedCodes, code, inner_rule
 from tidegauge.simulation import links
 from tidegauge.simulation.events import free_all, new_response, set_timer, stamp, used_events
-from tidegauge.simulation.kernel import CLIENT, NONE, ZOOKEEPER, FaultRole, Kernel, link_between
+from tidegauge.simulation.kernel import (
+    CLIENT,
+    NONE,
+    ZOOKEEPER,
+    FaultRole,
+    Kernel,
+    impairment_to_change,
+    link_between,
+)
 from tidegauge.simulation.messages import timers
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.kinds import IS_REFUSED, IS_UNHELD
@@ -106,8 +114,9 @@ def handle_known_fault(world: Kernel, event: timers.FaultKnown) -> None:
     if event.begins and world.faults[event.fault].kind == POWER_LOSS:
         # Messages that its machine had not sent by then never come.
         link = link_between(world, event.source, event.destination)
-        link.lost_from_us = event.asked_us
-        link.lost_below = event.sequence
+        impairment = impairment_to_change(world, link)
+        impairment.lost_from_us = event.asked_us
+        impairment.lost_below = event.sequence
     role = world.fault_roles[event.fault * count + event.destination]
     if role.side != 0:
         return
@@ -243,13 +252,14 @@ def _apply_to_links(world: Kernel, process: int, peer: int, number: int, sign: i
     """Change this process's ends of its links: latency where it sends, cuts where it receives."""
     fault = world.faults[number]
     if fault.kind == SLOW_LINK and _hits(world, number, process, peer):
-        link_between(world, process, peer).delay_us += sign * fault.delay_us
+        link = link_between(world, process, peer)
+        impairment_to_change(world, link).delay_us += sign * fault.delay_us
     elif fault.kind == CUT_LINK and _hits(world, number, peer, process):
-        link = link_between(world, peer, process)
-        link.cut += sign
-        if link.cut == 0 and link.held.first != NONE:
+        impairment = impairment_to_change(world, link_between(world, peer, process))
+        impairment.cut += sign
+        if impairment.cut == 0 and impairment.held.first != NONE:
             # Only packets sent meanwhile have to be retransmitted, and all later ones wait.
-            link.stalled = True
+            impairment.stalled = True
             release = timers.LinkRelease.to(world, process, peer=peer)
             delay_us = links.retransmission_us(world, peer, process)
             set_timer(world, release, world.context[0].time_us + delay_us)

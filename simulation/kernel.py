@@ -17,7 +17,7 @@ no memory (``compiled/lists.py``).
 """
 
 from tidegauge.compiled.lists import Slots
-from tidegauge.compiled.records import Record, Records, flag, i64
+from tidegauge.compiled.records import Record, Records, flag, i32, i64
 from tidegauge.compiled.rules import Tables, code, inner_rule
 from tidegauge.simulation.bandwidth import Bandwidth, IncomingBandwidth
 from tidegauge.simulation.messages.event import EventList, EventSlot, ItemSlot
@@ -130,7 +130,7 @@ class Role(Record):
 
 
 class Link(Record):
-    """One direction between two processes: the records of its two ends.
+    """One direction between two processes: what each message on it reads.
 
     A link is FIFO, as the TCP connection is that it stands for. Messages with records are FIFO
     among themselves, and the others do not wait for them: they are on other connections.
@@ -141,20 +141,23 @@ class Link(Record):
     last_delivery_us: i64
     #: ... and of those with records, which the others overtake.
     last_records_us: i64
-    #: The number of latencies that were drawn.
-    draws: i64
+    # The receiver's: the last canonical row of the sender that it knows of.
+    source_rows: i64
+    # The sender's: the number of latencies that were drawn.
+    draws: i32
+    #: Its place in ``Kernel.impairments``; UNIMPAIRED: what is there holds for it.
+    impairment: i32
+
+
+class Impairment(Record):
+    """The effects of faults and of full networks on a link: most links never have one."""
+
+    # The sender's.
     #: Added to each latency by faults.
     delay_us: i64
     # The receiver's.
-    #: The number of faults that drop the packets of this direction.
-    cut: i64
-    #: Messages that TCP still has to send again: they wait for a retransmission.
-    stalled: flag
-    #: The number of retransmissions.
-    retransmissions: i64
+    #: Messages that wait for the end of a cut.
     held: EventList
-    #: The last canonical row of the sender that the receiver knows of.
-    source_rows: i64
     #: The receive time of the last message with records that had to wait for the receiver's
     #: network.
     received_us: i64
@@ -163,8 +166,15 @@ class Link(Record):
     lost_from_us: i64
     lost_below: i64
     # The link's between the racks of both.
-    #: The time at which the last message was passed on.
+    #: The time at which the last message was passed on, if it had to wait.
     relayed_us: i64
+    # The receiver's.
+    #: The number of retransmissions.
+    retransmissions: i32
+    #: The number of faults that drop the packets of this direction.
+    cut: i32
+    #: Messages that TCP still has to send again: they wait for a retransmission.
+    stalled: flag
 
 
 class SocketBuffers(Record):
@@ -198,8 +208,10 @@ class Context(Record):
     #: The canonical row that all that happens now is caused by.
     cause_process: i64 = -1
     cause_sequence: i64 = -1
-    #: Events in the heap.
+    #: Events in the heap of those that are due soon, before this time, and in that of the others.
     heap_size: i64
+    soon_us: i64
+    later_heap_size: i64
     #: Which slots of events and of partition data are free.
     event_slots: Slots
     item_slots: Slots
@@ -258,6 +270,10 @@ class Context(Record):
     idle_pairs: i64
     computed: i64
     look_ahead_us: i64
+    #: Entries of ``Kernel.impairments``, and how many are kept free while a handler runs: for the
+    #: links from a process to all others, and to it.
+    impairments: i64
+    impairment_reserve: i64
     #: Entries of ``Kernel.row_marks``.
     row_marks: i64
 
@@ -379,11 +395,15 @@ class Kernel(Tables):
     events: Records[EventSlot]
     items: Records[ItemSlot]
     heap: Records[HeapEntry]
+    later_heap: Records[HeapEntry]
     processes: Records[Process]
     #: By role.
     roles: Records[Role]
     #: From source to destination: at ``source * process_count + destination``.
     links: Records[Link]
+    #: Those of links that something has hit, in the order in which it did, behind the one of all
+    #: others.
+    impairments: Records[Impairment]
     #: By process: its sent and its received bytes.
     networks_out: Records[Bandwidth]
     networks_in: Records[IncomingBandwidth]
@@ -403,11 +423,34 @@ class Kernel(Tables):
     metadata_changes: Records[MetadataChange]
     metadata_heads: Records[MetadataHead]
     offset_commits: Records[OffsetCommit]
-    #: By place in ``Clients.targets``, then by client.
+    #: By partition that a client commits, then by client.
     commit_keys: Records[CommitKey]
+
+
+#: The place of the impairment that all links have that nothing has hit: it does not change.
+UNIMPAIRED = code(0)
 
 
 @inner_rule
 def link_between(world: Kernel, source: int, destination: int) -> Link:
     """The link from one process to another."""
     return world.links[source * world.context[0].process_count + destination]
+
+
+@inner_rule
+def impairment_of(world: Kernel, link: Link) -> Impairment:
+    """The impairment of a link, to be read only."""
+    return world.impairments[link.impairment]
+
+
+@inner_rule
+def impairment_to_change(world: Kernel, link: Link) -> Impairment:
+    """The impairment of a link, which has one of its own from now on.
+
+    One event changes those of one process at most (``Context.impairment_reserve``).
+    """
+    if link.impairment == UNIMPAIRED:
+        context = world.context[0]
+        link.impairment = context.impairments
+        context.impairments += 1
+    return world.impairments[link.impairment]

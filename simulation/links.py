@@ -24,7 +24,15 @@ us later.
 from tidegauge.compiled.handlers import Handlers
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.simulation import events, random_streams
-from tidegauge.simulation.kernel import CLIENT, NONE, Kernel, Link, link_between
+from tidegauge.simulation.kernel import (
+    CLIENT,
+    NONE,
+    Kernel,
+    Link,
+    impairment_of,
+    impairment_to_change,
+    link_between,
+)
 from tidegauge.simulation.messages.event import Event, EventList
 from tidegauge.simulation.messages.timers import FaultChange, ProcessRelease
 from tidegauge.simulation.transfers import departure_from_thread_us, is_received, send_records
@@ -70,7 +78,8 @@ def send(world: Kernel, message: Event, departure_us: int) -> None:
         path = path_between(world, source, destination)
         send_records(world, message, departure_us, latency_us, path)
     else:
-        message.time_us = max(departure_us + latency_us + link.delay_us, link.last_delivery_us)
+        arrival_us = departure_us + latency_us + impairment_of(world, link).delay_us
+        message.time_us = max(arrival_us, link.last_delivery_us)
         link.last_delivery_us = message.time_us
     events.stamp(world, message)
     route(world, message)
@@ -116,8 +125,9 @@ def arrives(world: Kernel, event: Event) -> bool:
     if event.source == event.destination or event.source < 0:
         return True
     link = link_between(world, event.source, event.destination)
-    if link.cut > 0 or link.stalled:
-        events.append_event(world, link.held, event)
+    impairment = impairment_of(world, link)
+    if impairment.cut > 0 or impairment.stalled:
+        events.append_event(world, impairment.held, event)
         return False
     if event.size_bytes > 0 and not is_received(world, event, link):
         return False
@@ -186,10 +196,11 @@ def handle_process_release(world: Kernel, event: ProcessRelease) -> None:
 def release_link(world: Kernel, source: int, destination: int) -> None:
     """Deliver the messages that a cut has held back, in their order, at once."""
     link = link_between(world, source, destination)
-    link.stalled = False
-    if link.cut > 0:
+    impairment = impairment_to_change(world, link)
+    impairment.stalled = False
+    if impairment.cut > 0:
         return
-    _make_ready(world, link.held)
+    _make_ready(world, impairment.held)
 
 
 @inner_rule
@@ -197,11 +208,11 @@ def retransmission_us(world: Kernel, source: int, destination: int) -> int:
     """The delay of TCP's retransmission after the end of a cut."""
     context = world.context[0]
     index = source * context.process_count + destination
-    link = link_between(world, source, destination)
+    impairment = impairment_to_change(world, link_between(world, source, destination))
     uniform = random_streams.draw(
-        context.seed, random_streams.RETRANSMISSION, index, link.retransmissions
+        context.seed, random_streams.RETRANSMISSION, index, impairment.retransmissions
     )
-    link.retransmissions += 1
+    impairment.retransmissions += 1
     return random_streams.quantile_us(
         world.quantiles, RETRANSMISSION_AFTER_CUT * random_streams.QUANTILES, uniform
     )

@@ -9,7 +9,7 @@ controllers of the quorum. The last are links between racks, if they have a limi
 from collections.abc import Iterable
 from itertools import accumulate, pairwise
 
-from tidegauge.compiled.records import Record, Records, flag, i64
+from tidegauge.compiled.records import Record, Records, flag, i32, i64
 from tidegauge.compiled.rules import Tables, inner_rule
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.replica_list import EMPTY, NO_REPLICA, append
@@ -39,10 +39,10 @@ class ClusterPartition(Record):
     """One partition of one topic."""
 
     #: Number of its topic.
-    topic: i64
+    topic: i32
     #: The first slot of its table of brokers, and with it of its replicas' rows.
-    first_slot: i64
-    slot_count: i64
+    first_slot: i32
+    slot_count: i32
     #: Its assignment as it is created; a replica list.
     replicas: i64
     #: The absolute of ``31 * topic.hashCode + partition``, which chooses the fetcher thread.
@@ -66,13 +66,13 @@ class Slot(Record):
     """One replica of a partition."""
 
     #: Index of the broker that hosts it.
-    broker: i64
+    broker: i32
     #: Number of the partition.
-    partition: i64
+    partition: i32
     #: The broker.id of that broker.
-    broker_id: i64
+    broker_id: i32
     #: Its place in the sets of a controller up to 1.0; 0 if no broker is that old.
-    set_order: i64
+    set_order: i32
 
 
 class Topology(Tables, part=1):

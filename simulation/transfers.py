@@ -34,7 +34,16 @@ buffer.
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.bandwidth import FLOWS, received_us, transfer_end_us
 from tidegauge.simulation.events import free_event, push
-from tidegauge.simulation.kernel import BROKER, NONE, Kernel, Link, NetworkThread, link_between
+from tidegauge.simulation.kernel import (
+    BROKER,
+    NONE,
+    Kernel,
+    Link,
+    NetworkThread,
+    impairment_of,
+    impairment_to_change,
+    link_between,
+)
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.kinds import IS_REQUEST, IS_RESPONSE
 from tidegauge.simulation.random_streams import QUANTILES
@@ -104,13 +113,14 @@ def send_records(
     """Set when a message with records arrives; the sender's network takes it on."""
     source = message.source
     link = link_between(world, source, message.destination)
+    delay_us = impairment_of(world, link).delay_us
     relay = rack_link_between(world, source, message.destination)
     end_us = transfer_end_us(world.networks_out[source], message.size_bytes, departure_us)
     took_us = max(
         message.transfer_us,
         end_us - departure_us,
         _alone_us(world, message.destination, message.size_bytes),
-        _wait_for_buffers_us(world, message, link, path),
+        _wait_for_buffers_us(world, message, delay_us, path),
     )
     if relay != NONE:
         took_us = max(took_us, _alone_us(world, relay, message.size_bytes))
@@ -120,7 +130,7 @@ def send_records(
         latency_us = max(1, latency_us // 2)
     message.transfer_us = took_us
     message.left_us = departure_us + took_us
-    arrival_us = departure_us + took_us + latency_us + link.delay_us
+    arrival_us = departure_us + took_us + latency_us + delay_us
     message.time_us = max(arrival_us, link.last_delivery_us, link.last_records_us)
     link.last_records_us = message.time_us
     if took_us == 0:
@@ -148,7 +158,7 @@ def _alone_us(world: Kernel, receiver: int, size_bytes: int) -> int:
 
 
 @inner_rule
-def _wait_for_buffers_us(world: Kernel, message: Event, link: Link, path: int) -> int:
+def _wait_for_buffers_us(world: Kernel, message: Event, delay_us: int, path: int) -> int:
     """The wait for acknowledgements of the bytes that do not fit into a connection's buffers."""
     sender = world.socket_buffers[message.source].send_bytes
     buffers = world.socket_buffers[message.destination]
@@ -158,7 +168,7 @@ def _wait_for_buffers_us(world: Kernel, message: Event, link: Link, path: int) -
     buffer_bytes = min(sender, receiver) if sender > 0 and receiver > 0 else max(sender, receiver)
     if buffer_bytes == 0 or message.size_bytes <= buffer_bytes:
         return 0
-    round_trip_us = 2 * (world.quantiles[path * QUANTILES + _MEDIAN].value_us + link.delay_us)
+    round_trip_us = 2 * (world.quantiles[path * QUANTILES + _MEDIAN].value_us + delay_us)
     return (message.size_bytes - buffer_bytes) * round_trip_us // buffer_bytes
 
 
@@ -167,7 +177,8 @@ def is_received(world: Kernel, message: Event, link: Link) -> bool:
     """Whether a message with records is received by now; if not, it is put back until then."""
     if message.transfer_us < 0:
         return True
-    if message.sequence < link.lost_below and message.left_us > link.lost_from_us:
+    impairment = impairment_of(world, link)
+    if message.sequence < impairment.lost_below and message.left_us > impairment.lost_from_us:
         free_event(world, message)
         return False
     context = world.context[0]
@@ -175,12 +186,14 @@ def is_received(world: Kernel, message: Event, link: Link) -> bool:
     network = world.networks_in[message.destination]
     end_us = received_us(network, message.size_bytes, message.transfer_us, now_us)
     if message.relayed_to == NONE:
-        end_us = max(end_us, link.received_us)
-        link.received_us = end_us
+        end_us = max(end_us, impairment.received_us)
+        if end_us > now_us:
+            impairment_to_change(world, link).received_us = end_us
     else:
         order = link_between(world, message.source, message.relayed_to)
-        end_us = max(end_us, order.relayed_us)
-        order.relayed_us = end_us
+        end_us = max(end_us, impairment_of(world, order).relayed_us)
+        if end_us > now_us:
+            impairment_to_change(world, order).relayed_us = end_us
     message.transfer_us = NONE - (message.transfer_us + end_us - now_us)
     if end_us <= now_us:
         return True

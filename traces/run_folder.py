@@ -14,12 +14,12 @@
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,17 +92,27 @@ class _Numbered(NamedTuple):
 class RunFolder:
     """A run, finished or not. Trace files are read on first use."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, was_just_written: bool = False) -> None:
         """Open the folder of a run.
+
+        Args:
+            path: the folder.
+            was_just_written: its manifest, which may be long, is read only if it is asked for.
 
         Raises:
             RunError: the folder has no manifest of a run that this Tidegauge can read.
         """
         self.path = path
-        self.manifest: dict[str, Any] = run_files.read_manifest(path)
+        if not was_just_written:
+            vars(self)["manifest"] = run_files.read_manifest(path)
         #: None for an unfinished run.
         self.summary: dict[str, Any] | None = run_files.read_summary(path)
         self._tables: dict[str, Table] = {}
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """Its scenario, and the names for the numbers in its rows."""
+        return run_files.read_manifest(self.path)
 
     @property
     def is_of_logs(self) -> bool:
@@ -314,8 +324,8 @@ def _taken(table: Table, which: NDArray[np.bool_] | slice) -> Table:
     return {name: values[which] for name, values in table.items()}
 
 
-def write_text_atomically(file: Path, text: str) -> None:
-    """Write a whole file or, after a failure or a crash, none.
+def write_text_atomically(file: Path, text: str | Iterable[str]) -> None:
+    """Write a whole file, whose text may come in parts; or, after a failure or a crash, none.
 
     Raises:
         OSError: the file cannot be written.
@@ -323,7 +333,7 @@ def write_text_atomically(file: Path, text: str) -> None:
     draft = file.with_name(f"{file.name}.tmp")
     try:
         with draft.open("w", encoding="utf-8") as stream:
-            stream.write(text)
+            stream.writelines([text] if isinstance(text, str) else text)
             stream.flush()
             os.fsync(stream.fileno())
         draft.replace(file)
@@ -333,6 +343,48 @@ def write_text_atomically(file: Path, text: str) -> None:
         raise
 
 
+class JsonLines(Sized, Protocol):
+    """A list or a mapping that is written line by line: it may be too long to be held as text."""
+
+    def json_lines(self) -> Iterator[str]:
+        """The JSON of each entry, the key included."""
+
+    def json_brackets(self) -> tuple[str, str]:
+        """Those of a list or of a mapping."""
+
+
+#: In the place of such content; no text of a scenario has this character.
+_MARK = "\0"
+
+
+def json_parts(content: object) -> Iterator[str]:
+    """The text of JSON content, part by part; lists and mappings may be ``JsonLines``.
+
+    Raises:
+        TypeError, ValueError: JSON cannot express the content.
+    """
+    long: list[JsonLines] = []
+
+    def mark(part: JsonLines) -> str:
+        long.append(part)
+        return _MARK
+
+    text = json.dumps(content, indent=2, default=mark, ensure_ascii=False, allow_nan=False) + "\n"
+    return _with_lines(text.split(json.dumps(_MARK)), long)
+
+
+def _with_lines(pieces: list[str], between: list[JsonLines]) -> Iterator[str]:
+    yield pieces[0]
+    for before, part, behind in zip(pieces, between, pieces[1:], strict=False):
+        line = before.rpartition("\n")[2]
+        margin = " " * (len(line) - len(line.lstrip()))
+        begin, end = part.json_brackets()
+        for place, entry in enumerate(part.json_lines()):
+            yield f"{',' if place else begin}\n{margin}  {entry}"
+        yield f"\n{margin}{end}" if len(part) else f"{begin}{end}"
+        yield behind
+
+
 def write_json_atomically(file: Path, content: object) -> None:
     """Write a whole JSON file or, after a crash, none.
 
@@ -340,5 +392,4 @@ def write_json_atomically(file: Path, content: object) -> None:
         OSError: the file cannot be written.
         TypeError, ValueError: JSON cannot express the content.
     """
-    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    write_text_atomically(file, text)
+    write_text_atomically(file, json_parts(content))

@@ -6,7 +6,7 @@ moment. A follower's waits in its session, a consumer's is watched by each of it
 
 from tidegauge.actors.fetches import producer_connections
 from tidegauge.actors.fetches.fetch_read import answer_fetch, read_partition, row_on
-from tidegauge.actors.fetches.fetch_sessions import name_active, place_of_fetch, put_to_rest, touch
+from tidegauge.actors.fetches.fetch_sessions import name_active, put_to_rest, touch
 from tidegauge.actors.idle_fetches.pairs import becomes_idle
 from tidegauge.actors.idle_fetches.stages import is_computed
 from tidegauge.actors.state import brokers, replica_records
@@ -33,15 +33,34 @@ _TRUE = code(True)
 def fetch_is_complete(world: brokers.Brokers, request: client_requests.FetchRequest) -> bool:
     """Read all partitions of a fetch again; whether it must be answered now.
 
+    Source: DelayedFetch.tryComplete@2.4.0.
+    """
+    name_partitions(world, request)
+    return read_all(world, request)
+
+
+@inner_rule
+def name_partitions(world: brokers.Brokers, request: client_requests.FetchRequest) -> None:
+    """Have a fetch name the partitions to read: a consumer's own, the active ones of a session."""
+    if request.replica_id != NONE:
+        name_active(world, request)
+        return
+    for item in items_of(world, request, client_requests.FetchPartition):
+        item.row = row_on(world, request.destination, item.partition)
+
+
+@inner_rule
+def read_all(world: brokers.Brokers, request: client_requests.FetchRequest) -> bool:
+    """Read the partitions that a fetch names; whether it must be answered now.
+
     Resting partitions of a follower have no records to read.
 
-    Source: DelayedFetch.tryComplete@2.4.0; ReplicaManager.fetchMessages@0.10.2.0, @2.7.0.
+    Source: ReplicaManager.fetchMessages@0.10.2.0, @2.7.0.
     """
     budget_bytes = request.max_bytes
     request.is_cut = False
     complete = request.item_count == 0
     if request.replica_id != NONE:
-        name_active(world, request)
         complete = world.fetch_sessions[request.fetcher].partition_count == 0
     for item in items_of(world, request, client_requests.FetchPartition):
         budget_bytes -= read_partition(world, request, item, budget_bytes)
@@ -62,7 +81,7 @@ def _brings_newer(
     item: client_requests.FetchPartition,
 ) -> bool:
     """Note that a partition was read; whether its high watermark alone is worth a response."""
-    told = world.follower_fetches[place_of_fetch(world, item.partition, request)]
+    told = world.follower_fetches[item.place]
     told.unread = False
     return (
         world.rules[request.destination].fetch_answers_newer_high_watermark
@@ -105,7 +124,7 @@ def delay_fetch(world: brokers.Brokers, request: client_requests.FetchRequest) -
         return
     for item in items_of(world, request, PartitionData):
         row = row_on(world, request.destination, item.partition)
-        producer_connections.watch(world, world.delayed_fetches[row], request.index)
+        producer_connections.watch(world, world.delayed_fetches[row], request.index, NONE)
     producer_connections.expire_later(world, request)
 
 

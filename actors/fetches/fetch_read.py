@@ -6,11 +6,7 @@ request itself; the answer brings, for each partition, the records as runs of
 one leader epoch each.
 """
 
-from tidegauge.actors.fetches.fetch_sessions import (
-    let_others_come_first,
-    place_of_fetch,
-    put_to_rest,
-)
+from tidegauge.actors.fetches.fetch_sessions import let_others_come_first, put_to_rest
 from tidegauge.actors.fetches.fetcher_thread import count_sent, leader_throttles
 from tidegauge.actors.idle_fetches.pairs import wake_all, wake_pair
 from tidegauge.actors.state.broker_stats import mark_bytes_out
@@ -33,7 +29,7 @@ from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.metadata_log import is_known_alive, known_change
 from tidegauge.simulation.rows import traces_all
-from tidegauge.simulation.topology import broker_of, row_of, slot_of
+from tidegauge.simulation.topology import broker_of, slot_of
 from tidegauge.simulation.trace_rows.detail_rows import FetchAnswered
 from tidegauge.simulation.transfers import block_network_thread, departure_from_thread_us
 
@@ -79,7 +75,7 @@ def read_partition(
     item.end_offset = item.fetch_offset
     item.diverging_end_offset = UNDEFINED
     item.preferred_read_replica = NONE
-    row = row_on(world, broker, item.partition)
+    row = item.row
     if row == NONE:
         item.error = missing_error(world, broker, item.partition, _FALSE)
         return 0
@@ -185,9 +181,9 @@ def answer_fetch(world: Brokers, request: client_requests.FetchRequest, waited: 
             item.end_offset = item.fetch_offset
             item.size_bytes = 0
         if item.size_bytes > 0:
-            last_sent = item.partition
+            last_sent = item.place
             response.size_bytes += item.size_bytes
-            row = row_of(world, item.partition, request.destination)
+            row = item.row
             if looks_at_memory and item.fetch_offset < cached_from(world, row):
                 is_in_memory = False
             mark_bytes_out(world, request, row, item)
@@ -201,7 +197,7 @@ def answer_fetch(world: Brokers, request: client_requests.FetchRequest, waited: 
     if request.replica_id != NONE:
         session = world.fetch_sessions[request.fetcher]
         if request.is_cut and last_sent != NONE:
-            let_others_come_first(world, session, place_of_fetch(world, last_sent, request))
+            let_others_come_first(world, session, last_sent)
         put_to_rest(world, session)
     _send_response(world, request, response, is_in_memory)
 
@@ -241,9 +237,8 @@ def _read_from_disks(world: Brokers, request: client_requests.FetchRequest, begi
     for directory in range(directories):
         size_bytes = 0
         for item in items_of(world, request, client_requests.FetchPartition):
-            row = row_of(world, item.partition, broker)
-            if item.size_bytes > 0 and world.on_disk[row].directory == directory:
-                size_bytes += old_bytes(world, row, item.fetch_offset, item.end_offset)
+            if item.size_bytes > 0 and world.on_disk[item.row].directory == directory:
+                size_bytes += old_bytes(world, item.row, item.fetch_offset, item.end_offset)
         disk = world.disk_reads[broker * directories + directory]
         end_us = transfer_end_us(disk, size_bytes, end_us)
     return end_us
@@ -264,7 +259,7 @@ def _is_named(
     """Whether the answer names a partition: always, unless a fetch session leaves it out."""
     if request.replica_id == NONE:
         return True
-    told = world.follower_fetches[place_of_fetch(world, item.partition, request)]
+    told = world.follower_fetches[item.place]
     if item.error != errors.NONE:
         told.session_high_watermark = UNDEFINED
         return True
@@ -296,7 +291,7 @@ def _add_records(world: Brokers, response: Event, read: client_requests.FetchPar
     item.preferred_read_replica = read.preferred_read_replica
     if read.error != errors.NONE or read.end_offset <= read.fetch_offset:
         return
-    row = row_on(world, response.source, read.partition)
+    row = read.row
     partition = world.replicas[row]
     runs = runs_of(world, row)
     end_offset = min(read.end_offset, partition.log_end_offset)

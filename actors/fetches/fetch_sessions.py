@@ -158,6 +158,15 @@ def touch(world: Brokers, row: int) -> None:
 
 
 @inner_rule
+def was_touched(world: Brokers, session: FetchSession) -> bool:
+    """Whether a partition of a session has changed since it was read last."""
+    touched = False
+    for index in ACTIVE.of(world, session):
+        touched = touched or world.follower_fetches[index].unread
+    return touched
+
+
+@inner_rule
 def load_waiting_fetches(world: Brokers, row: int) -> None:
     """Have the processor load the fetches that wait for a partition: it is about to change."""
     width = world.sizes[0].width
@@ -173,8 +182,17 @@ def name_active(world: Brokers, request: FetchRequest) -> None:
     free_items(world, request)
     width = world.sizes[0].width
     for index in ACTIVE.of(world, world.fetch_sessions[request.fetcher]):
-        partition = world.hosted[index // width].partition
-        new_item(world, request, partition, FetchPartition, world.follower_fetches[index])
+        row = index // width
+        hosted = world.hosted[row]
+        new_item(
+            world,
+            request,
+            hosted.partition,
+            FetchPartition,
+            world.follower_fetches[index],
+            row=row if hosted.exists else NONE,
+            place=index,
+        )
 
 
 @inner_rule

@@ -10,12 +10,14 @@ from tidegauge.actors.state import brokers
 from tidegauge.actors.state.brokers import LOGS, WATCHES
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.request_times import mark_delayed, taken_us
+from tidegauge.compiled.prefetching import prefetch
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.in_sync_replicas import check_enough_replicas_reach_offset
 from tidegauge.replication.partition import is_leader
-from tidegauge.simulation.events import free_event, items_of
+from tidegauge.simulation.events import ITEMS, free_event, items_of
+from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.timers import ProduceExpires
 from tidegauge.simulation.rows import REQUEST, cost_us
@@ -48,11 +50,12 @@ def delay_produce(world: brokers.Brokers, request: client_requests.AppendRequest
     Source: DelayedOperationPurgatory.tryCompleteElseWatch@2.4.0.
     """
     if request.kind == client_requests.ProduceRequest.KIND:
-        for item in items_of(world, request, client_requests.ProducedBatch):
-            _watch_append(world, request, item.partition, item.append)
+        for entry in ITEMS.of(world, request):
+            item = view_as(world.items[entry], client_requests.ProducedBatch)
+            _watch_append(world, request, item.partition, item.append, entry)
     else:
         single = view_as(request, client_requests.GroupAppendRequest)
-        _watch_append(world, request, single.partition, single.append)
+        _watch_append(world, request, single.partition, single.append, NONE)
     if request.awaited == 0:
         return False
     request.taken_us = taken_us(world, request)
@@ -68,6 +71,7 @@ def _watch_append(
     request: client_requests.AppendRequest,
     partition: int,
     append: client_requests.PartitionAppend,
+    entry: int,
 ) -> None:
     """Let a request wait for one of its partitions, unless that has failed or is done."""
     if append.error != errors.NONE:
@@ -76,7 +80,7 @@ def _watch_append(
     if not _is_acknowledged(world, row, append):
         append.waits = True
         request.awaited += 1
-        producer_connections.watch(world, world.delayed_produces[row], request.index)
+        producer_connections.watch(world, world.delayed_produces[row], request.index, entry)
 
 
 @inner_rule
@@ -90,6 +94,15 @@ def _expire_produces_at(world: brokers.Brokers, broker: int, time_us: int) -> No
 
 
 @inner_rule
+def load_waiting_produce(world: brokers.Brokers, row: int) -> None:
+    """Have the processor load the produce that waits for a replica first: it may be complete."""
+    first = world.delayed_produces[row].first
+    if first != NONE:
+        prefetch(world.events, world.watches[first].event, 1)
+        prefetch(world.items, world.watches[first].entry, 1)
+
+
+@inner_rule
 def wake_produces(world: brokers.Brokers, row: int) -> None:
     """Complete the produces that wait for this replica and can be.
 
@@ -98,7 +111,7 @@ def wake_produces(world: brokers.Brokers, row: int) -> None:
     for index in WATCHES.of(world, world.delayed_produces[row]):
         waiting = world.watches[index]
         request = view_as(world.events[waiting.event], client_requests.AppendRequest)
-        append = _append_of(world, request, world.hosted[row].partition)
+        append = _append_of(world, request, waiting.entry)
         if _is_acknowledged(world, row, append):
             _await_no_more(world, row, request, append)
             if request.awaited == 0:
@@ -107,15 +120,12 @@ def wake_produces(world: brokers.Brokers, row: int) -> None:
 
 @inner_rule
 def _append_of(
-    world: brokers.Brokers, request: client_requests.AppendRequest, partition: int
+    world: brokers.Brokers, request: client_requests.AppendRequest, entry: int
 ) -> client_requests.PartitionAppend:
-    """The append of a request that concerns a partition: there is one."""
-    if request.kind != client_requests.ProduceRequest.KIND:
+    """The append of a request that a watch is about."""
+    if entry == NONE:
         return view_as(request, client_requests.GroupAppendRequest).append
-    item = view_as(world.items[request.first_item], client_requests.ProducedBatch)
-    while item.partition != partition:
-        item = view_as(world.items[item.next], client_requests.ProducedBatch)
-    return item.append
+    return view_as(world.items[entry], client_requests.ProducedBatch).append
 
 
 @inner_rule

@@ -88,10 +88,11 @@ def forget_connections(world: brokers.Brokers, broker: int) -> None:
 
 
 @inner_rule
-def new_watch(world: brokers.Brokers, event: int) -> int:
+def new_watch(world: brokers.Brokers, event: int, entry: int) -> int:
     """Take a watch of the pool."""
     index = brokers.WATCH_SLOTS.take(world, world.pools[0].watch_slots)
     world.watches[index].event = event
+    world.watches[index].entry = entry
     return index
 
 
@@ -101,9 +102,11 @@ def _free_watch(world: brokers.Brokers, index: int) -> None:
 
 
 @inner_rule
-def watch(world: brokers.Brokers, waiting: broker_records.WatchList, event: int) -> None:
-    """Let a request wait for a replica, behind those that do already."""
-    brokers.WATCHES.append(world, waiting, new_watch(world, event))
+def watch(
+    world: brokers.Brokers, waiting: broker_records.WatchList, event: int, entry: int
+) -> None:
+    """Let a request, with its entry, wait for a replica, behind those that do already."""
+    brokers.WATCHES.append(world, waiting, new_watch(world, event, entry))
 
 
 @inner_rule

@@ -11,7 +11,7 @@ It hands the partition to the fetcher of its leader, and completes the requests 
 from tidegauge.actors.fetches import fetcher_thread
 from tidegauge.actors.fetches.fetch_purgatory import wake_fetches
 from tidegauge.actors.fetches.produce_purgatory import wake_produces
-from tidegauge.actors.leaders.leader import keep_room_for_epochs, take_state, update_assignment
+from tidegauge.actors.leaders.leader import take_state, update_assignment
 from tidegauge.actors.process.lifecycle import exit_by_itself
 from tidegauge.actors.session.zookeeper_client import topic_config
 from tidegauge.actors.state.brokers import FETCHED, Brokers, epochs_of
@@ -199,7 +199,6 @@ def turn_follower(world: Brokers, row: int, state: LeaderAndIsrPartition) -> boo
     stop_coordinating(world, row)
     wake_produces(world, row)
     wake_fetches(world, row)
-    keep_room_for_epochs(world, row)
     return restarts
 
 

@@ -27,7 +27,7 @@ from tidegauge.actors.state.replica_records import IdleFetch
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.simulation.events import TIMER_RANK_BITS, free_event, new_event, push
-from tidegauge.simulation.kernel import NONE, Kernel, link_between
+from tidegauge.simulation.kernel import NONE, Kernel, impairment_of, link_between
 from tidegauge.simulation.messages.client_requests import FetchRequest, FetchResponse
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.timers import FollowerFetchExpires
@@ -115,16 +115,16 @@ def _may_idle(world: Brokers, index: int, waits_now: int) -> bool:
 def _is_quiet(world: Brokers, source: int, destination: int) -> bool:
     """Whether nothing is under way between two brokers that a fetch could meet."""
     state = world.processes[destination]
-    link = link_between(world, source, destination)
+    impairment = impairment_of(world, link_between(world, source, destination))
     return (
         state.hosted
         and state.alive
         and state.paused == 0
         and state.held.first == NONE
         and state.network_blocked_us <= world.context[0].time_us
-        and link.cut == 0
-        and not link.stalled
-        and link.held.first == NONE
+        and impairment.cut == 0
+        and not impairment.stalled
+        and impairment.held.first == NONE
         and not world.brokers[destination].ends
         and world.context[0].ready.first == NONE
     )

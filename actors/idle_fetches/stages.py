@@ -4,7 +4,7 @@ from tidegauge.actors.state.brokers import CLOCK_OFFSET_MS, Brokers
 from tidegauge.actors.state.replica_records import IdleFetch
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.events import TIMER_RANK_BITS
-from tidegauge.simulation.kernel import NONE, Kernel, RowMark, link_between
+from tidegauge.simulation.kernel import NONE, Kernel, RowMark, impairment_of, link_between
 from tidegauge.simulation.links import drawn_latency_us
 from tidegauge.simulation.random_streams import QUANTILES
 from tidegauge.simulation.rows import REQUEST
@@ -146,7 +146,7 @@ def _sends(world: Kernel, idle: IdleFetch, source: int, destination: int, cost_u
     """Have the message of the next stage leave its process, as ``links.send`` does it."""
     rows = _rows_at(world, source, idle)
     link = link_between(world, source, destination)
-    departure_us = idle.due_us + cost_us + link.delay_us
+    departure_us = idle.due_us + cost_us + impairment_of(world, link).delay_us
     arrival_us = departure_us + drawn_latency_us(world, link, source, destination)
     idle.due_us = max(arrival_us, link.last_delivery_us)
     link.last_delivery_us = idle.due_us

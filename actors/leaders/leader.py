@@ -111,6 +111,7 @@ def append_to_log(world: brokers.Brokers, row: int, epoch: int, record_count: in
     """Append records of one epoch to a replica's log; the offset of the first."""
     partition = world.replicas[row]
     broker = world.hosted[row].broker
+    brokers.keep_room_for_an_epoch(world, row)
     epochs = brokers.epochs_of(world, row)
     epoch_count = partition.epoch_count
     last_epoch = latest_epoch(epochs, epoch_count)
@@ -124,7 +125,6 @@ def append_to_log(world: brokers.Brokers, row: int, epoch: int, record_count: in
     note_cached(world, row, base_offset, size_bytes)
     write_back(world, row, size_bytes)
     flush_if_due(world, row)
-    keep_room_for_epochs(world, row)
     if traces_all(world):
         Appended.write(
             world,
@@ -136,17 +136,6 @@ def append_to_log(world: brokers.Brokers, row: int, epoch: int, record_count: in
             high_watermark=partition.high_watermark,
         )
     return base_offset
-
-
-@inner_rule
-def keep_room_for_epochs(world: brokers.Brokers, row: int) -> None:
-    """Ask for larger tables when a replica's epochs have nearly filled their room."""
-    partition = world.replicas[row]
-    if (
-        max(partition.run_count, partition.epoch_count) + brokers.EPOCH_MARGIN
-        > world.pools[0].epoch_room
-    ):
-        world.context[0].needs_room = True
 
 
 @inner_rule
@@ -207,6 +196,7 @@ def become_leader(world: brokers.Brokers, row: int, state: LeaderAndIsrPartition
     partition = world.replicas[row]
     hosted = world.hosted[row]
     remove_from_fetcher(world, row)
+    brokers.keep_room_for_an_epoch(world, row)
     epoch_count = partition.epoch_count
     epoch = latest_epoch(brokers.epochs_of(world, row), epoch_count)
     is_new_leader = make_leader(
@@ -232,7 +222,6 @@ def become_leader(world: brokers.Brokers, row: int, state: LeaderAndIsrPartition
     note_epoch(world, row, epoch_count, epoch)
     try_high_watermark(world, row, codes.MOMENT_LEADER)
     begin_loading(world, row)
-    keep_room_for_epochs(world, row)
 
 
 @inner_rule

@@ -11,14 +11,19 @@ then waits in the purgatory until the high watermark of every partition that was
 passed its batch.
 """
 
-from tidegauge.actors.fetches.fetch_purgatory import delay_fetch, fetch_is_complete
+from tidegauge.actors.fetches.fetch_purgatory import (
+    delay_fetch,
+    fetch_is_complete,
+    name_partitions,
+    read_all,
+)
 from tidegauge.actors.fetches.fetch_read import answer_fetch, missing_error, row_on
 from tidegauge.actors.fetches.fetch_sessions import (
     load_waiting_fetches,
-    name_active,
     update_session,
+    was_touched,
 )
-from tidegauge.actors.fetches.produce_purgatory import delay_produce
+from tidegauge.actors.fetches.produce_purgatory import delay_produce, load_waiting_produce
 from tidegauge.actors.fetches.produce_response import answer_produce
 from tidegauge.actors.leaders.isr_changes import begin_expansion, expands_isr
 from tidegauge.actors.leaders.leader import append_to_leader, count_fetch, try_high_watermark
@@ -37,13 +42,11 @@ from tidegauge.replication.in_sync_replicas import ACKS_ALL, append_error
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.producer_state import increment_sequence
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.replication.replica_list import NO_REPLICA
 from tidegauge.simulation.events import free_event, items_of
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.rows import APPEND, REQUEST, REQUEST_PARTITION, cost_us
 from tidegauge.simulation.slow_disks import disk_delay_us
-from tidegauge.simulation.topology import slot_of
 from tidegauge.simulation.trace_rows.codes import MOMENT_FETCH
 
 # Event.phase
@@ -66,6 +69,7 @@ def handle_fetch(world: Brokers, request: client_requests.FetchRequest) -> bool:
     ReplicaManager.fetchMessages@0.10.2.0 and @2.4.0,
     DelayedOperationPurgatory.tryCompleteElseWatch@2.4.0.
     """
+    is_first_read = request.phase <= _READ
     if request.phase == _ARRIVED:
         most_bytes = world.brokers[request.destination].fetch_max_bytes
         request.max_bytes = min(request.max_bytes, most_bytes)
@@ -74,8 +78,7 @@ def handle_fetch(world: Brokers, request: client_requests.FetchRequest) -> bool:
             update_session(world, request)
         request.phase = _READ
     if request.phase == _READ:
-        if request.replica_id != NONE:
-            name_active(world, request)
+        name_partitions(world, request)
         request.cursor = request.first_item
         if not _all_can_be_read(world, request):
             return False
@@ -87,7 +90,7 @@ def handle_fetch(world: Brokers, request: client_requests.FetchRequest) -> bool:
             session.fetched_ms = now_ms(world.context[0])
             partition_count = session.partition_count
         request.cost_us += partition_count * partition_us
-        completes = fetch_is_complete(world, request)
+        completes = read_all(world, request)
         mark_fetch(world, request)
         # Kept in the request: counting the fetch below may not change the decision.
         request.answers_first_read = completes or request.max_wait_ms <= 0
@@ -98,7 +101,7 @@ def handle_fetch(world: Brokers, request: client_requests.FetchRequest) -> bool:
     if request.answers_first_read:
         _take_new_high_watermarks(world, request)
         answer_fetch(world, request, _FALSE)
-    elif fetch_is_complete(world, request):
+    elif not _reads_the_same(world, request, is_first_read) and fetch_is_complete(world, request):
         # Something has come meanwhile, or this fetch has itself moved the high watermark.
         mark_fetch(world, request)
         answer_fetch(world, request, _TRUE)
@@ -110,13 +113,24 @@ def handle_fetch(world: Brokers, request: client_requests.FetchRequest) -> bool:
 
 
 @inner_rule
+def _reads_the_same(
+    world: Brokers, request: client_requests.FetchRequest, was_just_read: bool
+) -> bool:
+    """Whether reading a follower's fetch again brings the same: nothing has changed meanwhile."""
+    if request.replica_id == NONE or not was_just_read:
+        return False
+    return not was_touched(world, world.fetch_sessions[request.fetcher])
+
+
+@inner_rule
 def _all_can_be_read(world: Brokers, request: client_requests.FetchRequest) -> bool:
     while request.cursor != NONE:
-        item = world.items[request.cursor]
-        row = row_on(world, request.destination, item.partition)
-        if row != NONE and world.hosted[row].locked:
-            wait_for_lock(world, row, request)
-            return False
+        item = view_as(world.items[request.cursor], client_requests.FetchPartition)
+        if item.row != NONE:
+            if world.hosted[item.row].locked:
+                wait_for_lock(world, item.row, request)
+                return False
+            load_waiting_produce(world, item.row)
         request.cursor = item.next
     return True
 
@@ -129,9 +143,9 @@ def _count_all(world: Brokers, request: client_requests.FetchRequest) -> bool:
     """
     while request.cursor != NONE:
         item = view_as(world.items[request.cursor], client_requests.FetchPartition)
-        row = row_on(world, request.destination, item.partition)
-        replica = slot_of(world, item.partition, request.replica_id)
-        if row != NONE and replica != NO_REPLICA and is_leader(world.replicas[row]):
+        row = item.row
+        if row != NONE and world.hosted[row].exists and is_leader(world.replicas[row]):
+            replica = item.place - row * world.sizes[0].width
             if request.phase == _COUNT:
                 if world.hosted[row].locked:
                     wait_for_lock(world, row, request)
@@ -157,8 +171,8 @@ def _take_new_high_watermarks(world: Brokers, request: client_requests.FetchRequ
     if request.replica_id == NONE or not rules.high_watermark_of_response_is_new:
         return
     for item in items_of(world, request, client_requests.FetchPartition):
-        row = row_on(world, request.destination, item.partition)
-        if row != NONE and item.error == 0:
+        row = item.row
+        if row != NONE and world.hosted[row].exists and item.error == 0:
             item.high_watermark = high_watermark_of_response(
                 rules, item.high_watermark, world.replicas[row].high_watermark
             )

@@ -1,7 +1,7 @@
 """Records of a broker and its topics: memory of its process, settings, counts, request handlers."""
 
 from tidegauge.compiled.lists import Slots
-from tidegauge.compiled.records import Record, flag, i64
+from tidegauge.compiled.records import Record, flag, i32, i64
 from tidegauge.simulation.messages.event import EventList
 
 
@@ -276,14 +276,16 @@ class Watch(Record):
     """One delayed operation in the list of a partition that it waits for."""
 
     event: i64
+    #: Its entry about the partition, if it is a produce.
+    entry: i64
     next: i64
 
 
 class WatchList(Record):
     """The delayed operations that wait for one replica, in order of their coming."""
 
-    first: i64 = -1
-    last: i64 = -1
+    first: i32 = -1
+    last: i32 = -1
 
 
 class Pools(Record):
@@ -293,7 +295,11 @@ class Pools(Record):
     fetchers_of_source: i64
     watch_slots: Slots
     producer_slots: Slots
-    #: Room of each replica in ``runs`` and ``epochs``, in entries.
+    #: The used part of ``epoch_entries``, the entries behind it that are kept free while a handler
+    #: runs, the most replicas of a broker, and the most room that any replica has.
+    epoch_entries: i64
+    epoch_reserve: i64
+    most_replicas: i64
     epoch_room: i64
     #: Entries that are kept free while a handler runs.
     producer_reserve: i64

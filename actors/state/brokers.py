@@ -36,7 +36,7 @@ from tidegauge.actors.state.replica_records import (
 from tidegauge.actors.state.request_stats import RequestStats, ZooKeeperClientStats
 from tidegauge.compiled.lists import LinkedList, Pool
 from tidegauge.compiled.records import Records
-from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.replication import records, replica_list
 from tidegauge.simulation.bandwidth import Bandwidth
 from tidegauge.simulation.kernel import Context
@@ -56,8 +56,6 @@ MOST_EXPIRED = code(1024)
 
 #: Epochs that one answer can bring of a partition; the rest is fetched again.
 RUNS_PER_ANSWER = code(4)
-#: Epochs that are kept free in each replica: one for a response, one for taking over.
-EPOCH_MARGIN = code(6)
 
 #: A thread that waits for ZooKeeper is free at no known time.
 NEVER_US = code(2**62)
@@ -95,9 +93,9 @@ class Brokers(Cluster, part=2):
     #: Of replica ``row``: from ``row * width`` on, one per slot.
     followers: Records[records.RemoteReplica]
     follower_fetches: Records[FollowerFetch]
-    #: Of replica ``row``: from ``row * epoch_room`` on.
-    runs: Records[records.EpochEntry]
-    epochs: Records[records.EpochEntry]
+    #: Of each replica room for its epoch runs, and as much behind it for its leader-epoch cache.
+    #: A replica that needs more moves to the end, and leaves its places unused.
+    epoch_entries: Records[records.EpochEntry]
     #: At ``(broker * broker_count + source broker) * fetchers + number``.
     fetchers: Records[Fetcher]
     #: ... and the source broker's side of each, at the same place.
@@ -123,8 +121,8 @@ class Brokers(Cluster, part=2):
     asked_metadata: Records[MetadataPosition]
     #: At ``broker * topic_count + topic``.
     broker_topics: Records[BrokerTopic]
-    #: At ``broker * keys + key`` and ``broker * clients + client``
-    #: (``simulation/offset_commits.py``).
+    #: At ``key * width + slot`` and ``client * width + slot``: the broker in a slot of the
+    #: partition of __consumer_offsets coordinates (``simulation/offset_commits.py``).
     committed_offsets: Records[CommittedOffset]
     group_members: Records[GroupMember]
     #: At ``2 * broker + which``: LEADER_QUOTA or FOLLOWER_QUOTA of
@@ -201,15 +199,49 @@ def ineligible_replicas(world: Brokers, row: int) -> int:
 @inner_rule
 def runs_of(world: Brokers, row: int) -> Records[records.EpochEntry]:
     """The epoch runs of a replica's log."""
-    room = world.pools[0].epoch_room
-    return world.runs[row * room : (row + 1) * room]
+    hosted = world.hosted[row]
+    return world.epoch_entries[hosted.first_entry : hosted.first_entry + hosted.epoch_room]
 
 
 @inner_rule
 def epochs_of(world: Brokers, row: int) -> Records[records.EpochEntry]:
     """The leader-epoch cache of a replica."""
-    room = world.pools[0].epoch_room
-    return world.epochs[row * room : (row + 1) * room]
+    hosted = world.hosted[row]
+    first = hosted.first_entry + hosted.epoch_room
+    return world.epoch_entries[first : first + hosted.epoch_room]
+
+
+@inner_rule
+def keep_room_for_an_epoch(world: Brokers, row: int) -> None:
+    """Give a replica twice the room for epochs if it has none left for one more.
+
+    Arrays that ``runs_of`` and ``epochs_of`` gave before are not the replica's any more.
+    """
+    partition = world.replicas[row]
+    room = world.hosted[row].epoch_room
+    if max(partition.run_count, partition.epoch_count) == room:
+        widen_epochs(world, row, 2 * room)
+
+
+@rule
+def widen_epochs(world: Brokers, row: int, room: int) -> None:
+    """Move the epochs of a replica to the end of the table, with room for so many."""
+    partition, hosted, pools = world.replicas[row], world.hosted[row], world.pools[0]
+    runs, epochs = runs_of(world, row), epochs_of(world, row)
+    first = pools.epoch_entries
+    for index in range(partition.run_count):
+        world.epoch_entries[first + index].epoch = runs[index].epoch
+        world.epoch_entries[first + index].start_offset = runs[index].start_offset
+    for index in range(partition.epoch_count):
+        world.epoch_entries[first + room + index].epoch = epochs[index].epoch
+        world.epoch_entries[first + room + index].start_offset = epochs[index].start_offset
+    hosted.first_entry = first
+    hosted.epoch_room = room
+    pools.epoch_entries += 2 * room
+    pools.epoch_room = max(pools.epoch_room, room)
+    free = len(world.epoch_entries) - pools.epoch_entries
+    if free < pools.epoch_reserve or pools.epoch_room > len(world.epochs_read):
+        world.context[0].needs_room = True
 
 
 @inner_rule

@@ -3,7 +3,7 @@
 A replica's *row* is its place in ``Topology.slots``.
 """
 
-from tidegauge.compiled.records import Record, flag, i64
+from tidegauge.compiled.records import Record, flag, i32, i64
 from tidegauge.simulation.messages.event import EventList
 
 
@@ -26,7 +26,7 @@ class ReplicaMemory(Record):
     isr_row: i64 = -1
     follows_row: i64 = -1
     #: The request that expands the ISR; -1: isr-expiration shrinks it.
-    writing_request: i64 = -1
+    writing_request: i32 = -1
     lag_ms: i64
     #: The write was refused because the session was gone; it is sent again under the next.
     write_lost: flag
@@ -37,33 +37,33 @@ class ReplicaMemory(Record):
     leader_throttled: flag
     follower_throttled: flag
     #: 1 + the step that observes it and waits for the lock, as a fetch would; 0: none.
-    observer: i64
+    observer: i32
 
     # AlterPartition: the leader's proposal without a response (``AlterPartitionItem``).
     #: The ISR, and in which leader epoch and partition epoch; an empty list: nothing.
     submitted_isr: i64
-    submitted_leader_epoch: i64
-    submitted_partition_epoch: i64
+    submitted_leader_epoch: i32
+    submitted_partition_epoch: i32
 
     #: The newest entry about it in the metadata that is being published (``metadata``).
-    published_item: i64 = -1
+    published_item: i32 = -1
 
     # isr-change-propagation.
     changed: flag
     #: ... and once more while the notification about it is being written.
     changed_again: flag
-    next_changed: i64 = -1
+    next_changed: i32 = -1
 
     # The fetcher that it is in, if it follows.
-    fetcher: i64 = -1
-    next_in_fetcher: i64 = -1
+    fetcher: i32 = -1
+    next_in_fetcher: i32 = -1
     #: Records between its log end and the leader's high watermark, as of the last response (Kafka:
     #: ``FetcherLagMetrics``); -1 before the first.
     fetcher_lag: i64
     delayed_until_us: i64
     #: Its fetch offset has moved since its fetcher asked last; the next of those.
     moved: flag
-    next_moved: i64
+    next_moved: i32
 
     # Ranges acknowledged by its leader since the last row about it: one per acks.
     acknowledged_all_first: i64
@@ -75,13 +75,17 @@ class ReplicaMemory(Record):
 class HostedReplica(ReplicaMemory):
     """A broker's state of a replica beside the replica itself."""
 
-    broker: i64
-    partition: i64
+    broker: i32
+    partition: i32
     #: The next log of the broker.
-    next_log: i64 = -1
+    next_log: i32 = -1
     #: The producer of its last batch, the first of a list; -1: no idempotent one has written to it.
     #: Producer snapshots keep it on disk.
-    first_producer: i64 = -1
+    first_producer: i32 = -1
+    #: Its epoch runs and its leader-epoch cache: the first of its places in
+    #: ``Brokers.epoch_entries``, and the number of entries that each of the two has room for.
+    first_entry: i32
+    epoch_room: i32
 
 
 class LogOnDisk(Record):
@@ -92,10 +96,10 @@ class LogOnDisk(Record):
 
     #: There is a folder for it, in this log directory.
     exists: flag
-    directory: i64
+    directory: i32
     #: The log directory of its future log, where it ends, and whether a flush runs as it takes the
     #: place of the log (``process/log_dir_moves.py``); -1: the replica is not moved.
-    future_directory: i64 = -1
+    future_directory: i32 = -1
     future_end_offset: i64
     flushed_as_moved: flag
     #: The id of its topic, with KRaft; a topic that is created again under its name has another.
@@ -108,7 +112,7 @@ class LogOnDisk(Record):
     #: Records that the partition had before the run: they expire by their age.
     existing_records: i64
     #: Number of marks of appends (``storage/logs.py``).
-    marks: i64
+    marks: i32
     #: Its epochs have changed, and are not in a real file yet.
     epochs_due: flag
 
@@ -140,18 +144,18 @@ class FollowerFetch(Record):
 
     #: It is in the session of this fetcher, and the next of that in no particular order.
     in_session: flag
-    fetcher: i64
-    next_in_session: i64
+    fetcher: i32
+    next_in_session: i32
     #: The next fetch reads it; and the next of those.
     active: flag
-    next_active: i64
+    next_active: i32
     #: It has to be read before it may rest.
     unread: flag
     #: The follower's last request.
     topic_id: i64 = -1
     fetch_offset: i64
-    leader_epoch: i64
-    last_fetched_epoch: i64
+    leader_epoch: i32
+    last_fetched_epoch: i32
     #: High watermark and log start of the last answer of the session that named the
     #: partition, -1 if none has.
     session_high_watermark: i64 = -1

@@ -11,13 +11,14 @@ Simplified: a record of a group is that of one member. Nothing expires, and noth
 reading a partition takes the longer the more was ever committed.
 """
 
-from tidegauge.actors.state.broker_records import GroupMember
+from tidegauge.actors.state.broker_records import CommittedOffset, GroupMember
 from tidegauge.actors.state.brokers import Brokers, runs_of
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.request_times import mark_error
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.partition import is_leader
+from tidegauge.replication.replica_list import NO_REPLICA
 from tidegauge.simulation import rows
 from tidegauge.simulation.events import items_of, new_item, new_response
 from tidegauge.simulation.kernel import NONE, Kernel
@@ -26,6 +27,7 @@ from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.timers import MemberExpires, OffsetsLoaded
 from tidegauge.simulation.offset_commits import log_commit, newest_commit
+from tidegauge.simulation.topology import slot_of
 from tidegauge.simulation.trace_rows.process_rows import (
     CoordinatorLoaded,
     CoordinatorLoading,
@@ -86,18 +88,16 @@ def handle_offsets_loaded(world: Brokers, timer: OffsetsLoaded) -> None:
         if not hosted.coordinates:
             _load_key(world, row, key)
         if key < targets:
-            index = hosted.broker * len(world.commit_keys) + key
-            offsets += 1 if world.committed_offsets[index].offset != NONE else 0
+            offsets += 1 if committed_at(world, hosted.broker, key).offset != NONE else 0
         else:
-            index = hosted.broker * _clients(world) + key - targets
-            members += 1 if world.group_members[index].present else 0
+            members += 1 if member_at(world, hosted.broker, key).present else 0
     hosted.coordinates = True
     CoordinatorLoaded.write(world, hosted, partition, offset_count=offsets, member_count=members)
 
 
 @inner_rule
 def _clients(world: Brokers) -> int:
-    return len(world.group_members) // world.sizes[0].brokers
+    return len(world.group_members) // world.sizes[0].width
 
 
 @inner_rule
@@ -110,7 +110,7 @@ def _load_key(world: Brokers, row: int, key: int) -> None:
     found = newest_commit(world, key, world.replicas[row], runs_of(world, row))
     targets = len(world.commit_keys) - _clients(world)
     if key < targets:
-        world.committed_offsets[broker * len(world.commit_keys) + key].offset = found
+        committed_at(world, broker, key).offset = found
         return
     member = member_at(world, broker, key)
     member.present = found > 0
@@ -134,11 +134,18 @@ def stop_coordinating(world: Brokers, row: int) -> None:
 
 
 @inner_rule
+def committed_at(world: Brokers, broker: int, key: int) -> CommittedOffset:
+    """A coordinator's cache of the offset that a key is about."""
+    slot = slot_of(world, world.commit_keys[key].partition, broker)
+    return world.committed_offsets[key * world.sizes[0].width + slot]
+
+
+@inner_rule
 def member_at(world: Brokers, broker: int, key: int) -> GroupMember:
     """A coordinator's state of the consumer that a key is about."""
-    clients = _clients(world)
-    targets = len(world.commit_keys) - clients
-    return world.group_members[broker * clients + key - targets]
+    slot = slot_of(world, world.commit_keys[key].partition, broker)
+    client = key - (len(world.commit_keys) - _clients(world))
+    return world.group_members[client * world.sizes[0].width + slot]
 
 
 @inner_rule
@@ -191,9 +198,8 @@ def answer_group_append(world: Brokers, request: client_requests.GroupAppendRequ
     for asked in items_of(world, request, client_requests.GroupOffset):
         if error != errors.NONE:
             break
-        index = broker * len(world.commit_keys) + asked.commit_key
         told = new_item(world, response, asked.partition, client_requests.GroupOffset)
-        told.offset = world.committed_offsets[index].offset
+        told.offset = committed_at(world, broker, asked.commit_key).offset
     send(world, response, world.context[0].time_us + request.cost_us)
 
 
@@ -228,8 +234,7 @@ def _group_error(kind: int, error: int) -> int:
 @inner_rule
 def _take_into_cache(world: Brokers, request: client_requests.GroupAppendRequest) -> None:
     for item in items_of(world, request, client_requests.GroupOffset):
-        index = request.destination * len(world.commit_keys) + item.commit_key
-        world.committed_offsets[index].offset = item.offset
+        committed_at(world, request.destination, item.commit_key).offset = item.offset
 
 
 @inner_rule
@@ -245,7 +250,10 @@ def _admit(world: Brokers, request: client_requests.GroupAppendRequest) -> None:
 @inner_rule
 def forget_groups(world: Brokers, broker: int) -> None:
     """A process that begins coordinates no group."""
-    clients = _clients(world)
-    for index in range(broker * clients, (broker + 1) * clients):
-        world.group_members[index].present = False
-        world.group_members[index].watched = False
+    for key in range(len(world.commit_keys) - _clients(world), len(world.commit_keys)):
+        partition = world.commit_keys[key].partition
+        if partition == NONE or slot_of(world, partition, broker) == NO_REPLICA:
+            continue
+        member = member_at(world, broker, key)
+        member.present = False
+        member.watched = False

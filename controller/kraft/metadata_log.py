@@ -227,6 +227,10 @@ def _drop_committed(world: Quorum) -> None:
             break
         state.first_record = (state.first_record + 1) % len(world.metadata_records)
         state.record_count -= 1
+    if state.record_count == 0:
+        # The rest of the ring takes no memory until that many records wait.
+        state.first_record = 0
+        state.likely_record = 0
 
 
 @inner_rule

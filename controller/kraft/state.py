@@ -18,7 +18,7 @@ becomes active begins with the committed state (``claims.py``).
 from __future__ import annotations
 
 from tidegauge.compiled.handlers import Handlers
-from tidegauge.compiled.records import Record, Records, blank, flag, i64
+from tidegauge.compiled.records import Record, Records, blank, flag, i32, i64
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.kraft_partitions.alter_partition import KRaftSwitches
 from tidegauge.controller.kraft_partitions.partition_target import PartitionTarget
@@ -261,7 +261,7 @@ class QuorumTopic(Record):
 class HostedReplica(Record):
     """A replica of a broker."""
 
-    partition: i64
+    partition: i32
     #: Its log directory is offline.
     offline: flag
 

@@ -8,7 +8,7 @@ Records that were in a partition's log before the run count as acknowledged with
 """
 
 from tidegauge.compiled.lists import LinkedList
-from tidegauge.compiled.records import Record, Records, flag, i64
+from tidegauge.compiled.records import Record, Records, flag, i8, i32, i64
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.in_sync_replicas import ACKS_ALL
 from tidegauge.replication.records import LeaderAndIsr
@@ -284,21 +284,21 @@ class ControllerPartition(Record):
     reassigned: flag
     target: i64
     moves: flag
-    next_move: i64
+    next_move: i32
     #: It cannot be moved: its step stops asking.
     move_refused: flag
     #: Its state znode exists; it was made just now, and its replicas have no request yet.
     has_state: flag
     is_new: flag
     #: *_PARTITION of ``partitions/partition_changes.py``.
-    state: i64
-    controller_epoch: i64
+    state: i32
+    controller_epoch: i32
     #: The row about the last write of its state, which has still to be sent to replicas; -1: none.
     row_sequence: i64 = -1
     #: Its state has to be sent to brokers: for their metadata, and (``led_anew``) as replicas.
     touched: flag
     led_anew: flag
-    next_touched: i64
+    next_touched: i32
     #: The event being processed is about it.
     selected: flag
     #: The broker that shuts down follows in it.
@@ -306,8 +306,8 @@ class ControllerPartition(Record):
     #: unclean.leader.election.enable of its topic, as last read.
     unclean_enabled: flag
     #: The written state that is not confirmed yet, and the leader before it.
-    written_leader: i64
-    written_epoch: i64
+    written_leader: i32
+    written_epoch: i32
     written_isr: i64
     unclean: flag
 
@@ -327,9 +327,9 @@ class ControllerReplica(Record):
     """A controller's state of one replica."""
 
     #: *_REPLICA of ``partitions/replica_state_machine.py``; 0: it has none yet.
-    state: i64
+    state: i8
     #: Its log directory is offline (Kafka: replicasOnOfflineDirs); 0: not that it knew.
-    directory_offline: i64
+    directory_offline: i8
 
 
 class ContextOwner(Record):

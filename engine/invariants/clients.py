@@ -179,11 +179,11 @@ def requests_of_clients_have_a_deadline(world: checked.Checked) -> int:
     return checked.HOLDS
 
 
-@CLIENTS.of("client_targets")
+@CLIENTS.of("known_partitions")
 def leaders_in_metadata_are_brokers(world: checked.Checked) -> int:
     """Metadata names as leader a broker that there is, or none."""
-    for place in range(len(world.client_targets)):
-        if not NONE <= world.client_targets[place].leader < world.sizes[0].brokers:
+    for place in range(len(world.known_partitions)):
+        if not NONE <= world.known_partitions[place].leader < world.sizes[0].brokers:
             return place
     return checked.HOLDS
 
@@ -193,9 +193,9 @@ def led_partitions_are_counted(world: checked.Checked) -> int:
     """A client counts its partitions that have a leader, as far as it knows."""
     for number, client in enumerate(world.clients):
         led = 0
-        for place in range(client.first_target, client.first_target + client.target_count):
-            led += 1 if world.client_targets[place].leader >= 0 else 0
-        if led != client.led_targets:
+        for place in range(client.first_known, client.first_known + client.known_count):
+            led += 1 if world.known_partitions[place].leader >= 0 else 0
+        if led != client.led_partitions:
             return number
     return checked.HOLDS
 
@@ -206,6 +206,19 @@ def consumers_process_what_they_have_read(world: checked.Checked) -> int:
     for place, target in enumerate(world.client_targets):
         if target.processed > target.position or target.position < 0:
             return place
+    return checked.HOLDS
+
+
+@CLIENTS.of("client_targets")
+def targets_are_known_partitions(world: checked.Checked) -> int:
+    """A client writes to, or reads, partitions that are in its metadata."""
+    for client in world.clients:
+        for number in range(client.target_count):
+            target = world.client_targets[client.first_target + number]
+            if not 0 <= target.known - client.first_known < client.known_count:
+                return client.first_target + number
+            if world.known_partitions[target.known].partition != target.partition:
+                return client.first_target + number
     return checked.HOLDS
 
 

@@ -4,19 +4,32 @@ Invariants of brokers' machines: their disks and page caches.
 """
 
 from tidegauge.actors.state.machines import GENERATIONS
-from tidegauge.engine.invariants.checked import HOLDS, Checked, Invariants
+from tidegauge.engine.invariants.checked import HOLDS, Checked, Invariants, clear_marks, mark
 from tidegauge.simulation.bandwidth import FLOWS
-from tidegauge.simulation.events import ends_of, precedes, used_events
-from tidegauge.simulation.kernel import BROKER, NONE, RACK_LINK
+from tidegauge.simulation.events import ends_of, precedes, used_events, waiting_count, waiting_entry
+from tidegauge.simulation.kernel import BROKER, NONE, RACK_LINK, UNIMPAIRED
 
 KERNEL = Invariants()
 
 
 @KERNEL.of("heap")
 def heap_is_ordered(world: Checked) -> int:
-    """No event that waits for its time comes before the one above it in the heap."""
+    """No event that waits for its time comes before the one above it in its heap."""
     for place in range(1, world.context[0].heap_size):
         if precedes(world.heap[place], world.heap[(place - 1) >> 1]):
+            return place
+    for place in range(1, world.context[0].later_heap_size):
+        if precedes(world.later_heap[place], world.later_heap[(place - 1) >> 1]):
+            return place
+    return HOLDS
+
+
+@KERNEL.of("heap")
+def later_events_are_later(world: Checked) -> int:
+    """No event in the heap of later ones is due soon, and there are none if none is due soon."""
+    context = world.context[0]
+    for place in range(context.later_heap_size):
+        if world.later_heap[place].time_us < context.soon_us or context.heap_size == 0:
             return place
     return HOLDS
 
@@ -24,8 +37,8 @@ def heap_is_ordered(world: Checked) -> int:
 @KERNEL.of("heap")
 def heap_entries_match_events(world: Checked) -> int:
     """A place in the heap has the time, the processes and the number of a live event."""
-    for place in range(world.context[0].heap_size):
-        entry = world.heap[place]
+    for place in range(waiting_count(world)):
+        entry = waiting_entry(world, place)
         if not 0 <= entry.index < len(world.events):
             return place
         event = world.events[entry.index]
@@ -45,15 +58,36 @@ def no_event_is_overdue(world: Checked) -> int:
     return HOLDS
 
 
-@KERNEL.of("links")
+@KERNEL.of("impairments")
 def links_hold_back_only_when_cut(world: Checked) -> int:
     """A link holds messages back only while it is cut, or TCP has still to send them again."""
+    for place, impairment in enumerate(world.impairments):
+        if impairment.cut < 0 or impairment.delay_us < 0:
+            return place
+        if impairment.held.first != NONE and impairment.cut == 0 and not impairment.stalled:
+            return place
+    return HOLDS
+
+
+@KERNEL.of("links")
+def impairments_have_one_link(world: Checked) -> int:
+    """A link has its own impairment, or the one of all links that nothing has hit."""
+    clear_marks(world, len(world.impairments))
     for number, link in enumerate(world.links):
-        if link.cut < 0 or link.delay_us < 0:
-            return number
-        if link.held.first != NONE and link.cut == 0 and not link.stalled:
+        if link.impairment == UNIMPAIRED:
+            continue
+        if not mark(world, link.impairment, world.context[0].impairments):
             return number
     return HOLDS
+
+
+@KERNEL.of("impairments")
+def nothing_hits_all_links(world: Checked) -> int:
+    """The impairment of the links that nothing has hit has no effect on messages."""
+    shared = world.impairments[UNIMPAIRED]
+    is_cut = shared.cut != 0 or shared.stalled or shared.held.first != NONE
+    has_waited = shared.received_us != 0 or shared.relayed_us != 0 or shared.lost_below != 0
+    return 0 if is_cut or has_waited or shared.delay_us != 0 else HOLDS
 
 
 @KERNEL.of("networks_out")
@@ -116,8 +150,8 @@ def outbox_leaves_the_group(world: Checked) -> int:
         if world.processes[world.events[index].destination].hosted:
             return index
         index = world.events[index].next
-    for place in range(context.heap_size):
-        event = world.events[world.heap[place].index]
+    for place in range(waiting_count(world)):
+        event = world.events[waiting_entry(world, place).index]
         if not world.processes[event.destination].hosted:
             return event.index
     return HOLDS
@@ -126,8 +160,8 @@ def outbox_leaves_the_group(world: Checked) -> int:
 @KERNEL.of("events")
 def messages_were_sent(world: Checked) -> int:
     """An event that waits for its time has a number that its source has given already."""
-    for place in range(world.context[0].heap_size):
-        event = world.events[world.heap[place].index]
+    for place in range(waiting_count(world)):
+        event = world.events[waiting_entry(world, place).index]
         if event.source >= 0 and world.processes[event.source].hosted:
             source = world.processes[event.source]
             if not 0 <= event.sequence < source.sent or event.source_rows > source.rows:

@@ -40,7 +40,7 @@ def records_lie_in_the_log(world: Checked) -> int:
             return row
         if (count == 0) != (partition.log_start_offset == partition.log_end_offset):
             return row
-        if not 0 <= count <= world.pools[0].epoch_room or not _are_runs(world, row):
+        if not 0 <= count <= world.hosted[row].epoch_room or not _are_runs(world, row):
             return row
     return HOLDS
 

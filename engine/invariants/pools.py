@@ -8,7 +8,7 @@ from tidegauge.compiled.lists import Slots
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.engine.invariants import checked
 from tidegauge.replication.producer_state import RETAINED_BATCHES
-from tidegauge.simulation.events import EVENTS, ITEMS, used_events
+from tidegauge.simulation.events import EVENTS, ITEMS, used_events, waiting_count, waiting_entry
 from tidegauge.simulation.kernel import BROKER, NONE
 from tidegauge.simulation.messages.event import EventList
 from tidegauge.simulation.messages.kinds import IS_REQUEST, KINDS
@@ -93,9 +93,10 @@ def free_events_are_counted(world: checked.Checked) -> int:
 def every_event_has_one_place(world: checked.Checked) -> int:
     """Each event waits for its time or is in one list, which is whole, or one owner keeps it."""
     # Behind the marks of those that are free.
-    for place in range(world.context[0].heap_size):
-        if not checked.mark(world, world.heap[place].index, world.context[0].event_slots.used):
-            return world.heap[place].index
+    for place in range(waiting_count(world)):
+        index = waiting_entry(world, place).index
+        if not checked.mark(world, index, world.context[0].event_slots.used):
+            return index
     wrong = _first_wrong_list(world)
     if wrong == checked.HOLDS:
         wrong = _first_kept_twice(world)
@@ -114,8 +115,8 @@ def _first_wrong_list(world: checked.Checked) -> int:
     wrong = max(_wrong(world, world.context[0].ready), _wrong(world, world.context[0].outbox))
     for number in range(len(world.processes)):
         wrong = max(wrong, _wrong(world, world.processes[number].held))
-    for number in range(len(world.links)):
-        wrong = max(wrong, _wrong(world, world.links[number].held))
+    for place in range(world.context[0].impairments):
+        wrong = max(wrong, _wrong(world, world.impairments[place].held))
     for broker in range(len(world.brokers)):
         wrong = max(wrong, _wrong(world, world.brokers[broker].queue))
     for row in range(len(world.hosted)):

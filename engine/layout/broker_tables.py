@@ -6,13 +6,15 @@ the recovery point in the checkpoints are its end. A broker's first process load
 (``actors/process/lifecycle.py``).
 """
 
+import numpy as np
+from numpy.typing import NDArray
 
 from tidegauge.actors.idle_fetches.arrivals import WORDS_OF_SPAN
 from tidegauge.actors.state.broker_records import Broker, BrokerSettings, ZooKeeperBrokerSettings
 from tidegauge.actors.state.brokers import (
-    EPOCH_MARGIN,
     MOST_ENTRIES_TOLD,
     PRODUCER_SLOTS,
+    RUNS_PER_ANSWER,
     WATCH_SLOTS,
     Brokers,
 )
@@ -20,7 +22,7 @@ from tidegauge.actors.state.lifecycles import Lifecycle, LifecycleSettings
 from tidegauge.actors.state.replica_records import KeptLog
 from tidegauge.actors.state.request_stats import PARTS
 from tidegauge.actors.storage.logs import MARKS
-from tidegauge.compiled.records import Records, column, lengthened, new_records
+from tidegauge.compiled.records import Records, column, grown, lengthened, new_records
 from tidegauge.engine.layout.by_name import new_tables, set_by_name
 from tidegauge.engine.layout.cluster_tables import new_commit_keys
 from tidegauge.engine.layout.network_tables import cache_tails, lay_out_machines
@@ -34,10 +36,11 @@ from tidegauge.replication.release_rules import (
     HEARTBEAT_TIMEOUT_INTERVAL,
 )
 from tidegauge.replication.replication_quota import UNLIMITED
-from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan, PlannedPartition
+from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan
 from tidegauge.scenario.model.cluster import Cluster, ZooKeeper
 from tidegauge.scenario.model.process_faults import PowerLossFault
 from tidegauge.scenario.model.settings import ALTER_LOG_DIRS_RATE
+from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.kinds import ERROR_TYPES, TYPES
 from tidegauge.simulation.sampled_stats import BUCKETS
 from tidegauge.simulation.topology import Topology
@@ -45,57 +48,52 @@ from tidegauge.simulation.topology import Topology
 
 def set_existing_logs(plan: ClusterPlan, world: Brokers) -> None:
     """Lay out the logs of all brokers; directories get them in turn, as they get new logs."""
-    counts = [0] * len(plan.brokers)
-    row = 0
-    for planned in plan.partitions:
-        existing = max(planned.existing_records)
-        if existing == 0:
-            row += len(planned.slots)
-            continue
-        for broker, records in zip(planned.slots, planned.existing_records, strict=True):
-            world.on_disk[row].existing_records = existing
-            if records > 0:
-                _set_log(plan, world, row, planned, records)
-                _list(world.brokers[broker], world, row)
-                # All directories can be used: the one with the fewest logs is the next in turn.
-                directories = plan.scenario.cluster.log_directories
-                world.on_disk[row].directory = counts[broker] % directories
-                counts[broker] += 1
-            row += 1
+    planned = plan.partitions
+    records, of_slots = planned.columns.slot_records, planned.of_slots
+    column(world.on_disk, "existing_records")[:] = planned.most_records[of_slots]
+    rows = np.flatnonzero(records)
+    if len(rows) == 0:
+        return
+    _set_logs(plan, world, rows, records[rows], planned.leader_epochs[of_slots[rows]])
+    # Each broker's logs in the order of their rows, one broker behind the other.
+    brokers = planned.columns.hosts[rows]
+    order = np.argsort(brokers, kind="stable")
+    rows, brokers = rows[order], brokers[order]
+    begins = np.flatnonzero(np.diff(brokers, prepend=NONE))
+    ends = np.append(begins[1:], len(rows))
+    column(world.hosted, "next_log")[rows[:-1]] = rows[1:]
+    column(world.hosted, "next_log")[rows[ends - 1]] = NONE
+    column(world.brokers, "first_log")[brokers[begins]] = rows[begins]
+    column(world.brokers, "last_log")[brokers[begins]] = rows[ends - 1]
+    # All directories can be used: the one with the fewest logs is the next in turn.
+    turns = np.arange(len(rows)) - np.repeat(begins, ends - begins)
+    column(world.on_disk, "directory")[rows] = turns % plan.scenario.cluster.log_directories
 
 
-def _set_log(
-    plan: ClusterPlan, world: Brokers, row: int, planned: PlannedPartition, records: int
+def _set_logs(
+    plan: ClusterPlan,
+    world: Brokers,
+    rows: NDArray[np.int64],
+    records: NDArray[np.int64],
+    epochs: NDArray[np.int64],
 ) -> None:
-    assert planned.state is not None
-    replica = world.replicas[row]
-    on_disk = world.on_disk[row]
-    first_entry = row * int(world.pools[0].epoch_room)
-    world.runs[first_entry].epoch = planned.state.leader_epoch
-    replica.run_count = 1
-    if world.rules[world.hosted[row].broker].records_carry_epoch:
-        world.epochs[first_entry].epoch = planned.state.leader_epoch
-        replica.epoch_count = 1
-    replica.log_end_offset = records
-    replica.high_watermark = records
-    on_disk.exists = True
-    on_disk.high_watermark = records
-    on_disk.recovery_point_checkpoint = records
-    on_disk.recovery_point = records
-    on_disk.epochs_due = plan.scenario.checkpoint_files
-
-
-def _list(state: Broker, world: Brokers, row: int) -> None:
-    """Enter a log behind those that its broker has."""
-    if state.last_log < 0:
-        state.first_log = row
-    else:
-        world.hosted[int(state.last_log)].next_log = row
-    state.last_log = row
+    """Lay out the logs in these rows, with so many records of one leader epoch each."""
+    first_entries = column(world.hosted, "first_entry")[rows]
+    column(world.epoch_entries, "epoch")[first_entries] = epochs
+    column(world.replicas, "run_count")[rows] = 1
+    carries = column(world.rules, "records_carry_epoch")[column(world.hosted, "broker")[rows]] != 0
+    column(world.epoch_entries, "epoch")[first_entries[carries] + _EPOCH_ROOM] = epochs[carries]
+    column(world.replicas, "epoch_count")[rows[carries]] = 1
+    for field in ("log_end_offset", "high_watermark"):
+        column(world.replicas, field)[rows] = records
+    column(world.on_disk, "exists")[rows] = True
+    for field in ("high_watermark", "recovery_point_checkpoint", "recovery_point"):
+        column(world.on_disk, field)[rows] = records
+    column(world.on_disk, "epochs_due")[rows] = plan.scenario.checkpoint_files
 
 
 #: Epochs that each replica has room for at first.
-_EPOCH_ROOM = 16
+_EPOCH_ROOM = 2
 
 
 def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
@@ -131,8 +129,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         fetch_states=rows,
         followers=rows * width,
         follower_fetches=rows * width,
-        runs=rows * _EPOCH_ROOM,
-        epochs=rows * _EPOCH_ROOM,
+        epoch_entries=0,
         fetchers=count * count * fetchers,
         fetch_sessions=count * count * fetchers,
         idle_fetches=count * (count - 1) * fetchers,
@@ -147,8 +144,8 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         known_metadata=count,
         asked_metadata=1,
         broker_topics=count * len(plan.scenario.topics),
-        committed_offsets=count * keys,
-        group_members=count * len(plan.clients) if keys > 0 else 0,
+        committed_offsets=keys * width,
+        group_members=len(plan.clients) * width if keys > 0 else 0,
         quotas=2 * count,
         quota_samples=sum(2 * each["replication.quota.window.num"] for each in settings),
         on_disk=rows,
@@ -158,14 +155,14 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         producer_batches=0,
         appended_batch=1,
         kept_logs=_kept_logs(plan, topology),
-        epochs_read=_EPOCH_ROOM,
+        epochs_read=0,
         told_state=1,
         lifecycles=_lifecycles(plan, topology, settings),
     )
     brokers.take_over(topology)
-    brokers.pools[0].epoch_room = _EPOCH_ROOM
     brokers.pools[0].fetchers_of_source = fetchers
     _number(brokers, count, fetchers)
+    _lay_out_epochs(brokers)
     _set_quotas(brokers.quotas, settings)
     first_thread = 0
     for index, each in enumerate(settings):
@@ -184,7 +181,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         first_thread += threads[index]
     set_existing_logs(plan, brokers)
     lay_out_machines(brokers, plan)
-    if any(max(partition.existing_records) > 0 for partition in plan.partitions):
+    if plan.partitions.columns.slot_records.any():
         cache_tails(brokers)
     WATCH_SLOTS.enlarge(brokers, brokers.pools[0].watch_slots, reserve)
     brokers.pools[0].producer_reserve = producer_reserve_of(plan)
@@ -222,9 +219,21 @@ def _lifecycles(
 def _number(world: Brokers, count: int, fetchers: int) -> None:
     for field in ("broker", "partition"):
         column(world.hosted, field)[:] = column(world.slots, field)
-    places = range(count * count * fetchers)
-    column(world.fetchers, "broker")[:] = [place // (count * fetchers) for place in places]
-    column(world.fetchers, "source_broker")[:] = [place // fetchers % count for place in places]
+    places = np.arange(count * count * fetchers)
+    column(world.fetchers, "broker")[:] = places // (count * fetchers)
+    column(world.fetchers, "source_broker")[:] = places // fetchers % count
+
+
+def _lay_out_epochs(world: Brokers) -> None:
+    """Give each replica room for its first epochs."""
+    rows = len(world.hosted)
+    column(world.hosted, "first_entry")[:] = np.arange(rows) * 2 * _EPOCH_ROOM
+    column(world.hosted, "epoch_room")[:] = _EPOCH_ROOM
+    pools = world.pools[0]
+    pools.epoch_room = _EPOCH_ROOM
+    pools.epoch_entries = rows * 2 * _EPOCH_ROOM
+    pools.most_replicas = int(np.bincount(column(world.hosted, "broker")).max(initial=0))
+    enlarge_epochs(world)
 
 
 def _set_quotas(quotas: Records[ReplicationQuota], settings: list[dict[str, int]]) -> None:
@@ -272,36 +281,27 @@ def _kept_logs(plan: ClusterPlan, world: Topology) -> Records[KeptLog]:
 
 
 def enlarge_brokers(world: Brokers, reserve: int) -> None:
-    """Give replicas more room for epochs, and the purgatories for watches, where it is short."""
-    # Epochs that are short of room have asked for it.
-    if world.context[0].needs_room:
-        used = max(
-            int(column(world.replicas, "run_count").max(initial=0)),
-            int(column(world.replicas, "epoch_count").max(initial=0)),
-        )
-        if used + EPOCH_MARGIN > world.pools[0].epoch_room:
-            widen_epochs(world)
+    """Enlarge the tables of epochs, and the purgatories' of watches, where little is left."""
+    enlarge_epochs(world)
     WATCH_SLOTS.enlarge(world, world.pools[0].watch_slots, reserve)
     enlarge_producers(world)
 
 
-def widen_epochs(world: Brokers) -> None:
-    """Give every replica room for twice as many epochs."""
-    room = int(world.pools[0].epoch_room)
-    world.runs = _with_room(world.runs, room)
-    world.epochs = _with_room(world.epochs, room)
-    world.epochs_read = new_records(EpochEntry, 2 * room)
-    world.pools[0].epoch_room = 2 * room
+def enlarge_epochs(world: Brokers, more: int = 0) -> None:
+    """Double the table of epochs where little is left behind its used part and ``more`` entries.
 
-
-def _with_room(entries: Records[EpochEntry], room: int) -> Records[EpochEntry]:
-    """The same entries with twice the room for each replica."""
-    wider = new_records(EpochEntry, 2 * len(entries))
-    for field in ("epoch", "start_offset"):
-        column(wider, field).reshape(-1, 2 * room)[:, :room] = column(entries, field).reshape(
-            -1, room
-        )
-    return wider
+    Memory that was never written to is not resident.
+    """
+    pools = world.pools[0]
+    room = int(pools.epoch_room)
+    if len(world.epochs_read) < room:
+        world.epochs_read = new_records(EpochEntry, room)
+    # One event can bring a response's epochs to each replica of a broker. A replica with little
+    # room doubles it more than once: each time it moves.
+    pools.epoch_reserve = 8 * int(pools.most_replicas) * (room + int(RUNS_PER_ANSWER))
+    used, reserve = int(pools.epoch_entries) + more, int(pools.epoch_reserve)
+    if len(world.epoch_entries) < used + 2 * reserve:
+        world.epoch_entries = grown(world.epoch_entries, 2 * used + 4 * reserve)
 
 
 def producer_reserve_of(plan: ClusterPlan) -> int:

@@ -6,7 +6,7 @@ from tidegauge.compiled.records import column, grown, new_records
 from tidegauge.engine.layout.by_name import new_tables, set_columns
 from tidegauge.replication.kraft_releases import kraft_rules_of
 from tidegauge.replication.records import EpochEntry
-from tidegauge.replication.releases import rules_of
+from tidegauge.scenario.cluster_directory import is_min_isr_capped
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.traces.checks import CHECKS, histories
 from tidegauge.traces.checks.figures import (
@@ -27,13 +27,13 @@ _NEVER_CAPPED = 2**62
 
 def new_history(plan: ClusterPlan) -> histories.Histories:
     """A run of which no row is known yet."""
-    slots = [broker for partition in plan.partitions for broker in partition.slots]
+    planned = plan.partitions.columns
     history = new_tables(
         histories.Histories,
         facts=1,
         partitions=len(plan.partitions),
         places=len(plan.partitions),
-        slots=len(slots),
+        slots=len(planned.hosts),
         brokers=len(plan.brokers),
         runs=0,
         terms=0,
@@ -50,11 +50,9 @@ def new_history(plan: ClusterPlan) -> histories.Histories:
         findings=len(CHECKS),
         breaches=len(CHECKS) * len(plan.partitions),
     )
-    column(history.slots, "broker")[:] = slots
+    column(history.slots, "broker")[:] = planned.hosts
     column(history.brokers, "registered")[:] = plan.registered_before
-    column(history.partitions, "unclean_enabled")[:] = [
-        partition.unclean_leader_election for partition in plan.partitions
-    ]
+    column(history.partitions, "unclean_enabled")[:] = planned.unclean_leader_election
     history.facts[0].has_quorum = plan.is_kraft
     if plan.is_kraft:
         history.quorum[0].first_controller = len(plan.brokers)
@@ -66,12 +64,11 @@ def new_history(plan: ClusterPlan) -> histories.Histories:
         rules = kraft_rules_of(plan.scenario.release, plan.scenario.metadata_version)
         history.facts[0].has_elr = True
         history.facts[0].elects_fenced = rules.fenced_last_known_leader_elected
-    counts = [len(planned.slots) for planned in plan.partitions]
     set_columns(
         history.places,
-        topic=[planned.topic_number for planned in plan.partitions],
-        first_slot=np.cumsum([0, *counts])[:-1],
-        slot_count=counts,
+        topic=planned.topic_numbers,
+        first_slot=plan.partitions.first_slots,
+        slot_count=planned.slot_counts,
     )
     return history
 
@@ -92,27 +89,21 @@ def new_figures(plan: ClusterPlan) -> Figures:
     if plan.scenario.measure_from_us is not None:
         count.measured_from_us = plan.scenario.measure_from_us
     to_come = plan.scenario.topics_to_come()
-    count.first_partitions = sum(each.topic not in to_come for each in plan.partitions)
+    count.first_partitions = sum(
+        topic.partition_count for topic in plan.scenario.topics if topic.name not in to_come
+    )
     count.faults = faults
     # The first processes are the brokers.
     column(figures.brokers, "rack")[:] = [each.rack for each in plan.processes[:brokers]]
-    capped = [
-        rules_of(*plan.scenario.release_of(broker)).min_isr_capped_by_replicas
-        for broker in plan.brokers
-    ]
-    replicas = [len(each.replicas) for each in plan.partitions]
-    most = [
-        len(each.replicas) if capped[each.replicas[0]] else _NEVER_CAPPED
-        for each in plan.partitions
-    ]
+    planned = plan.partitions.columns
+    capped = np.array(is_min_isr_capped(plan), np.bool_)[plan.partitions.preferred_leaders]
+    most = np.where(capped, planned.replica_counts, _NEVER_CAPPED)
     set_columns(
         figures.partitions,
-        replicas=replicas,
-        replicas_at_creation=replicas,
+        replicas=planned.replica_counts,
+        replicas_at_creation=planned.replica_counts,
         most_insync_replicas=most,
-        min_insync_replicas=np.minimum(
-            [each.min_insync_replicas for each in plan.partitions], most
-        ),
+        min_insync_replicas=np.minimum(planned.min_insync_replicas, most),
     )
     return figures
 

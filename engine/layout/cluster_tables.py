@@ -16,21 +16,18 @@ from tidegauge.compiled.records import Records, column, grown, lengthened, new_r
 from tidegauge.engine.layout.by_name import new_tables, set_by_name, set_columns
 from tidegauge.engine.layout.network_tables import enter_networks, new_networks
 from tidegauge.engine.layout.step_tables import new_rolls, new_steps, plan_faults
+from tidegauge.replication.records import SLOTS
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.release_versions import Release
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import pack
-from tidegauge.scenario.cluster_plan import (
-    UNCONDITIONAL_ISR,
-    ClusterPlan,
-    PlannedClient,
-    PlannedPartition,
-)
+from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan, PlannedClient
 from tidegauge.scenario.model.parts import CLOSEST_REPLICA, REBOOTSTRAP, STRATEGY
 from tidegauge.scenario.model.settings import OFFSETS_TOPIC
 from tidegauge.scenario.model.workload import ClientGroup, ConsumerGroup, ProducerGroup
+from tidegauge.scenario.timetable import Retention
 from tidegauge.simulation.events import EVENT_SLOTS, ITEM_SLOTS
-from tidegauge.simulation.jvm_orders import java_abs, java_hash, set_order
+from tidegauge.simulation.jvm_orders import java_hash, set_order
 from tidegauge.simulation.kernel import CLIENT, CommitKey, Kernel, Process
 from tidegauge.simulation.links import NETWORK_TABLES
 from tidegauge.simulation.messages.kinds import KINDS
@@ -46,6 +43,9 @@ _BUMPS_EPOCH = Release.parse("2.5.0")
 
 _NEVER_US = 2**62
 
+#: The list of the first slots of a partition, by their number.
+FIRST_SLOTS = np.array([pack(range(count)) for count in range(SLOTS + 1)])
+
 #: Marks of rows of all processes: so many events that write rows between two looks ahead.
 _ROW_MARKS = 1 << 16
 
@@ -58,23 +58,22 @@ def new_topology(plan: ClusterPlan) -> Topology:
     sizes[0].partitions = len(plan.partitions)
     sizes[0].width = plan.width
     sizes[0].log_directories = plan.scenario.cluster.log_directories
-    partitions = _partitions(plan)
-    slots = new_records(Slot, sum(len(partition.slots) for partition in plan.partitions))
-    hosts = [broker for planned in plan.partitions for broker in planned.slots]
+    hosts, rules = plan.partitions.columns.hosts, _new_rules(plan)
+    slots = new_records(Slot, len(hosts))
     set_columns(
         slots,
         broker=hosts,
-        broker_id=[plan.brokers[broker] for broker in hosts],
-        partition=np.repeat(np.arange(len(partitions)), column(partitions, "slot_count")),
+        broker_id=np.array(plan.brokers)[hosts],
+        partition=plan.partitions.of_slots,
     )
-    if any(rules_of(*plan.scenario.release_of(each)).dead_replicas_in_set for each in plan.brokers):
+    if column(rules, "dead_replicas_in_set").any():
         column(slots, "set_order")[:] = _set_orders(plan)
     return new_tables(
         Topology,
         sizes=sizes,
-        partitions=partitions,
+        partitions=_partitions(plan),
         slots=slots,
-        rules=_new_rules(plan),
+        rules=rules,
         process_ranges=_range_rows(plan.process_ranges),
         tree_ranges=_range_rows(plan.tree_ranges),
     )
@@ -82,36 +81,37 @@ def new_topology(plan: ClusterPlan) -> Topology:
 
 def _partitions(plan: ClusterPlan) -> Records[ClusterPartition]:
     planned = plan.partitions
+    columns = planned.columns
+    names = [topic.name for topic in plan.scenario.topics]
+    hashes = np.array([java_hash(name) for name in names], np.int64)
     partitions = new_records(ClusterPartition, len(planned))
-    counts = [len(each.slots) for each in planned]
-    replicas = [pack(range(count)) for count in range(1 + max(counts, default=0))]
     set_columns(
         partitions,
-        topic=[each.topic_number for each in planned],
-        first_slot=np.cumsum([0, *counts])[:-1],
-        slot_count=counts,
-        replicas=[replicas[len(each.replicas)] for each in planned],
-        fetcher_hash=[fetcher_hash(each.topic, each.number) for each in planned],
-        record_bytes=[each.record_bytes for each in planned],
-        batch_records=[each.batch_records for each in planned],
-        holds_offsets=[each.topic == OFFSETS_TOPIC for each in planned],
-        existing_records=[max(each.existing_records) for each in planned],
+        topic=columns.topic_numbers,
+        first_slot=planned.first_slots,
+        slot_count=columns.slot_counts,
+        replicas=FIRST_SLOTS[columns.replica_counts],
+        fetcher_hash=fetcher_hashes(hashes[columns.topic_numbers], columns.numbers),
+        record_bytes=columns.record_bytes,
+        batch_records=columns.batch_records,
+        holds_offsets=np.array([name == OFFSETS_TOPIC for name in names])[columns.topic_numbers],
+        existing_records=planned.most_records,
     )
-    for number, each in enumerate(planned):
-        if each.retention is not None:
-            _set_retention(each, partitions[number])
+    for retention, numbers in planned.retained():
+        _set_retention(retention, numbers, partitions)
     return partitions
 
 
-def _set_retention(planned: PlannedPartition, partition: ClusterPartition) -> None:
-    retention = planned.retention
-    if retention is None:
-        return
-    partition.segment_records = max(1, retention.segment_bytes // planned.record_bytes)
+def _set_retention(
+    retention: Retention, numbers: NDArray[np.int64], partitions: Records[ClusterPartition]
+) -> None:
+    record_bytes = column(partitions, "record_bytes")[numbers]
+    segment_records = np.maximum(1, retention.segment_bytes // record_bytes)
+    column(partitions, "segment_records")[numbers] = segment_records
     if retention.bytes is not None:
-        partition.retention_records = -(-retention.bytes // planned.record_bytes)
+        column(partitions, "retention_records")[numbers] = -(-retention.bytes // record_bytes)
     if retention.seconds is not None:
-        partition.retention_s = retention.seconds
+        column(partitions, "retention_s")[numbers] = retention.seconds
 
 
 def _range_rows(ranges: Sequence[range]) -> Records[NumberRange]:
@@ -122,30 +122,43 @@ def _range_rows(ranges: Sequence[range]) -> Records[NumberRange]:
 
 
 def _set_orders(plan: ClusterPlan) -> list[int]:
+    columns, topics = plan.partitions.columns, plan.scenario.topics
+    of_slots = plan.partitions.of_slots
     return [
-        set_order(planned.topic, planned.number, plan.brokers[broker])
-        for planned in plan.partitions
-        for broker in planned.slots
+        set_order(topics[topic].name, number, plan.brokers[broker])
+        for topic, number, broker in zip(
+            columns.topic_numbers[of_slots].tolist(),
+            columns.numbers[of_slots].tolist(),
+            columns.hosts.tolist(),
+            strict=True,
+        )
     ]
 
 
 def _new_rules(plan: ClusterPlan) -> Records[ReleaseRules]:
     """The release switches of every broker."""
     rules = new_records(ReleaseRules, len(plan.brokers))
-    for index, broker in enumerate(plan.brokers):
-        rules[index] = rules_of(*plan.scenario.release_of(broker))
+    versions = [plan.scenario.release_of(broker) for broker in plan.brokers]
+    rules_for = {each: rules_of(*each) for each in {*versions}}
+    for index, each in enumerate(versions):
+        rules[index] = rules_for[each]
     for switch, value in plan.switches.items():
         if switch != UNCONDITIONAL_ISR:
             column(rules, switch)[:] = value
     return rules
 
 
-def fetcher_hash(topic: str, partition: int) -> int:
-    """The hash that chooses the fetcher thread of a partition: Java's hash of both, made positive.
+def fetcher_hashes(
+    topic_hashes: NDArray[np.int64], partitions: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The hashes that choose the fetcher threads of partitions, each of topic and number.
 
+    They are Java's, made positive as by ``java_abs``.
     Source: AbstractFetcherManager.getFetcherId@0.10.2.0 and @2.8.0.
     """
-    return java_abs((31 * java_hash(topic) + partition) & 0xFFFFFFFF)
+    bits = (31 * topic_hashes + partitions) & 0xFFFFFFFF
+    signed = (bits & 0x7FFFFFFF) - (bits & 0x80000000)
+    return np.asarray(np.abs(signed) & 0x7FFFFFFF)
 
 
 def new_kernel(
@@ -160,9 +173,11 @@ def new_kernel(
         events=0,
         items=0,
         heap=0,
+        later_heap=0,
         processes=_processes(plan, hosted),
         roles=len(plan.process_ranges),
         links=count * count,
+        impairments=1,
         networks_out=networks.outgoing,
         networks_in=networks.incoming,
         socket_buffers=networks.socket_buffers,
@@ -182,6 +197,9 @@ def new_kernel(
     context = kernel.context[0]
     context.seed = plan.scenario.seed
     context.process_count = count
+    # The first one is that of all links that nothing has hit.
+    context.impairments = 1
+    context.impairment_reserve = 2 * count
     context.has_files = plan.scenario.checkpoint_files
     context.reserve = reserve
     context.commit_reserve = reserve if plan.has_commits else 0
@@ -193,6 +211,7 @@ def new_kernel(
     enter_networks(plan, kernel)
     plan_faults(plan, kernel)
     enlarge_kernel(kernel, reserve, item_reserve)
+    enlarge_impairments(kernel)
     return kernel
 
 
@@ -209,8 +228,18 @@ def enlarge_kernel(world: Kernel, events: int, items: int) -> None:
     context = world.context[0]
     EVENT_SLOTS.enlarge(world, context.event_slots, events)
     if len(world.heap) < len(world.events):
-        world.heap = lengthened(world.heap, int(context.heap_size), len(world.events))
+        count = len(world.events)
+        world.heap = lengthened(world.heap, int(context.heap_size), count)
+        world.later_heap = lengthened(world.later_heap, int(context.later_heap_size), count)
     ITEM_SLOTS.enlarge(world, context.item_slots, items)
+
+
+def enlarge_impairments(world: Kernel) -> None:
+    """Double the table of impairments where one event could fill it."""
+    context = world.context[0]
+    used, reserve = int(context.impairments), int(context.impairment_reserve)
+    if len(world.impairments) - used < reserve:
+        world.impairments = grown(world.impairments, 2 * (used + reserve))
 
 
 def enlarge_metadata(world: Kernel, changes: int) -> None:
@@ -230,7 +259,7 @@ def enlarge_commits(world: Kernel, commits: int) -> None:
 
 
 def new_commit_keys(plan: ClusterPlan) -> Records[CommitKey]:
-    """Commits of groups: an offset of each partition that a client reads, then the clients."""
+    """Commits of groups: an offset of each partition that a group commits, then the clients."""
     if not plan.has_commits:
         return new_records(CommitKey, 0)
     partitions = []
@@ -242,7 +271,7 @@ def new_commit_keys(plan: ClusterPlan) -> Records[CommitKey]:
             partition = plan.group_partition(group)
             settings = plan.scenario.consumer_settings(group)
             members[number].session_timeout_us = 1000 * int(settings["session.timeout.ms"])
-        partitions += [partition] * len(plan.partitions_of(client))
+        partitions += [partition] * len(plan.committed_by(client))
         members[number].partition = partition
         members[number].process = plan.process_ranges[CLIENT][number]
     keys = new_records(CommitKey, len(partitions) + len(members))
@@ -259,15 +288,17 @@ def chain_free(following: NDArray[np.int64], first: int, free: int) -> None:
 
 
 def _processes(plan: ClusterPlan, hosted: Collection[int]) -> Records[Process]:
-    processes = new_records(Process, len(plan.processes))
-    for number, planned in enumerate(plan.processes):
-        process = processes[number]
-        process.role = planned.role
-        process.number = planned.number
-        process.host = planned.host
-        process.rack = planned.rack
-        process.hosted = number in hosted
-        process.alive = True
+    planned = plan.processes
+    processes = new_records(Process, len(planned))
+    set_columns(
+        processes,
+        role=[each.role for each in planned],
+        number=[each.number for each in planned],
+        host=[each.host for each in planned],
+        rack=[each.rack for each in planned],
+        hosted=[number in hosted for number in range(len(planned))],
+        alive=[True] * len(planned),
+    )
     return processes
 
 
@@ -292,8 +323,8 @@ def _quantiles(plan: ClusterPlan) -> Records[Quantile]:
 
 def new_clients(plan: ClusterPlan) -> client_state.Clients:
     """Clients that have not begun."""
-    targets = [plan.partitions_of(client) for client in plan.clients]
-    target_count = sum(len(numbers) for numbers in targets)
+    known = [plan.partitions_of(client) for client in plan.clients]
+    targets = [plan.targets_of(client) for client in plan.clients]
     steps = new_steps(plan)
     rolls, rolled = new_rolls(plan)
     clients = new_tables(
@@ -301,7 +332,8 @@ def new_clients(plan: ClusterPlan) -> client_state.Clients:
         pool=1,
         clients=len(plan.clients),
         client_metadata=len(plan.clients),
-        client_targets=target_count,
+        known_partitions=sum(map(len, known)),
+        client_targets=sum(map(len, targets)),
         connections=len(plan.clients) * len(plan.brokers),
         batches=0,
         lost_appends=1,
@@ -319,35 +351,47 @@ def new_clients(plan: ClusterPlan) -> client_state.Clients:
     clients.pool[0].steps = len(plan.scenario.steps)
     clients.pool[0].brokers_awaited = len(plan.brokers) - len(plan.down_at_first)
     enlarge_clients(clients)
-    first_target = 0
+    first_known = first_target = first_key = 0
     for number, planned in enumerate(plan.clients):
         client = clients.clients[number]
-        client.first_target = first_target
-        client.target_count = len(targets[number])
-        last_target = first_target + len(targets[number])
-        column(clients.client_targets, "partition")[first_target:last_target] = targets[number]
-        for place, partition in enumerate(targets[number]):
-            _plan_target(plan, planned, partition, clients.client_targets[first_target + place])
-        first_target = last_target
-        client.member_key = target_count + number
+        client.first_known, client.known_count = first_known, len(known[number])
+        client.first_target, client.target_count = first_target, len(targets[number])
+        client.target_every = targets[number].step
+        _enter_partitions(plan, planned, clients, first_known, first_target)
+        first_known += len(known[number])
+        first_target += len(targets[number])
+        client.first_key = first_key
+        first_key += len(plan.committed_by(planned))
         _plan_client(plan, planned, client)
         if planned.group is not None:
             connections = clients.connections[number * len(plan.brokers) :][: len(plan.brokers)]
             _plan_connections(plan, planned.group, client, connections)
+    column(clients.clients, "member_key")[:] = first_key + np.arange(len(plan.clients))
     return clients
 
 
-def _plan_target(
-    plan: ClusterPlan, planned: PlannedClient, partition: int, target: client_state.Target
+def _enter_partitions(
+    plan: ClusterPlan,
+    planned: PlannedClient,
+    clients: client_state.Clients,
+    first_known: int,
+    first_target: int,
 ) -> None:
-    """The first offset of a consumer without a known one: the end of the existing records."""
-    if not isinstance(planned.group, ConsumerGroup):
-        return
+    """Enter the partitions in a client's metadata, and those that it writes to, or reads.
+
+    The first offset of a consumer without a known one is the end of the existing records.
+    """
+    numbers, places = plan.partitions_of(planned), np.array(plan.targets_of(planned), np.int64)
+    set_columns(clients.known_partitions[first_known:][: len(numbers)], partition=numbers)
+    targets = clients.client_targets[first_target:][: len(places)]
+    set_columns(targets, partition=numbers[places], known=first_known + places)
     # The default is for logs that begin empty: consumers do not read the records from before the
     # run.
-    if planned.group.settings.get("auto.offset.reset") != "earliest":
-        target.begins = max(plan.partitions[partition].existing_records)
-    target.position = target.processed = target.begins
+    if isinstance(planned.group, ConsumerGroup) and (
+        planned.group.settings.get("auto.offset.reset") != "earliest"
+    ):
+        begins = plan.partitions.most_records[numbers[places]]
+        set_columns(targets, begins=begins, position=begins, processed=begins)
 
 
 def enlarge_clients(world: client_state.Clients) -> None:

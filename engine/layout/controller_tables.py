@@ -1,14 +1,12 @@
 """The tables of ZooKeeper and the controllers, laid out for a scenario: an empty tree."""
 
-from itertools import accumulate
-
 import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.compiled.records import Records, column, grown, new_records
 from tidegauge.controller.state import control_plane
-from tidegauge.engine.layout.by_name import new_tables, set_by_name
-from tidegauge.engine.layout.cluster_tables import chain_free
+from tidegauge.engine.layout.by_name import new_tables, set_by_name, set_columns
+from tidegauge.engine.layout.cluster_tables import FIRST_SLOTS, chain_free
 from tidegauge.engine.layout.step_tables import throttled_partitions
 from tidegauge.replication.replica_list import pack, unpack
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -30,7 +28,7 @@ def new_control_plane(plan: ClusterPlan) -> control_plane.ControlPlane:
         znodes=plan.tree_ranges[zookeeper_tree.NOTIFICATIONS].start,
         znode_watches=0,
         topic_configs=len(plan.scenario.topics),
-        replica_throttles=sum(len(partition.slots) for partition in plan.partitions),
+        replica_throttles=plan.partitions.slot_count,
         throttled_rates=brokers,
         assignments=new_assignments(plan),
         zookeeper_sessions=0,
@@ -47,10 +45,14 @@ def new_control_plane(plan: ClusterPlan) -> control_plane.ControlPlane:
     # People count sessions from 1.
     ensemble.sessions = 1
     ensemble.tick_us = plan.scenario.zookeeper.tick_ms * 1000
-    for partition in plan.partitions:
-        config = plane.topic_configs[partition.topic_number]
-        config.min_insync_replicas = partition.min_insync_replicas
-        config.unclean_leader_election = partition.unclean_leader_election
+    # As its last partition has them.
+    last = [numbers[-1] for numbers in plan.numbers_of.values()]
+    planned = plan.partitions.columns
+    set_columns(
+        plane.topic_configs,
+        min_insync_replicas=planned.min_insync_replicas[last],
+        unclean_leader_election=planned.unclean_leader_election[last],
+    )
     _set_throttles(plan, plane)
     if not plan.is_kraft:
         _set_controllers(plan, plane)
@@ -65,27 +67,32 @@ def new_control_plane(plan: ClusterPlan) -> control_plane.ControlPlane:
 
 def _set_preexisting_states(plan: ClusterPlan, world: control_plane.ControlPlane) -> None:
     """Lay out ZooKeeper's content as the run begins (``controller/zookeeper/held_states.py``)."""
-    for number, partition in enumerate(plan.partitions):
-        if partition.state is None:
-            continue
-        world.znodes[
-            plan.tree_ranges[zookeeper_tree.TOPICS][partition.topic_number]
-        ].was_there = True
-        slots = {plan.brokers[broker]: slot for slot, broker in enumerate(partition.slots)}
-        node = world.znodes[plan.tree_ranges[zookeeper_tree.STATES][number]]
-        node.was_there = True
-        node.leader = NONE if partition.state.leader is None else slots[partition.state.leader]
-        node.leader_epoch = partition.state.leader_epoch
-        node.isr = pack(slots[broker] for broker in partition.state.isr)
-    if plan.was_there_before:
-        world.znodes[zookeeper_tree.CONTROLLER_ZNODE].was_there = True
+    if not plan.was_there_before:
+        return
+    world.znodes[zookeeper_tree.CONTROLLER_ZNODE].was_there = True
+    planned, columns = plan.partitions, plan.partitions.columns
+    existed = np.flatnonzero(columns.existed)
+    topics = np.array(plan.tree_ranges[zookeeper_tree.TOPICS])[columns.topic_numbers[existed]]
+    column(world.znodes, "was_there")[topics] = True
+    states = plan.tree_ranges[zookeeper_tree.STATES]
+    nodes = states.start + existed
+    column(world.znodes, "was_there")[nodes] = True
+    # The preferred leader leads, and all are in sync.
+    column(world.znodes, "leader")[nodes] = 0
+    column(world.znodes, "leader_epoch")[nodes] = planned.leader_epochs[existed]
+    column(world.znodes, "isr")[nodes] = FIRST_SLOTS[columns.replica_counts[existed]]
+    for number, state in planned.own_states.items():
+        slots = {plan.brokers[broker]: slot for slot, broker in enumerate(planned[number].slots)}
+        node = world.znodes[states[number]]
+        node.leader = NONE if state.leader is None else slots[state.leader]
+        node.isr = pack(slots[broker] for broker in state.isr)
 
 
 def new_assignments(plan: ClusterPlan) -> Records[control_plane.Assignment]:
     """The properties of topics at their creation."""
     assignments = new_records(control_plane.Assignment, len(plan.partitions))
-    replicas = [pack(range(len(partition.replicas))) for partition in plan.partitions]
-    column(assignments, "replicas")[:] = replicas
+    counts = plan.partitions.columns.replica_counts
+    column(assignments, "replicas")[:] = FIRST_SLOTS[counts]
     return assignments
 
 
@@ -96,11 +103,11 @@ def _set_throttles(plan: ClusterPlan, world: control_plane.ControlPlane) -> None
         leader_rate, follower_rate = (settings[name] for name in THROTTLED_RATES)
         world.throttled_rates[index].leader_rate = leader_rate
         world.throttled_rates[index].follower_rate = follower_rate
-    first_rows = list(accumulate((len(each.slots) for each in plan.partitions), initial=0))
     for topic in plan.scenario.topics:
         for each in throttled_partitions(plan, topic.name, topic.settings):
-            for slot in range(len(plan.partitions[each.partition].slots)):
-                throttle = world.replica_throttles[first_rows[each.partition] + slot]
+            for slot in range(int(plan.partitions.columns.slot_counts[each.partition])):
+                row = int(plan.partitions.first_slots[each.partition]) + slot
+                throttle = world.replica_throttles[row]
                 throttle.leader = slot in unpack(max(each.leaders, 0))
                 throttle.follower = slot in unpack(max(each.followers, 0))
 
@@ -121,7 +128,8 @@ def enlarge_control_plane(plan: ClusterPlan, world: control_plane.ControlPlane) 
         world.zookeeper_sessions = grown(
             world.zookeeper_sessions, 2 * len(world.zookeeper_sessions) + 2 * brokers
         )
-    if NONE not in column(world.controller_contexts, "controller"):
+    # With a quorum no broker becomes controller.
+    if not plan.is_kraft and NONE not in column(world.controller_contexts, "controller"):
         _add_context(plan, world)
 
 
@@ -129,7 +137,7 @@ def _add_context(plan: ClusterPlan, world: control_plane.ControlPlane) -> None:
     """One more broker can be controller."""
     count = len(world.controller_contexts)
     brokers, partitions = len(plan.brokers), len(plan.partitions)
-    replicas = sum(len(partition.slots) for partition in plan.partitions)
+    replicas = plan.partitions.slot_count
     world.controller_contexts = grown(world.controller_contexts, count + 1)
     world.controller_brokers = grown(world.controller_brokers, (count + 1) * brokers)
     world.controller_partitions = grown(world.controller_partitions, (count + 1) * partitions)

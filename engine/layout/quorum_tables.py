@@ -1,6 +1,8 @@
 """The tables of a KRaft quorum and of its voters; in ZooKeeper mode they are empty."""
 
-from tidegauge.compiled.records import R, Records, column, grown
+import numpy as np
+
+from tidegauge.compiled.records import R, Records, column, grown, lengthened
 from tidegauge.controller.kraft.state import (
     FORMER_INCARNATION,
     ActiveController,
@@ -9,7 +11,8 @@ from tidegauge.controller.kraft.state import (
 )
 from tidegauge.controller.kraft_partitions.partition_change import NO_LEADER
 from tidegauge.controller.raft.state import Raft, VoterSettings
-from tidegauge.engine.layout.by_name import new_tables, set_by_name
+from tidegauge.engine.layout.by_name import new_tables, set_by_name, set_columns
+from tidegauge.engine.layout.cluster_tables import FIRST_SLOTS
 from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.replication.kraft_releases import (
     STALE_BROKERS_PERIODICALLY,
@@ -26,7 +29,7 @@ def new_quorum(plan: ClusterPlan) -> Quorum:
     """An active controller without state, or with the state from before the run."""
     count = 1 if plan.is_kraft else 0
     partitions = count * len(plan.partitions)
-    replicas = count * sum(len(partition.slots) for partition in plan.partitions)
+    replicas = count * plan.partitions.slot_count
     quorum = new_tables(
         Quorum,
         active_controller=count,
@@ -53,64 +56,71 @@ def new_quorum(plan: ClusterPlan) -> Quorum:
 
 
 def _set_topics(plan: ClusterPlan, quorum: Quorum) -> None:
-    for number, partition in enumerate(plan.partitions):
-        topic = quorum.quorum_topics[partition.topic_number]
-        if topic.partition_count == 0:
-            topic.first_partition = number
-            topic.min_insync_replicas = partition.controllers_min_insync_replicas
-            topic.unclean_leader_election = partition.unclean_leader_election
-            topic.committed_min_insync_replicas = partition.controllers_min_insync_replicas
-            topic.committed_unclean_leader_election = partition.unclean_leader_election
-            planned = plan.scenario.topics[partition.topic_number]
-            topic.assigned_by_hand = planned.assignment is not None
-        topic.partition_count += 1
+    for topic, planned in zip(quorum.quorum_topics, plan.scenario.topics, strict=True):
+        numbers = plan.numbers_of[planned.name]
+        first = plan.partitions[numbers.start]
+        topic.first_partition = numbers.start
+        topic.min_insync_replicas = first.controllers_min_insync_replicas
+        topic.unclean_leader_election = first.unclean_leader_election
+        topic.committed_min_insync_replicas = first.controllers_min_insync_replicas
+        topic.committed_unclean_leader_election = first.unclean_leader_election
+        topic.assigned_by_hand = planned.assignment is not None
+        topic.partition_count = len(numbers)
 
 
 def _set_replicas(plan: ClusterPlan, quorum: Quorum) -> None:
     """List the partitions of each broker, so that its changes need not read all."""
-    hosted: list[list[int]] = [[] for _ in plan.brokers]
-    for number, partition in enumerate(plan.partitions):
-        for broker in partition.slots:
-            hosted[broker].append(number)
-    place = 0
-    for broker, numbers in enumerate(hosted):
-        quorum.quorum_brokers[broker].first_replica = place
-        quorum.quorum_brokers[broker].replica_count = len(numbers)
-        column(quorum.hosted_replicas, "partition")[place : place + len(numbers)] = numbers
-        place += len(numbers)
+    hosts = plan.partitions.columns.hosts
+    counts = np.bincount(hosts, minlength=len(plan.brokers))
+    set_columns(
+        quorum.quorum_brokers, first_replica=np.cumsum(counts) - counts, replica_count=counts
+    )
+    by_broker = np.argsort(hosts, kind="stable")
+    column(quorum.hosted_replicas, "partition")[:] = plan.partitions.of_slots[by_broker]
 
 
 def _set_preexisting_states(plan: ClusterPlan, quorum: Quorum) -> None:
     """Lay out the state from before the run (``controller/kraft/claims.py``)."""
     if not plan.was_there_before:
         return
-    in_sync: set[int] = set()
-    for number, partition in enumerate(plan.partitions):
-        if partition.state is None:
-            continue
-        quorum.quorum_topics[partition.topic_number].exists = True
-        slots = {plan.brokers[broker]: slot for slot, broker in enumerate(partition.slots)}
-        registration = quorum.registrations[number]
-        registration.replicas = pack(range(len(partition.replicas)))
-        registration.leader = (
-            NO_LEADER if partition.state.leader is None else slots[partition.state.leader]
-        )
-        registration.leader_epoch = partition.state.leader_epoch
-        registration.isr = pack(slots[broker] for broker in partition.state.isr)
-        registration.elr = pack(sorted(slots[broker] for broker in partition.state.elr))
-        registration.adding = pack(slots[broker] for broker in partition.state.adding)
-        registration.removing = pack(slots[broker] for broker in partition.state.removing)
-        if partition.state.last_known_leader is not None:
-            registration.last_known_elr = pack([slots[partition.state.last_known_leader]])
-        # An ISR without a leader may be the one that was left when its last member was fenced.
-        if partition.state.leader is not None:
-            in_sync.update(plan.broker_index(broker) for broker in partition.state.isr)
+    planned, columns = plan.partitions, plan.partitions.columns
+    existed = columns.existed != 0
+    for topic, own in zip(quorum.quorum_topics, plan.scenario.topics, strict=True):
+        topic.exists = own.existed
+    replicas = FIRST_SLOTS[columns.replica_counts[existed]]
+    column(quorum.registrations, "replicas")[existed] = replicas
+    # The preferred leader leads, and all are in sync.
+    column(quorum.registrations, "leader")[existed] = 0
+    column(quorum.registrations, "leader_epoch")[existed] = planned.leader_epochs[existed]
+    column(quorum.registrations, "isr")[existed] = replicas
+    in_sync = {index for number in planned.own_states for index in _set_state(plan, quorum, number)}
+    # Of all others that existed, which have leaders.
+    existed[list(planned.own_states)] = False
+    well = np.repeat(existed, columns.replica_counts)
+    in_sync.update(np.unique(columns.replicas[well]).tolist())
     for index, is_back in enumerate(plan.registered_before):
         known = quorum.quorum_brokers[index]
         known.registered = True
         known.fenced = not is_back and index not in in_sync
         if not is_back:
             known.incarnation = FORMER_INCARNATION
+
+
+def _set_state(plan: ClusterPlan, quorum: Quorum, number: int) -> list[int]:
+    """Lay out a partition's own state; the indexes of the brokers in sync, if there is a leader."""
+    state = plan.partitions.own_states[number]
+    hosts = plan.partitions[number].slots
+    slots = {plan.brokers[broker]: slot for slot, broker in enumerate(hosts)}
+    registration = quorum.registrations[number]
+    registration.leader = NO_LEADER if state.leader is None else slots[state.leader]
+    registration.isr = pack(slots[broker] for broker in state.isr)
+    registration.elr = pack(sorted(slots[broker] for broker in state.elr))
+    registration.adding = pack(slots[broker] for broker in state.adding)
+    registration.removing = pack(slots[broker] for broker in state.removing)
+    if state.last_known_leader is not None:
+        registration.last_known_elr = pack([slots[state.last_known_leader]])
+    # An ISR without a leader may be the one that was left when its last member was fenced.
+    return [] if state.leader is None else [plan.broker_index(broker) for broker in state.isr]
 
 
 def enlarge_quorum(plan: ClusterPlan, world: Quorum) -> None:
@@ -125,8 +135,8 @@ def enlarge_quorum(plan: ClusterPlan, world: Quorum) -> None:
         return
     # The ring begins again at place 0.
     larger = 2 * room + 2 * reserve
-    records = grown(world.metadata_records[:0], larger)
-    registrations = grown(world.recorded_registrations[:0], larger)
+    records = lengthened(world.metadata_records, 0, larger)
+    registrations = lengthened(world.recorded_registrations, 0, larger)
     for number in range(int(state.record_count)):
         place = (int(state.first_record) + number) % room
         records[number] = world.metadata_records[place]

@@ -251,8 +251,7 @@ def throttled_partitions(
         return []
     return [
         ThrottledPartition(number, *(_slots(plan, number, value) for value in said))
-        for number, partition in enumerate(plan.partitions)
-        if partition.topic == topic
+        for number in plan.numbers_of[topic]
     ]
 
 

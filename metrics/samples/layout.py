@@ -181,18 +181,14 @@ class Layout:
     def committed(self) -> tuple[Numbers, Numbers, Numbers]:
         """Partitions that groups read: the row in ``Snapshot.committed``, group and partition."""
         number_of = {group.name: number for number, group in enumerate(self.groups)}
-        rows: list[int] = []
         groups: list[int] = []
         partitions: list[int] = []
-        row = 0
         for client in self.plan.clients:
-            read = self.plan.partitions_of(client)
-            if client.group is not None and client.group.name in number_of:
-                rows += range(row, row + len(read))
+            read = self.plan.committed_by(client).tolist()
+            if client.group is not None and read:
                 groups += [number_of[client.group.name]] * len(read)
                 partitions += read
-            row += len(read)
-        return numbers_of(rows), numbers_of(groups), numbers_of(partitions)
+        return numbers_of(range(len(groups))), numbers_of(groups), numbers_of(partitions)
 
     @cached_property
     def committed_labels(self) -> Texts:

@@ -385,21 +385,21 @@ def read_groups(
 
     Source: KafkaApis.handleOffsetFetchRequest, handleDescribeGroupRequest@2.6.0.
     """
-    keys = len(world.commit_keys)
-    for key in range(keys):
+    for key in range(len(world.commit_keys)):
         partition = world.commit_keys[key].partition
         row = _coordinator(world, partition)
         if row == NONE:
             continue
-        broker = world.hosted[row].broker
+        slot = row - world.partitions[partition].first_slot
+        width = world.sizes[0].width
         epoch = world.replicas[row].leader_epoch
         if key < len(committed):
             committed[key].coordinator_epoch = 1 + epoch
-            offset = world.committed_offsets[broker * keys + key].offset
+            offset = world.committed_offsets[key * width + slot].offset
             committed[key].known = offset != NONE
             committed[key].offset = max(0, offset)
         else:
-            member = world.group_members[broker * len(members) + key - len(committed)]
+            member = world.group_members[(key - len(committed)) * width + slot]
             members[key - len(committed)].coordinator_epoch = 1 + epoch
             members[key - len(committed)].present = member.present
 

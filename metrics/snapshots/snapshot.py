@@ -80,12 +80,10 @@ def new_snapshot(plan: ClusterPlan, time_us: int = 0) -> Snapshot:
     """A snapshot with nothing in it."""
     count = len(plan.brokers)
     nodes = len(plan.process_ranges[QUORUM_CONTROLLER])
-    committed = 0
-    if plan.has_commits:
-        committed = sum(len(plan.partitions_of(client)) for client in plan.clients)
+    committed = sum(len(plan.committed_by(client)) for client in plan.clients)
     types = count * len(request_gauges.SERVED_TYPES)
     node_types = nodes * len(request_gauges.SERVED_CONTROLLER_TYPES)
-    rows = sum(len(partition.slots) for partition in plan.partitions)
+    rows = plan.partitions.slot_count
     return Snapshot(
         time_us,
         brokers=_zeros(brokers.BrokerGauges, count),

@@ -31,6 +31,7 @@ from tidegauge.scenario.model.cluster import (
 from tidegauge.scenario.model.costs import Costs, Network
 from tidegauge.scenario.model.limits import Resources
 from tidegauge.scenario.model.replica_placement import (
+    Assignments,
     JavaRandom,
     assign_replicas_to_brokers,
     drawn_placement,
@@ -191,6 +192,10 @@ class Deployment(parts.Part):
 
     def version_in_force(self) -> str:
         """The inter.broker.protocol.version, or with KRaft the metadata.version, in full."""
+        return self._version_in_force
+
+    @cached_property
+    def _version_in_force(self) -> str:
         setting = self.metadata_version if self.has_kraft else self.protocol
         return str(Release.parse(self.release).version(self.mode, setting))
 
@@ -257,11 +262,11 @@ class Deployment(parts.Part):
         settings = default | read_of(self.cluster.settings, default) | self.decided_by_controllers()
         return settings["default.replication.factor"]
 
-    def assignments(self, topic: Topic) -> list[list[int]]:
+    def assignments(self, topic: Topic) -> Assignments:
         """The brokers of each partition of a topic, the preferred leader first."""
         partitions = topic.partition_count
         if topic.assignment is not None:
-            return [list(topic.assignment[number]) for number in range(partitions)]
+            return Assignments.of([topic.assignment[number] for number in range(partitions)])
         factor = self.replication_factor(topic)
         racks = self._usable_racks(topic, factor)
         if self.cluster.placement == "fixed":
@@ -296,7 +301,7 @@ class Deployment(parts.Part):
             for broker in self.broker_ids()
         }
 
-    def hosts_of(self, topic: Topic) -> list[list[int]]:
+    def hosts_of(self, topic: Topic) -> Assignments:
         """The brokers that each partition ever has replicas on: those of its assignment first."""
         return self.assignments(topic)
 

@@ -25,8 +25,11 @@ Source: StripedReplicaPlacer, read at 3.3.0 and 3.9.0; between them its placemen
 """
 
 import hashlib
-from collections.abc import Mapping
-from typing import Literal, Self, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal, Self, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tidegauge.replication.release_versions import KRAFT_MODE, Mode
 
@@ -38,6 +41,80 @@ _MULTIPLIER = 0x5DEECE66D
 _INCREMENT = 0xB
 _DRAWN_BITS = 31
 _SEED_BYTES = _BITS // 8
+
+
+#: Rows of which lists are made at the same time.
+_AT_ONCE = 4096
+
+#: Behind the last broker of a partition that has fewer than others.
+_NO_BROKER = -1
+
+
+class Assignments(Sequence[list[int]]):
+    """The ids of the brokers of each partition of a topic, the preferred leader first.
+
+    A million partitions are one array: a list is made of a row when it is asked for.
+    """
+
+    def __init__(self, table: NDArray[np.int64]) -> None:
+        """Take an array with a row for each partition; -1 fills rows with fewer brokers."""
+        self.table = table
+
+    @classmethod
+    def of(cls, brokers: Sequence[Sequence[int]]) -> Self:
+        """The assignments with these brokers of each partition."""
+        counts = np.fromiter(map(len, brokers), np.int64, len(brokers))
+        table = np.full((len(brokers), counts.max(initial=0)), _NO_BROKER)
+        table[np.arange(table.shape[1]) < counts[:, None]] = [id_ for ids in brokers for id_ in ids]
+        return cls(table)
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """The number of brokers of each partition."""
+        return np.asarray(np.count_nonzero(self.table != _NO_BROKER, axis=1))
+
+    @property
+    def flat(self) -> NDArray[np.int64]:
+        """The brokers of all partitions, one partition behind the other."""
+        return np.asarray(self.table[self.table != _NO_BROKER])
+
+    def on_any(self, brokers: Iterable[int]) -> NDArray[np.bool_]:
+        """For each replica, in the places of the array, whether one of these brokers has it."""
+        return np.isin(self.table, list(brokers))
+
+    def replaced(self, brokers: Mapping[int, Sequence[int]]) -> Self:
+        """The same with other brokers for some partitions, by their numbers."""
+        return self.of([brokers.get(number, own) for number, own in enumerate(self)])
+
+    @overload
+    def __getitem__(self, place: int) -> list[int]: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Self: ...
+
+    def __getitem__(self, place: int | slice) -> list[int] | Self:
+        if isinstance(place, slice):
+            return type(self)(self.table[place])
+        row = self.table[place]
+        return [int(broker) for broker in row if broker != _NO_BROKER]
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for first in range(0, len(self), _AT_ONCE):
+            for row in self.table[first : first + _AT_ONCE].tolist():
+                yield [broker for broker in row if broker != _NO_BROKER]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def by_number(assignments: Assignments) -> dict[str, list[int]]:
+    """The brokers of each partition, by its number as text: as a scenario in JSON has them."""
+    return {str(number): brokers for number, brokers in enumerate(assignments)}
 
 
 class JavaRandom:
@@ -90,7 +167,7 @@ def assign_replicas_to_brokers(
     replication_factor: int,
     start: int = 0,
     shift: int = 0,
-) -> list[list[int]]:
+) -> Assignments:
     """The brokers of each partition, its preferred leader first.
 
     Args: rack_of: the rack of each broker. partitions: their number. replication_factor: the number
@@ -101,19 +178,28 @@ def assign_replicas_to_brokers(
     """
     assert replication_factor <= len(rack_of)
     brokers = rack_alternated_brokers(rack_of)
-    racks = len(set(rack_of.values()))
-    return [
-        _replicas(
-            rack_of,
-            brokers,
-            (start + number) % len(brokers),
-            # From round to round the distance grows by one broker of each rack.
-            (shift + number // len(brokers)) * racks,
-            racks,
-            replication_factor,
-        )
-        for number in range(partitions)
-    ]
+    racks = np.unique([rack_of[broker] for broker in brokers], return_inverse=True)[1]
+    rack_count = int(racks.max()) + 1
+    numbers = np.arange(partitions)
+    # Places in the order of racks; all partitions get their next replica at the same time.
+    places = np.empty((partitions, replication_factor), np.int64)
+    places[:, 0] = (start + numbers) % len(brokers)
+    # From round to round the distance grows by one broker of each rack.
+    shifts = (shift + numbers // len(brokers)) * rack_count
+    for replica in range(1, replication_factor):
+        waiting = numbers
+        while len(waiting):
+            others = places[waiting, :replica]
+            distances = 1 + shifts[waiting] % (len(brokers) - 1)
+            found = (others[:, 0] + distances) % len(brokers)
+            shifts[waiting] += 1
+            places[waiting, replica] = found
+            is_taken = (others == found[:, None]).any(axis=1)
+            if replica < rack_count:
+                # Each replica so far is in a rack of its own.
+                is_taken |= (racks[others] == racks[found][:, None]).any(axis=1)
+            waiting = waiting[is_taken]
+    return Assignments(np.array(brokers)[places])
 
 
 def drawn_placement(
@@ -122,11 +208,11 @@ def drawn_placement(
     replication_factor: int,
     mode: Mode,
     random: JavaRandom,
-) -> list[list[int]]:
+) -> Assignments:
     """The brokers of each partition of a topic that Kafka creates, its preferred leader first."""
     if mode == KRAFT_MODE:
         placer = StripedReplicaPlacer(rack_of, random)
-        return [placer.place(replication_factor) for _ in range(partitions)]
+        return Assignments.of([placer.place(replication_factor) for _ in range(partitions)])
     start, shift = random.below(len(rack_of)), random.below(len(rack_of))
     return assign_replicas_to_brokers(rack_of, partitions, replication_factor, start, shift)
 
@@ -141,29 +227,6 @@ def rack_alternated_brokers(rack_of: Mapping[int, str]) -> list[int]:
         in_rack[rack_of[broker]].append(broker)
     rounds = range(max(len(brokers) for brokers in in_rack.values()))
     return [brokers[turn] for turn in rounds for brokers in in_rack.values() if turn < len(brokers)]
-
-
-def _replicas(
-    rack_of: Mapping[int, str],
-    brokers: list[int],
-    first: int,
-    shift: int,
-    racks: int,
-    replication_factor: int,
-) -> list[int]:
-    replicas = [brokers[first]]
-    racks_with_replicas = {rack_of[brokers[first]]}
-    while len(replicas) < replication_factor:
-        distance = 1 + shift % (len(brokers) - 1)
-        broker = brokers[(first + distance) % len(brokers)]
-        shift += 1
-        rack = rack_of[broker]
-        if broker not in replicas and (
-            rack not in racks_with_replicas or len(racks_with_replicas) == racks
-        ):
-            replicas.append(broker)
-            racks_with_replicas.add(rack)
-    return replicas
 
 
 class _Rack:

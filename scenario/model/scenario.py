@@ -12,10 +12,12 @@ valid.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
+import numpy as np
 from pydantic import (
     AfterValidator,
     Field,
@@ -33,6 +35,7 @@ from tidegauge.scenario.model.costs import costs_of_other_modes
 from tidegauge.scenario.model.deployment import Deployment, read_of
 from tidegauge.scenario.model.fault_rates import FaultRate
 from tidegauge.scenario.model.limits import MOST_FAULTS, MOST_STEPS
+from tidegauge.scenario.model.replica_placement import Assignments, by_number
 from tidegauge.scenario.model.request_steps import Step
 from tidegauge.scenario.model.settings import (
     CORDONED_LOG_DIRS,
@@ -43,6 +46,7 @@ from tidegauge.scenario.model.settings import (
     cordoned_log_dirs,
     settings_not_modelled,
 )
+from tidegauge.scenario.model.step import AlteredMove
 from tidegauge.scenario.model.topic_steps import (
     ConfigureStep,
     CreateTopicStep,
@@ -265,23 +269,35 @@ class Scenario(Deployment):
                 cordons |= dict.fromkeys(step.brokers or (), changed)
         return cordons
 
-    def hosts_of(self, topic: Topic) -> list[list[int]]:
+    def hosts_of(self, topic: Topic) -> Assignments:
         """The brokers that each partition ever has replicas on: those of its assignment first."""
         if topic.name not in self._hosts:
             self._hosts[topic.name] = self._find_hosts(topic)
         return self._hosts[topic.name]
 
     @cached_property
-    def _hosts(self) -> dict[str, list[list[int]]]:
+    def _hosts(self) -> dict[str, Assignments]:
         return {}
 
-    def _find_hosts(self, topic: Topic) -> list[list[int]]:
-        hosts = [dict.fromkeys(replicas) for replicas in self.assignments(topic)]
+    def _find_hosts(self, topic: Topic) -> Assignments:
+        assigned = self.assignments(topic)
+        hosts: dict[int, dict[int, None]] = {}
+        for move in self._moves[topic.name]:
+            if move.partition < len(assigned):
+                own = hosts.setdefault(move.partition, dict.fromkeys(assigned[move.partition]))
+                own |= dict.fromkeys(move.replicas or ())
+        if not hosts:
+            return assigned
+        return assigned.replaced({number: [*brokers] for number, brokers in hosts.items()})
+
+    @cached_property
+    def _moves(self) -> defaultdict[str, list[AlteredMove]]:
+        """The moves of all steps, by their topics."""
+        moves: defaultdict[str, list[AlteredMove]] = defaultdict(list)
         for step in self.steps:
             for move in step.moves():
-                if move.topic == topic.name and move.partition < len(hosts):
-                    hosts[move.partition] |= dict.fromkeys(move.replicas or ())
-        return [list(brokers) for brokers in hosts]
+                moves[move.topic].append(move)
+        return moves
 
     def with_offsets_topic(self) -> Scenario:
         """The same with __consumer_offsets as its last topic, if a group commits and there is none.
@@ -302,8 +318,7 @@ class Scenario(Deployment):
             replication_factor=settings["offsets.topic.replication.factor"],
         )
         copy = self.model_copy(update={"topics": (*self.topics, topic)})
-        # Drop cached values that were derived from fewer topics.
-        vars(copy).pop("_hosts", None)
+        copy._drop_derived()  # noqa: SLF001 - it is of this class
         return copy
 
     def with_generated_moves(self) -> Scenario:
@@ -313,8 +328,13 @@ class Scenario(Deployment):
             for step in self.steps
         ]
         copy = self.model_copy(update={"steps": tuple(generated)})
-        vars(copy).pop("_hosts", None)
+        copy._drop_derived()  # noqa: SLF001 - it is of this class
         return copy
+
+    def _drop_derived(self) -> None:
+        """Drop cached values that were derived from other topics and steps."""
+        for name in ("_hosts", "_moves"):
+            vars(self).pop(name, None)
 
     # The times for alert rules.
 
@@ -375,8 +395,14 @@ class Scenario(Deployment):
         own = self.cluster.broker_settings.get(broker, {})
         return {**self.cluster.settings, **own}
 
-    def resolved(self) -> dict[str, Any]:
-        """The scenario with all defaults filled in: JSON that is a valid scenario itself."""
+    def resolved(
+        self, listed: Callable[[Assignments], Mapping[str, list[int]]] = by_number
+    ) -> dict[str, Any]:
+        """The scenario with all defaults filled in: JSON that is a valid scenario itself.
+
+        Args:
+            listed: makes the mapping of a topic's assignments, by partitions' numbers as text.
+        """
         written = self.model_dump(mode="json", by_alias=True, exclude_none=True)
         self._resolve_mode(written)
         written["cluster"] |= self._resolved_cluster()
@@ -385,9 +411,9 @@ class Scenario(Deployment):
         for topic, said in zip(self.topics, written["topics"], strict=True):
             assignments = self.assignments(topic)
             said["partitions"] = len(assignments)
-            if len({len(replicas) for replicas in assignments}) == 1:
+            if len(np.unique(assignments.counts)) == 1:
                 said["replication_factor"] = self.replication_factor(topic)
-            said["assignment"] = {str(number): ids for number, ids in enumerate(assignments)}
+            said["assignment"] = listed(assignments)
         clients = written["workload"]
         for producers, said in zip(self.workload.producers, clients["producers"], strict=True):
             said["settings"] = {

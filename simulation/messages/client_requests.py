@@ -132,6 +132,9 @@ class FetchPartition(PartitionData):
     preferred_read_replica: i64 = -1
     #: The fetch may move the leader's high watermark.
     may_move: flag
+    #: The broker's replica (-1: it has none), and the leader's record of the follower's fetches.
+    row: i64 = -1
+    place: i64 = -1
 
 
 class FetchedRecords(PartitionData):

@@ -18,7 +18,7 @@ from tidegauge.compiled.records import Record, RecordMethod, dtype_of, i64
 
 #: The most fields of the body of an event, and of an entry of its chain.
 BODY_FIELDS = 16
-ENTRY_FIELDS = 24
+ENTRY_FIELDS = 17
 
 _body = Annotated[NDArray[np.int64], (np.int64, (BODY_FIELDS,))]
 _entry = Annotated[NDArray[np.int64], (np.int64, (ENTRY_FIELDS,))]

@@ -1,12 +1,15 @@
-"""Linked lists of records, and loops through them."""
+"""Linked lists of records, and loops through them; pools."""
 
 from __future__ import annotations
+
+import resource
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegauge.compiled.lists import LinkedList
-from tidegauge.compiled.records import Record, Records, i64, new_records
+from tidegauge.compiled.lists import LinkedList, Pool, Slots
+from tidegauge.compiled.records import Record, Records, dtype_of, i64, new_records
 from tidegauge.compiled.rules import Tables, code, rule
 
 COUNT = 5
@@ -35,10 +38,12 @@ class World(Tables):
     linked: Records[Linked]
     heads: Records[Heads]
     digits: Records[Digits]
+    slots: Records[Slots]
 
 
 DOUBLY = LinkedList("linked", "next", "first", "last", "previous")
 SINGLY = LinkedList("linked", "next_waiting", "first_waiting", "last_waiting")
+POOL = Pool("linked", "next")
 
 
 @rule
@@ -78,6 +83,7 @@ def new_world() -> World:
         linked=new_records(Linked, COUNT),
         heads=new_records(Heads, 1),
         digits=new_records(Digits, 2),
+        slots=new_records(Slots, 1),
     )
 
 
@@ -119,3 +125,38 @@ def test_the_body_of_a_loop_may_take_out_its_record() -> None:
         change_lists(view, APPEND, -1, place)
     remove_all(view)
     assert (world.heads[0].first, world.heads[0].last, world.heads[0].taken) == (-1, -1, 4)
+
+
+def new_pool() -> tuple[World, Slots]:
+    world = new_world()
+    world.linked = new_records(Linked, 0)
+    POOL.enlarge(world, world.slots[0], COUNT)
+    return world, world.slots[0]
+
+
+def test_a_pool_takes_what_came_back_last_before_what_was_never_used() -> None:
+    world, slots = new_pool()
+    room = int(slots.free)
+    assert [POOL.take(world, slots) for _ in range(4)] == [0, 1, 2, 3]
+    POOL.give_back(world, slots, 1)
+    world.linked[3].next = 2
+    POOL.give_back_list(world, slots, 3, 2, 2)
+    assert slots.free == room - 1
+    assert [POOL.take(world, slots) for _ in range(4)] == [3, 2, 1, 4]
+    assert (slots.first_free, slots.used, slots.free) == (-1, 5, room - 5)
+
+
+def test_records_that_a_pool_keeps_free_take_no_memory() -> None:
+    """What is kept free for one large event would be most of the memory of a large cluster."""
+    world, slots = new_pool()
+    place = POOL.take(world, slots)
+    world.linked[place].previous = 7
+    before = resident_bytes()
+    POOL.enlarge(world, slots, 10_000_000)
+    assert resident_bytes() - before < 1_000_000 * dtype_of(Linked).itemsize
+    assert world.linked[place].previous == 7
+    assert slots.free == len(world.linked) - 1 >= 10_000_000
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()

@@ -54,9 +54,11 @@ def hub_and_leaf() -> tuple[Group, Group]:
 def waiting(group: Group) -> list[tuple[int, int, list[int]]]:
     """The fetches that wait in a group: time, request, offsets asked for."""
     kernel = group.world
+    context = kernel.context[0]
+    soon, later = int(context.heap_size), int(context.later_heap_size)
     found = []
-    for place in range(int(kernel.context[0].heap_size)):
-        event = kernel.events[int(kernel.heap[place].index)]
+    for entry in (*kernel.heap[:soon], *kernel.later_heap[:later]):
+        event = kernel.events[int(entry.index)]
         if event.kind != FetchRequest.KIND:
             continue
         offsets = []

@@ -167,8 +167,9 @@ def known_partition(world: World) -> int:
 
 
 def last_epoch(world: World, row: int) -> Any:
-    room = int(world.pools[0].epoch_room)
-    return world.epochs[row * room + int(world.replicas[row].epoch_count) - 1]
+    hosted = world.hosted[row]
+    last = hosted.first_entry + hosted.epoch_room + world.replicas[row].epoch_count - 1
+    return world.epoch_entries[last]
 
 
 def state_znode(world: World) -> Any:
@@ -177,8 +178,11 @@ def state_znode(world: World) -> Any:
 
 def in_heap(world: World, holds: Callable[[Any], bool] = lambda _event: True) -> Any:
     """An event that waits for its time."""
-    entries = range(int(world.context[0].heap_size))
-    events = (world.events[world.heap[place].index] for place in entries)
+    context = world.context[0]
+    soon = world.heap[: int(context.heap_size)]
+    later = world.later_heap[: int(context.later_heap_size)]
+    entries = (entry for heap in (soon, later) for entry in heap)
+    events = (world.events[entry.index] for entry in entries)
     return next(event for event in events if holds(event))
 
 
@@ -257,6 +261,11 @@ def _(world: World) -> None:
     event.time_us = world.heap[0].time_us = 10**12
 
 
+@violates("later_events_are_later")
+def _(world: World) -> None:
+    world.context[0].soon_us = 10**12
+
+
 @violates("heap_entries_match_events")
 def _(world: World) -> None:
     in_heap(world).sequence += 1
@@ -270,7 +279,18 @@ def _(world: World) -> None:
 @violates("links_hold_back_only_when_cut")
 def _(world: World) -> None:
     # A heal too many.
-    world.links[0].cut -= 1
+    world.impairments[0].cut -= 1
+
+
+@violates("impairments_have_one_link")
+def _(world: World) -> None:
+    world.links[0].impairment = world.context[0].impairments
+
+
+@violates("nothing_hits_all_links")
+def _(world: World) -> None:
+    # A slow link is noted for all of them.
+    world.impairments[0].delay_us += 1_000
 
 
 @violates("transfers_end_with_their_network")
@@ -324,7 +344,7 @@ def _(world: World) -> None:
 
 @violates("records_lie_in_the_log")
 def _(world: World) -> None:
-    world.runs[leader(world) * int(world.pools[0].epoch_room)].start_offset += 1
+    world.epoch_entries[world.hosted[leader(world)].first_entry].start_offset += 1
 
 
 @violates("epoch_cache_rises_within_the_log")
@@ -847,12 +867,17 @@ def _(world: World) -> None:
 
 @violates("leaders_in_metadata_are_brokers")
 def _(world: World) -> None:
-    world.client_targets[0].leader = len(world.brokers)
+    world.known_partitions[0].leader = len(world.brokers)
+
+
+@violates("targets_are_known_partitions")
+def _(world: World) -> None:
+    world.client_targets[0].known = len(world.known_partitions)
 
 
 @violates("led_partitions_are_counted")
 def _(world: World) -> None:
-    world.clients[0].led_targets += 1
+    world.clients[0].led_partitions += 1
 
 
 @violates("consumers_process_what_they_have_read")

@@ -22,7 +22,7 @@ OUR_ROOMS = (
     *("tidegauge.simulation.", "tidegauge.clients.", "tidegauge.traces.", "tidegauge.engine."),
     "tests.",
 )
-DOOR_RULES = {rule.__name__ for doors in DOORS.values() for rule in doors}
+DOOR_RULES = {rule.__name__ for doors in DOORS.values() for rule in doors if rule is not None}
 OUR_RULES = {"epoch_at", "first_difference"} | DOOR_RULES
 
 

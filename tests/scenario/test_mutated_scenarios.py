@@ -27,6 +27,7 @@ from tidegauge.engine.group import Group
 from tidegauge.engine.simulate import manifest_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
+from tidegauge.traces.run_folder import json_parts
 
 SEED = int(os.environ.get("TIDEGAUGE_MUTANTS_SEED", "0"))
 MUTANTS = 1_000
@@ -42,7 +43,7 @@ SMALL = 200
 def play(scenario: Scenario, folder: Path, **_: Any) -> None:
     """Plan a run as a real one is planned, play its beginning, and write nothing."""
     plan = ClusterPlan(scenario)
-    manifest = json.loads(json.dumps(manifest_of(plan), allow_nan=False))
+    manifest = json.loads("".join(json_parts(manifest_of(plan))))
     assert scenario_from_mapping(manifest["scenario"], "manifest.json") == scenario
     if max(len(plan.partitions), len(plan.processes)) <= SMALL:
         group = Group(plan, range(len(plan.processes)), folder)

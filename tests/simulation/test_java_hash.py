@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from tidegauge.engine.layout.cluster_tables import fetcher_hash
+from tidegauge.engine.layout.cluster_tables import fetcher_hashes
 from tidegauge.simulation.jvm_orders import java_abs, java_hash
 
 
@@ -22,4 +23,5 @@ def test_the_fetcher_of_a_partition_is_chosen_by_the_absolute_of_its_hash() -> N
     hashed = 31 * -109829509 + 1
     while hashed < -(2**31):
         hashed += 2**32
-    assert fetcher_hash("billing", 1) == abs(hashed)
+    topics, partitions = np.array([java_hash("billing")] * 2), np.array([1, 0])
+    assert fetcher_hashes(topics, partitions).tolist() == [abs(hashed), abs(hashed - 1)]

@@ -10,6 +10,9 @@ from typing import Any
 import msgpack  # type: ignore[import-untyped]  # it comes without types
 import pytest
 
+from tidegauge.engine.simulate import manifest_of
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.reading import scenario_from_mapping
 from tidegauge.traces.run_folder import RunFolder, write_json_atomically
 from tidegauge.traces.trace_file import TraceError
 from written_rows import WrittenRows
@@ -121,3 +124,36 @@ def test_what_json_cannot_express_is_refused_and_changes_nothing(tmp_path: Path)
     with pytest.raises(ValueError, match="JSON"):
         write_json_atomically(file, {"share": float("nan")})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_manifest_is_written_line_by_line_and_read_as_it_is(tmp_path: Path) -> None:
+    """Partitions of several topics and releases, with two replicas or three, moved or not."""
+    topics = [
+        {"name": "pinned", "assignment": {0: [3, 1], 1: [1, 2]}},
+        {"name": "orders", "partitions": 5000, "replication_factor": 3},
+    ]
+    move = {"topic": "pinned", "partition": 1, "replicas": [4, 3]}
+    scenario = scenario_from_mapping(
+        {
+            "duration": "1m",
+            "mode": "zookeeper",
+            "release": "3.7",
+            "topics": topics,
+            "cluster": {"brokers": 4, "broker_releases": {4: {"release": "3.6"}}},
+            "steps": [{"do": "reassign", "at": "30s", "partitions": [move]}],
+        },
+        "manifest",
+    )
+    plan = ClusterPlan(scenario)
+    manifest = manifest_of(plan)
+    file = tmp_path / "manifest.json"
+    write_json_atomically(file, manifest)
+    read = json.loads(file.read_text())
+    assert read["scenario"] == scenario.resolved()
+    assert read["partitions"] == list(manifest["partitions"])
+    assert manifest["partitions"][-1] == read["partitions"][-1]
+    expected = [([3, 1], [3, 1], 2), ([1, 2], [1, 2, 4, 3], 2), ([1, 2, 3], [1, 2, 3], 3)]
+    named = [(e["replicas"], e["slots"], e["most_insync_replicas"]) for e in read["partitions"]]
+    assert named[:3] == expected
+    assert {each["most_insync_replicas"] for each in read["partitions"]} == {2, 3, None}
+    assert file.read_text().count("\n") < 1.1 * 2 * len(plan.partitions)

@@ -118,6 +118,8 @@ def test_many_faults_have_room_to_wait_from_the_beginning_on() -> None:
     plan = ClusterPlan(cluster_of(faults=faults))
     group = Group(plan, range(len(plan.processes)))
     context = group.world.context[0]
-    assert context.heap_size > 2 * len(faults)
+    waiting = context.heap_size + context.later_heap_size
+    assert waiting > 2 * len(faults)
     assert context.event_slots.free >= group.reserve
-    assert len(group.world.heap) >= context.heap_size + group.reserve
+    assert len(group.world.heap) >= waiting + group.reserve
+    assert len(group.world.later_heap) >= waiting + group.reserve

@@ -21,6 +21,7 @@ from tidegauge.runs.run import Run
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario
 from tidegauge.scenario.text.errors import counted
+from tidegauge.scenario.warnings import left_to_chance
 from tidegauge.simulation.quantities import format_duration
 from tidegauge.traces.run_folder import new_run_folder
 from tidegauge.views.output import INTERRUPTED, console, print_json, report
@@ -87,7 +88,7 @@ def perform(
     except KeyboardInterrupt:
         typer.echo(f"\nStopped: {so_far}: {again}")
         raise typer.Exit(INTERRUPTED) from None
-    return Run(out)
+    return Run(out, was_just_written=True)
 
 
 def _stopping_after(until_us: int | None, progress: Progress | None) -> Progress | None:
@@ -194,7 +195,7 @@ def _show(run: Run, request: RunOptions, scenario: Scenario, again: str) -> bool
     show_summary(run.summary, has_quorum=scenario.has_kraft)
     show_unreachable(console(), run)
     unexpected = show_verdicts(console(), run)
-    show_chance(run.manifest)
+    show_chance(left_to_chance(scenario), request.over_seeds())
     typer.echo(f"Next: tidegauge show partitions {run.path}")
     typer.echo(f"      tidegauge report {run.path}")
     typer.echo(f"Again: {again}")

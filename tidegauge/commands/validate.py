@@ -99,7 +99,7 @@ def _controllers(plan: ClusterPlan) -> str:
 def _size(plan: ClusterPlan) -> dict[str, str]:
     """The scenario in a few lines."""
     scenario = plan.scenario
-    replicas = sum(len(partition.replicas) for partition in plan.partitions)
+    replicas = len(plan.partitions.columns.replicas)
     racks = {name: len(brokers) for name, brokers in scenario.cluster.racks.items()}
     placed = ", ".join(f"{count} in rack {name}" for name, count in racks.items())
     releases = sorted({scenario.release_of(broker).release for broker in plan.brokers})
@@ -118,7 +118,7 @@ def _topics(plan: ClusterPlan) -> list[str]:
     """A line for each of the first topics."""
     lines = []
     for topic in plan.scenario.topics[:_LISTED]:
-        first = next(each for each in plan.partitions if each.topic == topic.name)
+        first = plan.partitions[plan.partition_number(topic.name, 0)]
         lines.append(
             f"{topic.name}: {counted(topic.partition_count, 'partition')} of "
             f"{counted(len(first.replicas), 'replica')}, min.insync.replicas "
@@ -245,7 +245,7 @@ def _as_json(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> di
         "racks": {name: len(brokers) for name, brokers in scenario.cluster.racks.items()},
         "topics": len(scenario.topics),
         "partitions": len(plan.partitions),
-        "replicas": sum(len(partition.replicas) for partition in plan.partitions),
+        "replicas": len(plan.partitions.columns.replicas),
         "clients": len(plan.clients) - 1,
         "actors": groups,
         "timetable": [planned._asdict() for planned in timetable(scenario)],

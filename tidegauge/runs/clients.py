@@ -170,6 +170,9 @@ def unreachable_times(run: Run, processes: Iterable[int]) -> list[Unreachable]:
 
 def unreachable_lines(run: Run) -> Iterator[str]:
     """A line for each group of clients that knew only brokers that it could not reach for long."""
+    if len(run.table("brokers_unreachable").get("process", ())) == 0:
+        # Nor is the directory needed, which is long for many partitions.
+        return
     end_us = run.end_us
     clients = run.directory.clients
     group_of = {run.directory.process(process): each.group for process, each in clients.items()}

@@ -107,12 +107,12 @@ def _blocked(summary: dict[str, Any], group: str) -> str:
     return f"; send() blocked for {seconds:,.1f} s" if seconds else ""
 
 
-def show_chance(manifest: dict[str, Any]) -> None:
+def show_chance(left_to_chance: list[str], over_seeds: str) -> None:
     """Print the draws that have decided the run, and the command that shows other outcomes."""
-    for place, decided in enumerate(manifest["left_to_chance"]):
+    for place, decided in enumerate(left_to_chance):
         typer.echo(f"{'       ' if place else 'chance:'} {decided}")
-    if manifest["left_to_chance"]:
-        typer.echo(f"This is one seed. The spread: {manifest['over_seeds']}")
+    if left_to_chance:
+        typer.echo(f"This is one seed. The spread: {over_seeds}")
 
 
 def _show_losses(lost: dict[str, int]) -> None:

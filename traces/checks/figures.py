@@ -11,7 +11,7 @@ all is counted as if they had, and dropped when they do. They end with the run; 
 phase, which comes after it, are not counted. Only the clients' totals are added at the end itself.
 """
 
-from tidegauge.compiled.records import Record, Records, flag, i64, view_as
+from tidegauge.compiled.records import Record, Records, flag, i32, i64, view_as
 from tidegauge.compiled.rules import Tables, code, inner_rule
 from tidegauge.replication.replica_list import EMPTY, contains, first, rest, size, without
 from tidegauge.simulation.faults import PAUSE
@@ -119,12 +119,12 @@ class CountedPartition(Record):
     #: More are never needed.
     most_insync_replicas: i64
     #: The last leader, its life and epoch; -1: none.
-    leader: i64 = -1
-    life: i64
-    epoch: i64
+    leader: i32 = -1
+    life: i32
+    epoch: i32
     #: The number of its replicas, of those that a reassignment adds, and of those at its creation.
-    replicas: i64
-    replicas_at_creation: i64
+    replicas: i32
+    replicas_at_creation: i32
     #: Clients that are stalled by it.
     writes: stall_counts.PartitionStalls
     reads: stall_counts.PartitionStalls
@@ -134,7 +134,7 @@ class CountedPartition(Record):
     isr_before: i64
     #: The last election: when it was written, and the version of that state; -1 there was none.
     elected_us: i64 = -1
-    elected_version: i64 = -1
+    elected_version: i32 = -1
     #: The start and the end of its last episode; -1: there was none.
     one_since_us: i64 = -1
     one_until_us: i64 = -1

@@ -5,7 +5,7 @@ A leader's log is known when its term begins (rows ``log_end`` with the reason "
 each record that it ever exposes or acknowledges which one it is: (leader epoch, offset).
 """
 
-from tidegauge.compiled.records import Record, Records, flag, i64
+from tidegauge.compiled.records import Record, Records, flag, i32, i64
 from tidegauge.compiled.rules import Tables, code
 from tidegauge.replication.records import EpochEntry
 
@@ -66,30 +66,30 @@ class PartitionHistory(Record):
 
     # The state that the control plane holds.
     #: Index of the leader's broker; -1 none. The ISR is a list of slots.
-    leader: i64 = -1
-    leader_epoch: i64
+    leader: i32 = -1
+    leader_epoch: i32
     isr: i64
     #: With KRaft: the eligible leader replicas, slots too; index of the last known leader; -1 none.
     elr: i64
-    last_known_leader: i64 = -1
-    partition_epoch: i64 = -1
+    last_known_leader: i32 = -1
+    partition_epoch: i32 = -1
     #: The highest leader epoch that it ever had.
-    newest_epoch: i64 = -1
+    newest_epoch: i32 = -1
     #: The replicas' common committed log, as far as any high watermark has ever reached.
     committed: LogRuns
     #: The most runs that fit.
-    committed_room: i64
+    committed_room: i32
     #: The log of the leader as it is written down when the run ends.
     last: LogRuns
     #: The last term that began, and the one with the newest epoch; -1 none.
-    last_term: i64 = -1
-    newest_term: i64 = -1
+    last_term: i32 = -1
+    newest_term: i32 = -1
     #: The term that has exposed most, up to which offset; -1 none has exposed anything.
-    exposed_term: i64 = -1
+    exposed_term: i32 = -1
     exposed_end: i64
     #: First and last of the acknowledged offsets: a list.
-    first_acknowledged: i64 = -1
-    last_acknowledged: i64 = -1
+    first_acknowledged: i32 = -1
+    last_acknowledged: i32 = -1
     exists: flag
     #: Its topic is being deleted, or was.
     deleted: flag
@@ -97,7 +97,7 @@ class PartitionHistory(Record):
     created_again: flag
     #: The reason why a leader could be chosen from outside of ISR and ELR, one of the above; 0: it
     #: was not.
-    unclean: i64
+    unclean: i32
     #: The topic's unclean.leader.election.enable.
     unclean_enabled: flag
     #: A loss of power took records of a replica.
@@ -186,7 +186,7 @@ class HistoryFacts(Record):
 class ReplicaSlot(Record):
     """The broker in a slot of a partition's table of brokers, and its replica's state."""
 
-    broker: i64
+    broker: i32
     #: It has a log, and this is the log of a topic that was deleted and created again since.
     has_log: flag
     is_stale: flag
@@ -201,9 +201,9 @@ class ReplicaSlot(Record):
 class PartitionPlace(Record):
     """The topic of a partition, and the places of its slots."""
 
-    topic: i64
-    first_slot: i64
-    slot_count: i64
+    topic: i32
+    first_slot: i32
+    slot_count: i32
 
 
 class QuorumHistory(Record):

@@ -54,7 +54,7 @@ class Topology:
         return int(written.get(name, defaults[name]))
 
     @property
-    def _controller_defaults(self) -> dict[str, int]:
+    def _controller_defaults(self) -> Mapping[str, int]:
         return controller_defaults(self.release)
 
     def selector(self, member: int) -> int | str:

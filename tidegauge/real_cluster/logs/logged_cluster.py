@@ -15,7 +15,8 @@ from tidegauge.real_cluster.logs.log_files import LogsError
 from tidegauge.real_cluster.logs.real_history import PartitionHistory, RealHistory
 from tidegauge.replication.records import SLOTS
 from tidegauge.replication.release_versions import DEFAULT_RELEASES, KRAFT_MODE, ZOOKEEPER_MODE
-from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedPartition
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.planned_partitions import PlannedPartitions
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
 
 #: Settings of brokers that the meaning of rows depends on.
@@ -50,17 +51,14 @@ class LoggedPlan(ClusterPlan):
         return self
 
     @cached_property
-    def partitions(self) -> tuple[PlannedPartition, ...]:
+    def partitions(self) -> PlannedPartitions:
         """All partitions, with a slot for each broker that ever has a replica."""
-        hosts = vars(self)["_hosts"]
-        return tuple(
-            each._replace(
-                slots=tuple(
-                    self.broker_index(broker) for broker in hosts.get((each.topic, each.number), ())
-                )
-                or each.slots
-            )
-            for each in super().partitions
+        return super().partitions.with_hosts(
+            {
+                self.partition_number(topic, number): [*map(self.broker_index, brokers)]
+                for (topic, number), brokers in vars(self)["_hosts"].items()
+                if brokers
+            }
         )
 
     @cached_property

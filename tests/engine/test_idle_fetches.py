@@ -1,0 +1,142 @@
+"""Fetches that bring nothing are computed, and leave behind what handling each would (KIP-227).
+
+The oracle is the same run with every event handled, as ``TIDEGAUGE_EAGER=1`` has it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from fault_schedules import schedule
+from kraft_schedules import kraft_schedule
+from tidegauge.engine.layout import cluster_tables
+from tidegauge.engine.simulate import simulate
+from tidegauge.scenario.reading import Scenario, scenario_from_mapping
+
+#: Figures of the machine, and of how events were dealt with.
+_OF_THE_LOOP = (
+    *("loop_seconds", "loop_seconds_by_process_kind", "loop_samples", "events_computed"),
+    *("events_per_second", "times_real_time", "groups", "wall_seconds"),
+)
+
+
+def idle_cluster(**changes: Any) -> Scenario:
+    """Twelve brokers without clients, of which one is killed."""
+    story: dict[str, Any] = {
+        "duration": "25s",
+        "mode": "kraft",
+        "release": "4.4",
+        "cluster": {"brokers": 12},
+        "controllers": {"count": 3},
+        "topics": [{"name": "orders", "partitions": 60, "replication_factor": 3}],
+        "faults": [{"kind": "crash", "brokers": [3], "at": "16s", "for": "3s"}],
+        "liveness": False,
+    }
+    return scenario_from_mapping(story | changes, "idle")
+
+
+def quiet(scenario: Scenario, seed: int) -> Scenario:
+    """A schedule with few records, so that its brokers are idle between faults."""
+    draw = Random(seed)  # noqa: S311  # nothing here is a secret
+    story = scenario.resolved()
+    settings = story["cluster"].setdefault("settings", {})
+    settings["num.io.threads"] = draw.choice([4, 5, 8])
+    settings["num.replica.fetchers"] = draw.choice([1, 1, 2, 3])
+    settings["replica.fetch.wait.max.ms"] = draw.choice([100, 500, 500, 1000])
+    for producers in story["workload"].get("producers", []):
+        producers["batches_per_second"] = draw.choice([0.2, 1, 4])
+    return scenario_from_mapping(story, f"quiet-{seed}")
+
+
+def computed_and_handled(
+    scenario: Scenario, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The summaries of a scenario's two runs: idle fetches computed, and every event handled."""
+    summaries = []
+    for eager in (False, True):
+        monkeypatch.setattr(cluster_tables, "EAGER", eager)
+        summary = simulate(scenario, folder / str(eager)).summary
+        assert summary is not None
+        summaries.append(summary)
+    return summaries[0], summaries[1]
+
+
+def assert_equal(computed: dict[str, Any], handled: dict[str, Any]) -> None:
+    """Hashes, figures, and the number of events are the same."""
+    assert handled["events_computed"] == 0
+    differ = {
+        name for name in handled if name not in _OF_THE_LOOP and computed.get(name) != handled[name]
+    }
+    assert not differ & {"trace_sha256", "events"}, differ
+    assert all("window" in name or "second" in name for name in differ), differ
+
+
+@pytest.mark.parametrize("mode", ["kraft", "zookeeper"])
+def test_an_idle_cluster_whose_broker_dies(
+    mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Followers notice the death, and the fetches of all other brokers go on unhandled."""
+    changes = {} if mode == "kraft" else {"mode": mode, "release": "3.9", "controllers": None}
+    scenario = idle_cluster(**{k: v for k, v in changes.items() if v is not None})
+    computed, handled = computed_and_handled(scenario, tmp_path, monkeypatch)
+    assert_equal(computed, handled)
+    assert computed["events_computed"] > 0.2 * computed["events"]
+
+
+def test_another_seed_gives_another_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    computed, _ = computed_and_handled(idle_cluster(), tmp_path / "one", monkeypatch)
+    other, _ = computed_and_handled(idle_cluster(seed=2), tmp_path / "other", monkeypatch)
+    assert computed["trace_sha256"] != other["trace_sha256"]
+
+
+def test_request_handlers_that_could_all_be_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four num.io.threads and requests of 20 ms: the queue is served event by event."""
+    scenario = idle_cluster(
+        cluster={"brokers": 12, "settings": {"num.io.threads": 4}}, costs={"request": "20ms"}
+    )
+    assert_equal(*computed_and_handled(scenario, tmp_path, monkeypatch))
+
+
+def test_costs_that_are_drawn_have_every_event_handled(tmp_path: Path) -> None:
+    """The draws of a process are numbered in the order of its events."""
+    drawn = {"min": "100us", "p50": "200us", "max": "1ms"}
+    summary = simulate(idle_cluster(costs={"request": drawn}), tmp_path / "run").summary
+    assert summary is not None
+    assert summary["events_computed"] == 0
+
+
+def test_a_response_to_a_fetcher_thread_that_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three num.replica.fetchers: the last response of one that has ended takes a draw of the link.
+
+    The pair's other fetches are idle as it is sent, so they have to be brought to that time first.
+    """
+    story = kraft_schedule(355).resolved()
+    story["cluster"]["settings"]["num.replica.fetchers"] = 3
+    story["cluster"]["settings"]["num.io.threads"] = 8
+    story["workload"]["producers"][0]["batches_per_second"] = 0.2
+    story["faults"] = [fault for fault in story["faults"] if fault["at"] < "45"]
+    scenario = scenario_from_mapping(story | {"duration": "50s", "steps": []}, "ended-thread")
+    assert_equal(*computed_and_handled(scenario, tmp_path, monkeypatch))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_generated_schedules(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, scenario in (("zookeeper", schedule(seed)), ("kraft", kraft_schedule(seed))):
+        pair = computed_and_handled(quiet(scenario, seed), tmp_path / name, monkeypatch)
+        assert_equal(*pair)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(100, 600))
+def test_a_thousand_generated_schedules(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    test_generated_schedules(seed, tmp_path, monkeypatch)
