@@ -71,8 +71,8 @@ class Slot(Record):
     partition: i32
     #: The broker.id of that broker.
     broker_id: i32
-    #: Its place in the sets of a controller up to 1.0; 0 if no broker is that old.
-    set_order: i32
+    #: Its place in the sets of a controller up to 1.0, 35 bits; 0 if no broker is that old.
+    set_order: i64
 
 
 class Topology(Tables, part=1):
