@@ -131,7 +131,7 @@ def may_be_sent(client: Client, target: Target, first: Batch) -> bool:
             or target.producer_epoch != client.producer_epoch
         )
         return not target.is_unresolved and not (is_stale and target.first_numbered != NONE)
-    return int(target.first_numbered) in (NONE, first.index)
+    return target.first_numbered in (NONE, first.index)
 
 
 @inner_rule

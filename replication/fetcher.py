@@ -108,7 +108,7 @@ def takes_response(
 
     Source: AbstractFetcherThread.processFetchRequest@2.4.0, @3.9.1 (KAFKA-18723).
     """
-    is_of_other_epoch = requested_in_epoch not in (UNDEFINED, int(fetch.current_leader_epoch))
+    is_of_other_epoch = requested_in_epoch not in (UNDEFINED, fetch.current_leader_epoch)
     if rules.fetch_of_other_epoch_ignored and is_of_other_epoch:
         return False
     return fetch.state == FETCHING and not fetch.delayed and fetch.fetch_offset == requested_offset

@@ -108,7 +108,7 @@ def _begin_move(world: Brokers, row: int, request: AlterReplicaLogDirsRequest) -
     Source: Partition.futureReplicaDirChanged, maybeCreateFutureReplica@3.9.0.
     """
     on_disk = world.on_disk[row]
-    if int(on_disk.future_directory) not in (NONE, request.directory):
+    if on_disk.future_directory not in (NONE, request.directory):
         remove_future_log(world, row)
     if request.directory in (on_disk.directory, on_disk.future_directory):
         return

@@ -316,7 +316,7 @@ def _take_partition(history: histories.Histories, figures: Figures, row: Partiti
 def _take_state(
     history: histories.Histories, known: histories.PartitionHistory, row: PartitionState
 ) -> None:
-    is_other = known.exists and row.leader not in (NONE, int(known.leader))
+    is_other = known.exists and row.leader not in (NONE, known.leader)
     if is_other and row.leader_epoch > known.leader_epoch:
         slot = slot_of(history, row.partition, row.leader)
         is_clean = slot != NONE and (contains(known.isr, slot) or contains(known.elr, slot))
