@@ -291,7 +291,7 @@ class Target(Record):
     producer_id: i64 = -1
     producer_epoch: i32 = -1
     #: Its batches that have a sequence number and are not done, in their order.
-    first_numbered: i32 = -1
+    first_numbered: i64 = -1
     last_numbered: i32 = -1
     #: Sequence number of the next batch; of the last record acknowledged, and its offset; -1 none.
     next_sequence: i32

@@ -107,7 +107,7 @@ class PartitionFetchState(Record):
     #: Next offset to fetch; while TRUNCATING where truncation falls back to.
     fetch_offset: i64
     #: The leader epoch under which the partition was handed to the fetcher.
-    current_leader_epoch: i32
+    current_leader_epoch: i64
     #: Epoch of the last record in the log, sent along from 2.8 on; -1 if unknown.
     last_fetched_epoch: i32
     #: A response has been taken since the partition was handed over (Kafka: ``lag`` is known).

@@ -96,10 +96,10 @@ class LogOnDisk(Record):
 
     #: There is a folder for it, in this log directory.
     exists: flag
-    directory: i32
+    directory: i64
     #: The log directory of its future log, where it ends, and whether a flush runs as it takes the
     #: place of the log (``process/log_dir_moves.py``); -1: the replica is not moved.
-    future_directory: i32 = -1
+    future_directory: i64 = -1
     future_end_offset: i64
     flushed_as_moved: flag
     #: The id of its topic, with KRaft; a topic that is created again under its name has another.

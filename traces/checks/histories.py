@@ -66,7 +66,7 @@ class PartitionHistory(Record):
 
     # The state that the control plane holds.
     #: Index of the leader's broker; -1 none. The ISR is a list of slots.
-    leader: i32 = -1
+    leader: i64 = -1
     leader_epoch: i32
     isr: i64
     #: With KRaft: the eligible leader replicas, slots too; index of the last known leader; -1 none.
