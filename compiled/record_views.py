@@ -14,6 +14,7 @@ from numba import types
 from numba.core import cgutils
 from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.core.imputils import lower_constant
+from numba.core.typing import arraydecl
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
     infer_getattr,
@@ -25,6 +26,7 @@ from numba.extending import (
     type_callable,
     typeof_impl,
 )
+from numba.np import arrayobj
 
 from tidegauge.compiled.records import (
     Record,
@@ -101,6 +103,27 @@ def _lower_view_as(context: Any, builder: Any, signature: Any, arguments: Any) -
 @lower_builtin(blank, types.Record, RecordClassType)  # type: ignore[untyped-decorator]
 def _lower_blank(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     return set_body(context, builder, arguments[0], signature.args[1].record_class)
+
+
+def _widened(_template: Any, record: types.Record, name: str) -> Any:
+    """A number of fewer bits is read as one of 64: rules know no others."""
+    declared = record.typeof(name)
+    return types.int64 if _is_narrow(declared) else declared
+
+
+def _is_narrow(declared: Any) -> bool:
+    return isinstance(declared, types.Integer) and declared.signed and declared.bitwidth < 64
+
+
+# Numba's own template for all records: another one beside it would not be asked.
+arraydecl.RecordAttribute.generic_resolve = _widened
+
+
+@lower_getattr_generic(types.Record)  # type: ignore[untyped-decorator]
+def _read_field(context: Any, builder: Any, record: Any, value: Any, name: str) -> Any:
+    read = arrayobj.record_getattr(context, builder, record, value, name)
+    declared = record.typeof(name)
+    return context.cast(builder, read, declared, types.int64) if _is_narrow(declared) else read
 
 
 @lower_cast(types.Record, types.Record)  # type: ignore[untyped-decorator]
