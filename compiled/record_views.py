@@ -112,7 +112,11 @@ def _widened(_template: Any, record: types.Record, name: str) -> Any:
 
 
 def _is_narrow(declared: Any) -> bool:
-    return isinstance(declared, types.Integer) and declared.signed and declared.bitwidth < 64
+    return (
+        isinstance(declared, types.Integer)
+        and declared.signed
+        and declared.bitwidth < types.int64.bitwidth
+    )
 
 
 # Numba's own template for all records: another one beside it would not be asked.
