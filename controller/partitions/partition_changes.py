@@ -131,9 +131,10 @@ def bring_online(world: control_plane.ControlPlane, controller: int, topic: int)
     world.controllers[controller].strategy = leader_and_isr.OFFLINE
     for partition in range(world.sizes[0].partitions):
         known = control_plane.partition_at(world, controller, partition)
-        is_asked_for = topic in (NONE, world.partitions[partition].topic)
+        is_of_topic = world.partitions[partition].topic == topic
         if control_plane.is_deleted(world, controller, partition):
             continue
+        is_asked_for = is_of_topic or topic == NONE
         if is_asked_for and known.known and known.state in (NEW_PARTITION, OFFLINE_PARTITION):
             if known.has_state:
                 _read_and_decide(world, controller, partition)
