@@ -21,7 +21,6 @@ INTERNAL = {
     "NoPageError": "the endpoint answers 404",
     "ProblemsError": "the model makes a ScenarioError of it",
     "_FarEnough": "a run that is to end early",
-    "_EnoughTried": "a trial that is long enough",
 }
 
 
