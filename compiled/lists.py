@@ -29,6 +29,7 @@ from numba.extending import (
 
 from tidegauge.compiled.record_views import RecordClassType, member_of
 from tidegauge.compiled.records import Record
+from tidegauge.compiled.signatures import address_of_table
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -108,8 +109,7 @@ def goes_through(table: str, first: str, following: str) -> Callable[[Function],
             place = context.get_getattr(head, first)(context, builder, head, arguments[1], first)
             cursor = context.make_helper(builder, signature.return_type)
             cursor.place = cgutils.alloca_once_value(builder, place)
-            array = context.make_array(signature.return_type.table)(context, builder, records)
-            cursor.records = builder.bitcast(array.data, cgutils.voidptr_t)
+            cursor.records = address_of_table(builder, records)
             return cursor._getvalue()  # noqa: SLF001 - how Numba's own iterators are made
 
         for behind in ((), (RecordClassType,)):
