@@ -101,6 +101,8 @@ def is_compiled() -> bool:
 
 def _outermost() -> list[Any]:
     """The rules that no other rule calls: machine code of others is made when Python calls them."""
+    if not COMPILED:
+        return []
     called: set[Any] = set()
     for dispatcher in (*INNER_RULES, *RULES):
         function = dispatcher.py_func  # type: ignore[attr-defined]
