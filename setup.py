@@ -4,11 +4,9 @@ All else about the package stands in ``pyproject.toml``. A build in isolation ha
 makes a wheel of sources, which compiles its rules at the first run.
 """
 
-import os
 import subprocess
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.bdist_wheel import bdist_wheel
@@ -25,9 +23,8 @@ class BuildWithCode(build_py):
         """Build the package, and compile."""
         super().run()
         if CAN_COMPILE and not self.editable_mode:
-            # Before a checkout that is installed in place.
-            built = os.environ | {"PYTHONPATH": str(Path(self.build_lib).absolute())}
-            subprocess.run([sys.executable, "-c", SHIP], env=built, check=True)  # noqa: S603 - our own
+            # Where the package is found before a checkout that is installed in place.
+            subprocess.run([sys.executable, "-c", SHIP], cwd=self.build_lib, check=True)  # noqa: S603 - our own
 
 
 class WheelOfPlatform(bdist_wheel):
