@@ -11,6 +11,8 @@ file                      subject
 ``lists.py``              linked lists of records, and loops through them
 ``handlers.py``           handlers of events by a decorator, and the rule that chooses
 ``signatures.py``         tables as compiled code sees them, the Numba types of parameters
+``lookups.py``            global tuples that rules look places up in
+``passes.py``             the passes of Numba that rules need
 ``inner_code.py``         two compilers for Numba: rules, and the rules that they call
 ``kept_code.py``          the cache of compiled code, a file for each function
 ``compile_all.py``        compiling every rule in all processors

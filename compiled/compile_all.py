@@ -17,14 +17,19 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryFile
+from types import ModuleType
 from typing import Any, NamedTuple
+
+from numba.core.dispatcher import Dispatcher
 
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.compiled.kept_code import (
+    SHIPPED,
     cache_folder,
     claimed,
     forget_old_code,
     kept_file,
+    ship,
     source_of,
     sources_of,
 )
@@ -66,24 +71,57 @@ def compile_all(progress: Progress | None = None) -> Compilation:
     started = time.perf_counter()
     if not COMPILED:
         return Compilation(len(RULES), 0, 0.0, cache_folder())
-    missing = _not_kept(RULES)
+    rules = _outermost()
+    missing = _not_kept(rules)
     if missing:
         _compile_in_workers(progress)
         # Rules of modules that workers do not know: those of a script, or of a test.
-        for dispatcher in _not_kept(RULES):
-            dispatcher.compile(signature_of(dispatcher))  # type: ignore[attr-defined]
+        for dispatcher in _not_kept(rules):
+            dispatcher.compile(signature_of(dispatcher))
     forget_old_code({function.__module__ for function in (*INNER_RULES, *RULES)})
-    return Compilation(len(RULES), len(missing), time.perf_counter() - started, cache_folder())
+    return Compilation(len(rules), len(missing), time.perf_counter() - started, cache_folder())
+
+
+def ship_all() -> None:
+    """Compile every rule, and put the code beside the sources, for the package to bring along.
+
+    Rules that others call are shipped, too: Python may call them.
+    """
+    import_kernel()
+    compile_all()
+    for dispatcher in _not_kept(RULES):
+        dispatcher.compile(signature_of(dispatcher))
+    ship([dispatcher.py_func for dispatcher in RULES], SHIPPED)  # type: ignore[attr-defined]
 
 
 def is_compiled() -> bool:
-    """Whether the code of every rule is kept."""
-    return not _not_kept(RULES)
+    """Whether the code of every rule is kept that no other rule calls."""
+    return not _not_kept(_outermost())
 
 
-def _not_kept(functions: Sequence[Callable[..., Any]]) -> list[Callable[..., Any]]:
-    files = [(function, kept_file(function)) for function in functions]
-    return [function for function, file in files if file is not None and not file.exists()]
+def _outermost() -> list[Any]:
+    """The rules that no other rule calls: machine code of others is made when Python calls them."""
+    if not COMPILED:
+        return []
+    called: set[Any] = set()
+    for dispatcher in (*INNER_RULES, *RULES):
+        function = dispatcher.py_func  # type: ignore[attr-defined]
+        names = function.__code__.co_names
+        found = [function.__globals__.get(name) for name in names]
+        modules = [each for each in found if isinstance(each, ModuleType)]
+        found += [vars(module).get(name) for module in modules for name in names]
+        called.update(each for each in found if isinstance(each, Dispatcher))
+    return [dispatcher for dispatcher in RULES if dispatcher not in called]
+
+
+def _not_kept(dispatchers: Sequence[Any]) -> list[Any]:
+    files = [(dispatcher, _file_of(dispatcher)) for dispatcher in dispatchers]
+    return [dispatcher for dispatcher, file in files if file is not None and not file.exists()]
+
+
+def _file_of(dispatcher: Any) -> Path | None:
+    compiler = dispatcher._compiler.pipeline_class  # noqa: SLF001 - Numba has no public door to it
+    return kept_file(dispatcher.py_func, compiler.suffix)
 
 
 def _compile_in_workers(progress: Progress | None) -> None:
@@ -103,7 +141,7 @@ def _compile_in_workers(progress: Progress | None) -> None:
         ]
         try:
             # Only those still missing: to find all files took an eighth of a processor.
-            files = {file for file in map(kept_file, missing) if file is not None}
+            files = {file for file in map(_file_of, missing) if file is not None}
             while any(worker.poll() is None for worker in workers):
                 files = {file for file in files if not file.exists()}
                 if progress is not None:
@@ -118,7 +156,7 @@ def _compile_in_workers(progress: Progress | None) -> None:
             raise CompilationError(f"compiling the rules failed:\n{errors.read()[-2000:]}")
 
 
-def _in_order() -> list[Callable[..., Any]]:
+def _in_order() -> list[Any]:
     """All functions, callees before callers where the order of definition has it so.
 
     First come the rules that take longest to link, each behind its callees: one process links it,
@@ -126,14 +164,14 @@ def _in_order() -> list[Callable[..., Any]]:
     """
     needed = [sources_of(module) for module in LARGE_RULES]
 
-    def place(function: Callable[..., Any]) -> tuple[int, int]:
+    def place(function: Any) -> tuple[int, int]:
         source = source_of(function.__module__)
         first = next((at for at, sources in enumerate(needed) if source in sources), len(needed))
         is_large = first < len(needed) and function.__module__ == LARGE_RULES[first]
         return first, 0 if function in inner else 1 if is_large else 2
 
     inner = set(INNER_RULES)
-    return sorted([*INNER_RULES, *RULES], key=place)
+    return sorted([*INNER_RULES, *_outermost()], key=place)
 
 
 def import_kernel() -> None:
@@ -163,12 +201,12 @@ def work(modules: Sequence[str]) -> None:
     gc.freeze()
     gc.disable()
     for dispatcher in _in_order():
-        file = kept_file(dispatcher)
+        file = _file_of(dispatcher)
         if file is None or file.exists():
             continue
         with claimed(file, wait=False) as is_ours:
             if is_ours:
-                dispatcher.compile(signature_of(dispatcher))  # type: ignore[attr-defined]
+                dispatcher.compile(signature_of(dispatcher))
 
 
 if __name__ == "__main__":

@@ -30,7 +30,8 @@ from llvmlite import binding  # type: ignore[import-untyped]  # it comes without
 from numba import _dynfunc
 from numba.core import typed_passes, typing
 from numba.core.bytecode import FunctionIdentity
-from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder, compile_result
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, CompileResult, compile_result
 from numba.core.compiler_machinery import register_pass
 from numba.core.environment import Environment
 from numba.core.funcdesc import FunctionDescriptor
@@ -39,6 +40,7 @@ from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from tidegauge.compiled.kept_code import claimed, kept_file, write_kept
+from tidegauge.compiled.passes import HashedFlags, Passes
 from tidegauge.compiled.signatures import signature_of
 
 # Numba numbers the functions that it compiles, and names symbols by the number. Code of several
@@ -91,7 +93,34 @@ def _linked(library: Any, inner: list[Any]) -> list[Any]:
     return whole
 
 
-class _LowerRule(Lower):  # type: ignore[misc]  # Numba has no types
+class _Library(JITCodeLibrary):  # type: ignore[misc]  # Numba has no types
+    """The code of a rule, optimised without Numba's passes for references, which rules have not."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+        passes, builder = self._codegen._function_pass_manager()
+        for function in ll_module.functions:
+            if not function.is_declaration:
+                passes.run(function, builder)
+
+    def _optimize_final_module(self) -> None:
+        # With less inlining doors are compiled in 0.8 of the time, and the loop takes 1.15 of it.
+        options = binding.create_pipeline_tuning_options(speed_level=3)
+        builder = binding.create_pass_builder(self._codegen._tm, options)
+        builder.getModulePassManager().run(self._final_module, builder)
+
+
+class _Lower(Lower):  # type: ignore[misc]
+    def lower_block(self, block: Any) -> None:
+        """As Numba, but for a context of errors that it makes for every instruction."""
+        self.pre_block(block)
+        for instruction in block.body:
+            self.loc = instruction.loc
+            self.lower_inst(instruction)
+        self.post_block(block)
+
+
+class _LowerRule(_Lower):
     def lower(self) -> None:
         super().lower()
         _link_inner(self.library)
@@ -109,6 +138,10 @@ class _RuleLowering(typed_passes.NativeLowering):  # type: ignore[misc]
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _InnerLowering(typed_passes.NativeLowering):  # type: ignore[misc]
     _name = "tidegauge_inner_lowering"
+
+    @property
+    def lowering_class(self) -> Any:
+        return _Lower
 
     def run_pass(self, state: Any) -> bool:
         state.flags.no_compile = True
@@ -151,22 +184,27 @@ def _not_callable(fndesc: Any, env: Any, library: Any) -> Any:
     )
 
 
-class _Compiler(CompilerBase):  # type: ignore[misc]
+class Compiler(CompilerBase):  # type: ignore[misc]
     """Compiles a function unless its code is kept, and keeps it."""
 
     lowering: Any
+    #: What distinguishes the name of the file: a rule has code in both forms.
+    suffix: str
+
+    def __init__(self, *arguments: Any) -> None:
+        *before, flags, names = arguments
+        super().__init__(*before, HashedFlags(flags), names)
 
     def define_pipelines(self) -> list[Any]:
-        manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        for place, (each, _) in enumerate(manager.passes):
-            if each is typed_passes.NativeLowering:
-                manager.passes[place] = (self.lowering, "native lowering")
-        manager._finalized = False
-        manager.finalize()
-        return [manager]
+        """The one pipeline of a rule."""
+        codegen = self.state.targetctx.codegen()
+        self.state.library = _Library(codegen, self.state.func_id.func_qualname)
+        self.state.library.enable_object_caching()
+        return [Passes(self.lowering)]
 
     def compile_extra(self, func: Callable[..., Any]) -> Any:
-        file = kept_file(func)
+        """The code of a function: read, or made and kept."""
+        file = kept_file(func, self.suffix)
         # A function has one file: for the form that its annotations name.
         if file is None or tuple(self.state.args) != signature_of(func):
             return super().compile_extra(func)
@@ -197,10 +235,10 @@ class _Compiler(CompilerBase):  # type: ignore[misc]
         """The compiled function, from its kept form."""
 
 
-class RuleCompiler(_Compiler):
+class RuleCompiler(Compiler):
     """Compiles a rule, with all inner rules that it reaches."""
 
-    lowering = _RuleLowering
+    lowering, suffix = _RuleLowering, ""
 
     def content_of(self, result: Any) -> bytes | None:
         """Machine code, and bitcode for the rules that call this one, as Numba's cache has it."""
@@ -229,17 +267,18 @@ class _InnerCode(NamedTuple):
     env_name: str
 
 
-class InnerCompiler(_Compiler):
+class InnerCompiler(Compiler):
     """Compiles an inner rule up to the code that its callers take in."""
 
-    lowering = _InnerLowering
+    lowering, suffix = _InnerLowering, ".inner"
 
     def content_of(self, result: Any) -> bytes | None:
         """Bitcode of this one alone, and of its links."""
         library, described = result.library, result.fndesc
         linked = [each for each in library._linking_libraries if each is not rtsys.library]
         inner = [each for each in linked if _is_inner(each)]
-        if library.has_dynamic_globals or not all(kept_file(each.inner_rule) for each in inner):
+        files = [kept_file(each.inner_rule, self.suffix) for each in inner]
+        if library.has_dynamic_globals or not all(files):
             return None
         code = _InnerCode(
             library._final_module.as_bitcode(),
@@ -264,7 +303,7 @@ class InnerCompiler(_Compiler):
         library = _library(target, func.__name__, code.bitcode)
         library.add_linking_library(rtsys.library)
         for module, name in code.calls:
-            callee = getattr(sys.modules[module], name)
+            callee = getattr(sys.modules[module], name).inner
             signature = signature_of(callee)
             callee.compile(signature)
             library.add_linking_library(callee.overloads[signature].library)

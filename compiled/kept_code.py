@@ -26,6 +26,8 @@ from typing import Any
 
 import numba
 import numpy as np
+from llvmlite import binding  # type: ignore[import-untyped]  # it comes without types
+from numba.core import config
 from numba.core.registry import cpu_target
 
 from tidegauge.compiled.codes import BOUNDS_CHECKED, cache_base
@@ -35,17 +37,61 @@ from tidegauge.compiled.records import IMPLEMENTED_IN
 KEPT_S = 14 * 24 * 3600
 
 
+#: The code that the installed package brings along; a checkout has none.
+SHIPPED = Path(__file__).with_name("shipped")
+
+#: What x86-64-v3 has, the processors of the last ten years: code for them is what a package brings
+#: along, and rules of integers are as fast in it as in code for one processor.
+_BASELINE = ("avx", "avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt")
+
+
+def _compile_for_baseline() -> None:
+    """Have Numba compile for x86-64-v3 where the processor has that, else for the processor."""
+    has = binding.get_host_cpu_features()
+    if all(has.get(feature) for feature in _BASELINE) and "NUMBA_CPU_NAME" not in os.environ:
+        os.environ["NUMBA_CPU_NAME"] = "x86-64-v3"
+        os.environ["NUMBA_CPU_FEATURES"] = ",".join(f"+{feature}" for feature in _BASELINE)
+        config.reload_config()
+
+
+_compile_for_baseline()
+
+
+def target() -> str:
+    """The processor and the versions that code is made for."""
+    triple, processor, _ = _compiler()
+    versions = f"{_PYTHON}, Numba {numba.__version__}, NumPy {np.__version__}"
+    return f"{triple}, {processor}, {versions}"
+
+
+def shipped_target() -> str | None:
+    """The :func:`target` of the code that the package brings along, if it does."""
+    file = SHIPPED / "target"
+    return file.read_text() if file.exists() else None
+
+
+def ship(functions: Iterable[Callable[..., Any]], folder: Path) -> None:
+    """Copy the kept machine code of rules, for a package to bring along."""
+    for file in filter(None, (kept_file(function, "") for function in functions)):
+        copy = folder / file.parent.parent.name / file.parent.name / file.name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, copy)
+    (folder / "target").write_text(target())
+
+
 def cache_folder() -> Path:
     """The folder of the code that this compiler makes with these flags for this processor."""
     return cache_base() / f"rules-{_digest_of_compiler()}"
 
 
-def kept_file(function: Callable[..., Any]) -> Path | None:
+def kept_file(function: Callable[..., Any], suffix: str) -> Path | None:
     """The file of a function's code; None for a function inside of another, which is not kept."""
-    function = getattr(function, "py_func", function)
     if "<" in function.__qualname__:
         return None
-    return folder_of(function.__module__) / function.__qualname__
+    name = f"{function.__qualname__}{suffix}"
+    kept = folder_of(function.__module__)
+    shipped = SHIPPED / kept.parent.name / kept.name / name
+    return shipped if shipped.exists() else kept / name
 
 
 def folder_of(module: str) -> Path:
@@ -110,10 +156,19 @@ def forget_old_code(modules: Iterable[str]) -> None:
             shutil.rmtree(other, ignore_errors=True)
 
 
+#: Machine code knows the interpreter by its binary interface.
+_PYTHON = sys.implementation.cache_tag
+
+
+def _compiler() -> tuple[str, str, str]:
+    """The platform, the processor and its features."""
+    magic: tuple[str, str, str] = cpu_target.target_context.codegen().magic_tuple()
+    return magic
+
+
 @cache
 def _digest_of_compiler() -> str:
-    processor = cpu_target.target_context.codegen().magic_tuple()
-    versions = (sys.version, numba.__version__, np.__version__, BOUNDS_CHECKED, processor)
+    versions = (_PYTHON, numba.__version__, np.__version__, BOUNDS_CHECKED, _compiler())
     return hashlib.sha256(repr(versions).encode()).hexdigest()[:16]
 
 

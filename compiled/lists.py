@@ -30,6 +30,7 @@ from numba.extending import (
 
 from tidegauge.compiled.record_views import RecordClassType, member_of
 from tidegauge.compiled.records import Record, i64, lengthened
+from tidegauge.compiled.signatures import address_of_table
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -112,8 +113,7 @@ def goes_through(table: str, first: str, following: str) -> Callable[[Function],
             place = context.cast(builder, place, number, types.int64)
             cursor = context.make_helper(builder, signature.return_type)
             cursor.place = cgutils.alloca_once_value(builder, place)
-            array = context.make_array(signature.return_type.table)(context, builder, records)
-            cursor.records = builder.bitcast(array.data, cgutils.voidptr_t)
+            cursor.records = address_of_table(builder, records)
             return cursor._getvalue()  # noqa: SLF001 - how Numba's own iterators are made
 
         for behind in ((), (RecordClassType,)):

@@ -45,19 +45,18 @@ INNER_RULES: list[Callable[..., Any]] = []
 
 
 def rule(function: Function) -> Function:
-    """Compile a function over records and integers, and enter it in :data:`RULES`."""
+    """Compile a function over records and integers, and enter it in :data:`RULES`.
+
+    Rules that call it have a form of their own of it, as an inner rule: machine code of it is made
+    for Python alone, where Python calls it (``compile_all.py``).
+    """
     if not COMPILED:
         RULES.append(function)
         return function
-    dispatcher = numba.njit(
-        # Several groups of processes run in threads of one interpreter.
-        nogil=True,
-        # C's division: Python's would add a branch that raises to each one.
-        error_model="numpy",
-        boundscheck=BOUNDS_CHECKED,
-        pipeline_class=inner_code.RuleCompiler,
-    )(function)
-    _take_only_declared(dispatcher)
+    dispatcher = _dispatcher(function, inner_code.RuleCompiler)
+    dispatcher.inner = _dispatcher(function, inner_code.InnerCompiler)
+    dispatcher.get_call_template = dispatcher.inner.get_call_template
+    dispatcher.get_overload = dispatcher.inner.get_overload
     RULES.append(dispatcher)
     return cast(Function, dispatcher)
 
@@ -72,26 +71,30 @@ def inner_rule(function: Function) -> Function:
     """
     if not COMPILED:
         return function
-    dispatcher = numba.njit(
-        nogil=True,
-        error_model="numpy",
-        boundscheck=BOUNDS_CHECKED,
-        no_cpython_wrapper=True,
-        no_cfunc_wrapper=True,
-        pipeline_class=inner_code.InnerCompiler,
-    )(function)
-    _take_only_declared(dispatcher)
+    dispatcher = _dispatcher(function, inner_code.InnerCompiler)
+    dispatcher.inner = dispatcher
     INNER_RULES.append(dispatcher)
     return cast(Function, dispatcher)
 
 
-def _take_only_declared(dispatcher: Any) -> None:
-    """Have rules call the one form of a rule that its annotations name.
+def _dispatcher(function: Callable[..., Any], compiler: type[inner_code.Compiler]) -> Any:
+    """A function to be compiled by a compiler, in the one form that its annotations name.
 
     Numba would compile the rule once more for each combination of types in a call: for a record
     with more fields than the rule asks for, or for tables with more parts. Here a call converts
     its arguments instead, as a typed language does.
     """
+    dispatcher = numba.njit(
+        # Several groups of processes run in threads of one interpreter.
+        nogil=True,
+        # C's division: Python's would add a branch that raises to each one.
+        error_model="numpy",
+        boundscheck=BOUNDS_CHECKED,
+        # Python calls rules alone, and no one takes their address as that of a C function.
+        no_cpython_wrapper=compiler is inner_code.InnerCompiler,
+        no_cfunc_wrapper=True,
+        pipeline_class=compiler,
+    )(function)
     call_template = dispatcher.get_call_template
 
     def declared(arguments: Any, keywords: Any) -> Any:
@@ -103,6 +106,7 @@ def _take_only_declared(dispatcher: Any) -> None:
             dispatcher.disable_compile(False)
 
     dispatcher.get_call_template = declared
+    return dispatcher
 
 
 def wrapped(value: int) -> int:

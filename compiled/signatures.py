@@ -16,6 +16,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import inspect
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import (
@@ -34,12 +35,13 @@ import numba
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]  # it comes without types
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, typing
 from numba.core.typeconv import Conversion
-from numba.core.typing.templates import AttributeTemplate
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer, infer_global
 from numba.extending import (
     NativeValue,
     infer_getattr,
+    lower_builtin,
     lower_cast,
     lower_getattr_generic,
     models,
@@ -49,7 +51,7 @@ from numba.extending import (
 )
 from numba.np.arrayobj import populate_array
 
-from tidegauge.compiled.codes import COMPILED
+from tidegauge.compiled.codes import BOUNDS_CHECKED, COMPILED
 from tidegauge.compiled.records import Record, Records, dtype_of
 
 T = TypeVar("T", bound="Tables")
@@ -139,7 +141,7 @@ def _tables_type(tables: Any) -> TablesType:
     return TablesType(
         tables.__name__,
         {
-            name: Place(each.part, index, _numba_type(hints[name]))
+            name: Place(each.part, index, TableType(_numba_type(hints[name])))
             for each in declaring
             for index, name in enumerate(table_names(each))
         },
@@ -163,6 +165,8 @@ def _numba_type(annotation: Any) -> Any:
     raise TypeError(f"a rule cannot take a parameter of type {annotation!r}")
 
 
+_NUMBER = ir.IntType(64)
+
 #: The most tables that one class declares.
 PART_ROOM = 64
 
@@ -173,8 +177,8 @@ class Place(NamedTuple):
     part: int
     #: Its place within the part.
     number: int
-    #: Numba's type of the array.
-    array: Any
+    #: Numba's type of the table.
+    table: TableType
 
     @property
     def address(self) -> int:
@@ -248,7 +252,7 @@ class _TablesAttribute(AttributeTemplate):  # type: ignore[misc]
 
     def generic_resolve(self, struct: TablesType, name: str) -> Any:
         place = struct.places.get(name)
-        return None if place is None else place.array
+        return None if place is None else place.table
 
 
 @lower_cast(TablesType, TablesType)  # type: ignore[untyped-decorator]
@@ -258,26 +262,125 @@ def _as_base(_context: Any, _builder: Any, _struct: Any, _base: Any, view: Any) 
 
 
 @lower_getattr_generic(TablesType)  # type: ignore[untyped-decorator]
-def _array_of(context: Any, builder: Any, struct: TablesType, view: Any, name: str) -> Any:
-    """The array under a name, made of its address and its length."""
-    array_type, place = struct.places[name].array, struct.places[name].address
-    numbers = builder.bitcast(view, ir.IntType(64).as_pointer())
+def _table_of(_context: Any, builder: Any, struct: TablesType, view: Any, name: str) -> Any:
+    """The place of a table's address and length among the numbers."""
+    numbers = builder.bitcast(view, _NUMBER.as_pointer())
+    place = builder.gep(numbers, [_NUMBER(struct.places[name].address)])
+    return builder.bitcast(place, cgutils.voidptr_t)
+
+
+class TableType(types.Type):  # type: ignore[misc]  # Numba has no types
+    """The Numba type of one table: a pointer to the address and the length of its array.
+
+    A record of it is two instructions away, where Numba's array is a struct of seven numbers for
+    LLVM to take apart again. What else is asked of a table is asked of the array made of it.
+    """
+
+    def __init__(self, array: Any) -> None:
+        self.array, self.dtype = array, array.dtype
+        super().__init__(name=f"table of {array.dtype}")
+
+    def can_convert_to(self, typingctx: Any, other: Any) -> Any:
+        """Whether a rule that takes the other can have this: an array of these records."""
+        del typingctx
+        return Conversion.safe if other == self.array else None
+
+
+@register_model(TableType)
+class _TableModel(models.OpaqueModel):  # type: ignore[misc]
+    """A pointer to the address; the length stands behind it."""
+
+
+class _OfTable(AbstractTemplate):  # type: ignore[misc]
+    """An operation on a table is that on the array made of it."""
+
+    def generic(self, arguments: Any, keywords: Any) -> Any:
+        arrays = [each.array if isinstance(each, TableType) else each for each in arguments]
+        if arrays == [*arguments]:
+            return None
+        return self.context.resolve_function_type(self.key, tuple(arrays), keywords)
+
+
+@infer_global(operator.getitem)
+class _RecordOfTable(_OfTable):
+    def generic(self, arguments: Any, keywords: Any) -> Any:
+        table, *others = arguments
+        is_place = isinstance(table, TableType) and isinstance(others[0], types.Integer)
+        # Numba checks the bounds of arrays.
+        if is_place and not BOUNDS_CHECKED:
+            return typing.signature(table.dtype, table, types.int64)
+        return super().generic(arguments, keywords)
+
+
+@infer_global(operator.setitem)
+class _SettingOfTable(_OfTable):
+    def generic(self, arguments: Any, keywords: Any) -> Any:
+        found = super().generic(arguments, keywords)
+        return None if found is None else found.replace(args=(arguments[0], *found.args[1:]))
+
+
+@lower_builtin(operator.setitem, TableType, types.Any, types.Any)  # type: ignore[untyped-decorator]
+def _set_record(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    table, *others = signature.args
+    of_array = signature.replace(args=(table.array, *others))
+    array = context.cast(builder, arguments[0], table, table.array)
+    implementation = context.get_function(operator.setitem, of_array)
+    return implementation(builder, (array, *arguments[1:]))
+
+
+for _operation in (len, enumerate, zip):
+    infer_global(_operation)(_OfTable)
+
+
+@infer
+class _LoopOfTable(_OfTable):
+    key = "getiter"
+
+
+@lower_builtin(operator.getitem, TableType, types.int64)  # type: ignore[untyped-decorator]
+def _record_at(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """The pointer to a record; a place below 0 counts from the end, as in an array."""
+    table, place = arguments
+    is_negative = builder.icmp_signed("<", place, _NUMBER(0))
+    from_end = builder.add(place, _number(builder, table, 1))
+    at = builder.select(is_negative, from_end, place)
+    record = context.get_value_type(signature.return_type)
+    return builder.gep(_address(builder, table, record), [at])
+
+
+def address_of_table(builder: Any, table: Any) -> Any:
+    """The code for the address of a table's first record."""
+    return _address(builder, table, cgutils.voidptr_t)
+
+
+def _address(builder: Any, table: Any, pointer: Any) -> Any:
+    place = builder.bitcast(table, pointer.as_pointer())
+    return _unchanging(builder, builder.load(place))
+
+
+def _number(builder: Any, table: Any, number: int) -> Any:
+    numbers = builder.bitcast(table, _NUMBER.as_pointer())
+    return _unchanging(builder, builder.load(builder.gep(numbers, [_NUMBER(number)])))
+
+
+def _unchanging(builder: Any, loaded: Any) -> Any:
+    """A number of a view; it never changes during a call, so it is read once."""
+    loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return loaded
+
+
+@lower_cast(TableType, types.Array)  # type: ignore[untyped-decorator]
+def _array_of(context: Any, builder: Any, table: TableType, array_type: Any, value: Any) -> Any:
+    """The table as an array, made of its address and its length."""
     array = context.make_array(array_type)(context, builder)
-    itemsize = context.get_constant(types.intp, array_type.dtype.size)
+    itemsize = context.get_constant(types.intp, table.dtype.size)
     populate_array(
         array,
-        data=builder.inttoptr(_number(builder, numbers, place), array.data.type),
-        shape=cgutils.pack_array(builder, [_number(builder, numbers, place + 1)]),
+        data=_address(builder, value, array.data.type),
+        shape=cgutils.pack_array(builder, [_number(builder, value, 1)]),
         strides=cgutils.pack_array(builder, [itemsize]),
         itemsize=itemsize,
         meminfo=None,
         parent=None,
     )
     return array._getvalue()  # noqa: SLF001 - how Numba's own arrays are made
-
-
-def _number(builder: Any, numbers: Any, place: int) -> Any:
-    """One of the numbers; it never changes during a call, so it is read once."""
-    loaded = builder.load(builder.gep(numbers, [ir.Constant(ir.IntType(64), place)]))
-    loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
-    return loaded

@@ -10,7 +10,6 @@ from tidegauge.actors.idle_fetches.pairs import look_ahead, make_room_for_marks,
 from tidegauge.actors.process.lifecycle import start
 from tidegauge.clients.client import stop_client
 from tidegauge.clients.stalls import close_client
-from tidegauge.compiled.codes import COMPILED
 from tidegauge.compiled.prefetching import prefetch
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rule_calls import call_rule
@@ -89,7 +88,7 @@ def _run_until(world: World, budget: int) -> int:
             return HORIZON
         context.handled += 1
         world.kind_counts[event.kind].handled += 1
-        if COMPILED:
+        if context.loads_ahead:
             _expect_next(world)
         _deliver(world, event)
     return BUDGET

@@ -152,7 +152,7 @@ from tidegauge.commands.performing import import_kernel
 from tidegauge.compiled.rules import INNER_RULES, RULES
 from tidegauge.compiled.signatures import signature_of
 import_kernel()
-rules = RULES + INNER_RULES
+rules = [*RULES, *(each.inner for each in RULES + INNER_RULES)]
 for each in RULES:
     each.compile(signature_of(each))
 print([rule.py_func.__name__ for rule in rules if len(rule.signatures) > 1])
@@ -278,7 +278,7 @@ def test_a_clone_at_another_path_finds_the_code_of_the_first(tmp_path: Path, hou
     shutil.copytree(house, clone)
     assert in_house(house, STEP_TWICE, TIDEGAUGE_CACHE_DIR=str(cache)) == "7"
     before = kept(cache)
-    assert {name.rpartition("/")[2] for name in before} == {"stepped", "stepped_twice"}
+    assert {name.rpartition("/")[2] for name in before} == {"stepped.inner", "stepped_twice"}
     (clone / "replication" / "caller.py").touch()
     assert in_house(clone, STEP_TWICE, TIDEGAUGE_CACHE_DIR=str(cache)) == "7"
     assert kept(cache) == before

@@ -13,6 +13,7 @@ from tidegauge.commands.run_options import CompileOptions, RunOptions
 from tidegauge.commands.shared_options import parsed
 from tidegauge.compiled.compile_all import Compilation, compile_all, import_kernel, is_compiled
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.compiled.kept_code import shipped_target, target
 from tidegauge.compiled.rules import COMPILED, RULES, RUN
 from tidegauge.scenario.reading import Scenario, ScenarioError, load_scenario
 from tidegauge.scenario.shipped import find_scenario
@@ -138,6 +139,10 @@ def announce_compilation() -> None:
     # All that a run needs, and no more: the import of every room takes as long as a small run.
     importlib.import_module(RUN)
     if not is_compiled():
+        shipped = shipped_target()
+        if shipped is not None:
+            reason = "differ in flags or sources" if shipped == target() else f"are {target()}"
+            typer.echo(f"tidegauge: the package has code for {shipped}; here {reason}", err=True)
         import_kernel()
         done = compile_with_progress()
         typer.echo(f"Compiled in {done.seconds:.0f} s", err=True)
