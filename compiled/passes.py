@@ -15,7 +15,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.ir_utils import build_definitions
 from numba.core.registry import cpu_target
 from numba.core.ssa import reconstruct_ssa
-from numba.core.types import unliteral
+from numba.core.types.misc import unliteral
 
 from tidegauge.compiled.lookups import FindLookups, LookupType
 from tidegauge.compiled.signatures import TableType

@@ -14,6 +14,7 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 from tidegauge.compiled.records import R, Records
+from tidegauge.compiled.signatures import address_of_table
 
 #: Bytes that a processor loads at once.
 _LINE = 64
@@ -39,9 +40,8 @@ def _prefetch(records, first, count):  # type: ignore[no-untyped-def] # noqa: AN
 
 @intrinsic  # type: ignore[untyped-decorator]  # Numba has no types
 def _address_of(_context: Any, records: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        return builder.ptrtoint(array.data, ir.IntType(64))
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.ptrtoint(address_of_table(builder, arguments[0]), ir.IntType(64))
 
     return types.int64(records), generate
 
