@@ -188,15 +188,18 @@ def wake_all(world: Brokers, broker: int) -> None:
 @rule
 def settle_idle(world: Brokers, time_us: int) -> None:
     """Bring all idle pairs to a time before which all events are handled; count their events."""
-    begin_from_outside(world, time_us)
-    if world.context[0].idle_pairs == 0:
+    context = world.context[0]
+    if context.idle_pairs == 0:
         return
+    now_us = context.time_us
+    begin_from_outside(world, time_us)
     for broker in range(world.sizes[0].brokers):
         for other in range(broker):
             catch_up(world, broker, other)
     for idle in world.idle_fetches:
         if idle.stage != HANDLED:
             _count(world, idle)
+    context.time_us = now_us
 
 
 @inner_rule
