@@ -147,11 +147,13 @@ def _laid_out(record: Any) -> np.dtype[np.void]:
             offsets[name] = _multiple(end, _alignment(formats[name]))
             end = offsets[name] + formats[name].itemsize
     size = _multiple(end, max(map(_alignment, formats.values()), default=1))
+    # In their order in memory: numpy makes no buffer of others, and rules take records as buffers.
+    names = sorted(formats, key=offsets.__getitem__)
     layout = np.dtype(
         {
-            "names": list(formats),
-            "formats": list(formats.values()),
-            "offsets": [offsets[name] for name in formats],
+            "names": names,
+            "formats": [formats[name] for name in names],
+            "offsets": [offsets[name] for name in names],
             "itemsize": size,
         },
         align=True,
