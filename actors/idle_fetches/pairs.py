@@ -286,6 +286,7 @@ def _wait_again(world: Brokers, idle: IdleFetch, request: FetchRequest) -> None:
     _take_over(view_as(timer, Event), idle)
     timer.asked_us = idle.arrived_us
     timer.correlation_id = NONE
+    timer.source_rows = world.processes[idle.leader].rows
     push(world, timer)
 
 
