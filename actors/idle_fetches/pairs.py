@@ -11,7 +11,6 @@ from tidegauge.actors.idle_fetches.stages import (
     ANSWERED,
     HANDLED,
     REQUESTED,
-    TIMER_RANK,
     WAITS,
     advance,
     begin_from_outside,
@@ -20,13 +19,14 @@ from tidegauge.actors.idle_fetches.stages import (
     first_of_pair,
     forget_marks,
     is_idle,
+    timer_number,
 )
 from tidegauge.actors.state.broker_records import Broker
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.replica_records import IdleFetch
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule, rule
-from tidegauge.simulation.events import TIMER_RANK_BITS, free_event, new_event, push
+from tidegauge.simulation.events import free_event, new_event, push
 from tidegauge.simulation.kernel import NONE, Kernel, impairment_of, link_between
 from tidegauge.simulation.messages.client_requests import FetchRequest, FetchResponse
 from tidegauge.simulation.messages.event import Event
@@ -139,7 +139,7 @@ def _begin(idle: IdleFetch, request: FetchRequest) -> None:
     idle.due_us = request.deadline_us
     idle.max_wait_us = request.max_wait_ms * 1000
     idle.arrived_us = idle.due_us - idle.max_wait_us
-    idle.sequence = (idle.arrived_us << TIMER_RANK_BITS) + TIMER_RANK
+    idle.sequence = timer_number(idle.arrived_us, request.sequence)
     idle.asked_us = request.asked_us
     idle.requests = request.correlation_id
     idle.cost_us = request.cost_us

@@ -15,7 +15,7 @@ REQUESTED = code(1)
 WAITS = code(2)
 ANSWERED = code(3)
 
-#: The rank of a timer of an idle fetch among those set at the same time (``events.stamp``).
+#: Timers of idle fetches come behind the others set at the same time (``events.stamp``).
 TIMER_RANK = code(1 << 17)
 
 
@@ -162,6 +162,12 @@ def _arrives(world: Kernel, idle: IdleFetch, source: int, destination: int) -> N
 
 
 @inner_rule
+def timer_number(set_us: int, request: int) -> int:
+    """The number of a fetch's timer: of two that arrive at one time the one sent first fires."""
+    return (set_us << TIMER_RANK_BITS) + TIMER_RANK + request % TIMER_RANK
+
+
+@inner_rule
 def go_on(world: Kernel, idle: IdleFetch) -> None:
     """Do what the next event of a fetch would do.
 
@@ -173,7 +179,7 @@ def go_on(world: Kernel, idle: IdleFetch) -> None:
         idle.arrived_us = idle.due_us
         idle.on_thread = False
         idle.arrivals += 1
-        idle.sequence = (idle.due_us << TIMER_RANK_BITS) + TIMER_RANK
+        idle.sequence = timer_number(idle.due_us, idle.sequence)
         idle.due_us += idle.max_wait_us
         idle.stage = WAITS
     elif idle.stage == WAITS:

@@ -31,7 +31,6 @@ def idle_cluster(**changes: Any) -> Scenario:
         "mode": "kraft",
         "release": "4.4",
         "cluster": {"brokers": 12},
-        "controllers": {"count": 3},
         "topics": [{"name": "orders", "partitions": 60, "replication_factor": 3}],
         "faults": [{"kind": "crash", "brokers": [3], "at": "16s", "for": "3s"}],
         "liveness": False,
@@ -80,8 +79,8 @@ def test_an_idle_cluster_whose_broker_dies(
     mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Followers notice the death, and the fetches of all other brokers go on unhandled."""
-    changes = {} if mode == "kraft" else {"mode": mode, "release": "3.9", "controllers": None}
-    scenario = idle_cluster(**{k: v for k, v in changes.items() if v is not None})
+    changes: dict[str, Any] = {} if mode == "kraft" else {"mode": mode, "release": "3.9"}
+    scenario = idle_cluster(**changes)
     computed, handled = computed_and_handled(scenario, tmp_path, monkeypatch)
     assert_equal(computed, handled)
     assert computed["events_computed"] > 0.2 * computed["events"]
@@ -111,19 +110,16 @@ def test_costs_that_are_drawn_have_every_event_handled(tmp_path: Path) -> None:
     assert summary["events_computed"] == 0
 
 
-def test_a_response_to_a_fetcher_thread_that_has_ended(
+def test_fetches_of_two_threads_that_arrive_at_one_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three num.replica.fetchers: the last response of one that has ended takes a draw of the link.
-
-    The pair's other fetches are idle as it is sent, so they have to be brought to that time first.
-    """
+    """Three num.replica.fetchers, and one connection: their fetches expire in the order of arrival."""
     story = kraft_schedule(355).resolved()
     story["cluster"]["settings"]["num.replica.fetchers"] = 3
     story["cluster"]["settings"]["num.io.threads"] = 8
     story["workload"]["producers"][0]["batches_per_second"] = 0.2
     story["faults"] = [fault for fault in story["faults"] if fault["at"] < "45"]
-    scenario = scenario_from_mapping(story | {"duration": "50s", "steps": []}, "ended-thread")
+    scenario = scenario_from_mapping(story | {"duration": "50s", "steps": []}, "two-threads")
     assert_equal(*computed_and_handled(scenario, tmp_path, monkeypatch))
 
 
