@@ -113,7 +113,7 @@ def test_costs_that_are_drawn_have_every_event_handled(tmp_path: Path) -> None:
 def test_fetches_of_two_threads_that_arrive_at_one_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three num.replica.fetchers, and one connection: their fetches expire in the order of arrival."""
+    """Three num.replica.fetchers and one connection: their fetches expire as they have arrived."""
     story = kraft_schedule(355).resolved()
     story["cluster"]["settings"]["num.replica.fetchers"] = 3
     story["cluster"]["settings"]["num.io.threads"] = 8

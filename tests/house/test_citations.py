@@ -23,7 +23,7 @@ OUR_ROOMS = (
     "tests.",
 )
 DOOR_RULES = {rule.__name__ for doors in DOORS.values() for rule in doors if rule is not None}
-OUR_RULES = {"epoch_at", "first_difference"} | DOOR_RULES
+OUR_RULES = {"epoch_at", "first_difference", "widen_epochs", "settle_idle"} | DOOR_RULES
 
 
 def of_kafka(function: Callable[..., Any]) -> bool:

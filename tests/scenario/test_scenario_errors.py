@@ -83,7 +83,7 @@ WRONG = [
     ('release: "2.6"', 'release: "2.6"\nprotocol: "2.7"', "3: protocol", "versions up to 2.6-IV0"),
     ('{release: "2.4"}', '{protocol: "2.7"}', "9: cluster.broker_releases[2]", "up to 2.6-IV0"),
     # The cluster.
-    ("brokers: 4", "brokers: 0", "4: cluster.brokers", "must be from 1 to 500, not 0"),
+    ("brokers: 4", "brokers: 0", "4: cluster.brokers", "must be from 1 to 2000, not 0"),
     ("brokers: 4", "brokers: []", "4: cluster.brokers", "at least 1 item"),
     ("brokers: 4", "brokers: [1, 2, 2, 3]", "4: cluster.brokers", "2 appears twice"),
     ("brokers: 4", "brokers: [-1]", "4: cluster.brokers[0]", "greater than or equal to 0"),

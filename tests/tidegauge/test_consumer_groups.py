@@ -260,7 +260,7 @@ def test_a_cluster_that_is_too_small_for_the_offsets_topic_is_refused() -> None:
     [
         ("offsets.topic.num.partitions", 0, "must be from 1 to"),
         ("offsets.topic.num.partitions", "many", "must be a whole number"),
-        ("offsets.topic.num.partitions", 200_001, "have 200,002 partitions"),
+        ("offsets.topic.num.partitions", 2_000_001, "have 2,000,002 partitions"),
         ("offsets.topic.replication.factor", 16, "16 replicas are more than 15"),
     ],
 )

@@ -22,7 +22,8 @@ from tidegauge.simulation.kernel import Link
 
 WRITER = {"name": "p", "topics": ["t"], "batches_per_second": 1}
 
-ROOM_BYTES = 8 * 2**30
+#: Addresses that all tables may take: what is reserved in them takes no memory until it is used.
+ROOM_BYTES = 32 * 2**30
 
 
 def scenario(brokers: int, partitions: int, replicas: int = 3, **parts: Any) -> Scenario:
