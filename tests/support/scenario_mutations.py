@@ -148,7 +148,7 @@ _BENDS: list[Callable[[random.Random, Any, Any, Any], None]] = [
 ]
 
 _DURATIONS = ("1us", "3us", "1ms", "499ms", "7s", "1h", "10000h")
-_NUMBERS = (1, 2, 3, 10, 499, 500, 501, 10_000, 10**6, 2**31 - 1)
+_NUMBERS = (1, 2, 3, 10, 1999, 2000, 2001, 10_000, 10**6, 2**31 - 1)
 _COSTS = [field.alias or name for name, field in Costs.model_fields.items()]
 _LINKS = [field.alias or name for name, field in Network.model_fields.items()]
 
@@ -249,7 +249,7 @@ PLANNED = [
     (_HUGE_LOAD.replace("1m", "10000h") % "1000000", "workload.producers"),
     (_CLUSTER.replace("1m", "876000h"), "duration"),
     (_CLUSTER.replace("3", "1000000000"), "cluster.brokers"),
-    (_CLUSTER.replace("3", "501"), "cluster.brokers"),
+    (_CLUSTER.replace("3", "2001"), "cluster.brokers"),
     (_CLUSTER.replace("3", "3, start_spread: 600h"), "cluster.start_spread"),
     (_CLUSTER + "zookeeper: {servers: 1000000000}\n", "zookeeper.servers"),
     (_CLUSTER + "seed: 9223372036854775808\n", "seed"),
