@@ -7,16 +7,18 @@ from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.kernel import Link, link_between
 
 _ONE = code(1)
-#: Arrivals are entered so far ahead, in slots of 512 us; eight counts are one number.
-SPAN_US = code(1 << 22)
-_SLOT_BITS = code(9)
+#: Arrivals are entered so far ahead, in slots of 128 us; eight counts are one number. Longer slots
+#: count as one what comes one after the other: the followers of a leader fetch in bursts, as they
+#: have begun to, and with slots of 512 us nearly no pair of 500 brokers could be idle.
+SPAN_US = code(1 << 20)
+_SLOT_BITS = code(7)
 _COUNT_BITS = code(8)
 _SLOTS = code(1 << 13)
 WORDS_OF_SPAN = code(1 << 10)
 #: The largest count.
 _MOST = code(0x7F)
 #: Request handlers of a broker that are left to all other requests.
-_THREADS_LEFT = code(3)
+_THREADS_LEFT = code(2)
 
 
 @inner_rule
