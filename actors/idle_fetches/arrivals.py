@@ -17,6 +17,8 @@ _SLOTS = code(1 << 13)
 WORDS_OF_SPAN = code(1 << 10)
 #: The largest count.
 _MOST = code(0x7F)
+#: Most requests have a request handler for less than this.
+WINDOW_US = code(1024)
 #: Request handlers of a broker that are left to all other requests.
 _THREADS_LEFT = code(2)
 
@@ -27,19 +29,37 @@ def _threads(world: Brokers, broker: int) -> int:
 
 
 @inner_rule
-def busy_threads(world: Brokers, broker: int) -> int:
-    """The request handlers of a broker that have a request."""
+def has_threads(world: Brokers, broker: int, more: int) -> bool:
+    """Whether a broker has a request handler for each idle fetch that will come, and ``more``.
+
+    A request that has a handler for longer than ``WINDOW_US`` can meet all of them, another one
+    those that come by then.
+    """
     state = world.brokers[broker]
-    busy = 0
+    now_us = world.context[0].time_us
+    busy = more
+    long = 0
     for thread in range(state.first_thread, state.first_thread + state.num_io_threads):
-        busy += 1 if world.threads[thread].free_us > world.context[0].time_us else 0
-    return busy
+        free_us = world.threads[thread].free_us
+        busy += 1 if free_us > now_us else 0
+        long += 1 if free_us > now_us + WINDOW_US else 0
+    peak = world.idle_threads[broker].peak
+    if peak + busy <= state.num_io_threads:
+        return True
+    soon = _most_arrivals(world, broker, now_us, now_us + WINDOW_US)
+    return peak + long <= state.num_io_threads and soon + busy <= state.num_io_threads
 
 
 @inner_rule
-def has_threads(world: Brokers, broker: int) -> bool:
-    """Whether a broker has a thread for each request, the one that begins to wait included."""
-    return busy_threads(world, broker) + world.idle_threads[broker].peak < _threads(world, broker)
+def _most_arrivals(world: Brokers, broker: int, from_us: int, until_us: int) -> int:
+    """The most idle fetches that the request handlers of a broker have at one time of a while."""
+    begin_us = world.context[0].look_ahead_us - SPAN_US
+    last = min((until_us - begin_us) >> _SLOT_BITS, _SLOTS - 1)
+    most = 0
+    for slot in range(max(0, from_us - begin_us) >> _SLOT_BITS, last + 1):
+        word = world.idle_arrivals[broker * WORDS_OF_SPAN + (slot >> 3)]
+        most = max(most, (word.counts >> ((slot & 7) * _COUNT_BITS)) & 0xFF)
+    return most
 
 
 @inner_rule

@@ -2,7 +2,6 @@
 
 from tidegauge.actors.idle_fetches.arrivals import (
     SPAN_US,
-    busy_threads,
     clear_slots,
     enter_arrivals,
     has_threads,
@@ -78,7 +77,9 @@ def becomes_idle(world: Brokers, request: FetchRequest) -> bool:
         waiting = world.fetch_sessions[fetcher_at(world, place, one, other)].waiting
         if waiting != NONE:
             _begin(world.idle_fetches[place], view_as(world.events[waiting], FetchRequest))
-    fits = enter_arrivals(world, first) and has_threads(world, one) and has_threads(world, other)
+    fits = (
+        enter_arrivals(world, first) and has_threads(world, one, 0) and has_threads(world, other, 1)
+    )
     for place in range(first, last):
         idle = world.idle_fetches[place]
         if idle.stage != HANDLED and fits:
@@ -302,9 +303,12 @@ def _occupy_thread(world: Brokers, leader: Broker, request: FetchRequest) -> Non
 
 
 @inner_rule
-def leave_threads(world: Brokers, broker: int) -> None:
-    """Wake the fetches from a broker if a request that comes and they could need all handlers."""
-    if world.idle_threads[broker].peak > 0 and not has_threads(world, broker):
+def leave_threads(world: Brokers, broker: int, more: int) -> None:
+    """Wake the fetches from a broker if they and its other requests could need all handlers.
+
+    ``more`` requests are about to get one.
+    """
+    if world.idle_threads[broker].peak > 0 and not has_threads(world, broker, more):
         _wake_followers(world, broker)
 
 
@@ -332,9 +336,7 @@ def look_ahead(world: Brokers) -> None:
                 if not enter_arrivals(world, first):
                     wake_pair(world, broker, other)
     for broker in range(world.sizes[0].brokers):
-        needed = busy_threads(world, broker) + world.idle_threads[broker].peak
-        if needed > world.brokers[broker].num_io_threads:
-            _wake_followers(world, broker)
+        leave_threads(world, broker, 0)
     forget_marks(world)
 
 

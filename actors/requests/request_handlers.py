@@ -6,6 +6,7 @@ ISR is being written, until ZooKeeper has answered.
 """
 
 from tidegauge.actors.fetches.producer_connections import waits_for_connection
+from tidegauge.actors.idle_fetches.arrivals import WINDOW_US
 from tidegauge.actors.idle_fetches.pairs import leave_threads
 from tidegauge.actors.leaders.isr_changes import continue_expiration
 from tidegauge.actors.process import log_dir_moves
@@ -59,7 +60,7 @@ def take_request(world: Brokers, request: Event) -> None:
 @inner_rule
 def _queue_request(world: Brokers, request: Event) -> None:
     broker = world.brokers[request.destination]
-    leave_threads(world, request.destination)
+    leave_threads(world, request.destination, 1)
     thread = free_thread(world, broker)
     if broker.queue.first == NONE and thread != NONE:
         _take_thread(world, broker, request, thread)
@@ -149,6 +150,8 @@ def handle(world: Brokers, request: Event) -> None:
         thread.free_us = now_us + request.cost_us
         if request.kind == NONE:
             mark_request(world, request, type_, thread.taken_us, thread.free_us, thread.free_us)
+    if thread.free_us > now_us + WINDOW_US:
+        leave_threads(world, broker, 0)
 
 
 @REQUESTS.handles(LeaderAndIsrRequest)
