@@ -1,11 +1,6 @@
 """Pairs of brokers become idle when nothing is due at either end; what changes that wakes them."""
 
-from tidegauge.actors.idle_fetches.arrivals import (
-    SPAN_US,
-    clear_slots,
-    enter_arrivals,
-    has_threads,
-)
+from tidegauge.actors.idle_fetches.arrivals import SPAN_US, clear_slots, enter_arrivals, has_threads
 from tidegauge.actors.idle_fetches.stages import (
     ANSWERED,
     HANDLED,
