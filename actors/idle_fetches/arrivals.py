@@ -20,7 +20,7 @@ _MOST = code(0x7F)
 #: Most requests have a request handler for less than this.
 WINDOW_US = code(1024)
 #: Request handlers of a broker that are left to all other requests.
-_THREADS_LEFT = code(2)
+_THREADS_LEFT = code(1)
 
 
 @inner_rule
