@@ -274,7 +274,7 @@ class Context(Record):
     #: links from a process to all others, and to it.
     impairments: i64
     impairment_reserve: i64
-    #: The processor is told what the next event looks at (``compiled/prefetching.py``).
+    #: The processor loads what the next event looks at (``compiled/prefetching.py``).
     loads_ahead: flag
     #: Entries of ``Kernel.row_marks``.
     row_marks: i64

@@ -110,7 +110,7 @@ def delay_fetch(world: brokers.Brokers, request: client_requests.FetchRequest) -
     if request.replica_id != NONE:
         session = world.fetch_sessions[request.fetcher]
         session.waiting = request.index
-        # Each look at it names them anew; meanwhile others use their slots, which are in the cache.
+        # Each look at it names them anew: others use their slots until then, still in the cache.
         free_items(world, request)
         request.deadline_us = world.context[0].time_us + request.max_wait_ms * 1000
         request.cause_process = world.context[0].cause_process

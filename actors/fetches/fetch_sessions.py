@@ -101,7 +101,7 @@ def end_session(world: Brokers, session: FetchSession) -> None:
 def forget_sessions(world: Brokers, broker: int) -> None:
     """A broker's process ends: its sessions are over."""
     count = world.sizes[0].brokers
-    room = len(world.fetch_sessions) // (count * count)
+    room = world.pools[0].fetchers_of_source
     for follower in range(count):
         first = (follower * count + broker) * room
         for index in range(first, first + room):

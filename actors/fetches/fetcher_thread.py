@@ -39,7 +39,7 @@ def fetcher_for(world: Brokers, row: int, source_broker: int) -> int:
     """
     hosted = world.hosted[row]
     count = world.brokers[hosted.broker].num_replica_fetchers
-    room = len(world.fetchers) // (world.sizes[0].brokers * world.sizes[0].brokers)
+    room = world.pools[0].fetchers_of_source
     pair = hosted.broker * world.sizes[0].brokers + source_broker
     return pair * room + world.partitions[hosted.partition].fetcher_hash % count
 

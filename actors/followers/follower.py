@@ -189,7 +189,7 @@ def lose_source_broker(world: Brokers, broker: int, source: int, until_us: int) 
     Source: ReplicaFetcherBlockingSend.sendRequest@2.4.0.
     """
     sizes = world.sizes[0]
-    room = len(world.fetchers) // (sizes.brokers * sizes.brokers)
+    room = world.pools[0].fetchers_of_source
     first = (broker * sizes.brokers + source) * room
     timeout_us = world.brokers[broker].replica_socket_timeout_ms * 1000
     wake_pair(world, broker, source)

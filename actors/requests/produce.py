@@ -25,6 +25,7 @@ from tidegauge.actors.fetches.fetch_sessions import (
 )
 from tidegauge.actors.fetches.produce_purgatory import delay_produce, load_waiting_produce
 from tidegauge.actors.fetches.produce_response import answer_produce
+from tidegauge.actors.idle_fetches.pairs import READ_AND_COUNTED
 from tidegauge.actors.leaders.isr_changes import begin_expansion, expands_isr
 from tidegauge.actors.leaders.leader import append_to_leader, count_fetch, try_high_watermark
 from tidegauge.actors.state.broker_stats import mark_fetch, mark_produce
@@ -49,12 +50,11 @@ from tidegauge.simulation.rows import APPEND, REQUEST, REQUEST_PARTITION, cost_u
 from tidegauge.simulation.slow_disks import disk_delay_us
 from tidegauge.simulation.trace_rows.codes import MOMENT_FETCH
 
-# Event.phase
+# Event.phase; READ_AND_COUNTED follows these
 _ARRIVED = code(0)
 _READ = code(1)  #: wait until every partition can be read, then read all
 _COUNT = code(2)  #: apply the partition at the cursor to the follower's state
 _EXPANDED = code(3)  #: ... whose ISR was being written
-_ANSWER = code(4)
 
 _TRUE = code(True)
 _FALSE = code(False)
@@ -116,7 +116,7 @@ def handle_fetch(world: Brokers, request: client_requests.FetchRequest) -> bool:
 def _reads_the_same(
     world: Brokers, request: client_requests.FetchRequest, was_just_read: bool
 ) -> bool:
-    """Whether reading a follower's fetch again brings the same: nothing has changed meanwhile."""
+    """Whether reading a follower's fetch again brings the same: nothing has changed since."""
     if request.replica_id == NONE or not was_just_read:
         return False
     return not was_touched(world, world.fetch_sessions[request.fetcher])
@@ -160,7 +160,7 @@ def _count_all(world: Brokers, request: client_requests.FetchRequest) -> bool:
             if item.may_move:
                 try_high_watermark(world, row, MOMENT_FETCH)
         request.cursor = item.next
-    request.phase = _ANSWER
+    request.phase = READ_AND_COUNTED
     return True
 
 

@@ -197,9 +197,8 @@ def _read_replica(world: Brokers, row: int, replica: ReplicaGauges, broker: Brok
     replica.fetcher = UNDEFINED
     replica.lag = UNDEFINED
     if hosted.fetcher != NONE:
-        room = len(world.fetchers) // (world.sizes[0].brokers * world.sizes[0].brokers)
         replica.source_broker = world.fetchers[hosted.fetcher].source_broker
-        replica.fetcher = hosted.fetcher % room
+        replica.fetcher = hosted.fetcher % world.pools[0].fetchers_of_source
         replica.lag = hosted.fetcher_lag
         broker.max_lag = max(broker.max_lag, hosted.fetcher_lag)
     broker.failed_partitions += 1 if world.fetch_states[row].failed else 0

@@ -78,7 +78,7 @@ def assert_equal(computed: dict[str, Any], handled: dict[str, Any]) -> None:
 def test_an_idle_cluster_whose_broker_dies(
     mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Followers notice the death, and the fetches of all other brokers go on unhandled."""
+    """Followers notice the death, and the fetches of all other brokers are computed on."""
     changes: dict[str, Any] = {} if mode == "kraft" else {"mode": mode, "release": "3.9"}
     scenario = idle_cluster(**changes)
     computed, handled = computed_and_handled(scenario, tmp_path, monkeypatch)
