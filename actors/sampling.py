@@ -1,12 +1,19 @@
 """Samples, taken every sample_every: the ends of a broker's logs, and its gauges.
 
+The ends are recorded once, and then where they have changed. Most replicas of a large cluster do
+not change between two samples, so each change notes its replica (``note_change``), and a sample
+looks at these alone. With TIDEGAUGE_EAGER=1 it looks at all.
+
 The gauges are those of ReplicaManager. From 2.5 on (KIP-352) the replicas that a reassignment adds
 are not missed: a partition that moves is counted as ReassigningPartitions, and as
 UnderReplicatedPartitions only if it lacks one of those that it had.
 """
 
-from tidegauge.actors.state.brokers import LOGS, Brokers
+from tidegauge.actors.state.broker_records import SampledBroker
+from tidegauge.actors.state.brokers import CHANGED, LOGS, Brokers, note_change
 from tidegauge.actors.state.handlers import BROKER
+from tidegauge.actors.state.replica_records import SampledReplica
+from tidegauge.compiled.records import blank
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.in_sync_replicas import (
     is_at_min_isr,
@@ -15,39 +22,47 @@ from tidegauge.replication.in_sync_replicas import (
     is_under_replicated,
 )
 from tidegauge.replication.partition import is_leader
+from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.timers import Sample
-from tidegauge.simulation.rows import record_row
 from tidegauge.simulation.topology import is_kraft
-from tidegauge.simulation.trace_rows.detail_rows import BrokerSampled, MetadataSampled, Sampled
+from tidegauge.simulation.trace_rows.detail_rows import (
+    BrokerSampled,
+    MetadataSampled,
+    NoLongerSampled,
+    Sampled,
+)
+
+
+@inner_rule
+def begin_samples(world: Brokers, broker: int) -> None:
+    """A process of a broker has started: its first sample shows all of its replicas."""
+    gauges = world.sampled_brokers[broker]
+    while gauges.first_changed != NONE:
+        row = CHANGED.take_first(world, gauges)
+        world.sampled_replicas[row].is_changed = False
+        world.sampled_replicas[row].is_hosted = False
+    blank(gauges, SampledBroker)
+    for row in LOGS.of(world, world.brokers[broker]):
+        world.sampled_replicas[row].is_hosted = False
+        note_change(world, row)
+    Sample.after(world, world.context[0].sample_period_us)
 
 
 @BROKER.handles(Sample)
 @inner_rule
 def handle_sample(world: Brokers, timer: Sample) -> None:
-    """Record the ends of all logs that the broker has, and its gauges.
+    """Record the ends of the broker's logs that have changed, and its gauges.
 
     Source: ReplicaManager (newGauge)@2.6.0.
     """
     broker = timer.destination
-    for row in LOGS.of(world, world.brokers[broker]):
-        if world.hosted[row].exists:
-            _sample_replica(world, row)
-    gauges = BrokerSampled.new(
-        world,
-        broker=broker,
-        partitions=0,
-        leaders=0,
-        under_replicated=0,
-        under_min_isr=0,
-        at_min_isr=0,
-        reassigning=0,
-    )
-    for row in LOGS.of(world, world.brokers[broker]):
-        if world.hosted[row].exists:
-            gauges.partitions += 1
-            if is_leader(world.replicas[row]):
-                _count_leader(world, row, gauges)
-    record_row(world, gauges)
+    gauges = world.sampled_brokers[broker]
+    if world.context[0].samples_all:
+        for row in LOGS.of(world, world.brokers[broker]):
+            note_change(world, row)
+    while gauges.first_changed != NONE:
+        _sample_replica(world, gauges, CHANGED.take_first(world, gauges))
+    BrokerSampled.write(world, gauges, broker=broker)
     if is_kraft(world):
         MetadataSampled.write(
             world,
@@ -61,17 +76,45 @@ def handle_sample(world: Brokers, timer: Sample) -> None:
 
 
 @inner_rule
-def _sample_replica(world: Brokers, row: int) -> None:
+def _sample_replica(world: Brokers, gauges: SampledBroker, row: int) -> None:
+    """Count a replica anew, and record its ends if they are others, or it was not hosted before."""
+    sampled = world.sampled_replicas[row]
+    hosted = world.hosted[row]
     partition = world.replicas[row]
-    Sampled.write(world, world.hosted[row], partition, leads=is_leader(partition))
+    sampled.is_changed = False
+    _count(gauges, sampled, -1)
+    was_hosted = sampled.is_hosted
+    sampled.is_hosted = hosted.exists
+    if not hosted.exists:
+        if was_hosted:
+            NoLongerSampled.write(world, hosted)
+        return
+    leads = is_leader(partition)
+    is_same = (
+        was_hosted
+        and sampled.leads == leads
+        and sampled.log_end_offset == partition.log_end_offset
+        and sampled.high_watermark == partition.high_watermark
+    )
+    sampled.leads = leads
+    sampled.log_end_offset = partition.log_end_offset
+    sampled.high_watermark = partition.high_watermark
+    rules = world.rules[hosted.broker]
+    sampled.under_replicated = leads and is_under_replicated(rules, partition)
+    sampled.under_min_isr = leads and is_under_min_isr(rules, partition)
+    sampled.at_min_isr = leads and is_at_min_isr(rules, partition)
+    sampled.reassigning = leads and is_reassigning(partition)
+    _count(gauges, sampled, 1)
+    if not is_same:
+        Sampled.write(world, hosted, partition, leads=leads)
 
 
 @inner_rule
-def _count_leader(world: Brokers, row: int, gauges: BrokerSampled) -> None:
-    partition = world.replicas[row]
-    rules = world.rules[world.hosted[row].broker]
-    gauges.leaders += 1
-    gauges.under_replicated += 1 if is_under_replicated(rules, partition) else 0
-    gauges.under_min_isr += 1 if is_under_min_isr(rules, partition) else 0
-    gauges.at_min_isr += 1 if is_at_min_isr(rules, partition) else 0
-    gauges.reassigning += 1 if is_reassigning(partition) else 0
+def _count(gauges: SampledBroker, sampled: SampledReplica, one: int) -> None:
+    if sampled.is_hosted:
+        gauges.partitions += one
+        gauges.leaders += one if sampled.leads else 0
+        gauges.under_replicated += one if sampled.under_replicated else 0
+        gauges.under_min_isr += one if sampled.under_min_isr else 0
+        gauges.at_min_isr += one if sampled.at_min_isr else 0
+        gauges.reassigning += one if sampled.reassigning else 0

@@ -225,6 +225,8 @@ class Context(Record):
     trace_level: i64
     #: The period in which the ends of all logs are recorded.
     sample_period_us: i64
+    #: A sample looks at every replica, not only at those that have changed.
+    samples_all: flag
     #: The number of processes, and the number of this group of them.
     process_count: i64
     #: The number of racks, and the first link between two of them; -1: they have no limit.

@@ -88,12 +88,18 @@ def send(world: Kernel, message: Event, departure_us: int) -> None:
 @inner_rule
 def drawn_latency_us(world: Kernel, link: Link, source: int, destination: int) -> int:
     """The latency of the next message on a link."""
+    uniform = random_streams.draw_from(latencies_between(world, source, destination), link.draws)
+    link.draws += 1
+    path = path_between(world, source, destination)
+    return random_streams.quantile_us(world.quantiles, path * random_streams.QUANTILES, uniform)
+
+
+@inner_rule
+def latencies_between(world: Kernel, source: int, destination: int) -> int:
+    """The stream of the latencies of the link between two processes."""
     context = world.context[0]
     index = source * context.process_count + destination
-    path = path_between(world, source, destination)
-    uniform = random_streams.draw(context.seed, random_streams.LATENCY, index, link.draws)
-    link.draws += 1
-    return random_streams.quantile_us(world.quantiles, path * random_streams.QUANTILES, uniform)
+    return random_streams.stream_of(context.seed, random_streams.LATENCY, index)
 
 
 @inner_rule

@@ -55,7 +55,19 @@ def mix(state: int, value: int) -> int:
 @rule
 def draw(seed: int, domain: int, owner: int, counter: int) -> int:
     """A uniform integer of 32 bits."""
-    return mix(mix(seed, (domain << 48) ^ owner), counter) & 0xFFFFFFFF
+    return draw_from(stream_of(seed, domain, owner), counter)
+
+
+@rule
+def stream_of(seed: int, domain: int, owner: int) -> int:
+    """The stream of an owner's draws."""
+    return mix(seed, (domain << 48) ^ owner)
+
+
+@rule
+def draw_from(stream: int, counter: int) -> int:
+    """A uniform integer of 32 bits: the draw of a stream with this number."""
+    return mix(stream, counter) & 0xFFFFFFFF
 
 
 @rule

@@ -116,7 +116,9 @@ def delay_fetch(world: brokers.Brokers, request: client_requests.FetchRequest) -
         request.cause_process = world.context[0].cause_process
         request.cause_sequence = world.context[0].cause_sequence
         put_to_rest(world, session)
-        is_calm = session.expiry_us == 0 and session.first_active == NONE
+        is_calm = (
+            session.expiry_us == 0 and session.first_active == NONE and not session.has_traffic
+        )
         if is_calm and world.context[0].computes_idle and becomes_idle(world, request):
             return
         if session.expiry_us == 0:

@@ -18,10 +18,10 @@ Source: KIP-227; ``FetchManager``, ``FetchSession`` and ``FetchSessionHandler`` 
 from tidegauge.actors.idle_fetches.pairs import wake_fetcher
 from tidegauge.actors.idle_fetches.stages import catch_up_fetcher
 from tidegauge.actors.state.broker_stats import mark_left
-from tidegauge.actors.state.brokers import ACTIVE, IN_SESSION, Brokers
+from tidegauge.actors.state.brokers import ACTIVE, IN_SESSION, Brokers, note_change
 from tidegauge.actors.state.replica_records import FetchSession, FollowerFetch
 from tidegauge.compiled.prefetching import prefetch
-from tidegauge.compiled.rules import inner_rule
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import contains
@@ -29,6 +29,10 @@ from tidegauge.simulation.events import free_event, free_items, items_of, new_it
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.client_requests import FetchPartition, FetchRequest
 from tidegauge.simulation.topology import Topology, row_of, slot_of
+
+#: A fetch that has brought records, so soon after another one, makes no pair of brokers idle: it
+#: would be woken by the next records, and costs more than the events that it saves.
+_TRAFFIC_US = code(200_000)
 
 
 @inner_rule
@@ -44,6 +48,7 @@ def update_session(world: Brokers, request: FetchRequest) -> None:
         session.waiting = NONE
     if request.is_full:
         end_session(world, session)
+    _note_traffic(session, request, world.context[0].time_us)
     for item in items_of(world, request, FetchPartition):
         index = place_of_fetch(world, item.partition, request)
         told = world.follower_fetches[index]
@@ -58,6 +63,15 @@ def update_session(world: Brokers, request: FetchRequest) -> None:
             _activate(world, session, index)
         told.unread = True
     free_items(world, request)
+
+
+@inner_rule
+def _note_traffic(session: FetchSession, request: FetchRequest, now_us: int) -> None:
+    """Note whether the followers of a session get records again and again."""
+    session.has_traffic = False
+    if request.item_count > 0 and not request.is_full:
+        session.has_traffic = now_us - session.named_us < _TRAFFIC_US
+        session.named_us = now_us
 
 
 @inner_rule
@@ -145,6 +159,7 @@ def touch(world: Brokers, row: int) -> None:
 
     Called before the leader's views of the followers are changed otherwise.
     """
+    note_change(world, row)
     width = world.sizes[0].width
     for index in range(row * width, (row + 1) * width):
         told = world.follower_fetches[index]

@@ -21,7 +21,7 @@ from tidegauge.actors.idle_fetches.stages import deadline_us, is_computed
 from tidegauge.actors.leaders.leader import append_to_log, trace_high_watermark
 from tidegauge.actors.process.retention import raise_log_start
 from tidegauge.actors.state.broker_stats import mark_replicated
-from tidegauge.actors.state.brokers import FETCHED, MOVED, RUNS_PER_ANSWER, Brokers
+from tidegauge.actors.state.brokers import FETCHED, MOVED, RUNS_PER_ANSWER, Brokers, note_change
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.replica_records import Fetcher
 from tidegauge.actors.storage.disks import (
@@ -359,6 +359,7 @@ def _take_records(world: Brokers, row: int, item: client_requests.FetchedRecords
 @inner_rule
 def _note_high_watermark(world: Brokers, row: int, before: int) -> None:
     """The high watermark has moved: consumers that fetch from this follower may read on."""
+    note_change(world, row)
     if traces_all(world):
         trace_high_watermark(world, row, before, MOMENT_ANSWER)
     if world.rules[world.hosted[row].broker].follower_wakes_fetches:

@@ -1,10 +1,8 @@
 """The request handlers that idle fetches could need: their arrivals, entered ahead of time."""
 
-from tidegauge.actors.idle_fetches.stages import REQUESTED, WAITS, earliest, go_on
+from tidegauge.actors.idle_fetches.stages import WAITS
 from tidegauge.actors.state.brokers import Brokers
-from tidegauge.actors.state.replica_records import KeptLink
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.simulation.kernel import Link, link_between
 
 _ONE = code(1)
 #: Arrivals are entered so far ahead, in slots of 128 us; eight counts are one number. Longer slots
@@ -21,11 +19,6 @@ _MOST = code(0x7F)
 WINDOW_US = code(1024)
 #: Request handlers of a broker that are left to all other requests.
 _THREADS_LEFT = code(1)
-
-
-@inner_rule
-def _threads(world: Brokers, broker: int) -> int:
-    return world.brokers[broker].num_io_threads
 
 
 @inner_rule
@@ -71,56 +64,7 @@ def clear_slots(world: Brokers, broker: int) -> None:
 
 
 @inner_rule
-def enter_arrivals(world: Brokers, first: int) -> bool:
-    """Enter the arrivals of a pair's fetches up to the end of the span; False: too many.
-
-    The fetches themselves stay where they are.
-    """
-    room = 2 * world.pools[0].fetchers_of_source
-    context = world.context[0]
-    for number in range(room):
-        world.kept_fetches[number] = world.idle_fetches[first + number]
-    place = earliest(world, first)
-    one = world.idle_fetches[place].follower
-    other = world.idle_fetches[place].leader
-    forth = link_between(world, one, other)
-    back = link_between(world, other, one)
-    _keep_link(world.kept_links[0], forth)
-    _keep_link(world.kept_links[1], back)
-    one_sent = world.processes[one].sent
-    other_sent = world.processes[other].sent
-    fits = _enter_present(world, first)
-    idle = world.idle_fetches[place]
-    while fits and idle.due_us < context.look_ahead_us:
-        if idle.stage == REQUESTED:
-            fits = _enter_arrival(world, idle.leader, idle.due_us, idle.due_us + idle.cost_us)
-        go_on(world, idle)
-        idle = world.idle_fetches[earliest(world, first)]
-    _restore_link(forth, world.kept_links[0])
-    _restore_link(back, world.kept_links[1])
-    world.processes[one].sent = one_sent
-    world.processes[other].sent = other_sent
-    for number in range(room):
-        world.idle_fetches[first + number] = world.kept_fetches[number]
-    return fits
-
-
-@inner_rule
-def _keep_link(kept: KeptLink, link: Link) -> None:
-    kept.draws = link.draws
-    kept.last_delivery_us = link.last_delivery_us
-    kept.source_rows = link.source_rows
-
-
-@inner_rule
-def _restore_link(link: Link, kept: KeptLink) -> None:
-    link.draws = kept.draws
-    link.last_delivery_us = kept.last_delivery_us
-    link.source_rows = kept.source_rows
-
-
-@inner_rule
-def _enter_present(world: Brokers, first: int) -> bool:
+def enter_present(world: Brokers, first: int) -> bool:
     """Enter the fetches of a pair that a request handler would still have."""
     now_us = world.context[0].time_us
     fits = True
@@ -128,22 +72,23 @@ def _enter_present(world: Brokers, first: int) -> bool:
         idle = world.idle_fetches[place]
         until_us = idle.arrived_us + idle.cost_us
         if idle.stage == WAITS and until_us > now_us and not idle.on_thread:
-            fits = _enter_arrival(world, idle.leader, now_us, until_us) and fits
+            fits = enter_arrival(world, idle.leader, now_us, until_us) and fits
     return fits
 
 
 @inner_rule
-def _enter_arrival(world: Brokers, broker: int, from_us: int, until_us: int) -> bool:
+def enter_arrival(world: Brokers, broker: int, from_us: int, until_us: int) -> bool:
     """Count a fetch that a request handler has for a while; False: the broker has too many."""
     threads = world.idle_threads[broker]
     begin_us = world.context[0].look_ahead_us - SPAN_US
+    limit = min(world.brokers[broker].num_io_threads - _THREADS_LEFT, _MOST)
     slot = (from_us - begin_us) >> _SLOT_BITS
     last = min((until_us - begin_us) >> _SLOT_BITS, _SLOTS - 1)
     while slot <= last:
         word = world.idle_arrivals[broker * WORDS_OF_SPAN + (slot >> 3)]
         shift = (slot & 7) * _COUNT_BITS
         count = ((word.counts >> shift) & 0xFF) + 1
-        if count > _threads(world, broker) - _THREADS_LEFT or count > _MOST:
+        if count > limit:
             return False
         word.counts += _ONE << shift
         threads.peak = max(threads.peak, count)

@@ -1,23 +1,29 @@
 """Pairs of brokers become idle when nothing is due at either end; what changes that wakes them."""
 
-from tidegauge.actors.idle_fetches.arrivals import SPAN_US, clear_slots, enter_arrivals, has_threads
+from tidegauge.actors.idle_fetches.ahead import begin_ahead, catch_up_with_span, go_ahead
+from tidegauge.actors.idle_fetches.arrivals import SPAN_US, clear_slots, enter_present, has_threads
 from tidegauge.actors.idle_fetches.stages import (
     ANSWERED,
     HANDLED,
     REQUESTED,
     WAITS,
     advance,
+    arrivals_until,
     begin_from_outside,
     catch_up,
+    events_of,
+    expiries_until,
     fetcher_at,
     first_of_pair,
     forget_marks,
     is_idle,
+    response_us,
+    responses_until,
     timer_number,
 )
 from tidegauge.actors.state.broker_records import Broker
 from tidegauge.actors.state.brokers import Brokers
-from tidegauge.actors.state.replica_records import IdleFetch
+from tidegauge.actors.state.replica_records import IdleFetch, IdleStage
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.simulation.events import free_event, new_event, push
@@ -72,8 +78,12 @@ def becomes_idle(world: Brokers, request: FetchRequest) -> bool:
         waiting = world.fetch_sessions[fetcher_at(world, place, one, other)].waiting
         if waiting != NONE:
             _begin(world.idle_fetches[place], view_as(world.events[waiting], FetchRequest))
+    begin_ahead(world, first, one, other)
     fits = (
-        enter_arrivals(world, first) and has_threads(world, one, 0) and has_threads(world, other, 1)
+        enter_present(world, first)
+        and go_ahead(world, first)
+        and has_threads(world, one, 0)
+        and has_threads(world, other, 1)
     )
     for place in range(first, last):
         idle = world.idle_fetches[place]
@@ -142,10 +152,8 @@ def _begin(idle: IdleFetch, request: FetchRequest) -> None:
     idle.cause_process = request.cause_process
     idle.cause_sequence = request.cause_sequence
     idle.on_thread = True
-    idle.arrivals = 0
-    idle.expiries = 0
-    idle.responses = 0
-    idle.reads = 0
+    idle.counted = events_of(view_as(idle, IdleStage))
+    idle.read = idle.counted
 
 
 @inner_rule
@@ -200,26 +208,24 @@ def settle_idle(world: Brokers, time_us: int) -> None:
 
 @inner_rule
 def _count(world: Kernel, idle: IdleFetch) -> None:
-    """Count the events that a fetch has had since it is idle, as if they had been handled."""
+    """Count the events that a fetch has had since they were counted, as if they were handled."""
     context = world.context[0]
-    computed = idle.arrivals + idle.expiries + idle.responses
-    context.handled += computed
-    context.computed += computed
-    world.kind_counts[FetchRequest.KIND].handled += idle.arrivals
-    world.kind_counts[FollowerFetchExpires.KIND].handled += idle.expiries
-    world.kind_counts[FetchResponse.KIND].handled += idle.responses
+    events = events_of(view_as(idle, IdleStage))
+    arrivals = arrivals_until(events) - arrivals_until(idle.counted)
+    expiries = expiries_until(events) - expiries_until(idle.counted)
+    responses = responses_until(events) - responses_until(idle.counted)
+    context.handled += events - idle.counted
+    context.computed += events - idle.counted
+    idle.counted = events
+    world.kind_counts[FetchRequest.KIND].handled += arrivals
+    world.kind_counts[FollowerFetchExpires.KIND].handled += expiries
+    world.kind_counts[FetchResponse.KIND].handled += responses
     requests = world.quantile_uses[REQUEST]
-    requests.times += idle.arrivals + idle.expiries
-    requests.total_us += (idle.arrivals + idle.expiries) * world.quantiles[
-        REQUEST * QUANTILES
-    ].value_us
+    requests.times += arrivals + expiries
+    requests.total_us += (arrivals + expiries) * response_us(world)
     partitions = world.quantile_uses[REQUEST_PARTITION]
-    partitions.times += idle.arrivals
-    partitions.total_us += idle.arrivals * world.quantiles[REQUEST_PARTITION * QUANTILES].value_us
-    idle.arrivals = 0
-    idle.expiries = 0
-    idle.responses = 0
-    idle.reads = 0
+    partitions.times += arrivals
+    partitions.total_us += arrivals * world.quantiles[REQUEST_PARTITION * QUANTILES].value_us
 
 
 @inner_rule
@@ -327,8 +333,8 @@ def look_ahead(world: Brokers) -> None:
         for other in range(broker):
             if is_idle(world, broker, other):
                 first = first_of_pair(world, broker, other)
-                advance(world, first)
-                if not enter_arrivals(world, first):
+                catch_up_with_span(world, first, broker, other)
+                if not (enter_present(world, first) and go_ahead(world, first)):
                     wake_pair(world, broker, other)
     for broker in range(world.sizes[0].brokers):
         leave_threads(world, broker, 0)

@@ -1,7 +1,8 @@
 """From stage to stage of an idle fetch, in the order of the events for which the stages stand."""
 
 from tidegauge.actors.state.brokers import CLOCK_OFFSET_MS, Brokers
-from tidegauge.actors.state.replica_records import IdleFetch
+from tidegauge.actors.state.replica_records import IdleFetch, IdleStage
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.events import TIMER_RANK_BITS
 from tidegauge.simulation.kernel import NONE, Kernel, RowMark, impairment_of, link_between
@@ -70,36 +71,47 @@ def is_computed(world: Brokers, index: int) -> bool:
 
 
 @inner_rule
-def _process_of(idle: IdleFetch) -> int:
-    """The process at which the next event would be handled."""
-    return idle.follower if idle.stage == ANSWERED else idle.leader
+def _process_of(idle: IdleFetch, stage: int) -> int:
+    """The process at which the event of a stage would be handled."""
+    return idle.follower if stage == ANSWERED else idle.leader
 
 
 @inner_rule
-def _source_of(idle: IdleFetch) -> int:
+def _source_of(idle: IdleFetch, stage: int) -> int:
     """The process that would have sent that event."""
-    return idle.follower if idle.stage == REQUESTED else idle.leader
-
-
-@inner_rule
-def _comes_before(idle: IdleFetch, time_us: int, process: int, source: int, sequence: int) -> bool:
-    """Whether the next event of a fetch comes before another one, in the order of all events."""
-    if idle.due_us != time_us:
-        return idle.due_us < time_us
-    if _process_of(idle) != process:
-        return _process_of(idle) < process
-    if _source_of(idle) != source:
-        return _source_of(idle) < source
-    return idle.sequence < sequence
+    return idle.follower if stage == REQUESTED else idle.leader
 
 
 @inner_rule
 def _is_over(world: Kernel, idle: IdleFetch) -> bool:
-    """Whether the next event of a fetch comes before the event that is being handled."""
+    """Whether the next event of a fetch comes before the event that is being handled.
+
+    It is the order of all events.
+    """
     context = world.context[0]
-    return _comes_before(
-        idle, context.time_us, context.event_process, context.event_source, context.event_sequence
-    )
+    if idle.due_us != context.time_us:
+        return idle.due_us < context.time_us
+    process = _process_of(idle, idle.stage)
+    if process != context.event_process:
+        return process < context.event_process
+    source = _source_of(idle, idle.stage)
+    if source != context.event_source:
+        return source < context.event_source
+    return idle.sequence < context.event_sequence
+
+
+@inner_rule
+def _breaks_tie(idle: IdleFetch, at: IdleStage, other: IdleFetch, other_at: IdleStage) -> bool:
+    """Whether the event of a fetch comes before the event of another one at the same time."""
+    process = _process_of(idle, at.stage)
+    other_process = _process_of(other, other_at.stage)
+    if process != other_process:
+        return process < other_process
+    source = _source_of(idle, at.stage)
+    other_source = _source_of(other, other_at.stage)
+    if source != other_source:
+        return source < other_source
+    return at.sequence < other_at.sequence
 
 
 @inner_rule
@@ -114,7 +126,25 @@ def earliest(world: Brokers, first: int) -> int:
             found = place
             continue
         best = world.idle_fetches[found]
-        if _comes_before(idle, best.due_us, _process_of(best), _source_of(best), best.sequence):
+        if idle.due_us < best.due_us or (
+            idle.due_us == best.due_us
+            and _breaks_tie(idle, view_as(idle, IdleStage), best, view_as(best, IdleStage))
+        ):
+            found = place
+    return found
+
+
+@inner_rule
+def earliest_ahead(world: Brokers, first: int) -> int:
+    """... of all of a pair, ahead of time."""
+    found = first
+    for place in range(first + 1, first + 2 * world.pools[0].fetchers_of_source):
+        ahead = world.fetches_ahead[place]
+        best = world.fetches_ahead[found]
+        if ahead.due_us < best.due_us or (
+            ahead.due_us == best.due_us
+            and _breaks_tie(world.idle_fetches[place], ahead, world.idle_fetches[found], best)
+        ):
             found = place
     return found
 
@@ -134,7 +164,7 @@ def _rows_at(world: Kernel, process: int, idle: IdleFetch) -> int:
     state = world.processes[process]
     rows = state.rows
     mark = state.last_mark
-    source = _source_of(idle)
+    source = _source_of(idle, idle.stage)
     while mark != NONE and _is_later(world.row_marks[mark], idle.due_us, source, idle.sequence):
         rows = world.row_marks[mark].rows
         mark = world.row_marks[mark].previous
@@ -168,30 +198,69 @@ def timer_number(set_us: int, request: int) -> int:
 
 
 @inner_rule
+def begin_to_wait(at: IdleStage, max_wait_us: int) -> None:
+    """A request arrives, and finds nothing."""
+    at.stage = WAITS
+    at.arrived_us = at.due_us
+    at.sequence = timer_number(at.due_us, at.sequence)
+    at.due_us += max_wait_us
+
+
+@inner_rule
+def ask_again(at: IdleStage) -> None:
+    """A response arrives, and the next request is about to be sent."""
+    at.requests += 1
+    at.asked_us = at.due_us
+
+
+@inner_rule
+def response_us(world: Kernel) -> int:
+    """The time that the response of a fetch takes which has waited in vain."""
+    return world.quantiles[REQUEST * QUANTILES].value_us
+
+
+@inner_rule
+def events_of(at: IdleStage) -> int:
+    """The number of events that a fetcher's idle fetches have had: three for each request."""
+    return 3 * at.requests + at.stage - REQUESTED
+
+
+@inner_rule
+def arrivals_until(events: int) -> int:
+    """The arrivals of requests among so many events."""
+    return (events + 2) // 3
+
+
+@inner_rule
+def expiries_until(events: int) -> int:
+    """The fetches that have expired among so many events."""
+    return (events + 1) // 3
+
+
+@inner_rule
+def responses_until(events: int) -> int:
+    """The arrivals of responses among so many events."""
+    return events // 3
+
+
+@inner_rule
 def go_on(world: Kernel, idle: IdleFetch) -> None:
     """Do what the next event of a fetch would do.
 
     Source: AbstractFetcherThread.processFetchRequest@2.4.0; ReplicaManager.fetchMessages@2.4.0 and
     DelayedFetch.onComplete@2.4.0 of a fetch session without news (KIP-227).
     """
+    at = view_as(idle, IdleStage)
     if idle.stage == REQUESTED:
         _arrives(world, idle, idle.follower, idle.leader)
-        idle.arrived_us = idle.due_us
         idle.on_thread = False
-        idle.arrivals += 1
-        idle.sequence = timer_number(idle.due_us, idle.sequence)
-        idle.due_us += idle.max_wait_us
-        idle.stage = WAITS
+        begin_to_wait(at, idle.max_wait_us)
     elif idle.stage == WAITS:
-        idle.expiries += 1
-        response_us = world.quantiles[REQUEST * QUANTILES].value_us
-        _sends(world, idle, idle.leader, idle.follower, response_us)
+        _sends(world, idle, idle.leader, idle.follower, response_us(world))
         idle.stage = ANSWERED
     else:
         _arrives(world, idle, idle.leader, idle.follower)
-        idle.responses += 1
-        idle.requests += 1
-        idle.asked_us = idle.due_us
+        ask_again(at)
         _sends(world, idle, idle.follower, idle.leader, 0)
         idle.stage = REQUESTED
 
@@ -217,8 +286,10 @@ def catch_up(world: Brokers, one: int, other: int) -> None:
         if idle.stage != HANDLED:
             session = world.fetch_sessions[fetcher_at(world, place, one, other)]
             session.fetched_ms = CLOCK_OFFSET_MS + idle.arrived_us // 1000
-            session.reads += idle.arrivals + idle.expiries - idle.reads
-            idle.reads = idle.arrivals + idle.expiries
+            events = events_of(view_as(idle, IdleStage))
+            session.reads += arrivals_until(events) - arrivals_until(idle.read)
+            session.reads += expiries_until(events) - expiries_until(idle.read)
+            idle.read = events
 
 
 @inner_rule

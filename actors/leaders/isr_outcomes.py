@@ -10,7 +10,7 @@ from tidegauge.actors.leaders import alter_partition
 from tidegauge.actors.leaders.leader import close_account, try_high_watermark
 from tidegauge.actors.session.isr_change_propagation import record_isr_change
 from tidegauge.actors.state.broker_stats import mark_failed_isr_update
-from tidegauge.actors.state.brokers import Brokers
+from tidegauge.actors.state.brokers import Brokers, note_change
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.replica_records import HostedReplica
 from tidegauge.compiled.records import view_as
@@ -73,6 +73,7 @@ def _tell_isr(
 @inner_rule
 def _write_isr_change(world: Brokers, row: int, old_isr: int) -> None:
     """Write and count the row of a leader's new ISR."""
+    note_change(world, row)
     hosted = world.hosted[row]
     partition = world.replicas[row]
     stats = world.broker_stats[hosted.broker]

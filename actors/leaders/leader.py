@@ -109,6 +109,7 @@ def append_to_leader(world: brokers.Brokers, row: int, record_count: int) -> int
 @inner_rule
 def append_to_log(world: brokers.Brokers, row: int, epoch: int, record_count: int) -> int:
     """Append records of one epoch to a replica's log; the offset of the first."""
+    brokers.note_change(world, row)
     partition = world.replicas[row]
     broker = world.hosted[row].broker
     brokers.keep_room_for_an_epoch(world, row)
@@ -280,6 +281,7 @@ def update_assignment(world: brokers.Brokers, row: int, state: LeaderAndIsrParti
 
     Source: Partition.updateAssignmentAndIsr@2.4.0.
     """
+    brokers.note_change(world, row)
     partition = world.replicas[row]
     gone = without(partition.replicas, state.replicas)
     partition.replicas = state.replicas

@@ -15,7 +15,7 @@ from tidegauge.actors.fetches.producer_connections import forget_connections, fo
 from tidegauge.actors.leaders.alter_partition import drop_submitted_isr, forget_request
 from tidegauge.actors.state.broker_records import BrokerMemory
 from tidegauge.actors.state.broker_stats import forget_stats
-from tidegauge.actors.state.brokers import LOGS, Brokers
+from tidegauge.actors.state.brokers import LOGS, Brokers, note_change
 from tidegauge.actors.state.lifecycles import LifecycleMemory
 from tidegauge.actors.state.replica_records import ReplicaMemory
 from tidegauge.actors.storage.group_offsets import forget_groups
@@ -126,6 +126,7 @@ def stop_hosting(world: Brokers, row: int) -> None:
     drop_submitted_isr(world, row)
     hosted = world.hosted[row]
     hosted.exists = False
+    note_change(world, row)
     forget_acknowledged(hosted)
     world.fetch_states[row].delayed = False
     world.fetch_states[row].failed = False

@@ -3,7 +3,7 @@
 from tidegauge.actors.process.log_dir_failures import mark_offline
 from tidegauge.actors.process.log_dir_moves import copy_future_log
 from tidegauge.actors.session.zookeeper_client import topic_config
-from tidegauge.actors.state.brokers import LOGS, Brokers
+from tidegauge.actors.state.brokers import LOGS, Brokers, note_change
 from tidegauge.actors.storage.log_dirs import is_offline, next_log_directory
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import initialize_partition
@@ -25,6 +25,7 @@ def host(world: Brokers, row: int, item: LeaderAndIsrPartition) -> bool:
         return False
     hosted = world.hosted[row]
     hosted.exists = True
+    note_change(world, row)
     width = world.sizes[0].width
     config = topic_config(world, slot.broker, slot.partition)
     initialize_partition(

@@ -29,6 +29,7 @@ from tidegauge.actors.leaders.isr_changes import schedule_expiration
 from tidegauge.actors.leaders.leader import close_account
 from tidegauge.actors.process.forgetting import forget_everything
 from tidegauge.actors.process.retention import schedule_retention
+from tidegauge.actors.sampling import begin_samples
 from tidegauge.actors.session import zookeeper_client
 from tidegauge.actors.session.isr_change_propagation import schedule_propagation
 from tidegauge.actors.state.broker_records import Broker
@@ -304,8 +305,7 @@ def run(world: Brokers, broker: int) -> None:
         schedule_propagation(world, broker, now_us)
     checkpoints.schedule_recovery_points(world, broker)
     schedule_retention(world, broker)
-    sample_us = now_us + world.context[0].sample_period_us
-    timers.Sample.at(world, sample_us)
+    begin_samples(world, broker)
 
 
 @inner_rule

@@ -303,3 +303,17 @@ class Pools(Record):
     epoch_room: i64
     #: Entries that are kept free while a handler runs.
     producer_reserve: i64
+
+
+class SampledBroker(Record):
+    """A broker's gauges at its last sample."""
+
+    partitions: i64
+    leaders: i64
+    under_replicated: i64
+    under_min_isr: i64
+    at_min_isr: i64
+    reassigning: i64
+    #: Its replicas that may have changed since: a list.
+    first_changed: i64 = -1
+    last_changed: i64 = -1

@@ -14,6 +14,7 @@ from tidegauge.actors.state.broker_records import (
     IoThread,
     Pools,
     ProducerConnection,
+    SampledBroker,
     Watch,
     WatchList,
 )
@@ -28,10 +29,12 @@ from tidegauge.actors.state.replica_records import (
     HostedReplica,
     IdleArrivals,
     IdleFetch,
+    IdleStage,
     IdleThreads,
-    KeptLink,
     KeptLog,
+    LinkAhead,
     LogOnDisk,
+    SampledReplica,
 )
 from tidegauge.actors.state.request_stats import RequestStats, ZooKeeperClientStats
 from tidegauge.compiled.lists import LinkedList, Pool
@@ -89,6 +92,9 @@ class Brokers(Cluster, part=2):
     cached_logs: Records[CachedLog]
     replicas: Records[records.Partition]
     hosted: Records[HostedReplica]
+    #: ... and by broker.
+    sampled_replicas: Records[SampledReplica]
+    sampled_brokers: Records[SampledBroker]
     fetch_states: Records[records.PartitionFetchState]
     #: Of replica ``row``: from ``row * width`` on, one per slot.
     followers: Records[records.RemoteReplica]
@@ -100,12 +106,12 @@ class Brokers(Cluster, part=2):
     fetchers: Records[Fetcher]
     #: ... and the source broker's side of each, at the same place.
     fetch_sessions: Records[FetchSession]
-    #: Of each two brokers the fetches of the one from the other and back, by number; copies of
-    #: those of one pair, and of its links; by broker; slots of a span, by broker
+    #: Of each two brokers the fetches of the one from the other and back, by number, and where
+    #: they are at the end of a span; the links of each two; by broker; slots of a span, by broker
     #: (the room ``idle_fetches``).
     idle_fetches: Records[IdleFetch]
-    kept_fetches: Records[IdleFetch]
-    kept_links: Records[KeptLink]
+    fetches_ahead: Records[IdleStage]
+    links_ahead: Records[LinkAhead]
     idle_threads: Records[IdleThreads]
     idle_arrivals: Records[IdleArrivals]
     watches: Records[Watch]
@@ -157,6 +163,8 @@ MOVED = LinkedList("hosted", "next_moved", "first_moved", "last_moved")
 #: Partitions of a fetch session, and those of them that the next fetch reads.
 IN_SESSION = LinkedList("follower_fetches", "next_in_session", "first")
 ACTIVE = LinkedList("follower_fetches", "next_active", "first_active", "last_active")
+#: Replicas of a broker that may have changed since its last sample.
+CHANGED = LinkedList("sampled_replicas", "next_changed", "first_changed", "last_changed")
 #: Delayed operations of a purgatory (``WatchList``), and their places.
 WATCHES = LinkedList("watches", "next", "first", "last")
 WATCH_SLOTS = Pool("watches", "next")
@@ -169,6 +177,15 @@ PRODUCER_SLOTS = Pool("held_producers", "next")
 def now_ms(context: Context) -> int:
     """Milliseconds of the brokers' clock: rounded down, as Kafka's are."""
     return CLOCK_OFFSET_MS + context.time_us // 1000
+
+
+@inner_rule
+def note_change(world: Brokers, row: int) -> None:
+    """A replica changes in what samples show of it (``actors/sampling.py``)."""
+    sampled = world.sampled_replicas[row]
+    if not sampled.is_changed:
+        sampled.is_changed = True
+        CHANGED.append(world, world.sampled_brokers[world.slots[row].broker], row)
 
 
 @inner_rule

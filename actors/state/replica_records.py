@@ -214,42 +214,54 @@ class FetchSession(Record):
     waiting: i64 = -1
     #: The time of the timer that is set for it, or for one before it; 0: none is set.
     expiry_us: i64
+    #: The last request that named a partition whose fetch offset has moved; the one that waits did
+    #: so soon after another one: there is traffic.
+    named_us: i64
+    has_traffic: flag
 
 
-class IdleFetch(Record):
-    """A fetch whose events are computed (the room ``idle_fetches``)."""
+class IdleStage(Record):
+    """How far a fetch has got whose events are computed (the room ``idle_fetches``)."""
 
-    stage: i64
-    follower: i64
-    leader: i64
-    #: The time and the number of the next event, and the rows of which it brings news.
+    #: The time and the number of the next event.
     due_us: i64
     sequence: i64
-    source_rows: i64
     #: The time at which the last request was sent, and at which the last one arrived.
     asked_us: i64
     arrived_us: i64
     #: The number of the last request.
     requests: i64
-    max_wait_us: i64
-    #: The time that a request handler has a request; it has had the last one, which was handled.
-    cost_us: i64
-    on_thread: flag
-    cause_process: i64
-    cause_sequence: i64
-    #: Events since it is idle, by kind, and of these the reads that its session knows of.
-    arrivals: i64
-    expiries: i64
-    responses: i64
-    reads: i64
+    stage: i64
 
 
-class KeptLink(Record):
-    """The part of a link that idle fetches change, while their arrivals are looked up."""
+class IdleFetch(IdleStage):
+    """A fetch whose events are computed."""
 
-    draws: i64
-    last_delivery_us: i64
+    #: The rows of which the next event brings news.
     source_rows: i64
+    #: Its events (``idle_fetches.stages.events_of``) as they were counted last, and of these as
+    #: its session knew them last.
+    counted: i64
+    read: i64
+    max_wait_us: i64
+    cause_sequence: i64
+    #: The time that a request handler has a request; it has had the last one, which was handled.
+    cost_us: i32
+    on_thread: flag
+    cause_process: i32
+    follower: i32
+    leader: i32
+
+
+class LinkAhead(Record):
+    """A link between two idle brokers at the end of that span, and what its latencies are."""
+
+    last_delivery_us: i64
+    #: The stream of its latencies (``random_streams``), and the place of their quantile table.
+    stream: i64
+    draws: i32
+    first_quantile: i32
+    delay_us: i64
 
 
 class IdleThreads(Record):
@@ -262,3 +274,20 @@ class IdleArrivals(Record):
     """Eight slots of a span, with a count of 8 bits each: idle fetches that are handled in one."""
 
     counts: i64
+
+
+class SampledReplica(Record):
+    """A replica at the last sample of its broker."""
+
+    log_end_offset: i64
+    high_watermark: i64
+    #: It may have changed since; the next of those.
+    is_changed: flag
+    next_changed: i32
+    #: It was hosted; it was led by its broker, and then with these faults.
+    is_hosted: flag
+    leads: flag
+    under_replicated: flag
+    under_min_isr: flag
+    at_min_isr: flag
+    reassigning: flag

@@ -13,7 +13,7 @@ span, and count as written when the whole span is old enough. (Linux looks only 
 pages older than 30 s.)
 """
 
-from tidegauge.actors.state.brokers import Brokers, epochs_of, runs_of
+from tidegauge.actors.state.brokers import Brokers, epochs_of, note_change, runs_of
 from tidegauge.actors.storage.checkpoints import checkpoint_recovery_points, note_cut_epochs
 from tidegauge.actors.storage.producers import cut_producers, forget_producers
 from tidegauge.compiled.rules import code, inner_rule
@@ -30,6 +30,7 @@ def cut_log(world: Brokers, row: int, offset: int) -> None:
 
     Source: Partition.truncateTo@2.4.0.
     """
+    note_change(world, row)
     partition = world.replicas[row]
     hosted = world.hosted[row]
     before = partition.log_end_offset
@@ -56,6 +57,7 @@ def empty_log(world: Brokers, row: int, offset: int) -> None:
 
     Source: Partition.truncateFullyAndStartAt@2.4.0.
     """
+    note_change(world, row)
     partition = world.replicas[row]
     before = partition.log_end_offset
     epoch_count = partition.epoch_count

@@ -206,6 +206,7 @@ def new_kernel(
     context.item_reserve = item_reserve
     context.trace_level = TRACE_ALL if plan.scenario.trace == "all" else TRACE_TRANSITIONS
     context.sample_period_us = plan.scenario.sample_every_us
+    context.samples_all = EAGER
     context.computes_idle = _computes_idle(plan)
     context.look_ahead_us = int(SPAN_US)
     enter_networks(plan, kernel)

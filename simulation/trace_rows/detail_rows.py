@@ -140,6 +140,14 @@ class Sampled(Sample, number=50):
     high_watermark: column.HighWatermark
 
 
+class NoLongerSampled(Sample, number=124):
+    """A replica of an earlier sample is not hosted any more."""
+
+    STORY = "is not hosted any more"
+
+    partition: column.Partition
+
+
 class BrokerSampled(Sample, number=92):
     """A broker's gauges, every sample_every: replicas that it hosts, and of those that it leads."""
 
