@@ -295,6 +295,7 @@ def stamp(world: Kernel, event: Event) -> None:
     event.source_rows = process.rows
     if event.source == event.destination:
         event.sequence = _timer_number(world)
+        process.timer_set_us = world.context[0].time_us
     else:
         event.sequence = process.sent
         process.sent += 1

@@ -189,6 +189,8 @@ def dies(world: Kernel, process: int) -> None:
 @inner_rule
 def _outdate_timers(world: Kernel, process: int) -> None:
     """Timers that were set at the instant of a death are not for a process that begins in it."""
+    if world.processes[process].timer_set_us != world.context[0].time_us:
+        return
     for event in used_events(world):
         is_own = event.source == process and event.destination == process
         if is_own and event.asked_us == world.context[0].time_us and not IS_UNHELD[event.kind]:

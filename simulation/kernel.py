@@ -74,6 +74,8 @@ class Process(Record):
     #: The number of its canonical rows, and the rolling hash over them.
     rows: i64
     hash: i64
+    #: The last time at which it set a timer.
+    timer_set_us: i64
     #: The number of costs that were drawn.
     draws: i64
     #: The number of other rows since the last canonical one.

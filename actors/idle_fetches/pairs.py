@@ -288,7 +288,9 @@ def _wait_again(world: Brokers, idle: IdleFetch, request: FetchRequest) -> None:
     _take_over(view_as(timer, Event), idle)
     timer.asked_us = idle.arrived_us
     timer.correlation_id = NONE
-    timer.source_rows = world.processes[idle.leader].rows
+    process = world.processes[idle.leader]
+    process.timer_set_us = max(process.timer_set_us, idle.arrived_us)
+    timer.source_rows = process.rows
     push(world, timer)
 
 

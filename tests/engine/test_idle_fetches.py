@@ -16,12 +16,14 @@ from kraft_schedules import kraft_schedule
 from tidegauge.engine.layout import cluster_tables
 from tidegauge.engine.simulate import simulate
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
+from tidegauge.traces.run_folder import RunFolder
 
 #: Figures of the machine, and of how events were dealt with.
 _OF_THE_LOOP = (
     *("loop_seconds", "loop_seconds_by_process_kind", "loop_samples", "events_computed"),
     *("events_per_second", "times_real_time", "groups", "wall_seconds"),
 )
+_SAMPLES = ("sampled", "no_longer_sampled", "broker_sampled")
 
 
 def idle_cluster(**changes: Any) -> Scenario:
@@ -51,16 +53,26 @@ def quiet(scenario: Scenario, seed: int) -> Scenario:
     return scenario_from_mapping(story, f"quiet-{seed}")
 
 
+def samples_of(folder: Path) -> list[list[tuple[int, ...]]]:
+    """The rows that show the ends of replicas and the gauges of brokers, in their order."""
+    tables = [RunFolder(folder).table(kind) for kind in _SAMPLES]
+    return [list(zip(*(table[name].tolist() for name in table), strict=True)) for table in tables]
+
+
 def computed_and_handled(
     scenario: Scenario, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The summaries of a scenario's two runs: idle fetches computed, and every event handled."""
+    """The summaries of a scenario's two runs: idle fetches computed, and every event handled.
+
+    The second one also looks at all replicas at each sample, not at those that have changed.
+    """
     summaries = []
     for eager in (False, True):
         monkeypatch.setattr(cluster_tables, "EAGER", eager)
         summary = simulate(scenario, folder / str(eager)).summary
         assert summary is not None
         summaries.append(summary)
+    assert samples_of(folder / "False") == samples_of(folder / "True")
     return summaries[0], summaries[1]
 
 
