@@ -37,6 +37,7 @@ from numba.core.environment import Environment
 from numba.core.funcdesc import FunctionDescriptor
 from numba.core.lowering import Lower
 from numba.core.runtime import rtsys
+from numba.core.runtime.context import NRTContext
 from numba.core.serialize import dumps
 
 from tidegauge.compiled.kept_code import claimed, kept_file, write_kept
@@ -110,7 +111,25 @@ class _Library(JITCodeLibrary):  # type: ignore[misc]  # Numba has no types
         builder.getModulePassManager().run(self._final_module, builder)
 
 
+class _NoReferences(NRTContext):  # type: ignore[misc]
+    """Rules own no arrays, and count no references to any.
+
+    Numba's own pass for references would take the calls out again, but not from functions that are
+    linked later: they were 2 % of the loop, and LLVM loaded again behind each what it knew.
+    """
+
+    def _call_incref_decref(self, *_arguments: Any) -> None:
+        """No call."""
+
+
 class _Lower(Lower):  # type: ignore[misc]
+    def lower(self) -> None:
+        """The code of the rule itself; what Python calls to call it does count references."""
+        known = self.context.nrt
+        self.context.nrt = _NoReferences(self.context, enabled=True)
+        super().lower()
+        self.context.nrt = known
+
     def lower_block(self, block: Any) -> None:
         """As Numba, but for a context of errors that it makes for every instruction."""
         self.pre_block(block)

@@ -64,7 +64,7 @@ _BUDGET = 1 if _CHECKED == "1" else 20_000 if COMPILED else 200
 
 #: Rows of the trace that are handed on together. Room for more takes no memory until an event
 #: needs it.
-_ROWS = 1 << 15
+_ROWS = 1 << 12
 
 #: Later than any controller epoch.
 _LAST_EPOCH = 2**62

