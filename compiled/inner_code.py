@@ -35,12 +35,11 @@ from numba.core.compiler import CompilerBase, CompileResult, compile_result
 from numba.core.compiler_machinery import register_pass
 from numba.core.environment import Environment
 from numba.core.funcdesc import FunctionDescriptor
-from numba.core.lowering import Lower
 from numba.core.runtime import rtsys
-from numba.core.runtime.context import NRTContext
 from numba.core.serialize import dumps
 
 from tidegauge.compiled.kept_code import claimed, kept_file, write_kept
+from tidegauge.compiled.lowering import LowerRule, insert_inner_rule
 from tidegauge.compiled.passes import HashedFlags, Passes
 from tidegauge.compiled.signatures import signature_of
 
@@ -111,35 +110,7 @@ class _Library(JITCodeLibrary):  # type: ignore[misc]  # Numba has no types
         builder.getModulePassManager().run(self._final_module, builder)
 
 
-class _NoReferences(NRTContext):  # type: ignore[misc]
-    """Rules own no arrays, and count no references to any.
-
-    Numba's own pass for references would take the calls out again, but not from functions that are
-    linked later: they were 2 % of the loop, and LLVM loaded again behind each what it knew.
-    """
-
-    def _call_incref_decref(self, *_arguments: Any) -> None:
-        """No call."""
-
-
-class _Lower(Lower):  # type: ignore[misc]
-    def lower(self) -> None:
-        """The code of the rule itself; what Python calls to call it does count references."""
-        known = self.context.nrt
-        self.context.nrt = _NoReferences(self.context, enabled=True)
-        super().lower()
-        self.context.nrt = known
-
-    def lower_block(self, block: Any) -> None:
-        """As Numba, but for a context of errors that it makes for every instruction."""
-        self.pre_block(block)
-        for instruction in block.body:
-            self.loc = instruction.loc
-            self.lower_inst(instruction)
-        self.post_block(block)
-
-
-class _LowerRule(_Lower):
+class _LowerWhole(LowerRule):
     def lower(self) -> None:
         super().lower()
         _link_inner(self.library)
@@ -151,7 +122,7 @@ class _RuleLowering(typed_passes.NativeLowering):  # type: ignore[misc]
 
     @property
     def lowering_class(self) -> Any:
-        return _LowerRule
+        return _LowerWhole
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -160,7 +131,7 @@ class _InnerLowering(typed_passes.NativeLowering):  # type: ignore[misc]
 
     @property
     def lowering_class(self) -> Any:
-        return _Lower
+        return LowerRule
 
     def run_pass(self, state: Any) -> bool:
         state.flags.no_compile = True
@@ -174,7 +145,7 @@ class _InnerLowering(typed_passes.NativeLowering):  # type: ignore[misc]
         library._finalize_dynamic_globals()
         _stands_in_for(library, identity.func)
         stand_in = _not_callable(lowered.fndesc, lowered.env, library)
-        state.targetctx.insert_user_function(stand_in, lowered.fndesc, [library])
+        insert_inner_rule(state.targetctx, stand_in, lowered.fndesc, library)
         state["cr"] = lowered._replace(cfunc=stand_in)
         return True
 
@@ -242,7 +213,10 @@ class Compiler(CompilerBase):  # type: ignore[misc]
         target = self.state.targetctx
         target.refresh()
         result = self.result_of(func, file.read_bytes())
-        target.insert_user_function(result.entry_point, result.fndesc, [result.library])
+        if _is_inner(result.library):
+            insert_inner_rule(target, result.entry_point, result.fndesc, result.library)
+        else:
+            target.insert_user_function(result.entry_point, result.fndesc, [result.library])
         return result
 
     @abstractmethod

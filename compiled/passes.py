@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from numba.core import ir, typed_passes, types, untyped_passes
+from numba.core import interpreter, ir, typed_passes, types, untyped_passes
 from numba.core.compiler import Flags
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.ir_utils import build_definitions
@@ -29,6 +29,40 @@ class _RewriteRaises(untyped_passes.GenericRewrites):  # type: ignore[misc]  # N
         return any(any(block.find_insts(ir.Raise)) for block in blocks) and super().run_pass(state)
 
 
+class _Interpreter(interpreter.Interpreter):  # type: ignore[misc]
+    """Reads bytecode; looks for shapes that take a rare instruction only where there is one."""
+
+    def post_process(self, peepholes: Any, func_ir: Any) -> Any:
+        is_rare = any(each.opname in _RARE for each in self.bytecode)
+        return super().post_process(peepholes if is_rare else [], func_ir)
+
+
+_RARE = {
+    *("BEFORE_WITH", "SETUP_WITH", "PUSH_EXC_INFO", "SETUP_FINALLY", "CALL_FUNCTION_EX"),
+    *("LIST_EXTEND", "LIST_TO_TUPLE", "DICT_UPDATE", "DICT_MERGE", "MAP_ADD", "CALL_INTRINSIC_1"),
+}
+
+
+class _Translate(untyped_passes.TranslateByteCode):  # type: ignore[misc]
+    def run_pass(self, state: Any) -> bool:
+        state["func_ir"] = _Interpreter(state["func_id"]).interpret(state["bc"])
+        return True
+
+
+class _InlineOverloads(typed_passes.InlineOverloads):  # type: ignore[misc]
+    """Looks at each call of a function that calls something to be inlined."""
+
+    def run_pass(self, state: Any) -> bool:
+        return any(map(_is_inlined, {*state.typemap.values()})) and super().run_pass(state)
+
+
+@cache
+def _is_inlined(function: Any) -> bool:
+    templates = getattr(function, "templates", ()) if isinstance(function, types.Function) else ()
+    inlined = [getattr(each, "_inline", None) for each in templates]
+    return any(each is not None and not each.is_never_inline for each in inlined)
+
+
 class _AssignOnce(untyped_passes.ReconstructSSA):  # type: ignore[misc]
     def run_pass(self, state: Any) -> bool:
         state.func_ir = reconstruct_ssa(state.func_ir)
@@ -45,16 +79,14 @@ class _StripPhis(typed_passes.PreLowerStripPhis):  # type: ignore[misc]
 
 #: Up to the types of all variables, and where each is used last.
 _PASSES = (
-    untyped_passes.TranslateByteCode,
+    _Translate,
     untyped_passes.FixupArgs,
     FindLookups,
     _RewriteRaises,
-    untyped_passes.InlineInlinables,
     _AssignOnce,
     typed_passes.NopythonTypeInference,
     _StripPhis,
-    typed_passes.InlineOverloads,
-    typed_passes.IRLegalization,
+    _InlineOverloads,
 )
 
 
@@ -87,29 +119,49 @@ class HashedFlags(Flags):  # type: ignore[misc]
 
 
 def _remember_types_of_operations() -> None:
-    """Have Numba type an operation on numbers once, not wherever it stands."""
-    context = cpu_target.typing_context
-    resolve = context.resolve_function_type
-    known: dict[tuple[Any, tuple[Any, ...]], Any] = {}
+    """Have Numba type an operation on numbers once, and a call of a rule once for its arguments.
+
+    Numba tries all declarations of an operation, some of them by compiling, raises an error for
+    each that does not fit, and does it again wherever the operation stands. To remember took a
+    tenth off a compilation from nothing.
+    """
+    type_operation = types.Function.get_call_type
+    operations: dict[tuple[Any, ...], Any] = {}
     simple = (types.Number, types.Boolean, TableType, LookupType)
 
-    def resolved(function: Any, arguments: Sequence[Any], keywords: Any) -> Any:
-        if keywords or not _is_operation(function):
-            return resolve(function, arguments, keywords)
-        if not all(isinstance(each, simple) for each in arguments):
-            return resolve(function, arguments, keywords)
+    def operation(self: Any, context: Any, arguments: Any, keywords: Any) -> Any:
+        is_known = not keywords and _is_operation(self.typing_key)
+        if not is_known or not all(isinstance(each, simple) for each in arguments):
+            return type_operation(self, context, arguments, keywords)
         given = tuple(unliteral(each) for each in arguments)
-        found = known.get((function, given))
+        key = self, *(each._code for each in given)  # noqa: SLF001 - Numba's number of a type
+        found = operations.get(key)
         if found is None:
-            found = known[function, given] = resolve(function, arguments, keywords)
+            found = operations[key] = type_operation(self, context, given, keywords)
         return found
 
-    context.resolve_function_type = resolved
+    types.Function.get_call_type = operation
+
+    context = cpu_target.typing_context
+    resolve = context.resolve_function_type
+    calls: dict[tuple[Any, ...], Any] = {}
+
+    def call(function: Any, arguments: Any, keywords: Any) -> Any:
+        if not isinstance(function, types.Dispatcher) or not hasattr(function.dispatcher, "inner"):
+            return resolve(function, arguments, keywords)
+        named = ((name, each._code) for name, each in keywords.items())  # noqa: SLF001 - as above
+        key = function, *(each._code for each in arguments), *named  # noqa: SLF001
+        found = calls.get(key)
+        if found is None:
+            found = calls[key] = resolve(function, arguments, keywords)
+        return found
+
+    context.resolve_function_type = call
 
 
 @cache
 def _is_operation(function: Any) -> bool:
-    return getattr(function, "__module__", None) == "_operator"
+    return function in {bool, min, max} or getattr(function, "__module__", None) == "_operator"
 
 
 _remember_types_of_operations()

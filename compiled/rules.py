@@ -98,7 +98,9 @@ def _dispatcher(function: Callable[..., Any], compiler: type[inner_code.Compiler
     call_template = dispatcher.get_call_template
 
     def declared(arguments: Any, keywords: Any) -> Any:
-        dispatcher.compile(signature_of(dispatcher))
+        signature = signature_of(function)
+        if signature not in dispatcher.overloads:
+            dispatcher.compile(signature)
         dispatcher.disable_compile()
         try:
             return call_template(arguments, keywords)

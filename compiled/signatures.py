@@ -126,7 +126,11 @@ def signature_of(function: Callable[..., Any]) -> tuple[Any, ...]:
     Raises:
         TypeError: a parameter has a type that compiled code cannot take.
     """
-    function = getattr(function, "py_func", function)
+    return _signature_of(getattr(function, "py_func", function))
+
+
+@cache
+def _signature_of(function: Callable[..., Any]) -> tuple[Any, ...]:
     hints = get_type_hints(function)
     return tuple(_numba_type(hints[name]) for name in inspect.signature(function).parameters)
 

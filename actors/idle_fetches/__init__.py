@@ -21,14 +21,15 @@ changes what a fetch finds, or what its messages meet, calls ``pairs.wake_pair``
 
 An idle fetch takes no request handler. So that none is missed, each pair goes ahead of time through
 a span of ``SPAN_US`` (``ahead.py``), and the arrivals of its fetches are entered in slots
-(``arrivals.py``) that each bound how many are handled at one time. If these and the other requests of a broker could need all of its
-num.io.threads, its pairs are woken, and the request handlers decide as ever.
+(``arrivals.py``) that each bound how many are handled at one time. If these and the other requests
+of a broker could need all of its num.io.threads, its pairs are woken, and the request handlers
+decide as ever.
 
 The events of a run are handled one by one where an idle fetch would leave more than this behind:
 if metrics are served, at trace level ``all``, and if the costs of a request are drawn. The
 environment variable ``TIDEGAUGE_EAGER=1`` demands it. The hash is the same in each case.
 
 ``stages.py`` goes from stage to stage, ``ahead.py`` through a span at once, ``arrivals.py`` knows
-which request handlers idle fetches could need, ``pairs.py`` lets pairs become idle and wakes them. This room imports from
-``actors/state`` and from ``simulation``.
+which request handlers idle fetches could need, ``pairs.py`` lets pairs become idle and wakes them.
+This room imports from ``actors/state`` and from ``simulation``.
 """
