@@ -9,7 +9,6 @@ half of the time so.
 
 from typing import Any
 
-from llvmlite import ir as llvm  # type: ignore[import-untyped]  # it comes without types
 from numba.core import cgutils, ir, types
 from numba.core.analysis import compute_cfg_from_blocks
 from numba.core.callconv import RETCODE_OK

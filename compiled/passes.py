@@ -5,7 +5,7 @@ generators, literals, array expressions and parallel loops. Rules have none of t
 needed once. That was a fifth of the time of a compilation from nothing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
