@@ -9,11 +9,11 @@ are not missed: a partition that moves is counted as ReassigningPartitions, and 
 UnderReplicatedPartitions only if it lacks one of those that it had.
 """
 
-from tidegauge.actors.state.broker_records import SampledBroker
-from tidegauge.actors.state.brokers import CHANGED, LOGS, Brokers, note_change
+from tidegauge.actors.state.broker_records import BrokerGauges, SampledBroker
+from tidegauge.actors.state.brokers import CHANGED, LOGS, UNWRITTEN, Brokers, note_change
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.replica_records import SampledReplica
-from tidegauge.compiled.records import blank
+from tidegauge.compiled.records import blank, view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.in_sync_replicas import (
     is_at_min_isr,
@@ -37,14 +37,12 @@ from tidegauge.simulation.trace_rows.detail_rows import (
 def begin_samples(world: Brokers, broker: int) -> None:
     """A process of a broker has started: its first sample shows all of its replicas."""
     gauges = world.sampled_brokers[broker]
-    while gauges.first_changed != NONE:
-        row = CHANGED.take_first(world, gauges)
-        world.sampled_replicas[row].is_changed = False
+    for row in CHANGED.of(world, gauges):
         world.sampled_replicas[row].is_hosted = False
-    blank(gauges, SampledBroker)
     for row in LOGS.of(world, world.brokers[broker]):
         world.sampled_replicas[row].is_hosted = False
         note_change(world, row)
+    blank(view_as(gauges, BrokerGauges), BrokerGauges)
     Sample.after(world, world.context[0].sample_period_us)
 
 
@@ -82,6 +80,9 @@ def _sample_replica(world: Brokers, gauges: SampledBroker, row: int) -> None:
     hosted = world.hosted[row]
     partition = world.replicas[row]
     sampled.is_changed = False
+    if not sampled.is_unwritten:
+        sampled.is_unwritten = True
+        UNWRITTEN.append(world, gauges, row)
     _count(gauges, sampled, -1)
     was_hosted = sampled.is_hosted
     sampled.is_hosted = hosted.exists

@@ -305,7 +305,7 @@ class Pools(Record):
     producer_reserve: i64
 
 
-class SampledBroker(Record):
+class BrokerGauges(Record):
     """A broker's gauges at its last sample."""
 
     partitions: i64
@@ -314,6 +314,14 @@ class SampledBroker(Record):
     under_min_isr: i64
     at_min_isr: i64
     reassigning: i64
-    #: Its replicas that may have changed since: a list.
+
+
+class SampledBroker(BrokerGauges):
+    """A broker at its last sample."""
+
+    #: Its replicas that may have changed since, and those that had changed then and since the last
+    #: checkpoint of high watermarks: lists.
     first_changed: i64 = -1
     last_changed: i64 = -1
+    first_unwritten: i64 = -1
+    last_unwritten: i64 = -1

@@ -163,8 +163,10 @@ MOVED = LinkedList("hosted", "next_moved", "first_moved", "last_moved")
 #: Partitions of a fetch session, and those of them that the next fetch reads.
 IN_SESSION = LinkedList("follower_fetches", "next_in_session", "first")
 ACTIVE = LinkedList("follower_fetches", "next_active", "first_active", "last_active")
-#: Replicas of a broker that may have changed since its last sample.
+#: Replicas of a broker that may have changed since its last sample; those that had changed then and
+#: since its last checkpoint of high watermarks.
 CHANGED = LinkedList("sampled_replicas", "next_changed", "first_changed", "last_changed")
+UNWRITTEN = LinkedList("sampled_replicas", "next_unwritten", "first_unwritten", "last_unwritten")
 #: Delayed operations of a purgatory (``WatchList``), and their places.
 WATCHES = LinkedList("watches", "next", "first", "last")
 WATCH_SLOTS = Pool("watches", "next")
@@ -181,7 +183,10 @@ def now_ms(context: Context) -> int:
 
 @inner_rule
 def note_change(world: Brokers, row: int) -> None:
-    """A replica changes in what samples show of it (``actors/sampling.py``)."""
+    """A replica changes in what samples and checkpoints have of it.
+
+    They look at those that have changed alone (``sampling.py``, ``storage/checkpoints.py``).
+    """
     sampled = world.sampled_replicas[row]
     if not sampled.is_changed:
         sampled.is_changed = True

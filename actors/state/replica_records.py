@@ -284,6 +284,9 @@ class SampledReplica(Record):
     #: It may have changed since; the next of those.
     is_changed: flag
     next_changed: i32
+    #: It had changed then, and no high watermark has been checkpointed since; the next of those.
+    is_unwritten: flag
+    next_unwritten: i32
     #: It was hosted; it was led by its broker, and then with these faults.
     is_hosted: flag
     leads: flag

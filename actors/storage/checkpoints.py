@@ -10,13 +10,13 @@ too, and then a start reads those (``engine/row_stream.py``).
 """
 
 from tidegauge.actors.state.broker_records import Broker
-from tidegauge.actors.state.brokers import LOGS, Brokers, epochs_of
+from tidegauge.actors.state.brokers import CHANGED, LOGS, UNWRITTEN, Brokers, epochs_of
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.storage.log_dirs import is_unwritable, notice_at_checkpoint
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.leader_epoch_cache import latest_epoch
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.kernel import Kernel
+from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.messages.timers import HighWatermarkCheckpoint, RecoveryPointCheckpoint
 from tidegauge.simulation.rows import traces_all
 from tidegauge.simulation.trace_rows.codes import HIGH_WATERMARKS, RECOVERY_POINTS
@@ -74,19 +74,37 @@ def checkpoint_high_watermarks(world: Brokers, broker: int) -> None:
 
     Source: ReplicaManager.checkpointHighWatermarks@0.10.2.0 and @2.4.0.
     """
-    state = world.brokers[broker]
     if not _hosts_anything(world, broker):
         return
-    count = 0
-    for row in LOGS.of(world, state):
-        hosted = world.hosted[row]
-        if not is_unwritable(world, row):
-            world.on_disk[row].high_watermark = UNDEFINED
-            if hosted.exists:
-                world.on_disk[row].high_watermark = world.replicas[row].high_watermark
-                count += 1
-    _trace_checkpoint(world, HIGH_WATERMARKS, count)
-    want_files(world, state, HIGH_WATERMARKS_DUE)
+    changed = world.sampled_brokers[broker]
+    for row in CHANGED.of(world, changed):
+        _checkpoint_high_watermark(world, row)
+    row = NONE
+    last = changed.last_unwritten
+    while row != last:
+        row = UNWRITTEN.take_first(world, changed)
+        world.sampled_replicas[row].is_unwritten = is_unwritable(world, row)
+        if world.sampled_replicas[row].is_unwritten:
+            UNWRITTEN.append(world, changed, row)
+        _checkpoint_high_watermark(world, row)
+    if world.context[0].samples_all or traces_all(world):
+        count = 0
+        for row in LOGS.of(world, world.brokers[broker]):
+            count += 1 if _checkpoint_high_watermark(world, row) else 0
+        _trace_checkpoint(world, HIGH_WATERMARKS, count)
+    want_files(world, world.brokers[broker], HIGH_WATERMARKS_DUE)
+
+
+@inner_rule
+def _checkpoint_high_watermark(world: Brokers, row: int) -> bool:
+    """Write a replica's high watermark, or none; whether it is in the file."""
+    if is_unwritable(world, row):
+        return False
+    exists = world.hosted[row].exists
+    world.on_disk[row].high_watermark = UNDEFINED
+    if exists:
+        world.on_disk[row].high_watermark = world.replicas[row].high_watermark
+    return exists
 
 
 @inner_rule
