@@ -9,11 +9,10 @@ are not missed: a partition that moves is counted as ReassigningPartitions, and 
 UnderReplicatedPartitions only if it lacks one of those that it had.
 """
 
-from tidegauge.actors.state.broker_records import BrokerGauges, SampledBroker
+from tidegauge.actors.state.broker_records import SampledBroker
 from tidegauge.actors.state.brokers import CHANGED, LOGS, UNWRITTEN, Brokers, note_change
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.replica_records import SampledReplica
-from tidegauge.compiled.records import blank, view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.in_sync_replicas import (
     is_at_min_isr,
@@ -31,19 +30,6 @@ from tidegauge.simulation.trace_rows.detail_rows import (
     NoLongerSampled,
     Sampled,
 )
-
-
-@inner_rule
-def begin_samples(world: Brokers, broker: int) -> None:
-    """A process of a broker has started: its first sample shows all of its replicas."""
-    gauges = world.sampled_brokers[broker]
-    for row in CHANGED.of(world, gauges):
-        world.sampled_replicas[row].is_hosted = False
-    for row in LOGS.of(world, world.brokers[broker]):
-        world.sampled_replicas[row].is_hosted = False
-        note_change(world, row)
-    blank(view_as(gauges, BrokerGauges), BrokerGauges)
-    Sample.after(world, world.context[0].sample_period_us)
 
 
 @BROKER.handles(Sample)

@@ -13,13 +13,13 @@ from tidegauge.actors.fetches.fetcher_thread import (
 from tidegauge.actors.fetches.produce_response import forget_acknowledged
 from tidegauge.actors.fetches.producer_connections import forget_connections, forget_watches_of
 from tidegauge.actors.leaders.alter_partition import drop_submitted_isr, forget_request
-from tidegauge.actors.state.broker_records import BrokerMemory
+from tidegauge.actors.state.broker_records import BrokerGauges, BrokerMemory
 from tidegauge.actors.state.broker_stats import forget_stats
-from tidegauge.actors.state.brokers import LOGS, Brokers, note_change
+from tidegauge.actors.state.brokers import CHANGED, LOGS, Brokers, note_change
 from tidegauge.actors.state.lifecycles import LifecycleMemory
 from tidegauge.actors.state.replica_records import ReplicaMemory
 from tidegauge.actors.storage.group_offsets import forget_groups
-from tidegauge.compiled.records import blank
+from tidegauge.compiled.records import blank, view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY
@@ -64,6 +64,18 @@ def _forget_lifecycle(world: Brokers, broker: int) -> None:
     if state.publishing != NONE:
         free_event(world, world.events[state.publishing])
     blank(state, LifecycleMemory)
+
+
+@inner_rule
+def forget_samples(world: Brokers, broker: int) -> None:
+    """The first sample of a process shows all replicas of its broker."""
+    gauges = world.sampled_brokers[broker]
+    for row in CHANGED.of(world, gauges):
+        world.sampled_replicas[row].is_hosted = False
+    for row in LOGS.of(world, world.brokers[broker]):
+        world.sampled_replicas[row].is_hosted = False
+        note_change(world, row)
+    blank(view_as(gauges, BrokerGauges), BrokerGauges)
 
 
 @inner_rule

@@ -27,9 +27,8 @@ all @2.6.3; ZkUtils.registerBrokerInZk@0.10.2.2.
 from tidegauge.actors.idle_fetches.pairs import wake_all
 from tidegauge.actors.leaders.isr_changes import schedule_expiration
 from tidegauge.actors.leaders.leader import close_account
-from tidegauge.actors.process.forgetting import forget_everything
+from tidegauge.actors.process.forgetting import forget_everything, forget_samples
 from tidegauge.actors.process.retention import schedule_retention
-from tidegauge.actors.sampling import begin_samples
 from tidegauge.actors.session import zookeeper_client
 from tidegauge.actors.session.isr_change_propagation import schedule_propagation
 from tidegauge.actors.state.broker_records import Broker
@@ -305,7 +304,8 @@ def run(world: Brokers, broker: int) -> None:
         schedule_propagation(world, broker, now_us)
     checkpoints.schedule_recovery_points(world, broker)
     schedule_retention(world, broker)
-    begin_samples(world, broker)
+    forget_samples(world, broker)
+    timers.Sample.after(world, world.context[0].sample_period_us)
 
 
 @inner_rule
