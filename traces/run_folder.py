@@ -206,12 +206,14 @@ class RunFolder:
         self,
         partition: int | None = None,
         *,
+        process: int | None = None,
         wanted: Callable[[TraceKind], bool] = lambda _: True,
     ) -> Iterator[TraceRow]:
         """The rows of all kinds, in their total order.
 
         Args:
             partition: only rows about this partition, by its number; None for all rows.
+            process: only rows of this process; None for those of all.
             wanted: whether a kind of row is wanted; by default all kinds are.
 
         Raises:
@@ -222,10 +224,9 @@ class RunFolder:
             for kind in self.kinds.values()
             if wanted(kind) and (partition is None or "partition" in kind.columns)
         ]
-        if partition is not None:
-            tables = [
-                (kind, _taken(table, table["partition"] == partition)) for kind, table in tables
-            ]
+        for column, value in (("partition", partition), ("process", process)):
+            if value is not None:
+                tables = [(kind, _taken(table, table[column] == value)) for kind, table in tables]
         return _in_order(tables)
 
     def canonical_row(self, process: int, sequence: int) -> TraceRow | None:

@@ -19,7 +19,8 @@
 ``control_plane.py``      the cost of a control plane, in either mode
 ``clients.py``            throughput and failures of clients, second by second; refusals;
                           acknowledgements; what came of the records of each group
-``logs.py``               truncations, the lag of high watermarks, nodes' own gauges
+``logs.py``               truncations, the lag of high watermarks, nodes' own gauges; what leaders
+                          have at each sample
 ``acknowledged.py``       acknowledged ranges, the lost ones, and the causes
 ``faults.py``             times of active faults, and the service meanwhile; steps
 ``fault_costs.py``        the effects that are charged to each fault

@@ -11,6 +11,7 @@ from tidegauge.analysis.tables import (
     fault_costs,
     faults,
     isrs,
+    logs,
     notifications,
     partition_states,
     run_figures,
@@ -38,7 +39,7 @@ VIEWS: dict[str, View] = {
     for room in (
         *(partition_states, described_states, broker_states, acknowledged),
         *(elections, notifications, clients, charged_outages, fault_costs, run_figures),
-        *(control_plane, faults, isrs),
+        *(control_plane, faults, isrs, logs),
     )
     for view in room.VIEWS
 }

@@ -43,7 +43,8 @@ def _counted(source: str, second: str = _SECOND, **values: str) -> str:
 
 
 #: Between two samples; records that were in the log at the first one are in neither. A high
-#: watermark that falls and rises again commits nothing twice.
+#: watermark that falls and rises again commits nothing twice. A former leader that leads on counts
+#: at each sample, also where its log does not change any more.
 _GROWTH = """(
     select run, partition, time_us,
         log_end - lag(log_end) over w as written, committed - lag(committed) over w as committed
@@ -54,7 +55,7 @@ _GROWTH = """(
         from (
             select run, partition, time_us, max(log_end_offset) as log_end,
                 max(high_watermark) as high_watermark
-            from sampled where leads = 1 group by run, partition, time_us
+            from leader_samples group by run, partition, time_us
         ) as ends
         window so_far as (
             partition by run, partition order by time_us
@@ -173,7 +174,9 @@ _A_SECOND_US = 1_000_000
 #: change of the ISR (``acknowledged``). Samples have its position at some time: producers with
 #: acks=all get their responses at the high watermark, others at the log end. So each range is
 #: divided at the samples of its leader; its part beyond the last one counts when its row was
-#: written. The sum of all is that of the ranges, whatever the trace level and sample_every.
+#: written. The sum of all is that of the ranges, whatever the trace level and sample_every. The
+#: rows ``sampled`` alone would not do: the first sample within a range can show the same position
+#: as the one before it, some records into the range, and then has no row.
 ACKNOWLEDGEMENTS = result_table.ResultTable(
     "acknowledgements",
     "one second of one partition in which its leader acknowledged records; where samples are "
@@ -204,9 +207,8 @@ ACKNOWLEDGEMENTS = result_table.ResultTable(
                     when r.acks = {int(ACKS_ALL)} then s.high_watermark else s.log_end_offset
                 end)) as place
             from ranges as r
-            join sampled as s on s.run = r.run and s.partition = r.partition
-                and s.process = r.process and s.leads = 1
-                and r.since_us < s.time_us and s.time_us < r.time_us
+            join leader_samples as s on s.run = r.run and s.partition = r.partition
+                and s.process = r.process and r.since_us < s.time_us and s.time_us < r.time_us
             union all
             select run, partition, process, sequence, first_offset, time_us, end_offset
             from ranges

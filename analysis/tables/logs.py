@@ -1,6 +1,7 @@
 """Changes of logs: truncated and lost records, and the lag of high watermarks.
 
-The values of nodes' own gauges, as a dashboard would show them.
+The values of nodes' own gauges, as a dashboard would show them; the ends of leaders' logs at each
+sample, whose rows have only what has changed.
 """
 
 from tidegauge.analysis.tables import result_table
@@ -51,6 +52,62 @@ TRUNCATIONS = result_table.ResultTable(
     key=("run", "time_us", "process", "sequence"),
 )
 
+#: Each replica that leads, at each sample of its process, with the ends of its last ``sampled``
+#: row, unless the replica is gone: a ``no_longer_sampled`` tells of that, or a later sample that
+#: has a row for every replica that the broker hosts. Such a sample is the first one of each
+#: process, and each one of earlier releases, whose rows come back as they are. Followers are left
+#: out: no table asks for them, and they would make it three times as large.
+LEADER_SAMPLES = result_table.View(
+    "leader_samples",
+    """
+    with times as (
+        select run, process, time_us, max(
+            case when replicas >= coalesce(hosted, 0) then time_us end
+        ) over (
+            partition by run, process order by time_us
+            rows between unbounded preceding and current row
+        ) as anew_us
+        from (
+            select run, process, time_us, max(hosted) as hosted, sum(replicas) as replicas
+            from (
+                select run, process, time_us, partitions as hosted, 0 as replicas
+                from broker_sampled
+                union all
+                select run, process, time_us, null, 1 from sampled
+            ) as either
+            group by run, process, time_us
+        ) as counted
+    ),
+    replicas as (
+        select distinct run, process, partition from sampled where leads = 1
+    ),
+    changes as (
+        select run, process, partition, time_us from sampled
+        union
+        select run, process, partition, time_us from no_longer_sampled
+    ),
+    places as (
+        select r.run, r.process, r.partition, t.time_us, t.anew_us, max(c.time_us) over (
+            partition by r.run, r.process, r.partition order by t.time_us
+            rows between unbounded preceding and current row
+        ) as changed_us
+        from replicas as r
+        join times as t on t.run = r.run and t.process = r.process
+        left join changes as c on c.run = r.run and c.process = r.process
+            and c.partition = r.partition and c.time_us = t.time_us
+    )
+    -- A replica that is gone has no sampled row at its last change.
+    select p.run, p.process, p.partition, p.time_us, s.log_end_offset, s.high_watermark
+    from places as p
+    join sampled as s on s.run = p.run and s.process = p.process and s.partition = p.partition
+        and s.time_us = p.changed_us
+    where s.leads = 1 and p.changed_us >= coalesce(p.anew_us, 0)
+    """,
+    key=("run", "process", "partition", "time_us"),
+)
+
+VIEWS = (LEADER_SAMPLES,)
+
 HW_LAG = result_table.ResultTable(
     "hw_lag",
     "the lag of a leader's high watermark behind its log's end, at one sample",
@@ -69,10 +126,9 @@ HW_LAG = result_table.ResultTable(
     select s.run, s.partition, s.time_us, log_end_offset, high_watermark, p.topic,
         p.topic_partition, b.broker_id as leader,
         log_end_offset - high_watermark as lag
-    from sampled as s
+    from leader_samples as s
     join partitions as p on p.run = s.run and p.partition = s.partition
     left join brokers as b on b.run = s.run and b.broker = s.process
-    where leads = 1
     """,
     key=("run", "time_us", "partition", "leader"),
 )

@@ -126,8 +126,8 @@ class Deployment(parts.Part):
     sample_every_us: parts.PositiveDuration = Field(
         default=1_000_000,
         alias="sample_every",
-        description="Interval at which the log end offsets of all replicas are recorded. In a "
-        "large cluster these rows are most of the trace.",
+        description="Interval at which the ends of all replicas' logs, and the gauges of brokers, "
+        "are sampled. A replica has a row where its ends have changed since the sample before.",
     )
     checkpoint_files: bool = Field(
         default=False,

@@ -1,6 +1,8 @@
 """Rows that are no transitions: single requests, at level ``all`` only, and samples.
 
-Samples are written every ``sample_every`` of the scenario.
+Samples are taken every ``sample_every`` of the scenario. Most replicas of a large cluster have not
+changed since the sample before: a replica has a row only where it differs from its last one, and
+``broker_sampled``, which is written every time, has the times of all samples.
 """
 
 from tidegauge.simulation.trace_rows import columns as column
@@ -130,7 +132,12 @@ class Message(Detail, number=66):
 
 
 class Sampled(Sample, number=50):
-    """A replica's ends, every sample_every of the scenario."""
+    """A replica's ends, where a sample finds others than the one before.
+
+    It is also written at the first sample of a process that hosts the replica, and again where it
+    was not hosted at the sample before. At each later broker_sampled of the process the replica
+    has these ends, until its next such row or a no_longer_sampled.
+    """
 
     STORY = "{leads}: log end offset {log_end_offset}, high watermark {high_watermark}"
 

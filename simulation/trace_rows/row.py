@@ -122,7 +122,7 @@ class PartitionRow(CanonicalRow):
 
 
 class Sample(Row):
-    """A row that is written every ``sample_every`` of the scenario; it changes nothing."""
+    """A row of what is looked at every ``sample_every`` of the scenario; it changes nothing."""
 
     def __init_subclass__(cls, number: int = 0) -> None:
         """Enter a kind of samples."""

@@ -29,7 +29,7 @@ from tidegauge.simulation.trace_rows.controller_rows import (
 from tidegauge.simulation.trace_rows.row import KINDS, Row, RowKind, described_columns
 
 #: Version of the schema. It grows when a kind or column changes its meaning.
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 #: Every kind of row, by number.
 ROW_KINDS: dict[int, RowKind] = dict(sorted(KINDS.items()))

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from sampled_replicas import samples_of
 from scenario_runs import rows_of, run_of
 from tidegauge.replication import errors
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
@@ -103,7 +104,7 @@ def test_another_isr_is_taken_over_in_the_same_term(tmp_path: Path) -> None:
     assert len(rows_of(run, "became_follower", partition=0, process=BROKER_3)) == 1
     assert len(rows_of(run, "became_leader", partition=1)) == 2
     (removed,) = rows_of(run, "removed_from_isr", partition=0)
-    samples = rows_of(run, "sampled", partition=0, leads=1)
+    samples = samples_of(run, partition=0, leads=1)
     dead = [row for row in samples if 10_600_000 < row["time_us"] < removed["time_us"]]
     alive = [row for row in samples if removed["time_us"] + SECOND < row["time_us"] < 30 * SECOND]
     # The dead follower holds the high watermark back until the leader has the controller's ISR.
@@ -155,7 +156,7 @@ def test_a_broker_that_hears_no_controller_goes_on_and_needs_no_restart(tmp_path
     # It follows in partition 0, and has what is written there while it is fenced.
     ends = [
         row["log_end_offset"]
-        for row in rows_of(run, "sampled", process=BROKER_3, partition=0)
+        for row in samples_of(run, process=BROKER_3, partition=0)
         if fenced_us < row["time_us"] < unfenced_us
     ]
     assert len(ends) > 3

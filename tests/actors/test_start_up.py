@@ -20,6 +20,7 @@ from life_stories import (
     starts_us,
     story,
 )
+from sampled_replicas import samples_of
 from scenario_runs import rows_of, run_of
 from tidegauge.replication.errors import CODES, NONE
 from tidegauge.traces.run_folder import RunFolder
@@ -99,7 +100,7 @@ def test_a_replica_starts_at_its_checkpointed_high_watermark(
     assert (read["high_watermark"], read["log_end_offset"]) == (known, 5)
     follows = of_broker(run, "became_follower", 2)[-1]
     assert (follows["high_watermark"], follows["log_end_offset"]) == (known, 5)
-    last = rows_of(run, "sampled", process=process_named(run, "broker 2"))[-1]
+    last = samples_of(run, process=process_named(run, "broker 2"))[-1]
     assert last["high_watermark"] == 5
     assert not list(run.rows("truncated"))
     assert [row["error"] for row in run.rows("step_answered")] == [NONE]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from partition_lines import BROKER_1, BROKER_2, lines_of
+from sampled_replicas import samples_of
 from scenario_runs import rows_of, run_of, shipped
 from tidegauge.simulation.trace_rows.codes import MOMENT_FETCH
 from tidegauge.traces.run_folder import RunFolder
@@ -73,6 +74,6 @@ def test_meanwhile_both_logs_are_equal_and_no_one_may_read_their_end(run: RunFol
     for second in (4, 5, 6, 7, 8, 9):
         ends = [
             (row["log_end_offset"], row["high_watermark"])
-            for row in rows_of(run, "sampled", time_us=second * 1_000_000)
+            for row in samples_of(run, time_us=second * 1_000_000)
         ]
         assert ends == [(4, 1), (4, 1)]

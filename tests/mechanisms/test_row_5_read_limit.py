@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from partition_lines import BROKER_1
+from sampled_replicas import samples_of
 from scenario_runs import rows_of, run_of, shipped
 from tidegauge.replication import errors
 from tidegauge.traces.run_folder import RunFolder, TraceRow
@@ -37,7 +38,7 @@ def test_a_consumer_gets_what_is_below_the_high_watermark_and_no_error_up_to_the
     """Rule 2.6: the limit of read_uncommitted is the HW; above the LEO the offset is unknown."""
     changes = {"release": release, "protocol": protocol}
     run = run_of(shipped("05-read-limit", changes), tmp_path / "run")
-    leader = rows_of(run, "sampled", process=BROKER_1, time_us=6_000_000)[0]
+    leader = samples_of(run, process=BROKER_1, time_us=6_000_000)[0]
     assert (leader["log_end_offset"], leader["high_watermark"]) == (14, 7)
 
     answers = [

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 from numpy.typing import NDArray
 
+from sampled_replicas import samples_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import scenario_from_mapping
 from tidegauge.simulation.trace_rows.codes import (
@@ -126,6 +127,8 @@ class Oracle:
                 {name: np.concatenate([nothing, *(part[name] for part in parts)]) for name in names}
             )
             self._keep(kind.name, table)
+        # Rows have only those that differ from the sample before.
+        self._keep("samples", pa.Table.from_pylist([row.columns for row in samples_of(run)]))
 
     def _plan(self, plan: ClusterPlan, summary: Mapping[str, Any]) -> None:
         partitions = [
@@ -242,7 +245,7 @@ class Oracle:
             select time_us // {span_us} * {span_us} as begin_us, count(*) as samples,
                 quantile_disc(lag, 0.5) as p50, quantile_disc(lag, 0.95) as p95,
                 quantile_disc(lag, 0.99) as p99, max(lag) as largest
-            from (select *, log_end_offset - high_watermark as lag from sampled where leads = 1)
+            from (select *, log_end_offset - high_watermark as lag from samples where leads = 1)
             where time_us < (select ends_us from ends) group by all
             order by largest desc, p99 desc, begin_us
         """)

@@ -12,6 +12,7 @@ import pytest
 
 from both_modes import MODES, RELEASE
 from process_groups import groups_of
+from sampled_replicas import samples_of
 from scenario_runs import rows_of, run_of
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.simulate import simulate
@@ -46,7 +47,7 @@ def story(mode: str, topic: dict[str, Any] | None = None, **parts: Any) -> Scena
 
 def log_ends(run: RunFolder, broker: int) -> list[int]:
     """Where a broker's log of the partition ended at each sample, by the broker's id."""
-    return [row["log_end_offset"] for row in rows_of(run, "sampled", process=broker - 1)]
+    return [row["log_end_offset"] for row in samples_of(run, process=broker - 1)]
 
 
 def summary(run: RunFolder) -> dict[str, Any]:

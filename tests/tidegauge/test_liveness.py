@@ -179,6 +179,6 @@ def test_several_groups_heal_as_one_does(seed: int, tmp_path: Path) -> None:
 def test_time_goes_on_without_a_gap(tmp_path: Path) -> None:
     """Samples of a broker that lives are a second apart, through the end of the run."""
     run = healed(tmp_path, faults=[{"kind": "crash", "brokers": [3], "at": "4s"}])
-    times = [row["time_us"] for row in run.rows("sampled") if row["process"] == 0]
+    times = [row["time_us"] for row in run.rows("broker_sampled") if row["process"] == 0]
     assert times[-1] > 5 * SECOND
     assert {later - earlier for earlier, later in pairwise(times)} == {SECOND}

@@ -8,7 +8,7 @@ a row: its values and its words        ``trace_events.py``; many at once: ``mome
 the reason of a row, and the chain     ``causes.py``
 of triggers
 states and rows of partitions          ``partitions.py``; their replicas: ``replicas.py``
-... of brokers                         ``brokers.py``
+... of brokers                         ``brokers.py``; the last samples: ``samples.py``
 ... of controllers and the quorum      ``controllers.py``, ``quorum.py``
 ... of ZooKeeper                       ``zookeeper.py`` and its neighbour
 ... of clients                         ``clients.py``

@@ -20,6 +20,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from heapq import merge
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ from tidegauge.replication import errors
 from tidegauge.runs.histories import PartitionState
 from tidegauge.runs.partitions import described_states
 from tidegauge.runs.run import Mask, Run
+from tidegauge.runs.samples import last_samples
 from tidegauge.runs.trace_events import Names, TraceEvent
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import scenario_from_mapping
@@ -211,6 +213,8 @@ def described_broker(run: Run, broker: int, until_us: int | None = None) -> Brok
         if until_us is None or event.time_us <= until_us
     ]
     own = [e for e in events if run.names.broker_of_process(e.row["process"]) == broker]
+    process = run.directory.process_of_broker(run.names.brokers[broker])
+    samples = [run.event(row) for row in last_samples(run, until_us, process)]
 
     def last(among: Iterable[TraceEvent], kinds: Iterable[str]) -> TraceEvent | None:
         return next((event for event in reversed([*among]) if event.kind in {*kinds}), None)
@@ -222,7 +226,12 @@ def described_broker(run: Run, broker: int, until_us: int | None = None) -> Brok
         registration=last(events, ["broker_state"]),
         seen=last(events, ("broker_failed", "broker_registered")),
         faults=_active_faults(own),
-        replicas=_replicas(own, run, broker, described_states(run, until_us)),
+        replicas=_replicas(
+            sorted([*own, *samples], key=lambda event: event.row.place),
+            run,
+            broker,
+            described_states(run, until_us),
+        ),
     )
 
 
@@ -307,7 +316,8 @@ def _logs_at(run: RunFolder, at_us: int | None) -> tuple[dict[tuple[int, int], _
     wanted = _ENDS | LIVES | {"log_deleted"}
     logs: dict[tuple[int, int], _Log] = {}
     alive: set[int] = set()
-    for row in run.all_rows(wanted=lambda kind: kind.name in wanted):
+    rows = run.all_rows(wanted=lambda kind: kind.name in wanted)
+    for row in merge(rows, last_samples(run, at_us), key=lambda row: row.place):
         if at_us is not None and row["time_us"] > at_us:
             break
         if row.kind in LIVES:

@@ -49,8 +49,9 @@ class ReplicaTimes(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """The last sample of a replica's ends."""
+    """The ends of a replica, as a sample shows them."""
 
+    #: The first sample that shows them: later ones have no row until they change.
     time_us: int
     high_watermark: int
     log_end_offset: int
@@ -111,7 +112,9 @@ def replica_times(run: Run, partition: int) -> list[ReplicaTimes]:
 
 
 def sampled_ends(run: Run, partition: int, times_us: Iterable[int]) -> dict[int, list[Ends | None]]:
-    """The last samples of each replica before these times, by its broker's id.
+    """The ends of each replica at the last sample before these times, by its broker's id.
+
+    They are those of its last row, also where the replica is not hosted any more.
 
     Raises:
         TraceError: a trace file is damaged.

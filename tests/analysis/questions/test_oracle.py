@@ -119,7 +119,7 @@ COMPARED: dict[str, tuple[Callable[[Asked, str], Any], Callable[[Oracle], Any], 
     "hw_lag": (
         hw_lag,
         lambda oracle: oracle.hw_lag(SPAN_US),
-        "update sampled set high_watermark = high_watermark - 1 where time_us > 9000000",
+        "update samples set high_watermark = high_watermark - 1 where time_us > 9000000",
     ),
     "notifications": (
         notifications,

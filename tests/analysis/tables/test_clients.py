@@ -8,6 +8,7 @@ import pytest
 
 from analysed_runs import RUNS
 from recorded_tables import table
+from sampled_replicas import samples_of
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.simulation.quantities import parse_duration
 from tidegauge.traces.run_folder import RunFolder
@@ -54,8 +55,8 @@ class Counting:
         What the first sample has is not counted, nor a high watermark that rises again.
         """
         ends: defaultdict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
-        for row in self.run.rows("sampled"):
-            if row["leads"] and row["time_us"] < self.ends_us:
+        for row in samples_of(self.run, leads=1):
+            if row["time_us"] < self.ends_us:
                 at = (row["partition"], row["time_us"])
                 ends[at].append((row["log_end_offset"], row["high_watermark"]))
         before: dict[int, tuple[int, int]] = {}

@@ -16,6 +16,7 @@ from both_modes import MODES, in_mode
 from fault_schedules import schedule
 from plain_reader import PlainReader
 from recorded_tables import differences, figures
+from sampled_replicas import with_all_samples, with_changes_alone
 from scenario_runs import shipped
 from swept_scenario import CRASHES
 from tidegauge.analysis.making.run_tables import RunTables
@@ -45,7 +46,10 @@ def runs(
     paths.append(
         simulate(shipped("22-quorum-lost", {"liveness": True}), folder / "quorum-lost").path
     )
-    paths += [simulate(in_mode(mode, liveness=True), folder / mode).path for mode in MODES]
+    # One has a row of each replica at every sample, one only where something has changed.
+    for mode, rewritten in zip(MODES, (with_all_samples, with_changes_alone), strict=True):
+        run = simulate(in_mode(mode, liveness=True), folder / "recorded" / mode)
+        paths.append(rewritten(run, folder / mode).path)
     file = folder / "crashes.yaml"
     file.write_text(CRASHES)
     for seed in (1, 2):
