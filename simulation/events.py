@@ -310,8 +310,6 @@ def _timer_number(world: Kernel) -> int:
     return (context.time_us << TIMER_RANK_BITS) + context.timers_set
 
 
-_ENDS_BITS = code(32)
-
 #: Events due so much later than the next one are in the heap of later events.
 _SOON_US = code(16_000)
 
@@ -324,11 +322,11 @@ def push(world: Kernel, event: Event) -> None:
         context.soon_us = event.time_us + _SOON_US
     if event.time_us < context.soon_us:
         _enter(world.heap, event)
-        _sift_up(world.heap, context.heap_size)
+        _sift_up(world, world.heap, context.heap_size)
         context.heap_size += 1
     else:
         _enter(world.later_heap, event)
-        _sift_up(world.later_heap, context.later_heap_size)
+        _sift_up(world, world.later_heap, context.later_heap_size)
         context.later_heap_size += 1
 
 
@@ -338,7 +336,7 @@ def pop(world: Kernel) -> Event:
     context = world.context[0]
     event = world.events[world.heap[0].index]
     context.heap_size -= 1
-    _remove_first(world.heap, context.heap_size)
+    _remove_first(world, world.heap, context.heap_size)
     if context.heap_size == 0 and context.later_heap_size > 0:
         _go_on_to_later(world)
     return event
@@ -365,10 +363,10 @@ def _go_on_to_later(world: Kernel) -> None:
     context.soon_us = later[0].time_us + _SOON_US
     while context.later_heap_size > 0 and later[0].time_us < context.soon_us:
         _copy_entry(heap[len(heap) - 1], later[0])
-        _sift_up(heap, context.heap_size)
+        _sift_up(world, heap, context.heap_size)
         context.heap_size += 1
         context.later_heap_size -= 1
-        _remove_first(later, context.later_heap_size)
+        _remove_first(world, later, context.later_heap_size)
 
 
 @inner_rule
@@ -379,23 +377,21 @@ def _enter(heap: Records[HeapEntry], event: Event) -> None:
     """
     entry = heap[len(heap) - 1]
     entry.time_us = event.time_us
-    entry.ends = ends_of(event)
-    entry.sequence = event.sequence
     entry.index = event.index
 
 
 @inner_rule
-def _sift_up(heap: Records[HeapEntry], size: int) -> None:
+def _sift_up(world: Kernel, heap: Records[HeapEntry], size: int) -> None:
     """Give the event in the last place of a heap's table its place among the others."""
-    _rise(heap, heap[len(heap) - 1], size)
+    _rise(world, heap, heap[len(heap) - 1], size)
 
 
 @inner_rule
-def _rise(heap: Records[HeapEntry], entry: HeapEntry, place: int) -> None:
+def _rise(world: Kernel, heap: Records[HeapEntry], entry: HeapEntry, place: int) -> None:
     """Put an entry into a gap of a heap, or above it."""
     while place > 0:
         parent = (place - 1) >> 1
-        if not precedes(entry, heap[parent]):
+        if not precedes(world, entry, heap[parent]):
             break
         _copy_entry(heap[place], heap[parent])
         place = parent
@@ -403,7 +399,7 @@ def _rise(heap: Records[HeapEntry], entry: HeapEntry, place: int) -> None:
 
 
 @inner_rule
-def _remove_first(heap: Records[HeapEntry], size: int) -> None:
+def _remove_first(world: Kernel, heap: Records[HeapEntry], size: int) -> None:
     """Take the first event out of a heap; so many are left.
 
     The gap goes down to the end of the heap, and the last entry from there up to its place: it is
@@ -417,7 +413,7 @@ def _remove_first(heap: Records[HeapEntry], size: int) -> None:
         other_us = heap[child + 1].time_us
         if one_us != other_us:
             child += int(other_us < one_us)
-        elif precedes(heap[child + 1], heap[child]):
+        elif precedes(world, heap[child + 1], heap[child]):
             child += 1
         _copy_entry(heap[place], heap[child])
         place = child
@@ -426,28 +422,24 @@ def _remove_first(heap: Records[HeapEntry], size: int) -> None:
         _copy_entry(heap[place], heap[child])
         place = child
     if size > 0:
-        _rise(heap, heap[size], place)
+        _rise(world, heap, heap[size], place)
 
 
 @inner_rule
-def ends_of(event: Event) -> int:
-    """The ends of an event's way as one number."""
-    return (event.destination << _ENDS_BITS) + event.source
-
-
-@inner_rule
-def precedes(one: HeapEntry, other: HeapEntry) -> bool:
+def precedes(world: Kernel, one: HeapEntry, other: HeapEntry) -> bool:
     """Whether an event that waits comes before another one."""
     if one.time_us != other.time_us:
         return one.time_us < other.time_us
-    if one.ends != other.ends:
-        return one.ends < other.ends
-    return one.sequence < other.sequence
+    first = world.events[one.index]
+    second = world.events[other.index]
+    if first.destination != second.destination:
+        return first.destination < second.destination
+    if first.source != second.source:
+        return first.source < second.source
+    return first.sequence < second.sequence
 
 
 @inner_rule
 def _copy_entry(to: HeapEntry, entry: HeapEntry) -> None:
     to.time_us = entry.time_us
-    to.ends = entry.ends
-    to.sequence = entry.sequence
     to.index = entry.index

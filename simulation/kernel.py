@@ -45,12 +45,12 @@ SCENARIO = code(-1)
 
 
 class HeapEntry(Record):
-    """An event that waits for its time, with its sort key beside it."""
+    """An event that waits for its time; of two that are due at one time the events are compared.
+
+    Four entries are a line of the nearest cache, which has room for all that are due soon.
+    """
 
     time_us: i64
-    #: Its destination and its source as one number: they are in their order.
-    ends: i64
-    sequence: i64
     index: i64
 
 

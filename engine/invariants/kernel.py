@@ -6,7 +6,7 @@ Invariants of brokers' machines: their disks and page caches.
 from tidegauge.actors.state.machines import GENERATIONS
 from tidegauge.engine.invariants.checked import HOLDS, Checked, Invariants, clear_marks, mark
 from tidegauge.simulation.bandwidth import FLOWS
-from tidegauge.simulation.events import ends_of, precedes, used_events, waiting_count, waiting_entry
+from tidegauge.simulation.events import precedes, used_events, waiting_count, waiting_entry
 from tidegauge.simulation.kernel import BROKER, NONE, RACK_LINK, UNIMPAIRED
 
 KERNEL = Invariants()
@@ -16,10 +16,10 @@ KERNEL = Invariants()
 def heap_is_ordered(world: Checked) -> int:
     """No event that waits for its time comes before the one above it in its heap."""
     for place in range(1, world.context[0].heap_size):
-        if precedes(world.heap[place], world.heap[(place - 1) >> 1]):
+        if precedes(world, world.heap[place], world.heap[(place - 1) >> 1]):
             return place
     for place in range(1, world.context[0].later_heap_size):
-        if precedes(world.later_heap[place], world.later_heap[(place - 1) >> 1]):
+        if precedes(world, world.later_heap[place], world.later_heap[(place - 1) >> 1]):
             return place
     return HOLDS
 
@@ -36,15 +36,13 @@ def later_events_are_later(world: Checked) -> int:
 
 @KERNEL.of("heap")
 def heap_entries_match_events(world: Checked) -> int:
-    """A place in the heap has the time, the processes and the number of a live event."""
+    """A place in the heap has the time of a live event."""
     for place in range(waiting_count(world)):
         entry = waiting_entry(world, place)
         if not 0 <= entry.index < len(world.events):
             return place
         event = world.events[entry.index]
         if event.kind == NONE or event.time_us != entry.time_us:
-            return place
-        if ends_of(event) != entry.ends or event.sequence != entry.sequence:
             return place
     return HOLDS
 

@@ -1,6 +1,6 @@
 """Requests of clients and followers to brokers, with their responses."""
 
-from tidegauge.compiled.records import Record, flag, i64
+from tidegauge.compiled.records import Record, flag, i32, i64
 from tidegauge.simulation.messages.event import BrokerRequest, Event, PartitionData, Response
 
 
@@ -26,14 +26,14 @@ class AppendRequest(BrokerRequest):
     """A request that appends to logs (``ReplicaManager.appendRecords``)."""
 
     #: Replicas that must have the records before it is answered; -1: all in-sync replicas.
-    acks: i64
+    acks: i32
     #: The timeout of its wait for them.
-    timeout_ms: i64
+    timeout_ms: i32
     #: The times at which its thread took it, and was done with it, if it waits in a purgatory.
     taken_us: i64
     handled_us: i64
     #: ... and the number of partitions that it waits for.
-    awaited: i64
+    awaited: i32
 
 
 class ProduceRequest(AppendRequest, kind=10, api_key=0):
@@ -116,53 +116,53 @@ class FetchPartition(PartitionData):
     topic_id: i64 = -1
     fetch_offset: i64 = -1
     #: The leader epoch of the fetcher.
-    leader_epoch: i64 = -1
+    leader_epoch: i32 = -1
     #: That of the last record that the fetcher has; -1: the request has none.
-    last_fetched_epoch: i64 = -1
-    error: i64
+    last_fetched_epoch: i32 = -1
+    error: i32
     #: Offset after the last record read.
     end_offset: i64 = -1
     size_bytes: i64
     high_watermark: i64 = -1
     log_start_offset: i64 = -1
     #: The epoch at which the follower's log parts from the leader's, and its end; -1: nowhere.
-    diverging_epoch: i64 = -1
+    diverging_epoch: i32 = -1
     diverging_end_offset: i64 = -1
     #: The broker that a consumer is sent to; -1: none.
-    preferred_read_replica: i64 = -1
+    preferred_read_replica: i32 = -1
     #: The fetch may move the leader's high watermark.
     may_move: flag
     #: The broker's replica (-1: it has none), and the leader's record of the follower's fetches.
-    row: i64 = -1
-    place: i64 = -1
+    row: i32 = -1
+    place: i32 = -1
 
 
 class FetchedRecords(PartitionData):
     """Records of a partition that a response brings: a run of one leader epoch."""
 
-    error: i64
+    error: i32
     #: The leader epoch in which it was asked.
-    leader_epoch: i64 = -1
+    leader_epoch: i32 = -1
     #: First offset that was asked for, or of a further run.
     offset: i64 = -1
     #: Offset after the last record of the run; the same if there is none.
     end_offset: i64 = -1
     #: Leader epoch of the records.
-    epoch: i64 = -1
+    epoch: i32 = -1
     #: The size of all runs of the partition.
     size_bytes: i64
     high_watermark: i64 = -1
     log_start_offset: i64 = -1
-    diverging_epoch: i64 = -1
+    diverging_epoch: i32 = -1
     diverging_end_offset: i64 = -1
     #: The broker from which a consumer is to fetch; -1: from this one.
-    preferred_read_replica: i64 = -1
+    preferred_read_replica: i32 = -1
     #: A batch of an idempotent producer that ends in the range: its producer's id and epoch, its
     #: sequence numbers and its offset; -1: none.
     producer_id: i64 = -1
-    producer_epoch: i64 = -1
-    first_sequence: i64 = -1
-    last_sequence: i64 = -1
+    producer_epoch: i32 = -1
+    first_sequence: i32 = -1
+    last_sequence: i32 = -1
     batch_offset: i64 = -1
     #: A further run, or batch, of the partition before it in the chain: only that is set.
     continues: flag
@@ -299,8 +299,8 @@ class GroupAppendRequest(AppendRequest):
     append: PartitionAppend
     partition: i64 = -1
     #: The consumer's place in ``Brokers.commit_keys``, and the number of its restarts.
-    member_key: i64 = -1
-    start: i64
+    member_key: i32 = -1
+    start: i32
 
 
 class OffsetCommitRequest(GroupAppendRequest, kind=18, api_key=8):

@@ -1,6 +1,6 @@
 """Requests between controllers and brokers, with their responses."""
 
-from tidegauge.compiled.records import flag, i64
+from tidegauge.compiled.records import flag, i32, i64
 from tidegauge.simulation.messages.event import (
     BrokerRequest,
     ControllerRequest,
@@ -106,18 +106,18 @@ class ControlPartition(PartitionData):
 class LeaderAndIsrPartition(ControlPartition):
     """The new state of a replica. Leader and replicas are slots, and lists of them."""
 
-    leader: i64 = -1
+    leader: i32 = -1
     isr: i64
-    partition_epoch: i64 = -1
+    partition_epoch: i32 = -1
     replicas: i64
     adding: i64
     removing: i64
     #: The controller that has written the state.
-    controller_epoch: i64 = -1
+    controller_epoch: i32 = -1
     #: The replica has never been there before.
     is_new: flag
     #: The row with the reason of the replica's request; -1: that of the request.
-    row_process: i64 = -1
+    row_process: i32 = -1
     row_sequence: i64 = -1
 
 

@@ -14,11 +14,11 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.compiled.records import Record, RecordMethod, dtype_of, i64
+from tidegauge.compiled.records import Record, RecordMethod, dtype_of, i32, i64
 
-#: The most fields of the body of an event, and of an entry of its chain.
-BODY_FIELDS = 16
-ENTRY_FIELDS = 17
+#: The most words of the body of an event, and of an entry of its chain.
+BODY_FIELDS = 14
+ENTRY_FIELDS = 13
 
 _body = Annotated[NDArray[np.int64], (np.int64, (BODY_FIELDS,))]
 _entry = Annotated[NDArray[np.int64], (np.int64, (ENTRY_FIELDS,))]
@@ -43,7 +43,10 @@ AT, AFTER, TO = (RecordMethod(__name__, "tidegauge.simulation.events") for _ in 
 
 
 class Event(Record, head=True):
-    """A message, a timer or a fault: the common part of all kinds."""
+    """A message, a timer or a fault: the common part of all kinds.
+
+    What counts processes and slots is narrow: the loop looks at two lines of the cache.
+    """
 
     at, after, to = AT, AFTER, TO
 
@@ -51,18 +54,18 @@ class Event(Record, head=True):
     #: request.
     time_us: i64
     #: The process that handles it.
-    destination: i64
+    destination: i32
     #: The process that sent it; the destination itself for a timer.
-    source: i64
+    source: i32
     #: Its number among all that its source has sent.
     sequence: i64
     #: Its kind (``kinds.py``).
-    kind: i64 = -1
+    kind: i32 = -1
     #: For a response, the time of its request; else the time at which it was sent. To a process
     #: that was started later it means nothing.
     asked_us: i64
     #: The canonical row that made the source send it, as (process, sequence).
-    cause_process: i64
+    cause_process: i32
     cause_sequence: i64
     #: The number of canonical rows of the source when it was sent.
     source_rows: i64
@@ -74,24 +77,24 @@ class Event(Record, head=True):
     left_us: i64
     #: Its receiver, and the latency from here on, while it is on a link between racks
     #: (``links.py``); else -1.
-    relayed_to: i64 = -1
+    relayed_to: i32 = -1
     relayed_latency_us: i64
     #: Its own slot in ``Kernel.events``.
-    index: i64
+    index: i32
     #: The event after it in the one list that it is in.
-    next: i64
+    next: i32
     #: First and last of its chain of partition data.
-    first_item: i64
-    last_item: i64
+    first_item: i32
+    last_item: i32
     #: The number of partitions in the chain.
-    item_count: i64
+    item_count: i32
 
     # The stage of its handling, while it waits inside its process.
     #: The thread that handles it.
-    thread: i64
+    thread: i32
     #: Step of the handling, and the entry of the chain at which it goes on.
-    phase: i64
-    cursor: i64
+    phase: i32
+    cursor: i32
     #: Time that the handling has taken so far.
     cost_us: i64
     #: The latest time of its response, if it waits in a purgatory.
@@ -166,9 +169,9 @@ class PartitionData(Record, head=True):
     """An event's entry about one partition, or about another thing: the common fields."""
 
     #: The next of the chain, or of the free ones.
-    next: i64
+    next: i32
     #: Number of the partition within the cluster; -1: it is about something else.
-    partition: i64
+    partition: i32
 
     #: The kind of the event on which they hang distinguishes entries.
     KIND: ClassVar[int] = 0

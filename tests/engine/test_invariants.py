@@ -268,7 +268,7 @@ def _(world: World) -> None:
 
 @violates("heap_entries_match_events")
 def _(world: World) -> None:
-    in_heap(world).sequence += 1
+    in_heap(world).time_us += 1
 
 
 @violates("no_event_is_overdue")
