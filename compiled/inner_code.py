@@ -18,6 +18,7 @@ versions from 0.61 to 0.68.
 import ctypes
 import hashlib
 import itertools
+import os
 import pickle
 import sys
 import uuid
@@ -43,9 +44,17 @@ from tidegauge.compiled.lowering import LowerRule, insert_inner_rule
 from tidegauge.compiled.passes import HashedFlags, Passes
 from tidegauge.compiled.signatures import signature_of
 
-# Numba numbers the functions that it compiles, and names symbols by the number. Code of several
-# processes is linked together, so each process counts from a number of its own.
-FunctionIdentity._unique_ids = itertools.count(uuid.uuid4().int >> 72)
+
+def _count_from_own_number() -> None:
+    """Number functions from a number that no other process has.
+
+    Numba names symbols by the number, and code of several processes is linked together.
+    """
+    FunctionIdentity._unique_ids = itertools.count(uuid.uuid4().int >> 72)
+
+
+_count_from_own_number()
+os.register_at_fork(after_in_child=_count_from_own_number)
 
 
 #: The number of modules that are linked into one at each level of a tree.
@@ -330,6 +339,14 @@ class InnerCompiler(Compiler):
             lifted=(),
             typing_error=None,
         )
+
+
+class InlinedCompiler(InnerCompiler):
+    """Compiles a function whose code goes into its callers, for its types: nothing is kept."""
+
+    def compile_extra(self, func: Callable[..., Any]) -> Any:
+        """The code of a function, which no one calls."""
+        return CompilerBase.compile_extra(self, func)
 
 
 def _library(target: Any, name: str, bitcode: bytes) -> Any:

@@ -11,53 +11,52 @@ from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]  # it comes without types
 from numba import types
-from numba.extending import intrinsic, overload
+from numba.core import cgutils
+from numba.extending import lower_builtin, type_callable
 
 from tidegauge.compiled.records import R, Records
-from tidegauge.compiled.signatures import address_of_table
+from tidegauge.compiled.signatures import TableType, address_of_table
 
 #: Bytes that a processor loads at once.
 _LINE = 64
+
+_NUMBER = ir.IntType(64)
 
 
 def prefetch(records: Records[R], first: int, count: int) -> None:
     """Have the processor load ``count`` records from a place on; in plain Python nothing."""
 
 
-@overload(prefetch)
-def _prefetch(records, first, count):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202, ARG001 - Numba's wish
-    size = records.dtype.size
-
-    def load(records, first, count):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202 - Numba's wish
-        begin = _address_of(records) + first * size
-        line = begin - begin % _LINE
-        while line < begin + count * size:
-            _load_line(line)
-            line += _LINE
-
-    return load
+@type_callable(prefetch)  # type: ignore[untyped-decorator]  # Numba has no types
+def _typed(_context: Any) -> Any:
+    return lambda _records, _first, _count: types.none
 
 
-@intrinsic  # type: ignore[untyped-decorator]  # Numba has no types
-def _address_of(_context: Any, records: Any) -> Any:
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.ptrtoint(address_of_table(builder, arguments[0]), ir.IntType(64))
-
-    return types.int64(records), generate
-
-
-@intrinsic  # type: ignore[untyped-decorator]  # Numba has no types
-def _load_line(_context: Any, address: Any) -> Any:
-    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-        load = builder.module.declare_intrinsic(
-            "llvm.prefetch",
-            [pointer],
-            ir.FunctionType(ir.VoidType(), [pointer, number, number, number]),
+@lower_builtin(prefetch, TableType, types.Integer, types.Integer)  # type: ignore[untyped-decorator]
+def _prefetch(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """A loop through lines: a function would be compiled for each table and in each process."""
+    table, *numbers = arguments
+    first, length = (
+        builder.mul(
+            context.cast(builder, number, given, types.int64), _NUMBER(signature.args[0].dtype.size)
         )
-        # To be read, into all levels of the cache, as data.
-        hints = [number(0), number(3), number(1)]
-        builder.call(load, [builder.inttoptr(arguments[0], pointer), *hints])
-        return context.get_dummy_value()
+        for number, given in zip(numbers, signature.args[1:], strict=True)
+    )
+    begin = builder.add(builder.ptrtoint(address_of_table(builder, table), _NUMBER), first)
+    line = builder.and_(begin, _NUMBER(-_LINE))
+    stop = builder.add(begin, length)
+    with cgutils.for_range_slice(builder, line, stop, _NUMBER(_LINE), _NUMBER) as (at, _):
+        _load_line(builder, at)
+    return context.get_dummy_value()
 
-    return types.none(address), generate
+
+def _load_line(builder: Any, address: Any) -> None:
+    pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+    load = builder.module.declare_intrinsic(
+        "llvm.prefetch",
+        [pointer],
+        ir.FunctionType(ir.VoidType(), [pointer, number, number, number]),
+    )
+    # To be read, into all levels of the cache, as data.
+    hints = [number(0), number(3), number(1)]
+    builder.call(load, [builder.inttoptr(address, pointer), *hints])

@@ -15,6 +15,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from tidegauge.compiled.codes import COMPILED
+from tidegauge.compiled.inner_code import InlinedCompiler
 from tidegauge.compiled.signatures import signature_of
 
 #: The requested rules, where they run as plain Python: their place is their address.
@@ -43,7 +44,7 @@ def call_rule(address: int, tables: Any, record: Any) -> None:
     _PLAIN[address](tables, record)
 
 
-@overload(call_rule, inline="always")
+@overload(call_rule, inline="always", jit_options={"pipeline_class": InlinedCompiler})
 def _call_rule(address, tables, record):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202, ARG001 - Numba's wish
     return lambda address, tables, record: _call(address, tables, record)  # noqa: PLW0108 - Numba's wish, too
 

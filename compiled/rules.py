@@ -120,6 +120,8 @@ def wrapped(value: int) -> int:
     return ((value + (1 << 63)) & ((1 << 64) - 1)) - (1 << 63)
 
 
-@numba.extending.overload(wrapped, inline="always")
+@numba.extending.overload(
+    wrapped, inline="always", jit_options={"pipeline_class": inner_code.InlinedCompiler}
+)
 def _wrapped(value):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202, ARG001 - Numba's wish
     return lambda value: value
