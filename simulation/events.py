@@ -404,7 +404,7 @@ def _remove_first(world: Kernel, heap: Records[HeapEntry], size: int) -> None:
 
     The gap goes down to the end of the heap, and the last entry from there up to its place: it is
     nearly always at the end. Which of two children comes first no processor can foresee, so that is
-    a number, and no branch: this way an event was taken in half of the time.
+    a number, and no branch: with entries of 16 bytes that took a sixth off the time of taking one.
     """
     place = 0
     child = 1

@@ -35,7 +35,6 @@ from tidegauge.actors.state.request_times import go_on_later, hold_thread, wait_
 from tidegauge.actors.storage.disks import flush_wait_us, write_wait_us
 from tidegauge.actors.storage.log_dirs import write_fails
 from tidegauge.actors.storage.producers import check_batch, note_batch
-from tidegauge.compiled.prefetching import prefetch
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
@@ -132,7 +131,6 @@ def _all_can_be_read(world: Brokers, request: client_requests.FetchRequest) -> b
                 wait_for_lock(world, item.row, request)
                 return False
             load_waiting_produce(world, item.row)
-            prefetch(world.epoch_entries, world.hosted[item.row].first_entry, 1)
         request.cursor = item.next
     return True
 
