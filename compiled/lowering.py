@@ -9,7 +9,6 @@ half of the time so.
 
 from typing import Any
 
-from llvmlite import ir as llvm  # type: ignore[import-untyped]  # it comes without types
 from numba.core import cgutils, ir, types
 from numba.core.analysis import compute_cfg_from_blocks
 from numba.core.callconv import RETCODE_OK
@@ -139,6 +138,5 @@ def insert_inner_rule(target: Any, entry: Any, described: Any, library: Any) -> 
             return context.get_dummy_value()
         return context.get_returned_value(builder, described.restype, builder.load(place))
 
-    called.signature = described.argtypes  # type: ignore[attr-defined]
     called.libs = (library,)  # type: ignore[attr-defined]
-    target._defns[entry].append(called, called.signature)  # noqa: SLF001 - as Numba does
+    target._defns[entry].append(called, described.argtypes)  # noqa: SLF001 - as Numba does
