@@ -155,9 +155,9 @@ def _compile_in_workers(progress: Progress | None) -> None:
                     looked = time.monotonic()
                     files = {file for file in files if not file.exists()}
                     progress(len(missing) - len(files), len(missing))
-        finally:
-            if workers.poll() is None:
-                os.killpg(workers.pid, SIGKILL)
+        except BaseException:
+            os.killpg(workers.pid, SIGKILL)
+            raise
         if workers.wait() != 0:
             errors.seek(0)
             raise CompilationError(f"compiling the rules failed:\n{errors.read()[-2000:]}")
