@@ -13,6 +13,7 @@ file                      subject
 ``signatures.py``         tables as compiled code sees them, the Numba types of parameters
 ``lookups.py``            global tuples that rules look places up in
 ``passes.py``             the passes of Numba that rules need
+``lowering.py``           from typed rules to LLVM's code
 ``inner_code.py``         two compilers for Numba: rules, and the rules that they call
 ``kept_code.py``          the cache of compiled code, a file for each function
 ``compile_all.py``        compiling every rule in all processors

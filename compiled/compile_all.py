@@ -21,6 +21,7 @@ from tempfile import TemporaryFile
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from llvmlite.binding import ffi  # type: ignore[import-untyped]  # it comes without types
 from numba.core.dispatcher import Dispatcher
 
 from tidegauge.compiled.errors import TidegaugeError
@@ -154,9 +155,9 @@ def _compile_in_workers(progress: Progress | None) -> None:
                     looked = time.monotonic()
                     files = {file for file in files if not file.exists()}
                     progress(len(missing) - len(files), len(missing))
-        finally:
-            if workers.poll() is None:
-                os.killpg(workers.pid, SIGKILL)
+        except BaseException:
+            os.killpg(workers.pid, SIGKILL)
+            raise
         if workers.wait() != 0:
             errors.seek(0)
             raise CompilationError(f"compiling the rules failed:\n{errors.read()[-2000:]}")
@@ -208,11 +209,13 @@ def work(modules: Sequence[str]) -> None:
     """
     for module in modules:
         importlib.import_module(module)
+    # Numba notes the begin and the end of every call of LLVM: a fiftieth of the time, for no one.
+    ffi.lib._lock._cblist.clear()  # noqa: SLF001 - one has to have registered them to take them out
     # Collecting garbage took a tenth of the time, and nearly all objects stay.
     gc.collect()
     gc.freeze()
     gc.disable()
-    others = []
+    others: list[int] = []
     for _ in range(1, min(os.cpu_count() or 1, _MOST_WORKERS)):
         forked = os.fork()
         if forked == 0:
@@ -227,7 +230,8 @@ def work(modules: Sequence[str]) -> None:
             if is_ours:
                 dispatcher.compile(signature_of(dispatcher))
                 os.write(sys.stdout.fileno(), b".")
-    if any([os.waitpid(each, 0)[1] for each in others]):
+    statuses = [os.waitpid(each, 0)[1] for each in others]
+    if any(statuses):
         raise CompilationError("another worker has failed")
 
 

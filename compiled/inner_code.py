@@ -107,7 +107,8 @@ class _Library(JITCodeLibrary):  # type: ignore[misc]  # Numba has no types
 
     def _optimize_functions(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout
-        passes, builder = self._codegen._function_pass_manager()
+        builder = self._codegen._pass_builder()
+        passes = builder.getFunctionPassManager()
         for function in ll_module.functions:
             if not function.is_declaration:
                 passes.run(function, builder)

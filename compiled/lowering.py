@@ -157,6 +157,5 @@ def insert_inner_rule(target: Any, entry: Any, described: Any, library: Any) -> 
             return context.get_dummy_value()
         return context.get_returned_value(builder, described.restype, builder.load(place))
 
-    called.signature = described.argtypes  # type: ignore[attr-defined]
     called.libs = (library,)  # type: ignore[attr-defined]
-    target._defns[entry].append(called, called.signature)  # noqa: SLF001 - as Numba does
+    target._defns[entry].append(called, described.argtypes)  # noqa: SLF001 - as Numba does

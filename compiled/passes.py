@@ -1,8 +1,8 @@
 """The way of a rule from its source to LLVM's code: those of Numba's passes that rules need.
 
 Numba computes again after each pass where variables live, and opens the way for closures,
-generators, literals, array expressions and parallel loops. Rules have none of them, and lives are
-needed once. That was a fifth of the time of a compilation from nothing.
+generators, literals, array expressions and parallel loops. Rules have none of them, and nothing
+asks where variables live. That was a fifth of the time of a compilation from nothing.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from numba.core.ssa import reconstruct_ssa
 from numba.core.types.misc import unliteral
 
 from tidegauge.compiled.lookups import FindLookups, LookupType
-from tidegauge.compiled.signatures import TableType
+from tidegauge.compiled.signatures import TablesType, TableType
 
 
 class _RewriteRaises(untyped_passes.GenericRewrites):  # type: ignore[misc]  # Numba has no types
@@ -112,51 +112,75 @@ class HashedFlags(Flags):  # type: ignore[misc]
     def __hash__(self) -> int:
         return hash(frozenset(self._values))
 
+    def get_mangle_string(self) -> str:
+        """Nothing: all rules have the same flags, and Numba would write them into each symbol."""
+        return ""
+
     def __eq__(self, other: object) -> bool:
         if isinstance(other, HashedFlags):
             return bool(self._values == other._values)
         return bool(super().__eq__(other))
 
 
-def _remember_types_of_operations() -> None:
-    """Have Numba type an operation on numbers once, and a call of a rule once for its arguments.
+# Numba tries all declarations of an operation, some of them by compiling, raises an error for each
+# that does not fit, and does it again wherever the operation stands, as often as it goes through a
+# function. The same types give the same, so Numba is asked once: a tenth of the time of a
+# compilation from nothing.
 
-    Numba tries all declarations of an operation, some of them by compiling, raises an error for
-    each that does not fit, and does it again wherever the operation stands. To remember took a
-    tenth off a compilation from nothing.
-    """
-    type_operation = types.Function.get_call_type
-    operations: dict[tuple[Any, ...], Any] = {}
+
+def _remember_operations(function: Any) -> None:
+    resolve = function.get_call_type
+    known: dict[tuple[Any, ...], Any] = {}
     simple = (types.Number, types.Boolean, TableType, LookupType)
 
-    def operation(self: Any, context: Any, arguments: Any, keywords: Any) -> Any:
-        is_known = not keywords and _is_operation(self.typing_key)
-        if not is_known or not all(isinstance(each, simple) for each in arguments):
-            return type_operation(self, context, arguments, keywords)
+    def remembered(self: Any, context: Any, arguments: Any, keywords: Any) -> Any:
+        is_simple = not keywords and all(isinstance(each, simple) for each in arguments)
+        if not is_simple or not _is_operation(self.typing_key):
+            return resolve(self, context, arguments, keywords)
         given = tuple(unliteral(each) for each in arguments)
         key = self, *(each._code for each in given)  # noqa: SLF001 - Numba's number of a type
-        found = operations.get(key)
+        found = known.get(key)
         if found is None:
-            found = operations[key] = type_operation(self, context, given, keywords)
+            found = known[key] = resolve(self, context, given, keywords)
         return found
 
-    types.Function.get_call_type = operation
+    function.get_call_type = remembered
 
-    context = cpu_target.typing_context
+
+def _remember_calls_of_rules(context: Any) -> None:
     resolve = context.resolve_function_type
-    calls: dict[tuple[Any, ...], Any] = {}
+    known: dict[tuple[Any, ...], Any] = {}
 
-    def call(function: Any, arguments: Any, keywords: Any) -> Any:
+    def remembered(function: Any, arguments: Any, keywords: Any) -> Any:
+        if isinstance(function, types.Function) and _is_operation(function.typing_key):
+            # Numba would first look whether the operation has an attribute `__call__`.
+            return function.get_call_type(context, arguments, keywords)
         if not isinstance(function, types.Dispatcher) or not hasattr(function.dispatcher, "inner"):
             return resolve(function, arguments, keywords)
         named = ((name, each._code) for name, each in keywords.items())  # noqa: SLF001 - as above
-        key = function, *(each._code for each in arguments), *named  # noqa: SLF001
-        found = calls.get(key)
+        key = function, *(each._code for each in arguments), *named  # noqa: SLF001 - as above
+        found = known.get(key)
         if found is None:
-            found = calls[key] = resolve(function, arguments, keywords)
+            found = known[key] = resolve(function, arguments, keywords)
         return found
 
-    context.resolve_function_type = call
+    context.resolve_function_type = remembered
+
+
+def _remember_fields(context: Any) -> None:
+    resolve = context.resolve_getattr
+    known: dict[tuple[int, str], Any] = {}
+
+    def remembered(of: Any, name: str) -> Any:
+        is_known: bool = isinstance(of, types.Record | TablesType)
+        if not is_known:
+            return resolve(of, name)
+        key = of._code, name  # noqa: SLF001 - as above
+        if key not in known:
+            known[key] = resolve(of, name)
+        return known[key]
+
+    context.resolve_getattr = remembered
 
 
 @cache
@@ -164,4 +188,6 @@ def _is_operation(function: Any) -> bool:
     return function in {bool, min, max} or getattr(function, "__module__", None) == "_operator"
 
 
-_remember_types_of_operations()
+_remember_operations(types.Function)
+_remember_calls_of_rules(cpu_target.typing_context)
+_remember_fields(cpu_target.typing_context)
