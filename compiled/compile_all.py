@@ -209,7 +209,7 @@ def work(modules: Sequence[str]) -> None:
     """
     for module in modules:
         importlib.import_module(module)
-    # Numba notes the begin and the end of every call of LLVM: a fiftieth of the time, for no one.
+    # Numba notes the begin and the end of every call of LLVM: 200,000 notes, for no one.
     ffi.lib._lock._cblist.clear()  # noqa: SLF001 - one has to have registered them to take them out
     # Collecting garbage took a tenth of the time, and nearly all objects stay.
     gc.collect()

@@ -3,8 +3,8 @@
 Numba gives a variable that more than one block knows a place on the stack, fills it with zeros,
 counts references to what is in it, and fills it with zeros again behind its last use; LLVM then
 finds the values. Rules hold no references, and nearly all variables are assigned once, so they are
-plain values from the beginning. To write, to read and to simplify LLVM's code of all rules takes
-half of the time so.
+plain values from the beginning. LLVM gets three fifths of the lines so, and to lower all inner
+rules takes two thirds of the time.
 """
 
 from typing import Any

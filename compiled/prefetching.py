@@ -34,7 +34,7 @@ def _typed(_context: Any) -> Any:
 
 @lower_builtin(prefetch, TableType, types.Integer, types.Integer)  # type: ignore[untyped-decorator]
 def _prefetch(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """A loop through lines: a function would be compiled for each table and in each process."""
+    """A loop through lines: a function would be compiled for each table, 1 s in each process."""
     table, *numbers = arguments
     first, length = (
         builder.mul(
