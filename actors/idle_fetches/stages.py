@@ -285,7 +285,8 @@ def catch_up(world: Brokers, one: int, other: int) -> None:
         idle = world.idle_fetches[place]
         if idle.stage != HANDLED:
             session = world.fetch_sessions[fetcher_at(world, place, one, other)]
-            session.fetched_ms = CLOCK_OFFSET_MS + idle.arrived_us // 1000
+            if not idle.on_thread:
+                session.fetched_ms = CLOCK_OFFSET_MS + idle.arrived_us // 1000
             events = events_of(view_as(idle, IdleStage))
             session.reads += arrivals_until(events) - arrivals_until(idle.read)
             session.reads += expiries_until(events) - expiries_until(idle.read)
