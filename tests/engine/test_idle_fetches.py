@@ -15,7 +15,8 @@ from fault_schedules import schedule
 from kraft_schedules import kraft_schedule
 from tidegauge.engine.layout import cluster_tables
 from tidegauge.engine.simulate import simulate
-from tidegauge.scenario.reading import Scenario, scenario_from_mapping
+from tidegauge.scenario.reading import Scenario, load_scenario, scenario_from_mapping
+from tidegauge.scenario.shipped import FOLDER, find_scenario
 from tidegauge.traces.run_folder import RunFolder
 
 #: Figures of the machine, and of how events were dealt with.
@@ -133,6 +134,24 @@ def test_fetches_of_two_threads_that_arrive_at_one_time(
     story["faults"] = [fault for fault in story["faults"] if fault["at"] < "45"]
     scenario = scenario_from_mapping(story | {"duration": "50s", "steps": []}, "two-threads")
     assert_equal(*computed_and_handled(scenario, tmp_path, monkeypatch))
+
+
+def test_a_fetch_that_waits_for_an_isr_to_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It expands the ISR, and begins to wait for records when that is done: it came before."""
+    scenario = load_scenario(find_scenario("mechanisms/08-continuous-changes"))
+    computed, handled = computed_and_handled(scenario, tmp_path, monkeypatch)
+    assert_equal(computed, handled)
+    assert computed["events_computed"] > 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("file", sorted(FOLDER.rglob("*.yaml")), ids=lambda file: file.stem)
+def test_every_scenario_that_ships(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert_equal(*computed_and_handled(load_scenario(file), tmp_path, monkeypatch))
 
 
 @pytest.mark.parametrize("seed", range(3))
