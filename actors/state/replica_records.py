@@ -245,8 +245,8 @@ class IdleFetch(IdleStage):
     read: i64
     max_wait_us: i64
     cause_sequence: i64
-    #: The time that a request handler has a request; the last one was handled: it arrived before the
-    #: pair became idle, and may have waited for an ISR to be written until it began to wait here.
+    #: The time that a request handler has a request; the last one was handled: it arrived before
+    #: the pair became idle, and may have waited for an ISR to be written before it waited here.
     cost_us: i32
     on_thread: flag
     cause_process: i32

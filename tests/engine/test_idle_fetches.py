@@ -140,7 +140,7 @@ def test_a_fetch_that_waits_for_an_isr_to_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It expands the ISR, and begins to wait for records when that is done: it came before."""
-    scenario = load_scenario(find_scenario("mechanisms/08-continuous-changes"))
+    scenario = load_scenario(find_scenario("08-continuous-changes"))
     computed, handled = computed_and_handled(scenario, tmp_path, monkeypatch)
     assert_equal(computed, handled)
     assert computed["events_computed"] > 0
