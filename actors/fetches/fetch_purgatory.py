@@ -223,6 +223,9 @@ def handle_follower_fetch_expires(world: brokers.Brokers, timer: FollowerFetchEx
     request = view_as(world.events[session.waiting], client_requests.FetchRequest)
     if world.context[0].time_us < request.deadline_us:
         _look_at_expiry(world, session, request)
+        # The response will have the cause of the timer.
+        request.cause_process = world.context[0].cause_process
+        request.cause_sequence = world.context[0].cause_sequence
         return
     fetch_is_complete(world, request)
     complete_fetch(world, request)
