@@ -361,7 +361,7 @@ def run(cases: Sequence[Case]) -> bool:
             f"{case.key:39}{size.set_up.wall_s:<10.1f}{size.up.wall_s + size.clients.wall_s:<8.1f}"
             f"{size.end.wall_s:<8.1f}{size.speed:<8.2f}{size.peak_bytes / GIB:<7.2f}"
             f"{size.events / 1e6:.1f} M  {size.load:<5.1f}"
-            + (f" EXCEEDS {case.limits}" if exceeded else ""),
+            + (f" EXCEEDS {case.limits}: {exceeded}" if exceeded else ""),
             flush=True,
         )
     for mode, slope_bytes in slopes(results()):

@@ -34,8 +34,10 @@ class LowerRule(Lower):  # type: ignore[misc]  # Numba has no types
         """The code of the rule itself; what Python calls to call it does count references."""
         known = self.context.nrt
         self.context.nrt = _NoReferences(self.context, enabled=True)
-        super().lower()
-        self.context.nrt = known
+        try:
+            super().lower()
+        finally:
+            self.context.nrt = known
 
     def init(self) -> None:
         """Find the variables that are assigned once, and an order of blocks for their values."""

@@ -77,7 +77,7 @@ class _StripPhis(typed_passes.PreLowerStripPhis):  # type: ignore[misc]
         return True
 
 
-#: Up to the types of all variables, and where each is used last.
+#: Up to the types of all variables.
 _PASSES = (
     _Translate,
     untyped_passes.FixupArgs,

@@ -110,11 +110,11 @@ def delay_fetch(world: brokers.Brokers, request: client_requests.FetchRequest) -
     if request.replica_id != NONE:
         session = world.fetch_sessions[request.fetcher]
         session.waiting = request.index
-        # Each look at it names them anew: others use their slots until then, still in the cache.
+        # Each check of it names its partitions again: others use the slots until then, which are
+        # still in the cache.
         free_items(world, request)
         request.deadline_us = world.context[0].time_us + request.max_wait_ms * 1000
-        request.cause_process = world.context[0].cause_process
-        request.cause_sequence = world.context[0].cause_sequence
+        _take_cause(world, request)
         put_to_rest(world, session)
         is_calm = (
             session.expiry_us == 0 and session.first_active == NONE and not session.has_traffic
@@ -128,6 +128,13 @@ def delay_fetch(world: brokers.Brokers, request: client_requests.FetchRequest) -
         row = row_on(world, request.destination, item.partition)
         producer_connections.watch(world, world.delayed_fetches[row], request.index, NONE)
     producer_connections.expire_later(world, request)
+
+
+@inner_rule
+def _take_cause(world: Kernel, request: client_requests.FetchRequest) -> None:
+    """If a fetch expires, its response has the cause of the timer that is set now."""
+    request.cause_process = world.context[0].cause_process
+    request.cause_sequence = world.context[0].cause_sequence
 
 
 @inner_rule
@@ -223,9 +230,7 @@ def handle_follower_fetch_expires(world: brokers.Brokers, timer: FollowerFetchEx
     request = view_as(world.events[session.waiting], client_requests.FetchRequest)
     if world.context[0].time_us < request.deadline_us:
         _look_at_expiry(world, session, request)
-        # The response will have the cause of the timer.
-        request.cause_process = world.context[0].cause_process
-        request.cause_sequence = world.context[0].cause_sequence
+        _take_cause(world, request)
         return
     fetch_is_complete(world, request)
     complete_fetch(world, request)

@@ -4,7 +4,7 @@ At the end of the span a pair gets there in one step, if all rows that its messa
 are the same, and stage by stage if not.
 """
 
-from tidegauge.actors.idle_fetches.arrivals import enter_arrival
+from tidegauge.actors.idle_fetches.arrivals import enter_arrival, enter_present
 from tidegauge.actors.idle_fetches.stages import (
     ANSWERED,
     HANDLED,
@@ -15,9 +15,10 @@ from tidegauge.actors.idle_fetches.stages import (
     begin_to_wait,
     earliest_ahead,
     response_us,
+    source_of,
 )
 from tidegauge.actors.state.brokers import Brokers
-from tidegauge.actors.state.replica_records import IdleFetch, IdleStage, LinkAhead
+from tidegauge.actors.state.replica_records import IdleStage, LinkAhead
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.kernel import NONE, Kernel, impairment_of, link_between
@@ -69,7 +70,12 @@ def _begin_link(world: Kernel, ahead: LinkAhead, source: int, destination: int) 
 
 @inner_rule
 def go_ahead(world: Brokers, first: int) -> bool:
-    """Enter the arrivals of a pair's fetches up to the end of the span; False: too many."""
+    """Enter the fetches of a pair up to the end of the span; False: too many.
+
+    They are those that arrive, and those that a request handler still has.
+    """
+    if not enter_present(world, first):
+        return False
     end_us = world.context[0].look_ahead_us
     cost_us = response_us(world)
     behind = first + world.pools[0].fetchers_of_source
@@ -120,16 +126,11 @@ def catch_up_with_span(world: Brokers, first: int, one: int, other: int) -> None
         idle = world.idle_fetches[place]
         if idle.stage != HANDLED:
             _copy(view_as(idle, IdleStage), world.fetches_ahead[place])
-            idle.source_rows = world.processes[_source_of(idle)].rows
+            idle.source_rows = world.processes[source_of(idle, idle.stage)].rows
             idle.on_thread = False
     links = _links_of_pair(world, first)
     _take_over(world, world.links_ahead[links], max(one, other), min(one, other))
     _take_over(world, world.links_ahead[links + 1], min(one, other), max(one, other))
-
-
-@inner_rule
-def _source_of(idle: IdleFetch) -> int:
-    return idle.follower if idle.stage == REQUESTED else idle.leader
 
 
 @inner_rule

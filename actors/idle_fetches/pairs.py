@@ -1,7 +1,7 @@
 """Pairs of brokers become idle when nothing is due at either end; what changes that wakes them."""
 
 from tidegauge.actors.idle_fetches.ahead import begin_ahead, catch_up_with_span, go_ahead
-from tidegauge.actors.idle_fetches.arrivals import SPAN_US, clear_slots, enter_present, has_threads
+from tidegauge.actors.idle_fetches.arrivals import SPAN_US, clear_slots, has_threads
 from tidegauge.actors.idle_fetches.stages import (
     ANSWERED,
     HANDLED,
@@ -79,12 +79,7 @@ def becomes_idle(world: Brokers, request: FetchRequest) -> bool:
         if waiting != NONE:
             _begin(world.idle_fetches[place], view_as(world.events[waiting], FetchRequest))
     begin_ahead(world, first, one, other)
-    fits = (
-        enter_present(world, first)
-        and go_ahead(world, first)
-        and has_threads(world, one, 0)
-        and has_threads(world, other, 1)
-    )
+    fits = go_ahead(world, first) and has_threads(world, one, 0) and has_threads(world, other, 1)
     for place in range(first, last):
         idle = world.idle_fetches[place]
         if idle.stage != HANDLED and fits:
@@ -336,7 +331,7 @@ def look_ahead(world: Brokers) -> None:
             if is_idle(world, broker, other):
                 first = first_of_pair(world, broker, other)
                 catch_up_with_span(world, first, broker, other)
-                if not (enter_present(world, first) and go_ahead(world, first)):
+                if not go_ahead(world, first):
                     wake_pair(world, broker, other)
     for broker in range(world.sizes[0].brokers):
         leave_threads(world, broker, 0)

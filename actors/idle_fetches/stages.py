@@ -77,38 +77,40 @@ def _process_of(idle: IdleFetch, stage: int) -> int:
 
 
 @inner_rule
-def _source_of(idle: IdleFetch, stage: int) -> int:
+def source_of(idle: IdleFetch, stage: int) -> int:
     """The process that would have sent that event."""
     return idle.follower if stage == REQUESTED else idle.leader
 
 
 @inner_rule
 def _is_over(world: Kernel, idle: IdleFetch) -> bool:
-    """Whether the next event of a fetch comes before the event that is being handled.
-
-    It is the order of all events.
-    """
+    """Whether the next event of a fetch comes before the event that is being handled."""
     context = world.context[0]
     if idle.due_us != context.time_us:
         return idle.due_us < context.time_us
     process = _process_of(idle, idle.stage)
     if process != context.event_process:
         return process < context.event_process
-    source = _source_of(idle, idle.stage)
+    source = source_of(idle, idle.stage)
     if source != context.event_source:
         return source < context.event_source
     return idle.sequence < context.event_sequence
 
 
 @inner_rule
-def _breaks_tie(idle: IdleFetch, at: IdleStage, other: IdleFetch, other_at: IdleStage) -> bool:
-    """Whether the event of a fetch comes before the event of another one at the same time."""
+def _comes_before(idle: IdleFetch, at: IdleStage, other: IdleFetch, other_at: IdleStage) -> bool:
+    """Whether the next event of a fetch comes before that of another one: the order of all events.
+
+    Where the two have got is told apart from what they are: it can be ahead of time.
+    """
+    if at.due_us != other_at.due_us:
+        return at.due_us < other_at.due_us
     process = _process_of(idle, at.stage)
     other_process = _process_of(other, other_at.stage)
     if process != other_process:
         return process < other_process
-    source = _source_of(idle, at.stage)
-    other_source = _source_of(other, other_at.stage)
+    source = source_of(idle, at.stage)
+    other_source = source_of(other, other_at.stage)
     if source != other_source:
         return source < other_source
     return at.sequence < other_at.sequence
@@ -126,10 +128,7 @@ def earliest(world: Brokers, first: int) -> int:
             found = place
             continue
         best = world.idle_fetches[found]
-        if idle.due_us < best.due_us or (
-            idle.due_us == best.due_us
-            and _breaks_tie(idle, view_as(idle, IdleStage), best, view_as(best, IdleStage))
-        ):
+        if _comes_before(idle, view_as(idle, IdleStage), best, view_as(best, IdleStage)):
             found = place
     return found
 
@@ -139,11 +138,11 @@ def earliest_ahead(world: Brokers, first: int) -> int:
     """... of all of a pair, ahead of time."""
     found = first
     for place in range(first + 1, first + 2 * world.pools[0].fetchers_of_source):
-        ahead = world.fetches_ahead[place]
-        best = world.fetches_ahead[found]
-        if ahead.due_us < best.due_us or (
-            ahead.due_us == best.due_us
-            and _breaks_tie(world.idle_fetches[place], ahead, world.idle_fetches[found], best)
+        if _comes_before(
+            world.idle_fetches[place],
+            world.fetches_ahead[place],
+            world.idle_fetches[found],
+            world.fetches_ahead[found],
         ):
             found = place
     return found
@@ -164,7 +163,7 @@ def _rows_at(world: Kernel, process: int, idle: IdleFetch) -> int:
     state = world.processes[process]
     rows = state.rows
     mark = state.last_mark
-    source = _source_of(idle, idle.stage)
+    source = source_of(idle, idle.stage)
     while mark != NONE and _is_later(world.row_marks[mark], idle.due_us, source, idle.sequence):
         rows = world.row_marks[mark].rows
         mark = world.row_marks[mark].previous

@@ -33,7 +33,7 @@ from tidegauge.actors.process.hosting import host
 from tidegauge.actors.process.lifecycle import begin_loading, end_loading
 from tidegauge.actors.process.log_dir_failures import delete_log
 from tidegauge.actors.session.zookeeper_client import topic_config
-from tidegauge.actors.state.brokers import NEVER_US, Brokers, note_change
+from tidegauge.actors.state.brokers import NEVER_US, Brokers, take_min_insync_replicas
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.lifecycles import APPLIES, IDLE, LOADS_LOGS, READS_CHECKPOINTS
 from tidegauge.actors.storage.checkpoints import (
@@ -259,9 +259,7 @@ def _change(world: Brokers, broker: int, delta: Event, leads: bool) -> None:
             continue
         world.on_disk[row].topic_id = item.topic_id
         partition = world.replicas[row]
-        if partition.min_insync_replicas != item.min_insync_replicas:
-            partition.min_insync_replicas = item.min_insync_replicas
-            note_change(world, row)
+        take_min_insync_replicas(world, row, item.min_insync_replicas)
         if skips_older_partition_epoch(world.rules[broker], partition, item.partition_epoch):
             continue
         rows.caused_by(world, item.row_process, item.row_sequence)

@@ -10,7 +10,7 @@ Source: DynamicConfigManager and TopicConfigHandler@2.4.0, LogManager.fetchLogCo
 """
 
 from tidegauge.actors.state.broker_records import BrokerTopic
-from tidegauge.actors.state.brokers import LOGS, Brokers, note_change
+from tidegauge.actors.state.brokers import LOGS, Brokers, take_min_insync_replicas
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
@@ -232,8 +232,7 @@ def take_configs(world: Brokers, news: Event) -> None:
         hosted = world.hosted[row]
         if hosted.exists:
             config = topic_config(world, broker, hosted.partition)
-            world.replicas[row].min_insync_replicas = config.min_insync_replicas
-            note_change(world, row)
+            take_min_insync_replicas(world, row, config.min_insync_replicas)
 
 
 @inner_rule

@@ -194,6 +194,15 @@ def note_change(world: Brokers, row: int) -> None:
 
 
 @inner_rule
+def take_min_insync_replicas(world: Brokers, row: int, min_insync_replicas: int) -> None:
+    """A replica's topic may have another min.insync.replicas."""
+    partition = world.replicas[row]
+    if partition.min_insync_replicas != min_insync_replicas:
+        partition.min_insync_replicas = min_insync_replicas
+        note_change(world, row)
+
+
+@inner_rule
 def ineligible_replicas(world: Brokers, row: int) -> int:
     """Replicas whose brokers the metadata cache of this replica's broker has not as alive.
 

@@ -83,28 +83,28 @@ def checkpoint_high_watermarks(world: Brokers, broker: int) -> None:
     last = changed.last_unwritten
     while row != last:
         row = UNWRITTEN.take_first(world, changed)
-        world.sampled_replicas[row].is_unwritten = is_unwritable(world, row)
-        if world.sampled_replicas[row].is_unwritten:
+        is_written = _checkpoint_high_watermark(world, row)
+        world.sampled_replicas[row].is_unwritten = not is_written
+        if not is_written:
             UNWRITTEN.append(world, changed, row)
-        _checkpoint_high_watermark(world, row)
     if world.context[0].samples_all or traces_all(world):
         count = 0
         for row in LOGS.of(world, world.brokers[broker]):
-            count += 1 if _checkpoint_high_watermark(world, row) else 0
+            is_written = _checkpoint_high_watermark(world, row)
+            count += 1 if is_written and world.hosted[row].exists else 0
         _trace_checkpoint(world, HIGH_WATERMARKS, count)
     want_files(world, world.brokers[broker], HIGH_WATERMARKS_DUE)
 
 
 @inner_rule
 def _checkpoint_high_watermark(world: Brokers, row: int) -> bool:
-    """Write a replica's high watermark, or none; whether it is in the file."""
+    """Write a replica's high watermark, or none if it is not hosted; False: nothing is written."""
     if is_unwritable(world, row):
         return False
-    exists = world.hosted[row].exists
     world.on_disk[row].high_watermark = UNDEFINED
-    if exists:
+    if world.hosted[row].exists:
         world.on_disk[row].high_watermark = world.replicas[row].high_watermark
-    return exists
+    return True
 
 
 @inner_rule
