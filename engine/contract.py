@@ -7,7 +7,6 @@ The endpoint renders its last snapshot, so a scrape cannot change the run.
 Virtual time held back, so that people and dashboards can watch it pass.
 """
 
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -57,10 +56,10 @@ class GroupFigures(NamedTuple):
     events: int
     #: Those of idle fetches among them: computed, not handled.
     computed: int
-    #: In which it took part; the hub does in all.
+    #: The number of times that it began to run, up to some horizon.
     windows: int
-    #: CPU time of the thread that runs it: in the kernel, in exchanging frames, and in polling for
-    #: frames.
+    #: CPU time of the thread that runs it: in the kernel, in exchanging messages and promises, and
+    #: in polling while it waits.
     kernel_cpu_seconds: float
     exchange_cpu_seconds: float
     waiting_cpu_seconds: float
@@ -236,14 +235,20 @@ class Pace:
         self._speed = speed
         self._begun: float | None = None
 
-    def wait_for(self, time_us: int, wakes: threading.Event | None = None) -> None:
-        """Wait until virtual time may be ``time_us``, or until ``wakes`` is set."""
+    def left_s(self, time_us: int) -> float:
+        """The real time until virtual time may be ``time_us``; below 0 if it may already."""
+        return self._passed_s(-time_us / (1e6 * self._speed)) * -1
+
+    def virtual_us(self, ahead_s: float = 0.0) -> int:
+        """The virtual time that may be reached so much later."""
+        return round(self._passed_s(ahead_s) * 1e6 * self._speed)
+
+    def wait_for(self, time_us: int) -> None:
+        """Wait until virtual time may be ``time_us``."""
+        time.sleep(max(0.0, self.left_s(time_us)))
+
+    def _passed_s(self, more_s: float) -> float:
         now = time.monotonic()
         if self._begun is None:
             self._begun = now
-        left = self._begun + time_us / (1e6 * self._speed) - now
-        if left > 0:
-            if wakes is None:
-                time.sleep(left)
-            else:
-                wakes.wait(left)
+        return now - self._begun + more_s

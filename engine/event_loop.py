@@ -1,8 +1,9 @@
 """The kernel as it runs: the loop, which brings each event to the door of its process's room.
 
 An event is taken, brought to its process, handled, and the next one taken, until the horizon
-is reached. Then the group exchanges frames with others, if it has links, and goes on. The driver
-is wanted to drain rows, to enlarge tables, to show progress, to wait for others.
+is reached. A group that is linked to others sends them its messages after each event, and its
+horizon moves as they go on. The driver is wanted to drain rows, to enlarge tables, to show
+progress, to wait for others.
 """
 
 from tidegauge.actors.broker import close_broker
@@ -15,9 +16,11 @@ from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rule_calls import call_rule
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.engine.doors import World
-from tidegauge.engine.exchange.frame_exchange import READY, REPORTS, RUNS, Exchange
-from tidegauge.engine.exchange.system_calls import thread_cpu_ns
-from tidegauge.engine.exchange.windows import end_run, go_to_next_run
+from tidegauge.engine.exchange.atomic_words import cycle_count
+from tidegauge.engine.exchange.promises import hand_on
+from tidegauge.engine.exchange.state import READY, REPORTS, Exchange
+from tidegauge.engine.exchange.system_calls import clock_ns, thread_cpu_ns
+from tidegauge.engine.exchange.windows import go_to_next_run
 from tidegauge.simulation.events import free_event, items_of, pop, take_first
 from tidegauge.simulation.faults import handle_fault, refuse
 from tidegauge.simulation.kernel import BROKER, CLIENT, NONE, RACK_LINK, Kernel
@@ -35,7 +38,7 @@ from tidegauge.simulation.trace_rows.codes import REASON_END
 from tidegauge.simulation.trace_rows.detail_rows import Message
 from tidegauge.simulation.transfers import waits_for_network_thread
 
-# Why the loop returns, if it is not for one of the reasons in ``exchange/frame_exchange.py``.
+# Why the loop returns, if it is not for one of the reasons in ``exchange/state.py``.
 HORIZON = code(20)  #: no event is due before the horizon, and the group has no links
 BUDGET = code(21)  #: it has handled as many as it was asked to
 ROOM = code(22)  #: tables have to be enlarged, or rows drained
@@ -47,32 +50,37 @@ _MARKS_OF_EVENT = code(64)
 
 @rule
 def run_windows(world: World, exchange: Exchange, budget: int) -> int:
-    """Handle events, window by window if there are links; why it returns.
+    """Handle events, and if there are links wait for a later horizon; why it returns.
 
-    In a window it handles at most ``budget`` events before it returns.
+    Between two waits it handles at most ``budget`` events before it returns.
     """
     state = exchange.state[0]
-    while True:
-        if state.phase == RUNS:
+    begun_ns = thread_cpu_ns(exchange.clock)
+    ticks, now_ns = cycle_count(), clock_ns(exchange.clock)
+    why = READY
+    while why == READY:
+        if state.runs or not state.linked:
             state.in_kernel = True
-            begun_ns = thread_cpu_ns(exchange.clock)
-            why = _run_until(world, budget)
-            state.kernel_cpu_ns += thread_cpu_ns(exchange.clock) - begun_ns
+            why = _run_until(world, exchange, budget)
             state.in_kernel = False
             if why != HORIZON or not state.linked:
-                return why
-            end_run(exchange)
+                break
+            state.runs = False
             if state.report_wanted:
-                return REPORTS
+                why = REPORTS
+                break
         why = go_to_next_run(world, exchange)
-        if why != READY:
-            return why
+    state.cpu_ns += thread_cpu_ns(exchange.clock) - begun_ns
+    state.ticks += cycle_count() - ticks
+    state.clock_ns += clock_ns(exchange.clock) - now_ns
+    return why
 
 
 @inner_rule
-def _run_until(world: World, budget: int) -> int:
+def _run_until(world: World, exchange: Exchange, budget: int) -> int:
     """Handle events earlier than the horizon, at most ``budget`` of them; why it returns."""
     context = world.context[0]
+    is_linked = exchange.state[0].linked
     for _ in range(budget):
         if needs_room(world):
             return ROOM
@@ -91,6 +99,8 @@ def _run_until(world: World, budget: int) -> int:
         if context.loads_ahead:
             _expect_next(world)
         _deliver(world, event)
+        if is_linked:
+            hand_on(world, exchange)
     return BUDGET
 
 

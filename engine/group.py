@@ -25,16 +25,11 @@ from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.engine import event_loop, group_states
 from tidegauge.engine.doors import World, enter_doors
-from tidegauge.engine.exchange.frame_exchange import NO_ROOM, RECEIVES, FrameExchange, distances_us
-from tidegauge.engine.exchange.frames import (
-    CHANGES,
-    COMMITS,
-    EVENTS,
-    ITEMS,
-    plan_window,
-    read_frame,
-    write_frames,
-)
+from tidegauge.engine.exchange.lookahead import distances_us
+from tidegauge.engine.exchange.promises import next_event_us
+from tidegauge.engine.exchange.rings import send_news
+from tidegauge.engine.exchange.shared_memory import SharedMemory
+from tidegauge.engine.exchange.state import NO_ROOM, REPORTS, GroupExchange
 from tidegauge.engine.group_states import GroupCounts, counts_of
 from tidegauge.engine.layout import cluster_tables
 from tidegauge.engine.layout.broker_tables import enlarge_brokers, new_brokers, producer_reserve_of
@@ -111,7 +106,7 @@ class Group:
         self.hosted = sorted(hosted)
         self.reserve = reserve_of(plan)
         self.item_reserve = item_reserve_of(plan)
-        self.exchange = FrameExchange(plan, [self.hosted], 0, 0)
+        self.exchange = GroupExchange(plan, [self.hosted], 0)
         self.world = new_world(plan, set(hosted), self.reserve, self.item_reserve)
         self._validator = _new_validator(plan)
         self._size_rows()
@@ -139,11 +134,11 @@ class Group:
     @property
     def kernel_cpu_seconds(self) -> float:
         """CPU time of the kernel so far."""
-        return int(self.exchange.state.kernel_cpu_ns) / 1e9
+        return self.exchange.kernel_cpu_seconds
 
     @property
     def windows(self) -> int:
-        """The number of windows in which it took part, or at the hub of all windows."""
+        """The number of times that it began to run, up to some horizon."""
         return int(self.exchange.state.windows)
 
     @property
@@ -162,14 +157,13 @@ class Group:
         self.drain(sink)
 
     def run(self, sink: RowSink, reached: Reached | None = None) -> int:
-        """Handle every event earlier than the horizon, which is set by the hub.
+        """Handle every event earlier than the horizon.
 
-        With links it continues, window by window, until the driver is needed. Rows are passed on
-        only when room for more is needed.
+        With links it continues, as the horizon moves, until the driver is needed. Rows are passed
+        on only when room for more is needed.
 
         Returns:
-            HORIZON; with links the reason why the driver is needed
-            (``exchange/frame_exchange.py``).
+            HORIZON; with links the reason why the driver is needed (``exchange/state.py``).
         """
         while True:
             why = int(event_loop.run_windows(self.view, self.exchange.view, _BUDGET))
@@ -182,9 +176,11 @@ class Group:
                 self.world.context[0].files_due = False
                 self.view = self._make_view()
             elif why == NO_ROOM:
-                self._make_room_for_frames()
+                self._make_room_to_take()
             elif why != event_loop.BUDGET:
                 return why
+            elif self.exchange.state.report_wanted:
+                return int(REPORTS)
             if reached is not None:
                 reached(int(self.world.context[0].time_us))
 
@@ -243,75 +239,37 @@ class Group:
         settle_idle(as_base(self.view, Brokers), time_us)
         return take_snapshot(self.plan, time_us, self.world)
 
-    # Messages to other groups.
+    # Other groups.
 
-    def join(self, grouping: Sequence[Sequence[int]], number: int, generation: int = 0) -> None:
-        """Become one of several groups, each with the processes in ``grouping``.
-
-        Groups of another generation are strangers.
-        """
-        self.exchange = FrameExchange(self.plan, grouping, number, generation)
+    def join(self, grouping: Sequence[Sequence[int]], number: int) -> None:
+        """Become one of several groups, each with the processes in ``grouping``."""
+        self.exchange = GroupExchange(self.plan, grouping, number)
         self.world.context[0].group = number
         column(self.world.processes, "answer_us")[:] = distances_us(self.plan, self.hosted)
         self.view = self._make_view()
 
-    def plan_window(self, end_us: int) -> int:
-        """At the hub: choose the groups that run next, and their horizon; READY, ENDED, STOPPED."""
-        return int(plan_window(self.kernel_view, self.exchange.view, end_us))
+    def begin(self, end_us: int) -> None:
+        """Run up to this time from now on; messages from outside of a run are sent."""
+        self.exchange.state.end_us = end_us
+        self.exchange.state.runs = False
+        send_news(self.kernel_view, self.exchange.view)
 
-    def write_frames(self) -> list[tuple[int, memoryview]]:
-        """The pending frames for other groups, by their numbers.
+    @property
+    def next_us(self) -> int:
+        """The time of its next event; idle fetches are known up to a time."""
+        return int(next_event_us(self.kernel_view))
 
-        The messages in them are dropped here. The next frames overwrite these.
-        """
-        while write_frames(self.kernel_view, self.exchange.view) == NO_ROOM:
-            self.exchange.make_room(0, 0)
-        return self.exchange.frames()
+    @property
+    def reached_us(self) -> int:
+        """The time before which nothing more happens in it."""
+        return min(self.next_us, self.horizon_us)
 
-    def read_frame(self, group: int, incoming: NDArray[np.int64]) -> int:
-        """Take over the messages in the frame of a group.
-
-        Returns:
-            The hub's word: READY, ENDED, STOPPED; of a leaf READY; or STRANGE.
-        """
-        self.exchange.look_at(incoming)
-        while (said := read_frame(self.kernel_view, self.exchange.view, group)) == NO_ROOM:
-            self._make_room_for_incoming()
-        return int(said)
-
-    def _make_room_for_frames(self) -> None:
-        """Enlarge the tables that are too small for the incoming frame, or the outgoing ones."""
-        if self.exchange.state.phase == RECEIVES:
-            self._make_room_for_incoming()
-        else:
-            self.exchange.make_room(0, 0)
-
-    def _make_room_for_incoming(self) -> None:
-        incoming = self.exchange.incoming
-        changes, commits = int(incoming[CHANGES]), int(incoming[COMMITS])
-        cluster_tables.enlarge_kernel(
-            self.world,
-            self.reserve + int(incoming[EVENTS]),
-            self.item_reserve + int(incoming[ITEMS]),
-        )
-        cluster_tables.enlarge_metadata(self.world, self.reserve + changes)
-        cluster_tables.enlarge_commits(self.world, self.reserve + commits)
-        self.exchange.make_room(changes, commits)
+    def _make_room_to_take(self) -> None:
+        """Enlarge all tables in which there was no room for what has come in."""
+        cluster_tables.enlarge_kernel(self.world, 2 * self.reserve, 2 * self.item_reserve)
+        cluster_tables.enlarge_metadata(self.world, 2 * self.reserve)
+        cluster_tables.enlarge_commits(self.world, 2 * self.reserve)
         self.view = self._make_view()
-
-    def ask_to_stop(self) -> None:
-        """At the hub: have all groups stop; may be called from another thread."""
-        self.exchange.state.asked_to_stop = True
-
-    @property
-    def earliest_us(self) -> int:
-        """At the hub: the time before which all groups have handled all events."""
-        return int(self.exchange.state.earliest_us)
-
-    @property
-    def goes(self) -> bool:
-        """At the hub: whether it has events of its own in this window."""
-        return self.exchange.hub_goes()
 
     # Its tables.
 
@@ -321,7 +279,6 @@ class Group:
         if len(seen) == len(self._seen) and all(map(is_, seen, self._seen)):
             return self.view
         self._seen = seen
-        self.exchange.see(self.world)
         if self._validator is not None:
             self._validator.look_at(self.world)
         view = self.world.view
@@ -360,6 +317,8 @@ class Group:
             if self.plan.processes[process].role == kernel.BROKER and world.processes[process].alive
         ]
         context = world.context[0]
+        if not self.exchange.is_alone:
+            send_news(self.kernel_view, self.exchange.view)
         # Entries that other groups still have to get are there.
         is_told = self.exchange.is_alone or (
             context.first_unsent_change == context.metadata_changes
@@ -367,6 +326,7 @@ class Group:
         if is_told and all(position.controller_epoch >= 0 for position in known):
             places = [needed_from(position) for position in known]
             compact_changes(self.kernel_view, *min(places, default=(_LAST_EPOCH, 0)))
+            column(self.exchange.tables.groups, "next_change")[:] = context.metadata_changes
         cluster_tables.enlarge_metadata(world, self.reserve)
 
     def _check_reserves(self) -> None:

@@ -1,12 +1,15 @@
 """The grouping of processes into actors.
 
-One actor hosts ZooKeeper and the controller of every broker; the others host brokers and clients:
-one broker each in a cluster of up to :data:`ONE_EACH` brokers, else they are grouped rack by rack.
-Processes in one group need no frames, and latencies within a rack are the shortest. So groups that
-are racks can run furthest between two exchanges.
+A small cluster has an actor for each broker, and one for the control plane: ZooKeeper and the
+controller of every broker, or the quorum. Above :data:`ONE_EACH` brokers groups have several
+brokers each, and the control plane is in the first of them; with ZooKeeper each controller is in
+the group of its broker, which is on the same machine.
 
-By contract the grouping does not change the trace. It changes the speed: the groups are as even as
-the weights of their work allow.
+By contract the grouping does not change the trace. It changes the speed. Each rack is dealt out to
+all groups, by the expected work of its brokers, heaviest first: so the groups stay as even as they
+are when a rack is lost. A group that is a whole rack could run further ahead, as latencies between
+racks are longer; that gains less than an uneven load costs. Clients, and links between racks, go to
+the lightest groups.
 """
 
 from collections.abc import Sequence
@@ -16,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tidegauge.engine.contract import EngineError
-from tidegauge.engine.exchange.frame_exchange import lookaheads_us
+from tidegauge.engine.exchange.lookahead import lookaheads_us
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.workload import ProducerGroup
 from tidegauge.scenario.named_figures import Rates, batches_per_second, expected_events
@@ -26,8 +29,8 @@ from tidegauge.simulation.kernel import CLIENT, CONTROLLER, QUORUM_CONTROLLER, R
 #: Up to this number of brokers each has its own actor.
 ONE_EACH = 8
 
-#: With fewer events in a window and group, frames cost more than a further actor gains.
-WORTH_EVENTS = 200
+#: With fewer events between two waits for another group, waits cost more than an actor gains.
+WORTH_EVENTS = 8
 
 # The work for a batch: of the leader, of a follower, of its producer.
 _LEADS = 4
@@ -36,31 +39,35 @@ _PRODUCES = 1
 
 
 class Grouping(NamedTuple):
-    """The groups: those of brokers, of which the first is the hub, and the controller's."""
+    """The groups of processes."""
 
     #: Their names for people.
     names: list[str]
     #: Their processes.
     hosted: list[list[int]]
+    #: The group that hosts ZooKeeper, or the quorum.
+    controllers: int = 0
 
 
-def grouping_of(plan: ClusterPlan, broker_groups: int) -> Grouping:
-    """Cut a cluster into this number of broker groups, and one group for its controllers.
+def grouping_of(plan: ClusterPlan, groups: int) -> Grouping:
+    """Cut a cluster into this number of groups; with one more than brokers, controllers have it.
 
     Raises:
-        EngineError: the number is less than 1, or there are fewer brokers.
+        EngineError: the number is less than 1, or there are fewer brokers and one.
     """
     brokers = len(plan.brokers)
-    if not 1 <= broker_groups <= brokers:
+    if not 1 <= groups <= brokers + 1:
         raise EngineError(
-            f"{counted(brokers, 'broker')} can be hosted by 1 to {counted(brokers, 'actor')}, "
-            f"not by {broker_groups}"
+            f"{counted(brokers, 'broker')} and their controllers can be hosted by 1 to "
+            f"{counted(brokers + 1, 'actor')}, not by {groups}"
         )
+    has_own = groups == brokers + 1
     batches = batches_per_second(plan)
     weights = _broker_weights(plan, batches)
-    hosted = _groups_of_brokers(plan, broker_groups, weights)
+    hosted = _groups_of_brokers(plan, min(groups, brokers), weights)
     names = [_name(plan, group) for group in hosted]
     load = [sum(weights[broker] for broker in group) for group in hosted]
+    group_of = {broker: number for number, group in enumerate(hosted) for broker in group}
     for client in sorted(
         range(len(plan.clients)), key=lambda number: -_client_weight(plan, number, batches)
     ):
@@ -69,59 +76,48 @@ def grouping_of(plan: ClusterPlan, broker_groups: int) -> Grouping:
         load[lightest] += _client_weight(plan, client, batches)
     for number, link in enumerate(plan.process_ranges[RACK_LINK]):
         hosted[number % len(hosted)].append(link)
-    roles = (CONTROLLER, ZOOKEEPER, QUORUM_CONTROLLER)
-    controllers = [process for role in roles for process in plan.process_ranges[role]]
-    return Grouping([*names, "the controllers"], [*hosted, controllers])
+    controllers = [*plan.process_ranges[ZOOKEEPER], *plan.process_ranges[QUORUM_CONTROLLER]]
+    of_brokers = list(plan.process_ranges[CONTROLLER])
+    if has_own:
+        hosted.append([*controllers, *of_brokers])
+        return Grouping([*names, "the controllers"], hosted, len(hosted) - 1)
+    for controller in of_brokers:
+        hosted[group_of[plan.processes[controller].host]].append(controller)
+    lightest = load.index(min(load))
+    hosted[lightest] += controllers
+    names[lightest] += " and the controllers"
+    return Grouping(names, hosted, lightest)
 
 
-def usual_broker_groups(plan: ClusterPlan, cpus: int) -> int:
-    """The default number of broker groups on Ray."""
+def usual_groups(plan: ClusterPlan, cpus: int) -> int:
+    """The default number of groups on Ray."""
     brokers = len(plan.brokers)
-    return brokers if brokers <= ONE_EACH else worth_broker_groups(plan, cpus)
+    return brokers + 1 if brokers <= ONE_EACH else worth_groups(plan, cpus)
 
 
-def worth_broker_groups(plan: ClusterPlan, cpus: int) -> int:
-    """The number of broker groups with the fastest run; with one, inline is faster still."""
+def worth_groups(plan: ClusterPlan, cpus: int) -> int:
+    """The number of groups with the fastest run; with one, inline is faster still."""
     brokers = len(plan.brokers)
-    if brokers <= ONE_EACH:
-        return 1
-    racks = len({plan.processes[broker].rack for broker in range(brokers)})
-    most = min(cpus, racks)
-    if most <= 1:
+    most = min(cpus, brokers)
+    if brokers <= ONE_EACH or most <= 1:
         return 1
     grouping = grouping_of(plan, most)
-    lookahead_us = int(lookaheads_us(plan, grouping.hosted)[:-1, :-1].max())
+    lookahead_us = int(lookaheads_us(plan, grouping.hosted).max())
     events = expected_events(plan).total * lookahead_us / plan.scenario.duration_us
     return max(1, min(most, int(events / WORTH_EVENTS)))
 
 
 def _groups_of_brokers(plan: ClusterPlan, count: int, weights: Sequence[float]) -> list[list[int]]:
-    """Brokers in groups: whole racks if there are enough, else parts of racks."""
-    by_rack = sorted(range(len(plan.brokers)), key=lambda broker: plan.processes[broker].rack)
-    racks = [
-        list(group) for _, group in groupby(by_rack, lambda broker: plan.processes[broker].rack)
-    ]
-    if count <= len(racks):
-        return _joined(racks, count, weights)
-    while len(racks) < count:
-        largest = max(
-            (rack for rack in racks if len(rack) > 1),
-            key=lambda rack: sum(weights[broker] for broker in rack),
-        )
-        place = racks.index(largest)
-        half = (len(largest) + 1) // 2
-        racks[place : place + 1] = [largest[:half], largest[half:]]
-    return racks
-
-
-def _joined(racks: Sequence[list[int]], count: int, weights: Sequence[float]) -> list[list[int]]:
-    """Racks joined into this number of groups: the heaviest rack first, to the lightest group."""
+    """Brokers in groups: of each rack the heaviest one first, to the lightest group."""
     groups: list[list[int]] = [[] for _ in range(count)]
     load = [0.0] * count
-    for rack in sorted(racks, key=lambda rack: -sum(weights[broker] for broker in rack)):
+    for broker in sorted(
+        range(len(plan.brokers)),
+        key=lambda broker: (plan.processes[broker].rack, -weights[broker], broker),
+    ):
         lightest = load.index(min(load))
-        groups[lightest] += rack
-        load[lightest] += sum(weights[broker] for broker in rack)
+        groups[lightest].append(broker)
+        load[lightest] += weights[broker]
     return [sorted(group) for group in groups]
 
 

@@ -1,11 +1,11 @@
-"""A group of processes where it is hosted: it runs in windows, and exchanges frames with others.
+"""A group of processes where it is hosted: it runs beside others, and exchanges messages with them.
 
 This is the work of an actor, without Ray: a thread can do it as well. The driver calls the same
 methods of all groups in the same order: to meet, to run to a virtual time, to heal, to close. While
-they run, another thread can request a report from them, and a stop from the hub.
+they run, another thread can request a report from them, or a stop.
 
-The hub starts groups, window by window, and waits for them (``exchange/frames.py``), without the
-driver. Rows wait until a report fetches them.
+Groups find out by themselves how far they may run (``exchange/promises.py``), without the driver.
+Rows wait until a report fetches them.
 """
 
 import io
@@ -15,7 +15,7 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,10 +23,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.engine.contract import GroupFigures, Pace
-from tidegauge.engine.exchange import frame_exchange
-from tidegauge.engine.exchange.frame_links import FrameError, FrameLinks, LinkError
-from tidegauge.engine.exchange.frames import LENGTH
+from tidegauge.engine.exchange import state as exchanged
 from tidegauge.engine.exchange.handshake import Address, Reception, dial
+from tidegauge.engine.exchange.links import LinkBroken, LinkError, Links, peers_of
+from tidegauge.engine.exchange.rings import unsent_groups
+from tidegauge.engine.exchange.shared_memory import (
+    CAN_SHARE,
+    SharedMemory,
+    new_file,
+    receive_file,
+    send_file,
+)
 from tidegauge.engine.group import Group
 from tidegauge.engine.group_states import GroupCounts, new_states
 from tidegauge.engine.liveness import RESTART_US
@@ -34,18 +41,23 @@ from tidegauge.engine.loop_sampler import LoopSampler
 from tidegauge.metrics.snapshots.snapshot import SnapshotPart, part_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario
-from tidegauge.simulation.kernel import HUB
 from tidegauge.traces.checks.breaches import judged_rows
 from tidegauge.traces.trace_file import TraceWriter
 
 #: The time that the running thread waits between two checks whether a report is being made.
 _LET_IN_S = 0.0002
 
-#: The errors of a frame that arrived completely.
-_WRONG = {
-    int(frame_exchange.DAMAGED): "is damaged: it has a checksum that does not match",
-    int(frame_exchange.STRANGE): "is of another generation or window",
-}
+# The longest sleep of a group that waits for those on other machines: at first, and at most.
+_FIRST_SLEEP_MS = 1
+_LONGEST_SLEEP_MS = 16
+
+# Polls of the promises of others before that: those that keep the CPU, for some 50 us, and those
+# that let others have it.
+_SPINS = int(os.environ.get("SPINS", "250"))
+_YIELDS = int(os.environ.get("YIELDS", "20"))
+
+#: The longest real time that a run with a speed limit goes ahead, or sleeps.
+_STEP_S = 0.005
 
 # The longest time that rows wait for a full frame of the trace: at first, and later, when there
 # would be many small frames. If an actor dies, the waiting rows are lost.
@@ -74,8 +86,9 @@ class Place(NamedTuple):
 class GroupOutcome(NamedTuple):
     """The reason why a group returned from running."""
 
-    #: A stop was requested.
+    #: A stop was requested; and the time before which it may have handled events.
     stopped: bool
+    horizon_us: int = 0
     #: The error between it and another group; "" if there is none.
     complaint: str = ""
 
@@ -83,8 +96,7 @@ class GroupOutcome(NamedTuple):
 class GroupReport(NamedTuple):
     """The news of a group since its last report."""
 
-    #: From the hub: all groups have handled all events before this time. Later reports of other
-    #: groups have all rows from before it.
+    #: Nothing more happens in the group before this time.
     reached_us: int
     figures: GroupFigures
     samples: dict[str, int]
@@ -102,7 +114,7 @@ class HostedGroup:
     """One group, driven from another process or thread."""
 
     def __init__(self, place: Place, node: str, tcp_host: str | None) -> None:
-        """Lay out the group's tables; the hub listens for the others from now on.
+        """Lay out the group's tables, and listen for the others from now on.
 
         Args:
             place: the group, and all others.
@@ -118,26 +130,24 @@ class HostedGroup:
             self._folder = tempfile.TemporaryDirectory(prefix="tidegauge-")
         folder = None if self._folder is None else Path(self._folder.name)
         self._group = Group(plan, place.grouping[place.number], folder)
-        self._group.join(place.grouping, place.number, place.generation)
-        self._reception: Reception | None = None
-        if place.number == HUB:
-            self._reception = Reception(
-                place.names, place.key, place.generation, node=node, tcp_host=tcp_host
-            )
-        self._links = FrameLinks({}, place.names)
-        # The hub holds all groups back: none continues without it.
-        paced = place.speed is not None and place.number == HUB
-        self._pace = Pace(place.speed) if paced and place.speed is not None else None
+        self._group.join(place.grouping, place.number)
+        self._reception = Reception(
+            place.number, place.names, place.key, place.generation, node=node, tcp_host=tcp_host
+        )
+        self._links = Links({}, place.names, ())
+        self._pace = None if place.speed is None else Pace(place.speed)
         self._stops = threading.Event()
         self._sampler = LoopSampler([self._group])
-        #: CPU time of this thread when it came to run, and in all that it has run.
-        self._cpu_since_ns = 0
-        self._cpu_ns = 0
+        #: CPU time of its waits.
+        self._waiting_ns = 0
+        #: The next sleep, and the windows that it had begun at the last one.
+        self._sleep_ms = _FIRST_SLEEP_MS
+        self._windows = 0
         self._trace_bytes = _Bytes()
         self._writer = TraceWriter(self._trace_bytes)
         self._flush_period_s = _FIRST_FLUSH_S
         self._next_flush = time.monotonic() + _FIRST_FLUSH_S
-        #: Held by the thread that runs, unless it waits for a frame.
+        #: Held by the thread that runs, unless it waits.
         self._running = threading.Lock()
         #: The content of the next report.
         self._rows: list[NDArray[np.void]] = []
@@ -146,89 +156,139 @@ class HostedGroup:
         """Its process and machine, for people."""
         return f"process {os.getpid()} on {socket.gethostname()}"
 
-    def address(self) -> Address | None:
-        """The address at which the hub listens; other groups have none."""
-        return None if self._reception is None else self._reception.address
+    def address(self) -> Address:
+        """The address at which it listens."""
+        return self._reception.address
 
-    def meet(self, hub: Address) -> None:
-        """Link up: the hub waits for all others, they dial it.
+    def meet(self, addresses: Sequence[Address]) -> None:
+        """Link up with the groups at these addresses, which are those of all.
 
         Raises:
             LinkError: one of them did not connect, or was refused.
         """
         place = self._place
-        if self._reception is not None:
-            ends = self._reception.wait_for_all()
-        else:
-            end = dial(hub, place.number, place.names, place.key, place.generation, node=self._node)
-            ends = {int(HUB): end}
-        self._links = FrameLinks(ends, place.names)
-        self._group.exchange.link(self._links.descriptors())
+        nodes = [address.node for address in addresses]
+        peers = peers_of(place.number, nodes)
+        ends = {
+            peer: dial(
+                addresses[peer],
+                place.number,
+                place.names[peer],
+                place.key,
+                place.generation,
+                node=self._node,
+            )
+            for peer in peers
+            if peer < place.number
+        }
+        ends |= self._reception.wait_for([peer for peer in peers if peer > place.number])
+        members = [group for group, node in enumerate(nodes) if node == self._node]
+        if not CAN_SHARE:
+            members = [place.number]
+        self._links = Links(ends, place.names, ends.keys() - members)
+        exchange = self._group.exchange
+        exchange.link(self._shared_memory(members, ends), self._links.descriptors())
+        has_own_cpu = len(members) <= len(os.sched_getaffinity(0))
+        exchange.state.spins = _SPINS if has_own_cpu else 0
+        exchange.state.yields = _YIELDS
+
+    def _shared_memory(
+        self, members: Sequence[int], ends: Mapping[int, socket.socket]
+    ) -> SharedMemory:
+        """The memory that the groups on this machine share; the first one makes it.
+
+        Raises:
+            LinkError: the first one has ended.
+        """
+        first, *others = members
+        if not others:
+            memory = SharedMemory(members)
+            memory.begin()
+            return memory
+        is_first = first == self._place.number
+        try:
+            file = new_file(len(members)) if is_first else receive_file(ends[first])
+            memory = SharedMemory(members, file)
+            if is_first:
+                memory.begin()
+                for each in others:
+                    send_file(ends[each], file)
+            os.close(file)
+        except OSError as error:
+            raise LinkError(f"no memory to share: {error.strerror or error}") from error
+        return memory
 
     def run_to(self, end_us: int) -> GroupOutcome:
-        """Handle every event earlier than ``end_us``, in windows with all others."""
+        """Handle every event earlier than ``end_us``, beside all others."""
         self._running.acquire()
-        self._cpu_since_ns = time.thread_time_ns()
         try:
             with self._sampler:
-                return GroupOutcome(self._run(end_us) == frame_exchange.STOPPED)
+                stopped = self._run(end_us) == exchanged.STOPPED
+            return GroupOutcome(stopped, self._group.horizon_us)
         except LinkError as error:
             self._links.close()
-            return GroupOutcome(False, str(error))
+            return GroupOutcome(False, complaint=str(error))
         except BaseException:
-            # The others would wait for a frame.
+            # The others would wait for it.
             self._links.close()
             raise
         finally:
-            self._add_up()
             self._running.release()
 
     def _run(self, end_us: int) -> int:
-        """Run window by window, and do the work that windows cannot do."""
+        """Run, and do the work that compiled code cannot do."""
+        self._group.begin(end_us)
         state = self._group.exchange.state
-        state.end_us = end_us
         # The liveness phase has no speed limit.
-        state.paced = self._pace is not None and end_us <= self._plan.scenario.duration_us
+        paced = self._pace is not None and end_us <= self._plan.scenario.duration_us
+        state.real_time_us = 0 if paced else exchanged.NEVER_US
         while True:
             why = self._group.run(self._take)
-            if why == frame_exchange.AWAITS:
-                self._receive(int(state.peer))
-            elif why == frame_exchange.UNSENT:
-                self._links.send_rest(int(state.peer), self._group.exchange.unsent())
-            elif why == frame_exchange.PACED:
-                self._wait_for(min(self._group.earliest_us, end_us))
-            elif why == frame_exchange.REPORTS:
+            if why == exchanged.AWAITS:
+                self._wait()
+            elif why == exchanged.PACED:
+                self._wait_for_real_time()
+            elif why == exchanged.REPORTS:
                 self._let_in()
-            elif why in _WRONG:
+            elif why == exchanged.STRANGE:
                 name = self._place.names[state.peer]
-                raise FrameError(f"a frame of {name} {_WRONG[why]}", int(state.peer))
+                raise LinkBroken(f"{name} sent something that is no message", int(state.peer))
+            elif why == exchanged.BROKEN:
+                raise self._links.broken(int(state.peer))
             else:
+                state.asked_to_stop = False
                 return why
 
-    def _receive(self, sender: int) -> None:
-        """Wait for a frame; reports may be made at the same time."""
-        exchange = self._group.exchange
-        self._add_up()
+    def _wait(self) -> None:
+        """Sleep, until something may have changed; reports may be made at the same time."""
+        begun_ns = time.thread_time_ns()
+        windows = self._group.windows
+        has_run = windows != self._windows
+        self._windows = windows
+        self._sleep_ms = _FIRST_SLEEP_MS if has_run else min(2 * self._sleep_ms, _LONGEST_SLEEP_MS)
+        tables = self._group.exchange.tables
+        unsent = unsent_groups(tables)
+        # On one machine it has slept already.
+        timeout_ms = self._sleep_ms if tables.state[0].distant else 0
         self._running.release()
         try:
-            place = self._links.receive_rest(
-                sender, exchange.incoming, int(exchange.state.received_bytes)
-            )
+            self._links.wait(timeout_ms, unsent)
         finally:
             self._running.acquire()
-        exchange.look_at(place)
-        exchange.state.received_bytes = place[LENGTH]
+        self._waiting_ns += time.thread_time_ns() - begun_ns
 
-    def _wait_for(self, time_us: int) -> None:
+    def _wait_for_real_time(self) -> None:
         """Let real time catch up; reports may be made at the same time."""
         assert self._pace is not None
+        left_s = self._pace.left_s(self._group.next_us)
         self._running.release()
-        self._pace.wait_for(time_us, self._stops)
+        if left_s > 0:
+            self._stops.wait(min(left_s, _STEP_S))
         self._running.acquire()
+        self._group.exchange.state.real_time_us = self._pace.virtual_us(_STEP_S)
 
     def _let_in(self) -> None:
-        """Let another thread make a report between two windows."""
-        self._add_up()
+        """Let another thread make a report between two runs."""
         self._running.release()
         while self._group.exchange.state.report_wanted:
             time.sleep(_LET_IN_S)
@@ -238,12 +298,6 @@ class HostedGroup:
         """Keep rows for the next report."""
         self._writer.write(rows)
         self._rows.append(judged_rows(rows))
-
-    def _add_up(self) -> None:
-        """Note the CPU time of this thread."""
-        now_ns = time.thread_time_ns()
-        self._cpu_ns += now_ns - self._cpu_since_ns
-        self._cpu_since_ns = now_ns
 
     def heal(self, time_us: int) -> None:
         """Begin the liveness phase in all processes of this group."""
@@ -289,7 +343,7 @@ class HostedGroup:
     def report(self, with_snapshot: bool = False) -> GroupReport:
         """A report of the current state; rows and bytes are handed over once.
 
-        It is made between two windows, or while the group waits for a frame.
+        It is made between two runs, or while the group waits.
         """
         state = self._group.exchange.state
         state.report_wanted = True
@@ -301,10 +355,9 @@ class HostedGroup:
                 self._writer.begin_flush()
                 self._flush_period_s = min(2 * self._flush_period_s, _LAST_FLUSH_S)
                 self._next_flush = time.monotonic() + self._flush_period_s
-            is_hub = self._place.number == HUB
-            reached_us = self._group.earliest_us if is_hub else 0
+            reached_us = self._group.reached_us
             figures = self._figures()
-            # Other groups may be a window ahead or behind: each is as of its own last event.
+            # Other groups may be ahead or behind: each is as of its own last event.
             now_us = int(self._group.world.context[0].time_us)
             snapshot = self.snapshot_part(now_us) if with_snapshot else None
         return GroupReport(
@@ -313,27 +366,26 @@ class HostedGroup:
             dict(self._sampler.seen),
             b"".join(part.tobytes() for part in rows),
             self._trace_bytes.take(),
-            [] if self._reception is None else list(self._reception.refused),
+            list(self._reception.refused),
             snapshot,
         )
 
     def _figures(self) -> GroupFigures:
-        """The events handled here, and their CPU time; exchange is neither kernel nor waiting."""
-        waiting_seconds = int(self._group.exchange.state.waiting_cpu_ns) / 1e9
-        kernel_seconds = self._group.kernel_cpu_seconds
+        """The events handled here, and their CPU time."""
+        exchange = self._group.exchange
         return GroupFigures(
             self._place.names[self._place.number],
             self._group.events,
             self._group.computed,
             self._group.windows,
-            kernel_seconds,
-            max(0.0, self._cpu_ns / 1e9 - kernel_seconds - waiting_seconds),
-            waiting_seconds,
+            exchange.kernel_cpu_seconds,
+            exchange.exchange_cpu_seconds,
+            exchange.waiting_cpu_seconds + self._waiting_ns / 1e9,
         )
 
     def stop(self) -> None:
-        """Stop all groups after this window; called at the hub."""
-        self._group.ask_to_stop()
+        """Have it return from running as it is."""
+        self._group.exchange.state.asked_to_stop = True
         self._stops.set()
 
 

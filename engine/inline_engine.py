@@ -1,8 +1,7 @@
-"""All groups of a scenario in this interpreter, one window after the other.
+"""All groups of a scenario in this interpreter, one after the other.
 
-By default there is one group, which needs no windows. Several groups exchange the same frames as
-actors. So the contract (the same hash, however the processes are grouped) can be tested and
-debugged without Ray.
+By default there is one group. Several groups exchange messages and promises as actors do. So the
+contract (the same hash, however the processes are grouped) can be tested and debugged without Ray.
 """
 
 import time
@@ -14,14 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.engine import contract
-from tidegauge.engine.exchange.frame_exchange import READY
+from tidegauge.engine.exchange.shared_memory import SharedMemory
+from tidegauge.engine.exchange.state import ENDED
 from tidegauge.engine.group import Group, RowSink
 from tidegauge.engine.group_states import GroupCounts, new_states
 from tidegauge.engine.grouping import Grouping
 from tidegauge.engine.liveness import RESTART_US
 from tidegauge.engine.loop_sampler import LoopSampler
 from tidegauge.metrics.snapshots.snapshot import Snapshot, merged, part_of
-from tidegauge.simulation.kernel import HUB, QUORUM_CONTROLLER
+from tidegauge.simulation.kernel import QUORUM_CONTROLLER
 from tidegauge.traces.run_folder import new_trace_file
 from tidegauge.traces.trace_file import TraceWriter
 
@@ -63,8 +63,11 @@ class InlineEngine:
         self._pace = None if run.speed is None else contract.Pace(run.speed)
         self._groups = [Group(run.plan, hosted, run.folder) for hosted in grouping.hosted]
         if len(self._groups) > 1:
+            shared = SharedMemory(range(len(self._groups)))
+            shared.begin()
             for number, group in enumerate(self._groups):
                 group.join(grouping.hosted, number)
+                group.exchange.link(shared)
         self._writers = [
             TraceWriter(new_trace_file(run.folder, number)) for number in range(len(self._groups))
         ]
@@ -105,60 +108,49 @@ class InlineEngine:
         # The liveness phase has no speed limit.
         pace = self._pace if end_us <= self._plan.scenario.duration_us else None
         with self._sampler:
-            if len(self._groups) > 1:
-                self._run_in_windows(end_us, pace)
-            elif pace is None:
-                self._run_alone(end_us)
+            if pace is None:
+                self._advance(end_us)
             else:
                 self._run_paced(end_us, pace)
         self._seconds += time.perf_counter() - started
-        self._reached_us = end_us
-
-    def _run_alone(self, end_us: int) -> None:
-        group, sink = self._groups[0], self._sinks[0]
-        group.run_to(end_us, sink, self._show_progress)
-        self._windows += 1
 
     def _run_paced(self, end_us: int, pace: contract.Pace) -> None:
         """Run in steps of a fraction of a second, and wait after each."""
         assert self._speed is not None
         step_us = max(1, round(1e6 * _PACED_S * self._speed))
-        while self._groups[0].horizon_us < end_us:
-            pace.wait_for(self._groups[0].horizon_us)
-            self._show_progress(self._groups[0].horizon_us)
-            self._run_alone(min(end_us, self._groups[0].horizon_us + step_us))
+        while self._reached_us < end_us:
+            pace.wait_for(self._reached_us)
+            self._show_progress(self._reached_us)
+            self._advance(min(end_us, self._reached_us + step_us))
         pace.wait_for(end_us)
 
-    def _run_in_windows(self, end_us: int, pace: contract.Pace | None) -> None:
-        """Run window by window: the hub plans, then the chosen groups run."""
-        hub = self._groups[HUB]
-        for leaf in range(1, len(self._groups)):
-            self._tell_hub(leaf)
-        while hub.plan_window(end_us) == READY:
-            # Rows of before the earliest event are complete.
-            self._stream.settle(hub.earliest_us)
-            self._show_progress(hub.earliest_us)
-            if pace is not None:
-                pace.wait_for(hub.earliest_us)
-            frames = hub.write_frames()
-            for leaf, frame in frames:
-                self._groups[leaf].read_frame(HUB, np.frombuffer(frame, np.int64))
-            if hub.goes:
-                hub.run(self._sinks[HUB])
-            for leaf, _ in frames:
-                self._groups[leaf].run(self._sinks[leaf])
-                self._tell_hub(leaf)
+    def _advance(self, end_us: int) -> None:
+        """Handle every event earlier than ``end_us``, as fast as possible."""
+        if len(self._groups) > 1:
+            self._run_in_turn(end_us)
+        else:
+            self._groups[0].run_to(end_us, self._sinks[0], self._show_progress)
             self._windows += 1
-        if pace is not None:
-            pace.wait_for(end_us)
-        for leaf, frame in hub.write_frames():
-            self._groups[leaf].read_frame(HUB, np.frombuffer(frame, np.int64))
+        self._reached_us = end_us
+
+    def _run_in_turn(self, end_us: int) -> None:
+        """Let each group run as far as the others' promises allow, one after the other."""
+        for group in self._groups:
+            group.begin(end_us)
+        running = list(zip(self._groups, self._sinks, strict=True))
+        while running:
+            running = [each for each in running if each[0].run(each[1]) != ENDED]
+            reached_us = min(group.reached_us for group in self._groups)
+            if self._stream.is_due:
+                self._drain()
+                self._stream.settle(reached_us)
+            self._show_progress(reached_us)
+            self._windows += 1
+        self._drain()
+
+    def _drain(self) -> None:
         for group, sink in zip(self._groups, self._sinks, strict=True):
             group.drain(sink)
-
-    def _tell_hub(self, leaf: int) -> None:
-        ((_, frame),) = self._groups[leaf].write_frames()
-        self._groups[HUB].read_frame(leaf, np.frombuffer(frame, np.int64))
 
     def _show_progress(self, time_us: int) -> None:
         if self._onlooker is not None and self._onlooker.is_due():

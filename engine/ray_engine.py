@@ -1,4 +1,4 @@
-"""All groups of a scenario on Ray: one actor for each group, one of them the controllers'.
+"""All groups of a scenario on Ray: one actor for each group.
 
 The driver, here, lets the actors run to a virtual time. A few times a second it fetches the rows
 that they have written, judges them, writes the trace files and shows the progress. It is not in
@@ -26,7 +26,7 @@ from tidegauge.compiled.rules import COMPILED
 from tidegauge.controller.controller_actor import ControllerActor
 from tidegauge.engine import contract
 from tidegauge.engine.group_states import GroupCounts, ObservedPartition, ObservedReplica
-from tidegauge.engine.grouping import Grouping, grouping_of, usual_broker_groups
+from tidegauge.engine.grouping import Grouping, grouping_of, usual_groups
 from tidegauge.engine.hosted_group import GroupOutcome, GroupReport, HostedGroup, Place
 from tidegauge.engine.ray_cluster import (
     cluster_cpus,
@@ -36,7 +36,6 @@ from tidegauge.engine.ray_cluster import (
     spans_nodes,
 )
 from tidegauge.metrics.snapshots.snapshot import Snapshot, merged
-from tidegauge.simulation.kernel import HUB
 from tidegauge.simulation.trace_rows.row import RowSlot
 from tidegauge.traces.run_folder import new_trace_file
 
@@ -50,27 +49,26 @@ _BLAME_S = 5.0
 _ANSWER_S = 10.0
 
 
-def on_ray(broker_actors: int | None = None, address: str | None = None) -> contract.EngineMaker:
+def on_ray(actors: int | None = None, address: str | None = None) -> contract.EngineMaker:
     """All processes in actors of Ray.
 
     Args:
-        broker_actors: the number of actors for brokers and clients, beside the one for
-            controllers; None: one for each broker of a small cluster, else the fastest number
-            (``grouping.py``).
+        actors: the number of actors; None: one for each broker of a small cluster and one for the
+            controllers, else the fastest number (``grouping.py``).
         address: the Ray cluster to join; None: that of RAY_ADDRESS, else Ray starts here.
 
     Raises (once it is made, or entered):
         RayUnavailableError: Ray does not start, cannot be joined, or has no room.
-        EngineError: there are fewer brokers than actors.
+        EngineError: there are more actors than brokers and one.
     """
 
     @contextmanager
     def make(run: contract.EngineInput) -> Iterator[RayEngine]:
-        if broker_actors is not None:
+        if actors is not None:
             # An error here comes before Ray is started.
-            grouping_of(run.plan, broker_actors)
+            grouping_of(run.plan, actors)
         with ray_cluster(address):
-            count = broker_actors or usual_broker_groups(run.plan, cluster_cpus())
+            count = actors or usual_groups(run.plan, cluster_cpus())
             with RayEngine(run, grouping_of(run.plan, count)) as engine:
                 yield engine
 
@@ -90,7 +88,7 @@ class RayEngine:
     """Runs groups on Ray while it is entered; Ray is available (``ray_cluster.py``)."""
 
     def __init__(self, run: contract.EngineInput, grouping: Grouping) -> None:
-        """Prepare to run these groups, the controller's last; actors are made on entering."""
+        """Prepare to run these groups; actors are made on entering."""
         self._run = run
         self._plan = run.plan
         self._grouping = grouping
@@ -135,7 +133,7 @@ class RayEngine:
                 generation,
                 self._run.speed,
             )
-            shell: Any = BrokerActor if number < len(options) - 1 else ControllerActor
+            shell: Any = ControllerActor if number == self._grouping.controllers else BrokerActor
             actors.append(shell.options(**of_actor).remote(partial(_host_here, place, across)))
         names = self._grouping.names
         where = "as it began"
@@ -148,8 +146,7 @@ class RayEngine:
         ]
 
     def _connect(self) -> None:
-        hub, *_ = self._ask("address")
-        self._ask("meet", hub)
+        self._ask("meet", self._ask("address"))
 
     def __exit__(
         self,
@@ -180,13 +177,10 @@ class RayEngine:
 
         Raises:
             ActorError: an actor died, or two of them are incompatible.
-            KeyboardInterrupt: all have stopped, after the same window.
+            KeyboardInterrupt: all have stopped, at the same virtual time.
         """
         started = time.perf_counter()
-        running = {
-            group.actor.do.remote("run_to", end_us): number
-            for number, group in enumerate(self._groups)
-        }
+        running = self._begin_to_run(end_us)
         try:
             self._watch(running)
         except KeyboardInterrupt:
@@ -194,6 +188,13 @@ class RayEngine:
             raise
         self._seconds += time.perf_counter() - started
         self._ended_us = end_us
+
+    def _begin_to_run(self, end_us: int) -> dict[Any, int]:
+        """Let all actors run; the number of the group for each call."""
+        return {
+            group.actor.do.remote("run_to", end_us): number
+            for number, group in enumerate(self._groups)
+        }
 
     def heal(self, time_us: int) -> None:
         """Begin the liveness phase in all processes."""
@@ -211,7 +212,9 @@ class RayEngine:
         for hosted, (of_group, _) in zip(self._grouping.hosted, known, strict=True):
             here = np.isin(brokers, hosted)
             replicas[here] = np.frombuffer(of_group, dtype_of(ObservedReplica))[here]
-        return replicas, np.frombuffer(known[-1][1], dtype_of(ObservedPartition))
+        return replicas, np.frombuffer(
+            known[self._grouping.controllers][1], dtype_of(ObservedPartition)
+        )
 
     def snapshot(self) -> Snapshot:
         """The current metrics of the cluster."""
@@ -227,7 +230,7 @@ class RayEngine:
         reports = [report for report in self._reports if report is not None]
         kinds = reports[0].samples if reports else {}
         samples = {kind: sum(report.samples[kind] for report in reports) for kind in kinds}
-        windows = reports[HUB].figures.windows if reports else 0
+        windows = max((report.figures.windows for report in reports), default=0)
         return contract.LoopFigures(
             self._seconds, windows, [report.figures for report in reports], samples
         )
@@ -294,12 +297,17 @@ class RayEngine:
         )
 
     def _stop(self, running: list[Any]) -> None:
-        """Stop all actors, and fetch their reports."""
-        self._groups[HUB].actor.do.options(concurrency_group="watch").remote("stop")
-        ray.wait(running, num_returns=len(running), timeout=_ANSWER_S)
+        """Stop all actors, and let those that are behind come to where the first one is."""
+        for group in self._groups:
+            group.actor.do.options(concurrency_group="watch").remote("stop")
+        done, _ = ray.wait(running, num_returns=len(running), timeout=_ANSWER_S)
+        if len(done) == len(running):
+            outcomes: list[GroupOutcome] = ray.get(running)
+            same = self._begin_to_run(max(outcome.horizon_us for outcome in outcomes))
+            ray.wait(list(same), num_returns=len(same), timeout=_ANSWER_S)
 
     def _take_reports(self, with_snapshots: bool = False) -> None:
-        """Fetch the reports of all actors; the hub first, since it has the progress of all."""
+        """Fetch the reports of all actors."""
         for number in range(len(self._groups)):
             self._take_report(number, with_snapshots)
         self._run.stream.settle(self._reached_us())
@@ -335,8 +343,7 @@ class RayEngine:
 
     def _reached_us(self) -> int:
         """The time before which all rows of all groups have arrived."""
-        hub = self._reports[HUB]
-        return 0 if hub is None else hub.reached_us
+        return min(0 if report is None else report.reached_us for report in self._reports)
 
     def _show_progress(self) -> None:
         if self._run.progress is None:

@@ -59,9 +59,14 @@ class RowStream:
             self._waiting.append(wanted)
             self._waiting_rows += len(wanted)
 
+    @property
+    def is_due(self) -> bool:
+        """Whether so many rows wait that it is worth to settle."""
+        return self._waiting_rows >= self._due_rows
+
     def settle(self, time_us: int) -> None:
         """Note that no group has more rows from before this time."""
-        if self._waiting_rows >= self._due_rows:
+        if self.is_due:
             self._judge_before(time_us)
             # Rows that have to wait are sorted again, so only once as many have joined them.
             self._due_rows = 2 * self._waiting_rows + _MANY_ROWS

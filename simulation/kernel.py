@@ -27,10 +27,6 @@ from tidegauge.simulation.trace_rows.row import RowSlot
 #: No event, no row, no entry.
 NONE = code(-1)
 
-#: The group of processes that passes on the others' messages for each other
-#: (``engine/exchange/frames.py``).
-HUB = code(0)
-
 # Process.role
 BROKER = code(0)
 CONTROLLER = code(1)
@@ -343,7 +339,7 @@ class MetadataChange(Record):
     position: i64
     #: The change of the same subject before it.
     previous: i64
-    #: The group of processes whose controller made it: the others have still to get it.
+    #: The group of processes whose controller made it, and sends it to the others.
     group: i64
 
 
@@ -365,7 +361,7 @@ class OffsetCommit(Record):
     committed: i64
     #: The entry of the same key before it.
     previous: i64
-    #: The group of processes whose coordinator made it: the others have still to get it.
+    #: The group of processes whose coordinator made it, and sends it to the others.
     group: i64
 
 

@@ -11,8 +11,8 @@ changes of the former one: the changes of the new epoch count up to its position
 up to where the broker was before (its *base*), until that controller has sent it the state of every
 partition.
 
-Groups of processes that run apart each have the log; frames bring its new entries
-(``engine/exchange/frames.py``). A change gets its place in the chain of its subject by its own
+Groups of processes that run apart each have the log, and send its new entries to each other
+(``engine/exchange/rings.py``). A change gets its place in the chain of its subject by its own
 place, so the time at which a group gets it does not matter.
 
 Source of the changes: ``ControllerBrokerRequestBatch``, ``MetadataCache`` @2.4.0.
@@ -22,10 +22,10 @@ Snapshots of the metadata log, as every node has them: when one is due, and its 
 Source: SnapshotGenerator.publishLogDelta@3.9.0 (KIP-630, KIP-876).
 """
 
-from tidegauge.compiled.records import Record, Records, i64
+from tidegauge.compiled.records import Record, i64
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.simulation.events import new_item
-from tidegauge.simulation.kernel import HUB, NONE, Kernel, MetadataChange
+from tidegauge.simulation.kernel import NONE, Kernel, MetadataChange
 from tidegauge.simulation.messages.client_requests import (
     MetadataMessage,
     MetadataResponse,
@@ -243,43 +243,9 @@ def needed_from(known: MetadataPosition) -> tuple[int, int]:
 
 
 @inner_rule
-def is_news(world: Kernel, of_group: int, to_group: int) -> bool:
-    """Whether a group of processes has still to get a change of another one.
-
-    The hub sends to all the others, they send to the hub.
-    """
-    own = world.context[0].group
-    return of_group != to_group if own == HUB else of_group == own
-
-
-@inner_rule
-def count_unsent_changes(world: Kernel, group: int) -> int:
-    """The number of changes that a group has not been sent."""
-    context = world.context[0]
-    count = 0
-    for index in range(context.first_unsent_change, context.metadata_changes):
-        count += 1 if is_news(world, world.metadata_changes[index].group, group) else 0
-    return count
-
-
-@inner_rule
-def copy_unsent_changes(world: Kernel, group: int, changes: Records[MetadataChange]) -> None:
-    """Copy the changes that a group has not been sent."""
-    context = world.context[0]
-    count = 0
-    for index in range(context.first_unsent_change, context.metadata_changes):
-        if is_news(world, world.metadata_changes[index].group, group):
-            changes[count] = world.metadata_changes[index]
-            count += 1
-
-
-@inner_rule
-def take_changes(world: Kernel, changes: Records[MetadataChange], count: int) -> None:
-    """Take over the first ``count`` changes, of other groups; there is room for all of them."""
-    context = world.context[0]
-    for number in range(count):
-        world.metadata_changes[context.metadata_changes] = changes[number]
-        _chain(world)
+def take_change(world: Kernel) -> None:
+    """Take over a change of another group of processes, which lies behind the last one."""
+    _chain(world)
 
 
 @inner_rule
@@ -305,26 +271,23 @@ def compact_changes(world: Kernel, epoch: int, position: int) -> None:
     """Drop the changes without a reader whose place is (``epoch``, ``position``) or later.
 
     For each partition the newest one up to there stays, and all after it. All changes of brokers
-    stay: there are few, and clients, and responses on their way to them, read older places.
+    stay: there are few, and clients, and responses on their way to them, read older places. All of
+    this group's have been sent to the others.
     """
     context = world.context[0]
     for subject in range(len(world.metadata_heads)):
         _mark_dropped(world, world.metadata_heads[subject].change, epoch, position)
     kept = 0
-    first_unsent = context.first_unsent_change
     for subject in range(len(world.metadata_heads)):
         world.metadata_heads[subject].change = NONE
     count = context.metadata_changes
     context.metadata_changes = 0
     for index in range(count):
-        if index == first_unsent:
-            context.first_unsent_change = kept
         if world.metadata_changes[index].position != NONE:
             world.metadata_changes[kept] = world.metadata_changes[index]
             kept += 1
             _chain(world)
-    if first_unsent >= count:
-        context.first_unsent_change = kept
+    context.first_unsent_change = kept
 
 
 @inner_rule

@@ -8,8 +8,8 @@ never replicated, are thus not found.
 A *key* is the subject of a record: the offset of one partition that one group reads, or the
 membership of one consumer. Compaction keeps the newest record of a key, so others have no reader.
 
-Groups of processes that run apart each have the journal; frames bring its new entries
-(``engine/exchange/frames.py``). An entry gets its place in the chain of its key by its name, so the
+Groups of processes that run apart each have the journal, and send its new entries to each other
+(``engine/exchange/rings.py``). An entry gets its place in the chain of its key by its name, so the
 time at which a group of processes gets it does not matter. A broker whose log has a record was sent
 it after it was written down, so the entry is there. Among two records of one name (a leader has
 lost power and leads on in its epoch) the first counts.
@@ -20,7 +20,6 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.leader_epoch_cache import entry_for_offset
 from tidegauge.replication.records import EpochEntry, Partition
 from tidegauge.simulation.kernel import NONE, Kernel, OffsetCommit
-from tidegauge.simulation.metadata_log import is_news
 
 
 @inner_rule
@@ -85,30 +84,6 @@ def newest_commit(world: Kernel, key: int, partition: Partition, runs: Records[E
 
 
 @inner_rule
-def count_unsent_commits(world: Kernel, group: int) -> int:
-    """The number of entries that a group of processes has not been sent."""
-    context = world.context[0]
-    count = 0
-    for index in range(context.first_unsent_commit, context.offset_commits):
-        count += 1 if is_news(world, world.offset_commits[index].group, group) else 0
-    return count
-
-
-@inner_rule
-def copy_unsent_commits(world: Kernel, group: int, commits: Records[OffsetCommit]) -> None:
-    """Copy the entries that a group has not been sent."""
-    context = world.context[0]
-    count = 0
-    for index in range(context.first_unsent_commit, context.offset_commits):
-        if is_news(world, world.offset_commits[index].group, group):
-            commits[count] = world.offset_commits[index]
-            count += 1
-
-
-@inner_rule
-def take_commits(world: Kernel, commits: Records[OffsetCommit], count: int) -> None:
-    """Take over the first ``count`` entries, of other groups of processes; there is room."""
-    context = world.context[0]
-    for number in range(count):
-        world.offset_commits[context.offset_commits] = commits[number]
-        _chain(world)
+def take_commit(world: Kernel) -> None:
+    """Take over an entry of another group of processes, which lies behind the last one."""
+    _chain(world)

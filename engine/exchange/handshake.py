@@ -1,14 +1,15 @@
 """Handshakes: links between groups, and the checks of callers.
 
-Group 0, the hub, listens, on a Unix socket in a folder of its own and, if asked to, on TCP; each
-other group, a leaf, dials it. Both prove with the challenges of ``multiprocessing.connection`` that
-they have the key, and then the leaf sends its generation and its number.
+Each group listens, on a Unix socket in a folder of its own and, if asked to, on TCP. Of two groups
+the one with the higher number dials the other. Both prove with the challenges of
+``multiprocessing.connection`` that they have the key, and then the caller sends its generation and
+its number.
 
 Anybody may knock. A stranger costs a thread until its time is over, and never the others' links: it
 is sent away, and noted in :attr:`Reception.refused`. Once all links stand there is no listener, and
 the socket's file and folder are gone.
 
-``frame_links.py`` has the traffic on a link.
+``links.py`` has the waits on a link.
 """
 
 import os
@@ -19,19 +20,19 @@ import struct
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
 from typing import NamedTuple
 
-from tidegauge.engine.exchange.frame_links import LinkError
+from tidegauge.engine.exchange.links import LinkError
 
 #: The timeout of a caller's handshake.
 HANDSHAKE_S = 10.0
 
-#: A leaf's greeting: its generation, its number.
+#: A caller's greeting: its generation, its number.
 _HELLO = struct.Struct("<qq")
 _WELCOME = b"welcome"
 _LONGEST_REPLY_BYTES = 1000
@@ -42,22 +43,22 @@ _HANDSHAKE_ERRORS = (AssertionError, AuthenticationError, EOFError, OSError, Val
 _BACKLOG = 128
 #: A path of a Unix socket is shorter than this, on every system.
 _LONGEST_PATH_BYTES = 100
-#: The period in which the hub checks for callers whose handshake has timed out.
+#: The period in which a group checks for callers whose handshake has timed out.
 _LOOK_MS = 10
-#: The retry back-off of a leaf while too many others connect.
+#: The retry back-off of a caller while too many others connect.
 _CROWD_S = 0.01
 #: The timeout for threads whose links were shut down.
 _LEAVE_S = 1.0
 
 
 class Address(NamedTuple):
-    """The address that a hub listens at."""
+    """The address that a group listens at."""
 
     #: Names the machine: groups with the same node reach each other by Unix sockets.
     node: str
     #: Path of a Unix socket.
     unix: str
-    #: The host of TCP; empty if the hub does not listen there.
+    #: The host of TCP; empty if the group does not listen there.
     host: str
     port: int
 
@@ -78,10 +79,11 @@ class _Guest:
 
 
 class Reception:
-    """The hub's door; it is open from the beginning.
+    """A group's door; it is open from the beginning.
 
     Args:
-        names: what people call each group; the hub is the first.
+        number: the group.
+        names: what people call each group.
         key: the secret that all groups have.
         generation: groups of another one are survivors of a run that was given up.
         node: an opaque name of this machine; groups with the same one come by Unix sockets.
@@ -90,6 +92,7 @@ class Reception:
 
     def __init__(
         self,
+        number: int,
         names: Sequence[str],
         key: bytes,
         generation: int,
@@ -99,6 +102,7 @@ class Reception:
     ) -> None:
         #: Refused callers and the reasons, a line for each.
         self.refused: list[str] = []
+        self._number = number
         self._names = names
         self._key = key
         self._generation = generation
@@ -126,23 +130,25 @@ class Reception:
         except BaseException:
             self.close()
             raise
-        #: The address and key that leaves dial with.
+        #: The address that others dial.
         self.address = Address(node, path, host, port)
 
-    def wait_for_all(self, timeout_s: float = 30) -> dict[int, socket.socket]:
-        """Wait until a link to every leaf stands; then listen no more.
+    def wait_for(
+        self, callers: Collection[int], timeout_s: float = 30
+    ) -> dict[int, socket.socket]:
+        """Wait until links to all of these groups stand; then listen no more.
 
         Returns:
             The links by the groups' numbers, as plain sockets that block.
 
         Raises:
-            LinkError: leaves did not come in time, or :meth:`close` was called.
+            LinkError: some did not come in time, or :meth:`close` was called.
         """
         deadline_s = time.monotonic() + timeout_s
         try:
-            while len(self._links) < len(self._names) - 1:
+            while not self._links.keys() >= set(callers):
                 self._answer_doors()
-                self._complain(deadline_s, timeout_s)
+                self._complain(callers, deadline_s, timeout_s)
                 self._cut_off_who_is_late()
         except BaseException:
             self.close()
@@ -167,16 +173,12 @@ class Reception:
         for thread in self._threads:
             thread.join(_LEAVE_S)
 
-    def _complain(self, deadline_s: float, timeout_s: float) -> None:
+    def _complain(self, callers: Collection[int], deadline_s: float, timeout_s: float) -> None:
         """Raise an error that makes it useless to wait any longer, if there is one."""
         if self._over:
             raise LinkError("closed before all groups were linked")
         with self._lock:
-            missing = [
-                name
-                for number, name in enumerate(self._names)
-                if number and number not in self._links
-            ]
+            missing = [self._names[each] for each in callers if each not in self._links]
         if missing and time.monotonic() > deadline_s:
             sent_away = "".join(f"; sent away: {line}" for line in self.refused)
             raise LinkError(f"not linked within {timeout_s:g} s: {'; '.join(missing)}{sent_away}")
@@ -223,7 +225,7 @@ class Reception:
                 deliver_challenge(connection, self._key)
                 answer_challenge(connection, self._key)
                 number = self._claim(connection.recv_bytes(_HELLO.size), connection)
-                # Before the link is known: a frame must not overtake the welcome.
+                # Before the link is known: nothing must overtake the welcome.
                 connection.send_bytes(_WELCOME)
             with self._lock:
                 self._expect_open()
@@ -246,7 +248,7 @@ class Reception:
             raise LinkError("it came when all was over")
 
     def _claim(self, hello: bytes, connection: Connection) -> int:
-        """The number of a leaf that may be linked; else an error for it, too."""
+        """The number of a caller that may be linked; else an error for it, too."""
         with self._lock:
             why_not = self._why_not(hello)
             if not why_not:
@@ -262,8 +264,8 @@ class Reception:
         generation, number = _HELLO.unpack(hello)
         if generation != self._generation:
             return f"it is of generation {generation}, not {self._generation}"
-        if not 0 < number < len(self._names):
-            return f"no group {number} dials the first of {len(self._names)}"
+        if not self._number < number < len(self._names):
+            return f"no group {number} dials group {self._number} of {len(self._names)}"
         if number in self._claimed:
             return f"{self._names[number]} is linked already"
         return ""
@@ -271,49 +273,48 @@ class Reception:
 
 def dial(
     address: Address,
-    number: int,
-    names: Sequence[str],
+    caller: int,
+    name: str,
     key: bytes,
     generation: int,
     *,
     node: str,
     timeout_s: float = 30,
 ) -> socket.socket:
-    """Link a leaf to the hub.
+    """Link a group to one with a lower number.
 
     Args:
-        address: where the hub listens.
-        number: which group the leaf is.
-        names: what people call each group; the hub is the first.
+        address: where the other group listens.
+        caller: the number of this one.
+        name: what people call the other one.
         key: the secret that all groups have.
-        generation: that of the hub, too.
+        generation: that of the other one, too.
         node: an opaque name of this machine.
-        timeout_s: so long the hub may take to let us in.
+        timeout_s: so long the other one may take to let us in.
 
     Returns:
         The link, as a plain socket that blocks.
 
     Raises:
-        LinkError: the hub is not there, or did not let us in, or does not have the key.
+        LinkError: it is not there, or did not let us in, or does not have the key.
     """
-    assert 0 < number < len(names)
     deadline_s = time.monotonic() + timeout_s
     guest = None
     try:
         guest = _Guest(_reach(address, node, deadline_s), deadline_s)
-        _expect_welcome(_introduce(guest, key, _HELLO.pack(generation, number)))
+        _expect_welcome(_introduce(guest, key, _HELLO.pack(generation, caller)))
     except _HANDSHAKE_ERRORS as error:
         is_late = isinstance(error, TimeoutError)
         if guest is not None:
             is_late = is_late or guest.late
             guest.link.close()
         reason = f"it did not answer within {timeout_s:g} s" if is_late else _reason(error)
-        raise LinkError(f"no link to {names[0]}: {reason}") from error
+        raise LinkError(f"no link to {name}: {reason}") from error
     return guest.link
 
 
 def _introduce(guest: _Guest, key: bytes, hello: bytes) -> bytes:
-    """Send the hub our identity; its reply."""
+    """Send the other group our identity; its reply."""
     # The timer ends the handshake, whatever the other side sends.
     ending = threading.Timer(max(guest.late_at_s - time.monotonic(), 0), guest.cut_off)
     ending.daemon = True
@@ -352,7 +353,7 @@ def _reach(address: Address, node: str, deadline_s: float) -> socket.socket:
     else:
         link = socket.socket(socket.AF_UNIX)
         try:
-            # To connect would block without limit while a hub that hangs has many callers.
+            # To connect would block without limit while a group that hangs has many callers.
             link.setblocking(False)
             _enter(link, address.unix, deadline_s)
         except BaseException:

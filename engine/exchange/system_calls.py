@@ -9,6 +9,7 @@ Plain Python makes the same calls by way of ``ctypes``.
 """
 
 import ctypes
+import platform
 import socket
 import time
 from collections.abc import Callable
@@ -19,19 +20,15 @@ import numba
 from tidegauge.compiled.records import Record, Records, i64
 from tidegauge.compiled.rules import COMPILED, code, inner_rule
 
-WORD_BYTES = 8
-
 _DONT_WAIT = code(int(socket.MSG_DONTWAIT))
 # Without this flag, Python has SIGPIPE ignored.
 _SEND_FLAGS = code(int(socket.MSG_DONTWAIT | getattr(socket, "MSG_NOSIGNAL", 0)))
 _CLOCK = code(int(time.CLOCK_THREAD_CPUTIME_ID))
+_MONOTONIC = code(int(time.CLOCK_MONOTONIC))
+#: The number of the call futex, of Linux.
+_FUTEX = code(98 if platform.machine() in {"aarch64", "arm64"} else 202)
+_WAIT, _WAKE = code(0), code(1)
 _NS_PER_S = code(1_000_000_000)
-
-
-class Word(Record):
-    """64 bits of a frame, or of a row."""
-
-    value: i64
 
 
 class ClockReading(Record):
@@ -61,26 +58,50 @@ def _c_function(name: str, result: str, *parameters: str) -> Callable[..., Any]:
 _send = _c_function("send", "int64", "int32", "uintp", "uintp", "int32")
 _receive = _c_function("recv", "int64", "int32", "uintp", "uintp", "int32")
 _yield = _c_function("sched_yield", "int32")
+_call = _c_function("syscall", "int64", "int64", "uintp", "int64", "int64", "uintp")
 _read_clock = _c_function("clock_gettime", "int32", "int32", "uintp")
 
 
 @inner_rule
-def send_words(descriptor: int, words: Records[Word], first: int, count: int) -> int:
-    """Send words over a socket if they can go at once; the number of bytes sent, or -1."""
-    address = words.ctypes.data + first * WORD_BYTES
-    return int(_send(descriptor, address, count * WORD_BYTES, _SEND_FLAGS))
+def send_bytes(descriptor: int, address: int, count: int) -> int:
+    """Send bytes over a socket as far as they can go at once; their number, or -1."""
+    return int(_send(descriptor, address, count, _SEND_FLAGS))
 
 
 @inner_rule
-def receive_words(descriptor: int, words: Records[Word]) -> int:
-    """Read available bytes from a socket; their number, 0 at its end, or -1."""
-    return int(_receive(descriptor, words.ctypes.data, len(words) * WORD_BYTES, _DONT_WAIT))
+def receive_bytes(descriptor: int, address: int, count: int) -> int:
+    """Read at most so many available bytes from a socket; their number, 0 at its end, or -1."""
+    return int(_receive(descriptor, address, count, _DONT_WAIT))
 
 
 @inner_rule
 def let_others_run() -> None:
     """Let another thread or process have this CPU, if one waits for it."""
     _yield()
+
+
+@inner_rule
+def sleep_on_word(address: int, value: int, time_ns: int, clock: Records[ClockReading]) -> None:
+    """Sleep until another process wakes this word, or a time is over, if the word has this value.
+
+    A word of the call has 32 bits: the lower ones, as processors of today have them.
+    """
+    clock[0].seconds = time_ns // _NS_PER_S
+    clock[0].nanoseconds = time_ns % _NS_PER_S
+    _call(_FUTEX, address, _WAIT, value & 0x7FFFFFFF, clock.ctypes.data)
+
+
+@inner_rule
+def wake_word(address: int) -> None:
+    """Wake the process that sleeps on a word."""
+    _call(_FUTEX, address, _WAKE, 1, 0)
+
+
+@inner_rule
+def clock_ns(reading: Records[ClockReading]) -> int:
+    """The time of a clock that only goes on, read into the one record of ``reading``."""
+    _read_clock(_MONOTONIC, reading.ctypes.data)
+    return reading[0].seconds * _NS_PER_S + reading[0].nanoseconds
 
 
 @inner_rule

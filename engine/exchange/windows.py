@@ -1,175 +1,117 @@
-"""Windows: the work of a group with links between two runs of its events.
+"""The time of a group between two runs of its events: it sends, looks at the others, and takes.
 
-A group goes from phase to phase (``ExchangeState.phase``) until it may run:
+All of it is compiled, the system calls too, so that it costs no Python. The driver is needed where
+a wait is long or tables have to grow.
 
-=========  ====================================  ====================================
-phase      the hub                               a leaf
-=========  ====================================  ====================================
-RECEIVES   takes what the leaves say that went   takes what the hub says; then RUNS
-PLANS      chooses who goes on
-WRITES     a frame for each of those             a frame for the hub
-SENDS      ... to them; RUNS if it goes itself   ... to it; then RECEIVES
-RUNS       up to its horizon; then RECEIVES      up to its horizon; then WRITES
-=========  ====================================  ====================================
-
-All of it is compiled, the system calls too, so that a window costs no Python. The driver is needed
-where a wait is long or tables have to grow; it comes back into the same phase.
-
-A waiting group polls for the frame for a while before it sleeps, and lets others have the CPU
-meanwhile: to be woken costs more than that, on both sides (quickstart in seven actors on two cores
-took half the time, in three even less).
+A group that waits polls the promises of the others. Where each group has a CPU of its own it keeps
+it for some 50 us: the other one needs less than that to go on, and to be woken takes longer. Then,
+and at once where groups share CPUs, it lets others run between two polls. Then it sleeps. A group
+that begins to wait wakes those that sleep and may go on. From time to time it goes back to the
+driver, which sees whether the others live.
 """
 
-from tidegauge.compiled.records import Records
-from tidegauge.compiled.rules import inner_rule, rule, wrapped
-from tidegauge.engine.exchange import frame_exchange, frames, system_calls
-from tidegauge.simulation.kernel import HUB, Kernel
-from tidegauge.simulation.random_streams import MIX_1, mix
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.engine.exchange import state as exchanged
+from tidegauge.engine.exchange.atomic_words import cycle_count, pause
+from tidegauge.engine.exchange.promises import (
+    look_at_others,
+    next_event_us,
+    promise,
+    sleep,
+    take,
+    wake_others,
+    wake_up,
+)
+from tidegauge.engine.exchange.rings import is_all_sent, send_news
+from tidegauge.engine.exchange.system_calls import let_others_run, thread_cpu_ns
+from tidegauge.simulation.kernel import Kernel
 
-#: The number of polls for a frame: for some 100 us.
-_LOOKS = 100
+#: Pauses between two polls: some 150 ns.
+_PAUSES = code(4)
 
 
 @inner_rule
-def go_to_next_run(world: Kernel, exchange: frame_exchange.Exchange) -> int:
-    """Go from phase to phase until the group may run; READY, or the reason to call the driver.
+def go_to_next_run(world: Kernel, exchange: exchanged.Exchange) -> int:
+    """Wait until the group may run; READY, or the reason to call the driver.
 
     Returns:
-        READY; ENDED or STOPPED, where all groups come to the end; NO_ROOM, STRANGE, DAMAGED,
-        AWAITS, UNSENT or PACED.
+        READY; ENDED or STOPPED; NO_ROOM, STRANGE, BROKEN, AWAITS, PACED or REPORTS.
     """
     state = exchange.state[0]
-    said = frame_exchange.READY
-    while said == frame_exchange.READY and state.phase != frame_exchange.RUNS:
-        if state.phase == frame_exchange.RECEIVES:
-            said = _receive(world, exchange)
-        elif state.phase == frame_exchange.PLANS:
-            said = _plan(world, exchange)
-        elif state.phase == frame_exchange.WRITES:
-            said = _write(world, exchange)
-        else:
-            said = _send(exchange)
+    begun = cycle_count()
+    said = _look(world, exchange)
+    state.exchange_ticks += cycle_count() - begun
+    if state.distant < len(exchange.groups) - 1:
+        wake_others(exchange)
+    if said != exchanged.AWAITS:
+        return said
+    begun = cycle_count()
+    polls = 0
+    while said == exchanged.AWAITS and polls < state.spins:
+        for _ in range(_PAUSES):
+            pause()
+        said = _look(world, exchange)
+        polls += 1
+    state.polling_ticks += cycle_count() - begun
+    if said != exchanged.AWAITS:
+        return said
+    begun_ns = thread_cpu_ns(exchange.clock)
+    polls = 0
+    while said == exchanged.AWAITS and polls < state.yields:
+        let_others_run()
+        said = _look(world, exchange)
+        polls += 1
+    # From other machines a message wakes the driver alone.
+    while said == exchanged.AWAITS and state.sleep_ns <= exchanged.LONGEST_SLEEP_NS and state.distant == 0:
+        # The first time it only says that it will.
+        sleep(exchange)
+        said = _look(world, exchange)
+        state.sleep_ns *= 2
+    if state.sleep_ns > exchanged.FIRST_SLEEP_NS:
+        wake_up(exchange)
+        state.sleep_ns = exchanged.FIRST_SLEEP_NS
+    state.yielding_ns += thread_cpu_ns(exchange.clock) - begun_ns
     return said
 
 
 @inner_rule
-def end_run(exchange: frame_exchange.Exchange) -> None:
-    """All events before the horizon have been handled."""
+def _look(world: Kernel, exchange: exchanged.Exchange) -> int:
+    """Send, look, take; READY where the group may run, AWAITS where it may not."""
     state = exchange.state[0]
-    state.phase = frame_exchange.RECEIVES if state.group == HUB else frame_exchange.WRITES
+    context = world.context[0]
+    if state.is_blocked:
+        send_news(world, exchange)
+    # An answer to a message that is still to be sent is not among those that others promise.
+    if not state.is_blocked:
+        look_at_others(world, exchange)
+    said = take(world, exchange)
+    if said != exchanged.READY:
+        return said
+    promise(world, exchange, is_urgent=True)
+    next_us = next_event_us(world)
+    if state.asked_to_stop:
+        return exchanged.STOPPED
+    if state.report_wanted:
+        return exchanged.REPORTS
+    if next_us < context.horizon_us:
+        if next_us >= state.real_time_us:
+            return exchanged.PACED
+        context.horizon_us = min(context.horizon_us, state.real_time_us)
+        state.runs = True
+        state.windows += 1
+        return exchanged.READY
+    return exchanged.ENDED if _is_over(exchange, next_us) else exchanged.AWAITS
 
 
 @inner_rule
-def _receive(world: Kernel, exchange: frame_exchange.Exchange) -> int:
-    """Take over the frames that the group waits for, one after the other."""
+def _is_over(exchange: exchanged.Exchange, next_us: int) -> bool:
+    """Whether no group has an event before the end, and those on other machines know it of this."""
     state = exchange.state[0]
-    for group, other in enumerate(exchange.groups):
-        if not other.awaited:
-            continue
-        state.peer = group
-        if state.received_bytes == 0 and not _look_for_frame(exchange, group):
-            return frame_exchange.AWAITS
-        if exchange.incoming[frames.CHECKSUM].value != _checksum(
-            exchange.incoming,
-            frames.NOTHING,
-            exchange.incoming[frames.LENGTH].value // system_calls.WORD_BYTES,
-        ):
-            return frame_exchange.DAMAGED
-        said = frames.read_frame(world, exchange, group)
-        if said == frame_exchange.NO_ROOM:
-            return said
-        state.received_bytes = 0
-        other.awaited = False
-        if said != frame_exchange.READY:
-            # The end: the next phase, if there is one, begins with a frame of each leaf.
-            state.phase = frame_exchange.WRITES
-            return said
-    state.phase = frame_exchange.PLANS if state.group == HUB else frame_exchange.RUNS
-    return frame_exchange.READY
-
-
-@inner_rule
-def _look_for_frame(exchange: frame_exchange.Exchange, group: int) -> bool:
-    """Poll for a group's frame for a while; whether it has come, as a whole."""
-    state = exchange.state[0]
-    words = exchange.incoming
-    received = system_calls.receive_words(exchange.groups[group].descriptor, words)
-    if received < 0:
-        begun_ns = system_calls.thread_cpu_ns(exchange.clock)
-        for _ in range(_LOOKS):
-            # The other side may wait for this CPU.
-            system_calls.let_others_run()
-            received = system_calls.receive_words(exchange.groups[group].descriptor, words)
-            if received >= 0:
-                break
-        state.waiting_cpu_ns += system_calls.thread_cpu_ns(exchange.clock) - begun_ns
-    state.received_bytes = max(0, received)
-    return (
-        received > frames.GENERATION * system_calls.WORD_BYTES
-        and received == words[frames.LENGTH].value
-    )
-
-
-@inner_rule
-def _plan(world: Kernel, exchange: frame_exchange.Exchange) -> int:
-    """Choose the groups that go on; the driver may hold all back."""
-    state = exchange.state[0]
-    said = frames.plan_window(world, exchange, state.end_us)
-    state.phase = frame_exchange.WRITES
-    return (
-        frame_exchange.PACED
-        if state.paced and said != frame_exchange.STOPPED
-        else frame_exchange.READY
-    )
-
-
-@inner_rule
-def _write(world: Kernel, exchange: frame_exchange.Exchange) -> int:
-    """Write a frame for each group that is to have one."""
-    if frames.write_frames(world, exchange) == frame_exchange.NO_ROOM:
-        return frame_exchange.NO_ROOM
+    if min(next_us, state.others_us) < state.end_us or state.is_blocked:
+        return False
     for other in exchange.groups:
-        if other.words > 0:
-            other.unsent = True
-            exchange.outgoing[other.first_word + frames.CHECKSUM].value = _checksum(
-                exchange.outgoing, other.first_word, other.words
-            )
-    exchange.state[0].phase = frame_exchange.SENDS
-    return frame_exchange.READY
-
-
-@inner_rule
-def _send(exchange: frame_exchange.Exchange) -> int:
-    """Send the written frames; each receiver answers with one."""
-    state = exchange.state[0]
-    for group, other in enumerate(exchange.groups):
-        if not other.unsent:
-            continue
-        sent = system_calls.send_words(
-            other.descriptor, exchange.outgoing, other.first_word, other.words
-        )
-        other.unsent = False
-        other.awaited = True
-        if sent != other.words * system_calls.WORD_BYTES:
-            state.peer = group
-            state.sent_bytes = max(0, sent)
-            return frame_exchange.UNSENT
-    goes = state.group == HUB and state.order == frame_exchange.READY and exchange.groups[HUB].goes
-    state.phase = frame_exchange.RUNS if goes else frame_exchange.RECEIVES
-    return state.order if state.group == HUB else frame_exchange.READY
-
-
-@inner_rule
-def _checksum(words: Records[system_calls.Word], first: int, count: int) -> int:
-    """The checksum of a frame's words without the checksum's own: each is folded into the next."""
-    checksum = words[first + frames.LENGTH].value
-    for number in range(frames.GENERATION, count):
-        # An odd factor maps different words to different ones: no single one changes unseen.
-        checksum = wrapped(int(checksum ^ words[first + number].value) * MIX_1)
-    return mix(checksum, count)
-
-
-@rule
-def frame_checksum(words: Records[system_calls.Word]) -> int:
-    """The checksum of a frame that has these words."""
-    return _checksum(words, frames.NOTHING, len(words))
+        if other.descriptor >= 0:
+            is_sent = is_all_sent(other)
+            if other.promised_us < state.end_us or not is_sent:
+                return False
+    return True

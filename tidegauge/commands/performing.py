@@ -14,7 +14,7 @@ from tidegauge.commands.shared_options import Hosting, seeds_of
 from tidegauge.commands.watching import Watchers, watched
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.contract import ActorError, EngineMaker, Passed, Progress
-from tidegauge.engine.grouping import worth_broker_groups
+from tidegauge.engine.grouping import worth_groups
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.simulate import simulate
 from tidegauge.runs.run import Run
@@ -113,7 +113,7 @@ def hosted(asked: Hosting, plan: ClusterPlan) -> Hosting:
     """
     if asked.inline or asked.asks_for_ray:
         return asked
-    groups = worth_broker_groups(plan, os.cpu_count() or 1)
+    groups = worth_groups(plan, os.cpu_count() or 1)
     return Hosting(inline=True) if groups == 1 else Hosting(ray=True, actors=groups)
 
 

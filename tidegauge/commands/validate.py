@@ -11,7 +11,7 @@ from tidegauge.commands.performing import hosted
 from tidegauge.commands.run_options import RunOptions
 from tidegauge.commands.scenario_options import ValidateOptions
 from tidegauge.compiled.compile_all import is_compiled
-from tidegauge.engine.grouping import grouping_of, usual_broker_groups
+from tidegauge.engine.grouping import grouping_of, usual_groups
 from tidegauge.engine.prediction import Prediction, predict
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.workload import ClientGroup
@@ -58,7 +58,7 @@ def validate_scenario(options: ValidateOptions) -> None:
 
 def _groups(plan: ClusterPlan, actors: int | None) -> list[str]:
     """The groups that actors would host; by default as many as in a run on this machine."""
-    return grouping_of(plan, actors or usual_broker_groups(plan, os.cpu_count() or 1)).names
+    return grouping_of(plan, actors or usual_groups(plan, os.cpu_count() or 1)).names
 
 
 def _print(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> None:

@@ -1,0 +1,372 @@
+"""Messages between groups of processes that run apart, as rows in rings.
+
+There is a ring for each direction between two groups (``shared_memory.py``). Rows lie in it one
+behind the other, each in one piece, as they lie in the sender's tables: to send a message is to
+copy it once, and to take it is to copy it once more. The first word of a row is its kind and its
+length.
+
+===========  ===================================================================================
+row          content
+===========  ===================================================================================
+``EVENT``    a message, without the room behind the fields of its kind; its entries follow
+``ITEM``     one of its entries
+``CHANGE``   a change of metadata of this group's controller (``simulation/metadata_log.py``)
+``COMMIT``   a commit of this group's coordinators (``simulation/offset_commits.py``)
+``PROMISE``  to another machine: the sender's promise (``promises.py``)
+``PADDING``  nothing: the next row begins at the beginning of the ring
+===========  ===================================================================================
+
+Indexes mean nothing to the receiver: an event has the number of its entries, and they come in the
+order of its chain. Changes and commits come before messages that rest on them.
+
+A ring that is full delays what is still to be sent, and its sender goes on taking: two groups never
+wait for each other's room. A message may be longer than a ring: its rows go as the room allows.
+
+Between machines the rings of the two ends are filled and emptied through a socket.
+"""
+
+from tidegauge.compiled.records import dtype_of
+from tidegauge.compiled.rules import code, inner_rule, rule
+from tidegauge.engine.exchange import state as exchanged
+from tidegauge.engine.exchange.atomic_words import (
+    address_of,
+    copy_words,
+    load_word,
+    lower_word,
+    store_word,
+)
+from tidegauge.engine.exchange.shared_memory import ARRIVING, CONTENT, READ, WORD_BYTES, WRITTEN
+from tidegauge.engine.exchange.system_calls import receive_bytes, send_bytes
+from tidegauge.simulation import events
+from tidegauge.simulation.kernel import NONE, Kernel, MetadataChange, OffsetCommit
+from tidegauge.simulation.messages.event import KINDS, Event, ItemSlot
+from tidegauge.simulation.messages.kinds import KINDS as KIND_COUNT
+from tidegauge.simulation.metadata_log import take_change
+from tidegauge.simulation.offset_commits import take_commit
+
+EVENT = code(1)
+ITEM = code(2)
+CHANGE = code(3)
+COMMIT = code(4)
+PROMISE = code(5)
+PADDING = code(6)
+#: In the first word, the kind is in the lowest bits, the length in words above them.
+KIND_BITS = code(8)
+
+_WORD = code(WORD_BYTES)
+_ITEM_WORDS = code(dtype_of(ItemSlot).itemsize // WORD_BYTES)
+_CHANGE_WORDS = code(dtype_of(MetadataChange).itemsize // WORD_BYTES)
+_COMMIT_WORDS = code(dtype_of(OffsetCommit).itemsize // WORD_BYTES)
+
+#: The words of an event of each kind.
+_WORDS_OF_KIND = tuple(
+    dtype_of(KINDS[kind]).itemsize // WORD_BYTES if kind in KINDS else 0
+    for kind in range(KIND_COUNT)
+)
+
+
+# Sending.
+
+
+@inner_rule
+def has_news(world: Kernel) -> bool:
+    """Whether the group has something to send."""
+    context = world.context[0]
+    return (
+        context.outbox.first != NONE
+        or context.first_unsent_change != context.metadata_changes
+        or context.first_unsent_commit != context.offset_commits
+    )
+
+
+@rule
+def send_news(world: Kernel, exchange: exchanged.Exchange) -> None:
+    """Send all that the group has to send, as far as there is room; the rest stays."""
+    context = world.context[0]
+    state = exchange.state[0]
+    state.is_blocked = False
+    if (
+        context.first_unsent_change != context.metadata_changes
+        or context.first_unsent_commit != context.offset_commits
+    ):
+        _send_log_entries(world, exchange)
+    for _ in range(context.outbox.length):
+        event = events.take_first(world, context.outbox)
+        other = exchange.groups[exchange.owners[event.destination].group]
+        is_next = other.sending in (NONE, event.index) and not other.lacks_news
+        if is_next and _write_event(world, other, event):
+            store_word(other.outbox + WRITTEN, other.written)
+            if other.promise != 0:
+                lower_word(other.promise + ARRIVING, event.time_us)
+            events.free_event(world, event)
+        else:
+            store_word(other.outbox + WRITTEN, other.written)
+            events.append_event(world, context.outbox, event)
+            state.is_blocked = True
+
+
+@inner_rule
+def _send_log_entries(world: Kernel, exchange: exchanged.Exchange) -> None:
+    """Send changes of metadata and commits to all groups."""
+    context = world.context[0]
+    context.first_unsent_change = context.metadata_changes
+    context.first_unsent_commit = context.offset_commits
+    for other in exchange.groups:
+        if other.outbox == 0:
+            continue
+        other.lacks_news = not (_write_changes(world, other) and _write_commits(world, other))
+        store_word(other.outbox + WRITTEN, other.written)
+        if other.lacks_news:
+            exchange.state[0].is_blocked = True
+            context.first_unsent_change = min(context.first_unsent_change, other.next_change)
+            context.first_unsent_commit = min(context.first_unsent_commit, other.next_commit)
+
+
+@inner_rule
+def _write_changes(world: Kernel, other: exchanged.OtherGroup) -> bool:
+    """Write the changes that a group has not been sent; whether there was room for all."""
+    context = world.context[0]
+    while other.next_change < context.metadata_changes:
+        if world.metadata_changes[other.next_change].group == context.group:
+            at = _begin_row(other, CHANGE, _CHANGE_WORDS)
+            if at == 0:
+                return False
+            place = address_of(world.metadata_changes, other.next_change)
+            copy_words(at, place, _CHANGE_WORDS)
+        other.next_change += 1
+    return True
+
+
+@inner_rule
+def _write_commits(world: Kernel, other: exchanged.OtherGroup) -> bool:
+    """Write the commits that a group has not been sent; whether there was room for all."""
+    context = world.context[0]
+    while other.next_commit < context.offset_commits:
+        if world.offset_commits[other.next_commit].group == context.group:
+            at = _begin_row(other, COMMIT, _COMMIT_WORDS)
+            if at == 0:
+                return False
+            place = address_of(world.offset_commits, other.next_commit)
+            copy_words(at, place, _COMMIT_WORDS)
+        other.next_commit += 1
+    return True
+
+
+@inner_rule
+def _write_event(world: Kernel, other: exchanged.OtherGroup, event: Event) -> bool:
+    """Write a message, or the rest of it; whether there was room for all."""
+    if other.sending == NONE:
+        words = _WORDS_OF_KIND[event.kind]
+        at = _begin_row(other, EVENT, words)
+        if at == 0:
+            return False
+        copy_words(at, address_of(world.events, event.index), words)
+        other.sending = event.index
+        other.cursor = event.first_item
+    while other.cursor != NONE:
+        at = _begin_row(other, ITEM, _ITEM_WORDS)
+        if at == 0:
+            return False
+        copy_words(at, address_of(world.items, other.cursor), _ITEM_WORDS)
+        other.cursor = world.items[other.cursor].next
+    other.sending = NONE
+    return True
+
+
+@inner_rule
+def write_promise(other: exchanged.OtherGroup, time_us: int) -> None:
+    """Write a promise to a group on another machine, if there is room."""
+    at = _begin_row(other, PROMISE, 1)
+    if at != 0:
+        store_word(at, time_us)
+        store_word(other.outbox + WRITTEN, other.written)
+        other.promised_us = time_us
+
+
+@inner_rule
+def _begin_row(other: exchanged.OtherGroup, kind: int, words: int) -> int:
+    """The address for the content of a new row, of so many words; 0: there is no room."""
+    size = other.ring_words
+    place = other.written & (size - 1)
+    padding = size - place if place + words + 1 > size else 0
+    if other.written + padding + words + 1 > other.room_until:
+        other.room_until = load_word(other.outbox + READ) + size
+        if other.written + padding + words + 1 > other.room_until:
+            return 0
+    at = other.outbox + CONTENT + place * _WORD
+    if padding > 0:
+        store_word(at, PADDING | padding << KIND_BITS)
+        at = other.outbox + CONTENT
+    store_word(at, kind | (words + 1) << KIND_BITS)
+    other.written += padding + words + 1
+    return at + _WORD
+
+
+# Taking.
+
+
+@rule
+def take_news(world: Kernel, exchange: exchanged.Exchange) -> int:
+    """Take all rows that have come in.
+
+    Returns:
+        READY; NO_ROOM, STRANGE or BROKEN, and then ``ExchangeState.peer`` is their sender.
+    """
+    said = exchanged.READY
+    for group, other in enumerate(exchange.groups):
+        if other.inbox == 0:
+            continue
+        written = load_word(other.inbox + WRITTEN)
+        if written > other.read:
+            said = _take_rows(world, other, written)
+            store_word(other.inbox + READ, other.read)
+        if said == exchanged.READY and other.has_ended:
+            said = exchanged.BROKEN
+        if said != exchanged.READY:
+            exchange.state[0].peer = group
+            return said
+    return said
+
+
+@inner_rule
+def _take_rows(world: Kernel, other: exchanged.OtherGroup, written: int) -> int:
+    """Take the rows of a group up to a word; READY, NO_ROOM or STRANGE."""
+    mask = other.ring_words - 1
+    while other.read < written:
+        at = other.inbox + CONTENT + (other.read & mask) * _WORD
+        first = load_word(at)
+        words = first >> KIND_BITS
+        if words < 1 or words > other.ring_words:
+            return exchanged.STRANGE
+        if other.read + words > written:
+            # The rest of it is still on its way from another machine.
+            return exchanged.READY if other.descriptor >= 0 else exchanged.STRANGE
+        said = _take_row(world, other, first & ((1 << KIND_BITS) - 1), at + _WORD, words - 1)
+        if said != exchanged.READY:
+            return said
+        other.read += words
+    return exchanged.READY
+
+
+@inner_rule
+def _take_row(
+    world: Kernel, other: exchanged.OtherGroup, kind: int, content: int, words: int
+) -> int:
+    """Take a row, if what handlers may need stays free; READY, NO_ROOM or STRANGE."""
+    context = world.context[0]
+    if kind == EVENT:
+        if context.event_slots.free <= context.reserve:
+            return exchanged.NO_ROOM
+        _take_event(world, other, content, words)
+    elif kind == ITEM:
+        if context.item_slots.free <= context.item_reserve:
+            return exchanged.NO_ROOM
+        _take_item(world, other, content, words)
+    elif kind == CHANGE:
+        if len(world.metadata_changes) - context.metadata_changes <= context.reserve:
+            return exchanged.NO_ROOM
+        place = address_of(world.metadata_changes, context.metadata_changes)
+        copy_words(place, content, words)
+        take_change(world)
+    elif kind == COMMIT:
+        if len(world.offset_commits) - context.offset_commits <= context.commit_reserve:
+            return exchanged.NO_ROOM
+        place = address_of(world.offset_commits, context.offset_commits)
+        copy_words(place, content, words)
+        take_commit(world)
+    elif kind == PROMISE:
+        other.next_us = max(other.next_us, load_word(content))
+    elif kind != PADDING:
+        return exchanged.STRANGE
+    return exchanged.READY
+
+
+@inner_rule
+def _take_event(world: Kernel, other: exchanged.OtherGroup, content: int, words: int) -> None:
+    """Take a message; it waits for its time once its entries are here."""
+    index = events.EVENT_SLOTS.take(world, world.context[0].event_slots)
+    copy_words(address_of(world.events, index), content, words)
+    event = world.events[index]
+    event.index = index
+    event.next = NONE
+    event.first_item = NONE
+    event.last_item = NONE
+    other.receiving = index
+    other.missing_items = event.item_count
+    if event.item_count == 0:
+        events.push(world, event)
+
+
+@inner_rule
+def _take_item(world: Kernel, other: exchanged.OtherGroup, content: int, words: int) -> None:
+    """Take an entry of the message that came last."""
+    event = world.events[other.receiving]
+    slot = events.take_item_slot(world, event)
+    copy_words(address_of(world.items, slot), content, words)
+    world.items[slot].next = NONE
+    other.missing_items -= 1
+    if other.missing_items == 0:
+        events.push(world, event)
+
+
+# To and from another machine.
+
+
+@inner_rule
+def is_all_sent(other: exchanged.OtherGroup) -> bool:
+    """Send a group on another machine what is written, as far as it goes; whether all is sent."""
+    sent = load_word(other.outbox + READ)
+    while sent < other.written:
+        # Up to the end of the ring.
+        place = sent & (other.ring_words - 1)
+        words = min(other.written - sent, other.ring_words - place)
+        count = send_bytes(
+            other.descriptor,
+            other.outbox + CONTENT + place * _WORD + other.sent_bytes,
+            words * _WORD - other.sent_bytes,
+        )
+        if count <= 0:
+            return False
+        other.sent_bytes += count
+        sent += other.sent_bytes // _WORD
+        other.sent_bytes %= _WORD
+        store_word(other.outbox + READ, sent)
+    return True
+
+
+def unsent_groups(exchange: exchanged.Exchange) -> list[int]:
+    """The groups on other machines for which words wait to be sent."""
+    return [
+        group
+        for group, other in enumerate(exchange.groups)
+        if other.descriptor >= 0 and load_word(other.outbox + READ) < other.written
+    ]
+
+
+@inner_rule
+def has_rows(other: exchanged.OtherGroup) -> bool:
+    """Whether there is something to take, or the other end of the socket has closed it."""
+    if other.descriptor >= 0:
+        _receive(other)
+    return other.has_ended or load_word(other.inbox + WRITTEN) != other.read
+
+
+@inner_rule
+def _receive(other: exchanged.OtherGroup) -> None:
+    """Receive what has come from another machine, as far as there is room."""
+    written = load_word(other.inbox + WRITTEN)
+    while written - other.read < other.ring_words:
+        place = written & (other.ring_words - 1)
+        words = min(other.ring_words - (written - other.read), other.ring_words - place)
+        count = receive_bytes(
+            other.descriptor,
+            other.inbox + CONTENT + place * _WORD + other.received_bytes,
+            words * _WORD - other.received_bytes,
+        )
+        if count <= 0:
+            other.has_ended = count == 0
+            return
+        other.received_bytes += count
+        written += other.received_bytes // _WORD
+        other.received_bytes %= _WORD
+        store_word(other.inbox + WRITTEN, written)
