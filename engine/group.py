@@ -28,7 +28,6 @@ from tidegauge.engine.doors import World, enter_doors
 from tidegauge.engine.exchange.lookahead import distances_us
 from tidegauge.engine.exchange.promises import next_event_us
 from tidegauge.engine.exchange.rings import send_news
-from tidegauge.engine.exchange.shared_memory import SharedMemory
 from tidegauge.engine.exchange.state import NO_ROOM, REPORTS, GroupExchange
 from tidegauge.engine.group_states import GroupCounts, counts_of
 from tidegauge.engine.layout import cluster_tables
@@ -170,7 +169,9 @@ class Group:
             if self._validator is not None and self._validator.is_due(_BUDGET):
                 self._validator.check()
             if why == event_loop.ROOM:
-                self.make_room(sink)
+                # Mostly rows alone need room, which draining makes.
+                self.drain(sink)
+                self._make_room_if_needed(sink)
             elif why == event_loop.FILES:
                 self.log_directories.exchange(self.world)
                 self.world.context[0].files_due = False

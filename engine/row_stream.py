@@ -13,6 +13,7 @@ done.
 
 import shutil
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,7 @@ from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.trace_rows.row import RowSlot
 from tidegauge.traces.checks.breaches import judged_rows
 from tidegauge.traces.judging.judgement import judge, judge_end
+from tidegauge.traces.trace_file import joined
 
 #: The number of rows that are worth a call.
 _MANY_ROWS = 4096
@@ -79,25 +81,37 @@ class RowStream:
     def _judge_before(self, time_us: int | None) -> None:
         if not self._waiting:
             return
-        rows = np.concatenate(self._waiting)
-        order = np.lexsort((rows["sequence"], rows["process"], rows["time_us"]))
+        rows = _in_order(joined(self._waiting))
+        self._waiting = []
         if time_us is not None:
-            complete = int(np.searchsorted(rows["time_us"][order], time_us))
-            order, later = order[:complete], order[complete:]
-            self._waiting = [rows[later]] if len(later) else []
-            self._waiting_rows = len(later)
-        else:
-            self._waiting = []
-            self._waiting_rows = 0
-        ordered = rows[order]
-        self.reassignments.take(ordered)
-        self._judge(ordered)
+            complete = int(np.searchsorted(rows["time_us"], time_us))
+            rows, later = rows[:complete], rows[complete:]
+            if len(later):
+                self._waiting.append(later.copy())
+        self._waiting_rows = sum(map(len, self._waiting))
+        self.reassignments.take(rows)
+        self._judge(cast("Records[RowSlot]", rows))
 
     def _judge(self, rows: Records[RowSlot]) -> None:
         done = 0
         while done < len(rows):
             enlarge(self.history, self.figures)
             done = int(judge(self.history.view, self.figures.view, rows, done))
+
+
+#: A place in the order of time and process is one number: processes have these bits.
+_PROCESS_BITS = 21
+
+
+def _in_order(rows: NDArray[np.void]) -> NDArray[np.void]:
+    """Rows of whole groups in the total order; those of one process are in order already.
+
+    Mostly there is one group, and all are in order; rows of several are merged.
+    """
+    places = rows["time_us"] << _PROCESS_BITS | rows["process"]
+    if (places[1:] >= places[:-1]).all():
+        return rows
+    return rows[np.argsort(places, kind="stable")]
 
 
 #: Below the run's folder.

@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -134,8 +134,11 @@ class TraceWriter:
         """
         array = cast("NDArray[np.void]", rows)
         for first in range(0, len(array), _PIECE_ROWS):
-            piece = array[first : first + _PIECE_ROWS].copy()
-            self._tasks.append(self._thread.submit(self._sort, piece))
+            piece = array[first : first + _PIECE_ROWS]
+            # Few bits are sorted ten times as fast.
+            kinds = piece["kind"].astype(np.int16)
+            by_kind = piece.take(np.argsort(kinds, kind="stable"))
+            self._tasks.append(self._thread.submit(self._take, by_kind, np.bincount(kinds)))
             while self._tasks and (self._tasks[0].done() or len(self._tasks) > _MOST_TASKS):
                 self._tasks.popleft().result()
 
@@ -168,13 +171,14 @@ class TraceWriter:
 
     # The work of the thread.
 
-    def _sort(self, array: NDArray[np.void]) -> None:
-        """Put rows behind those of their kind that wait, and write the frames that are full."""
-        kinds = array["kind"]
-        for kind in np.unique(kinds).tolist():
-            rows_of_kind = array[kinds == kind]
-            self._waiting.setdefault(kind, []).append(rows_of_kind)
-            self._waiting_rows[kind] += len(rows_of_kind)
+    def _take(self, rows: NDArray[np.void], counts: NDArray[np.int64]) -> None:
+        """Put rows, sorted by kind, behind those that wait, and write the frames that are full."""
+        first = 0
+        for kind in np.flatnonzero(counts).tolist():
+            last = first + int(counts[kind])
+            self._waiting.setdefault(kind, []).append(rows[first:last])
+            self._waiting_rows[kind] += last - first
+            first = last
             if self._waiting_rows[kind] >= FRAME_ROWS:
                 self._write_waiting(kind, FRAME_ROWS)
 
@@ -185,13 +189,20 @@ class TraceWriter:
 
     def _write_waiting(self, kind: int, fewest: int) -> None:
         """Write frames of a kind until fewer than ``fewest`` rows are left."""
-        rows = np.concatenate(self._waiting.pop(kind))
+        rows = joined(self._waiting.pop(kind))
         while len(rows) >= fewest:
             self._file.write(msgpack.packb(_packed_frame(kind, rows[:FRAME_ROWS])))
             rows = rows[FRAME_ROWS:]
         self._waiting_rows[kind] = len(rows)
         if len(rows):
             self._waiting[kind] = [rows]
+
+
+def joined(pieces: Sequence[NDArray[np.void]]) -> NDArray[np.void]:
+    """Rows of several arrays in one: numpy copies words five times as fast as records."""
+    words = np.concatenate([piece.view(np.int64).reshape(len(piece), -1) for piece in pieces])
+    rows: NDArray[np.void] = words.view(pieces[0].dtype).reshape(-1)
+    return rows
 
 
 def _header() -> dict[str, Any]:

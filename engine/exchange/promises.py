@@ -13,8 +13,8 @@ works. A group without events is passed over: to see that takes no step of its o
 
 Promises are read one after the other, while messages pass from promise to promise. A group that
 takes messages makes the number of its promise odd, and then even again. A reader that finds all
-numbers even and unchanged, once it has read all promises, knows that no message was taken meanwhile.
-A message that was sent meanwhile is either among the arrivals, which it reads last, or its sender
+numbers even and unchanged, once it has read all promises, knows that no message was taken
+meanwhile. A message that was sent meanwhile is either among the arrivals, which it reads last, or its sender
 had not yet promised more when its promise was read.
 
 Between machines nothing is read: a promise is sent. It is the least of the sender's next event and
@@ -37,14 +37,7 @@ from tidegauge.engine.exchange.atomic_words import (
     store_word,
     swap_word,
 )
-from tidegauge.engine.exchange.shared_memory import (
-    ARRIVING,
-    NEVER_US,
-    NEXT,
-    SLEEPS,
-    VERSION,
-    WAKES,
-)
+from tidegauge.engine.exchange.shared_memory import ARRIVING, NEVER_US, NEXT, SLEEPS, VERSION, WAKES
 from tidegauge.engine.exchange.system_calls import sleep_on_word, wake_word
 from tidegauge.simulation.kernel import NONE, Kernel
 
@@ -123,13 +116,14 @@ def look_at_others(world: Kernel, exchange: exchanged.Exchange) -> bool:
 
 @inner_rule
 def wake_others(exchange: exchanged.Exchange) -> None:
-    """Wake the groups that sleep and may run, as this one sees it."""
+    """Wake the groups that sleep and may run, as this one sees it, or have to make room for it."""
+    is_blocked = exchange.state[0].is_blocked
     fence()
     for number, other in enumerate(exchange.groups):
         if (
             other.promise != 0
             and load_word(other.promise + SLEEPS) != 0
-            and other.next_us < _horizon_of(exchange, number)
+            and (is_blocked or other.next_us < _horizon_of(exchange, number))
         ):
             store_word(other.promise + SLEEPS, 0)
             store_word(other.promise + WAKES, load_word(other.promise + WAKES) + 1)
@@ -143,10 +137,7 @@ def _horizon_of(exchange: exchanged.Exchange, number: int) -> int:
     count = len(exchange.groups)
     horizon_us = state.end_us
     for source, other in enumerate(exchange.groups):
-        if source == state.group:
-            next_us = load_word(state.promise + NEXT)
-        else:
-            next_us = other.next_us
+        next_us = load_word(state.promise + NEXT) if source == state.group else other.next_us
         if source != number:
             horizon_us = min(horizon_us, next_us + exchange.ways[source * count + number].time_us)
     return horizon_us

@@ -62,7 +62,7 @@ def go_to_next_run(world: Kernel, exchange: exchanged.Exchange) -> int:
         said = _look(world, exchange)
         polls += 1
     # From other machines a message wakes the driver alone.
-    while said == exchanged.AWAITS and state.sleep_ns <= exchanged.LONGEST_SLEEP_NS and state.distant == 0:
+    while said == exchanged.AWAITS and _may_sleep(state):
         # The first time it only says that it will.
         sleep(exchange)
         said = _look(world, exchange)
@@ -75,12 +75,23 @@ def go_to_next_run(world: Kernel, exchange: exchanged.Exchange) -> int:
 
 
 @inner_rule
+def _may_sleep(state: exchanged.ExchangeState) -> bool:
+    """Whether another group will wake this one; the driver has the time of longer sleeps."""
+    return (
+        state.distant == 0
+        and not state.is_blocked
+        and state.sleep_ns <= exchanged.LONGEST_SLEEP_NS
+    )
+
+
+@inner_rule
 def _look(world: Kernel, exchange: exchanged.Exchange) -> int:
     """Send, look, take; READY where the group may run, AWAITS where it may not."""
     state = exchange.state[0]
     context = world.context[0]
     if state.is_blocked:
         send_news(world, exchange)
+        wake_others(exchange)
     # An answer to a message that is still to be sent is not among those that others promise.
     if not state.is_blocked:
         look_at_others(world, exchange)

@@ -114,5 +114,7 @@ _JUDGED[list(_LEFT_OUT)] = False
 
 def judged_rows(rows: NDArray[np.void]) -> NDArray[np.void]:
     """A copy of those of the rows that checks and figures read."""
-    judged: NDArray[np.void] = rows[_JUDGED[rows["kind"]]]
+    # Numpy copies bytes five times as fast as records.
+    as_bytes = rows.view(np.dtype((np.void, rows.dtype.itemsize)))
+    judged: NDArray[np.void] = as_bytes[_JUDGED[rows["kind"]]].view(rows.dtype)
     return judged
