@@ -19,9 +19,9 @@ request, and one append takes ``APPEND_US`` more. All three are drawn anew each 
 **M/M/1.** Customers arrive at random, on average every ``ARRIVAL_US``, at one server, which takes
 ``SERVICE_US`` on average. Both are exponential.
 
-**Events** are counted in the same way everywhere: each message that arrives, each batch that is due,
-each fetch that has waited in vain; each arrival and each departure of a customer. Timers that were
-not needed in the end do not count, nor does what a library does besides.
+**Events** are counted in the same way everywhere: each message that arrives, each batch that is
+due, each fetch that has waited in vain; each arrival and each departure of a customer. Timers that
+were not needed in the end do not count, nor does what a library does besides.
 """
 
 from collections.abc import Mapping

@@ -25,7 +25,7 @@ class Link(cimba.Model):
     received: cimba.Store[int]
 
     @cimba.process
-    def carry(self):
+    def carry(self) -> None:
         while True:
             content = self.sent.get()
             cimba.hold(random.uniform(LEAST_NETWORK_US, MOST_NETWORK_US))
@@ -48,20 +48,20 @@ class Leader(cimba.Model):
     latency_us: float = 0.0
     mean_us: cimba.Output[float]
 
-    def __init__(self, batches):
+    def __init__(self, batches: int) -> None:
         self.batches = batches
         self.requests = Link()
         self.responses = Link()
 
     @cimba.process
-    def produce(self):
+    def produce(self) -> None:
         for batch in range(self.batches):
             self.events += 1
             self.requests.sent.put(batch)
             cimba.hold(PERIOD_US)
 
     @cimba.process
-    def await_acknowledgements(self):
+    def await_acknowledgements(self) -> None:
         while True:
             batch = self.responses.received.get()
             self.events += 1
@@ -69,7 +69,7 @@ class Leader(cimba.Model):
             self.latency_us += cimba.now() - batch * PERIOD_US
 
     @cimba.process
-    def serve_producer(self):
+    def serve_producer(self) -> None:
         while True:
             batch = self.requests.received.get()
             self.events += 1
@@ -83,19 +83,19 @@ class Leader(cimba.Model):
             self.responses.sent.put(batch)
 
     @cimba.predicate
-    def is_committed(self):
+    def is_committed(self) -> bool:
         # Only this request appends.
         return self.high_watermark == self.log_end
 
     @cimba.function
     def advance(self) -> None:
-        high_watermark = min(self.log_end, min(self.fetched[0], self.fetched[1]))
+        high_watermark = min(self.log_end, self.fetched[0], self.fetched[1])
         if high_watermark > self.high_watermark:
             self.high_watermark = high_watermark
             self.advanced.signal()
 
     @cimba.on_end
-    def end(self):
+    def end(self) -> None:
         self.mean_us = self.latency_us / self.acknowledged
 
 
@@ -112,14 +112,14 @@ class Follower(cimba.Model):
     told_high_watermark: int = 0
     high_watermark: cimba.Output[int]
 
-    def __init__(self, leader, place):
+    def __init__(self, leader: Leader, place: int) -> None:
         self.leader = leader
         self.place = place
         self.requests = Link()
         self.responses = Link()
 
     @cimba.process
-    def serve(self):
+    def serve(self) -> None:
         leader = self.leader
         while True:
             self.offset = self.requests.received.get()
@@ -137,11 +137,11 @@ class Follower(cimba.Model):
             self.responses.sent.put(end)
 
     @cimba.predicate
-    def has_records(self):
+    def has_records(self) -> bool:
         return self.offset < self.leader.log_end
 
     @cimba.process
-    def follow(self):
+    def follow(self) -> None:
         while True:
             self.requests.sent.put(self.log_end)
             end = self.responses.received.get()
@@ -158,7 +158,7 @@ class Cluster(cimba.Model):
     leader: Leader
     followers: list[Follower]
 
-    def __init__(self, batches):
+    def __init__(self, batches: int) -> None:
         self.leader = Leader(batches)
         self.followers = [Follower(self.leader, place) for place in range(len(model.FOLLOWERS))]
 
@@ -174,14 +174,14 @@ class Queue(cimba.Model):
     mean_us: cimba.Output[float]
 
     @cimba.process
-    def arrivals(self):
+    def arrivals(self) -> None:
         while True:
             self.events += 1
             self.waiting.put(cimba.now())
             cimba.hold(random.exponential(ARRIVAL_US))
 
     @cimba.process
-    def server(self):
+    def server(self) -> None:
         while self.served < self.customers:
             arrived_us = self.waiting.get()
             cimba.hold(random.exponential(SERVICE_US))
@@ -191,7 +191,7 @@ class Queue(cimba.Model):
         cimba.end_trial()
 
     @cimba.on_end
-    def end(self):
+    def end(self) -> None:
         self.mean_us = self.stay_us / self.served
 
 

@@ -41,7 +41,6 @@ class Actor:
         return process_time()
 
 
-@ray.remote
 class Leader(Actor):
     """The leader: its log, the fetches and the produce that wait."""
 
@@ -122,7 +121,6 @@ class Leader(Actor):
         return self.high_watermark
 
 
-@ray.remote
 class Follower(Actor):
     """A follower: its log."""
 
@@ -143,7 +141,6 @@ class Follower(Actor):
         return self.high_watermark
 
 
-@ray.remote
 class Producer(Actor):
     """The producer, and what it has got back."""
 
@@ -172,11 +169,12 @@ class Driver:
     """The order of time, and the actors."""
 
     def __init__(self, batches: int) -> None:
-        self.actors = {
-            LEADER: Leader.remote(),
-            PRODUCER: Producer.remote(batches),
-            **{follower: Follower.remote(follower) for follower in model.FOLLOWERS},
+        self.actors: dict[Any, Any] = {
+            LEADER: ray.remote(Leader).remote(),
+            PRODUCER: ray.remote(Producer).remote(batches),
         }
+        for follower in model.FOLLOWERS:
+            self.actors[follower] = ray.remote(Follower).remote(follower)
         self.due: list[tuple[float, int, Sent]] = []
         self.number = 0
         self.events = 0

@@ -8,7 +8,7 @@ import salabim
 
 from bench.alternatives import model
 
-Steps = Generator[None, object, None]
+Steps = Generator[None, Any, None]
 
 
 class Message(salabim.Component):

@@ -2,12 +2,13 @@
 
 from collections.abc import Generator
 from random import expovariate, seed, uniform
+from typing import Any
 
 import simpy
 
 from bench.alternatives import model
 
-Steps = Generator[simpy.Event, object, None]
+Steps = Generator[simpy.Event, Any, None]
 
 
 class Connection:

@@ -89,6 +89,16 @@ def replication(batches: int, actors: int | None = None) -> model.Outcome:
     )
 
 
+def on_one_actor(batches: int) -> model.Outcome:
+    """Brokers in one actor."""
+    return replication(batches, actors=1)
+
+
+def on_two_actors(batches: int) -> model.Outcome:
+    """Brokers in two actors."""
+    return replication(batches, actors=2)
+
+
 # The queue.
 
 # Event.phase of a customer
