@@ -13,20 +13,20 @@ import ray
 
 from bench.alternatives import model
 
-LEADER = 1
-PRODUCER = "producer"
+#: Numbers of the actors; followers have their own.
+PRODUCER, LEADER = 0, 1
 
 
 class Sent(NamedTuple):
     """A message, or a timer, on its way."""
 
     time_us: float
-    to: Any
+    to: int
     method: str
     arguments: tuple[Any, ...]
 
 
-def message(leaves_us: float, to: Any, method: str, *arguments: Any) -> Sent:
+def message(leaves_us: float, to: int, method: str, *arguments: Any) -> Sent:
     """A message that leaves at a time."""
     return Sent(leaves_us + uniform(*model.NETWORK_US), to, method, arguments)
 
@@ -34,8 +34,8 @@ def message(leaves_us: float, to: Any, method: str, *arguments: Any) -> Sent:
 class Actor:
     """An actor that draws, and knows what it has cost."""
 
-    def __init__(self) -> None:
-        seed(model.SEED)
+    def __init__(self, number: int) -> None:
+        seed(model.SEED + number)
 
     def cpu_s(self) -> float:
         return process_time()
@@ -45,7 +45,7 @@ class Leader(Actor):
     """The leader: its log, the fetches and the produce that wait."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(LEADER)
         self.log_end = 0
         self.high_watermark = 0
         self.fetched = dict.fromkeys(model.FOLLOWERS, 0)
@@ -125,7 +125,7 @@ class Follower(Actor):
     """A follower: its log."""
 
     def __init__(self, broker: int) -> None:
-        super().__init__()
+        super().__init__(broker)
         self.broker = broker
         self.log_end = 0
         self.high_watermark = 0
@@ -145,7 +145,7 @@ class Producer(Actor):
     """The producer, and what it has got back."""
 
     def __init__(self, batches: int) -> None:
-        super().__init__()
+        super().__init__(PRODUCER)
         self.batches = batches
         self.acknowledged = 0
         self.latency_us = 0.0
@@ -169,7 +169,7 @@ class Driver:
     """The order of time, and the actors."""
 
     def __init__(self, batches: int) -> None:
-        self.actors: dict[Any, Any] = {
+        self.actors: dict[int, Any] = {
             LEADER: ray.remote(Leader).remote(),
             PRODUCER: ray.remote(Producer).remote(batches),
         }
@@ -196,7 +196,7 @@ class Driver:
             elif sent.method != "read_next":
                 self.events += 1
 
-    def all(self, method: str) -> dict[Any, Any]:
+    def all(self, method: str) -> dict[int, Any]:
         """Ask all actors."""
         return {
             name: ray.get(getattr(actor, method).remote()) for name, actor in self.actors.items()
