@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
+from math import inf
 from random import expovariate, seed, uniform
 from typing import Any
 
@@ -12,8 +13,9 @@ from bench.alternatives import model
 class Clock:
     """Virtual time: the heap of what is due."""
 
-    def __init__(self) -> None:
+    def __init__(self, end_us: float = inf) -> None:
         self.now_us = 0.0
+        self.end_us = end_us
         self._due: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
         self._number = 0
 
@@ -22,22 +24,19 @@ class Clock:
         self._number += 1
         heappush(self._due, (time_us, self._number, callback, arguments))
 
-    def step(self) -> None:
-        """Call what is due next."""
-        self.now_us, _, callback, arguments = heappop(self._due)
-        callback(*arguments)
-
-    def run_until(self, end_us: float) -> None:
-        """Call all that is due before the end."""
-        while self._due[0][0] < end_us:
-            self.step()
+    def run(self) -> None:
+        """Call all that is due before the end, which may come earlier meanwhile."""
+        due = self._due
+        while due[0][0] < self.end_us:
+            self.now_us, _, callback, arguments = heappop(due)
+            callback(*arguments)
 
 
 class Replication:
     """The leader, its followers and the producer."""
 
     def __init__(self, batches: int) -> None:
-        self.clock = Clock()
+        self.clock = Clock(batches * model.PERIOD_US + model.AFTER_US)
         self.batches = batches
         self.events = 0
         self.acknowledged = 0
@@ -64,7 +63,7 @@ class Replication:
         for follower in model.FOLLOWERS:
             self.send(0, self.fetch_arrives, follower, 0)
         self.clock.at(0, self.batch_is_due, 0)
-        self.clock.run_until(self.batches * model.PERIOD_US + model.AFTER_US)
+        self.clock.run()
 
     def send(self, leaves_us: float, arrives: Callable[..., None], *content: object) -> None:
         """Send a message that leaves at a time."""
@@ -167,12 +166,18 @@ class Replication:
 class Queue:
     """The server and the customers that wait for it."""
 
-    def __init__(self) -> None:
+    def __init__(self, customers: int) -> None:
         self.clock = Clock()
+        self.customers = customers
         self.events = 0
         self.served = 0
         self.stay_us = 0.0
         self.arrivals_us: deque[float] = deque()
+
+    def run(self) -> None:
+        """Run until the last customer has left."""
+        self.arrive()
+        self.clock.run()
 
     def arrive(self) -> None:
         self.events += 1
@@ -188,7 +193,9 @@ class Queue:
         self.events += 1
         self.served += 1
         self.stay_us += self.clock.now_us - self.arrivals_us.popleft()
-        if self.arrivals_us:
+        if self.served == self.customers:
+            self.clock.end_us = self.clock.now_us
+        elif self.arrivals_us:
             self.serve()
 
 
@@ -211,8 +218,6 @@ def queue(customers: int) -> model.Outcome:
     """Serve so many customers."""
     seed(model.SEED)
     begun = model.Took.now()
-    run = Queue()
-    run.arrive()
-    while run.served < customers:
-        run.clock.step()
+    run = Queue(customers)
+    run.run()
     return model.Outcome(run.events, run.served, run.stay_us / customers, begun.until_now())
