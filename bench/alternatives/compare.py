@@ -121,8 +121,8 @@ def compare(runs: Sequence[Run], turns: int) -> dict[str, list[Row]]:
         release = version(run.package) if run.package else platform.python_version()
         row = Row(run.name, release, run.size, run.aim, each)
         models.setdefault(run.model, []).append(row)
-    for rows in models.values():
-        found += disagreements({row.name: (row.size, row.outcomes[0]) for row in rows})
+    for model, rows in models.items():
+        found += disagreements(model, {row.name: (row.size, row.outcomes[0]) for row in rows})
     if found:
         sys.exit("\n".join(["The outcomes disagree:", *found]))
     return models

@@ -1,7 +1,7 @@
 """Both models in salabim: brokers and messages are components, connections are stores."""
 
 from collections.abc import Generator
-from random import expovariate, seed, uniform
+from random import expovariate, uniform
 from typing import Any
 
 import salabim
@@ -205,8 +205,7 @@ class Arrivals(salabim.Component):
 
 def new_environment() -> salabim.Environment:
     """An environment of generators: as greenlets they were slower."""
-    seed(model.SEED)
-    return salabim.Environment(yieldless=False, random_seed="*")
+    return salabim.Environment(yieldless=False, random_seed=model.SEED)
 
 
 def replication(batches: int) -> model.Outcome:

@@ -27,7 +27,7 @@ def test_a_scenario_has_the_outcome_of_the_model_on_a_heap(module: Callable[[str
     """Acknowledged batches, high watermark, latency and events; by SimPy, too, where it is."""
     names = ["with_heapq", "with_tidegauge", *(["with_simpy"] if find_spec("simpy") else [])]
     outcomes = {name: (BATCHES, module(name).replication(BATCHES)) for name in names}
-    assert module("model").disagreements(outcomes) == []
+    assert module("model").disagreements("replication", outcomes) == []
 
 
 def test_the_kernels_heap_serves_a_queue_as_theory_has_it(module: Callable[[str], Any]) -> None:
@@ -45,9 +45,8 @@ def test_an_outcome_that_differs_is_named(module: Callable[[str], Any]) -> None:
     usual = model.Outcome(700, 100, 2400.0, took, 100)
     lost = usual._replace(finished=99, high_watermark=99)
     slow = usual._replace(mean_us=2500.0, events=800)
-    found = model.disagreements(
-        {"usual": (100, usual), "too": (100, usual), "lost": (100, lost), "slow": (100, slow)}
-    )
+    each = {"usual": usual, "too": usual, "lost": lost, "slow": slow}
+    found = model.disagreements("replication", {name: (100, it) for name, it in each.items()})
     assert found == [
         "lost: 99 of 100 are finished",
         "lost: the high watermark is 99, not 100",
