@@ -164,7 +164,7 @@ def table(models: Mapping[str, Sequence[Row]]) -> Iterator[str]:
             yield (
                 f"| {model} | {row.name} | {row.release} | {usual} ({least} to {most}) "
                 f"| {_rounded(row.cpu_us):,g} | {_rounded(row.is_beaten_by(rows[0])):,g} "
-                f"| {f'{row.aim:.2g}' if row.aim else ''} |"
+                f"| {f'{_rounded(row.aim):g}' if row.aim else ''} |"
             )
 
 
