@@ -154,7 +154,7 @@ class TraceWriter:
             OSError: earlier rows could not be written.
         """
         array = cast("NDArray[np.void]", rows)
-        words = array.view(np.int64).reshape(len(array), -1)
+        words = array.view(np.int64).reshape(len(array), array.dtype.itemsize // 8)
         # Few bits are sorted ten times as fast.
         kinds = array["kind"].astype(np.int16)
         places = np.argsort(kinds, kind="stable")
