@@ -1,4 +1,4 @@
-"""Many runs, each a task of Ray: seeds of a scenario, or variants of it.
+"""Many runs on a pool of warm actors: seeds of a scenario, or variants of it.
 
 Each run has the same results as it would have alone. A run that fails, or whose process dies, is
 reported as failed, and the others continue.
@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from tidegauge.engine.ray_cluster import run_tasks
+from tidegauge.engine.ray_pool import run_on_pool
 from tidegauge.engine.simulate import simulate
 from tidegauge.runs.figures import summary_figures
 from tidegauge.scenario.reading import load_scenario
@@ -78,8 +78,8 @@ def run_all(
     placed = [
         each._replace(file=each.file.absolute(), folder=each.folder.absolute()) for each in runs
     ]
-    with closing(run_tasks(_run, placed, jobs, address)) as tasks:
-        for ended in tasks:
+    with closing(run_on_pool(_run, placed, jobs, address)) as calls:
+        for ended in calls:
             folder = placed[ended.number].folder
             outcome = ended.result or Outcome(ended.error)
             if outcome.error is None and not (folder / SUMMARY).exists():
