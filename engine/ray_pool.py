@@ -144,7 +144,7 @@ class _Pool(Generic[Input, Output]):
 
     def _start_actor(self) -> None:
         if self._waiting:
-            actor = self._new_actor()
+            actor: Any = self._new_actor()
             self._starting[actor.place.remote()] = actor
 
     def _started(self, done: ray.ObjectRef[_Place]) -> Ended[Output] | None:
@@ -205,5 +205,5 @@ def _interrupt(place: _Place) -> None:
         os.kill(place.process, signal.SIGINT)
     else:
         there = NodeAffinitySchedulingStrategy(place.node, soft=False)
-        send = ray.remote(num_cpus=0, scheduling_strategy=there)(os.kill)
+        send = ray.remote(os.kill).options(num_cpus=0, scheduling_strategy=there)
         send.remote(place.process, signal.SIGINT)

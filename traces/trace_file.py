@@ -38,7 +38,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -75,6 +75,10 @@ _MOST_TASKS = 16
 _COMPRESSION_LEVEL = 1
 _WIDTHS = (1, 2, 4, 8)
 _LOWEST_64_BITS = (1 << 64) - 1
+
+#: Rows as the kernel has them: all of their fields are integers of 64 bits.
+_Rows = NDArray[np.int64]
+_KIND = "kind"
 
 #: Columns of 64-bit integers of the same length, by name.
 Table = dict[str, NDArray[np.int64]]
@@ -119,7 +123,7 @@ class TraceWriter:
         self._thread = ThreadPoolExecutor(1, "trace-writer")
         self._tasks: deque[Future[None]] = deque()
         # For the thread alone:
-        self._waiting: dict[int, list[NDArray[np.void]]] = {}
+        self._waiting: dict[int, list[_Rows]] = {}
         self._waiting_rows: Counter[int] = Counter()
         self._file.write(msgpack.packb({**(header or {}), **_header()}))
         self._file.flush()
@@ -133,8 +137,9 @@ class TraceWriter:
             OSError: earlier rows could not be written.
         """
         array = cast("NDArray[np.void]", rows)
-        for first in range(0, len(array), _PIECE_ROWS):
-            piece = array[first : first + _PIECE_ROWS].copy()
+        numbers = array.view(np.int64).reshape(-1, array.itemsize // 8)
+        for first in range(0, len(numbers), _PIECE_ROWS):
+            piece = numbers[first : first + _PIECE_ROWS].copy()
             self._tasks.append(self._thread.submit(self._sort, piece))
             while self._tasks and (self._tasks[0].done() or len(self._tasks) > _MOST_TASKS):
                 self._tasks.popleft().result()
@@ -168,11 +173,15 @@ class TraceWriter:
 
     # The work of the thread.
 
-    def _sort(self, array: NDArray[np.void]) -> None:
+    def _sort(self, rows: _Rows) -> None:
         """Put rows behind those of their kind that wait, and write the frames that are full."""
-        kinds = array["kind"]
-        for kind in np.unique(kinds).tolist():
-            rows_of_kind = array[kinds == kind]
+        kinds = rows[:, _places()[_KIND]]
+        order = np.argsort(kinds, kind="stable")
+        ordered, kinds = rows[order], kinds[order]
+        begins = np.flatnonzero(np.diff(kinds, prepend=-1))
+        for kind, rows_of_kind in zip(
+            kinds[begins].tolist(), np.split(ordered, begins[1:]), strict=True
+        ):
             self._waiting.setdefault(kind, []).append(rows_of_kind)
             self._waiting_rows[kind] += len(rows_of_kind)
             if self._waiting_rows[kind] >= FRAME_ROWS:
@@ -220,17 +229,41 @@ def _header() -> dict[str, Any]:
     }
 
 
-def _packed_frame(number: int, rows: NDArray[np.void]) -> dict[str, Any]:
+@cache
+def _places() -> dict[str, int]:
+    """The place of each column among the numbers of a row; of ``values`` that of the first."""
+    # Not above: readers do without the kernel.
+    from tidegauge.compiled.records import dtype_of  # noqa: PLC0415
+    from tidegauge.simulation.trace_rows.row import RowSlot  # noqa: PLC0415
+
+    fields = cast("Any", dtype_of(RowSlot)).fields
+    return {name: offset // 8 for name, (_, offset, *_) in fields.items()}
+
+
+def _packed_frame(number: int, rows: _Rows) -> dict[str, Any]:
     kind = schema.ROW_KINDS[number]
+    places = _places()
+    first = places["values"]
+    of_kind = range(first, first + len(kind.columns))
+    # All columns at once: most frames are short, and a call for each would take longer.
+    values = rows.T[[*(places[name] for name in ROW_COLUMNS), *of_kind]]
+    bases = values.min(axis=1)
+    # Modulo 2**64: above the smallest of all integers the largest one needs every bit.
+    above = values.view(np.uint64) - bases.view(np.uint64)[:, None]
+    spans = above.max(axis=1).tolist()
     compressor = zstandard.ZstdCompressor(level=_COMPRESSION_LEVEL)
-    columns = {name: _packed_column(rows[name], compressor) for name in ROW_COLUMNS}
-    for place, name in enumerate(kind.columns):
-        columns[name] = _packed_column(rows["values"][:, place], compressor)
+    columns = {
+        name: _packed_column(base, span, numbers, compressor)
+        for name, base, span, numbers in zip(
+            (*ROW_COLUMNS, *kind.columns), bases.tolist(), spans, above, strict=True
+        )
+    }
+    first_us, span_us = (each[ROW_COLUMNS.index("time_us")] for each in (bases.tolist(), spans))
     frame = {
         "kind": kind.name,
         "rows": len(rows),
-        "first_time_us": int(rows["time_us"].min()),
-        "last_time_us": int(rows["time_us"].max()),
+        "first_time_us": first_us,
+        "last_time_us": first_us + span_us,
         "column_bytes": len(msgpack.packb(columns)),
         "columns": columns,
     }
@@ -238,14 +271,10 @@ def _packed_frame(number: int, rows: NDArray[np.void]) -> dict[str, Any]:
 
 
 def _packed_column(
-    values: NDArray[np.int64], compressor: zstandard.ZstdCompressor
+    base: int, span: int, above: NDArray[np.uint64], compressor: zstandard.ZstdCompressor
 ) -> dict[str, Any]:
-    base = int(values.min())
-    span = int(values.max()) - base
     width = next(width for width in _WIDTHS if span < 1 << 8 * width)
-    # Modulo 2**64: above the smallest of all integers the largest one needs every bit.
-    above = values.astype(np.uint64) - np.uint64(base & _LOWEST_64_BITS)
-    data = compressor.compress(above.astype(f"<u{width}").tobytes())
+    data = compressor.compress(above.astype(f"<u{width}").data)
     return {"base": base, "width": width, "data": data}
 
 
