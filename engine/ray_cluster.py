@@ -22,6 +22,9 @@ _OBJECT_STORE_BYTES = 256 << 20
 #: An actor waits for its peers most of the time, so it reserves no more than this.
 _CPUS_PER_ACTOR = 0.25
 
+#: In place of an address: Ray starts on this machine, whatever RAY_ADDRESS says.
+HERE = "local"
+
 #: The timeout for the connection to a cluster.
 _ANSWER_S = 5.0
 
@@ -38,8 +41,8 @@ def ray_cluster(address: str | None) -> Iterator[None]:
     """Use Ray while entered: the one of this process, the one at an address, or a new one.
 
     Args:
-        address: the cluster to join; None: that of RAY_ADDRESS, else Ray starts here, without
-            network, dashboard or usage statistics, and stops on exit.
+        address: the cluster to join; None: that of RAY_ADDRESS, else :data:`HERE`: Ray starts
+            without network, dashboard or usage statistics, and stops on exit.
 
     Raises:
         RayUnavailableError: there is none at the address, or it does not start.
@@ -50,16 +53,16 @@ def ray_cluster(address: str | None) -> Iterator[None]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # Ray's workers are nice. Actors wait for each other: one that waits for a CPU delays all.
     os.environ.setdefault("RAY_worker_niceness", "0")
-    address = address or os.environ.get("RAY_ADDRESS")
+    address = address or os.environ.get("RAY_ADDRESS") or HERE
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
-    if address is None:
+    if address == HERE:
         options |= {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES}
     else:
         _expect_somebody(address)
     try:
-        ray.init(address=address or "local", **options)
+        ray.init(address=address, **options)
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
-        where = "Ray does not start here" if address is None else f"{address}: cannot join Ray"
+        where = "Ray does not start here" if address == HERE else f"{address}: cannot join Ray"
         raise RayUnavailableError(f"{where}: {str(error).splitlines()[0]}") from error
     try:
         yield

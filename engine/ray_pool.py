@@ -12,7 +12,7 @@ It interrupts the running calls, as Ctrl-C would, and waits a moment for them to
 import os
 import signal
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -74,6 +74,17 @@ def run_on_pool(
             yield from pool.outcomes()
         finally:
             pool.stop()
+
+
+def in_order(calls: Iterable[Ended[Output]]) -> Iterator[Ended[Output]]:
+    """The outcomes in the order of their inputs, each as soon as those before it are there."""
+    early: dict[int, Ended[Output]] = {}
+    due = 0
+    for ended in calls:
+        early[ended.number] = ended
+        while due in early:
+            yield early.pop(due)
+            due += 1
 
 
 class _Place(NamedTuple):

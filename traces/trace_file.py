@@ -125,6 +125,7 @@ class TraceWriter:
         # For the thread alone:
         self._waiting: dict[int, list[_Rows]] = {}
         self._waiting_rows: Counter[int] = Counter()
+        self._compressor = zstandard.ZstdCompressor(level=_COMPRESSION_LEVEL)
         self._file.write(msgpack.packb({**(header or {}), **_header()}))
         self._file.flush()
 
@@ -196,13 +197,15 @@ class TraceWriter:
         """Write frames of a kind until fewer than ``fewest`` rows are left."""
         rows = np.concatenate(self._waiting.pop(kind))
         while len(rows) >= fewest:
-            self._file.write(msgpack.packb(_packed_frame(kind, rows[:FRAME_ROWS])))
+            frame = _packed_frame(kind, rows[:FRAME_ROWS], self._compressor)
+            self._file.write(msgpack.packb(frame))
             rows = rows[FRAME_ROWS:]
         self._waiting_rows[kind] = len(rows)
         if len(rows):
             self._waiting[kind] = [rows]
 
 
+@cache
 def _header() -> dict[str, Any]:
     return {
         "format": FORMAT,
@@ -240,7 +243,9 @@ def _places() -> dict[str, int]:
     return {name: offset // 8 for name, (_, offset, *_) in fields.items()}
 
 
-def _packed_frame(number: int, rows: _Rows) -> dict[str, Any]:
+def _packed_frame(
+    number: int, rows: _Rows, compressor: zstandard.ZstdCompressor
+) -> dict[str, Any]:
     kind = schema.ROW_KINDS[number]
     places = _places()
     first = places["values"]
@@ -251,7 +256,6 @@ def _packed_frame(number: int, rows: _Rows) -> dict[str, Any]:
     # Modulo 2**64: above the smallest of all integers the largest one needs every bit.
     above = values.view(np.uint64) - bases.view(np.uint64)[:, None]
     spans = above.max(axis=1).tolist()
-    compressor = zstandard.ZstdCompressor(level=_COMPRESSION_LEVEL)
     columns = {
         name: _packed_column(base, span, numbers, compressor)
         for name, base, span, numbers in zip(
