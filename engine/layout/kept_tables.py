@@ -32,17 +32,18 @@ def laid_out(
     return plan.keep(_kept, lay_out, *arguments).copy()
 
 
-class _KeptTables(Generic[T]):
+class KeptTables(Generic[T]):
     """Tables, of which those that have nothing but zeros take no memory."""
 
     def __init__(self, tables: T) -> None:
-        self._tables = tables
+        """Keep tables, which no run may use."""
+        self.tables = tables
         rows = {name: np.asarray(each) for name, each in vars(tables).items()}
         self._filled = {name: each for name, each in rows.items() if each.view(np.uint8).any()}
 
     def copy(self) -> T:
-        """Tables with the same content."""
-        copied = copy(self._tables)
+        """Tables of the same content, for a run."""
+        copied = copy(self.tables)
         for name, rows in vars(copied).items():
             filled = self._filled.get(name)
             # Memory of zeros is not touched.
@@ -53,5 +54,5 @@ class _KeptTables(Generic[T]):
 
 def _kept(
     plan: ClusterPlan, lay_out: Callable[[ClusterPlan, *Arguments], T], *arguments: *Arguments
-) -> _KeptTables[T]:
-    return _KeptTables(lay_out(plan, *arguments))
+) -> KeptTables[T]:
+    return KeptTables(lay_out(plan, *arguments))
