@@ -245,7 +245,7 @@ def test_ctrl_c_leaves_what_is_done_and_no_process_and_the_sweep_goes_on(
 
 @pytest.mark.long
 def test_a_sweep_joins_a_cluster_that_is_there_already(crashes: Path, tmp_path: Path) -> None:
-    """Runs are tasks there, whatever the working directory; the cluster stays when it has ended."""
+    """Its actors are there, whatever the working directory; the cluster stays when it has ended."""
     address = ray.get_runtime_context().gcs_address
     options = ["--seeds", "1..2", "--address", address, "--out", "sweep", "--json"]
     command = [sys.executable, "-m", "tidegauge", "sweep", crashes.name, *options]
