@@ -22,6 +22,6 @@ time per kind of event         ``loop_sampler.py``
 a prediction of cost           ``prediction.py``
 =============================  ==========================================================
 
-``ray`` is imported by ``ray_engine.py``, ``ray_cluster.py`` and ``ray_pool.py`` only, and by the shells
-in ``actors`` and ``controller``.
+``ray`` is imported by ``ray_engine.py``, ``ray_cluster.py`` and ``ray_pool.py`` only, and by the
+shells in ``actors`` and ``controller``.
 """

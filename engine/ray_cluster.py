@@ -37,12 +37,13 @@ class RayUnavailableError(EngineError):
 
 
 @contextmanager
-def ray_cluster(address: str | None) -> Iterator[None]:
+def ray_cluster(address: str | None, module: str | None = None) -> Iterator[None]:
     """Use Ray while entered: the one of this process, the one at an address, or a new one.
 
     Args:
         address: the cluster to join; None: that of RAY_ADDRESS, else :data:`HERE`: Ray starts
             without network, dashboard or usage statistics, and stops on exit.
+        module: the module that all workers import while Ray starts here; None: they wait for work.
 
     Raises:
         RayUnavailableError: there is none at the address, or it does not start.
@@ -53,6 +54,8 @@ def ray_cluster(address: str | None) -> Iterator[None]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # Ray's workers are nice. Actors wait for each other: one that waits for a CPU delays all.
     os.environ.setdefault("RAY_worker_niceness", "0")
+    if module is not None:
+        os.environ |= {"RAY_preload_python_modules": module}
     address = address or os.environ.get("RAY_ADDRESS") or HERE
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address == HERE:

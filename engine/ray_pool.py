@@ -68,7 +68,7 @@ def run_on_pool(
     """
     if not inputs:
         return
-    with ray_cluster(address):
+    with ray_cluster(address, work.__module__):
         pool = _Pool(work, inputs, jobs or cluster_cpus())
         try:
             yield from pool.outcomes()

@@ -243,9 +243,7 @@ def _places() -> dict[str, int]:
     return {name: offset // 8 for name, (_, offset, *_) in fields.items()}
 
 
-def _packed_frame(
-    number: int, rows: _Rows, compressor: zstandard.ZstdCompressor
-) -> dict[str, Any]:
+def _packed_frame(number: int, rows: _Rows, compressor: zstandard.ZstdCompressor) -> dict[str, Any]:
     kind = schema.ROW_KINDS[number]
     places = _places()
     first = places["values"]

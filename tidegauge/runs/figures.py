@@ -8,8 +8,8 @@ of the summary the count of it in ``traces/checks/figures.py`` or ``engine/summa
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.tables.control_plane import CONTROL_PLANE_FIGURES
@@ -71,15 +71,6 @@ def fault_seconds(run: RunFolder, tables: RunTables) -> dict[str, float]:
     ):
         seconds[row["fault_name"]] = float(row["seconds"])
     return {f"{fault}.seconds": lasted_s for fault, lasted_s in seconds.items()}
-
-
-def numbers_of(part: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, float]]:
-    """The numbers of a summary, or of a part of it: ``produce_ms.shop.p99``."""
-    for name, value in part.items():
-        if isinstance(value, Mapping):
-            yield from numbers_of(value, f"{path}{name}.")
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            yield f"{path}{name}", value
 
 
 def value_text(value: float, unit: str) -> str:

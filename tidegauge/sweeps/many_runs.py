@@ -15,14 +15,13 @@ from typing import Any, NamedTuple
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.ray_pool import run_on_pool
 from tidegauge.engine.simulate import simulate_plan
-from tidegauge.runs.figures import fault_seconds, numbers_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import load_scenario
 from tidegauge.scenario.text.errors import one_line
 from tidegauge.sweeps.sweep_folder import remove_unfinished
 from tidegauge.traces.run_files import SUMMARY
 from tidegauge.traces.run_folder import RunFolder
-from tidegauge.traces.summary_figures import is_left_out_at_zero
+from tidegauge.traces.summary_figures import is_left_out_at_zero, numbers_of
 
 
 class PlannedRun(NamedTuple):
@@ -145,6 +144,7 @@ def _plan_of(file: Path, changes: Mapping[str, object]) -> ClusterPlan:
 def _fault_seconds(run: RunFolder) -> dict[str, float]:
     # It takes as long as a short run, and few sweeps ask for it.
     from tidegauge.analysis.making.run_tables import RunTables  # noqa: PLC0415
+    from tidegauge.runs.figures import fault_seconds  # noqa: PLC0415
 
     with TemporaryDirectory(prefix="tidegauge-") as folder:
         return fault_seconds(run, RunTables(run.path, Path(folder)))
