@@ -13,7 +13,7 @@ import os
 import signal
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -213,7 +213,8 @@ def _cause_of_death(error: RayError) -> str:
 def _interrupt(place: _Place) -> None:
     """Send SIGINT to a process, on any machine."""
     if place.node == ray.get_runtime_context().get_node_id():
-        os.kill(place.process, signal.SIGINT)
+        with suppress(ProcessLookupError):
+            os.kill(place.process, signal.SIGINT)
     else:
         there = NodeAffinitySchedulingStrategy(place.node, soft=False)
         send = ray.remote(os.kill).options(num_cpus=0, scheduling_strategy=there)

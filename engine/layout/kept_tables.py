@@ -16,18 +16,23 @@ from tidegauge.scenario.cluster_plan import ClusterPlan
 T = TypeVar("T", bound=Tables)
 Arguments = TypeVarTuple("Arguments")
 
+#: Partitions, and pairs of brokers, whose tables are small beside those of a run. Runs of larger
+#: clusters take long beside their set-up.
+_MOST_KEPT = 10_000
+
 
 def laid_out(
     plan: ClusterPlan, lay_out: Callable[[ClusterPlan, *Arguments], T], *arguments: *Arguments
 ) -> T:
-    """The tables that a function lays out; of a plan for several runs, a copy of them.
+    """The tables that a function lays out; of a plan for several small runs, a copy of them.
 
     Args:
         plan: the plan that the tables are laid out from.
         lay_out: the function; its tables are the same with each seed.
         arguments: its other arguments.
     """
-    if plan.kept is None:
+    size = max(len(plan.partitions), len(plan.brokers) ** 2)
+    if plan.kept is None or size > _MOST_KEPT:
         return lay_out(plan, *arguments)
     return plan.keep(_kept, lay_out, *arguments).copy()
 
