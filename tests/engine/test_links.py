@@ -12,19 +12,19 @@ from random import Random
 
 import pytest
 
-from linked_groups import drop, fetches_in, groups_with_sockets, send_fetch
+from linked_groups import drop, fetches_in, groups_with_sockets, make_rings_narrow, send_fetch
 from small_clusters import BROKER_1, FIRST_CLIENT, cluster_of
 from threads import beside
 from tidegauge.engine.exchange import links as links_module
-from tidegauge.engine.exchange import shared_memory
 from tidegauge.engine.exchange.links import LinkBroken, Links, peers_of
 from tidegauge.engine.exchange.rings import unsent_groups
 from tidegauge.engine.exchange.state import AWAITS, BROKEN, ENDED, STRANGE
 from tidegauge.engine.group import Group
 from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.simulation.messages.client_requests import FetchRequest
 
 NAMES = ["broker 5", "brokers 1, 4", "brokers 2, 3"]
-END_US = 5_000_000
+END_US = 1_200_000
 
 Pair = tuple[socket.socket, socket.socket]
 
@@ -164,14 +164,18 @@ def test_words_may_come_in_pieces(
     hashes_of_one: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A socket ends where it likes, not with a row or a word; rings are as narrow as can be."""
-    monkeypatch.setattr(shared_memory, "_MOST_WORDS", 128)
-    monkeypatch.setattr(shared_memory, "_FEWEST_WORDS", 128)
+    make_rings_narrow(monkeypatch)
     one, its = socket.socketpair()
     other, its_other = socket.socketpair()
     with one, its, other, its_other:
         groups = two_on_machines((one, other))
         run_in_turn(groups, partial(pass_on_in_pieces, (its, its_other), Random(1)))
         assert hashes_of(groups) == hashes_of_one
+
+
+def fetches_taken(group: Group) -> int:
+    """The fetches that have come in whole, whether their time has come or not."""
+    return int(group.world.kind_counts[FetchRequest.KIND].handled) + len(fetches_in(group))
 
 
 def test_what_does_not_go_at_once_goes_when_there_is_room(pair: Pair) -> None:
@@ -186,13 +190,27 @@ def test_what_does_not_go_at_once_goes_when_there_is_room(pair: Pair) -> None:
         except BlockingIOError:
             break
     send_fetch(broker.kernel_view, BROKER_1, FIRST_CLIENT, 0, 50)
+    broker.begin(END_US)
     assert broker.run(drop) == AWAITS
     assert unsent_groups(broker.exchange.tables) == [1]
     theirs.recv(stuffed, socket.MSG_WAITALL)
     assert broker.run(drop) == AWAITS
     assert unsent_groups(broker.exchange.tables) == []
     assert rest.run(drop) == AWAITS
-    assert [len(offsets) for _, _, offsets in fetches_in(rest)] == [50]
+    assert fetches_taken(rest) == 1
+
+
+def test_a_message_longer_than_the_rings_goes_over_a_socket_as_well(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ring is emptied into the socket while the rest of the message waits for room."""
+    make_rings_narrow(monkeypatch)
+    broker, rest = two_on_machines(pair)
+    send_fetch(broker.kernel_view, BROKER_1, FIRST_CLIENT, 0, 50)
+    broker.begin(END_US)
+    for _ in range(20):
+        assert [broker.run(drop), rest.run(drop)] == [AWAITS, AWAITS]
+    assert fetches_taken(rest) == 1
 
 
 @pytest.mark.parametrize("sent", [b"", b"abc"])
@@ -202,12 +220,13 @@ def test_the_end_of_the_other_side_is_found_behind_what_it_has_sent(
     ours, theirs = pair
     broker, rest = two_on_machines(pair)
     send_fetch(broker.kernel_view, BROKER_1, FIRST_CLIENT, 0, 2)
+    broker.begin(END_US)
     assert broker.run(drop) == AWAITS
     ours.sendall(sent)
     ours.close()
     assert rest.run(drop) == BROKEN
     assert rest.exchange.state.peer == 0
-    assert len(fetches_in(rest)) == 1
+    assert fetches_taken(rest) == 1
 
 
 def test_a_message_of_somebody_else_is_strange(pair: Pair) -> None:

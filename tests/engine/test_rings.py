@@ -7,10 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linked_groups import drop, fetches_in, linked_groups, send_fetch
+from linked_groups import (
+    NARROW_WORDS,
+    drop,
+    fetches_in,
+    linked_groups,
+    make_rings_narrow,
+    send_fetch,
+)
 from small_clusters import BROKER_1, BROKER_2, FIRST_CLIENT, SECOND, cluster_of, topic_of
 from tidegauge.compiled.rules import rule
-from tidegauge.engine.exchange import shared_memory
 from tidegauge.engine.exchange.atomic_words import load_word, store_word
 from tidegauge.engine.exchange.rings import EVENT, KIND_BITS, PADDING, send_news, take_news
 from tidegauge.engine.exchange.shared_memory import CONTENT, WORD_BYTES, WRITTEN
@@ -23,8 +29,6 @@ from tidegauge.simulation.metadata_log import log_change
 from tidegauge.simulation.offset_commits import log_commit
 
 BROKER, REST = 0, 1
-#: Twice the longest row and more: fewer words could never take it.
-NARROW_WORDS = 128
 #: Words of an entry, with that of its kind.
 ENTRY_WORDS = 15
 
@@ -52,11 +56,6 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> Two:
     """The same two, with rings of few words."""
     make_rings_narrow(monkeypatch)
     return two_groups()
-
-
-def make_rings_narrow(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(shared_memory, "_FEWEST_WORDS", NARROW_WORDS)
-    patch.setattr(shared_memory, "_MOST_WORDS", NARROW_WORDS)
 
 
 def send(group: Group) -> bool:

@@ -6,10 +6,12 @@ import socket
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import rule
+from tidegauge.engine.exchange import shared_memory
 from tidegauge.engine.exchange.shared_memory import SharedMemory
 from tidegauge.engine.group import Group
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -17,6 +19,10 @@ from tidegauge.simulation.events import new_event, new_item
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.client_requests import FetchPartition, FetchRequest
+
+
+#: Twice the longest row and more: fewer words could never take it.
+NARROW_WORDS = 128
 
 
 def drop(_rows: NDArray[np.void]) -> None:
@@ -47,6 +53,12 @@ def groups_with_sockets(
         group.join(grouping, number)
         group.exchange.link(own, {1 - number: ends[number].fileno()})
     return groups
+
+
+def make_rings_narrow(patch: pytest.MonkeyPatch) -> None:
+    """Let rings of groups that are linked from now on have few words, as those of many groups."""
+    patch.setattr(shared_memory, "_FEWEST_WORDS", NARROW_WORDS)
+    patch.setattr(shared_memory, "_MOST_WORDS", NARROW_WORDS)
 
 
 @rule
