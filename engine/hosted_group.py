@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.engine.contract import GroupFigures, Pace
+from tidegauge.engine.contract import GroupFigures, Pace, no_garbage_collection
 from tidegauge.engine.exchange import state as exchanged
 from tidegauge.engine.exchange.handshake import Address, Reception, dial
 from tidegauge.engine.exchange.links import LinkBroken, LinkError, Links, peers_of
@@ -50,11 +50,6 @@ _LET_IN_S = 0.0002
 # The longest sleep of a group that waits for those on other machines: at first, and at most.
 _FIRST_SLEEP_MS = 1
 _LONGEST_SLEEP_MS = 16
-
-# Polls of the promises of others before that: those that keep the CPU, for some 50 us, and those
-# that let others have it.
-_SPINS = int(os.environ.get("SPINS", "250"))
-_YIELDS = int(os.environ.get("YIELDS", "20"))
 
 #: The longest real time that a run with a speed limit goes ahead, or sleeps.
 _STEP_S = 0.005
@@ -100,8 +95,8 @@ class GroupReport(NamedTuple):
     reached_us: int
     figures: GroupFigures
     samples: dict[str, int]
-    #: Rows that checks and figures read, as they lie in memory.
-    rows: bytes
+    #: Rows that checks and figures read, as words: what Ray does not copy.
+    rows: Sequence[NDArray[np.int64]]
     #: More bytes of the trace file.
     trace: bytes
     #: Peers that were refused.
@@ -188,9 +183,8 @@ class HostedGroup:
         self._links = Links(ends, place.names, ends.keys() - members)
         exchange = self._group.exchange
         exchange.link(self._shared_memory(members, ends), self._links.descriptors())
-        has_own_cpu = len(members) <= len(os.sched_getaffinity(0))
-        exchange.state.spins = _SPINS if has_own_cpu else 0
-        exchange.state.yields = _YIELDS
+        if CAN_SHARE and len(members) <= len(cpus := os.sched_getaffinity(0)):
+            exchange.use_cpus(cpus)
 
     def _shared_memory(
         self, members: Sequence[int], ends: Mapping[int, socket.socket]
@@ -222,7 +216,7 @@ class HostedGroup:
         """Handle every event earlier than ``end_us``, beside all others."""
         self._running.acquire()
         try:
-            with self._sampler:
+            with self._sampler, no_garbage_collection():
                 stopped = self._run(end_us) == exchanged.STOPPED
             return GroupOutcome(stopped, self._group.horizon_us)
         except LinkError as error:
@@ -364,7 +358,7 @@ class HostedGroup:
             reached_us,
             figures,
             dict(self._sampler.seen),
-            b"".join(part.tobytes() for part in rows),
+            [part.view(np.int64) for part in rows],
             self._trace_bytes.take(),
             list(self._reception.refused),
             snapshot,

@@ -107,7 +107,7 @@ class InlineEngine:
         started = time.perf_counter()
         # The liveness phase has no speed limit.
         pace = self._pace if end_us <= self._plan.scenario.duration_us else None
-        with self._sampler:
+        with self._sampler, contract.no_garbage_collection():
             if pace is None:
                 self._advance(end_us)
             else:

@@ -323,10 +323,11 @@ class RayEngine:
         except (RayActorError, GetTimeoutError):
             return
         told = report.figures._replace(told_at_s=time.monotonic())
-        self._reports[number] = report._replace(figures=told)
+        self._reports[number] = report._replace(figures=told, rows=(), trace=b"")
         self._files[number].write(report.trace)
         self._files[number].flush()
-        self._run.stream.take(np.frombuffer(report.rows, dtype_of(RowSlot)))
+        for words in report.rows:
+            self._run.stream.take_judged(words.view(dtype_of(RowSlot)))
         for line in report.refused:
             warning = f"the actor of {self._groups[number].name} refused a connection: {line}"
             if warning not in self.warnings:

@@ -12,6 +12,7 @@ done.
 """
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
@@ -36,7 +37,6 @@ from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.trace_rows.row import RowSlot
 from tidegauge.traces.checks.breaches import judged_rows
 from tidegauge.traces.judging.judgement import judge, judge_end
-from tidegauge.traces.trace_file import joined
 
 #: The number of rows that are worth a call.
 _MANY_ROWS = 4096
@@ -56,10 +56,13 @@ class RowStream:
 
     def take(self, rows: NDArray[np.void]) -> None:
         """Take rows of one group; they are copied."""
-        wanted = judged_rows(rows)
-        if len(wanted):
-            self._waiting.append(wanted)
-            self._waiting_rows += len(wanted)
+        self.take_judged(judged_rows(rows))
+
+    def take_judged(self, rows: NDArray[np.void]) -> None:
+        """Take rows of one group that checks and figures read; they are kept."""
+        if len(rows):
+            self._waiting.append(rows)
+            self._waiting_rows += len(rows)
 
     @property
     def is_due(self) -> bool:
@@ -81,7 +84,7 @@ class RowStream:
     def _judge_before(self, time_us: int | None) -> None:
         if not self._waiting:
             return
-        rows = _in_order(joined(self._waiting))
+        rows = _in_order(_joined(self._waiting))
         self._waiting = []
         if time_us is not None:
             complete = int(np.searchsorted(rows["time_us"], time_us))
@@ -97,6 +100,13 @@ class RowStream:
         while done < len(rows):
             enlarge(self.history, self.figures)
             done = int(judge(self.history.view, self.figures.view, rows, done))
+
+
+def _joined(pieces: Sequence[NDArray[np.void]]) -> NDArray[np.void]:
+    """Rows of several arrays in one: numpy copies words five times as fast as records."""
+    words = np.concatenate([piece.view(np.int64).reshape(len(piece), -1) for piece in pieces])
+    rows: NDArray[np.void] = words.view(pieces[0].dtype).reshape(-1)
+    return rows
 
 
 #: A place in the order of time and process is one number: processes have these bits.

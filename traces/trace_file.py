@@ -34,8 +34,8 @@ sequence, minor) is the order.
 from __future__ import annotations
 
 import zlib
-from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -65,10 +65,7 @@ ROW_COLUMNS = tuple(schema.COMMON_COLUMNS)
 #: Most rows of a frame: more are hardly smaller or faster, fewer cost both.
 FRAME_ROWS = 10_000
 
-#: Rows are copied in pieces of at most so many. The copies then are small beside the rows of a
-#: large cluster's failover.
-_PIECE_ROWS = 2 * FRAME_ROWS
-#: The most pieces that wait for the thread; then the simulation waits for it.
+#: The most frames that wait for the thread; then the simulation waits for it.
 _MOST_TASKS = 16
 
 #: Level 3 and more were slower and no smaller.
@@ -99,6 +96,30 @@ class TraceKind(NamedTuple):
         return ROW_COLUMNS + self.columns
 
 
+class _FillingFrame:
+    """Rows of one kind that will be a frame; once written, its memory is used again."""
+
+    def __init__(self, dtype: np.dtype[np.void]) -> None:
+        self._records = np.empty(FRAME_ROWS, dtype)
+        #: The same memory: numpy copies words five times as fast as records.
+        self._words = self._records.view(np.int64).reshape(FRAME_ROWS, -1)
+        self.rows = 0
+
+    @property
+    def content(self) -> NDArray[np.void]:
+        """Its rows."""
+        return self._records[: self.rows]
+
+    def fill(self, words: NDArray[np.int64], places: NDArray[np.int64]) -> int:
+        """Copy the rows at some places, as many as there is room for; their number."""
+        first = self.rows
+        self.rows = min(first + len(places), FRAME_ROWS)
+        fits = self.rows - first
+        # Without the mode numpy would make a copy first.
+        np.take(words, places[:fits], axis=0, out=self._words[first : self.rows], mode="clip")
+        return fits
+
+
 class TraceWriter:
     """Writes the rows of one group of processes to a file of its own.
 
@@ -118,9 +139,9 @@ class TraceWriter:
         self._file: BinaryIO = to.open("wb") if isinstance(to, Path) else to
         self._thread = ThreadPoolExecutor(1, "trace-writer")
         self._tasks: deque[Future[None]] = deque()
-        # For the thread alone:
-        self._waiting: dict[int, list[NDArray[np.void]]] = {}
-        self._waiting_rows: Counter[int] = Counter()
+        self._filling: dict[int, _FillingFrame] = {}
+        #: Frames that are written.
+        self._spare: deque[_FillingFrame] = deque()
         self._file.write(msgpack.packb({**(header or {}), **_header()}))
         self._file.flush()
 
@@ -133,18 +154,41 @@ class TraceWriter:
             OSError: earlier rows could not be written.
         """
         array = cast("NDArray[np.void]", rows)
-        for first in range(0, len(array), _PIECE_ROWS):
-            piece = array[first : first + _PIECE_ROWS]
-            # Few bits are sorted ten times as fast.
-            kinds = piece["kind"].astype(np.int16)
-            by_kind = piece.take(np.argsort(kinds, kind="stable"))
-            self._tasks.append(self._thread.submit(self._take, by_kind, np.bincount(kinds)))
-            while self._tasks and (self._tasks[0].done() or len(self._tasks) > _MOST_TASKS):
-                self._tasks.popleft().result()
+        words = array.view(np.int64).reshape(len(array), -1)
+        # Few bits are sorted ten times as fast.
+        kinds = array["kind"].astype(np.int16)
+        places = np.argsort(kinds, kind="stable")
+        counts = np.bincount(kinds)
+        last = np.cumsum(counts)
+        for kind in np.flatnonzero(counts).tolist():
+            of_kind = places[last[kind] - counts[kind] : last[kind]]
+            while len(of_kind):
+                frame = self._frame(kind, array.dtype)
+                of_kind = of_kind[frame.fill(words, of_kind) :]
+                if frame.rows == FRAME_ROWS:
+                    self._begin_write(kind)
+
+    def _frame(self, kind: int, dtype: np.dtype[np.void]) -> _FillingFrame:
+        """The frame that the next rows of a kind go to."""
+        if kind not in self._filling:
+            self._filling[kind] = self._spare.pop() if self._spare else _FillingFrame(dtype)
+        return self._filling[kind]
+
+    def _begin_write(self, kind: int) -> None:
+        """Have the thread write the frame of a kind; wait if too many wait for it.
+
+        Raises:
+            OSError: earlier rows could not be written.
+        """
+        self._tasks.append(self._thread.submit(self._write, kind, self._filling.pop(kind)))
+        while self._tasks and (self._tasks[0].done() or len(self._tasks) > _MOST_TASKS):
+            self._tasks.popleft().result()
 
     def begin_flush(self) -> None:
         """Begin to write all rows taken so far, in frames however small, without waiting."""
-        self._tasks.append(self._thread.submit(self._write_all))
+        for kind in list(self._filling):
+            self._begin_write(kind)
+        self._tasks.append(self._thread.submit(self._file.flush))
 
     def flush(self) -> None:
         """Hand all rows taken so far to the operating system, in frames however small."""
@@ -169,40 +213,11 @@ class TraceWriter:
     ) -> None:
         self.close()
 
-    # The work of the thread.
-
-    def _take(self, rows: NDArray[np.void], counts: NDArray[np.int64]) -> None:
-        """Put rows, sorted by kind, behind those that wait, and write the frames that are full."""
-        first = 0
-        for kind in np.flatnonzero(counts).tolist():
-            last = first + int(counts[kind])
-            self._waiting.setdefault(kind, []).append(rows[first:last])
-            self._waiting_rows[kind] += last - first
-            first = last
-            if self._waiting_rows[kind] >= FRAME_ROWS:
-                self._write_waiting(kind, FRAME_ROWS)
-
-    def _write_all(self) -> None:
-        for kind in list(self._waiting):
-            self._write_waiting(kind, 1)
-        self._file.flush()
-
-    def _write_waiting(self, kind: int, fewest: int) -> None:
-        """Write frames of a kind until fewer than ``fewest`` rows are left."""
-        rows = joined(self._waiting.pop(kind))
-        while len(rows) >= fewest:
-            self._file.write(msgpack.packb(_packed_frame(kind, rows[:FRAME_ROWS])))
-            rows = rows[FRAME_ROWS:]
-        self._waiting_rows[kind] = len(rows)
-        if len(rows):
-            self._waiting[kind] = [rows]
-
-
-def joined(pieces: Sequence[NDArray[np.void]]) -> NDArray[np.void]:
-    """Rows of several arrays in one: numpy copies words five times as fast as records."""
-    words = np.concatenate([piece.view(np.int64).reshape(len(piece), -1) for piece in pieces])
-    rows: NDArray[np.void] = words.view(pieces[0].dtype).reshape(-1)
-    return rows
+    def _write(self, kind: int, frame: _FillingFrame) -> None:
+        """Write a frame: the work of the thread."""
+        self._file.write(msgpack.packb(_packed_frame(kind, frame.content)))
+        frame.rows = 0
+        self._spare.append(frame)
 
 
 def _header() -> dict[str, Any]:

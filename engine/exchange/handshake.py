@@ -133,9 +133,7 @@ class Reception:
         #: The address that others dial.
         self.address = Address(node, path, host, port)
 
-    def wait_for(
-        self, callers: Collection[int], timeout_s: float = 30
-    ) -> dict[int, socket.socket]:
+    def wait_for(self, callers: Collection[int], timeout_s: float = 30) -> dict[int, socket.socket]:
         """Wait until links to all of these groups stand; then listen no more.
 
         Returns:

@@ -40,8 +40,7 @@ def peers_of(group: int, nodes: Sequence[str]) -> list[int]:
     return [
         other
         for other, node in enumerate(nodes)
-        if other != group
-        and (node != nodes[group] or first in (group, other) or not CAN_SHARE)
+        if other != group and (node != nodes[group] or first in (group, other) or not CAN_SHARE)
     ]
 
 

@@ -37,8 +37,16 @@ from tidegauge.engine.exchange.atomic_words import (
     store_word,
     swap_word,
 )
-from tidegauge.engine.exchange.shared_memory import ARRIVING, NEVER_US, NEXT, SLEEPS, VERSION, WAKES
-from tidegauge.engine.exchange.system_calls import sleep_on_word, wake_word
+from tidegauge.engine.exchange.shared_memory import (
+    ARRIVING,
+    CPU,
+    NEVER_US,
+    NEXT,
+    SLEEPS,
+    VERSION,
+    WAKES,
+)
+from tidegauge.engine.exchange.system_calls import current_cpu, leave_cpu, sleep_on_word, wake_word
 from tidegauge.simulation.kernel import NONE, Kernel
 
 
@@ -167,6 +175,21 @@ def sleep(exchange: exchanged.Exchange) -> None:
 def wake_up(exchange: exchanged.Exchange) -> None:
     """It sleeps no more."""
     store_word(exchange.state[0].promise + SLEEPS, 0)
+
+
+@inner_rule
+def leave_shared_cpu(exchange: exchanged.Exchange) -> None:
+    """Go to another CPU if this one is another group's: a poll would keep that from running.
+
+    Linux wakes a thread on the CPU of the one that wakes it, and leaves both there.
+    """
+    state = exchange.state[0]
+    cpu = current_cpu()
+    for number, other in enumerate(exchange.groups):
+        if other.promise != 0 and number < state.group and load_word(other.promise + CPU) == cpu:
+            leave_cpu(cpu, exchange.cpus)
+            cpu = current_cpu()
+    store_word(state.promise + CPU, cpu)
 
 
 @inner_rule

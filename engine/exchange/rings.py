@@ -9,7 +9,7 @@ length.
 row          content
 ===========  ===================================================================================
 ``EVENT``    a message, without the room behind the fields of its kind; its entries follow
-``ITEM``     one of its entries
+``ITEM``     one of its entries, likewise if it is one of very many
 ``CHANGE``   a change of metadata of this group's controller (``simulation/metadata_log.py``)
 ``COMMIT``   a commit of this group's coordinators (``simulation/offset_commits.py``)
 ``PROMISE``  to another machine: the sender's promise (``promises.py``)
@@ -39,6 +39,7 @@ from tidegauge.engine.exchange.shared_memory import ARRIVING, CONTENT, READ, WOR
 from tidegauge.engine.exchange.system_calls import receive_bytes, send_bytes
 from tidegauge.simulation import events
 from tidegauge.simulation.kernel import NONE, Kernel, MetadataChange, OffsetCommit
+from tidegauge.simulation.messages.client_requests import MetadataResponse, PartitionLeader
 from tidegauge.simulation.messages.event import KINDS, Event, ItemSlot
 from tidegauge.simulation.messages.kinds import KINDS as KIND_COUNT
 from tidegauge.simulation.metadata_log import take_change
@@ -54,13 +55,19 @@ PADDING = code(6)
 KIND_BITS = code(8)
 
 _WORD = code(WORD_BYTES)
-_ITEM_WORDS = code(dtype_of(ItemSlot).itemsize // WORD_BYTES)
 _CHANGE_WORDS = code(dtype_of(MetadataChange).itemsize // WORD_BYTES)
 _COMMIT_WORDS = code(dtype_of(OffsetCommit).itemsize // WORD_BYTES)
 
 #: The words of an event of each kind.
 _WORDS_OF_KIND = tuple(
     dtype_of(KINDS[kind]).itemsize // WORD_BYTES if kind in KINDS else 0
+    for kind in range(KIND_COUNT)
+)
+
+#: The words of their entries. A metadata response can have one for each partition of the cluster,
+#: and twice that in an outage: they go without the room behind their fields.
+_WORDS_OF_ITEM = tuple(
+    dtype_of(PartitionLeader if kind == MetadataResponse.KIND else ItemSlot).itemsize // WORD_BYTES
     for kind in range(KIND_COUNT)
 )
 
@@ -163,11 +170,12 @@ def _write_event(world: Kernel, other: exchanged.OtherGroup, event: Event) -> bo
         copy_words(at, address_of(world.events, event.index), words)
         other.sending = event.index
         other.cursor = event.first_item
+    words = _WORDS_OF_ITEM[event.kind]
     while other.cursor != NONE:
-        at = _begin_row(other, ITEM, _ITEM_WORDS)
+        at = _begin_row(other, ITEM, words)
         if at == 0:
             return False
-        copy_words(at, address_of(world.items, other.cursor), _ITEM_WORDS)
+        copy_words(at, address_of(world.items, other.cursor), words)
         other.cursor = world.items[other.cursor].next
     other.sending = NONE
     return True

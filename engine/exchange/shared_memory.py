@@ -32,6 +32,7 @@ CAN_SHARE = hasattr(os, "memfd_create")
 # A promise, in bytes.
 NEXT = code(0)  #: the time of the next event that can happen in the group
 VERSION = code(8)  #: odd while it takes messages; another one behind that
+CPU = code(16)  #: the processor that the group was on when it last waited
 ARRIVING = code(128)  #: the time of the earliest message to it that it has not taken; any may lower
 SLEEPS = code(256)  #: 1: it sleeps, and is to be woken when it may run
 WAKES = code(264)  #: its number of wakings: it sleeps on this word (``futex``)

@@ -1,12 +1,14 @@
 """A group's state of its exchange with others: tables for rules, and the way to set them up."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
 
 from tidegauge.compiled.records import Record, Records, column, flag, i64, new_records
 from tidegauge.compiled.rules import Tables, code
 from tidegauge.engine.exchange.lookahead import lookaheads_us
 from tidegauge.engine.exchange.shared_memory import NEVER_US, SharedMemory
-from tidegauge.engine.exchange.system_calls import ClockReading
+from tidegauge.engine.exchange.system_calls import ClockReading, CpuMask
 from tidegauge.scenario.cluster_plan import ClusterPlan
 
 # Results of a step of the exchange, and reasons to return to the driver.
@@ -20,6 +22,9 @@ AWAITS = code(6)  #: others have to go on first, and that takes long
 PACED = code(7)  #: the next event has to wait for real time
 REPORTS = code(8)  #: a report was requested
 
+
+#: Room for the CPUs of any machine.
+_CPU_WORDS = 16
 
 # The time of the first sleep, and of the last one before it goes back to the driver.
 FIRST_SLEEP_NS = code(1_000_000)
@@ -94,9 +99,8 @@ class ExchangeState(Record):
     end_us: i64
     #: The virtual time that real time has reached, if there is a speed limit.
     real_time_us: i64 = int(NEVER_US)
-    #: The number of polls while it waits: those that keep the CPU, and those that do not.
-    spins: i64
-    yields: i64
+    #: Each group has a CPU of its own, so that one that waits may keep it for a while.
+    has_cpu: flag
     #: The time of its next sleep.
     sleep_ns: i64 = int(FIRST_SLEEP_NS)
     #: There was no room for all that it has to send.
@@ -132,6 +136,8 @@ class Exchange(Tables):
     #: The least that it takes from one group to another: at ``from * groups + to``.
     ways: Records[ShortestWay]
     clock: Records[ClockReading]
+    #: The CPUs of this thread, if each group has one of its own.
+    cpus: Records[CpuMask]
 
 
 class GroupExchange:
@@ -145,6 +151,7 @@ class GroupExchange:
             owners=new_records(ProcessOwner, len(plan.processes)),
             ways=new_records(ShortestWay, len(grouping) ** 2),
             clock=new_records(ClockReading, 1),
+            cpus=new_records(CpuMask, _CPU_WORDS),
         )
         self.view = self.tables.view
         self.state = self.tables.state[0]
@@ -186,6 +193,12 @@ class GroupExchange:
         self.state.distant_us = 0 if sockets else NEVER_US
         self.state.linked = True
 
+    def use_cpus(self, cpus: Collection[int]) -> None:
+        """Keep this thread on one of these CPUs of its own while it waits, if there are enough."""
+        self.tables.state[0].has_cpu = True
+        for cpu in cpus:
+            self.tables.cpus[cpu // 64].bits |= np.int64(1) << np.int64(cpu % 64)
+
     def _use_rings(self, group: int, memory: SharedMemory) -> None:
         own = int(self.state.group)
         other = self.tables.groups[group]
@@ -196,7 +209,9 @@ class GroupExchange:
     @property
     def kernel_cpu_seconds(self) -> float:
         """CPU time of the kernel so far, without the exchange."""
-        return max(0.0, self.state.cpu_ns / 1e9 - self.exchange_cpu_seconds - self.waiting_cpu_seconds)
+        return max(
+            0.0, self.state.cpu_ns / 1e9 - self.exchange_cpu_seconds - self.waiting_cpu_seconds
+        )
 
     @property
     def exchange_cpu_seconds(self) -> float:

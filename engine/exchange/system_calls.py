@@ -59,6 +59,8 @@ _send = _c_function("send", "int64", "int32", "uintp", "uintp", "int32")
 _receive = _c_function("recv", "int64", "int32", "uintp", "uintp", "int32")
 _yield = _c_function("sched_yield", "int32")
 _call = _c_function("syscall", "int64", "int64", "uintp", "int64", "int64", "uintp")
+_cpu = _c_function("sched_getcpu", "int32")
+_set_cpus = _c_function("sched_setaffinity", "int32", "int32", "uintp", "uintp")
 _read_clock = _c_function("clock_gettime", "int32", "int32", "uintp")
 
 
@@ -72,6 +74,29 @@ def send_bytes(descriptor: int, address: int, count: int) -> int:
 def receive_bytes(descriptor: int, address: int, count: int) -> int:
     """Read at most so many available bytes from a socket; their number, 0 at its end, or -1."""
     return int(_receive(descriptor, address, count, _DONT_WAIT))
+
+
+class CpuMask(Record):
+    """The CPUs of a thread as 64 bits of the mask of all: the C library's ``cpu_set_t``."""
+
+    bits: i64
+
+
+@inner_rule
+def current_cpu() -> int:
+    """The number of the CPU that this thread is on."""
+    return int(_cpu())
+
+
+@inner_rule
+def leave_cpu(cpu: int, allowed: Records[CpuMask]) -> None:
+    """Go to another CPU among those that this thread may be on; it may come back later."""
+    word = allowed[cpu // 64]
+    bit = 1 << (cpu % 64)
+    word.bits ^= bit
+    _set_cpus(0, len(allowed) * 8, allowed.ctypes.data)
+    word.bits ^= bit
+    _set_cpus(0, len(allowed) * 8, allowed.ctypes.data)
 
 
 @inner_rule

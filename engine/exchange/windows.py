@@ -4,7 +4,7 @@ All of it is compiled, the system calls too, so that it costs no Python. The dri
 a wait is long or tables have to grow.
 
 A group that waits polls the promises of the others. Where each group has a CPU of its own it keeps
-it for some 50 us: the other one needs less than that to go on, and to be woken takes longer. Then,
+it for some 20 us: the other one needs less than that to go on, and to be woken takes longer. Then,
 and at once where groups share CPUs, it lets others run between two polls. Then it sleeps. A group
 that begins to wait wakes those that sleep and may go on. From time to time it goes back to the
 driver, which sees whether the others live.
@@ -14,6 +14,7 @@ from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.engine.exchange import state as exchanged
 from tidegauge.engine.exchange.atomic_words import cycle_count, pause
 from tidegauge.engine.exchange.promises import (
+    leave_shared_cpu,
     look_at_others,
     next_event_us,
     promise,
@@ -26,8 +27,9 @@ from tidegauge.engine.exchange.rings import is_all_sent, send_news
 from tidegauge.engine.exchange.system_calls import let_others_run, thread_cpu_ns
 from tidegauge.simulation.kernel import Kernel
 
-#: Pauses between two polls: some 150 ns.
-_PAUSES = code(4)
+#: The number of polls that keep the CPU, of some 100 ns, and of those that do not.
+_SPINS = code(200)
+_YIELDS = code(1000)
 
 
 @inner_rule
@@ -47,17 +49,18 @@ def go_to_next_run(world: Kernel, exchange: exchanged.Exchange) -> int:
         return said
     begun = cycle_count()
     polls = 0
-    while said == exchanged.AWAITS and polls < state.spins:
-        for _ in range(_PAUSES):
-            pause()
+    while said == exchanged.AWAITS and polls < _SPINS and state.has_cpu:
+        pause()
         said = _look(world, exchange)
         polls += 1
     state.polling_ticks += cycle_count() - begun
     if said != exchanged.AWAITS:
         return said
     begun_ns = thread_cpu_ns(exchange.clock)
+    if state.has_cpu:
+        leave_shared_cpu(exchange)
     polls = 0
-    while said == exchanged.AWAITS and polls < state.yields:
+    while said == exchanged.AWAITS and polls < _YIELDS:
         let_others_run()
         said = _look(world, exchange)
         polls += 1
@@ -78,9 +81,7 @@ def go_to_next_run(world: Kernel, exchange: exchanged.Exchange) -> int:
 def _may_sleep(state: exchanged.ExchangeState) -> bool:
     """Whether another group will wake this one; the driver has the time of longer sleeps."""
     return (
-        state.distant == 0
-        and not state.is_blocked
-        and state.sleep_ns <= exchanged.LONGEST_SLEEP_NS
+        state.distant == 0 and not state.is_blocked and state.sleep_ns <= exchanged.LONGEST_SLEEP_NS
     )
 
 
