@@ -14,7 +14,6 @@ AROUND = {"bench", "build", "docs", "runs", "tests"}
 #: Errors that no user reads: they are caught in their own room, or are bugs.
 INTERNAL = {
     "LinkError": "the engine tells of an actor that died",
-    "_GroupError": "the same, with the group",
     "LinkBroken": "the same",
     "InvariantViolatedError": "a bug, for who works on the kernel",
     "NoPageError": "the endpoint answers 404",

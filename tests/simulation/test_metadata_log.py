@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from small_clusters import cluster_of, topic_of
-from tidegauge.compiled.records import Records, blank
+from tidegauge.compiled.records import Records, blank, new_records
 from tidegauge.compiled.rules import rule
 from tidegauge.engine.layout.cluster_tables import enlarge_metadata, new_kernel
 from tidegauge.scenario.cluster_plan import ClusterPlan

@@ -63,8 +63,9 @@ Actors = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Number of Ray actors that host brokers, beside the one for controllers. Default "
-        "with --ray: one a broker up to 8 brokers, else as many as speed up the run.",
+        help="Number of Ray actors, at most one more than brokers: that one is for the controllers. "
+        "Default with --ray: one a broker and one for controllers up to 8 brokers, else as many "
+        "as speed up the run.",
     ),
 ]
 
@@ -134,7 +135,7 @@ class Hosting(NamedTuple):
 
     inline: bool = False
     ray: bool = False
-    #: The number of actors that host brokers. None: the usual number.
+    #: The number of actors. None: the usual number.
     actors: int | None = None
     #: The address of a Ray cluster. None: that of RAY_ADDRESS, else Ray is started on this machine.
     address: str | None = None
