@@ -139,7 +139,7 @@ def _show_groups(summary: dict[str, Any]) -> None:
     typer.echo(
         f"{counted(len(groups), 'actor')}: "
         f"{summary['windows_per_virtual_second']:,.0f} windows a virtual second of "
-        f"{summary['events_per_window']:,.1f} events; exchange {exchange:.0f} us of CPU a window "
+        f"{summary['events_per_window']:,.1f} events; exchange {exchange:.1f} us of CPU a window "
         f"at most; busiest: {busiest['name']}, {busiest['kernel_cpu_seconds']:.1f} s"
     )
 
