@@ -45,7 +45,7 @@ def go_to_next_run(world: Kernel, exchange: exchanged.Exchange) -> int:
     state.exchange_ticks += cycle_count() - begun
     if state.distant < len(exchange.groups) - 1:
         wake_others(exchange)
-    if said != exchanged.AWAITS:
+    if said != exchanged.AWAITS or state.in_turn:
         return said
     begun = cycle_count()
     polls = 0

@@ -30,13 +30,14 @@ def drop(_rows: NDArray[np.void]) -> None:
 
 
 def linked_groups(plan: ClusterPlan, grouping: Sequence[Sequence[int]]) -> list[Group]:
-    """Groups that share memory, as on one machine."""
+    """Groups that share memory, as on one machine, and run in turn."""
     shared = SharedMemory(range(len(grouping)))
     shared.begin()
     groups = [Group(plan, hosted) for hosted in grouping]
     for number, group in enumerate(groups):
         group.join(grouping, number)
         group.exchange.link(shared)
+        group.exchange.state.in_turn = True
     return groups
 
 
