@@ -197,7 +197,9 @@ def test_a_silent_stranger_is_cut_off_in_time(monkeypatch: pytest.MonkeyPatch) -
         (KEY, GENERATION + 1, "no link to broker 5: it refused us: it is of generation 6"),
     ],
 )
-def test_a_group_that_is_refused_says_by_whom_and_why(key: bytes, generation: int, why: str) -> None:
+def test_a_group_that_is_refused_says_by_whom_and_why(
+    key: bytes, generation: int, why: str
+) -> None:
     with reception() as first:
         standing = beside(partial(first.wait_for, [1, 2], 0.5))
         with pytest.raises(LinkError, match=why):

@@ -179,7 +179,11 @@ def test_what_was_sent_is_what_arrives(steps: list[tuple[bool, int]]) -> None:
     for is_rest, partitions in steps:
         sender = int(is_rest)
         send_fetch(
-            groups[sender].kernel_view, ends[sender], ends[1 - sender], len(sent[sender]), partitions
+            groups[sender].kernel_view,
+            ends[sender],
+            ends[1 - sender],
+            len(sent[sender]),
+            partitions,
         )
         sent[sender].append(partitions)
         if not send(groups[sender]) and partitions % 2:
