@@ -73,22 +73,30 @@ def hand_on(world: Kernel, exchange: exchanged.Exchange) -> None:
 
 @inner_rule
 def promise(world: Kernel, exchange: exchanged.Exchange, is_urgent: bool) -> None:
-    """Renew the promise, unless messages have still to be sent.
+    """Renew the promise, unless messages have still to be sent; to other machines all goes on.
 
     To other machines it goes if it has risen by a part of the latency, or if it is urgent.
     """
     state = exchange.state[0]
-    if state.is_blocked:
-        return
-    next_us = min(next_event_us(world), state.end_us)
-    store_word(state.promise + NEXT, min(next_us, state.distant_us))
+    if not state.is_blocked:
+        next_us = min(next_event_us(world), state.end_us)
+        store_word(state.promise + NEXT, min(next_us, state.distant_us))
+        if state.distant > 0:
+            _promise_to_distant(exchange, min(next_us, world.context[0].horizon_us), is_urgent)
     if state.distant > 0:
-        next_us = min(next_us, world.context[0].horizon_us)
+        # Also what has waited for room in a ring, or in a socket.
         for other in exchange.groups:
-            if other.descriptor >= 0 and next_us > other.promised_us:
-                if is_urgent or next_us - other.promised_us >= other.nearest_us // 4:
-                    rings.write_promise(other, next_us)
+            if other.descriptor >= 0:
                 rings.is_all_sent(other)
+
+
+@inner_rule
+def _promise_to_distant(exchange: exchanged.Exchange, next_us: int, is_urgent: bool) -> None:
+    """Promise a time to the groups on other machines for which that is worth a row."""
+    for other in exchange.groups:
+        if other.descriptor >= 0 and next_us > other.promised_us:
+            if is_urgent or next_us - other.promised_us >= other.nearest_us // 4:
+                rings.write_promise(other, next_us)
 
 
 @inner_rule

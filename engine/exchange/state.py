@@ -97,6 +97,8 @@ class ExchangeState(Record):
     runs: flag
     #: The time up to which all groups run now.
     end_us: i64
+    #: The groups run one after the other: none goes on while this one waits.
+    in_turn: flag
     #: The virtual time that real time has reached, if there is a speed limit.
     real_time_us: i64 = int(NEVER_US)
     #: Each group has a CPU of its own, so that one that waits may keep it for a while.

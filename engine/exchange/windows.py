@@ -45,7 +45,7 @@ def go_to_next_run(world: Kernel, exchange: exchanged.Exchange) -> int:
     state.exchange_ticks += cycle_count() - begun
     if state.distant < len(exchange.groups) - 1:
         wake_others(exchange)
-    if said != exchanged.AWAITS:
+    if said != exchanged.AWAITS or state.in_turn:
         return said
     begun = cycle_count()
     polls = 0
@@ -94,8 +94,7 @@ def _look(world: Kernel, exchange: exchanged.Exchange) -> int:
         send_news(world, exchange)
         wake_others(exchange)
     # An answer to a message that is still to be sent is not among those that others promise.
-    if not state.is_blocked:
-        look_at_others(world, exchange)
+    is_seen = not state.is_blocked and look_at_others(world, exchange)
     said = take(world, exchange)
     if said != exchanged.READY:
         return said
@@ -112,7 +111,8 @@ def _look(world: Kernel, exchange: exchanged.Exchange) -> int:
         state.runs = True
         state.windows += 1
         return exchanged.READY
-    return exchanged.ENDED if _is_over(exchange, next_us) else exchanged.AWAITS
+    # What was promised before does not count: since then this group may have sent a message.
+    return exchanged.ENDED if is_seen and _is_over(exchange, next_us) else exchanged.AWAITS
 
 
 @inner_rule
