@@ -5,13 +5,15 @@ controller of every broker, or the quorum. Above :data:`ONE_EACH` brokers groups
 brokers each, and the control plane is in the first of them; with ZooKeeper each controller is in
 the group of its broker, which is on the same machine.
 
-By contract the grouping does not change the trace. It changes the speed. Each rack is dealt out to
-all groups, by the expected work of its brokers, heaviest first: so the groups stay as even as they
-are when a rack is lost. A group that is a whole rack could run further ahead, as latencies between
-racks are longer; that gains less than an uneven load costs. Clients, and links between racks, go to
-the lightest groups.
+By contract the grouping does not change the trace. It changes the speed. Racks that are far from
+each other, such as regions, are groups as a whole: a group runs as far ahead of the others as the
+latency between them. Within a data centre each rack is dealt out to all groups, by the expected
+work of its brokers, heaviest first: so groups stay as even as they are when a rack is lost, which
+gains more than latencies between racks do. Clients go to the group of the most brokers of their
+rack; those without a rack, and links between racks, go to the lightest groups.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
@@ -19,7 +21,6 @@ from typing import NamedTuple
 import numpy as np
 
 from tidegauge.engine.contract import EngineError
-from tidegauge.engine.exchange.lookahead import lookaheads_us
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.workload import ProducerGroup
 from tidegauge.scenario.named_figures import Rates, batches_per_second, expected_events
@@ -29,13 +30,20 @@ from tidegauge.simulation.kernel import CLIENT, CONTROLLER, QUORUM_CONTROLLER, R
 #: Up to this number of brokers each has its own actor.
 ONE_EACH = 8
 
-#: With fewer events between two waits for another group, waits cost more than an actor gains.
-WORTH_EVENTS = 8
+#: With more of all batches on their way between groups, several gain too little: of 60 brokers
+#: whose replicas are all over, half of them, and two actors take 0.8 to 1.0 of the time of one.
+_MOST_CUT = 0.25
+
+#: With fewer events, actors cannot make up for the start of Ray.
+_WORTH_EVENTS = 20_000_000
+
+#: Racks are far from each other from this latency on.
+_FAR_US = 1_000
 
 # The work for a batch: of the leader, of a follower, of its producer.
 _LEADS = 4
 _FOLLOWS = 2
-_PRODUCES = 1
+_PRODUCES = 3
 
 
 class Grouping(NamedTuple):
@@ -68,12 +76,14 @@ def grouping_of(plan: ClusterPlan, groups: int) -> Grouping:
     names = [_name(plan, group) for group in hosted]
     load = [sum(weights[broker] for broker in group) for group in hosted]
     group_of = {broker: number for number, group in enumerate(hosted) for broker in group}
+    of_racks = _groups_of_racks(plan, hosted)
     for client in sorted(
         range(len(plan.clients)), key=lambda number: -_client_weight(plan, number, batches)
     ):
-        lightest = load.index(min(load))
-        hosted[lightest].append(plan.process_ranges[CLIENT][client])
-        load[lightest] += _client_weight(plan, client, batches)
+        process = plan.process_ranges[CLIENT][client]
+        group = of_racks.get(plan.processes[process].rack, load.index(min(load)))
+        hosted[group].append(process)
+        load[group] += _client_weight(plan, client, batches)
     for number, link in enumerate(plan.process_ranges[RACK_LINK]):
         hosted[number % len(hosted)].append(link)
     controllers = [*plan.process_ranges[ZOOKEEPER], *plan.process_ranges[QUORUM_CONTROLLER]]
@@ -89,36 +99,91 @@ def grouping_of(plan: ClusterPlan, groups: int) -> Grouping:
     return Grouping(names, hosted, lightest)
 
 
+class Choice(NamedTuple):
+    """The number of groups with the fastest run; with one, inline is faster still."""
+
+    groups: int
+    #: For people.
+    reason: str
+
+
 def usual_groups(plan: ClusterPlan, cpus: int) -> int:
     """The default number of groups on Ray."""
     brokers = len(plan.brokers)
-    return brokers + 1 if brokers <= ONE_EACH else worth_groups(plan, cpus)
+    return brokers + 1 if brokers <= ONE_EACH else fastest(plan, cpus).groups
 
 
-def worth_groups(plan: ClusterPlan, cpus: int) -> int:
-    """The number of groups with the fastest run; with one, inline is faster still."""
-    brokers = len(plan.brokers)
-    most = min(cpus, brokers)
-    if brokers <= ONE_EACH or most <= 1:
-        return 1
-    grouping = grouping_of(plan, most)
-    lookahead_us = int(lookaheads_us(plan, grouping.hosted).max())
-    events = expected_events(plan).total * lookahead_us / plan.scenario.duration_us
-    return max(1, min(most, int(events / WORTH_EVENTS)))
+def fastest(plan: ClusterPlan, cpus: int) -> Choice:
+    """Choose the number of groups with the fastest run on a machine with so many CPUs."""
+    most = min(cpus, len(plan.brokers))
+    if most == 1:
+        return Choice(1, "there is one CPU" if cpus == 1 else "there is one broker")
+    if expected_events(plan).total < _WORTH_EVENTS:
+        return Choice(1, "done before Ray would have started")
+    for count in range(most, 1, -1):
+        share = cut(plan, grouping_of(plan, count))
+        if share <= _MOST_CUT:
+            return Choice(count, f"{share:.0%} of the batches go between them")
+    return Choice(1, f"{share:.0%} of the batches would go between {count} actors")
+
+
+def cut(plan: ClusterPlan, grouping: Grouping) -> float:
+    """The share of all sent batches, of producers and to followers, that go between groups."""
+    batches = batches_per_second(plan)
+    planned = plan.partitions
+    group_of = np.zeros(len(plan.processes), np.int64)
+    for number, hosted in enumerate(grouping.hosted):
+        group_of[hosted] = number
+    replicas = group_of[planned.columns.replicas]
+    leaders = replicas[planned.first_replicas]
+    to_followers = batches[planned.of_replicas]
+    crossing = float(to_followers[replicas != leaders[planned.of_replicas]].sum())
+    everything = float(to_followers.sum())
+    for number, client in enumerate(plan.clients):
+        if isinstance(client.group, ProducerGroup):
+            partitions = plan.partitions_of(client)
+            is_near = leaders[partitions] == group_of[plan.process_ranges[CLIENT][number]]
+            share = 1 - float(batches[partitions][is_near].sum() / batches[partitions].sum())
+            crossing += _client_weight(plan, number, batches) / _PRODUCES * share
+    return crossing / max(everything, 1.0)
 
 
 def _groups_of_brokers(plan: ClusterPlan, count: int, weights: Sequence[float]) -> list[list[int]]:
-    """Brokers in groups: of each rack the heaviest one first, to the lightest group."""
+    """Brokers in groups: the heaviest part first, to the lightest group.
+
+    Parts are whole racks where these are far from each other, and enough; else brokers, rack by
+    rack.
+    """
+    rack_of = [plan.processes[broker].rack for broker in range(len(plan.brokers))]
+    parts = [[broker] for broker in sorted(range(len(rack_of)), key=rack_of.__getitem__)]
+    is_far = plan.scenario.network.between_racks.quantiles_us()[0] >= _FAR_US
+    if is_far and len(set(rack_of)) >= count:
+        parts = [
+            [broker for broker, its in enumerate(rack_of) if its == rack] for rack in set(rack_of)
+        ]
     groups: list[list[int]] = [[] for _ in range(count)]
     load = [0.0] * count
-    for broker in sorted(
-        range(len(plan.brokers)),
-        key=lambda broker: (plan.processes[broker].rack, -weights[broker], broker),
-    ):
-        lightest = load.index(min(load))
-        groups[lightest].append(broker)
-        load[lightest] += weights[broker]
+    for _, of_rack in groupby(parts, key=lambda part: rack_of[part[0]]):
+        for part in sorted(of_rack, key=lambda part: -_weight(part, weights)):
+            lightest = load.index(min(load))
+            groups[lightest] += part
+            load[lightest] += _weight(part, weights)
     return [sorted(group) for group in groups]
+
+
+def _weight(brokers: Sequence[int], weights: Sequence[float]) -> float:
+    return sum(weights[broker] for broker in brokers)
+
+
+def _groups_of_racks(plan: ClusterPlan, hosted: Sequence[Sequence[int]]) -> dict[int, int]:
+    """For each rack the group that has the most of its brokers."""
+    counts = Counter(
+        (plan.processes[broker].rack, number)
+        for number, group in enumerate(hosted)
+        for broker in group
+    )
+    # Of the same number the first group.
+    return {rack: group for (rack, group), _ in reversed(counts.most_common())}
 
 
 def _broker_weights(plan: ClusterPlan, batches: Rates) -> list[float]:

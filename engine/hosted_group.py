@@ -29,6 +29,7 @@ from tidegauge.engine.exchange.links import LinkBroken, LinkError, Links, peers_
 from tidegauge.engine.exchange.rings import unsent_groups
 from tidegauge.engine.exchange.shared_memory import (
     CAN_SHARE,
+    NEVER_US,
     SharedMemory,
     new_file,
     receive_file,
@@ -235,7 +236,7 @@ class HostedGroup:
         state = self._group.exchange.state
         # The liveness phase has no speed limit.
         paced = self._pace is not None and end_us <= self._plan.scenario.duration_us
-        state.real_time_us = 0 if paced else exchanged.NEVER_US
+        state.real_time_us = 0 if paced else NEVER_US
         while True:
             why = self._group.run(self._take)
             if why == exchanged.AWAITS:

@@ -64,7 +64,7 @@ def run(
         out: the folder of the run, new or empty. Default: ``runs/NAME-SEED``, with a number after
             it if that folder exists.
         inline: run all processes in this interpreter; if False, in actors of Ray.
-        actors: the number of Ray actors that host brokers; it overrides ``inline``.
+        actors: the number of Ray actors; it overrides ``inline``.
         trace: ``transitions``, or ``all`` for single requests, too. Default: the scenario's.
         speed: the speed limit, as a multiple of real time. Default: no limit.
         progress: a function that is called at times with the progress of the run.

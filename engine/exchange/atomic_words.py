@@ -87,7 +87,7 @@ def _compiled_steps() -> tuple[Callable[..., Any], Callable[..., Any]]:
 # The compiled steps.
 
 _NUMBER = types.Integer
-_PARAMETERS = {
+_PARAMETERS: dict[int, Callable[..., Any]] = {
     1: lambda result: lambda _context: lambda _one: result,
     2: lambda result: lambda _context: lambda _one, _other: result,
     3: lambda result: lambda _context: lambda _one, _other, _third: result,
@@ -97,7 +97,7 @@ _PARAMETERS = {
 
 def _compiled_as(function: Any, parameters: int, result: Any) -> Callable[..., Any]:
     """Let this generate the code of a function of so many numbers, as 64 bits each."""
-    type_callable(function)(_PARAMETERS[parameters](result))
+    type_callable(function)(_PARAMETERS[parameters](result))  # type: ignore[no-untyped-call]
 
     def lower(generate: Callable[..., Any]) -> Callable[..., Any]:
         @lower_builtin(function, *[_NUMBER] * parameters)  # type: ignore[untyped-decorator]  # ...

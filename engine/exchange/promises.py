@@ -14,8 +14,8 @@ works. A group without events is passed over: to see that takes no step of its o
 Promises are read one after the other, while messages pass from promise to promise. A group that
 takes messages makes the number of its promise odd, and then even again. A reader that finds all
 numbers even and unchanged, once it has read all promises, knows that no message was taken
-meanwhile. A message that was sent meanwhile is either among the arrivals, which it reads last, or its sender
-had not yet promised more when its promise was read.
+meanwhile. A message that was sent meanwhile is either among the arrivals, which it reads last, or
+its sender had not yet promised more when its promise was read.
 
 Between machines nothing is read: a promise is sent. It is the least of the sender's next event and
 its horizon, since what arrives there has been promised by others. Such promises rise by a latency

@@ -298,32 +298,45 @@ def _take_row(
     world: Kernel, other: exchanged.OtherGroup, kind: int, content: int, words: int
 ) -> int:
     """Take a row, if what handlers may need stays free; READY, NO_ROOM or STRANGE."""
-    context = world.context[0]
-    if kind == EVENT:
-        if context.event_slots.free <= context.reserve:
-            return exchanged.NO_ROOM
-        _take_event(world, other, content, words)
-    elif kind == ITEM:
-        if context.item_slots.free <= context.item_reserve:
-            return exchanged.NO_ROOM
-        _take_item(world, other, content, words)
-    elif kind == CHANGE:
-        if len(world.metadata_changes) - context.metadata_changes <= context.reserve:
-            return exchanged.NO_ROOM
-        place = address_of(world.metadata_changes, context.metadata_changes)
-        copy_words(place, content, words)
-        take_change(world)
-    elif kind == COMMIT:
-        if len(world.offset_commits) - context.offset_commits <= context.commit_reserve:
-            return exchanged.NO_ROOM
-        place = address_of(world.offset_commits, context.offset_commits)
-        copy_words(place, content, words)
-        take_commit(world)
-    elif kind == PROMISE:
+    if kind == PROMISE:
         other.next_us = max(other.next_us, load_word(content))
+    elif kind in (EVENT, ITEM, CHANGE, COMMIT):
+        if not _has_room(world, kind):
+            return exchanged.NO_ROOM
+        if kind == EVENT:
+            _take_event(world, other, content, words)
+        elif kind == ITEM:
+            _take_item(world, other, content, words)
+        else:
+            _take_log_entry(world, kind, content, words)
     elif kind != PADDING:
         return exchanged.STRANGE
     return exchanged.READY
+
+
+@inner_rule
+def _has_room(world: Kernel, kind: int) -> bool:
+    """Whether a row of a kind can be taken, and what handlers may need is still free then."""
+    context = world.context[0]
+    if kind == EVENT:
+        return bool(context.event_slots.free > context.reserve)
+    if kind == ITEM:
+        return bool(context.item_slots.free > context.item_reserve)
+    if kind == CHANGE:
+        return len(world.metadata_changes) - context.metadata_changes > context.reserve
+    return len(world.offset_commits) - context.offset_commits > context.commit_reserve
+
+
+@inner_rule
+def _take_log_entry(world: Kernel, kind: int, content: int, words: int) -> None:
+    """Take a change of metadata, or a commit."""
+    context = world.context[0]
+    if kind == CHANGE:
+        copy_words(address_of(world.metadata_changes, context.metadata_changes), content, words)
+        take_change(world)
+    else:
+        copy_words(address_of(world.offset_commits, context.offset_commits), content, words)
+        take_commit(world)
 
 
 @inner_rule

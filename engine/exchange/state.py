@@ -209,7 +209,7 @@ class GroupExchange:
         """Keep this thread on one of these CPUs of its own while it waits, if there are enough."""
         self.tables.state[0].has_cpu = True
         for cpu in cpus:
-            self.tables.cpus[cpu // 64].bits |= np.int64(1) << np.int64(cpu % 64)
+            self.tables.cpus[cpu // 64].bits |= int(np.int64(1) << np.int64(cpu % 64))
 
     def _use_rings(self, group: int, memory: SharedMemory) -> None:
         own = int(self.state.group)

@@ -47,43 +47,70 @@ def test_a_run_is_inline_by_default_and_says_so(tiny: Path, tmp_path: Path) -> N
     result = subprocess.run(
         [*command, str(tmp_path / "run")], capture_output=True, text=True, check=True
     )
-    assert f"into {tmp_path / 'run'}; inline (--ray: in actors of Ray)" in result.stdout
+    told = "inline: done before Ray would have started (--ray: in actors of Ray)"
+    assert f"into {tmp_path / 'run'}; {told}" in result.stdout
     assert "imported: []" in result.stdout
 
 
 @pytest.mark.parametrize(
-    ("asked", "decided", "told"),
+    ("asked", "told"),
     [
-        (Hosting(), Hosting(inline=True), "inline (--ray: in actors of Ray)"),
-        (Hosting(inline=True), Hosting(inline=True), "inline"),
-        (Hosting(ray=True), Hosting(ray=True), "in actors of Ray"),
-        (Hosting(actors=2), Hosting(actors=2), "in actors of Ray"),
-        (Hosting(address="host:6379"), Hosting(address="host:6379"), "in actors of Ray"),
+        (Hosting(inline=True), "inline"),
+        (Hosting(ray=True), "in actors of Ray"),
+        (Hosting(actors=2), "in actors of Ray"),
+        (Hosting(address="host:6379"), "in actors of Ray"),
     ],
 )
-def test_options_decide_where_processes_run(
-    asked: Hosting, decided: Hosting, told: str, tiny: Path
-) -> None:
+def test_options_decide_where_processes_run(asked: Hosting, told: str, tiny: Path) -> None:
     plan = ClusterPlan(load_scenario(tiny))
-    assert hosted(asked, plan) == decided
+    assert hosted(asked, plan) == asked
     assert hosted(asked, plan).description(asked) == told
 
 
-def test_racks_that_are_far_apart_and_busy_run_in_actors(
+def two_regions(*, are_apart: bool) -> dict[str, object]:
+    """Ten brokers in two regions for ten minutes; a topic is in one region, or in both."""
+    regions = {"east": [1, 2, 3, 4, 5], "west": [6, 7, 8, 9, 10]}
+    names = ("east", "west")
+    replicas = {
+        "east": [1, 2, 3] if are_apart else [1, 6, 2],
+        "west": [6, 7, 8] if are_apart else [7, 3, 8],
+    }
+    return {
+        "duration": "10m",
+        "cluster": {"brokers": 10, "racks": regions},
+        "network": {"between_racks": "20ms"},
+        "topics": [{"name": name, "assignment": {0: replicas[name]}} for name in names],
+        "workload": {
+            "producers": [
+                {"name": name, "topics": [name], "batches_per_second": 15_000, "rack": name}
+                for name in names
+            ]
+        },
+    }
+
+
+def test_regions_without_much_between_them_run_in_actors(
     tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Windows as long as the way between racks hold enough events for two groups then."""
+    """Two actors take 0.5 to 0.6 of the time of one process then."""
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    busy = {"name": "shop", "topics": ["orders"], "batches_per_second": 30_000, "stop": "3s"}
-    latency = {"min": "20ms", "p50": "25ms", "p99": "30ms"}
-    far = {
-        "cluster": {"brokers": 10, "racks": ["a", "b"]},
-        "network": {"between_racks": latency, "clients": latency},
-        "topics": [{"name": "orders", "partitions": 10, "replication_factor": 2}],
-        "workload": {"producers": [busy]},
-    }
-    plan = ClusterPlan(load_scenario(tiny, far))
-    assert hosted(Hosting(), plan) == Hosting(ray=True, actors=2)
-    assert (
-        hosted(Hosting(), plan).description(Hosting()).startswith("in 2 actors of Ray, faster here")
-    )
+    choice = hosted(Hosting(), ClusterPlan(load_scenario(tiny, two_regions(are_apart=True))))
+    assert (choice.ray, choice.actors) == (True, 2)
+    told = "in 2 actors of Ray: 0% of the batches go between them (--inline: without)"
+    assert choice.description(Hosting()) == told
+
+
+def test_replicas_that_are_in_both_regions_keep_a_run_inline(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    choice = hosted(Hosting(), ClusterPlan(load_scenario(tiny, two_regions(are_apart=False))))
+    assert choice.inline
+    told = "inline: 33% of the batches would go between 2 actors (--ray: in actors of Ray)"
+    assert choice.description(Hosting()) == told
+
+
+def test_one_cpu_has_one_process(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    choice = hosted(Hosting(), ClusterPlan(load_scenario(tiny, two_regions(are_apart=True))))
+    assert (choice.inline, choice.reason) == (True, "there is one CPU")

@@ -14,7 +14,7 @@ from tidegauge.commands.shared_options import Hosting, seeds_of
 from tidegauge.commands.watching import Watchers, watched
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.contract import ActorError, EngineMaker, Passed, Progress
-from tidegauge.engine.grouping import worth_groups
+from tidegauge.engine.grouping import fastest
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.simulate import simulate
 from tidegauge.runs.run import Run
@@ -108,13 +108,15 @@ def _stopping_after(until_us: int | None, progress: Progress | None) -> Progress
 def hosted(asked: Hosting, plan: ClusterPlan) -> Hosting:
     """The options about hosting, with the default decided for a cluster on this machine.
 
-    Inline is the default wherever one group is the fastest, which is nearly everywhere
-    (``engine/grouping.py``); only busy clusters with distant racks run faster with actors.
+    Several actors are faster only where little goes between them, such as two regions, and the run
+    is long (``engine/grouping.py``).
     """
     if asked.inline or asked.asks_for_ray:
         return asked
-    groups = worth_groups(plan, os.cpu_count() or 1)
-    return Hosting(inline=True) if groups == 1 else Hosting(ray=True, actors=groups)
+    choice = fastest(plan, os.cpu_count() or 1)
+    if choice.groups == 1:
+        return Hosting(inline=True, reason=choice.reason)
+    return Hosting(ray=True, actors=choice.groups, reason=choice.reason)
 
 
 def engine_of(hosting: Hosting) -> EngineMaker:

@@ -184,7 +184,7 @@ class ReplayOptions(NamedTuple):
     inline: bool = False
     #: Run in actors of Ray.
     ray: bool = False
-    #: Number of Ray actors that host brokers.
+    #: Number of Ray actors.
     actors: Annotated[int | None, typer.Option(min=1)] = None
     #: Keep the new run in this folder; new or empty.
     out: Annotated[Path | None, typer.Option(metavar="DIR")] = None

@@ -63,8 +63,8 @@ Actors = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Number of Ray actors that host brokers, beside the one for controllers. Default "
-        "with --ray: one a broker up to 8 brokers, else as many as speed up the run.",
+        help="Number of Ray actors. With one more than brokers, the last one has the controllers. "
+        "Default with --ray: that number up to 8 brokers, else as many as speed up the run.",
     ),
 ]
 
@@ -134,10 +134,12 @@ class Hosting(NamedTuple):
 
     inline: bool = False
     ray: bool = False
-    #: The number of actors that host brokers. None: the usual number.
+    #: The number of actors. None: the usual number.
     actors: int | None = None
     #: The address of a Ray cluster. None: that of RAY_ADDRESS, else Ray is started on this machine.
     address: str | None = None
+    #: The reason for the choice, if it is a default.
+    reason: str = ""
 
     @property
     def asks_for_ray(self) -> bool:
@@ -156,10 +158,10 @@ class Hosting(NamedTuple):
             asked: the options, before the default was decided.
         """
         if self.inline:
-            return "inline" if asked.inline else "inline (--ray: in actors of Ray)"
+            return "inline" if asked.inline else f"inline: {self.reason} (--ray: in actors of Ray)"
         if asked.asks_for_ray:
             return "in actors of Ray"
-        return f"in {self.actors} actors of Ray, faster here than one process (--inline: without)"
+        return f"in {self.actors} actors of Ray: {self.reason} (--inline: without)"
 
 
 def parsed(option: str, text: str, parse: Callable[[str], _Value]) -> _Value:

@@ -133,13 +133,13 @@ def _about(milliseconds: float) -> str:
 
 def _show_groups(summary: dict[str, Any]) -> None:
     """Print the costs of several groups, each an actor."""
-    brokers = summary["groups"][:-1]
-    exchange = max(group["exchange_cpu_us_per_window"] for group in brokers)
-    busiest = max(summary["groups"], key=lambda group: float(group["kernel_cpu_seconds"]))
+    groups = summary["groups"]
+    exchange = max(group["exchange_cpu_us_per_window"] for group in groups)
+    busiest = max(groups, key=lambda group: float(group["kernel_cpu_seconds"]))
     typer.echo(
-        f"{counted(len(brokers), 'actor')} for brokers, 1 for controllers: "
+        f"{counted(len(groups), 'actor')}: "
         f"{summary['windows_per_virtual_second']:,.0f} windows a virtual second of "
-        f"{summary['events_per_window']:,.1f} events; exchange {exchange:.0f} us of CPU a window "
+        f"{summary['events_per_window']:,.1f} events; exchange {exchange:.1f} us of CPU a window "
         f"at most; busiest: {busiest['name']}, {busiest['kernel_cpu_seconds']:.1f} s"
     )
 
