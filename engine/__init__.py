@@ -8,7 +8,7 @@ a whole run                    ``simulate.py``; ``contract.py``: what a run asks
 the kernel's loop              ``event_loop.py``: brings events to the doors of rooms (``doors.py``)
 tables of a scenario           the room ``layout``
 a group of processes           ``group.py``; ``group_states.py``
-groups that exchange frames    the room ``exchange``
+what groups tell each other    the room ``exchange``
 what always holds of a group   the room ``invariants``: validated only where it is asked for
 which group hosts a process    ``grouping.py``
 engines                        ``inline_engine.py``, in this interpreter; ``ray_engine.py`` in

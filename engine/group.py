@@ -109,7 +109,7 @@ class Group:
         self.world = new_world(plan, set(hosted), self.reserve, self.item_reserve)
         self._validator = _new_validator(plan)
         self._size_rows()
-        #: The tables, and the exchange of frames, that the view is made for.
+        #: The tables, and the exchange with other groups, that the view is made for.
         self._seen: tuple[object, ...] = ()
         self.view = self._make_view()
         self._plan_beginning()

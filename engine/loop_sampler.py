@@ -3,7 +3,7 @@
 Every few milliseconds a thread samples the process whose event the kernel is handling. The kernel
 stores that process when it delivers an event, and releases Python's lock while it runs. So the
 loop pays one store for each event, and the rest of the run is not affected. Time outside the
-kernel (rows written and judged, tables enlarged, frames exchanged) is the driver's.
+kernel (rows written and judged, tables enlarged, waits for other groups) is the driver's.
 """
 
 import threading

@@ -1,7 +1,7 @@
 """Ray: started on this machine or joined, and actors placed on it.
 
-Ray is the control plane: it places actors, detects their death, and spans machines. The frames of
-the loop between actors do not pass through it (``engine/exchange/frame_links.py``).
+Ray is the control plane: it places actors, detects their death, and spans machines. Messages
+between actors do not pass through it (``engine/exchange/rings.py``).
 
 One function called with many inputs, each call a task of Ray: on this machine or a cluster.
 

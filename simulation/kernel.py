@@ -4,7 +4,7 @@ A *process* is the unit of order: a broker, a client; in ZooKeeper mode a broker
 ZooKeeper, in KRaft mode a controller of the quorum. All that happens to it is an *event*: a message
 of another process, a timer of its own, a fault. Its events are handled in the order (time, source,
 source's sequence), which does not depend on which other processes run beside it, so the cluster can
-be cut into *groups* that run apart (``engine/exchange/frames.py``) and come to the same end.
+be cut into *groups* that run apart (``engine/exchange/rings.py``) and come to the same end.
 
 All state lies in tables (``compiled/rules.py``), of which :class:`Kernel` is the one
 that every handler takes first. An event is a slot of ``Kernel.events`` and is used again

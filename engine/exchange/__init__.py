@@ -1,7 +1,15 @@
-"""Groups that run apart: windows of virtual time, and the frames that they exchange.
+"""Groups of processes that run apart: what they send each other, and how far each may run.
 
-``windows.py`` decides the horizon of a group. ``frames.py`` writes and reads frames;
-``frame_exchange.py`` has their state, and the least latencies that a window follows from. Frames
-travel over ``frame_links.py`` and ``system_calls.py``; ``handshake.py`` opens them and
-authenticates them.
+==============  ==================================================================================
+subject         file
+==============  ==================================================================================
+messages        ``rings.py``: rows in rings, from one group to another
+the horizon     ``promises.py``: what each group promises, and how others read it; ``lookahead.py``:
+                the least time of a message between two groups
+waits           ``windows.py``, compiled; ``links.py``: sockets, and their ends
+memory          ``shared_memory.py``: its layout; ``atomic_words.py``; ``state.py``: the tables of a
+                group
+the beginning   ``handshake.py``: sockets are opened and authenticated
+system calls    ``system_calls.py``
+==============  ==================================================================================
 """

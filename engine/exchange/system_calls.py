@@ -1,9 +1,7 @@
-"""System calls that rules make: groups exchange frames without going back to Python.
+"""System calls that rules make: groups send, wait and wake without going back to Python.
 
-A window that went through Python took some 40 us of each group, and left the caches cold for the
-kernel (quickstart in seven actors on two cores: 21 s became 5). Calls that return at once are made
-here; a call that would have to wait, or fails, is left to Python's sockets, which also have its
-error message.
+A wait that went through Python took some 40 us of each group, and left the caches cold for the
+kernel. A socket that would have to wait, or fails, is left to Python, which has its error message.
 
 Plain Python makes the same calls by way of ``ctypes``.
 """
