@@ -113,11 +113,10 @@ def _look(world: Kernel, exchange: exchanged.Exchange) -> int:
         state.runs = True
         state.windows += 1
         return exchanged.READY
-    if _is_over(exchange, next_us):
-        return exchanged.ENDED
-    if state.distant > 0 and not state.is_blocked:
+    said = exchanged.ENDED if _is_over(exchange, next_us) else exchanged.AWAITS
+    if said == exchanged.AWAITS and state.distant > 0 and not state.is_blocked:
         send_tally(world, exchange)
-    return exchanged.AWAITS
+    return said
 
 
 @inner_rule
