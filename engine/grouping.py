@@ -13,7 +13,7 @@ gains more than latencies between racks do. Clients go to the group of the most 
 rack; those without a rack, and links between racks, go to the lightest groups.
 
 Of several machines each has whole racks, so that a message between machines takes a latency between
-racks, and as many groups as it has of the work. A broker in no rack counts as a rack.
+racks, and as many groups as it has of the work. A cluster in one rack is dealt out broker by broker.
 """
 
 from collections import Counter
@@ -164,10 +164,12 @@ def _groups_on_machines(
 ) -> tuple[list[list[int]], list[int]]:
     """Brokers in groups, and the machine of each group.
 
-    A machine has whole racks, and as many of the groups as it has of the work.
+    A machine has whole racks, unless there is one alone, and groups according to its work.
     """
-    racks = _racks(plan, range(len(plan.brokers)), weights)
-    of_machines = _dealt(racks, min(count, machines, len(racks)), weights)
+    everywhere = range(len(plan.brokers))
+    racks = _racks(plan, everywhere, weights)
+    parts = racks if len(racks) > 1 else [[broker] for broker in everywhere]
+    of_machines = _dealt(parts, min(count, machines, len(parts)), weights)
     shares = [1] * len(of_machines)
     for _ in range(count - len(of_machines)):
         divisible = [each for each, share in enumerate(shares) if share < len(of_machines[each])]
@@ -196,11 +198,10 @@ def _groups_of_brokers(
 
 
 def _racks(plan: ClusterPlan, brokers: Sequence[int], weights: Sequence[float]) -> list[list[int]]:
-    """The brokers of each rack, the heaviest rack first; one in no rack is far from all others."""
+    """The brokers of each rack, the heaviest rack first."""
     racks: dict[int, list[int]] = {}
     for broker in brokers:
-        rack = plan.processes[broker].rack
-        racks.setdefault(rack if rack >= 0 else -1 - broker, []).append(broker)
+        racks.setdefault(plan.processes[broker].rack, []).append(broker)
     return sorted(racks.values(), key=lambda rack: -_weight(rack, weights))
 
 

@@ -98,7 +98,7 @@ def test_a_rack_is_on_one_machine_and_every_machine_has_one(groups: int, machine
     assert set.union(*found.values()) == set(range(min(machines, len(found))))
 
 
-def test_brokers_in_no_rack_are_on_all_machines() -> None:
+def test_a_cluster_in_one_rack_is_on_all_machines() -> None:
     body = {"name": "flat", "duration": "1s", "cluster": {"brokers": 6}}
     (machines,) = machines_of_racks(Scenario.model_validate(body), 6, 3).values()
     assert machines == {0, 1, 2}
@@ -144,7 +144,8 @@ def told_by_nodes(file: Path, folder: Path, actors: int, nodes: int) -> dict[str
     done = run_on_nodes(ON_NODES, [str(file), str(folder), str(actors), str(nodes)], folder, nodes)
     assert done.returncode == 0, done.stderr
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    print(f"{file.stem} on {nodes} nodes: {told}")
+    seconds = "{:.1f} s inline, {:.1f} s on nodes".format(*told["loop_seconds"])
+    print(f"{file.stem}, {nodes} nodes: {seconds}, {told['windows']} windows")  # noqa: T201 - with -s
     assert told["hosts"] == nodes
     return told
 
