@@ -13,7 +13,7 @@ gains more than latencies between racks do. Clients go to the group of the most 
 rack; those without a rack, and links between racks, go to the lightest groups.
 
 Of several machines each has whole racks, so that a message between machines takes a latency between
-racks, and as many groups as it has of the work. A cluster in one rack is dealt out broker by broker.
+racks, and as many groups as it has of the work. A cluster in one rack is dealt out by broker.
 """
 
 from collections import Counter

@@ -154,7 +154,8 @@ class TestThreeNodesAMillisecondApart:
     pytestmark = on_nodes
 
     def test_they_are_one_cluster(self, tmp_path: Path) -> None:
-        scenario = shipped("quickstart", {"duration": "45s"})
+        crash = {"kind": "crash", "at": "10s", "for": "6s", "brokers": [2]}
+        scenario = shipped("quickstart", {"duration": "20s", "faults": [crash]})
         file = tmp_path / "quickstart.yaml"
         file.write_text(json.dumps(scenario.resolved()))
         assert told_by_nodes(file, tmp_path, 3, 3)["same"]
