@@ -29,6 +29,7 @@ _MOST_BYTES = 1 << 16
 
 _PORT = 6379
 _MEMORY_BYTES = 100 << 20
+_LIMIT_S = 600
 
 
 def why_no_nodes() -> str:
@@ -120,54 +121,51 @@ def run_on_nodes(
     Only the first one sees ``folder``. The address of the cluster is the last argument.
     """
     temporary = tempfile.mkdtemp(prefix="tg")
+    address = f"{address_of(0)}:{_PORT}"
+    ray = f"{Path(sys.executable).parent / 'ray'} start --num-cpus=1 --disable-usage-stats"
+    ray += f" --object-store-memory={_MEMORY_BYTES}"
+    own = "mount -t tmpfs none /dev/shm"
+    hidden = f"{own}; mount -t tmpfs none {temporary}; mount -t tmpfs none {folder}"
     with ExitStack() as open_:
         open_.callback(shutil.rmtree, temporary, ignore_errors=True)
         names = open_.enter_context(network_of(nodes, delay_s))
-        address = f"{address_of(0)}:{_PORT}"
-        ray = f"{Path(sys.executable).parent / 'ray'} start --num-cpus=1 --disable-usage-stats"
-        ray += f" --object-store-memory={_MEMORY_BYTES}"
-        own = "mount -t tmpfs none /dev/shm"
-        hidden = f"{own}; mount -t tmpfs none {temporary}; mount -t tmpfs none {folder}"
         for number in range(1, nodes):
             join = f"{ray} --address={address} --node-ip-address={address_of(number)} --block"
             # The head may come later.
             command = f"{hidden}; until {join}; do sleep 0.5; done"
-            other = _begin(names[number], command)
-            open_.callback(other.wait)
-            open_.callback(other.kill)
+            open_.enter_context(_begun(names[number], command, subprocess.DEVNULL))
         begin = (
             f"{ray} --head --node-ip-address={address_of(0)} --port={_PORT} --temp-dir={temporary}"
             " --include-dashboard=false"
         )
-        head = _begin(
-            names[0],
-            f'{own}; {begin} >&2 && exec "$@"',
-            sys.executable,
-            "-c",
-            script,
-            *arguments,
-            address,
-        )
-        open_.callback(head.kill)
-        told, complaints = head.communicate(timeout=600)
+        command = f'{own}; {begin} >&2 && exec "$@"'
+        words = (sys.executable, "-c", script, *arguments, address)
+        head = open_.enter_context(_begun(names[0], command, subprocess.PIPE, *words))
+        told, complaints = head.communicate(timeout=_LIMIT_S)
         return subprocess.CompletedProcess(script, head.returncode, told, complaints)
 
 
-def _begin(namespace: str, command: str, *arguments: str) -> subprocess.Popen[str]:
-    """Begin a command of the shell in namespaces; all that it starts ends with it."""
-    environment = os.environ | {"RAY_AUTH_MODE": "disabled"}
-    return subprocess.Popen(
+@contextmanager
+def _begun(
+    namespace: str, command: str, output: int, *arguments: str
+) -> Iterator[subprocess.Popen[str]]:
+    """A command of the shell in namespaces; all that it has started ends with it."""
+    with subprocess.Popen(
         [
             *("ip", "netns", "exec", namespace),
             *("unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child"),
             *("sh", "-c", command, "sh", *arguments),
         ],
-        env=environment,
+        env=os.environ | {"RAY_AUTH_MODE": "disabled"},
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stdout=output,
+        stderr=output,
         text=True,
-    )
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def _call(*command: str) -> None:
