@@ -6,6 +6,7 @@ between actors do not pass through it (``engine/exchange/rings.py``).
 
 import os
 import socket
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -87,7 +88,13 @@ def _expect_somebody(address: str) -> None:
 
 def cluster_cpus() -> int:
     """The number of CPUs of the cluster."""
-    return max(1, int(ray.cluster_resources().get("CPU", 1)))
+    return max(1, int(sum(node_cpus())))
+
+
+def node_cpus() -> list[float]:
+    """The number of CPUs of each node that has any."""
+    resources = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    return [each["CPU"] for each in resources if each.get("CPU", 0) > 0]
 
 
 def node_address() -> str:
@@ -95,28 +102,29 @@ def node_address() -> str:
     return str(ray.util.get_node_ip_address())
 
 
-def spans_nodes() -> bool:
-    """Whether there is more than one machine."""
-    return sum(bool(node["Alive"]) for node in ray.nodes()) > 1
-
-
 @contextmanager
-def placed(count: int) -> Iterator[Sequence[dict[str, Any]]]:
-    """Reserve room for actors, spread over the nodes, and yield the options for each of them.
+def placed(machines: Sequence[int]) -> Iterator[Sequence[dict[str, Any]]]:
+    """Reserve room for actors, and yield the options for each of them.
+
+    Args:
+        machines: for each actor the number of its machine: those with one number are on one node,
+            and the others on other nodes as far as these have room.
 
     Raises:
         RayUnavailableError: there is no room.
     """
-    share = min(_CPUS_PER_ACTOR, int(900 * cluster_cpus() / count) / 1000)
-    group = placement_group([{"CPU": share}] * count, strategy="SPREAD")
+    counts = Counter(machines)
+    share = min(_CPUS_PER_ACTOR, int(900 * min(node_cpus()) / max(counts.values())) / 1000)
+    bundles = [{"CPU": share * counts[machine]} for machine in range(len(counts))]
+    group = placement_group(bundles, strategy="SPREAD")
     try:
         if not group.wait(_PLACED_S):
             free = ray.available_resources().get("CPU", 0.0)
             raise RayUnavailableError(
-                f"Ray has no room for {count} actors of {share:g} CPUs: {free:g} of "
+                f"Ray has no room for {len(machines)} actors of {share:g} CPUs: {free:g} of "
                 f"{cluster_cpus()} are free"
             )
-        yield [_options(group, place, share) for place in range(count)]
+        yield [_options(group, machine, share) for machine in machines]
     finally:
         remove_placement_group(group)
 

@@ -18,12 +18,17 @@ meanwhile. A message that was sent meanwhile is either among the arrivals, which
 its sender had not yet promised more when its promise was read.
 
 Between machines nothing is read: a promise is sent. It is the least of the sender's next event and
-its horizon, since what arrives there has been promised by others. Promises between two machines
-without events rise by a latency with each exchange, so that only distant machines are worth it.
+its horizon, since what arrives there has been promised by others. Such promises rise by a latency
+with each exchange. So that time without events takes no more than one, a group that has to wait
+sends its *tally*: its next event, and how many messages it has sent to each group and taken from
+each. Where in the last tallies of all groups each message that was sent was also taken, they belong
+to one consistent cut with nothing on its way, and nothing happens before the earliest of the events
+in them.
 
 Source: the horizon without windows is that of Chandy and Misra, "Distributed simulation: a case
 study in design and verification of distributed programs" (1979), with the knowledge of all groups
-in place of null messages.
+in place of null messages; the counts are those of Mattern, "Efficient algorithms for distributed
+snapshots and global virtual time approximation" (1993).
 """
 
 from tidegauge.compiled.rules import inner_rule, rule
@@ -124,10 +129,52 @@ def look_at_others(world: Kernel, exchange: exchanged.Exchange) -> bool:
             distant_us = min(distant_us, other.next_us + other.nearest_us)
         others_us = min(others_us, other.next_us)
         horizon_us = min(horizon_us, other.next_us + other.nearest_us)
+    if state.distant > 0:
+        tallied_us = _tallied_horizon_us(exchange)
+        distant_us = max(distant_us, tallied_us)
+        horizon_us = max(horizon_us, tallied_us)
     state.others_us = others_us
     state.distant_us = distant_us
     world.context[0].horizon_us = min(horizon_us, state.end_us)
     return True
+
+
+@inner_rule
+def _tallied_horizon_us(exchange: exchanged.Exchange) -> int:
+    """The horizon by the tallies of the others and this group's own; 0: they do not match."""
+    own = exchange.state[0].group
+    count = len(exchange.groups)
+    horizon_us = NEVER_US
+    for number, other in enumerate(exchange.groups):
+        if number != own:
+            exchange.ways[own * count + number].sent = other.sent_messages
+            exchange.ways[number * count + own].taken = other.taken_messages
+            horizon_us = min(horizon_us, other.tallied_us + other.nearest_us)
+    for way in exchange.ways:
+        if way.sent != way.taken:
+            return 0
+    return horizon_us
+
+
+@inner_rule
+def send_tally(world: Kernel, exchange: exchanged.Exchange) -> None:
+    """Send this group's tally to all others, if it is another one than the last."""
+    state = exchange.state[0]
+    next_us = min(next_event_us(world), state.end_us)
+    messages = 0
+    for other in exchange.groups:
+        messages += other.sent_messages + other.taken_messages
+    if next_us == state.tallied_us and messages == state.tallied_messages:
+        return
+    state.tallied_us = next_us
+    state.tallied_messages = messages
+    for other in exchange.groups:
+        if other.inbox != 0:
+            if not rings.write_tally(exchange, other):
+                # It will be another one than the last.
+                state.tallied_messages = NONE
+            if other.descriptor >= 0:
+                rings.is_all_sent(other)
 
 
 @inner_rule
@@ -215,7 +262,9 @@ def take(world: Kernel, exchange: exchanged.Exchange) -> int:
 @inner_rule
 def _has_rows(exchange: exchanged.Exchange) -> bool:
     """Whether there is something to take from any group."""
-    for other in exchange.groups:  # noqa: SIM110 - rules have no generators
+    found = False
+    for other in exchange.groups:
+        # Of each socket, so that none waits for another.
         if other.inbox != 0 and rings.has_rows(other):
-            return True
-    return False
+            found = True
+    return found

@@ -18,6 +18,7 @@ from tidegauge.engine.exchange.promises import (
     look_at_others,
     next_event_us,
     promise,
+    send_tally,
     sleep,
     take,
     wake_others,
@@ -112,7 +113,11 @@ def _look(world: Kernel, exchange: exchanged.Exchange) -> int:
         state.windows += 1
         return exchanged.READY
     # What was promised before does not count: since then this group may have sent a message.
-    return exchanged.ENDED if is_seen and _is_over(exchange, next_us) else exchanged.AWAITS
+    if is_seen and _is_over(exchange, next_us):
+        return exchanged.ENDED
+    if state.distant > 0 and not state.is_blocked:
+        send_tally(world, exchange)
+    return exchanged.AWAITS
 
 
 @inner_rule
