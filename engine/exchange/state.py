@@ -116,10 +116,8 @@ class ExchangeState(Record):
     sleep_ns: i64 = int(FIRST_SLEEP_NS)
     #: There was no room for all that it has to send.
     is_blocked: flag
-    #: Groups on other machines: their number, and the time before which none of them can send
-    #: anything that arrives here.
+    #: The number of groups on other machines.
     distant: i64
-    distant_us: i64 = int(NEVER_US)
     #: The last tally: the next event, and the number of messages sent and taken.
     tallied_us: i64
     tallied_messages: i64
@@ -204,7 +202,6 @@ class GroupExchange:
             self.tables.groups[group].descriptor = descriptor
         self.state.promise = shared.promise_of(own)
         self.state.distant = len(sockets or {})
-        self.state.distant_us = 0 if sockets else NEVER_US
         self.state.linked = True
 
     def use_cpus(self, cpus: Collection[int]) -> None:

@@ -90,7 +90,6 @@ def _may_sleep(state: exchanged.ExchangeState) -> bool:
 def _look(world: Kernel, exchange: exchanged.Exchange) -> int:
     """Send, look, take; READY where the group may run, AWAITS where it may not."""
     state = exchange.state[0]
-    context = world.context[0]
     if state.is_blocked:
         send_news(world, exchange)
         wake_others(exchange)
@@ -100,11 +99,17 @@ def _look(world: Kernel, exchange: exchanged.Exchange) -> int:
     if said != exchanged.READY:
         return said
     promise(world, exchange, is_urgent=True)
-    next_us = next_event_us(world)
     if state.asked_to_stop:
         return exchanged.STOPPED
-    if state.report_wanted:
-        return exchanged.REPORTS
+    return exchanged.REPORTS if state.report_wanted else _begin_run(world, exchange, is_seen)
+
+
+@inner_rule
+def _begin_run(world: Kernel, exchange: exchanged.Exchange, is_seen: bool) -> int:
+    """Begin to run if there is an event before the horizon; READY, PACED, ENDED or AWAITS."""
+    state = exchange.state[0]
+    context = world.context[0]
+    next_us = next_event_us(world)
     if next_us < context.horizon_us:
         if next_us >= state.real_time_us:
             return exchanged.PACED
