@@ -94,9 +94,9 @@ def promise(world: Kernel, exchange: exchanged.Exchange, is_urgent: bool) -> Non
 def _promise_to_distant(exchange: exchanged.Exchange, next_us: int, is_urgent: bool) -> None:
     """Promise a time to the groups on other machines for which that is worth a row."""
     for other in exchange.groups:
-        if other.descriptor >= 0 and next_us > other.promised_us:
-            if is_urgent or next_us - other.promised_us >= other.nearest_us // 4:
-                rings.write_promise(other, next_us)
+        least_us = 1 if is_urgent else max(1, other.nearest_us // 4)
+        if other.descriptor >= 0 and next_us - other.promised_us >= least_us:
+            rings.write_promise(other, next_us)
 
 
 @inner_rule

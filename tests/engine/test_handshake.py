@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from threads import beside
-from tidegauge.engine.exchange.links import LinkError
 from tidegauge.engine.exchange.handshake import Address, Reception, dial
+from tidegauge.engine.exchange.links import LinkError
 
 NAMES = ["broker 5", "brokers 1, 4", "brokers 2, 3"]
 KEY = b"the key of these tests"

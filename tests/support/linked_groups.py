@@ -20,7 +20,6 @@ from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.client_requests import FetchPartition, FetchRequest
 
-
 #: Twice the longest row and more: fewer words could never take it.
 NARROW_WORDS = 128
 
