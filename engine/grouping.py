@@ -11,6 +11,9 @@ latency between them. Within a data centre each rack is dealt out to all groups,
 work of its brokers, heaviest first: so groups stay as even as they are when a rack is lost, which
 gains more than latencies between racks do. Clients go to the group of the most brokers of their
 rack; those without a rack, and links between racks, go to the lightest groups.
+
+Of several machines each has whole racks, so that a message between machines takes a latency between
+racks, and as many groups as it has of the work. A cluster in one rack is dealt out by broker.
 """
 
 from collections import Counter
@@ -55,10 +58,17 @@ class Grouping(NamedTuple):
     hosted: list[list[int]]
     #: The group that hosts ZooKeeper, or the quorum.
     controllers: int = 0
+    #: The number of the machine of each; empty: all are on one.
+    machines: Sequence[int] = ()
 
 
-def grouping_of(plan: ClusterPlan, groups: int) -> Grouping:
+def grouping_of(plan: ClusterPlan, groups: int, machines: int = 1) -> Grouping:
     """Cut a cluster into this number of groups; with one more than brokers, controllers have it.
+
+    Args:
+        plan: the cluster.
+        groups: the number of groups.
+        machines: the number of machines to place them on.
 
     Raises:
         EngineError: the number is less than 1, or there are fewer brokers and one.
@@ -72,7 +82,7 @@ def grouping_of(plan: ClusterPlan, groups: int) -> Grouping:
     has_own = groups == brokers + 1
     batches = batches_per_second(plan)
     weights = _broker_weights(plan, batches)
-    hosted = _groups_of_brokers(plan, min(groups, brokers), weights)
+    hosted, machine_of = _groups_on_machines(plan, min(groups, brokers), machines, weights)
     names = [_name(plan, group) for group in hosted]
     load = [sum(weights[broker] for broker in group) for group in hosted]
     group_of = {broker: number for number, group in enumerate(hosted) for broker in group}
@@ -90,13 +100,14 @@ def grouping_of(plan: ClusterPlan, groups: int) -> Grouping:
     of_brokers = list(plan.process_ranges[CONTROLLER])
     if has_own:
         hosted.append([*controllers, *of_brokers])
-        return Grouping([*names, "the controllers"], hosted, len(hosted) - 1)
+        machine_of.append(machine_of[load.index(min(load))])
+        return Grouping([*names, "the controllers"], hosted, len(hosted) - 1, machine_of)
     for controller in of_brokers:
         hosted[group_of[plan.processes[controller].host]].append(controller)
     lightest = load.index(min(load))
     hosted[lightest] += controllers
     names[lightest] += " and the controllers"
-    return Grouping(names, hosted, lightest)
+    return Grouping(names, hosted, lightest, machine_of)
 
 
 class Choice(NamedTuple):
@@ -148,26 +159,60 @@ def cut(plan: ClusterPlan, grouping: Grouping) -> float:
     return crossing / max(everything, 1.0)
 
 
-def _groups_of_brokers(plan: ClusterPlan, count: int, weights: Sequence[float]) -> list[list[int]]:
-    """Brokers in groups: the heaviest part first, to the lightest group.
+def _groups_on_machines(
+    plan: ClusterPlan, count: int, machines: int, weights: Sequence[float]
+) -> tuple[list[list[int]], list[int]]:
+    """Brokers in groups, and the machine of each group.
 
-    Parts are whole racks where these are far from each other, and enough; else brokers, rack by
-    rack.
+    A machine has whole racks, unless there is one alone, and groups according to its work.
     """
-    rack_of = [plan.processes[broker].rack for broker in range(len(plan.brokers))]
-    parts = [[broker] for broker in sorted(range(len(rack_of)), key=rack_of.__getitem__)]
+    everywhere = range(len(plan.brokers))
+    racks = _racks(plan, everywhere, weights)
+    parts = racks if len(racks) > 1 else [[broker] for broker in everywhere]
+    of_machines = _dealt(parts, min(count, machines, len(parts)), weights)
+    shares = [1] * len(of_machines)
+    for _ in range(count - len(of_machines)):
+        divisible = [each for each, share in enumerate(shares) if share < len(of_machines[each])]
+        busiest = max(
+            divisible, key=lambda each: _weight(of_machines[each], weights) / shares[each]
+        )
+        shares[busiest] += 1
+    hosted = []
+    machine_of = []
+    for machine, (brokers, share) in enumerate(zip(of_machines, shares, strict=True)):
+        hosted += _groups_of_brokers(plan, brokers, share, weights)
+        machine_of += [machine] * share
+    return hosted, machine_of
+
+
+def _groups_of_brokers(
+    plan: ClusterPlan, brokers: Sequence[int], count: int, weights: Sequence[float]
+) -> list[list[int]]:
+    """Brokers in groups: whole racks where these are far from each other, and enough."""
+    racks = _racks(plan, brokers, weights)
     is_far = plan.scenario.network.between_racks.quantiles_us()[0] >= _FAR_US
-    if is_far and len(set(rack_of)) >= count:
-        parts = [
-            [broker for broker, its in enumerate(rack_of) if its == rack] for rack in set(rack_of)
-        ]
+    if is_far and len(racks) >= count:
+        return _dealt(racks, count, weights)
+    in_order = sorted(brokers, key=lambda each: (plan.processes[each].rack, -weights[each]))
+    return _dealt([[broker] for broker in in_order], count, weights)
+
+
+def _racks(plan: ClusterPlan, brokers: Sequence[int], weights: Sequence[float]) -> list[list[int]]:
+    """The brokers of each rack, the heaviest rack first."""
+    racks: dict[int, list[int]] = {}
+    for broker in brokers:
+        racks.setdefault(plan.processes[broker].rack, []).append(broker)
+    return sorted(racks.values(), key=lambda rack: -_weight(rack, weights))
+
+
+def _dealt(parts: Sequence[Sequence[int]], count: int, weights: Sequence[float]) -> list[list[int]]:
+    """Parts in groups: one after the other to the lightest group."""
     groups: list[list[int]] = [[] for _ in range(count)]
     load = [0.0] * count
-    for _, of_rack in groupby(parts, key=lambda part: rack_of[part[0]]):
-        for part in sorted(of_rack, key=lambda part: -_weight(part, weights)):
-            lightest = load.index(min(load))
-            groups[lightest] += part
-            load[lightest] += _weight(part, weights)
+    for part in parts:
+        lightest = load.index(min(load))
+        groups[lightest] += part
+        load[lightest] += _weight(part, weights)
     return [sorted(group) for group in groups]
 
 

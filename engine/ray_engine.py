@@ -28,13 +28,7 @@ from tidegauge.engine import contract
 from tidegauge.engine.group_states import GroupCounts, ObservedPartition, ObservedReplica
 from tidegauge.engine.grouping import Grouping, grouping_of, usual_groups
 from tidegauge.engine.hosted_group import GroupOutcome, GroupReport, HostedGroup, Place
-from tidegauge.engine.ray_cluster import (
-    cluster_cpus,
-    node_address,
-    placed,
-    ray_cluster,
-    spans_nodes,
-)
+from tidegauge.engine.ray_cluster import cluster_cpus, node_address, node_cpus, placed, ray_cluster
 from tidegauge.metrics.snapshots.snapshot import Snapshot, merged
 from tidegauge.simulation.trace_rows.row import RowSlot
 from tidegauge.traces.run_folder import new_trace_file
@@ -69,7 +63,7 @@ def on_ray(actors: int | None = None, address: str | None = None) -> contract.En
             grouping_of(run.plan, actors)
         with ray_cluster(address):
             count = actors or usual_groups(run.plan, cluster_cpus())
-            with RayEngine(run, grouping_of(run.plan, count)) as engine:
+            with RayEngine(run, grouping_of(run.plan, count, len(node_cpus()))) as engine:
                 yield engine
 
     return make
@@ -110,7 +104,7 @@ class RayEngine:
                 for number in range(len(self._grouping.hosted))
             ]
             begun.callback(self._kill)
-            options = begun.enter_context(placed(len(self._grouping.hosted)))
+            options = begun.enter_context(placed(self._grouping.machines))
             self._make_actors(options)
             self._connect()
             self._open = begun.pop_all()
@@ -119,7 +113,7 @@ class RayEngine:
     def _make_actors(self, options: Sequence[dict[str, Any]]) -> None:
         key = secrets.token_bytes(32)
         generation = secrets.randbits(62)
-        across = spans_nodes()
+        across = len(set(self._grouping.machines)) > 1
         actors = []
         for number, of_actor in enumerate(options):
             place = Place(

@@ -18,12 +18,17 @@ meanwhile. A message that was sent meanwhile is either among the arrivals, which
 its sender had not yet promised more when its promise was read.
 
 Between machines nothing is read: a promise is sent. It is the least of the sender's next event and
-its horizon, since what arrives there has been promised by others. Promises between two machines
-without events rise by a latency with each exchange, so that only distant machines are worth it.
+its horizon, since what arrives there has been promised by others. Such promises rise by a latency
+with each exchange. So that time without events takes no more than one, a group that has to wait
+sends its *tally*: its next event, and how many messages it has sent to each group and taken from
+each. Where in the last tallies of all groups each message that was sent was also taken, they belong
+to one consistent cut with nothing on its way, and nothing happens before the earliest of the events
+in them.
 
 Source: the horizon without windows is that of Chandy and Misra, "Distributed simulation: a case
 study in design and verification of distributed programs" (1979), with the knowledge of all groups
-in place of null messages.
+in place of null messages; the counts are those of Mattern, "Efficient algorithms for distributed
+snapshots and global virtual time approximation" (1993).
 """
 
 from tidegauge.compiled.rules import inner_rule, rule
@@ -79,10 +84,10 @@ def promise(world: Kernel, exchange: exchanged.Exchange, is_urgent: bool) -> Non
     """
     state = exchange.state[0]
     if not state.is_blocked:
-        next_us = min(next_event_us(world), state.end_us)
-        store_word(state.promise + NEXT, min(next_us, state.distant_us))
+        next_us = _promised_us(world, exchange)
+        store_word(state.promise + NEXT, next_us)
         if state.distant > 0:
-            _promise_to_distant(exchange, min(next_us, world.context[0].horizon_us), is_urgent)
+            _promise_to_distant(exchange, next_us, is_urgent)
     if state.distant > 0:
         # Also what has waited for room in a ring, or in a socket.
         for other in exchange.groups:
@@ -91,11 +96,22 @@ def promise(world: Kernel, exchange: exchanged.Exchange, is_urgent: bool) -> Non
 
 
 @inner_rule
+def _promised_us(world: Kernel, exchange: exchanged.Exchange) -> int:
+    """The time before which nothing can happen here that groups of this machine do not know.
+
+    What other machines send they do not know: then it is the horizon, if that comes first.
+    """
+    state = exchange.state[0]
+    next_us = min(next_event_us(world), state.end_us)
+    return min(next_us, world.context[0].horizon_us) if state.distant > 0 else next_us
+
+
+@inner_rule
 def _promise_to_distant(exchange: exchanged.Exchange, next_us: int, is_urgent: bool) -> None:
     """Promise a time to the groups on other machines for which that is worth a row."""
     for other in exchange.groups:
-        least_us = 1 if is_urgent else max(1, other.nearest_us // 4)
-        if other.descriptor >= 0 and next_us - other.promised_us >= least_us:
+        worth_us = 1 if is_urgent else max(1, other.nearest_us // 4)
+        if other.descriptor >= 0 and next_us - other.promised_us >= worth_us:
             rings.write_promise(other, next_us)
 
 
@@ -111,7 +127,6 @@ def look_at_others(world: Kernel, exchange: exchanged.Exchange) -> bool:
             other.next_us = load_word(other.promise + NEXT)
     others_us = NEVER_US
     horizon_us = NEVER_US
-    distant_us = NEVER_US
     for other in exchange.groups:
         if other.inbox == 0:
             continue
@@ -120,14 +135,51 @@ def look_at_others(world: Kernel, exchange: exchanged.Exchange) -> bool:
             if load_word(other.promise + VERSION) != other.version:
                 return False
             other.next_us = min(other.next_us, arriving_us)
-        else:
-            distant_us = min(distant_us, other.next_us + other.nearest_us)
         others_us = min(others_us, other.next_us)
         horizon_us = min(horizon_us, other.next_us + other.nearest_us)
+    if state.distant > 0:
+        horizon_us = max(horizon_us, _tallied_horizon_us(exchange))
     state.others_us = others_us
-    state.distant_us = distant_us
     world.context[0].horizon_us = min(horizon_us, state.end_us)
     return True
+
+
+@inner_rule
+def _tallied_horizon_us(exchange: exchanged.Exchange) -> int:
+    """The horizon by the tallies of the others and this group's own; 0: they do not match."""
+    own = exchange.state[0].group
+    count = len(exchange.groups)
+    horizon_us = NEVER_US
+    for number, other in enumerate(exchange.groups):
+        if number != own:
+            exchange.ways[own * count + number].sent = other.sent_messages
+            exchange.ways[number * count + own].taken = other.taken_messages
+            horizon_us = min(horizon_us, other.tallied_us + other.nearest_us)
+    for way in exchange.ways:
+        if way.sent != way.taken:
+            return 0
+    return horizon_us
+
+
+@inner_rule
+def send_tally(world: Kernel, exchange: exchanged.Exchange) -> None:
+    """Send this group's tally to all others, if it is another one than the last."""
+    state = exchange.state[0]
+    next_us = min(next_event_us(world), state.end_us)
+    messages = 0
+    for other in exchange.groups:
+        messages += other.sent_messages + other.taken_messages
+    if next_us == state.tallied_us and messages == state.tallied_messages:
+        return
+    state.tallied_us = next_us
+    state.tallied_messages = messages
+    for other in exchange.groups:
+        if other.inbox != 0:
+            if not rings.write_tally(exchange, other):
+                # It will be another one than the last.
+                state.tallied_messages = NONE
+            if other.descriptor >= 0:
+                rings.is_all_sent(other)
 
 
 @inner_rule
@@ -205,7 +257,7 @@ def take(world: Kernel, exchange: exchanged.Exchange) -> int:
     said = rings.take_news(world, exchange)
     if said != exchanged.READY:
         lower_word(state.promise + ARRIVING, arriving_us)
-    next_us = min(next_event_us(world), state.distant_us, state.end_us)
+    next_us = _promised_us(world, exchange)
     if next_us < load_word(state.promise + NEXT) or not state.is_blocked:
         store_word(state.promise + NEXT, next_us)
     store_word(state.promise + VERSION, version + 2)
@@ -215,7 +267,9 @@ def take(world: Kernel, exchange: exchanged.Exchange) -> int:
 @inner_rule
 def _has_rows(exchange: exchanged.Exchange) -> bool:
     """Whether there is something to take from any group."""
-    for other in exchange.groups:  # noqa: SIM110 - rules have no generators
+    found = False
+    for other in exchange.groups:
+        # Of each socket, so that none waits for another.
         if other.inbox != 0 and rings.has_rows(other):
-            return True
-    return False
+            found = True
+    return found

@@ -13,6 +13,7 @@ row          content
 ``CHANGE``   a change of metadata of this group's controller (``simulation/metadata_log.py``)
 ``COMMIT``   a commit of this group's coordinators (``simulation/offset_commits.py``)
 ``PROMISE``  to another machine: the sender's promise (``promises.py``)
+``TALLY``    if groups are on several machines: the sender's next event, its messages sent and taken
 ``PADDING``  nothing: the next row begins at the beginning of the ring
 ===========  ===================================================================================
 
@@ -51,6 +52,7 @@ CHANGE = code(3)
 COMMIT = code(4)
 PROMISE = code(5)
 PADDING = code(6)
+TALLY = code(7)
 #: In the first word, the kind is in the lowest bits, the length in words above them.
 KIND_BITS = code(8)
 
@@ -105,6 +107,7 @@ def send_news(world: Kernel, exchange: exchanged.Exchange) -> None:
             store_word(other.outbox + WRITTEN, other.written)
             if other.promise != 0:
                 lower_word(other.promise + ARRIVING, event.time_us)
+            other.sent_messages += 1
             events.free_event(world, event)
         else:
             store_word(other.outbox + WRITTEN, other.written)
@@ -192,6 +195,22 @@ def write_promise(other: exchanged.OtherGroup, time_us: int) -> None:
 
 
 @inner_rule
+def write_tally(exchange: exchanged.Exchange, other: exchanged.OtherGroup) -> bool:
+    """Write this group's tally to another one; whether there was room."""
+    state = exchange.state[0]
+    count = len(exchange.groups)
+    at = _begin_row(other, TALLY, 1 + 2 * count)
+    if at == 0:
+        return False
+    store_word(at, state.tallied_us)
+    for number, each in enumerate(exchange.groups):
+        store_word(at + (1 + number) * _WORD, each.sent_messages)
+        store_word(at + (1 + count + number) * _WORD, each.taken_messages)
+    store_word(other.outbox + WRITTEN, other.written)
+    return True
+
+
+@inner_rule
 def _begin_row(other: exchanged.OtherGroup, kind: int, words: int) -> int:
     """The address for the content of a new row, of so many words; 0: there is no room."""
     size = other.ring_words
@@ -226,7 +245,7 @@ def take_news(world: Kernel, exchange: exchanged.Exchange) -> int:
             continue
         written = load_word(other.inbox + WRITTEN)
         if written > other.read:
-            said = _take_rows(world, other, written)
+            said = _take_rows(world, exchange, group, written)
             store_word(other.inbox + READ, other.read)
         if said == exchanged.READY and other.has_ended:
             said = exchanged.BROKEN
@@ -237,8 +256,9 @@ def take_news(world: Kernel, exchange: exchanged.Exchange) -> int:
 
 
 @inner_rule
-def _take_rows(world: Kernel, other: exchanged.OtherGroup, written: int) -> int:
+def _take_rows(world: Kernel, exchange: exchanged.Exchange, group: int, written: int) -> int:
     """Take the rows of a group up to a word; READY, NO_ROOM or STRANGE."""
+    other = exchange.groups[group]
     mask = other.ring_words - 1
     while other.read < written:
         at = other.inbox + CONTENT + (other.read & mask) * _WORD
@@ -249,10 +269,27 @@ def _take_rows(world: Kernel, other: exchanged.OtherGroup, written: int) -> int:
         if other.read + words > written:
             # The rest of it is still on its way from another machine.
             return exchanged.READY if other.descriptor >= 0 else exchanged.STRANGE
-        said = _take_row(world, other, first & ((1 << KIND_BITS) - 1), at + _WORD, words - 1)
+        kind = first & ((1 << KIND_BITS) - 1)
+        if kind == TALLY and words == 2 + 2 * len(exchange.groups):
+            said = _take_tally(exchange, group, at + _WORD)
+        else:
+            said = _take_row(world, other, kind, at + _WORD, words - 1)
         if said != exchanged.READY:
             return said
         other.read += words
+    return exchanged.READY
+
+
+@inner_rule
+def _take_tally(exchange: exchanged.Exchange, group: int, content: int) -> int:
+    """Take a group's tally; READY."""
+    count = len(exchange.groups)
+    exchange.groups[group].tallied_us = load_word(content)
+    for number in range(count):
+        exchange.ways[group * count + number].sent = load_word(content + (1 + number) * _WORD)
+        exchange.ways[number * count + group].taken = load_word(
+            content + (1 + count + number) * _WORD
+        )
     return exchanged.READY
 
 
@@ -315,6 +352,7 @@ def _take_event(world: Kernel, other: exchanged.OtherGroup, content: int, words:
     other.receiving = index
     other.missing_items = event.item_count
     if event.item_count == 0:
+        other.taken_messages += 1
         events.push(world, event)
 
 
@@ -327,6 +365,7 @@ def _take_item(world: Kernel, other: exchanged.OtherGroup, content: int, words: 
     world.items[slot].next = NONE
     other.missing_items -= 1
     if other.missing_items == 0:
+        other.taken_messages += 1
         events.push(world, event)
 
 

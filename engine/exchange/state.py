@@ -37,10 +37,14 @@ class ProcessOwner(Record):
     group: i64
 
 
-class ShortestWay(Record):
-    """The least time from one group to another."""
+class Way(Record):
+    """The way from one group to another, as a third one knows it."""
 
+    #: The least time that a message takes.
     time_us: i64
+    #: The messages that the one has sent, and those that the other one has taken, as each has told.
+    sent: i64
+    taken: i64
 
 
 class OtherGroup(Record):
@@ -62,6 +66,11 @@ class OtherGroup(Record):
     read: i64
     written: i64
     room_until: i64
+    #: Messages sent to it and taken from it so far.
+    sent_messages: i64
+    taken_messages: i64
+    #: Its tally: its next event when it last waited. ``Way`` has the rest.
+    tallied_us: i64
     #: The message that is coming in: its slot, and the number of its entries that are missing.
     receiving: i64 = -1
     missing_items: i64
@@ -107,10 +116,11 @@ class ExchangeState(Record):
     sleep_ns: i64 = int(FIRST_SLEEP_NS)
     #: There was no room for all that it has to send.
     is_blocked: flag
-    #: Groups on other machines: their number, and the time before which none of them can send
-    #: anything that arrives here.
+    #: The number of groups on other machines.
     distant: i64
-    distant_us: i64 = int(NEVER_US)
+    #: The last tally: the next event, and the number of messages sent and taken.
+    tallied_us: i64
+    tallied_messages: i64
     #: The time before which nothing happens in any other group.
     others_us: i64
     #: The group that is the reason to return to the driver.
@@ -135,8 +145,8 @@ class Exchange(Tables):
     state: Records[ExchangeState]
     groups: Records[OtherGroup]
     owners: Records[ProcessOwner]
-    #: The least that it takes from one group to another: at ``from * groups + to``.
-    ways: Records[ShortestWay]
+    #: From one group to another: at ``from * groups + to``.
+    ways: Records[Way]
     clock: Records[ClockReading]
     #: The CPUs of this thread, if each group has one of its own.
     cpus: Records[CpuMask]
@@ -151,7 +161,7 @@ class GroupExchange:
             state=new_records(ExchangeState, 1),
             groups=new_records(OtherGroup, len(grouping)),
             owners=new_records(ProcessOwner, len(plan.processes)),
-            ways=new_records(ShortestWay, len(grouping) ** 2),
+            ways=new_records(Way, len(grouping) ** 2),
             clock=new_records(ClockReading, 1),
             cpus=new_records(CpuMask, _CPU_WORDS),
         )
@@ -192,7 +202,6 @@ class GroupExchange:
             self.tables.groups[group].descriptor = descriptor
         self.state.promise = shared.promise_of(own)
         self.state.distant = len(sockets or {})
-        self.state.distant_us = 0 if sockets else NEVER_US
         self.state.linked = True
 
     def use_cpus(self, cpus: Collection[int]) -> None:

@@ -18,6 +18,7 @@ from tidegauge.engine.exchange.promises import (
     look_at_others,
     next_event_us,
     promise,
+    send_tally,
     sleep,
     take,
     wake_others,
@@ -89,7 +90,6 @@ def _may_sleep(state: exchanged.ExchangeState) -> bool:
 def _look(world: Kernel, exchange: exchanged.Exchange) -> int:
     """Send, look, take; READY where the group may run, AWAITS where it may not."""
     state = exchange.state[0]
-    context = world.context[0]
     if state.is_blocked:
         send_news(world, exchange)
         wake_others(exchange)
@@ -99,11 +99,17 @@ def _look(world: Kernel, exchange: exchanged.Exchange) -> int:
     if said != exchanged.READY:
         return said
     promise(world, exchange, is_urgent=True)
-    next_us = next_event_us(world)
     if state.asked_to_stop:
         return exchanged.STOPPED
-    if state.report_wanted:
-        return exchanged.REPORTS
+    return exchanged.REPORTS if state.report_wanted else _begin_run(world, exchange, is_seen)
+
+
+@inner_rule
+def _begin_run(world: Kernel, exchange: exchanged.Exchange, is_seen: bool) -> int:
+    """Begin to run if there is an event before the horizon; READY, PACED, ENDED or AWAITS."""
+    state = exchange.state[0]
+    context = world.context[0]
+    next_us = next_event_us(world)
     if next_us < context.horizon_us:
         if next_us >= state.real_time_us:
             return exchanged.PACED
@@ -112,7 +118,11 @@ def _look(world: Kernel, exchange: exchanged.Exchange) -> int:
         state.windows += 1
         return exchanged.READY
     # What was promised before does not count: since then this group may have sent a message.
-    return exchanged.ENDED if is_seen and _is_over(exchange, next_us) else exchanged.AWAITS
+    if is_seen and _is_over(exchange, next_us):
+        return exchanged.ENDED
+    if state.distant > 0 and not state.is_blocked:
+        send_tally(world, exchange)
+    return exchanged.AWAITS
 
 
 @inner_rule

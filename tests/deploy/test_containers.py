@@ -1,7 +1,8 @@
 """Containers: what compose and Kubernetes would be told, held against their schemas.
 
 Neither runs here. For compose files and Kubernetes' own objects there are packages with schemas.
-Those of operators (RayJob, ScrapeConfig) come with the operators only: tested is what they lean on.
+That of RayJob comes with its operator: ``ray_job.schema.json`` is of it, and knows no other fields.
+Of ScrapeConfig tested is what it leans on.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 COMPOSE_SCHEMA = json.loads(
     (resources.files("check_jsonschema") / "builtin_schemas/vendor/compose-spec.json").read_text()
 )
+
+RAY_JOB_SCHEMA = json.loads(Path(__file__).with_name("ray_job.schema.json").read_text())
 
 #: Releases of Kubernetes: one that is old by now, and the newest that is known.
 RELEASES = ("1.29", kubernetes_validate.latest_version())
@@ -161,10 +164,30 @@ def test_the_ray_job_runs_one_release_of_ray_the_locked_one() -> None:
     assert image_of(HEAD) == image_of(WORKERS["template"])
 
 
-def test_workers_have_room_for_the_actors_that_are_asked_for() -> None:
+def test_the_operator_knows_the_ray_job() -> None:
+    jsonschema.validate(RAY_JOB["spec"], RAY_JOB_SCHEMA)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**RAY_JOB["spec"], "shutdownAfterJobFinish": True}, RAY_JOB_SCHEMA)
+
+
+def test_workers_have_a_cpu_for_each_actor_and_the_head_has_none() -> None:
     actors = re.search(r"--actors (\d+)", RAY_JOB["spec"]["entrypoint"])
     assert actors is not None
-    assert WORKERS["replicas"] == WORKERS["minReplicas"] == WORKERS["maxReplicas"] == int(actors[1])
+    (container,) = PODS["worker"]["spec"]["containers"]
+    cpus = WORKERS["replicas"] * int(container["resources"]["requests"]["cpu"])
+    assert WORKERS["replicas"] == WORKERS["minReplicas"] == WORKERS["maxReplicas"]
+    assert cpus == int(actors[1])
+    head = RAY_JOB["spec"]["rayClusterSpec"]["headGroupSpec"]
+    assert head["rayStartParams"]["num-cpus"] == "0"
+
+
+def test_each_worker_is_on_a_machine_of_its_own() -> None:
+    (spread,) = PODS["worker"]["spec"]["topologySpreadConstraints"]
+    labels = PODS["worker"]["metadata"]["labels"]
+    assert (spread["topologyKey"], spread["maxSkew"]) == ("kubernetes.io/hostname", 1)
+    assert spread["whenUnsatisfiable"] == "DoNotSchedule"
+    assert spread["labelSelector"]["matchLabels"].items() <= labels.items()
+    assert not spread["labelSelector"]["matchLabels"].items() <= HEAD["metadata"]["labels"].items()
 
 
 def test_the_operators_prometheus_scrapes_by_the_runs_own_discovery() -> None:

@@ -207,7 +207,9 @@ def test_a_bad_scenario_is_refused_with_its_line(tmp_path: Path, text: str, said
 def test_more_actors_than_brokers_are_refused() -> None:
     result = validate("cut-and-pause", "--actors", "9")
     assert result.exit_code == 2
-    assert "4 brokers and their controllers can be hosted by 1 to 5" in result.stderr
+    assert (
+        "4 brokers and their controllers can be hosted by 1 to 5 actors, not by 9" in result.stderr
+    )
 
 
 def test_what_is_hardly_meant_is_said_first_and_on_standard_error(tmp_path: Path) -> None:
