@@ -169,7 +169,7 @@ def test_words_may_come_in_pieces(
     other, its_other = socket.socketpair()
     with one, its, other, its_other:
         groups = two_on_machines((one, other))
-        run_in_turn(groups, partial(pass_on_in_pieces, (its, its_other), Random(1)))
+        run_in_turn(groups, partial(pass_on_in_pieces, (its, its_other), Random(1)))  # noqa: S311  # no secret
         assert hashes_of(groups) == hashes_of_one
 
 
@@ -217,7 +217,7 @@ def test_a_message_longer_than_the_rings_goes_over_a_socket_as_well(
 def test_the_end_of_the_other_side_is_found_behind_what_it_has_sent(
     pair: Pair, sent: bytes
 ) -> None:
-    ours, theirs = pair
+    ours, _ = pair
     broker, rest = two_on_machines(pair)
     send_fetch(broker.kernel_view, BROKER_1, FIRST_CLIENT, 0, 2)
     broker.begin(END_US)

@@ -188,7 +188,10 @@ def test_what_was_sent_is_what_arrives(steps: list[tuple[bool, int]]) -> None:
         sent[sender].append(partitions)
         if not send(groups[sender]) and partitions % 2:
             assert take(groups[1 - sender]) == READY
-    while not all([send(group) for group in groups]):
+    while True:
+        all_sent = [send(group) for group in groups]
+        if all(all_sent):
+            break
         assert [take(group) for group in groups] == [READY, READY]
     assert [take(group) for group in groups] == [READY, READY]
     for group, expected in zip(groups, reversed(sent), strict=True):

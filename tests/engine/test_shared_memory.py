@@ -95,8 +95,8 @@ def test_a_file_without_a_name_is_shared_by_the_ends_of_a_socket() -> None:
     mine = SharedMemory([0, 1], file)
     send_file(ours, file)
     there = receive_file(theirs)
-    assert os.readlink(f"/proc/self/fd/{there}").endswith(" (deleted)")
-    assert not any("tidegauge" in name.name for name in Path("/dev/shm").glob("*"))
+    assert Path(f"/proc/self/fd/{there}").readlink().name.endswith(" (deleted)")
+    assert not any("tidegauge" in name.name for name in Path("/dev/shm").glob("*"))  # noqa: S108  # only looked at
     its = SharedMemory([0, 1], there)
     for each in (file, there):
         os.close(each)

@@ -1,8 +1,8 @@
 """Groups whose steps in shared memory happen in any order, one at a time, as a seed draws it.
 
 As a program, in plain Python (``TIDEGAUGE_COMPILED=0``): it prints, for protocols that are "whole",
-or broken ("arrivals behind promises", "takes without a number"), how many messages were handled, how many of them came too late, and how many
-interleavings did not come to the end.
+or broken ("arrivals behind promises", "takes without a number"), how many messages were handled,
+how many of them came too late, and how many interleavings did not come to the end.
 """
 
 from __future__ import annotations
@@ -197,4 +197,5 @@ def played(protocol: str, seeds: range) -> tuple[int, int, int]:
 
 if __name__ == "__main__":
     count, *protocols = sys.argv[1:]
-    print(json.dumps({protocol: played(protocol, range(int(count))) for protocol in protocols}))
+    outcomes = {protocol: played(protocol, range(int(count))) for protocol in protocols}
+    sys.stdout.write(json.dumps(outcomes))
