@@ -67,12 +67,13 @@ docs: .venv/installed ## Write the generated pages of the manual
 	@$(BIN)/python -m tidegauge.laboratory.manual
 
 .PHONY: bench
-bench: env ## Measure how fast rules, kernel, metrics, analyses and read-logs run
+bench: env .venv/bench ## Measure the speed of all parts, and of other simulators beside it
 	@$(BIN)/python bench/rules.py
 	@$(BIN)/python bench/kernel.py --compile
 	@$(BIN)/python bench/metrics.py
 	@$(BIN)/python bench/analysis.py
 	@$(BIN)/python bench/logs.py
+	@$(BIN)/python -m bench.alternatives.compare
 
 .PHONY: failover
 failover: env ## Compare failovers of the controller at 100 to 200,000 partitions, in both modes
@@ -89,6 +90,9 @@ lock: .venv/created ## Lock the dependencies of pyproject.toml (UPGRADE=1: newes
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras \
 		--generate-hashes --no-header --no-annotate $(if $(UPGRADE),--upgrade) \
 		--output-file requirements.lock pyproject.toml
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --group bench \
+		--constraint requirements.lock --generate-hashes --no-header --no-annotate \
+		$(if $(UPGRADE),--upgrade) --output-file bench/requirements.lock
 
 .PHONY: clean
 clean: ## Remove all that was made here
@@ -131,6 +135,11 @@ typed-house: .venv/created
 .venv/installed: .venv/dependencies pyproject.toml
 	@echo 'Installing the project in place'
 	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/bench: .venv/dependencies bench/requirements.lock
+	@echo 'Installing other simulators'
+	@$(PIP) install --quiet --require-hashes -r bench/requirements.lock
 	@touch $@
 
 # A link to the cache: it leads nowhere once the cache is deleted, and so is made again.

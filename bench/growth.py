@@ -27,8 +27,8 @@ from tidegauge.replication.release_versions import DEFAULT_RELEASES, Mode
 DOCS = Path(__file__).parents[1] / "docs"
 CHART = DOCS / "growth.svg"
 PAGE = DOCS / "fidelity.md"
-#: The lines of the page between which the table stands.
-_TABLE_BEGIN, _TABLE_END = "<!-- bench/growth.py -->", "<!-- end -->"
+#: The line of the page after which the table of a script stands, and the one at its end.
+_TABLE_BEGIN, _TABLE_END = "<!-- {} -->", "<!-- end -->"
 #: Exponents of three quantities and a factor need more runs.
 _FEWEST_RUNS = 5
 
@@ -182,7 +182,7 @@ _PANEL, _HEIGHT, _LEFT, _TOP, _BOTTOM = 300, 300, 46, 44, 40
 _COLOURS = dict(zip(DEFAULT_RELEASES, ("#c2571a", "#1f6f8b"), strict=True))
 
 
-class _Axis(NamedTuple):
+class Axis(NamedTuple):
     """A logarithmic axis: whole powers of ten, on so many pixels."""
 
     low: int
@@ -201,9 +201,10 @@ class _Axis(NamedTuple):
         return [10.0**power for power in range(self.low, self.high + 1)]
 
 
-def _axis(values: Sequence[float], from_px: float, to_px: float) -> _Axis:
+def axis_of(values: Sequence[float], from_px: float, to_px: float) -> Axis:
+    """The axis that has room for all of these values."""
     low, high = (np.log10(f(values)) for f in (min, max))
-    return _Axis(int(np.floor(low)), int(np.ceil(high)), from_px, to_px)
+    return Axis(int(np.floor(low)), int(np.ceil(high)), from_px, to_px)
 
 
 def chart(fits: Mapping[Mode, Mapping[Case, Size]]) -> str:
@@ -219,8 +220,8 @@ def chart(fits: Mapping[Mode, Mapping[Case, Size]]) -> str:
     ]
     for place, growth in enumerate(GROWN):
         left = place * _PANEL + _LEFT
-        across = _axis([case.partitions for case in runs], left, (place + 1) * _PANEL - 12)
-        up = _axis([growth.of(size) for size in runs.values()], _HEIGHT - _BOTTOM, _TOP)
+        across = axis_of([case.partitions for case in runs], left, (place + 1) * _PANEL - 12)
+        up = axis_of([growth.of(size) for size in runs.values()], _HEIGHT - _BOTTOM, _TOP)
         lines += _frame(growth, across, up)
         for row, (mode, found) in enumerate(fits.items()):
             power = power_of(found, growth)
@@ -233,7 +234,7 @@ def chart(fits: Mapping[Mode, Mapping[Case, Size]]) -> str:
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
-def _frame(growth: Growth, across: _Axis, up: _Axis) -> Iterator[str]:
+def _frame(growth: Growth, across: Axis, up: Axis) -> Iterator[str]:
     """The title, the axes and their ticks."""
     title = f"{growth.title}, {growth.unit}"
     yield f'<text x="{across.from_px}" y="13" font-weight="bold">{title}</text>'
@@ -252,7 +253,7 @@ def _frame(growth: Growth, across: _Axis, up: _Axis) -> Iterator[str]:
 
 
 def _dots(
-    runs: Mapping[Case, Size], growth: Growth, power: Power, colour: str, across: _Axis, up: _Axis
+    runs: Mapping[Case, Size], growth: Growth, power: Power, colour: str, across: Axis, up: Axis
 ) -> Iterator[str]:
     """The runs, larger with more brokers, and lines at what the exponents have."""
     for case, size in runs.items():
@@ -286,11 +287,11 @@ def table(runs: Mapping[Case, Size]) -> list[str]:
     return lines
 
 
-def write_table(lines: Sequence[str]) -> None:
-    """Put the table into its place on the page."""
-    before, begin, rest = PAGE.read_text().partition(_TABLE_BEGIN)
+def write_table(script: str, lines: Sequence[str]) -> None:
+    """Put the table of a script into its place on the page."""
+    before, begin, rest = PAGE.read_text().partition(_TABLE_BEGIN.format(script))
     _, end, after = rest.partition(_TABLE_END)
-    assert end, f"{PAGE}: has no place for the table"
+    assert end, f"{PAGE}: has no place for the table of {script}"
     PAGE.write_text("\n".join([before + begin, *lines, end + after]))
 
 
@@ -308,7 +309,7 @@ def main() -> None:
         for growth in GROWN:
             print(f"{mode}, {growth.title}: {power_of(found, growth)}")
     CHART.write_text(chart(fits))
-    write_table(table(runs))
+    write_table("bench/growth.py", table(runs))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ what always holds of a group   the room ``invariants``: validated only where it 
 which group hosts a process    ``grouping.py``
 engines                        ``inline_engine.py``, in this interpreter; ``ray_engine.py`` in
                                actors of Ray (``hosted_group.py``, ``ray_cluster.py``)
-runs of a sweep                ``ray_cluster.py``: a function with many inputs, each a task of Ray
+many runs                      ``ray_pool.py``: a function with many inputs, on warm actors of Ray
 rows of all groups, in order   ``row_stream.py``, for checks and figures
 the liveness phase             ``liveness.py``
 results                        ``simulate.py``, ``summary.py``, ``reassignment_spans.py``,
@@ -22,6 +22,6 @@ time per kind of event         ``loop_sampler.py``
 a prediction of cost           ``prediction.py``
 =============================  ==========================================================
 
-``ray`` is imported by ``ray_engine.py`` and ``ray_cluster.py`` only, and by the shells
-in ``actors`` and ``controller``.
+``ray`` is imported by ``ray_engine.py``, ``ray_cluster.py`` and ``ray_pool.py`` only, and by the
+shells in ``actors`` and ``controller``.
 """

@@ -33,6 +33,7 @@ from tidegauge.engine.group_states import GroupCounts, counts_of
 from tidegauge.engine.layout import cluster_tables
 from tidegauge.engine.layout.broker_tables import enlarge_brokers, new_brokers, producer_reserve_of
 from tidegauge.engine.layout.controller_tables import enlarge_control_plane, new_control_plane
+from tidegauge.engine.layout.kept_tables import laid_out
 from tidegauge.engine.layout.quorum_tables import enlarge_quorum, enlarge_raft, new_quorum, new_raft
 from tidegauge.engine.row_stream import LogDirectories
 from tidegauge.metrics.snapshots.snapshot import Snapshot, take_snapshot
@@ -452,6 +453,14 @@ def row_reserve_of(plan: ClusterPlan, epoch_room: int) -> int:
 
 def new_world(plan: ClusterPlan, hosted: Collection[int], reserve: int, item_reserve: int) -> World:
     """All tables of a group that hosts some of the cluster's processes."""
+    world = laid_out(plan, _new_world, frozenset(hosted), reserve, item_reserve)
+    world.context[0].seed = plan.scenario.seed
+    return world
+
+
+def _new_world(
+    plan: ClusterPlan, hosted: Collection[int], reserve: int, item_reserve: int
+) -> World:
     topology = cluster_tables.new_topology(plan)
     world = World()
     for tables in (

@@ -251,6 +251,8 @@ class HostedGroup:
             elif why == exchanged.BROKEN:
                 raise self._links.broken(int(state.peer))
             else:
+                if paced and why == exchanged.ENDED:
+                    self._wait_for_the_end(end_us)
                 state.asked_to_stop = False
                 return why
 
@@ -281,6 +283,13 @@ class HostedGroup:
             self._stops.wait(min(left_s, _STEP_S))
         self._running.acquire()
         self._group.exchange.state.real_time_us = self._pace.virtual_us(_STEP_S)
+
+    def _wait_for_the_end(self, end_us: int) -> None:
+        """Let real time come to the end, in which nothing more happens."""
+        assert self._pace is not None
+        self._running.release()
+        self._stops.wait(max(0.0, self._pace.left_s(end_us)))
+        self._running.acquire()
 
     def _let_in(self) -> None:
         """Let another thread make a report between two runs."""

@@ -68,6 +68,7 @@ class InlineEngine:
             for number, group in enumerate(self._groups):
                 group.join(grouping.hosted, number)
                 group.exchange.link(shared)
+                group.exchange.state.in_turn = True
         self._writers = [
             TraceWriter(new_trace_file(run.folder, number)) for number in range(len(self._groups))
         ]

@@ -30,6 +30,7 @@ from tidegauge.actors.storage.log_dirs import read_checkpoint, write_checkpoint
 from tidegauge.compiled.records import Records
 from tidegauge.engine.layout.broker_tables import enlarge_epochs
 from tidegauge.engine.layout.check_tables import enlarge, new_figures, new_history
+from tidegauge.engine.layout.kept_tables import laid_out
 from tidegauge.engine.reassignment_spans import ReassignmentSpans
 from tidegauge.replication import checkpoint_files
 from tidegauge.replication.records import UNDEFINED, EpochEntry
@@ -47,8 +48,8 @@ class RowStream:
 
     def __init__(self, plan: ClusterPlan) -> None:
         """Begin without rows."""
-        self.history = new_history(plan)
-        self.figures = new_figures(plan)
+        self.history = laid_out(plan, new_history)
+        self.figures = laid_out(plan, new_figures)
         self.reassignments = ReassignmentSpans(plan)
         self._waiting: list[NDArray[np.void]] = []
         self._waiting_rows = 0

@@ -68,14 +68,31 @@ def simulate(
         RayUnavailableError: Ray does not start, cannot be joined, or has no room.
         EngineError: there are fewer brokers than actors.
     """
+    is_measured = onlooker is not None or scrapes is not None
+    plan = ClusterPlan(scenario, switches or {}, is_measured)
+    return simulate_plan(
+        plan, folder, make_engine or inline(), progress, speed, onlooker, scrapes, over_seeds
+    )
+
+
+def simulate_plan(
+    plan: ClusterPlan,
+    folder: Path,
+    make_engine: EngineMaker,
+    progress: Progress | None = None,
+    speed: float | None = None,
+    onlooker: Onlooker | None = None,
+    scrapes: Scrapes | None = None,
+    over_seeds: str | None = None,
+) -> RunFolder:
+    """Run a scenario that has its plan; arguments and errors are those of :func:`simulate`."""
     if folder.exists() and any(folder.iterdir()):
         raise FileExistsError(f"{folder}: is not empty, and a run never overwrites another")
     started = time.perf_counter()
-    is_measured = onlooker is not None or scrapes is not None
-    plan = ClusterPlan(scenario, switches or {}, is_measured)
+    scenario = plan.scenario
     stream = RowStream(plan)
     run = EngineInput(plan, folder, stream, progress, speed, onlooker)
-    with (make_engine or inline())(run) as engine:
+    with make_engine(run) as engine:
         write_json_atomically(folder / MANIFEST, manifest_of(plan, over_seeds))
         _run(engine, scenario.duration_us, scrapes)
         loop = engine.figures()
@@ -118,6 +135,13 @@ def manifest_of(plan: ClusterPlan, over_seeds: str | None = None) -> dict[str, A
         plan: the scenario.
         over_seeds: the command that runs it with other seeds.
     """
+    kept, seed = plan.keep(_manifest), plan.scenario.seed
+    scenario = {**kept["scenario"], "seed": seed}
+    return {**kept, "scenario": scenario, "seed": seed, "over_seeds": over_seeds}
+
+
+def _manifest(plan: ClusterPlan) -> dict[str, Any]:
+    """The manifest of runs with any seed."""
     scenario = plan.scenario
     return {
         "format": FORMAT,
@@ -125,10 +149,10 @@ def manifest_of(plan: ClusterPlan, over_seeds: str | None = None) -> dict[str, A
         "schema_version": SCHEMA_VERSION,
         "scenario": scenario.resolved(ListedAssignments),
         "newer_than_known": newer_than_known(scenario),
-        "seed": scenario.seed,
+        "seed": None,
         "trace": scenario.trace,
         "switches": dict(plan.switches),
         "left_to_chance": left_to_chance(scenario),
-        "over_seeds": over_seeds,
+        "over_seeds": None,
         **directory_of(plan),
     }

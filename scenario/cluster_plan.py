@@ -4,11 +4,14 @@ All tables of a run are allocated from this one plan, so every group of processe
 numbers.
 """
 
-from collections.abc import Iterable, Mapping
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import gcd
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self, TypeVar, TypeVarTuple, cast
 
 import numpy as np
 
@@ -37,6 +40,9 @@ OPERATOR_NAME = "operator"
 UNCONDITIONAL_ISR = "isr_written_unconditionally"
 
 _FIRST_CONTROLLER = 3000
+
+Made = TypeVar("Made")
+Arguments = TypeVarTuple("Arguments")
 
 
 class PlannedProcess(NamedTuple):
@@ -70,6 +76,27 @@ class ClusterPlan:
     switches: Mapping[str, int | bool] = field(default_factory=dict)
     #: The metrics are read: brokers measure their requests, which takes time.
     is_measured: bool = False
+    #: What is made of the plan and is the same for each seed; None: the plan is for one run.
+    kept: dict[object, Any] | None = field(default=None, compare=False, repr=False)
+
+    def with_seed(self, seed: int) -> Self:
+        """The plan of the same scenario with another seed, which shares all that is derived.
+
+        Only a scenario without draws has such a plan (``Scenario.draws_parts``).
+        """
+        assert not self.scenario.draws_parts
+        other = copy(self)
+        vars(other)["scenario"] = self.scenario.model_copy(update={"seed": seed})
+        return other
+
+    def keep(self, make: Callable[[ClusterPlan, *Arguments], Made], *arguments: *Arguments) -> Made:
+        """What a function makes of the plan: once for all seeds, if it is for several runs."""
+        if self.kept is None:
+            return make(self, *arguments)
+        key = (make, *arguments)
+        if key not in self.kept:
+            self.kept[key] = make(self, *arguments)
+        return cast("Made", self.kept[key])
 
     @cached_property
     def brokers(self) -> tuple[int, ...]:

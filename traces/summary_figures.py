@@ -13,7 +13,7 @@ Figures cover the run itself, from ``figures_from_seconds`` to ``virtual_seconds
 not count, and the liveness phase has its own part. Only losses are judged at the end of that phase.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,3 +79,12 @@ def is_left_out_at_zero(name: str) -> bool:
 def worst_is(name: str) -> str:
     """The direction in which a figure gets worse; figures without a form get worse upwards."""
     return FIGURES[name].worst_is if name in FIGURES else MOST
+
+
+def numbers_of(part: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, float]]:
+    """The numbers of a summary, or of a part of it: ``produce_ms.shop.p99``."""
+    for name, value in part.items():
+        if isinstance(value, Mapping):
+            yield from numbers_of(value, f"{path}{name}.")
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield f"{path}{name}", value

@@ -38,7 +38,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -73,6 +73,9 @@ _COMPRESSION_LEVEL = 1
 _WIDTHS = (1, 2, 4, 8)
 _LOWEST_64_BITS = (1 << 64) - 1
 
+#: Rows as the kernel has them: all of their fields are integers of 64 bits.
+_Rows = NDArray[np.int64]
+
 #: Columns of 64-bit integers of the same length, by name.
 Table = dict[str, NDArray[np.int64]]
 
@@ -99,18 +102,17 @@ class TraceKind(NamedTuple):
 class _FillingFrame:
     """Rows of one kind that will be a frame; once written, its memory is used again."""
 
-    def __init__(self, dtype: np.dtype[np.void]) -> None:
-        self._records = np.empty(FRAME_ROWS, dtype)
-        #: The same memory: numpy copies words five times as fast as records.
-        self._words = self._records.view(np.int64).reshape(FRAME_ROWS, -1)
+    def __init__(self, words: int) -> None:
+        #: A row has so many words: numpy copies words five times as fast as records.
+        self._words = np.empty((FRAME_ROWS, words), np.int64)
         self.rows = 0
 
     @property
-    def content(self) -> NDArray[np.void]:
+    def content(self) -> _Rows:
         """Its rows."""
-        return self._records[: self.rows]
+        return self._words[: self.rows]
 
-    def fill(self, words: NDArray[np.int64], places: NDArray[np.int64]) -> int:
+    def fill(self, words: _Rows, places: NDArray[np.int64]) -> int:
         """Copy the rows at some places, as many as there is room for; their number."""
         first = self.rows
         self.rows = min(first + len(places), FRAME_ROWS)
@@ -142,6 +144,8 @@ class TraceWriter:
         self._filling: dict[int, _FillingFrame] = {}
         #: Frames that are written.
         self._spare: deque[_FillingFrame] = deque()
+        #: For the thread alone.
+        self._compressor = zstandard.ZstdCompressor(level=_COMPRESSION_LEVEL)
         self._file.write(msgpack.packb({**(header or {}), **_header()}))
         self._file.flush()
 
@@ -154,7 +158,7 @@ class TraceWriter:
             OSError: earlier rows could not be written.
         """
         array = cast("NDArray[np.void]", rows)
-        words = array.view(np.int64).reshape(len(array), -1)
+        words = array.view(np.int64).reshape(len(array), array.dtype.itemsize // 8)
         # Few bits are sorted ten times as fast.
         kinds = array["kind"].astype(np.int16)
         places = np.argsort(kinds, kind="stable")
@@ -163,15 +167,15 @@ class TraceWriter:
         for kind in np.flatnonzero(counts).tolist():
             of_kind = places[last[kind] - counts[kind] : last[kind]]
             while len(of_kind):
-                frame = self._frame(kind, array.dtype)
+                frame = self._frame(kind, words.shape[1])
                 of_kind = of_kind[frame.fill(words, of_kind) :]
                 if frame.rows == FRAME_ROWS:
                     self._begin_write(kind)
 
-    def _frame(self, kind: int, dtype: np.dtype[np.void]) -> _FillingFrame:
+    def _frame(self, kind: int, words: int) -> _FillingFrame:
         """The frame that the next rows of a kind go to."""
         if kind not in self._filling:
-            self._filling[kind] = self._spare.pop() if self._spare else _FillingFrame(dtype)
+            self._filling[kind] = self._spare.pop() if self._spare else _FillingFrame(words)
         return self._filling[kind]
 
     def _begin_write(self, kind: int) -> None:
@@ -215,11 +219,13 @@ class TraceWriter:
 
     def _write(self, kind: int, frame: _FillingFrame) -> None:
         """Write a frame: the work of the thread."""
-        self._file.write(msgpack.packb(_packed_frame(kind, frame.content)))
+        packed = _packed_frame(kind, frame.content, self._compressor)
+        self._file.write(msgpack.packb(packed))
         frame.rows = 0
         self._spare.append(frame)
 
 
+@cache
 def _header() -> dict[str, Any]:
     return {
         "format": FORMAT,
@@ -246,17 +252,40 @@ def _header() -> dict[str, Any]:
     }
 
 
-def _packed_frame(number: int, rows: NDArray[np.void]) -> dict[str, Any]:
+@cache
+def _places() -> dict[str, int]:
+    """The place of each column among the numbers of a row; of ``values`` that of the first."""
+    # Not above: readers do without the kernel.
+    from tidegauge.compiled.records import dtype_of  # noqa: PLC0415
+    from tidegauge.simulation.trace_rows.row import RowSlot  # noqa: PLC0415
+
+    fields = cast("Any", dtype_of(RowSlot)).fields
+    return {name: offset // 8 for name, (_, offset, *_) in fields.items()}
+
+
+def _packed_frame(number: int, rows: _Rows, compressor: zstandard.ZstdCompressor) -> dict[str, Any]:
     kind = schema.ROW_KINDS[number]
-    compressor = zstandard.ZstdCompressor(level=_COMPRESSION_LEVEL)
-    columns = {name: _packed_column(rows[name], compressor) for name in ROW_COLUMNS}
-    for place, name in enumerate(kind.columns):
-        columns[name] = _packed_column(rows["values"][:, place], compressor)
+    places = _places()
+    first = places["values"]
+    of_kind = range(first, first + len(kind.columns))
+    # All columns at once: most frames are short, and a call for each would take longer.
+    values = rows.T[[*(places[name] for name in ROW_COLUMNS), *of_kind]]
+    bases = values.min(axis=1)
+    # Modulo 2**64: above the smallest of all integers the largest one needs every bit.
+    above = values.view(np.uint64) - bases.view(np.uint64)[:, None]
+    spans = above.max(axis=1).tolist()
+    columns = {
+        name: _packed_column(base, span, numbers, compressor)
+        for name, base, span, numbers in zip(
+            (*ROW_COLUMNS, *kind.columns), bases.tolist(), spans, above, strict=True
+        )
+    }
+    first_us, span_us = (each[ROW_COLUMNS.index("time_us")] for each in (bases.tolist(), spans))
     frame = {
         "kind": kind.name,
         "rows": len(rows),
-        "first_time_us": int(rows["time_us"].min()),
-        "last_time_us": int(rows["time_us"].max()),
+        "first_time_us": first_us,
+        "last_time_us": first_us + span_us,
         "column_bytes": len(msgpack.packb(columns)),
         "columns": columns,
     }
@@ -264,14 +293,10 @@ def _packed_frame(number: int, rows: NDArray[np.void]) -> dict[str, Any]:
 
 
 def _packed_column(
-    values: NDArray[np.int64], compressor: zstandard.ZstdCompressor
+    base: int, span: int, above: NDArray[np.uint64], compressor: zstandard.ZstdCompressor
 ) -> dict[str, Any]:
-    base = int(values.min())
-    span = int(values.max()) - base
     width = next(width for width in _WIDTHS if span < 1 << 8 * width)
-    # Modulo 2**64: above the smallest of all integers the largest one needs every bit.
-    above = values.astype(np.uint64) - np.uint64(base & _LOWEST_64_BITS)
-    data = compressor.compress(above.astype(f"<u{width}").tobytes())
+    data = compressor.compress(above.astype(f"<u{width}").data)
     return {"base": base, "width": width, "data": data}
 
 

@@ -97,7 +97,7 @@ _PARAMETERS: dict[int, Callable[..., Any]] = {
 
 def _compiled_as(function: Any, parameters: int, result: Any) -> Callable[..., Any]:
     """Let this generate the code of a function of so many numbers, as 64 bits each."""
-    type_callable(function)(_PARAMETERS[parameters](result))  # type: ignore[no-untyped-call]
+    type_callable(function)(_PARAMETERS[parameters](result))
 
     def lower(generate: Callable[..., Any]) -> Callable[..., Any]:
         @lower_builtin(function, *[_NUMBER] * parameters)  # type: ignore[untyped-decorator]  # ...

@@ -78,22 +78,41 @@ def hand_on(world: Kernel, exchange: exchanged.Exchange) -> None:
 
 @inner_rule
 def promise(world: Kernel, exchange: exchanged.Exchange, is_urgent: bool) -> None:
-    """Renew the promise, unless messages have still to be sent.
+    """Renew the promise, unless messages have still to be sent; to other machines all goes on.
 
     To other machines it goes if it has risen by a part of the latency, or if it is urgent.
     """
     state = exchange.state[0]
-    if state.is_blocked:
-        return
-    next_us = min(next_event_us(world), state.end_us)
-    store_word(state.promise + NEXT, min(next_us, state.distant_us))
+    if not state.is_blocked:
+        next_us = _promised_us(world, exchange)
+        store_word(state.promise + NEXT, next_us)
+        if state.distant > 0:
+            _promise_to_distant(exchange, next_us, is_urgent)
     if state.distant > 0:
-        next_us = min(next_us, world.context[0].horizon_us)
+        # Also what has waited for room in a ring, or in a socket.
         for other in exchange.groups:
-            if other.descriptor >= 0 and next_us > other.promised_us:
-                if is_urgent or next_us - other.promised_us >= other.nearest_us // 4:
-                    rings.write_promise(other, next_us)
+            if other.descriptor >= 0:
                 rings.is_all_sent(other)
+
+
+@inner_rule
+def _promised_us(world: Kernel, exchange: exchanged.Exchange) -> int:
+    """The time before which nothing can happen here that groups of this machine do not know.
+
+    What other machines send they do not know: then it is the horizon, if that comes first.
+    """
+    state = exchange.state[0]
+    next_us = min(next_event_us(world), state.end_us)
+    return min(next_us, world.context[0].horizon_us) if state.distant > 0 else next_us
+
+
+@inner_rule
+def _promise_to_distant(exchange: exchanged.Exchange, next_us: int, is_urgent: bool) -> None:
+    """Promise a time to the groups on other machines for which that is worth a row."""
+    for other in exchange.groups:
+        worth_us = 1 if is_urgent else max(1, other.nearest_us // 4)
+        if other.descriptor >= 0 and next_us - other.promised_us >= worth_us:
+            rings.write_promise(other, next_us)
 
 
 @inner_rule
@@ -108,7 +127,6 @@ def look_at_others(world: Kernel, exchange: exchanged.Exchange) -> bool:
             other.next_us = load_word(other.promise + NEXT)
     others_us = NEVER_US
     horizon_us = NEVER_US
-    distant_us = NEVER_US
     for other in exchange.groups:
         if other.inbox == 0:
             continue
@@ -117,16 +135,11 @@ def look_at_others(world: Kernel, exchange: exchanged.Exchange) -> bool:
             if load_word(other.promise + VERSION) != other.version:
                 return False
             other.next_us = min(other.next_us, arriving_us)
-        else:
-            distant_us = min(distant_us, other.next_us + other.nearest_us)
         others_us = min(others_us, other.next_us)
         horizon_us = min(horizon_us, other.next_us + other.nearest_us)
     if state.distant > 0:
-        tallied_us = _tallied_horizon_us(exchange)
-        distant_us = max(distant_us, tallied_us)
-        horizon_us = max(horizon_us, tallied_us)
+        horizon_us = max(horizon_us, _tallied_horizon_us(exchange))
     state.others_us = others_us
-    state.distant_us = distant_us
     world.context[0].horizon_us = min(horizon_us, state.end_us)
     return True
 
@@ -244,7 +257,7 @@ def take(world: Kernel, exchange: exchanged.Exchange) -> int:
     said = rings.take_news(world, exchange)
     if said != exchanged.READY:
         lower_word(state.promise + ARRIVING, arriving_us)
-    next_us = min(next_event_us(world), state.distant_us, state.end_us)
+    next_us = _promised_us(world, exchange)
     if next_us < load_word(state.promise + NEXT) or not state.is_blocked:
         store_word(state.promise + NEXT, next_us)
     store_word(state.promise + VERSION, version + 2)

@@ -106,6 +106,8 @@ class ExchangeState(Record):
     runs: flag
     #: The time up to which all groups run now.
     end_us: i64
+    #: The groups run one after the other: none goes on while this one waits.
+    in_turn: flag
     #: The virtual time that real time has reached, if there is a speed limit.
     real_time_us: i64 = int(NEVER_US)
     #: Each group has a CPU of its own, so that one that waits may keep it for a while.
@@ -114,10 +116,8 @@ class ExchangeState(Record):
     sleep_ns: i64 = int(FIRST_SLEEP_NS)
     #: There was no room for all that it has to send.
     is_blocked: flag
-    #: Groups on other machines: their number, and the time before which none of them can send
-    #: anything that arrives here.
+    #: The number of groups on other machines.
     distant: i64
-    distant_us: i64 = int(NEVER_US)
     #: The last tally: the next event, and the number of messages sent and taken.
     tallied_us: i64
     tallied_messages: i64
@@ -202,7 +202,6 @@ class GroupExchange:
             self.tables.groups[group].descriptor = descriptor
         self.state.promise = shared.promise_of(own)
         self.state.distant = len(sockets or {})
-        self.state.distant_us = 0 if sockets else NEVER_US
         self.state.linked = True
 
     def use_cpus(self, cpus: Collection[int]) -> None:

@@ -46,7 +46,7 @@ def go_to_next_run(world: Kernel, exchange: exchanged.Exchange) -> int:
     state.exchange_ticks += cycle_count() - begun
     if state.distant < len(exchange.groups) - 1:
         wake_others(exchange)
-    if said != exchanged.AWAITS:
+    if said != exchanged.AWAITS or state.in_turn:
         return said
     begun = cycle_count()
     polls = 0
@@ -90,22 +90,26 @@ def _may_sleep(state: exchanged.ExchangeState) -> bool:
 def _look(world: Kernel, exchange: exchanged.Exchange) -> int:
     """Send, look, take; READY where the group may run, AWAITS where it may not."""
     state = exchange.state[0]
-    context = world.context[0]
     if state.is_blocked:
         send_news(world, exchange)
         wake_others(exchange)
     # An answer to a message that is still to be sent is not among those that others promise.
-    if not state.is_blocked:
-        look_at_others(world, exchange)
+    is_seen = not state.is_blocked and look_at_others(world, exchange)
     said = take(world, exchange)
     if said != exchanged.READY:
         return said
     promise(world, exchange, is_urgent=True)
-    next_us = next_event_us(world)
     if state.asked_to_stop:
         return exchanged.STOPPED
-    if state.report_wanted:
-        return exchanged.REPORTS
+    return exchanged.REPORTS if state.report_wanted else _begin_run(world, exchange, is_seen)
+
+
+@inner_rule
+def _begin_run(world: Kernel, exchange: exchanged.Exchange, is_seen: bool) -> int:
+    """Begin to run if there is an event before the horizon; READY, PACED, ENDED or AWAITS."""
+    state = exchange.state[0]
+    context = world.context[0]
+    next_us = next_event_us(world)
     if next_us < context.horizon_us:
         if next_us >= state.real_time_us:
             return exchanged.PACED
@@ -113,10 +117,12 @@ def _look(world: Kernel, exchange: exchanged.Exchange) -> int:
         state.runs = True
         state.windows += 1
         return exchanged.READY
-    said = exchanged.ENDED if _is_over(exchange, next_us) else exchanged.AWAITS
-    if said == exchanged.AWAITS and state.distant > 0 and not state.is_blocked:
+    # What was promised before does not count: since then this group may have sent a message.
+    if is_seen and _is_over(exchange, next_us):
+        return exchanged.ENDED
+    if state.distant > 0 and not state.is_blocked:
         send_tally(world, exchange)
-    return said
+    return exchanged.AWAITS
 
 
 @inner_rule

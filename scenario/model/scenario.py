@@ -213,6 +213,11 @@ class Scenario(Deployment):
 
     __hash__ = None  # type: ignore[assignment]
 
+    @property
+    def draws_parts(self) -> bool:
+        """Whether the seed decides parts of it: placements, or the faults of rates."""
+        return bool(self.cluster.placement == "drawn" or self.fault_rates or self._drawn_faults)
+
     # The faults of rates.
 
     @property

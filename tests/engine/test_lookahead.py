@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from small_clusters import cluster_of, topic_of
-from tidegauge.engine.exchange.frame_exchange import distances_us, lookaheads_us
+from tidegauge.engine.exchange.lookahead import distances_us, lookaheads_us
 from tidegauge.scenario.cluster_plan import ClusterPlan
 
 NETWORK = {

@@ -14,9 +14,7 @@ AROUND = {"bench", "build", "docs", "runs", "tests"}
 #: Errors that no user reads: they are caught in their own room, or are bugs.
 INTERNAL = {
     "LinkError": "the engine tells of an actor that died",
-    "_GroupError": "the same, with the group",
     "LinkBroken": "the same",
-    "FrameError": "the same",
     "InvariantViolatedError": "a bug, for who works on the kernel",
     "NoPageError": "the endpoint answers 404",
     "ProblemsError": "the model makes a ScenarioError of it",

@@ -16,6 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LOCK = (ROOT / "requirements.lock").read_text()
+BENCH_LOCK = (ROOT / "bench" / "requirements.lock").read_text()
 
 
 def strangers(names: Iterable[str]) -> set[str]:
@@ -37,6 +38,11 @@ def packages_in(house: Path) -> dict[str, Path]:
         name if name.split(".")[0] == "tidegauge" else f"tidegauge.{name}": folder
         for name, folder in zip(names, folders, strict=True)
     }
+
+
+def names_of(requirements: Iterable[str]) -> set[str]:
+    """Names of the distributions that requirements ask for."""
+    return {re.split(r"[<>=\[ ;]", requirement)[0].lower() for requirement in requirements}
 
 
 def locked_names(lock: str) -> set[str]:
@@ -89,14 +95,28 @@ def test_the_lock_holds_every_dependency() -> None:
     project = PROJECT["project"]
     extras = project["optional-dependencies"]
     wanted = [*project["dependencies"], *extras["spark"], *extras["dev"]]
-    names = {re.split(r"[<>=\[ ;]", requirement)[0].lower() for requirement in wanted}
-    assert names - {"tidegauge"} <= locked_names(LOCK)
+    assert names_of(wanted) - {"tidegauge"} <= locked_names(LOCK)
+    assert names_of(PROJECT["dependency-groups"]["bench"]) <= locked_names(BENCH_LOCK)
 
 
-def test_the_lock_pins_by_hash_and_names_no_place() -> None:
-    assert unhashed(LOCK) == []
-    assert "://" not in LOCK
-    assert "file:" not in LOCK
+def test_two_locks_have_one_version_of_a_package() -> None:
+    both = locked_names(LOCK) & locked_names(BENCH_LOCK)
+    versions = [
+        {
+            line
+            for line in re.findall(r"^([a-z0-9-]+)==([^ ]+)", lock, re.MULTILINE)
+            if line[0] in both
+        }
+        for lock in (LOCK, BENCH_LOCK)
+    ]
+    assert versions[0] == versions[1]
+
+
+@pytest.mark.parametrize("lock", [LOCK, BENCH_LOCK], ids=["all", "bench"])
+def test_the_lock_pins_by_hash_and_names_no_place(lock: str) -> None:
+    assert unhashed(lock) == []
+    assert "://" not in lock
+    assert "file:" not in lock
 
 
 def test_a_stranger_in_site_packages_is_found() -> None:

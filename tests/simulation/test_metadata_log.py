@@ -10,17 +10,15 @@ from tidegauge.compiled.records import Records, blank, new_records
 from tidegauge.compiled.rules import rule
 from tidegauge.engine.layout.cluster_tables import enlarge_metadata, new_kernel
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.simulation.kernel import HUB, NONE, Kernel, MetadataChange
+from tidegauge.simulation.kernel import NONE, Kernel, MetadataChange
 from tidegauge.simulation.metadata_log import (
     MetadataPosition,
     compact_changes,
-    copy_unsent_changes,
-    count_unsent_changes,
     known_change,
     log_change,
     move_on,
     needed_from,
-    take_changes,
+    take_change,
 )
 
 PARTITIONS = 3
@@ -122,21 +120,10 @@ def test_dropping_what_nobody_looks_at_changes_nothing(
 
 
 @rule
-def count_news(kernel: Kernel, group: int) -> int:
-    """How many changes a group has not been told."""
-    return count_unsent_changes(kernel, group)
-
-
-@rule
-def send_news(kernel: Kernel, group: int, changes: Records[MetadataChange]) -> None:
-    """Copy those changes."""
-    copy_unsent_changes(kernel, group, changes)
-
-
-@rule
-def hear_news(kernel: Kernel, changes: Records[MetadataChange], count: int) -> None:
-    """Take over changes of another group."""
-    take_changes(kernel, changes, count)
+def hear(kernel: Kernel, changes: Records[MetadataChange], number: int) -> None:
+    """Take over one of the changes of another group."""
+    kernel.metadata_changes[kernel.context[0].metadata_changes] = changes[number]
+    take_change(kernel)
 
 
 @settings(deadline=None)
@@ -145,15 +132,10 @@ def test_the_log_of_another_group_says_the_same_in_whatever_order_it_hears(
     terms: list[list[tuple[int, int]]],
 ) -> None:
     kernel = written(terms)
-    changes = new_records(MetadataChange, count_news(kernel.view, 1))
-    assert len(changes) == sum(map(len, terms))
-    send_news(kernel.view, 1, changes)
+    count = sum(map(len, terms))
     other = an_empty_log()
-    other.context[0].group = 1
-    middle = len(changes) // 2
-    hear_news(other.view, changes[middle:], len(changes) - middle)
-    hear_news(other.view, changes, middle)
-    assert count_news(other.view, HUB) == 0, "what the hub has told is no news to it"
+    for number in (*range(count // 2, count), *range(count // 2)):
+        hear(other.view, kernel.metadata_changes, number)
     for epoch, told_changes in enumerate(terms, start=1):
         for position in range(len(told_changes) + 1):
             known = a_reader()

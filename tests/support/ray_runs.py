@@ -30,13 +30,13 @@ def differences(one: RunFolder, other: RunFolder) -> list[str]:
 
 
 def differences_on_ray(scenario: Scenario, folder: Path, actors: list[int]) -> list[str]:
-    """What is told otherwise on so many actors for brokers than inline."""
+    """What is told otherwise on so many actors than inline."""
     alone = simulate(scenario, folder / "inline", make_engine=inline())
     assert len(list(alone.rows("became_leader"))) > 0
     found = []
     for count in actors:
         run = simulate(scenario, folder / f"{count}-actors", make_engine=on_ray(count))
         assert run.summary is not None
-        assert len(run.summary["groups"]) == count + 1
+        assert len(run.summary["groups"]) == count
         found += [f"{count} actors: {what}" for what in differences(alone, run)]
     return found

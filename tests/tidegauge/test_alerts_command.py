@@ -170,7 +170,7 @@ def test_an_expectation_of_an_alert_that_no_file_has_is_told(folder: Path) -> No
 
 
 @needs_promtool
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("folder", "ray_here")
 def test_incidents_in_several_processes_come_to_the_same_in_the_same_order() -> None:
     names = ("--incidents", "night.yaml,follower-blip", "--json")
     one, several = (

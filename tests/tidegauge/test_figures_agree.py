@@ -13,7 +13,7 @@ from tidegauge.api import Result
 from tidegauge.engine.simulate import simulate
 from tidegauge.replication.release_versions import Mode
 from tidegauge.runs.compared import compared
-from tidegauge.runs.figures import EXPLANATIONS, FIGURES, figure_named, figures_of, numbers_of
+from tidegauge.runs.figures import EXPLANATIONS, FIGURES, figure_named, figures_of
 from tidegauge.runs.run import Run
 from tidegauge.runs.side_by_side import side_by_side
 from tidegauge.scenario.other_mode.converted import converted
@@ -21,6 +21,7 @@ from tidegauge.scenario.reading import Scenario, ScenarioError, load_scenario
 from tidegauge.scenario.shipped import shipped_scenarios
 from tidegauge.scenario.text.yaml_file import read_scenario_file
 from tidegauge.sweeps.many_runs import outcome_of
+from tidegauge.traces.summary_figures import numbers_of
 
 Figures = Mapping[str, float | None]
 

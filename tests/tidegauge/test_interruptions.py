@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import gettempdir
 
 import pytest
 
@@ -48,7 +49,8 @@ def begun(folder: Path, *words: object) -> Iterator[subprocess.Popen[str]]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"TMPDIR": str(folder)},
+        # Ray has sockets there, whose paths have to be short.
+        env=os.environ | {"TMPDIR": str(folder), "RAY_TMPDIR": gettempdir()},
     )
     try:
         yield process

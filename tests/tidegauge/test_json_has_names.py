@@ -19,7 +19,7 @@ from real_clusters import recorded
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.questions.all_questions import QUESTIONS
 from tidegauge.command_line import COMMANDS, Command, app
-from tidegauge.engine.ray_cluster import EndedTask
+from tidegauge.engine.ray_pool import Ended
 from tidegauge.simulation.trace_rows.columns import Column, Type
 from tidegauge.simulation.trace_rows.schema import COMMON_COLUMNS, ROW_KINDS
 from tidegauge.sweeps import many_runs
@@ -157,9 +157,9 @@ def test_every_command_with_json_is_here() -> None:
 
 def in_this_process(
     perform: Callable[[Any], Any], tasks: Sequence[Any], *_hosting: object
-) -> Iterator[EndedTask[Any]]:
-    """What Ray's workers do for many runs at once."""
-    return (EndedTask(place, perform(each)) for place, each in enumerate(tasks))
+) -> Iterator[Ended[Any]]:
+    """What a pool of actors does for many runs at once."""
+    return (Ended(place, perform(each)) for place, each in enumerate(tasks))
 
 
 @pytest.mark.parametrize("name", WORDS)
@@ -167,7 +167,7 @@ def test_json_of_a_command_has_names(
     name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(many_runs, "run_tasks", in_this_process)
+    monkeypatch.setattr(many_runs, "run_on_pool", in_this_process)
     content = json.loads(invoked(*WORDS[name].split(), "--json"))
     names = RunFolder(folder / ("logged" if name == "read-logs" else "a")).directory
     assert [*fields_of(content)]

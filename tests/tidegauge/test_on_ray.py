@@ -1,7 +1,7 @@
 """On Ray: the same cluster in actors has the same rows and the same hash, and ends cleanly.
 
-An actor is a process that takes seconds to start, so two ways to deal out the brokers are tried
-once by default: some by racks, one each. Long tests try one actor for all, and
+An actor is a process that takes seconds to start, so two ways to deal out the processes are tried
+once by default: some brokers each, one each. Long tests try one actor for all, and
 ``test_on_ray_long.py`` plays whole scenarios, all mechanisms and more schedules in each way.
 """
 
@@ -40,20 +40,20 @@ def quickstart(**changes: object) -> Scenario:
     return shipped("quickstart", {"duration": "60s", "faults": faults, **changes})
 
 
-def test_quickstart_is_the_same_on_an_actor_for_each_rack(tmp_path: Path) -> None:
-    """... to the end of its liveness phase."""
+def test_quickstart_is_the_same_on_three_actors(tmp_path: Path) -> None:
+    """Each has a broker of every rack; to the end of the liveness phase."""
     assert differences_on_ray(quickstart(liveness=True), tmp_path, [3]) == []
 
 
 @pytest.mark.long
-def test_a_generated_schedule_is_the_same_on_one_actor_for_all_brokers(tmp_path: Path) -> None:
-    """With ZooKeeper, which is on the actor of the controllers."""
+def test_a_generated_schedule_is_the_same_on_one_actor_for_all(tmp_path: Path) -> None:
+    """With ZooKeeper and the controllers."""
     assert differences_on_ray(schedule(2), tmp_path, [1]) == []
 
 
 def test_a_kraft_cluster_is_the_same_on_an_actor_for_each_broker(tmp_path: Path) -> None:
     """Its quorum is on another one."""
-    assert differences_on_ray(load_scenario(KRAFT_CLUSTER), tmp_path, [4]) == []
+    assert differences_on_ray(load_scenario(KRAFT_CLUSTER), tmp_path, [5]) == []
 
 
 @pytest.mark.long
@@ -61,7 +61,7 @@ def test_failing_controllers_are_the_same_on_actors(tmp_path: Path) -> None:
     """An actor for each broker, and one for the controllers, of which one is cut off and killed."""
     scenario = quorum_schedule(1).scenario
     assert scenario.faults
-    assert differences_on_ray(scenario, tmp_path, [len(scenario.broker_ids())]) == []
+    assert differences_on_ray(scenario, tmp_path, [len(scenario.broker_ids()) + 1]) == []
 
 
 def test_another_seed_differs_on_ray_too(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ class Looking:
         return time.monotonic() >= self._due_s
 
     def look(self, snapshot: Snapshot, figures: LoopFigures) -> None:
-        assert len(figures.groups) == 4
+        assert len(figures.groups) == 3
         self.seen.append(snapshot)
         self._due_s = time.monotonic() + 0.05
 
@@ -156,7 +156,7 @@ def test_an_actor_that_is_killed_ends_the_run_and_is_named(tmp_path: Path) -> No
         simulate(scenario, tmp_path / "run", make_engine=on_ray(2), progress=kill_one, speed=2.0)
     ((process, when),) = killed
     assert time.monotonic() - when < 10
-    assert "the actor of brokers" in str(error.value)
+    assert "the actor of broker" in str(error.value)
     assert " died" in str(error.value)
     assert f"process {process} on " in str(error.value)
     run = RunFolder(tmp_path / "run")
@@ -165,8 +165,10 @@ def test_an_actor_that_is_killed_ends_the_run_and_is_named(tmp_path: Path) -> No
 
 
 def test_more_actors_than_brokers_are_refused_before_anything_is_written(tmp_path: Path) -> None:
-    with pytest.raises(EngineError, match="3 brokers can be hosted by 1 to 3 actors, not by 4"):
-        simulate(cluster_of(), tmp_path / "run", make_engine=on_ray(4))
+    with pytest.raises(
+        EngineError, match="3 brokers and their controllers .* 1 to 4 actors, not by 5"
+    ):
+        simulate(cluster_of(), tmp_path / "run", make_engine=on_ray(5))
     assert not (tmp_path / "run").exists()
 
 
@@ -179,7 +181,7 @@ def test_the_command_runs_on_ray_and_says_what_the_windows_cost(tmp_path: Path) 
     command = ["run", str(scenario), "--out"]
     result = CliRunner().invoke(app, [*command, str(tmp_path / "run"), "--ray"])
     assert result.exit_code == 0, result.output
-    assert "2 actors for brokers, 1 for controllers: " in result.stdout
+    assert "3 actors: " in result.stdout
     assert "windows a virtual second" in result.stdout
     inline = CliRunner().invoke(app, [*command, str(tmp_path / "inline")])
     sha = [line for line in inline.stdout.splitlines() if line.startswith("trace_sha256")]

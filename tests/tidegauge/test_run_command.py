@@ -286,7 +286,7 @@ def test_a_file_is_no_folder_for_a_run(tiny: Path) -> None:
         (["--inline", "--address", "host:6379"], "--inline excludes Ray"),
         (["--inline", "--ray"], "--inline excludes Ray"),
         (["--speed", "0"], "--speed 0: must be more than 0"),
-        (["--actors", "3"], "2 brokers can be hosted by 1 to 2 actors, not by 3"),
+        (["--actors", "4"], "can be hosted by 1 to 3 actors, not by 4"),
         (["--address", "127.0.0.1:1"], "127.0.0.1:1: no Ray cluster responds: "),
     ],
 )

@@ -176,7 +176,8 @@ def test_a_process_that_dies_is_that_runs_error_and_the_others_go_on(
         found.update([next(runs)])
         while not (tmp_path / "2" / MANIFEST).exists():
             time.sleep(0.02)
-        (process,) = (pid for pid, line in descendants(os.getpid()).items() if "ray::_run" in line)
+        below = descendants(os.getpid()).items()
+        (process,) = (pid for pid, line in below if "ray::PoolActor" in line)
         os.kill(process, signal.SIGKILL)
         found.update(runs)
     assert [found[number].error is None for number in range(3)] == [True, False, True]
@@ -225,7 +226,7 @@ def test_ctrl_c_leaves_what_is_done_and_no_process_and_the_sweep_goes_on(
     assert driver.returncode == 130, complaints
     assert f"Stopped: 1 of 3 runs are finished in {out}" in told
     assert complaints == ""
-    assert any("ray::_run" in line for line in processes.values())
+    assert any("ray::PoolActor" in line for line in processes.values())
     time.sleep(1)
     assert [line for pid, line in processes.items() if Path(f"/proc/{pid}").exists()] == []
     stopped = RunFolder(second)
@@ -244,7 +245,7 @@ def test_ctrl_c_leaves_what_is_done_and_no_process_and_the_sweep_goes_on(
 
 @pytest.mark.long
 def test_a_sweep_joins_a_cluster_that_is_there_already(crashes: Path, tmp_path: Path) -> None:
-    """Runs are tasks there, whatever the working directory; the cluster stays when it has ended."""
+    """Its actors are there, whatever the working directory; the cluster stays when it has ended."""
     address = ray.get_runtime_context().gcs_address
     options = ["--seeds", "1..2", "--address", address, "--out", "sweep", "--json"]
     command = [sys.executable, "-m", "tidegauge", "sweep", crashes.name, *options]

@@ -172,7 +172,7 @@ def test_the_cluster_its_clients_and_what_is_not_modelled_are_told(tmp_path: Pat
     ("options", "line"),
     [
         (("--inline",), None),
-        (("--actors", "2"), "actors    3: brokers 1, 3, 5; brokers 2, 4; the controllers"),
+        (("--actors", "2"), "actors    2: brokers 4-5; brokers 1-3 and the controllers"),
     ],
 )
 def test_who_would_host_what_is_told_for_actors(
@@ -207,7 +207,9 @@ def test_a_bad_scenario_is_refused_with_its_line(tmp_path: Path, text: str, said
 def test_more_actors_than_brokers_are_refused() -> None:
     result = validate("cut-and-pause", "--actors", "9")
     assert result.exit_code == 2
-    assert "4 brokers can be hosted by 1 to 4 actors, not by 9" in result.stderr
+    assert (
+        "4 brokers and their controllers can be hosted by 1 to 5 actors, not by 9" in result.stderr
+    )
 
 
 def test_what_is_hardly_meant_is_said_first_and_on_standard_error(tmp_path: Path) -> None:

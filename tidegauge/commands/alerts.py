@@ -1,7 +1,7 @@
 """``tidegauge alerts``: alert rules, tested on simulated incidents."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -108,21 +108,10 @@ def _rehearsed(
     show_beginning(out, rehearsal, len(names), jobs)
     shown: list[incidents.Rehearsed] = []
     try:
-        for each in _in_order(rehearsal, names, jobs):
+        for each in incidents.rehearse(rehearsal, names, jobs):
             show_incident(out, each)
             shown.append(each)
     except KeyboardInterrupt:
         typer.echo(f"\nStopped: {len(shown)} of {len(names)} incidents were tried")
         raise typer.Exit(INTERRUPTED) from None
     return shown
-
-
-def _in_order(
-    rehearsal: incidents.Rehearsal, names: Sequence[str], jobs: int
-) -> Iterator[incidents.Rehearsed]:
-    waiting = list(names)
-    ended: dict[str, incidents.Rehearsed] = {}
-    for each in incidents.rehearse(rehearsal, names, jobs):
-        ended[each.name] = each
-        while waiting and waiting[0] in ended:
-            yield ended.pop(waiting.pop(0))

@@ -1,9 +1,11 @@
 """``tidegauge conform`` and ``gallery``: real brokers' schedules, and known bugs of KRaft."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import shutil
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple, TypeVar
 
 import typer
 from rich.console import Console
@@ -30,6 +32,12 @@ from tidegauge.views.progress import runs_progress
 #: By the files that they stand in.
 Schedules = dict[Path, "RecordedSchedule"]
 
+Input = TypeVar("Input")
+Output = TypeVar("Output")
+
+#: Fewer calls end here before Ray has started.
+_WORTH_A_POOL = 16
+
 
 def conform_schedules(options: ConformOptions) -> None:
     """Perform ``tidegauge conform``."""
@@ -49,17 +57,58 @@ def _conform_all(
 ) -> list[Conformance]:
     """Play all schedules; print the result of each, then the totals."""
     results: list[Conformance] = []
-    with _progress_bar(len(schedules)) as (shown_on, advance):
+    with (
+        _progress_bar(len(schedules)) as (shown_on, advance),
+        TemporaryDirectory(prefix="tidegauge-") as temporary,
+    ):
+        folders = ((out or Path(temporary, str(place))) for place in range(len(schedules)))
+        plays = [
+            _Play(schedule, folder.absolute() / file.stem, table, seeds)
+            for folder, (file, schedule) in zip(folders, schedules.items(), strict=True)
+        ]
         report = ConformanceReport(shown_on, [each.name for each in schedules.values()], details)
-        for file, schedule in schedules.items():
-            with TemporaryDirectory(prefix="tidegauge-") as temporary:
-                folder = (out or Path(temporary)) / file.stem
-                result = conform(schedule, folder, table, seeds=seeds)
+        with closing(_results(_conform, plays)) as found:
+            for file, play, result in zip(schedules, plays, found, strict=True):
                 report.show(result, Again(file, seeds, out or Path("runs")))
-            results.append(result)
-            advance()
+                if out is None:
+                    shutil.rmtree(play.folder, ignore_errors=True)
+                results.append(result)
+                advance()
         report.show_totals(results)
     return results
+
+
+class _Play(NamedTuple):
+    """A schedule to play."""
+
+    schedule: RecordedSchedule
+    folder: Path
+    table: KnownDifferences
+    seeds: int
+
+
+def _conform(play: _Play) -> Conformance:
+    schedule, folder, table, seeds = play
+    return conform(schedule, folder, table, seeds=seeds)
+
+
+def _results(work: Callable[[Input], Output], inputs: Sequence[Input]) -> Generator[Output]:
+    """The results of many calls, in their order: of a pool of actors, or of this process.
+
+    The command ends if a process dies.
+    """
+    if len(inputs) < _WORTH_A_POOL:
+        yield from map(work, inputs)
+        return
+    # It takes a second to be imported.
+    from tidegauge.engine.ray_cluster import HERE  # noqa: PLC0415
+    from tidegauge.engine.ray_pool import in_order, run_on_pool  # noqa: PLC0415
+
+    with closing(run_on_pool(work, inputs, address=HERE)) as calls:
+        for ended in in_order(calls):
+            if ended.result is None:
+                raise TidegaugeError(str(ended.error))
+            yield ended.result
 
 
 @contextmanager
@@ -91,8 +140,8 @@ def gallery(options: GalleryOptions) -> None:
 def _compared(shown: Sequence[Incident]) -> list[Compared]:
     """Run all incidents, each in two releases, and show the progress."""
     results = []
-    with runs_progress(len(shown)) as advance:
-        for incident in shown:
-            results.append(compared(incident))
+    with runs_progress(len(shown)) as advance, closing(_results(compared, shown)) as found:
+        for each in found:
+            results.append(each)
             advance()
     return results

@@ -207,6 +207,7 @@ def perform_runs(
     out: Path,
     jobs: int | None = None,
     address: str | None = None,
+    figures: Sequence[str] = FIGURES,
 ) -> list[SweptRun]:
     """Perform the missing runs, and return the outcomes of all runs, in their order.
 
@@ -216,18 +217,19 @@ def perform_runs(
         out: the folder for their folders.
         jobs: the number of parallel runs; None: the number of CPUs.
         address: the Ray cluster to join; None: as :func:`run_all` says.
+        figures: the figures of each run.
     """
     outcomes: dict[str, Outcome] = {}
     for each in planned:
         found = finished_run(out / each.name, partial(loading.loaded, each.request))
         if found is not None:
-            outcomes[each.name] = outcome_of(found)
+            outcomes[each.name] = outcome_of(found, figures)
     loading.announce_compilation()
     there = f", {len(outcomes)} of them already finished" if outcomes else ""
     typer.echo(f"{title}: {counted(len(planned), 'run')} into {out}{there}")
     missing = [each for each in planned if each.name not in outcomes]
     try:
-        _run_missing(missing, out, outcomes, jobs, address)
+        _run_missing(missing, out, outcomes, figures, jobs, address)
     except KeyboardInterrupt:
         typer.echo(
             f"\nStopped: {len(outcomes)} of {counted(len(planned), 'run')} are finished in {out}; "
@@ -241,6 +243,7 @@ def _run_missing(
     missing: Sequence[RequestedRun],
     out: Path,
     outcomes: dict[str, Outcome],
+    figures: Sequence[str],
     jobs: int | None,
     address: str | None,
 ) -> None:
@@ -250,7 +253,10 @@ def _run_missing(
 
     runs = [
         PlannedRun(
-            loading.scenario_file(each.request), loading.changes_of(each.request), out / each.name
+            loading.scenario_file(each.request),
+            loading.changes_of(each.request),
+            out / each.name,
+            figures,
         )
         for each in missing
     ]
@@ -276,8 +282,8 @@ def perform_sweep(request: SweepRequest) -> tuple[dict[str, Any], Path, bool]:
     loading.show_warnings(scenario)
     out = request.out or new_run_folder(f"{scenario.name}-sweep")
     with folder_of_runs(out):
-        address = request.request.address
-        runs = perform_runs(scenario.name, planned, out, request.jobs, address)
+        address, figures = request.request.address, request.figures or FIGURES
+        runs = perform_runs(scenario.name, planned, out, request.jobs, address, figures)
         content = _write_sweep(request, scenario, runs, out)
     show_sweep(console(), request.axes, content, runs, out)
     return content, out, all(run.outcome.is_as_expected for run in runs)

@@ -146,12 +146,13 @@ class RunOptions(NamedTuple):
 class SweepOptions(NamedTuple):
     """Run a scenario with several values of its fields and many seeds, and compare them.
 
-    Runs are tasks of Ray. With seeds, each figure of each setting has its mean with an interval
-    (95 %), the number of seeds in which it is above 0, P50, and the worst; P99 needs 100 seeds, and
-    a figure that is mostly 0 has no interval. `tidegauge analyze` has more. Without seeds, one
-    figure over two paths is a grid, anything else a line for each run. The worst run is an
-    unexpected one, else the worst by the first figure in which runs differ. The exit status is 1 if
-    a run failed, or if one of its checks has another verdict than the scenario expects.
+    Runs are on actors of Ray, one for each CPU. With seeds, each figure of each setting has its
+    mean with an interval (95 %), the number of seeds in which it is above 0, P50, and the worst;
+    P99 needs 100 seeds, and a figure that is mostly 0 has no interval. `tidegauge analyze` has
+    more. Without seeds, one figure over two paths is a grid, anything else a line for each run. The
+    worst run is an unexpected one, else the worst by the first figure in which runs differ. The
+    exit status is 1 if a run failed, or if one of its checks has another verdict than the scenario
+    expects.
 
     Every run has its own folder in DIR, named after its changes and its seed, for show, picture
     and describe. The same command, repeated, runs only missing, stopped and failed runs; with more
@@ -211,9 +212,10 @@ class CompareOptions(NamedTuple):
     variant is better or worse in a figure if the intervals do not meet. The text below the table
     names what decides, and the cases in which KRaft is not better.
 
-    Runs are tasks of Ray. Each has its own folder in DIR, as in a sweep, and the same command
-    resumes. A converted scenario is a file in DIR, which can be run alone. The exit status is 1 if
-    a run failed, or if one of its checks has another verdict than the scenario expects.
+    Runs are on actors of Ray, one for each CPU. Each has its own folder in DIR, as in a sweep, and
+    the same command resumes. A converted scenario is a file in DIR, which can be run alone. The
+    exit status is 1 if a run failed, or if one of its checks has another verdict than the scenario
+    expects.
 
     \b
     Examples:

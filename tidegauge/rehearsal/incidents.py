@@ -6,14 +6,9 @@ discovery; a broker that is down does not respond. An incident is a scenario wit
 """
 
 import shutil
-import signal
-import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from multiprocessing import active_children, get_context
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -35,9 +30,6 @@ from tidegauge.scenario.text.errors import did_you_mean, one_line
 
 #: Metrics that a run in virtual time does not have: those of real time and of HTTP scrapes.
 _OF_LIVE_RUNS = {Scope.SIMULATION, Scope.ACTOR, Scope.SCRAPED_TARGET}
-
-#: Set in a process that tries incidents when it has to end.
-_ENDED = threading.Event()
 
 
 class Rehearsal(NamedTuple):
@@ -120,7 +112,7 @@ def dead_alerts(rehearsal: Rehearsal, ended: Sequence[Rehearsed]) -> list[str]:
 
 
 def rehearse(rehearsal: Rehearsal, names: Sequence[str], jobs: int) -> Iterator[Rehearsed]:
-    """Try incidents; yield the result of each, in the order in which they end.
+    """Try incidents; yield the result of each, in their order.
 
     Args:
         rehearsal: the rules, tools and intervals.
@@ -132,58 +124,44 @@ def rehearse(rehearsal: Rehearsal, names: Sequence[str], jobs: int) -> Iterator[
         return
     # Files are removed however the process ends.
     with TemporaryDirectory(prefix="tidegauge-alerts-") as folder:
-        yield from _rehearse_in_processes(rehearsal, names, jobs, Path(folder))
+        yield from _rehearse_on_pool(rehearsal, names, jobs, Path(folder))
 
 
-def _rehearse_in_processes(
+def _rehearse_on_pool(
     rehearsal: Rehearsal, names: Sequence[str], jobs: int, folder: Path
 ) -> Iterator[Rehearsed]:
-    # The others share no state with this process, and this one handles interruptions.
-    processes = ProcessPoolExecutor(jobs, get_context("spawn"), _end_if_terminated)
+    # It takes a second to be imported.
+    from tidegauge.engine.ray_cluster import HERE  # noqa: PLC0415
+    from tidegauge.engine.ray_pool import in_order, run_on_pool  # noqa: PLC0415
+
+    # Other processes may have other working directories.
+    keep = None if rehearsal.keep is None else rehearsal.keep.absolute()
+    attempts = [
+        _Attempt(rehearsal._replace(keep=keep), _file_of(name).absolute(), folder) for name in names
+    ]
     left = set(names)
     try:
-        with _interruptions_held():
-            waiting = {
-                processes.submit(rehearse_one, rehearsal, name, folder): name for name in names
-            }
-        for ended in as_completed(waiting):
-            name = waiting[ended]
-            left.discard(name)
-            try:
-                yield ended.result()
-            except BrokenProcessPool:
-                yield Rehearsed(name, None, error="the process of this incident died")
+        with closing(run_on_pool(_try_incident, attempts, jobs, HERE)) as calls:
+            for ended in in_order(calls):
+                name = names[ended.number]
+                left.discard(name)
+                result = ended.result or Rehearsed(name, None, error=ended.error)
+                yield result._replace(name=name)
     finally:
-        # Ended first and then waited for: a pool that does not wait is never joined, and its
-        # thread may close a pipe that the interpreter writes to as it exits.
-        if left:
-            for process in active_children():
-                process.terminate()
-        processes.shutdown(cancel_futures=True)
         for name in left:
             _remove(_kept_folder(rehearsal, load_incident(name)))
 
 
-def _end_if_terminated() -> None:
-    """Let SIGTERM end the work of this process, with its files and promtool, and later work."""
+class _Attempt(NamedTuple):
+    """What an actor needs for an incident."""
 
-    def end(_signal: int, _frame: object) -> None:
-        # A pool that misses one process terminates the others once more: not while they clean up.
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        _ENDED.set()
-        raise SystemExit
-
-    signal.signal(signal.SIGTERM, end)
+    rehearsal: Rehearsal
+    file: Path
+    folder: Path
 
 
-@contextmanager
-def _interruptions_held() -> Iterator[None]:
-    """Hold Ctrl-C back: processes that start in this time ignore it from their start on."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+def _try_incident(attempt: _Attempt) -> Rehearsed:
+    return rehearse_one(attempt.rehearsal, str(attempt.file), attempt.folder)
 
 
 def rehearse_one(rehearsal: Rehearsal, name: str, folder: Path | None = None) -> Rehearsed:
@@ -194,8 +172,6 @@ def rehearse_one(rehearsal: Rehearsal, name: str, folder: Path | None = None) ->
         name: of an incident, or the path of a scenario.
         folder: for the files of the run; None: the system's folder for such files.
     """
-    if _ENDED.is_set():
-        raise SystemExit
     started = time.perf_counter()
     try:
         ended = _rehearse(rehearsal, name, folder)
@@ -236,7 +212,7 @@ def _whole_or_not(kept: Path | None) -> Iterator[None]:
     """Remove the kept files of an incident if it ends early."""
     try:
         yield
-    except (KeyboardInterrupt, SystemExit):
+    except KeyboardInterrupt:
         _remove(kept)
         raise
 

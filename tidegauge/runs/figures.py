@@ -8,8 +8,8 @@ of the summary the count of it in ``traces/checks/figures.py`` or ``engine/summa
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.tables.control_plane import CONTROL_PLANE_FIGURES
@@ -62,26 +62,15 @@ def figures_of(run: Run) -> dict[str, float | None]:
     return {name: row[name] for name in row if name not in _ABOUT_THE_RUN}
 
 
-def summary_figures(run: RunFolder, tables: RunTables) -> Iterator[tuple[str, float]]:
-    """All numbers of a run's summary, and the active time of each fault."""
-    yield from numbers_of(run.summary or {})
+def fault_seconds(run: RunFolder, tables: RunTables) -> dict[str, float]:
+    """The active time of each fault of a run: ``crash.seconds``."""
     seconds = dict.fromkeys((fault.name for fault in run.directory.faults), 0.0)
     for row in tables.rows(
         "select fault_name, sum(end_us - begin_us) / 1e6 as seconds from faults"
         " group by fault_name order by fault_name"
     ):
         seconds[row["fault_name"]] = float(row["seconds"])
-    for fault, lasted_s in seconds.items():
-        yield f"{fault}.seconds", lasted_s
-
-
-def numbers_of(part: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, float]]:
-    """The numbers of a summary, or of a part of it: ``produce_ms.shop.p99``."""
-    for name, value in part.items():
-        if isinstance(value, Mapping):
-            yield from numbers_of(value, f"{path}{name}.")
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            yield f"{path}{name}", value
+    return {f"{fault}.seconds": lasted_s for fault, lasted_s in seconds.items()}
 
 
 def value_text(value: float, unit: str) -> str:

@@ -11,10 +11,10 @@ from statistics import median_low
 from typing import NamedTuple
 
 from tidegauge.runs.controllers import ActiveController, active_controllers
-from tidegauge.runs.figures import figure_named, figures_of, numbers_of
+from tidegauge.runs.figures import figure_named, figures_of
 from tidegauge.runs.histories import PartitionState, partition_states
 from tidegauge.runs.run import Run
-from tidegauge.traces.summary_figures import Figure
+from tidegauge.traces.summary_figures import Figure, numbers_of
 
 #: The figures that are shown, in their order; after them the latency of each group of producers.
 _SHOWN = (

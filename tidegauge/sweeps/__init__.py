@@ -1,5 +1,5 @@
 """Sweeps: many runs of a scenario, with other values and seeds, side by side in one folder.
 
-``many_runs.py`` runs each as a task of Ray, ``sweep_folder.py`` has the axes (a path with its
+``many_runs.py`` runs them on warm actors, ``sweep_folder.py`` has the axes (a path with its
 values) and keeps finished runs, ``sweep_content.py`` writes ``sweep.json``.
 """

@@ -1,25 +1,27 @@
-"""Many runs, each a task of Ray: seeds of a scenario, or variants of it.
+"""Many runs on a pool of warm actors: seeds of a scenario, or variants of it.
 
 Each run has the same results as it would have alone. A run that fails, or whose process dies, is
 reported as failed, and the others continue.
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from tidegauge.engine.ray_cluster import run_tasks
-from tidegauge.engine.simulate import simulate
-from tidegauge.runs.figures import summary_figures
+from tidegauge.engine.inline_engine import inline
+from tidegauge.engine.ray_pool import run_on_pool
+from tidegauge.engine.simulate import simulate_plan
+from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import load_scenario
 from tidegauge.scenario.text.errors import one_line
 from tidegauge.sweeps.sweep_folder import remove_unfinished
 from tidegauge.traces.run_files import SUMMARY
 from tidegauge.traces.run_folder import RunFolder
-from tidegauge.traces.summary_figures import is_left_out_at_zero
+from tidegauge.traces.summary_figures import is_left_out_at_zero, numbers_of
 
 
 class PlannedRun(NamedTuple):
@@ -30,6 +32,8 @@ class PlannedRun(NamedTuple):
     changes: Mapping[str, object]
     #: New, or with an unfinished run, which is repeated from its beginning.
     folder: Path
+    #: The figures that its outcome has to have, beside those of the summary.
+    figures: Collection[str] = ()
 
 
 @dataclass(frozen=True)
@@ -78,8 +82,8 @@ def run_all(
     placed = [
         each._replace(file=each.file.absolute(), folder=each.folder.absolute()) for each in runs
     ]
-    with closing(run_tasks(_run, placed, jobs, address)) as tasks:
-        for ended in tasks:
+    with closing(run_on_pool(_run, placed, jobs, address)) as calls:
+        for ended in calls:
             folder = placed[ended.number].folder
             outcome = ended.result or Outcome(ended.error)
             if outcome.error is None and not (folder / SUMMARY).exists():
@@ -87,32 +91,63 @@ def run_all(
             yield ended.number, outcome
 
 
-def outcome_of(run: RunFolder) -> Outcome:
+def outcome_of(run: RunFolder, figures: Collection[str] | None = None) -> Outcome:
     """The outcome of a finished run.
+
+    Args:
+        run: the run.
+        figures: the figures that it has to have, beside those of the summary; None: all.
 
     Raises:
         TraceError: a trace file is damaged.
     """
     assert run.summary is not None
-    sha256 = run.summary["trace_sha256"]
-    return Outcome(None, _unexpected(run.summary), _figures(run), sha256)
+    found = dict(numbers_of(run.summary))
+    if figures is None or not all(name in found or is_left_out_at_zero(name) for name in figures):
+        found |= _fault_seconds(run)
+    return Outcome(None, _unexpected(run.summary), found, run.summary["trace_sha256"])
 
 
 def _run(planned: PlannedRun) -> Outcome:
     try:
         remove_unfinished(planned.folder)
-        scenario = load_scenario(planned.file, planned.changes)
-        return outcome_of(simulate(scenario, planned.folder))
+        plan = _plan_of(planned.file, planned.changes)
+        return outcome_of(simulate_plan(plan, planned.folder, inline()), planned.figures)
     except Exception as error:  # noqa: BLE001 - after any error the other runs continue
         return Outcome(one_line(f"{type(error).__name__}: {error}"))
 
 
-def _figures(run: RunFolder) -> dict[str, float]:
-    # Only workers need it.
+#: The plans of the last scenarios that this process has run, by their files and changes: a run with
+#: another seed begins with what the run before it has made.
+_PLANS: OrderedDict[str, ClusterPlan] = OrderedDict()
+#: A sweep goes through the seeds of one setting after the other.
+_MOST_PLANS = 2
+
+
+def _plan_of(file: Path, changes: Mapping[str, object]) -> ClusterPlan:
+    """The plan of a scenario: that of the last run with another seed, if there was one."""
+    others = {path: value for path, value in changes.items() if path != "seed"}
+    key = repr((file, others))
+    plan = _PLANS.pop(key, None)
+    seed = changes.get("seed")
+    if plan is None or not isinstance(seed, int):
+        plan = ClusterPlan(load_scenario(file, changes), kept={})
+    else:
+        plan = plan.with_seed(seed)
+    if not plan.scenario.draws_parts:
+        _PLANS[key] = plan
+    if len(_PLANS) > _MOST_PLANS:
+        _PLANS.popitem(last=False)
+    return plan
+
+
+def _fault_seconds(run: RunFolder) -> dict[str, float]:
+    # It takes as long as a short run, and few sweeps ask for it.
     from tidegauge.analysis.making.run_tables import RunTables  # noqa: PLC0415
+    from tidegauge.runs.figures import fault_seconds  # noqa: PLC0415
 
     with TemporaryDirectory(prefix="tidegauge-") as folder:
-        return dict(summary_figures(run, RunTables(run.path, Path(folder))))
+        return fault_seconds(run, RunTables(run.path, Path(folder)))
 
 
 def _unexpected(summary: Mapping[str, Any]) -> list[str]:

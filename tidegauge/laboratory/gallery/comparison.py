@@ -9,11 +9,11 @@ from typing import NamedTuple
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.engine.simulate import simulate
 from tidegauge.laboratory.gallery.incidents import Incident, Range, Version
-from tidegauge.runs.figures import FIGURES_OF_RUNS, numbers_of, value_text
+from tidegauge.runs.figures import FIGURES_OF_RUNS, value_text
 from tidegauge.scenario.reading import load_scenario
 from tidegauge.scenario.shipped import find_scenario
 from tidegauge.traces.run_folder import RunFolder
-from tidegauge.traces.summary_figures import Figure
+from tidegauge.traces.summary_figures import Figure, numbers_of
 
 
 class Observed(NamedTuple):

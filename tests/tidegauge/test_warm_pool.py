@@ -1,0 +1,114 @@
+"""Runs on a warm actor: each is what it would be alone, whatever has run there before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swept_scenario import CRASHES
+from tidegauge.engine.inline_engine import inline
+from tidegauge.engine.layout.kept_tables import KeptTables
+from tidegauge.engine.ray_pool import run_on_pool
+from tidegauge.engine.simulate import simulate, simulate_plan
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.reading import load_scenario
+from tidegauge.sweeps.many_runs import PlannedRun, run_all
+from tidegauge.traces.run_files import MANIFEST, SUMMARY, trace_files
+
+#: Every seed has the same faults, so runs share the plan and the tables. With CRASHES they do not.
+ONE_CRASH = """\
+name: one-crash
+duration: 40s
+cluster: {brokers: 3, racks: [a, b, c], settings: {replica.lag.time.max.ms: 10000}}
+controllers: {count: 3}
+topics: [{name: orders, partitions: 6, replication_factor: 3, settings: {min.insync.replicas: 2}}]
+workload:
+  producers: [{name: shop, topics: [orders], batches_per_second: 20, settings: {acks: all}}]
+  consumers: [{name: billing, topics: [orders], settings: {enable.auto.commit: true}}]
+faults: [{name: crash, kind: crash, at: 15s, for: 10s, brokers: [2]}]
+"""
+#: What depends on the machine, and how busy it is.
+OF_REAL_TIME = {
+    *("wall_seconds", "loop_seconds", "loop_seconds_by_process_kind", "loop_samples"),
+    *("events_per_second", "times_real_time", "groups"),
+}
+
+
+def results_of(run: Path) -> tuple[dict[str, Any], bytes, list[bytes]]:
+    """All that a run has left behind, but real time: summary, manifest and trace."""
+    summary = json.loads((run / SUMMARY).read_text())
+    said = {name: value for name, value in summary.items() if name not in OF_REAL_TIME}
+    traces = [file.read_bytes() for file in trace_files(run)]
+    return said, (run / MANIFEST).read_bytes(), traces
+
+
+@pytest.mark.usefixtures("ray_here")
+@pytest.mark.parametrize("text", [ONE_CRASH, CRASHES], ids=["shared tables", "drawn faults"])
+def test_a_run_is_what_it_is_alone_whatever_was_run_before(text: str, tmp_path: Path) -> None:
+    """One actor has them all: other seeds, another value, and the first run once more."""
+    file = tmp_path / "scenario.yaml"
+    file.write_text(text)
+    quick: dict[str, object] = {"topics.orders.partitions": 2, "duration": "20s"}
+    changes: list[Mapping[str, object]] = [
+        *({"seed": 1}, {"seed": 2}, {"seed": 3, **quick}, {"seed": 4}, {"seed": 1})
+    ]
+    planned = [
+        PlannedRun(file, each, tmp_path / f"pool-{place}") for place, each in enumerate(changes)
+    ]
+    with closing(run_all(planned, jobs=1)) as runs:
+        found = dict(runs)
+    assert [found[place].error for place in range(len(planned))] == [None] * len(planned)
+    for place in (0, 2, 3):
+        simulate(load_scenario(file, changes[place]), tmp_path / f"alone-{place}")
+        assert results_of(planned[place].folder) == results_of(tmp_path / f"alone-{place}")
+    assert results_of(planned[4].folder) == results_of(planned[0].folder)
+    assert len({found[place].trace_sha256 for place in range(4)}) == 4
+
+
+def test_tables_that_a_run_has_used_are_not_those_that_the_next_one_begins_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The negative twin: without a copy a run goes on where the one before has ended."""
+    file = tmp_path / "scenario.yaml"
+    file.write_text(ONE_CRASH)
+
+    def second_run(name: str) -> str:
+        plan = ClusterPlan(load_scenario(file), kept={})
+        for seed in (1, 2):
+            run = simulate_plan(plan.with_seed(seed), tmp_path / f"{name}-{seed}", inline())
+        assert run.summary is not None
+        return str(run.summary["trace_sha256"])
+
+    alone = simulate(load_scenario(file, {"seed": 2}), tmp_path / "alone").summary
+    assert alone is not None
+    assert second_run("copies") == alone["trace_sha256"]
+    monkeypatch.setattr(KeptTables, "copy", lambda kept: kept.tables)
+    try:
+        leaked = second_run("same")
+    except AssertionError as error:
+        # An event needs more room than the run before has left.
+        leaked = str(error)
+    assert leaked != alone["trace_sha256"]
+
+
+class NotInstalled:
+    """A function of a module that the actors do not have."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return __import__, ("no_such_module",)
+
+    def __call__(self, each: int) -> int:
+        raise NotImplementedError(each)
+
+
+@pytest.mark.usefixtures("ray_here")
+def test_actors_that_cannot_start_are_the_error_of_each_run() -> None:
+    with closing(run_on_pool(NotInstalled(), [10, 20], jobs=1)) as calls:
+        errors = {ended.number: ended.error for ended in calls}
+    assert sorted(errors) == [0, 1]
+    assert all("No module named 'no_such_module'" in str(each) for each in errors.values())
