@@ -113,6 +113,11 @@ def send_news(world: Kernel, exchange: exchanged.Exchange) -> None:
             store_word(other.outbox + WRITTEN, other.written)
             events.append_event(world, context.outbox, event)
             state.is_blocked = True
+    if state.is_blocked:
+        # What is in rings to other machines makes room once it is sent.
+        for other in exchange.groups:
+            if other.descriptor >= 0:
+                is_all_sent(other)
 
 
 @inner_rule
