@@ -212,7 +212,7 @@ def test_a_message_longer_than_the_rings_goes_over_a_socket_as_well(
     while fetches_taken(rest) == 0:
         assert [broker.run(drop), rest.run(drop)] == [AWAITS, AWAITS]
         rounds += 1
-    assert 1 < rounds < 20
+    assert rounds < 20
 
 
 @pytest.mark.parametrize("sent", [b"", b"abc"])
