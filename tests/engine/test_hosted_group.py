@@ -26,7 +26,7 @@ from tidegauge.traces.checks.breaches import judged_rows
 
 END_US = 650_000
 
-Hashes = list[tuple[int, int]]
+Hashes = list[tuple[int, tuple[int, int]]]
 
 
 def hosted_groups(nodes: Sequence[str], speed: float | None = None) -> list[HostedGroup]:
@@ -139,7 +139,7 @@ def judged_bytes_of_one() -> int:
     group = Group(plan, range(len(plan.processes)))
     found: list[Any] = []
     group.run_to(END_US, lambda rows: found.append(judged_rows(rows)))
-    count = sum(rows.nbytes for rows in found)
+    count = sum(int(rows.nbytes) for rows in found)
     assert count > 0
     return count
 

@@ -130,7 +130,7 @@ def run_in_turn(groups: tuple[Group, Group], pass_on: partial[None] | None = Non
     raise AssertionError("they do not come to the end")
 
 
-def hashes_of(groups: tuple[Group, ...]) -> list[tuple[int, int]]:
+def hashes_of(groups: tuple[Group, ...]) -> list[tuple[int, tuple[int, int]]]:
     return sorted(pair for group in groups for pair in group.counts().hashes.items())
 
 
