@@ -135,7 +135,7 @@ def hashes_of(groups: tuple[Group, ...]) -> list[tuple[int, tuple[int, int]]]:
 
 
 @pytest.fixture(scope="module")
-def hashes_of_one() -> list[tuple[int, int]]:
+def hashes_of_one() -> list[tuple[int, tuple[int, int]]]:
     """The hashes of the processes, all in one group."""
     plan = ClusterPlan(cluster_of())
     group = Group(plan, range(len(plan.processes)))
@@ -144,7 +144,7 @@ def hashes_of_one() -> list[tuple[int, int]]:
 
 
 def test_two_groups_with_a_socket_between_them_have_the_hash_of_one(
-    pair: Pair, hashes_of_one: list[tuple[int, int]]
+    pair: Pair, hashes_of_one: list[tuple[int, tuple[int, int]]]
 ) -> None:
     groups = two_on_machines(pair)
     run_in_turn(groups)
@@ -161,7 +161,7 @@ def pass_on_in_pieces(ends: Pair, draw: Random) -> None:
 
 
 def test_words_may_come_in_pieces(
-    hashes_of_one: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+    hashes_of_one: list[tuple[int, tuple[int, int]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A socket ends where it likes, not with a row or a word; rings are as narrow as can be."""
     make_rings_narrow(monkeypatch)
