@@ -45,13 +45,14 @@ def groups_with_sockets(
     grouping: Sequence[Sequence[int]],
     ends: tuple[socket.socket, socket.socket],
 ) -> list[Group]:
-    """Two groups with a socket between them, as on two machines."""
+    """Two groups with a socket between them, as on two machines; they run in turn."""
     groups = [Group(plan, hosted) for hosted in grouping]
     for number, group in enumerate(groups):
         own = SharedMemory([number])
         own.begin()
         group.join(grouping, number)
         group.exchange.link(own, {1 - number: ends[number].fileno()})
+        group.exchange.state.in_turn = True
     return groups
 
 
