@@ -306,6 +306,8 @@ def _take_row(
     if kind == PROMISE:
         other.next_us = max(other.next_us, load_word(content))
     elif kind in (EVENT, ITEM, CHANGE, COMMIT):
+        if kind == ITEM and other.missing_items == 0:
+            return exchanged.STRANGE
         if not _has_room(world, kind):
             return exchanged.NO_ROOM
         if kind == EVENT:
