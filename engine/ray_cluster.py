@@ -72,6 +72,20 @@ def ray_cluster(address: str | None, module: str | None = None) -> Iterator[None
         yield
     finally:
         ray.shutdown()
+        _idle.clear()
+
+
+#: Actors without work, by their kind: later work of that kind has them, while Ray stays up.
+_idle: dict[object, list[Any]] = {}
+
+
+def idle_actors(kind: object) -> list[Any]:
+    """The idle actors of a kind, to be taken and given back; others are ended: they hold CPUs."""
+    for other in [*_idle]:
+        if other != kind:
+            for actor in _idle.pop(other):
+                ray.kill(actor)
+    return _idle.setdefault(kind, [])
 
 
 def _expect_somebody(address: str) -> None:
@@ -113,6 +127,7 @@ def placed(machines: Sequence[int]) -> Iterator[Sequence[dict[str, Any]]]:
     Raises:
         RayUnavailableError: there is no room.
     """
+    idle_actors(None)
     counts = Counter(machines)
     share = min(_CPUS_PER_ACTOR, int(900 * min(node_cpus()) / max(counts.values())) / 1000)
     bundles = [{"CPU": share * counts[machine]} for machine in range(len(counts))]

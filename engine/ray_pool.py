@@ -21,7 +21,7 @@ import ray
 from ray.exceptions import OutOfMemoryError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from tidegauge.engine.ray_cluster import cluster_cpus, ray_cluster
+from tidegauge.engine.ray_cluster import cluster_cpus, idle_actors, ray_cluster
 from tidegauge.scenario.text.errors import one_line
 
 Input = TypeVar("Input")
@@ -134,10 +134,11 @@ class _Call(NamedTuple):
 
 
 class _Pool(Generic[Input, Output]):
-    """The actors that start or have a call; one without further input is given up."""
+    """The actors that start or have a call; one without further input is idle."""
 
     def __init__(self, work: Callable[[Input], Output], inputs: Sequence[Input], jobs: int) -> None:
         share = min(1.0, cluster_cpus() * _CPU_PARTS // jobs / _CPU_PARTS)
+        self._idle = idle_actors((work, share))
         self._new_actor = partial(ray.remote(PoolActor).options(num_cpus=share).remote, work)
         self._waiting = deque(enumerate(inputs))
         self._starting: dict[ray.ObjectRef[_Place], Any] = {}
@@ -155,7 +156,7 @@ class _Pool(Generic[Input, Output]):
 
     def _start_actor(self) -> None:
         if self._waiting:
-            actor: Any = self._new_actor()
+            actor: Any = self._idle.pop() if self._idle else self._new_actor()
             self._starting[actor.place.remote()] = actor
 
     def _started(self, done: ray.ObjectRef[_Place]) -> Ended[Output] | None:
@@ -188,8 +189,7 @@ class _Pool(Generic[Input, Output]):
             number, each = self._waiting.popleft()
             self._running[actor.call.remote(each)] = _Call(number, actor, place)
         else:
-            # Left to itself, its process would end after half a minute.
-            ray.kill(actor)
+            self._idle.append(actor)
 
     def stop(self) -> None:
         """Interrupt the running calls, wait for them to end, and end their actors."""

@@ -177,7 +177,7 @@ def test_a_process_that_dies_is_that_runs_error_and_the_others_go_on(
         while not (tmp_path / "2" / MANIFEST).exists():
             time.sleep(0.02)
         below = descendants(os.getpid()).items()
-        (process,) = (pid for pid, line in below if "ray::PoolActor" in line)
+        (process,) = (pid for pid, line in below if "ray::PoolActor.call" in line)
         os.kill(process, signal.SIGKILL)
         found.update(runs)
     assert [found[number].error is None for number in range(3)] == [True, False, True]
