@@ -115,6 +115,8 @@ class Group:
         self.view = self._make_view()
         self._plan_beginning()
         self._plan_faults()
+        # Nothing is due yet: this loads the compiled loop, which takes a third of a second.
+        event_loop.run_windows(self.view, self.exchange.view, 1)
 
     @property
     def events(self) -> int:
