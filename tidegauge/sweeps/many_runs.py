@@ -127,7 +127,8 @@ _MOST_PLANS = 2
 def _plan_of(file: Path, changes: Mapping[str, object]) -> ClusterPlan:
     """The plan of a scenario: that of the last run with another seed, if there was one."""
     others = {path: value for path, value in changes.items() if path != "seed"}
-    key = repr((file, others))
+    # The actor outlives a sweep, and the file may be another one by the next.
+    key = repr((file, file.read_bytes(), others))
     plan = _PLANS.pop(key, None)
     seed = changes.get("seed")
     if plan is None or not isinstance(seed, int):
