@@ -250,7 +250,7 @@ class Pace:
 
     def left_s(self, time_us: int) -> float:
         """The real time until virtual time may be ``time_us``; below 0 if it may already."""
-        return self._passed_s(-time_us / (1e6 * self._speed)) * -1
+        return -self._passed_s(-time_us / (1e6 * self._speed))
 
     def virtual_us(self, ahead_s: float = 0.0) -> int:
         """The virtual time that may be reached so much later."""

@@ -80,10 +80,15 @@ _WORDS_OF_ITEM = tuple(
 @inner_rule
 def has_news(world: Kernel) -> bool:
     """Whether the group has something to send."""
+    return bool(world.context[0].outbox.first != NONE) or _has_log_entries(world)
+
+
+@inner_rule
+def _has_log_entries(world: Kernel) -> bool:
+    """Whether there are changes of metadata, or commits, that some group has not been sent."""
     context = world.context[0]
     return (
-        context.outbox.first != NONE
-        or context.first_unsent_change != context.metadata_changes
+        context.first_unsent_change != context.metadata_changes
         or context.first_unsent_commit != context.offset_commits
     )
 
@@ -94,10 +99,7 @@ def send_news(world: Kernel, exchange: exchanged.Exchange) -> None:
     context = world.context[0]
     state = exchange.state[0]
     state.is_blocked = False
-    if (
-        context.first_unsent_change != context.metadata_changes
-        or context.first_unsent_commit != context.offset_commits
-    ):
+    if _has_log_entries(world):
         _send_log_entries(world, exchange)
     for _ in range(context.outbox.length):
         event = events.take_first(world, context.outbox)
@@ -143,11 +145,9 @@ def _write_changes(world: Kernel, other: exchanged.OtherGroup) -> bool:
     context = world.context[0]
     while other.next_change < context.metadata_changes:
         if world.metadata_changes[other.next_change].group == context.group:
-            at = _begin_row(other, CHANGE, _CHANGE_WORDS)
-            if at == 0:
+            change = address_of(world.metadata_changes, other.next_change)
+            if not _write_row(other, CHANGE, change, _CHANGE_WORDS):
                 return False
-            place = address_of(world.metadata_changes, other.next_change)
-            copy_words(at, place, _CHANGE_WORDS)
         other.next_change += 1
     return True
 
@@ -158,11 +158,9 @@ def _write_commits(world: Kernel, other: exchanged.OtherGroup) -> bool:
     context = world.context[0]
     while other.next_commit < context.offset_commits:
         if world.offset_commits[other.next_commit].group == context.group:
-            at = _begin_row(other, COMMIT, _COMMIT_WORDS)
-            if at == 0:
+            commit = address_of(world.offset_commits, other.next_commit)
+            if not _write_row(other, COMMIT, commit, _COMMIT_WORDS):
                 return False
-            place = address_of(world.offset_commits, other.next_commit)
-            copy_words(at, place, _COMMIT_WORDS)
         other.next_commit += 1
     return True
 
@@ -172,18 +170,14 @@ def _write_event(world: Kernel, other: exchanged.OtherGroup, event: Event) -> bo
     """Write a message, or the rest of it; whether there was room for all."""
     if other.sending == NONE:
         words = _WORDS_OF_KIND[event.kind]
-        at = _begin_row(other, EVENT, words)
-        if at == 0:
+        if not _write_row(other, EVENT, address_of(world.events, event.index), words):
             return False
-        copy_words(at, address_of(world.events, event.index), words)
         other.sending = event.index
         other.cursor = event.first_item
     words = _WORDS_OF_ITEM[event.kind]
     while other.cursor != NONE:
-        at = _begin_row(other, ITEM, words)
-        if at == 0:
+        if not _write_row(other, ITEM, address_of(world.items, other.cursor), words):
             return False
-        copy_words(at, address_of(world.items, other.cursor), words)
         other.cursor = world.items[other.cursor].next
     other.sending = NONE
     return True
@@ -213,6 +207,15 @@ def write_tally(exchange: exchanged.Exchange, other: exchanged.OtherGroup) -> bo
         store_word(at + (1 + count + number) * _WORD, each.taken_messages)
     store_word(other.outbox + WRITTEN, other.written)
     return True
+
+
+@inner_rule
+def _write_row(other: exchanged.OtherGroup, kind: int, content: int, words: int) -> bool:
+    """Write a row with so many words from an address; whether there was room."""
+    at = _begin_row(other, kind, words)
+    if at != 0:
+        copy_words(at, content, words)
+    return at != 0
 
 
 @inner_rule
@@ -358,9 +361,7 @@ def _take_event(world: Kernel, other: exchanged.OtherGroup, content: int, words:
     event.last_item = NONE
     other.receiving = index
     other.missing_items = event.item_count
-    if event.item_count == 0:
-        other.taken_messages += 1
-        events.push(world, event)
+    _push_if_whole(world, other, event)
 
 
 @inner_rule
@@ -371,6 +372,12 @@ def _take_item(world: Kernel, other: exchanged.OtherGroup, content: int, words: 
     copy_words(address_of(world.items, slot), content, words)
     world.items[slot].next = NONE
     other.missing_items -= 1
+    _push_if_whole(world, other, event)
+
+
+@inner_rule
+def _push_if_whole(world: Kernel, other: exchanged.OtherGroup, event: Event) -> None:
+    """Let a message wait for its time, once all of its entries are here."""
     if other.missing_items == 0:
         other.taken_messages += 1
         events.push(world, event)
