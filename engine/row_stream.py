@@ -103,8 +103,11 @@ class RowStream:
             done = int(judge(self.history.view, self.figures.view, rows, done))
 
 
+# numpy copies words three to five times as fast as records.
+
+
 def _joined(pieces: Sequence[NDArray[np.void]]) -> NDArray[np.void]:
-    """Rows of several arrays in one: numpy copies words five times as fast as records."""
+    """Rows of several arrays in one."""
     words = np.concatenate([piece.view(np.int64).reshape(len(piece), -1) for piece in pieces])
     rows: NDArray[np.void] = words.view(pieces[0].dtype).reshape(-1)
     return rows
@@ -122,7 +125,9 @@ def _in_order(rows: NDArray[np.void]) -> NDArray[np.void]:
     places = rows["time_us"] << _PROCESS_BITS | rows["process"]
     if (places[1:] >= places[:-1]).all():
         return rows
-    return rows[np.argsort(places, kind="stable")]
+    words = rows.view(np.int64).reshape(len(rows), -1)
+    in_order: NDArray[np.void] = words.take(np.argsort(places, kind="stable"), axis=0)
+    return in_order.view(rows.dtype).reshape(-1)
 
 
 #: Below the run's folder.

@@ -162,12 +162,17 @@ def _is_known(change: MetadataChange, known: MetadataPosition) -> bool:
 def name_differences(
     world: Kernel, response: MetadataResponse, known: MetadataPosition, other: MetadataPosition
 ) -> None:
-    """Name in a response each partition whose ``known`` differs from ``other``.
+    """Name in a response the partitions whose ``known`` differs from ``other``.
 
     A response with all partitions of a large cluster was most of the loop's time while some had
     no leader; a subject whose changes are known to both or to neither is the same for both.
+
+    A broker that has just started knows no broker. A client ignores its response, so it names
+    nothing: with all partitions, those were half of the loop's time after an outage.
     """
-    for index in range(world.context[0].metadata_changes):
+    if known.controller_epoch == NONE:
+        return
+    for index in range(_seen_by_both(world, known, other), world.context[0].metadata_changes):
         change = world.metadata_changes[index]
         if change.subject >= 0 and _is_known(change, known) != _is_known(change, other):
             item = new_item(world, response, change.subject, PartitionLeader)
@@ -175,6 +180,26 @@ def name_differences(
             if newest != NONE:
                 item.leader = world.metadata_changes[newest].leader
                 item.leader_epoch = world.metadata_changes[newest].leader_epoch
+
+
+@inner_rule
+def _seen_by_both(world: Kernel, known: MetadataPosition, other: MetadataPosition) -> int:
+    """The number of changes, from the first, that both have got or both have not."""
+    count = world.context[0].metadata_changes
+    if (
+        known.controller_epoch != other.controller_epoch
+        or known.base_epoch != other.base_epoch
+        or known.base_position != other.base_position
+    ):
+        return 0
+    # The changes of one controller come in the order of their positions, also from another group.
+    position = min(known.position, other.position)
+    while count > 0:
+        change = world.metadata_changes[count - 1]
+        if change.controller_epoch == known.controller_epoch and change.position <= position:
+            return count
+        count -= 1
+    return 0
 
 
 @inner_rule

@@ -66,8 +66,8 @@ _WORDS_OF_KIND = tuple(
     for kind in range(KIND_COUNT)
 )
 
-#: The words of their entries. A metadata response can have one for each partition of the cluster,
-#: and twice that in an outage: they go without the room behind their fields.
+#: The words of their entries. A metadata response can have one for each change of a partition: they
+#: go without the room behind their fields.
 _WORDS_OF_ITEM = tuple(
     dtype_of(PartitionLeader if kind == MetadataResponse.KIND else ItemSlot).itemsize // WORD_BYTES
     for kind in range(KIND_COUNT)

@@ -10,13 +10,16 @@ from tidegauge.compiled.records import Records, blank, new_records
 from tidegauge.compiled.rules import rule
 from tidegauge.engine.layout.cluster_tables import enlarge_metadata, new_kernel
 from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.simulation.events import free_event, items_of
 from tidegauge.simulation.kernel import NONE, Kernel, MetadataChange
+from tidegauge.simulation.messages.client_requests import MetadataResponse, PartitionLeader
 from tidegauge.simulation.metadata_log import (
     MetadataPosition,
     compact_changes,
     known_change,
     log_change,
     move_on,
+    name_differences,
     needed_from,
     take_change,
 )
@@ -141,3 +144,38 @@ def test_the_log_of_another_group_says_the_same_in_whatever_order_it_hears(
             known = a_reader()
             told(known, epoch, position, True)
             assert all_known(other, known) == all_known(kernel, known)
+
+
+@rule
+def take_response(
+    kernel: Kernel, leaders: Records[PartitionLeader], known: MetadataPosition, own: MetadataPosition
+) -> None:
+    """A client, whose leaders these are, takes over the response of a broker at this place."""
+    response = MetadataResponse.to(kernel, 0)
+    name_differences(kernel, response, known, own)
+    for item in items_of(kernel, response, PartitionLeader):
+        leaders[item.partition].leader = item.leader
+    free_event(kernel, response)
+
+
+@settings(deadline=None)
+@given(terms=TERMS, data=st.data())
+def test_a_response_names_all_that_its_client_lacks(
+    terms: list[list[tuple[int, int]]], data: st.DataObject
+) -> None:
+    """KafkaApis.handleTopicMetadataRequest: afterwards the client knows what the broker knows.
+
+    The broker may be behind the client, and either may have missed a part of a controller's term.
+    """
+    kernel = written(terms)
+    broker, client = a_reader(), a_reader()
+    for epoch, changes in enumerate(terms, start=1):
+        for each in (broker, client):
+            if each is client or epoch == 1 or data.draw(st.booleans(), label="hears of it"):
+                heard = data.draw(st.integers(0, len(changes)), label=f"of controller {epoch}")
+                told(each, epoch, heard, epoch == 1)
+    leaders = new_records(PartitionLeader, PARTITIONS)
+    for partition, leader in enumerate(all_known(kernel, client)):
+        leaders[partition].leader = leader
+    take_response(kernel.view, leaders, broker, client)
+    assert [int(leader.leader) for leader in leaders] == all_known(kernel, broker)
