@@ -148,7 +148,10 @@ def test_the_log_of_another_group_says_the_same_in_whatever_order_it_hears(
 
 @rule
 def take_response(
-    kernel: Kernel, leaders: Records[PartitionLeader], known: MetadataPosition, own: MetadataPosition
+    kernel: Kernel,
+    leaders: Records[PartitionLeader],
+    known: MetadataPosition,
+    own: MetadataPosition,
 ) -> None:
     """A client, whose leaders these are, takes over the response of a broker at this place."""
     response = MetadataResponse.to(kernel, 0)
