@@ -16,6 +16,7 @@ from ray.util.placement_group import PlacementGroup, placement_group, remove_pla
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from tidegauge.engine.contract import EngineError
+from tidegauge.scenario.text.errors import one_line
 
 #: For the content of reports: rows and bytes of traces, fetched several times a second.
 _OBJECT_STORE_BYTES = 256 << 20
@@ -65,9 +66,10 @@ def ray_cluster(address: str | None, module: str | None = None) -> Iterator[None
         _expect_somebody(address)
     try:
         ray.init(address=address, **options)
-    except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+    except Exception as error:  # Ray raises a plain one when its node does not start in time
+        first_line = str(error).strip().partition("\n")[0]
         where = "Ray does not start here" if address == HERE else f"{address}: cannot join Ray"
-        raise RayUnavailableError(f"{where}: {str(error).splitlines()[0]}") from error
+        raise RayUnavailableError(f"{where}: {one_line(first_line)}") from error
     try:
         yield
     finally:

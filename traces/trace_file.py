@@ -190,9 +190,8 @@ class TraceWriter:
 
     def begin_flush(self) -> None:
         """Begin to write all rows taken so far, in frames however small, without waiting."""
-        for kind in list(self._filling):
-            self._begin_write(kind)
-        self._tasks.append(self._thread.submit(self._file.flush))
+        filling, self._filling = self._filling, {}
+        self._tasks.append(self._thread.submit(self._write_all, filling))
 
     def flush(self) -> None:
         """Hand all rows taken so far to the operating system, in frames however small."""
@@ -223,6 +222,15 @@ class TraceWriter:
         self._file.write(msgpack.packb(packed))
         frame.rows = 0
         self._spare.append(frame)
+
+    def _write_all(self, filling: Mapping[int, _FillingFrame]) -> None:
+        """Write frames of many kinds, and hand them to the operating system.
+
+        It is one task: a handover to the thread takes as long as packing a small frame.
+        """
+        for kind, frame in filling.items():
+            self._write(kind, frame)
+        self._file.flush()
 
 
 @cache

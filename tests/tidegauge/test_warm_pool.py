@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import ray
 
 from swept_scenario import CRASHES
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.layout.kept_tables import KeptTables
+from tidegauge.engine.ray_cluster import HERE, RayUnavailableError
 from tidegauge.engine.ray_pool import run_on_pool
 from tidegauge.engine.simulate import simulate, simulate_plan
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -112,3 +114,20 @@ def test_actors_that_cannot_start_are_the_error_of_each_run() -> None:
         errors = {ended.number: ended.error for ended in calls}
     assert sorted(errors) == [0, 1]
     assert all("No module named 'no_such_module'" in str(each) for each in errors.values())
+
+
+def test_a_ray_that_does_not_start_in_time_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray raises a plain Exception then, which is none of its own kinds of errors."""
+
+    def time_out(**_options: object) -> None:
+        raise Exception("The node timed out during startup.\nSee its logs.")  # noqa: TRY002
+
+    # Other tests of this process may have a Ray, which would be used instead.
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", time_out)
+    message = r"^Ray does not start here: The node timed out during startup\.$"
+    with (
+        pytest.raises(RayUnavailableError, match=message),
+        closing(run_on_pool(NotInstalled(), [10], jobs=1, address=HERE)) as calls,
+    ):
+        next(calls)
