@@ -92,7 +92,7 @@ def two_regions(*, are_apart: bool) -> dict[str, object]:
     }
 
 
-#: Pairs of whole commands on two cores (docs/ray.md): actors are faster in the last three.
+#: Pairs of whole commands on two cores (docs/ray.md): actors are faster in the last alone.
 MEASURED = [
     ("reassignment", {}, None),
     ("large-cluster", {}, None),
@@ -101,7 +101,7 @@ MEASURED = [
         {"duration": "75s", "faults.power.at": "45s", "faults.power.for": "15s"},
         None,
     ),
-    ("rack-power-loss", {"duration": "8m", "faults": []}, 2),
+    ("rack-power-loss", {"duration": "8m", "faults": []}, None),
     ("rack-power-loss", {}, 2),
 ]
 
@@ -110,7 +110,7 @@ MEASURED = [
 def test_the_choice_is_what_was_measured_to_be_faster(
     name: str, changes: dict[str, object], actors: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Actors save a fifth of a long loop if half of the batches go between them."""
+    """Half of the batches go between actors: they save a sixth, and Ray has to start."""
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     assert (
         hosted(Hosting(), ClusterPlan(load_scenario(find_scenario(name), changes))).actors == actors
@@ -135,7 +135,7 @@ def test_the_more_goes_between_regions_the_longer_a_run_has_to_be_for_actors(
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     changes = {**two_regions(are_apart=are_apart), "duration": f"{minutes}m"}
     choice = hosted(Hosting(), ClusterPlan(load_scenario(tiny, changes)))
-    pays_from = 25 if are_apart else 37
+    pays_from = 25 if are_apart else 56
     assert choice.description(Hosting()).startswith(told)
     assert f"2 actors these pay from {pays_from} million on" in choice.description(Hosting())
 
