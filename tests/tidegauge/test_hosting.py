@@ -120,12 +120,12 @@ def test_the_choice_is_what_was_measured_to_be_faster(
 @pytest.mark.parametrize(
     ("minutes", "are_apart", "told"),
     [
-        (5, True, "in 2 actors of Ray: 27.0 million events, and with 0% of the batches between"),
-        (5, False, "inline: 27.0 million events, and with 33% of the batches between"),
+        (5, True, "in 2 actors of Ray: 26.9 million events, and with 0% of the batches between"),
+        (5, False, "inline: 26.9 million events, and with 33% of the batches between"),
         (
-            10,
+            11,
             False,
-            "in 2 actors of Ray: 54.0 million events, and with 33% of the batches between",
+            "in 2 actors of Ray: 59.4 million events, and with 33% of the batches between",
         ),
     ],
 )
