@@ -16,6 +16,7 @@ Of several machines each has whole racks, so that a message between machines tak
 racks, and as many groups as it has of the work. A cluster in one rack is dealt out by broker.
 """
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
@@ -33,12 +34,10 @@ from tidegauge.simulation.kernel import CLIENT, CONTROLLER, QUORUM_CONTROLLER, R
 #: Up to this number of brokers each has its own actor.
 ONE_EACH = 8
 
-#: With more of all batches on their way between groups, several gain too little: of 60 brokers
-#: whose replicas are all over, half of them, and two actors take 0.8 to 1.2 of the time of one.
-_MOST_CUT = 0.25
-
-#: With fewer events, actors cannot make up for the start of Ray.
-_WORTH_EVENTS = 20_000_000
+#: From this number of events on two actors make up for the start of Ray where no batch goes from
+#: one to the other: they save 0.4 of the loop. With half of all batches between them, as of 60
+#: brokers whose replicas are all over, they save 0.15 to 0.2, and need four times as many events.
+_WORTH_EVENTS = 25_000_000
 
 #: Racks are far from each other from this latency on.
 _FAR_US = 1_000
@@ -128,13 +127,18 @@ def fastest(plan: ClusterPlan, cpus: int) -> Choice:
     most = min(cpus, len(plan.brokers))
     if most == 1:
         return Choice(1, "there is one CPU" if cpus == 1 else "there is one broker")
-    if expected_events(plan).total < _WORTH_EVENTS:
-        return Choice(1, "done before Ray would have started")
-    for count in range(most, 1, -1):
-        share = cut(plan, grouping_of(plan, count))
-        if share <= _MOST_CUT:
-            return Choice(count, f"{share:.0%} of the batches go between them")
-    return Choice(1, f"{share:.0%} of the batches would go between {count} actors")
+    events = expected_events(plan).total
+    expected = f"{events / 1e6:,.1f} million events"
+    if events < _WORTH_EVENTS:
+        return Choice(1, f"{expected}, and actors pay from {_WORTH_EVENTS / 1e6:.0f} million on")
+    shares = {count: cut(plan, grouping_of(plan, count)) for count in range(most, 1, -1)}
+    count = min(shares, key=lambda each: shares[each])
+    worth = _WORTH_EVENTS / (1 - shares[count]) ** 2 if shares[count] < 1 else math.inf
+    reason = (
+        f"{expected}, and with {shares[count]:.0%} of the batches between {count} actors these pay "
+        f"from {worth / 1e6:,.0f} million on"
+    )
+    return Choice(count if events >= worth else 1, reason)
 
 
 def cut(plan: ClusterPlan, grouping: Grouping) -> float:
