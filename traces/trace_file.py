@@ -253,7 +253,8 @@ def _header() -> dict[str, Any]:
         "enumerations": [
             {
                 "columns": list(each.columns),
-                "names": {str(int(number)): name for number, name in each.names.items()},
+                # Some mappings are in the order in which modules were imported.
+                "names": {str(int(number)): name for number, name in sorted(each.names.items())},
             }
             for each in schema.ALL_ENUMERATIONS
         ],

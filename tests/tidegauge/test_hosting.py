@@ -92,7 +92,7 @@ def two_regions(*, are_apart: bool) -> dict[str, object]:
     }
 
 
-#: Pairs of whole commands on two cores (docs/ray.md): actors are faster in the last alone.
+#: Pairs on two cores (docs/ray.md): actors are faster in the last alone.
 MEASURED = [
     ("reassignment", {}, None),
     ("large-cluster", {}, None),
