@@ -126,8 +126,9 @@ def _in_order(rows: NDArray[np.void]) -> NDArray[np.void]:
     if (places[1:] >= places[:-1]).all():
         return rows
     words = rows.view(np.int64).reshape(len(rows), -1)
-    in_order: NDArray[np.void] = words.take(np.argsort(places, kind="stable"), axis=0)
-    return in_order.view(rows.dtype).reshape(-1)
+    merged = words.take(np.argsort(places, kind="stable"), axis=0)
+    in_order: NDArray[np.void] = merged.view(rows.dtype).reshape(-1)
+    return in_order
 
 
 #: Below the run's folder.
