@@ -25,6 +25,7 @@ from llvmlite.binding import ffi  # type: ignore[import-untyped]  # it comes wit
 from numba.core.dispatcher import Dispatcher
 
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.compiled.inner_code import InnerCompiler, RuleCompiler
 from tidegauge.compiled.kept_code import (
     SHIPPED,
     cache_folder,
@@ -35,7 +36,15 @@ from tidegauge.compiled.kept_code import (
     source_of,
     sources_of,
 )
-from tidegauge.compiled.rules import COMPILED, INNER_RULES, KERNEL_ROOMS, LARGE_RULES, RULES, RUN
+from tidegauge.compiled.rules import (
+    COMPILED,
+    INNER_RULES,
+    KERNEL_ROOMS,
+    LARGE_RULES,
+    RULES,
+    RUN,
+    InnerRule,
+)
 from tidegauge.compiled.signatures import signature_of
 
 #: More processes than these wait for one another: a third of the time is linking the kernel.
@@ -79,7 +88,7 @@ def compile_all(progress: Progress | None = None) -> Compilation:
         _compile_in_workers(progress)
         # Rules of modules that workers do not know: those of a script, or of a test.
         for dispatcher in _not_kept(rules):
-            dispatcher.compile(signature_of(dispatcher))
+            _compile(dispatcher)
     forget_old_code({function.__module__ for function in (*INNER_RULES, *RULES)})
     return Compilation(len(rules), len(missing), time.perf_counter() - started, cache_folder())
 
@@ -92,7 +101,7 @@ def ship_all() -> None:
     import_kernel()
     compile_all()
     for dispatcher in _not_kept(RULES):
-        dispatcher.compile(signature_of(dispatcher))
+        _compile(dispatcher)
     ship([dispatcher.py_func for dispatcher in RULES], SHIPPED)  # type: ignore[attr-defined]
 
 
@@ -121,9 +130,14 @@ def _not_kept(dispatchers: Sequence[Any]) -> list[Any]:
     return [dispatcher for dispatcher, file in files if file is not None and not file.exists()]
 
 
-def _file_of(dispatcher: Any) -> Path | None:
-    compiler = dispatcher._compiler.pipeline_class  # noqa: SLF001 - Numba has no public door to it
-    return kept_file(dispatcher.py_func, compiler.suffix)
+def _file_of(function: Any) -> Path | None:
+    compiler = InnerCompiler if isinstance(function, InnerRule) else RuleCompiler
+    return kept_file(function.py_func, compiler.suffix)
+
+
+def _compile(function: Any) -> None:
+    dispatcher = function.dispatcher if isinstance(function, InnerRule) else function
+    dispatcher.compile(signature_of(function))
 
 
 def _compile_in_workers(progress: Progress | None) -> None:
@@ -222,13 +236,13 @@ def work(modules: Sequence[str]) -> None:
             others.clear()
             break
         others.append(forked)
-    for dispatcher in _in_order():
-        file = _file_of(dispatcher)
+    for function in _in_order():
+        file = _file_of(function)
         if file is None or file.exists():
             continue
         with claimed(file, wait=False) as is_ours:
             if is_ours:
-                dispatcher.compile(signature_of(dispatcher))
+                _compile(function)
                 os.write(sys.stdout.fileno(), b".")
     statuses = [os.waitpid(each, 0)[1] for each in others]
     if any(statuses):
