@@ -88,7 +88,7 @@ def compile_all(progress: Progress | None = None) -> Compilation:
         _compile_in_workers(progress)
         # Rules of modules that workers do not know: those of a script, or of a test.
         for dispatcher in _not_kept(rules):
-            _compile(dispatcher)
+            dispatcher.compile(signature_of(dispatcher))
     forget_old_code({function.__module__ for function in (*INNER_RULES, *RULES)})
     return Compilation(len(rules), len(missing), time.perf_counter() - started, cache_folder())
 
@@ -101,7 +101,7 @@ def ship_all() -> None:
     import_kernel()
     compile_all()
     for dispatcher in _not_kept(RULES):
-        _compile(dispatcher)
+        dispatcher.compile(signature_of(dispatcher))
     ship([dispatcher.py_func for dispatcher in RULES], SHIPPED)  # type: ignore[attr-defined]
 
 
@@ -133,11 +133,6 @@ def _not_kept(dispatchers: Sequence[Any]) -> list[Any]:
 def _file_of(function: Any) -> Path | None:
     compiler = InnerCompiler if isinstance(function, InnerRule) else RuleCompiler
     return kept_file(function.py_func, compiler.suffix)
-
-
-def _compile(function: Any) -> None:
-    dispatcher = function.dispatcher if isinstance(function, InnerRule) else function
-    dispatcher.compile(signature_of(function))
 
 
 def _compile_in_workers(progress: Progress | None) -> None:
@@ -242,7 +237,7 @@ def work(modules: Sequence[str]) -> None:
             continue
         with claimed(file, wait=False) as is_ours:
             if is_ours:
-                _compile(function)
+                function.compile(signature_of(function))
                 os.write(sys.stdout.fileno(), b".")
     statuses = [os.waitpid(each, 0)[1] for each in others]
     if any(statuses):

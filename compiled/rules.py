@@ -65,6 +65,10 @@ class InnerRule:
         made.inner = self
         return made
 
+    def compile(self, signature: Any) -> None:
+        """Compile it for a signature, or load its kept code."""
+        self.dispatcher.compile(signature)
+
 
 @typeof_impl.register(InnerRule)  # type: ignore[untyped-decorator]  # Numba has no types
 def _typeof(inner: InnerRule, context: Any) -> Any:

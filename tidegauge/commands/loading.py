@@ -116,7 +116,12 @@ def show_warnings(*scenarios: Scenario) -> None:
     """Print likely mistakes in scenarios on standard error, before they are run, each once."""
     lines = (line for scenario in scenarios for line in warnings_of(scenario))
     for line in dict.fromkeys(lines):
-        typer.echo(f"tidegauge: warning: {line}", err=True)
+        warn(line)
+
+
+def warn(line: str) -> None:
+    """Print a warning on standard error."""
+    typer.echo(f"tidegauge: warning: {line}", err=True)
 
 
 def has_spark() -> bool:
