@@ -19,10 +19,9 @@ from pathlib import Path
 from signal import SIGKILL
 from tempfile import TemporaryFile
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from llvmlite.binding import ffi  # type: ignore[import-untyped]  # it comes without types
-from numba.core.dispatcher import Dispatcher
 
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.compiled.inner_code import InnerCompiler, RuleCompiler
@@ -114,15 +113,17 @@ def _outermost() -> list[Any]:
     """The rules that no other rule calls: machine code of others is made when Python calls them."""
     if not COMPILED:
         return []
-    called: set[Any] = set()
+    # By their places in memory: this is asked before each run, of ten thousand names.
+    rules = {id(dispatcher) for dispatcher in RULES}
+    called: set[int] = set()
     for dispatcher in (*INNER_RULES, *RULES):
-        function = dispatcher.py_func  # type: ignore[attr-defined]
+        function = cast(Any, dispatcher).py_func
         names = function.__code__.co_names
         found = [function.__globals__.get(name) for name in names]
-        modules = [each for each in found if isinstance(each, ModuleType)]
+        modules = [each for each in found if type(each) is ModuleType]
         found += [vars(module).get(name) for module in modules for name in names]
-        called.update(each for each in found if isinstance(each, Dispatcher))
-    return [dispatcher for dispatcher in RULES if dispatcher not in called]
+        called.update(rules.intersection(map(id, found)))
+    return [dispatcher for dispatcher in RULES if id(dispatcher) not in called]
 
 
 def _not_kept(dispatchers: Sequence[Any]) -> list[Any]:

@@ -204,10 +204,8 @@ class Compiler(CompilerBase):  # type: ignore[misc]
     ) -> None:
         self.target, self.arguments = target, arguments
         # Not before something is compiled: Numba imports all that it has code for.
-        self._prepare = partial(
-            *(super().__init__, typing_context, target, library, arguments, return_type),
-            *(HashedFlags(flags), names),
-        )
+        prepare, given = super().__init__, (typing_context, target, library, arguments)
+        self._prepare = partial(prepare, *given, return_type, HashedFlags(flags), names)
 
     def define_pipelines(self) -> list[Any]:
         """The one pipeline of a rule."""
