@@ -4,7 +4,8 @@
 subject                        file
 =============================  ==========================================================
 a whole run                    ``simulate.py``; ``contract.py``: what a run asks of an engine,
-                               its pace, its live metrics
+                               its pace
+metrics while it runs          ``live_metrics.py``
 the kernel's loop              ``event_loop.py``: brings events to the doors of rooms (``doors.py``)
 tables of a scenario           the room ``layout``
 a group of processes           ``group.py``; ``group_states.py``
@@ -13,7 +14,8 @@ what always holds of a group   the room ``invariants``: validated only where it 
 which group hosts a process    ``grouping.py``
 engines                        ``inline_engine.py``, in this interpreter; ``ray_engine.py`` in
                                actors of Ray (``hosted_group.py``, ``ray_cluster.py``)
-many runs                      ``ray_pool.py``: a function with many inputs, on warm actors of Ray
+many runs                      ``ray_pool.py``: a function with many inputs, on warm actors of Ray,
+                               or here where it does not start
 rows of all groups, in order   ``row_stream.py``, for checks and figures
 the liveness phase             ``liveness.py``
 results                        ``simulate.py``, ``summary.py``, ``reassignment_spans.py``,
