@@ -7,6 +7,7 @@ progress, to wait for others.
 """
 
 from tidegauge.actors.broker import close_broker
+from tidegauge.actors.idle_fetches.across import take_news
 from tidegauge.actors.idle_fetches.pairs import look_ahead, make_room_for_marks, wake_all
 from tidegauge.actors.process.lifecycle import start
 from tidegauge.clients.client import stop_client
@@ -31,6 +32,7 @@ from tidegauge.simulation.messages.client_requests import (
     ProduceResponse,
 )
 from tidegauge.simulation.messages.event import Event, EventSlot
+from tidegauge.simulation.messages.idle_fetches import OTHER_END
 from tidegauge.simulation.messages.kinds import ERROR_WORD, IS_UNHELD, OFFSET_WORD, PARTITION_WORD
 from tidegauge.simulation.messages.timers import FaultBegin, FaultChange, FaultEnd
 from tidegauge.simulation.rows import traces_all
@@ -93,6 +95,9 @@ def _run_until(world: World, exchange: Exchange, budget: int) -> int:
         elif _is_due(world):
             event = pop(world)
         else:
+            if is_linked:
+                # A look ahead may have woken fetches from another group.
+                hand_on(world, exchange)
             return HORIZON
         context.handled += 1
         world.kind_counts[event.kind].handled += 1
@@ -125,6 +130,8 @@ def _expect_next(world: World) -> None:
     the two places below: they were last in use some hundred events ago, as they were sent.
     """
     following = world.events[world.heap[0].index]
+    if following.source == OTHER_END:
+        return
     prefetch(world.events, world.heap[1].index, 1)
     prefetch(world.events, world.heap[2].index, 1)
     source, destination = following.source, following.destination
@@ -158,6 +165,9 @@ def _deliver(world: World, event: Event) -> None:
     """Bring an event to its process, unless a cut or a pause holds it back."""
     context = world.context[0]
     process = event.destination
+    if event.source == OTHER_END:
+        take_news(world, event)
+        return
     context.handling = process
     context.time_us = event.time_us
     context.event_process = process
