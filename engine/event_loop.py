@@ -24,7 +24,7 @@ from tidegauge.engine.exchange.system_calls import clock_ns, thread_cpu_ns
 from tidegauge.engine.exchange.windows import go_to_next_run
 from tidegauge.simulation.events import free_event, items_of, pop, take_first
 from tidegauge.simulation.faults import handle_fault, refuse
-from tidegauge.simulation.kernel import BROKER, CLIENT, NONE, RACK_LINK, Kernel
+from tidegauge.simulation.kernel import BROKER, CLIENT, MARKS_OF_EVENT, NONE, RACK_LINK, Kernel
 from tidegauge.simulation.links import FAULTS, arrives, waits_in_process
 from tidegauge.simulation.messages.client_requests import (
     ProducedBatch,
@@ -45,9 +45,6 @@ HORIZON = code(20)  #: no event is due before the horizon, and the group has no 
 BUDGET = code(21)  #: it has handled as many as it was asked to
 ROOM = code(22)  #: tables have to be enlarged, or rows drained
 FILES = code(23)  #: checkpoints have to be written to files, or read from them
-
-#: Marks of rows that one event may add: one for each process that it writes rows of.
-_MARKS_OF_EVENT = code(64)
 
 
 @rule
@@ -88,7 +85,7 @@ def _run_until(world: World, exchange: Exchange, budget: int) -> int:
             return ROOM
         if context.files_due:
             return FILES
-        if context.row_marks >= len(world.row_marks) - _MARKS_OF_EVENT:
+        if context.row_marks >= len(world.row_marks) - MARKS_OF_EVENT:
             make_room_for_marks(world)
         if context.ready.first != NONE:
             event = take_first(world, context.ready)

@@ -287,7 +287,7 @@ class Group:
         cluster_tables.enlarge_kernel(self.world, 2 * self.reserve, 2 * self.item_reserve)
         cluster_tables.enlarge_metadata(self.world, 2 * self.reserve)
         cluster_tables.enlarge_commits(self.world, 2 * self.reserve)
-        if len(self.world.row_marks) - self.world.context[0].row_marks <= 64:
+        if len(self.world.row_marks) - self.world.context[0].row_marks <= kernel.MARKS_OF_EVENT:
             marks = self.world.row_marks
             self.world.row_marks = grown(marks, 2 * len(marks))
         self.view = self._make_view()

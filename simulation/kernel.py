@@ -36,6 +36,9 @@ QUORUM_CONTROLLER = code(4)
 #: Not a process of Kafka: the link from one rack to another (``links.py``).
 RACK_LINK = code(5)
 
+#: Marks of rows that one event may add: one for each process that it writes rows of.
+MARKS_OF_EVENT = code(64)
+
 #: Source of the scenario's own events: faults. It comes before all others at the same time.
 SCENARIO = code(-1)
 

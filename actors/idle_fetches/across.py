@@ -32,7 +32,6 @@ from tidegauge.actors.idle_fetches.stages import (
     first_of_pair,
     go_on,
     is_elsewhere,
-    is_idle,
     place_of,
 )
 from tidegauge.actors.state.brokers import Brokers

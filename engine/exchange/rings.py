@@ -40,7 +40,14 @@ from tidegauge.engine.exchange.atomic_words import (
 from tidegauge.engine.exchange.shared_memory import ARRIVING, CONTENT, READ, WORD_BYTES, WRITTEN
 from tidegauge.engine.exchange.system_calls import receive_bytes, send_bytes
 from tidegauge.simulation import events
-from tidegauge.simulation.kernel import NONE, Kernel, MetadataChange, OffsetCommit, RowMark
+from tidegauge.simulation.kernel import (
+    MARKS_OF_EVENT,
+    NONE,
+    Kernel,
+    MetadataChange,
+    OffsetCommit,
+    RowMark,
+)
 from tidegauge.simulation.messages.client_requests import MetadataResponse, PartitionLeader
 from tidegauge.simulation.messages.event import KINDS, Event, ItemSlot
 from tidegauge.simulation.messages.kinds import KINDS as KIND_COUNT
@@ -58,8 +65,6 @@ ROWS = code(8)
 #: In the first word, the kind is in the lowest bits, the length in words above them.
 KIND_BITS = code(8)
 
-#: Room for marks that one event adds (``event_loop.py``).
-_MARKS_LEFT = code(64)
 _WORD = code(WORD_BYTES)
 _CHANGE_WORDS = code(dtype_of(MetadataChange).itemsize // WORD_BYTES)
 _MARK_WORDS = code(dtype_of(RowMark).itemsize // WORD_BYTES)
@@ -340,7 +345,7 @@ def _take_row(
     if kind == PROMISE:
         other.next_us = max(other.next_us, load_word(content))
     elif kind == ROWS:
-        if len(world.row_marks) - context.row_marks <= _MARKS_LEFT:
+        if len(world.row_marks) - context.row_marks <= MARKS_OF_EVENT:
             return exchanged.NO_ROOM
         _take_mark(world, content)
     elif kind in (EVENT, ITEM, CHANGE, COMMIT):
