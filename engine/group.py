@@ -61,8 +61,6 @@ _BUDGET = 1 if _CHECKED == "1" else 20_000 if COMPILED else 200
 #: needs it.
 _ROWS = 1 << 12
 
-_HANDLES_CROSSING = os.environ.get("TIDEGAUGE_NO_ACROSS") == "1"
-
 #: Later than any controller epoch.
 _LAST_EPOCH = 2**62
 
@@ -268,7 +266,6 @@ class Group:
             and self.exchange.state.linked
             and self.exchange.state.distant == 0
             and pools.fetchers_of_source == 1
-            and not _HANDLES_CROSSING
         )
         send_news(self.kernel_view, self.exchange.view)
 
