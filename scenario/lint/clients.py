@@ -1,0 +1,125 @@
+"""Faults of clients: producers that are acknowledged too early, or give up too soon; fetches."""
+
+from collections.abc import Iterator
+
+from tidegauge.scenario.lint.finding import Concerned, Finding, check
+from tidegauge.scenario.lint.linted_cluster import MARGIN_MS, FoundPartitions, LintedCluster, outage
+from tidegauge.scenario.model.workload import ProducerGroup
+from tidegauge.scenario.warnings import detected_us
+
+_ALL = -1
+_FETCH = "replica.fetch.max.bytes"
+_GROUP = "producer group"
+
+
+@check
+def acks_below_all(cluster: LintedCluster) -> Finding | None:
+    """Producers with acks=1 or 0 of topics with several replicas.
+
+    Records are acknowledged before any follower has them. If the leader dies, the next one does not
+    have them, and the old one truncates them as it returns.
+
+    Source: ReplicaManager.delayedProduceRequestRequired@2.6.0; KIP-101.
+    """
+    groups = {group.name: group for group, acks in _producers(cluster) if acks != _ALL}
+    topics = {name for group in groups.values() for name in group.topics}
+    found = cluster.partitions_where(
+        lambda topic: (topic.replicas > 1) & (topic.topic.name in topics)
+    )
+    if found is None:
+        return None
+    replicated = {each.topic.name for each in cluster.topics if (each.replicas > 1).any()}
+    of_two = sum(
+        bool((each.replicas == 2).any())  # noqa: PLR2004 - two replicas
+        for each in cluster.topics
+        if each.topic.name in topics
+    )
+    names = [each.name for each in groups.values() if replicated.intersection(each.topics)]
+    fewest = f" ({of_two} of their topics have 2 replicas: one follower)" if of_two else ""
+    return Finding(
+        Concerned.of(_GROUP, names),
+        "records are acknowledged that only the leader has, and lost if it dies before a follower "
+        f"fetches them{fewest}",
+        "acks=all with min.insync.replicas=2, and 3 replicas",
+        cluster.run_with_isolated_leader(
+            found, "crash", min(MARGIN_MS, cluster.shortest_lag_ms // 2)
+        ),
+    )
+
+
+@check
+def producers_give_up_in_failover(cluster: LintedCluster) -> Finding | None:
+    """Producers that give up batches before an ordinary failover is over.
+
+    A dead leader is noticed once its session has expired. Until the next leader is known a producer
+    waits, for delivery.timeout.ms at most; with retries=0 a batch in flight fails at once. Before
+    2.1 a producer has no delivery.timeout.ms, and retries is 0 by default.
+
+    Source: RecordAccumulator.expiredBatches, Sender.canRetry@2.1.0; KIP-91.
+    """
+    longest_ms = detected_us(cluster.scenario) // 1000
+    given_up = {}
+    for group, acks in _producers(cluster):
+        settings = cluster.scenario.producer_settings(group)
+        waits_ms = settings.get("delivery.timeout.ms")
+        if acks != 0 and settings["retries"] == 0:
+            given_up[group.name] = "retries=0"
+        elif waits_ms is not None and waits_ms <= longest_ms:
+            given_up[group.name] = f"delivery.timeout.ms={waits_ms}"
+    found = _first_partition(cluster, {*given_up})
+    if found is None:
+        return None
+    return Finding(
+        Concerned.of(_GROUP, given_up),
+        f"{next(iter(given_up.values()))} is over before a failover, in which a dead leader is "
+        f"noticed after up to {longest_ms / 1000:g} s, so records fail for good",
+        "delivery.timeout.ms=120000 and retries=2147483647, the defaults from 2.1 on",
+        cluster.run_with(outage("crash", [found.leader])),
+    )
+
+
+@check
+def fetches_below_batches(cluster: LintedCluster) -> Finding | None:
+    """Brokers whose replica.fetch.max.bytes is below the largest batch that producers may send.
+
+    The largest is message.max.bytes, max.message.bytes of a topic, or max.request.size. Up to
+    0.10.0 such a batch stops replication. From KIP-74 on it is fetched alone.
+
+    Source: ReplicaManager.readFromLocalLog@2.6.0; KIP-74.
+    """
+    largest = max(_largest_batches(cluster), default=0)
+    small = [broker for broker, own in cluster.settings.items() if own[_FETCH] < largest]
+    if not small:
+        return None
+    least = min(cluster.settings[broker][_FETCH] for broker in small)
+    return Finding(
+        Concerned.of("broker", small),
+        f"{_FETCH}={least} is below the largest batch ({largest:,} bytes), so followers fetch "
+        "large batches one by one, and catch up slowly",
+        f"{_FETCH}={largest} or more",
+        cluster.run_with(outage("crash", small[:1])),
+    )
+
+
+def _producers(cluster: LintedCluster) -> Iterator[tuple[ProducerGroup, int]]:
+    """Groups of producers, each with its acks."""
+    for group in cluster.scenario.workload.producers:
+        yield group, cluster.scenario.producer_settings(group)["acks"]
+
+
+def _first_partition(cluster: LintedCluster, groups: set[str]) -> FoundPartitions | None:
+    """The partitions that groups write to; None: there are no such groups."""
+    producers = cluster.scenario.workload.producers
+    topics = {name for group in producers if group.name in groups for name in group.topics}
+    return cluster.partitions_where(lambda topic: topic.topic.name in topics)
+
+
+def _largest_batches(cluster: LintedCluster) -> Iterator[int]:
+    """The limits of batches that the scenario sets, and those of its producers."""
+    limits = {"brokers": "message.max.bytes", "topics": "max.message.bytes"}
+    for _, settings, kind, _ in cluster.scenario.said_settings():
+        value = settings.get(limits.get(kind, ""), 0)
+        if isinstance(value, int):
+            yield value
+    for group in cluster.scenario.workload.producers:
+        yield cluster.scenario.producer_settings(group)["max.request.size"]
