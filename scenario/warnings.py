@@ -170,7 +170,12 @@ def _lasts_as_long_as(setting: str, peer: str) -> Callable[[Scenario, Fault], bo
     return is_decided
 
 
-def detected_us(scenario: Scenario) -> int:
+def session_kept_us(scenario: Scenario) -> int:
+    """The longest time that a broker can be cut off and keep its session for sure."""
+    return _noticed_us(scenario, _HEARTBEATS if scenario.has_kraft else _PINGS)[0]
+
+
+def session_expired_us(scenario: Scenario) -> int:
     """The longest time until the session of a dead broker has expired."""
     return _noticed_us(scenario, _HEARTBEATS if scenario.has_kraft else _PINGS)[1]
 

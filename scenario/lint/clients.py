@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tidegauge.scenario.lint.finding import Concerned, Finding, check
 from tidegauge.scenario.lint.linted_cluster import MARGIN_MS, FoundPartitions, LintedCluster, outage
 from tidegauge.scenario.model.workload import ProducerGroup
-from tidegauge.scenario.warnings import detected_us
+from tidegauge.scenario.warnings import session_expired_us
 
 _ALL = -1
 _FETCH = "replica.fetch.max.bytes"
@@ -35,7 +35,7 @@ def acks_below_all(cluster: LintedCluster) -> Finding | None:
         if each.topic.name in topics
     )
     names = [each.name for each in groups.values() if replicated.intersection(each.topics)]
-    fewest = f" ({of_two} of their topics have 2 replicas: one follower)" if of_two else ""
+    fewest = f"; topics with 2 replicas: {of_two}" if of_two else ""
     return Finding(
         Concerned.of(_GROUP, names),
         "records are acknowledged that only the leader has, and lost if it dies before a follower "
@@ -57,7 +57,7 @@ def producers_give_up_in_failover(cluster: LintedCluster) -> Finding | None:
 
     Source: RecordAccumulator.expiredBatches, Sender.canRetry@2.1.0; KIP-91.
     """
-    longest_ms = detected_us(cluster.scenario) // 1000
+    longest_ms = session_expired_us(cluster.scenario) // 1000
     given_up = {}
     for group, acks in _producers(cluster):
         settings = cluster.scenario.producer_settings(group)

@@ -180,7 +180,9 @@ class LintedCluster:
             named += [f"{topic.topic.name}-{number}" for number in some]
             if first is None and some:
                 first = topic, some[0]
-        return None if first is None else FoundPartitions(_partitions(count, named), *first)
+        if first is None:
+            return None
+        return FoundPartitions(Concerned("partition", count, named), *first)
 
     # The runs that show a finding.
 
@@ -212,11 +214,8 @@ class LintedCluster:
         self, found: FoundPartitions, kind: str, after_ms: int
     ) -> Simulation:
         """A run in which a leader is cut off from its followers, and is lost a time after that."""
-        cut_ms = after_ms + MARGIN_MS
-        followers = ", ".join(map(str, found.followers))
         return self.run_with(
-            f"{{kind: cut_link, at: {_ms(BEGIN_MS)}, for: {_ms(cut_ms)}, "
-            f"between: [[{found.leader}], [{followers}]]}}",
+            cut([found.leader], found.followers, for_ms=after_ms + MARGIN_MS),
             outage(kind, [found.leader], at_ms=BEGIN_MS + after_ms),
             until_ms=BEGIN_MS + after_ms + OUTAGE_MS,
         )
@@ -227,17 +226,24 @@ class LintedCluster:
 
 
 def outage(
-    kind: str, servers: Iterable[int | str], at_ms: int = BEGIN_MS, for_ms: int = OUTAGE_MS
+    kind: str, servers: Iterable[int | str] = (), at_ms: int = BEGIN_MS, for_ms: int = OUTAGE_MS
 ) -> str:
-    """A fault of brokers, controllers or racks, as in a scenario."""
-    # A name in JSON is one in YAML, whatever letters it has.
-    named = ", ".join(json.dumps(server) for server in servers)
-    return f"{{kind: {kind}, at: {_ms(at_ms)}, for: {_ms(for_ms)}, brokers: [{named}]}}"
+    """A fault as in a scenario, of brokers, controllers or racks, if it has such."""
+    brokers = _listed(servers)
+    hit = "" if brokers == "[]" else f", brokers: {brokers}"
+    return f"{{kind: {kind}, {_span(at_ms, for_ms)}{hit}}}"
 
 
-def _partitions(count: int, named: list[str]) -> Concerned:
-    return Concerned("partition", count, named)
+def cut(one: Iterable[int | str], other: Iterable[int | str], for_ms: int) -> str:
+    """A cut between two sides, as in a scenario."""
+    sides = f"[{_listed(one)}, {_listed(other)}]"
+    return f"{{kind: cut_link, {_span(BEGIN_MS, for_ms)}, between: {sides}}}"
 
 
-def _ms(duration_ms: int) -> str:
-    return format_duration(duration_ms * 1000)
+def _span(at_ms: int, for_ms: int) -> str:
+    return f"at: {format_duration(at_ms * 1000)}, for: {format_duration(for_ms * 1000)}"
+
+
+def _listed(servers: Iterable[int | str]) -> str:
+    # Names in JSON are names in YAML, whatever letters they have.
+    return f"[{', '.join(json.dumps(server) for server in servers)}]"

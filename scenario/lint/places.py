@@ -5,13 +5,7 @@ from collections import Counter
 import numpy as np
 
 from tidegauge.scenario.lint.finding import Concerned, Finding, Simulation, check
-from tidegauge.scenario.lint.linted_cluster import (
-    BEGIN_MS,
-    MARGIN_MS,
-    OUTAGE_MS,
-    LintedCluster,
-    outage,
-)
+from tidegauge.scenario.lint.linted_cluster import BEGIN_MS, MARGIN_MS, LintedCluster, outage
 from tidegauge.scenario.model.cluster import DEFAULT_RACK
 
 _REBALANCE = "auto.leader.rebalance.enable"
@@ -159,8 +153,7 @@ def _without_control(cluster: LintedCluster) -> Simulation:
     dies = outage("crash", [broker], at_ms=BEGIN_MS + MARGIN_MS)
     if cluster.scenario.has_kraft:
         return cluster.run_with(outage("crash", ["controllers"]), dies)
-    times = f"at: {BEGIN_MS // 1000}s, for: {OUTAGE_MS // 1000}s"
-    return cluster.run_with(f"{{kind: zookeeper_outage, {times}}}", dies)
+    return cluster.run_with(outage("zookeeper_outage"), dies)
 
 
 @check

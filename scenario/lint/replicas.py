@@ -6,10 +6,11 @@ from tidegauge.scenario.lint.linted_cluster import (
     MARGIN_MS,
     OUTAGE_MS,
     LintedCluster,
+    cut,
     outage,
 )
+from tidegauge.scenario.warnings import session_kept_us
 
-_SESSION_OF_MODE = {True: "broker.session.timeout.ms", False: "zookeeper.session.timeout.ms"}
 #: The beginning of the names of Kafka's own topics.
 _INTERNAL = "__"
 
@@ -142,33 +143,40 @@ def isr_of_one_acknowledges(cluster: LintedCluster) -> Finding | None:
 def session_outlives_lag(cluster: LintedCluster) -> Finding | None:
     """A session timeout of brokers that is longer than replica.lag.time.max.ms.
 
-    A leader that pauses between the two keeps its session, and finds its followers out of date as
-    it resumes: it removes them from the ISR, and is alone in it. If it dies now, no replica may be
-    elected. With a shorter session another replica of a full ISR leads in the meantime.
+    A leader that is cut off from all others is replaced once its session has expired, by a replica
+    of a full ISR. If its followers are out of date before that, and it reaches the control plane
+    again first, it keeps its session and removes them from the ISR. If it dies before they are
+    back, no replica may be elected. Partitions with eligible leader replicas (KIP-966) are left out
+    if their min.insync.replicas is 2 or more: the removed replicas stay eligible.
 
-    Source: Partition.maybeShrinkIsr@2.6.0; KIP-537 raised both timeouts.
+    Source: Partition.maybeShrinkIsr@2.6.0; KIP-537, which raised both timeouts.
     """
     scenario, lag_ms = cluster.scenario, cluster.shortest_lag_ms
-    name = _SESSION_OF_MODE[scenario.has_kraft]
+    has_elr = scenario.has_eligible_leader_replicas()
+    found = cluster.partitions_where(
+        lambda topic: (topic.replicas > 1) & ((topic.min_insync_replicas == 1) | (not has_elr))
+    )
     if scenario.has_kraft:
-        session_ms = scenario.controller_settings()[name]
-        brokers = [*cluster.settings]
+        name, planes = "broker.session.timeout.ms", "controllers"
+        sessions = dict.fromkeys(cluster.settings, scenario.controller_settings()[name])
     else:
-        session_ms = max(settings[name] for settings in cluster.settings.values())
-        brokers = [each for each, own in cluster.settings.items() if own[name] > lag_ms]
-    found = cluster.partitions_where(lambda topic: topic.replicas > 1)
-    if session_ms <= lag_ms or found is None:
+        name, planes = "zookeeper.session.timeout.ms", "zookeeper"
+        sessions = {broker: own[name] for broker, own in cluster.settings.items()}
+    brokers = [broker for broker, session_ms in sessions.items() if session_ms > lag_ms]
+    if found is None or not brokers:
         return None
-    pause_ms = (lag_ms + session_ms) // 2
-    dies_ms = BEGIN_MS + pause_ms + MARGIN_MS
+    kept_ms = session_kept_us(scenario) // 1000 - MARGIN_MS // 5
+    others = [*found.followers, planes]
     return Finding(
         Concerned.of("broker", brokers),
-        f"{name}={session_ms} is longer than replica.lag.time.max.ms={lag_ms}, so a leader can "
-        "pause, keep its session, remove all followers from the ISR and die alone in it",
-        f"{name} below replica.lag.time.max.ms, as by default from 2.5 on",
+        f"{name}={sessions[brokers[0]]} is longer than replica.lag.time.max.ms={lag_ms}: a leader "
+        "that is cut off keeps its session, removes its followers from the ISR, and if it dies "
+        "alone in it none may be elected",
+        f"{name} below replica.lag.time.max.ms, as by default",
         cluster.run_with(
-            outage("pause", [found.leader], for_ms=pause_ms),
-            outage("crash", [found.leader], at_ms=dies_ms),
-            until_ms=dies_ms + OUTAGE_MS,
+            cut([found.leader], others, for_ms=kept_ms),
+            cut([found.leader], found.followers, for_ms=cluster.shrunk_after_ms + MARGIN_MS),
+            outage("crash", [found.leader], at_ms=BEGIN_MS + cluster.shrunk_after_ms),
+            until_ms=BEGIN_MS + cluster.shrunk_after_ms + OUTAGE_MS,
         ),
     )
