@@ -78,6 +78,11 @@ class FoundPartitions(NamedTuple):
         leader = self.leader
         return [broker for broker in self._replicas if broker != leader]
 
+    def cut_off_leader(self, for_ms: int) -> str:
+        """A cut of the leader from its followers alone: controllers on their hosts reach it."""
+        leader, *followers = (f"broker:{broker}" for broker in (self.leader, *self.followers))
+        return cut([leader], followers, for_ms)
+
     @property
     def _replicas(self) -> list[int]:
         return self.topic.assignments[self.number]
@@ -215,7 +220,7 @@ class LintedCluster:
     ) -> Simulation:
         """A run in which a leader is cut off from its followers, and is lost a time after that."""
         return self.run_with(
-            cut([found.leader], found.followers, for_ms=after_ms + MARGIN_MS),
+            found.cut_off_leader(after_ms + MARGIN_MS),
             outage(kind, [found.leader], at_ms=BEGIN_MS + after_ms),
             until_ms=BEGIN_MS + after_ms + OUTAGE_MS,
         )
@@ -234,10 +239,12 @@ def outage(
     return f"{{kind: {kind}, {_span(at_ms, for_ms)}{hit}}}"
 
 
-def cut(one: Iterable[int | str], other: Iterable[int | str], for_ms: int) -> str:
+def cut(
+    one: Iterable[int | str], other: Iterable[int | str], for_ms: int, at_ms: int = BEGIN_MS
+) -> str:
     """A cut between two sides, as in a scenario."""
     sides = f"[{_listed(one)}, {_listed(other)}]"
-    return f"{{kind: cut_link, {_span(BEGIN_MS, for_ms)}, between: {sides}}}"
+    return f"{{kind: cut_link, {_span(at_ms, for_ms)}, between: {sides}}}"
 
 
 def _span(at_ms: int, for_ms: int) -> str:

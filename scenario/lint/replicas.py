@@ -175,7 +175,7 @@ def session_outlives_lag(cluster: LintedCluster) -> Finding | None:
         f"{name} below replica.lag.time.max.ms, as by default",
         cluster.run_with(
             cut([found.leader], others, for_ms=kept_ms),
-            cut([found.leader], found.followers, for_ms=cluster.shrunk_after_ms + MARGIN_MS),
+            found.cut_off_leader(cluster.shrunk_after_ms + MARGIN_MS),
             outage("crash", [found.leader], at_ms=BEGIN_MS + cluster.shrunk_after_ms),
             until_ms=BEGIN_MS + cluster.shrunk_after_ms + OUTAGE_MS,
         ),
