@@ -3,8 +3,8 @@
 ==========================  ================================================================
 subject                     file
 ==========================  ================================================================
-a finding, a check          ``finding.py``
-the cluster, as checks ask  ``linted_cluster.py``, with the faults that show a finding
+a finding                   ``finding.py``
+the cluster, as checks ask  ``linted_cluster.py``, with the faults that show a finding; a check
 replicas, ISR, elections    ``replicas.py``
 racks, leaders, controllers ``places.py``
 clients, message sizes      ``clients.py``

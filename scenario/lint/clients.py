@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Iterator
 
-from tidegauge.scenario.lint.finding import Concerned, Finding, check
+from tidegauge.scenario.lint.finding import Concerned, Finding
 from tidegauge.scenario.lint.linted_cluster import (
     BEGIN_MS,
     MARGIN_MS,
     FoundPartitions,
     LintedCluster,
+    check,
     cut,
     outage,
 )

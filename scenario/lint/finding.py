@@ -1,14 +1,10 @@
 """A finding about a cluster: its risk, the change that mends it, the command that shows it."""
 
-import inspect
 import shlex
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Self
 
 from tidegauge.scenario.text.errors import counted, one_line, plural
-
-if TYPE_CHECKING:
-    from tidegauge.scenario.lint.linted_cluster import LintedCluster
 
 #: The number of concerned things that are named.
 NAMED = 4
@@ -19,7 +15,7 @@ class Concerned(NamedTuple):
 
     #: One of them: ``partition``.
     noun: str
-    count: int
+    number: int
     #: The first :data:`NAMED` of them.
     named: Sequence[str]
 
@@ -30,9 +26,9 @@ class Concerned(NamedTuple):
         return cls(noun, len(texts), texts[:NAMED])
 
     def __str__(self) -> str:
-        left = self.count - len(self.named)
+        left = self.number - len(self.named)
         more = f" and {left:,} more" if left else ""
-        return f"{counted(self.count, self.noun)} ({', '.join(self.named)}{more})"
+        return f"{counted(self.number, self.noun)} ({', '.join(self.named)}{more})"
 
 
 class Simulation(NamedTuple):
@@ -73,40 +69,9 @@ class Finding(NamedTuple):
         """The finding for programs; the arguments are those of :meth:`Simulation.text`."""
         return {
             "concerned": plural(self.concerned.noun),
-            "count": self.concerned.count,
+            "count": self.concerned.number,
             "named": list(self.concerned.named),
             "risk": self.risk,
             "remedy": self.remedy,
             "command": self.simulation.text(scenario, changes),
         }
-
-
-_Finder = Callable[["LintedCluster"], Finding | None]
-
-
-class Check(NamedTuple):
-    """A kind of fault, and the function that finds it."""
-
-    find: _Finder
-    #: The author can hardly mean it, so each command that runs the scenario warns of it.
-    is_mistake: bool
-
-    @property
-    def name(self) -> str:
-        """Its name in output."""
-        return self.find.__name__
-
-    @property
-    def paragraphs(self) -> list[str]:
-        """The paragraphs about it."""
-        return inspect.cleandoc(self.find.__doc__ or "").split("\n\n")
-
-
-def check(find: _Finder) -> Check:
-    """Make a check of the function that finds its fault."""
-    return Check(find, is_mistake=False)
-
-
-def mistake(find: _Finder) -> Check:
-    """Make a check of a fault that its author can hardly mean."""
-    return Check(find, is_mistake=True)

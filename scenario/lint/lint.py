@@ -5,8 +5,8 @@ places replicas.
 """
 
 from tidegauge.scenario.lint import clients, places, replicas, settings
-from tidegauge.scenario.lint.finding import Check, Finding
-from tidegauge.scenario.lint.linted_cluster import LintedCluster
+from tidegauge.scenario.lint.finding import Finding
+from tidegauge.scenario.lint.linted_cluster import Check, LintedCluster
 from tidegauge.scenario.model.scenario import Scenario
 
 #: The files of checks, in the order of their findings.

@@ -1,4 +1,6 @@
-"""The cluster of a scenario as checks ask it: partitions by their properties, and faults to try.
+"""The cluster of a scenario as checks ask it: partitions by their properties, faults to try.
+
+The end of the file has the checks themselves: functions of such a cluster.
 
 Each array has an entry for each partition of a topic, so a million partitions take a second.
 
@@ -6,6 +8,7 @@ A finding is shown by a run of the scenario with other faults: those of the scen
 unless all of them begin with the run, as an imported cluster has them for brokers that are down.
 """
 
+import inspect
 import json
 from collections.abc import Callable, Iterable
 from functools import cached_property
@@ -15,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.replication.releases import rules_of
-from tidegauge.scenario.lint.finding import NAMED, Concerned, Simulation
+from tidegauge.scenario.lint.finding import NAMED, Concerned, Finding, Simulation
 from tidegauge.scenario.model.cluster import Topic
 from tidegauge.scenario.model.replica_placement import Assignments
 from tidegauge.scenario.model.request_steps import BeginFaultStep, EndFaultStep
@@ -38,24 +41,59 @@ Numbers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-class LintedTopic(NamedTuple):
+class LintedTopic:
     """A topic, with the properties of its partitions."""
 
-    topic: Topic
-    assignments: Assignments
-    #: The number of replicas.
-    replicas: Numbers
-    min_insync_replicas: Numbers
-    #: The number of replicas in the rack that has most of them.
-    most_in_a_rack: Numbers
-    has_unclean_elections: bool
-    #: The acks of its producers.
-    acks: frozenset[int]
+    def __init__(self, cluster: "LintedCluster", topic: Topic) -> None:
+        """Take a topic of the cluster."""
+        self._cluster = cluster
+        self.topic = topic
+
+    @cached_property
+    def assignments(self) -> Assignments:
+        """The brokers of each partition."""
+        return self._cluster.scenario.assignments(self.topic)
+
+    @cached_property
+    def replicas(self) -> Numbers:
+        """The number of replicas of each partition."""
+        if self.topic.assignment is not None:
+            return self.assignments.counts
+        # To place a million replicas takes seconds.
+        factor = self._cluster.scenario.replication_factor(self.topic)
+        return np.full(self.topic.partition_count, factor)
+
+    @cached_property
+    def min_insync_replicas(self) -> Numbers:
+        """The min.insync.replicas in force in the preferred leader of each partition."""
+        of_brokers = self._cluster.min_insync_replicas
+        own = self.topic.settings.get(_MIN_ISR)
+        if own is not None or len({*of_brokers}) == 1:
+            return np.full(len(self.replicas), of_brokers[0] if own is None else int(own))
+        preferred = self.assignments.table[:, 0]
+        return np.array(of_brokers)[np.searchsorted(self._cluster.brokers, preferred)]
+
+    @cached_property
+    def most_in_a_rack(self) -> Numbers:
+        """The number of replicas of each partition in the rack that has most of them."""
+        table, brokers = self.assignments.table, self._cluster.brokers
+        is_replica = table != _NO_BROKER
+        places = np.searchsorted(brokers, np.where(is_replica, table, brokers[0]))
+        racks = np.array(self._cluster.rack_numbers)[places]
+        alike = (racks[:, :, None] == racks[:, None, :]) & is_replica[:, None, :]
+        return np.asarray((alike.sum(axis=2) * is_replica).max(axis=1, initial=0))
+
+    @property
+    def has_unclean_elections(self) -> bool:
+        """Whether the controllers may elect replicas that are not in sync."""
+        effective = self.topic.effective(self._cluster.deciding)
+        return bool(effective["unclean.leader.election.enable"])
 
     @property
     def takes_acks_all(self) -> bool:
         """Whether a producer may wait for the ISR: one does, or there is none in the scenario."""
-        return not self.acks or _ALL in self.acks
+        acks = self._cluster.acks.get(self.topic.name)
+        return not acks or _ALL in acks
 
 
 class FoundPartitions(NamedTuple):
@@ -99,32 +137,7 @@ class LintedCluster:
     @cached_property
     def topics(self) -> list[LintedTopic]:
         """All topics."""
-        return [self._linted(topic) for topic in self.scenario.topics]
-
-    def _linted(self, topic: Topic) -> LintedTopic:
-        assignments = self.scenario.assignments(topic)
-        table = assignments.table
-        least = topic.settings.get(_MIN_ISR)
-        if least is None:
-            by_broker = np.array([self.settings[broker][_MIN_ISR] for broker in self.settings])
-            min_isr = by_broker[np.searchsorted(self.brokers, table[:, 0])]
-        else:
-            min_isr = np.full(len(assignments), int(least))
-        racks = np.array([self._rack_numbers[broker] for broker in self.brokers.tolist()])
-        of_replicas = racks[np.searchsorted(self.brokers, np.maximum(table, self.brokers[0]))]
-        # No replica is in the rack of another one.
-        of_replicas[table == _NO_BROKER] = _NO_BROKER
-        alike = (of_replicas[:, :, None] == of_replicas[:, None, :]).sum(axis=2)
-        most = np.where(table == _NO_BROKER, 0, alike).max(axis=1, initial=0)
-        return LintedTopic(
-            topic,
-            assignments,
-            assignments.counts,
-            min_isr.astype(np.int64),
-            most.astype(np.int64),
-            bool(topic.effective(self._deciding)["unclean.leader.election.enable"]),
-            frozenset(self._acks.get(topic.name, ())),
-        )
+        return [LintedTopic(self, topic) for topic in self.scenario.topics]
 
     @cached_property
     def settings(self) -> dict[int, dict[str, int]]:
@@ -132,17 +145,23 @@ class LintedCluster:
         return {broker: self.scenario.settings_of(broker) for broker in self.scenario.broker_ids()}
 
     @cached_property
-    def _deciding(self) -> dict[str, int]:
+    def min_insync_replicas(self) -> list[int]:
+        """The min.insync.replicas of each broker, in the order of their ids."""
+        return [settings[_MIN_ISR] for settings in self.settings.values()]
+
+    @cached_property
+    def deciding(self) -> dict[str, int]:
         """The settings by which the controllers elect leaders."""
         return self.settings[self.scenario.broker_ids()[0]] | self.scenario.decided_by_controllers()
 
     @cached_property
-    def _rack_numbers(self) -> dict[int, int]:
-        racks = self.scenario.cluster.racks.values()
-        return {broker: number for number, rack in enumerate(racks) for broker in rack}
+    def rack_numbers(self) -> list[int]:
+        """The number of each broker's rack, in the order of the brokers' ids."""
+        numbers = {rack: number for number, rack in enumerate(self.scenario.cluster.racks)}
+        return [numbers[self.scenario.rack_of(broker)] for broker in self.scenario.broker_ids()]
 
     @cached_property
-    def _acks(self) -> dict[str, set[int]]:
+    def acks(self) -> dict[str, set[int]]:
         """The acks of producers, by their topics."""
         acks: dict[str, set[int]] = {}
         for group in self.scenario.workload.producers:
@@ -176,7 +195,8 @@ class LintedCluster:
         self, is_concerned: Callable[[LintedTopic], Mask | bool]
     ) -> FoundPartitions | None:
         """The partitions of which a condition holds, or all of a topic; None: there are none."""
-        count, named, first = 0, [], None
+        count, first = 0, None
+        named: list[str] = []
         for topic in self.topics:
             which = np.broadcast_to(is_concerned(topic), topic.replicas.shape)
             numbers = np.flatnonzero(which)
@@ -254,3 +274,34 @@ def _span(at_ms: int, for_ms: int) -> str:
 def _listed(servers: Iterable[int | str]) -> str:
     # Names in JSON are names in YAML, whatever letters they have.
     return f"[{', '.join(json.dumps(server) for server in servers)}]"
+
+
+_Finder = Callable[[LintedCluster], Finding | None]
+
+
+class Check(NamedTuple):
+    """A kind of fault, and the function that finds it."""
+
+    find: _Finder
+    #: The author can hardly mean it, so each command that runs the scenario warns of it.
+    is_mistake: bool
+
+    @property
+    def name(self) -> str:
+        """Its name in output."""
+        return self.find.__name__
+
+    @property
+    def paragraphs(self) -> list[str]:
+        """The paragraphs about it."""
+        return inspect.cleandoc(self.find.__doc__ or "").split("\n\n")
+
+
+def check(find: _Finder) -> Check:
+    """Make a check of the function that finds its fault."""
+    return Check(find, is_mistake=False)
+
+
+def mistake(find: _Finder) -> Check:
+    """Make a check of a fault that its author can hardly mean."""
+    return Check(find, is_mistake=True)

@@ -4,8 +4,8 @@ from collections import Counter
 
 import numpy as np
 
-from tidegauge.scenario.lint.finding import Concerned, Finding, Simulation, check
-from tidegauge.scenario.lint.linted_cluster import BEGIN_MS, MARGIN_MS, LintedCluster, outage
+from tidegauge.scenario.lint.finding import Concerned, Finding, Simulation
+from tidegauge.scenario.lint.linted_cluster import BEGIN_MS, MARGIN_MS, LintedCluster, check, outage
 from tidegauge.scenario.model.cluster import DEFAULT_RACK
 
 _REBALANCE = "auto.leader.rebalance.enable"

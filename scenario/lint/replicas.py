@@ -1,12 +1,14 @@
 """Faults of replicas: their number, the number that must be in sync, and who may lead."""
 
-from tidegauge.scenario.lint.finding import Concerned, Finding, check, mistake
+from tidegauge.scenario.lint.finding import Concerned, Finding
 from tidegauge.scenario.lint.linted_cluster import (
     BEGIN_MS,
     MARGIN_MS,
     OUTAGE_MS,
     LintedCluster,
+    check,
     cut,
+    mistake,
     outage,
 )
 from tidegauge.scenario.warnings import session_kept_us
@@ -166,7 +168,7 @@ def session_outlives_lag(cluster: LintedCluster) -> Finding | None:
     if found is None or not brokers:
         return None
     kept_ms = session_kept_us(scenario) // 1000 - MARGIN_MS // 5
-    others = [*found.followers, planes]
+    others: list[int | str] = [*found.followers, planes]
     return Finding(
         Concerned.of("broker", brokers),
         f"{name}={sessions[brokers[0]]} is longer than replica.lag.time.max.ms={lag_ms}: a leader "

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 
 from tidegauge.replication.release_defaults import DEFAULTS
 from tidegauge.replication.release_versions import Release
-from tidegauge.scenario.lint.finding import Concerned, Finding, Simulation, check, mistake
-from tidegauge.scenario.lint.linted_cluster import LintedCluster
+from tidegauge.scenario.lint.finding import Concerned, Finding, Simulation
+from tidegauge.scenario.lint.linted_cluster import LintedCluster, check, mistake
 from tidegauge.scenario.model.kafka_setting_names import is_in_line
 from tidegauge.scenario.model.settings import ONLY_WITH_KRAFT, is_of_no_release
 from tidegauge.scenario.text.errors import path_text

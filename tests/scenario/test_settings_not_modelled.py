@@ -177,7 +177,7 @@ WELL_SET = {
         ({}, "no producers: no records are written"),
         (
             WELL_SET | {"topic": {"replication_factor": 2, "settings": {"min.insync.replicas": 3}}},
-            "1 partition (orders-0): min.insync.replicas is above the replication factor, so acks=all",
+            "(orders-0): min.insync.replicas is above the replication factor, so acks=all",
         ),
         (
             WELL_SET
@@ -189,7 +189,7 @@ WELL_SET = {
         ),
         (
             WELL_SET | {"cluster": {"settings": {"process.roles": "broker"}}},
-            "1 setting (cluster.settings.process.roles): brokers with ZooKeeper ignore settings of KRaft",
+            "(cluster.settings.process.roles): brokers with ZooKeeper ignore settings of KRaft",
         ),
         (
             WELL_SET | {"cluster": {"broker_settings": {1: {"broker.session.timeout.ms": 9000}}}},
