@@ -32,7 +32,7 @@ def min_insync_replicas_above_replicas(cluster: LintedCluster) -> Finding | None
     if cluster.caps_min_insync_replicas:
         risk = (
             "min.insync.replicas is above the replication factor, so this release requires all "
-            "replicas (KAFKA-15583), and any missing one refuses acks=all"
+            "replicas (KAFKA-15583), and each restart of a broker refuses acks=all"
         )
     return Finding(
         found.concerned,

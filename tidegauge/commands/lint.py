@@ -9,6 +9,7 @@ from tidegauge.commands.run_options import RunOptions
 from tidegauge.commands.scenario_options import LintOptions
 from tidegauge.scenario.lint.finding import Finding
 from tidegauge.scenario.lint.lint import CHECKS, findings_of
+from tidegauge.scenario.lint.settings import settings_not_simulated
 from tidegauge.scenario.text.errors import counted
 from tidegauge.views.output import print_json
 
@@ -39,13 +40,20 @@ def _print(found: Mapping[str, Finding], file: str, changes: Sequence[str]) -> N
 
 
 def show_findings(found: Mapping[str, Finding], file: str) -> None:
-    """Print a line for each finding of which no warning was printed, below another output.
+    """Print a line for each finding, below the output of another command.
+
+    Mistakes are left out, as a warning was printed, and settings without effect, as that command
+    lists them.
 
     Args:
         found: the findings, by their checks.
         file: the scenario, as the command that explains them is typed.
     """
-    left = {name: each for name, each in found.items() if not CHECKS[name].is_mistake}
+    left = {
+        name: finding
+        for name, finding in found.items()
+        if not CHECKS[name].is_mistake and CHECKS[name] is not settings_not_simulated
+    }
     if not left:
         return
     typer.echo(f"\n{counted(len(left), 'finding')}, which `tidegauge lint {file}` explains:")
