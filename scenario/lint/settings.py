@@ -10,8 +10,7 @@ from tidegauge.scenario.model.kafka_setting_names import is_in_line
 from tidegauge.scenario.model.settings import ONLY_WITH_KRAFT, is_of_no_release
 from tidegauge.scenario.text.errors import path_text
 
-#: Settings that only KRaft reads, beside those with a default.
-_KRAFT_ONLY = {*ONLY_WITH_KRAFT, "process.roles", "node.id", "controller.quorum.voters"}
+_KRAFT_ONLY = {*ONLY_WITH_KRAFT, "process.roles"}
 _BROKERS = "brokers"
 #: It lists the settings without effect.
 _LISTED = Simulation("validate")
@@ -70,7 +69,7 @@ def settings_of_other_releases(cluster: LintedCluster) -> Finding | None:
     named = [*_settings_where(cluster, _is_of_another_release), *_of_older_brokers(cluster)]
     return _finding(
         named,
-        "the release does not know these settings, and ignores them",
+        "the release, or that of some brokers, does not know them, and ignores them",
         "the settings that took their places, or none",
     )
 
@@ -86,7 +85,7 @@ def _of_older_brokers(cluster: LintedCluster) -> Iterator[str]:
     oldest = min(map(Release.parse, releases))
     for name in scenario.cluster.settings:
         cells = DEFAULTS.get(name, ())
-        if cells and oldest < Release.parse(cells[0].since):
+        if cells and name not in _KRAFT_ONLY and oldest < Release.parse(cells[0].since):
             yield f"{path_text(('cluster', 'settings'))}.{name}"
 
 

@@ -222,13 +222,23 @@ def test_an_import_and_a_validation_end_with_the_findings(tmp_path: Path) -> Non
     dump, out = DATA / "real_input" / "kafka-2.6.3-healthy-describe.txt", tmp_path / "mine.yaml"
     imported = CliRunner().invoke(app, ["import", str(dump), "-o", str(out)])
     validated = CliRunner().invoke(app, ["validate", str(out)])
-    listed = [
-        f"  {name}: " for name, each in CHECKS.items() if name in found(out) and not each.is_mistake
-    ]
-    assert listed
+    listed = ["  min_insync_replicas_of_all_replicas: ", "  single_replica: "]
+    assert {"settings_not_simulated", "min_insync_replicas_above_replicas"} < found(out).keys()
     for result in (imported, validated):
         assert f"which `tidegauge lint {out}` explains:" in result.stdout
         assert all(name in result.stdout for name in listed)
+        assert "settings_not_simulated" not in result.stdout
+        assert "min.insync.replicas is above the replication factor" in result.stderr
+
+
+def test_a_broker_of_an_older_release_ignores_what_the_others_read() -> None:
+    """fetch.max.bytes of brokers is of 2.5 (KAFKA-9101)."""
+    mixed = (
+        *("--set", "cluster.settings.fetch.max.bytes=1000000"),
+        *("--set", "cluster.broker_releases={2: {release: '2.4'}}", "--set", "protocol='2.4'"),
+    )
+    assert found("quickstart-zookeeper", *mixed[:2]) == {}
+    assert found("quickstart-zookeeper", *mixed).keys() == {"settings_of_other_releases"}
 
 
 NAMES_BY_RELEASE = json.loads((DATA / "setting_names.json").read_text())
