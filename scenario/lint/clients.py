@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator
 from tidegauge.scenario.lint.finding import Concerned, Finding
 from tidegauge.scenario.lint.linted_cluster import (
     BEGIN_MS,
+    LAG,
     MARGIN_MS,
     FoundPartitions,
     LintedCluster,
@@ -18,7 +19,6 @@ from tidegauge.scenario.warnings import session_expired_us
 _ALL = -1
 _DELIVERY = "delivery.timeout.ms"
 _FETCH = "replica.fetch.max.bytes"
-_LAG = "replica.lag.time.max.ms"
 _PATIENT = "delivery.timeout.ms=120000 and retries=2147483647, the defaults from 2.1 on"
 _GROUP = "producer group"
 
@@ -104,7 +104,7 @@ def producers_give_up_before_shrink(cluster: LintedCluster) -> Finding | None:
 
     Source: ReplicaManager.startup, Partition.maybeShrinkIsr@2.6.0; KIP-91.
     """
-    longest_ms = max(own[_LAG] for own in cluster.settings.values()) * 3 // 2
+    longest_ms = max(own[LAG] for own in cluster.settings.values()) * 3 // 2
     others = _given_up_in_failover(cluster)
     names = [
         group.name
@@ -117,13 +117,13 @@ def producers_give_up_before_shrink(cluster: LintedCluster) -> Finding | None:
     if found is None or not found.followers:
         return None
     # The leader looks every half of the time since its start: the longest wait is from just after.
-    period_ms = cluster.settings[found.leader][_LAG] // 2
+    period_ms = cluster.settings[found.leader][LAG] // 2
     started_ms = cluster.scenario.cluster.start_spread_us // 1000 + MARGIN_MS // 10
     begin_ms = -(-BEGIN_MS // period_ms) * period_ms + started_ms
     return Finding(
         Concerned.of(_GROUP, names),
         f"{_DELIVERY} is over before a follower that hangs has left the ISR, up to "
-        f"{longest_ms / 1000:g} s (1.5 replica.lag.time.max.ms), so records fail for good",
+        f"{longest_ms / 1000:g} s (1.5 times {LAG}), so records fail for good",
         _PATIENT,
         cluster.run_with(
             cut(

@@ -32,7 +32,7 @@ OUTAGE_MS = 60_000
 #: A safe distance between two events.
 MARGIN_MS = 5_000
 
-_LAG = "replica.lag.time.max.ms"
+LAG = "replica.lag.time.max.ms"
 _MIN_ISR = "min.insync.replicas"
 _ALL = -1
 _NO_BROKER = -1
@@ -183,12 +183,12 @@ class LintedCluster:
     @cached_property
     def shortest_lag_ms(self) -> int:
         """The least replica.lag.time.max.ms of any broker."""
-        return min(settings[_LAG] for settings in self.settings.values())
+        return min(settings[LAG] for settings in self.settings.values())
 
     @cached_property
     def shrunk_after_ms(self) -> int:
         """The time in which every leader has removed a follower that it does not hear of."""
-        longest = max(settings[_LAG] for settings in self.settings.values())
+        longest = max(settings[LAG] for settings in self.settings.values())
         return longest * 3 // 2 + MARGIN_MS
 
     def partitions_where(

@@ -3,6 +3,7 @@
 from tidegauge.scenario.lint.finding import Concerned, Finding
 from tidegauge.scenario.lint.linted_cluster import (
     BEGIN_MS,
+    LAG,
     MARGIN_MS,
     OUTAGE_MS,
     LintedCluster,
@@ -153,7 +154,7 @@ def session_outlives_lag(cluster: LintedCluster) -> Finding | None:
 
     Source: Partition.maybeShrinkIsr@2.6.0; KIP-537, which raised both timeouts.
     """
-    scenario, lag_ms = cluster.scenario, cluster.shortest_lag_ms
+    scenario = cluster.scenario
     has_elr = scenario.has_eligible_leader_replicas()
     found = cluster.partitions_where(
         lambda topic: (topic.replicas > 1) & ((topic.min_insync_replicas == 1) | (not has_elr))
@@ -164,17 +165,18 @@ def session_outlives_lag(cluster: LintedCluster) -> Finding | None:
     else:
         name, planes = "zookeeper.session.timeout.ms", "zookeeper"
         sessions = {broker: own[name] for broker, own in cluster.settings.items()}
-    brokers = [broker for broker, session_ms in sessions.items() if session_ms > lag_ms]
+    lags = {broker: own[LAG] for broker, own in cluster.settings.items()}
+    brokers = [broker for broker in lags if sessions[broker] > lags[broker]]
     if found is None or not brokers:
         return None
     kept_ms = session_kept_us(scenario) // 1000 - MARGIN_MS // 5
     others: list[int | str] = [*found.followers, planes]
     return Finding(
         Concerned.of("broker", brokers),
-        f"{name}={sessions[brokers[0]]} is longer than replica.lag.time.max.ms={lag_ms}: a leader "
+        f"{name}={sessions[brokers[0]]} is longer than {LAG}={lags[brokers[0]]}: a leader "
         "that is cut off keeps its session, removes its followers from the ISR, and if it dies "
         "alone in it none may be elected",
-        f"{name} below replica.lag.time.max.ms, as by default",
+        f"{name} below {LAG}, as by default",
         cluster.run_with(
             cut([found.leader], others, for_ms=kept_ms),
             found.cut_off_leader(cluster.shrunk_after_ms + MARGIN_MS),
