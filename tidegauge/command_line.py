@@ -46,6 +46,7 @@ COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
         "import": Command(scenario_options.ImportOptions, "import_cluster:import_cluster"),
         "calibrate": Command(scenario_options.CalibrateOptions, "calibrate:calibrate_costs"),
         "generate": Command(scenario_options.GenerateOptions, "generate:generate_scenario"),
+        "lint": Command(scenario_options.LintOptions, "lint:lint_scenario"),
         "validate": Command(scenario_options.ValidateOptions, "validate:validate_scenario"),
         "schema": Command(scenario_options.SchemaOptions, "scenarios:show_schema"),
     },
@@ -108,6 +109,7 @@ Examples:
   tidegauge report RUN       write a report of a run, for a browser
   tidegauge import describe.txt -o mine.yaml
                              make a scenario of a real cluster
+  tidegauge lint mine.yaml   find settings and layouts that are known to fail
   tidegauge upgrade mine.yaml --to 4.4
                              show what a release would change for it
   tidegauge alerts --rules kafka-rules.yml
