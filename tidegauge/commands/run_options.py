@@ -287,11 +287,18 @@ class AlertsOptions(NamedTuple):
 
     The exit status is 1 if an expectation failed.
 
+    Shipped incidents have expectations of the rules of well-known files, by their names; a rule of
+    yours may have a longer `for`. A healthy day expects every rule to be silent. `--expect` adds
+    expectations of your rules: RULE=fires (after the trouble begins) or RULE=silent, in each
+    incident that is tried, or with @INCIDENT in one.
+
     \b
     Examples:
       tidegauge alerts --rules kafka-rules.yml
       tidegauge alerts --rules rules/*.yml --incidents broker-crash,rolling-restart
       tidegauge alerts --rules kafka-rules.yml --incidents my-incident.yaml
+      tidegauge alerts --rules kafka-rules.yml --incidents broker-crash,rolling-restart \\
+          --expect BrokerGone=fires --expect BrokerGone=silent@rolling-restart
       tidegauge alerts --rules kafka-rules.yml --json > alerts.json
       tidegauge alerts --rules kafka-rules.yml --incidents broker-crash --keep kept
                                  keep the input of promtool
@@ -304,6 +311,8 @@ class AlertsOptions(NamedTuple):
     #: Shipped incidents (tidegauge scenarios lists them), or scenario files with a section
     #: `alerts`. Repeatable. Default: all shipped incidents.
     incidents: Annotated[list[str] | None, typer.Option(metavar="all|NAME[,NAME...]")] = None
+    #: An expectation of a rule, instead of those of the incidents. Repeatable.
+    expect: Annotated[list[str] | None, typer.Option(metavar="RULE=fires|silent[@INCIDENT]")] = None
     #: Names of Kafka's metrics, as for `tidegauge run`.
     metrics_spelling: Annotated[str, typer.Option(metavar="NAME|FILE")] = "strimzi"
     #: Path of promtool. Default: the promtool on the PATH.
