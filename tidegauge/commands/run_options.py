@@ -257,18 +257,26 @@ class UpgradeOptions(NamedTuple):
     restarted, the active controller and a rack are lost: each fault has a table of its figures in
     both. Lists of settings follow: other defaults, and settings without a meaning.
 
+    Before the runs it prints the way to that release: the releases between, the migration to KRaft,
+    the oldest clients, the setting that keeps the time of a failover, and the cluster's own
+    settings that the release no longer has.
+
     SCENARIO is a real cluster (tidegauge import), or any other. Its own faults and steps are left
     out: all runs begin with all brokers up and with preferred leaders.
 
     \b
     Examples:
       tidegauge upgrade mine.yaml --to 4.4
+      tidegauge upgrade mine.yaml --to 4.4 --properties 'server-*.properties'
       tidegauge upgrade mine.yaml --to 4.4 --seeds 1..5 --out runs/upgrade
     """
 
     scenario: shared.ScenarioName
     #: The release to compare with. From 4.0 on a release has KRaft only.
     target: Annotated[str, typer.Option("--to", metavar="RELEASE")]
+    #: A broker's server.properties, a folder of such files, or a pattern in quotes; repeatable. For
+    #: settings that a scenario does not take: passwords and keys, and addresses.
+    properties: Annotated[list[Path] | None, typer.Option(metavar="FILE")] = None
     seeds: shared.Seeds = None
     jobs: shared.Jobs = None
     #: Folder for all runs, with one comparison for each fault. Default: a new folder

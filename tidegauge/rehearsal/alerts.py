@@ -370,7 +370,8 @@ _LEAST_LIKENESS = 0.85
 
 def misspelt_metrics(files: Sequence[RuleFile], served: Collection[str]) -> list[Misspelt]:
     """The metrics in rules that are nearly the name of a served one."""
-    names = {*served, *_OF_THE_ENGINE, *(rule.name for file in files for rule in file.rules)}
+    recorded = (rule.name for file in files for rule in file.rules if not rule.is_alert)
+    names = {*served, *_OF_THE_ENGINE, *recorded}
     found = [
         Misspelt(file.path, rule.name, metric, meant)
         for file in files

@@ -50,7 +50,7 @@ class IncidentPlan(NamedTuple):
     ends_us: int | None
     expected: AlertExpectations
     #: Further expectations, by alert: whether it fires. They hold instead of those of the incident.
-    asked: Mapping[str, bool]
+    asked: Mapping[str, bool] = {}
 
 
 class Expectation(NamedTuple):
