@@ -11,7 +11,7 @@ which one is enough, and ``unless``, whose right side may be missing.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -129,7 +129,7 @@ def _rules_of(path: Path, group: dict[str, Any]) -> Iterator[Rule]:
             wrong = kind if not isinstance(name, str) else "expr"
             problem = "is missing" if rule.get(wrong) is None else "must be text"
             raise RuleFileError(f"{which} ({name}): `{wrong}` {problem}")
-        times_us = [_duration_us(which, name, rule, key) for key in ("for", "keep_firing_for")]
+        times_us = [_duration_us(rule.get(key)) for key in ("for", "keep_firing_for")]
         yield Rule(group["name"], name, kind == "alert", str(expression), *times_us)
 
 
@@ -139,12 +139,11 @@ _DURATION = re.compile(
 _UNITS_MS = (31_536_000_000, 604_800_000, 86_400_000, 3_600_000, 60_000, 1_000, 1)
 
 
-def _duration_us(which: str, name: str, rule: Mapping[str, Any], key: str) -> int:
-    """A duration as Prometheus has it: 10s, 1h30m."""
-    text = str(rule.get(key, 0))
-    match = _DURATION.fullmatch(text)
-    if not text or match is None:
-        raise RuleFileError(f"{which} ({name}): `{key}` must be a duration such as 5m, not {text}")
+def _duration_us(written: Any) -> int:
+    """A duration as Prometheus has it, such as 1h30m; 0 for none, and for one that it refuses."""
+    match = _DURATION.fullmatch(str(written))
+    if match is None:
+        return 0
     parts = zip(match.groups(default="0"), _UNITS_MS, strict=True)
     return 1_000 * sum(int(count) * unit_ms for count, unit_ms in parts)
 
