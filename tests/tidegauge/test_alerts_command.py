@@ -285,6 +285,10 @@ groups:
             "no alert BrokerDwn is tried; did you mean BrokerDown?",
         ),
         (
+            ("--rules", "rules.yml", "--expect", "HeapFull=fires"),
+            "HeapFull needs jvm_memory_bytes_used, which is not exported",
+        ),
+        (
             ("--rules", "rules.yml", "--expect", "BrokerDown=silent@broker-crsh"),
             "no incident broker-crsh is tried; did you mean broker-crash?",
         ),

@@ -109,13 +109,18 @@ def _asked(text: str, alerts: Sequence[Alert], names: Sequence[str]) -> incident
         raise TidegaugeError(
             f"--expect {text}: must be RULE=fires or RULE=silent, with @INCIDENT for one incident"
         )
-    known = {"alert": [alert.name for alert in alerts], "incident": names}
-    for kind, those in known.items():
+    known = {alert.name: alert for alert in alerts}
+    for kind, those in {"alert": known.keys(), "incident": names}.items():
         if match[kind] is not None and match[kind] not in those:
             raise TidegaugeError(
                 f"--expect {text}: no {kind} {match[kind]} is tried; "
                 f"{did_you_mean(match[kind], those)}"
             )
+    missing = known[match["alert"]].missing
+    if missing:
+        raise TidegaugeError(
+            f"--expect {text}: {match['alert']} needs {', '.join(missing)}, which is not exported"
+        )
     named = match["incident"]
     incident = None if named is None else incidents.load_incident(named).name
     return incidents.Asked(match["alert"], match["verb"] == "fires", incident, text)
