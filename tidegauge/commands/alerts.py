@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import typer
 
-from tidegauge.commands.loading import announce_compilation
+from tidegauge.commands.loading import announce_compilation, warn
 from tidegauge.commands.run_options import AlertsOptions
 from tidegauge.commands.shared_options import words_of
 from tidegauge.commands.watching import spelling_named
@@ -143,7 +143,7 @@ def _rehearsed(
     show_beginning(out, rehearsal, len(names), jobs)
     shown: list[incidents.Rehearsed] = []
     try:
-        for each in incidents.rehearse(rehearsal, names, jobs):
+        for each in incidents.rehearse(rehearsal, names, jobs, warn):
             show_incident(out, each)
             shown.append(each)
     except KeyboardInterrupt:

@@ -122,7 +122,12 @@ def show_warnings(*scenarios: Scenario) -> None:
     """Print the warnings about scenarios on standard error, before they are run, each once."""
     lines = (line for scenario in scenarios for line in warned_of(scenario))
     for line in dict.fromkeys(lines):
-        typer.echo(f"tidegauge: warning: {line}", err=True)
+        warn(line)
+
+
+def warn(line: str) -> None:
+    """Print a warning on standard error."""
+    typer.echo(f"tidegauge: warning: {line}", err=True)
 
 
 def has_spark() -> bool:

@@ -1,4 +1,4 @@
-"""The options of commands that make, list and check scenarios, and of the demonstration."""
+"""The options of commands that make, list and check scenarios; of the demonstration, the manual."""
 
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -45,6 +45,22 @@ class ScenariosOptions(NamedTuple):
 
     #: Print the list as JSON, with the files' paths.
     as_json: Annotated[bool, typer.Option("--json")] = False
+
+
+class DocsOptions(NamedTuple):
+    """List the pages of the manual, or print one.
+
+    The manual is installed with Tidegauge. A page is Markdown, as it is in the folder docs.
+
+    \b
+    Examples:
+      tidegauge docs
+      tidegauge docs first-hour
+      tidegauge docs limits | less
+    """
+
+    #: The name of a page.
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]")] = None
 
 
 class SchemaOptions(NamedTuple):

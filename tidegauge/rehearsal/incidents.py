@@ -7,7 +7,7 @@ discovery; a broker that is down does not respond. An incident is a scenario wit
 
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -133,24 +133,31 @@ def dead_alerts(rehearsal: Rehearsal, ended: Sequence[Rehearsed]) -> list[str]:
     ]
 
 
-def rehearse(rehearsal: Rehearsal, names: Sequence[str], jobs: int) -> Iterator[Rehearsed]:
+def rehearse(
+    rehearsal: Rehearsal, names: Sequence[str], jobs: int, warn: Callable[[str], None]
+) -> Iterator[Rehearsed]:
     """Try incidents; yield the result of each, in their order.
 
     Args:
         rehearsal: the rules, tools and intervals.
         names: names of incidents, or paths of scenarios.
         jobs: the number of parallel processes, one for each incident.
+        warn: is told in a line why there are none, where Ray does not start.
     """
     if jobs == 1:
         yield from (rehearse_one(rehearsal, name) for name in names)
         return
     # Files are removed however the process ends.
     with TemporaryDirectory(prefix="tidegauge-alerts-") as folder:
-        yield from _rehearse_on_pool(rehearsal, names, jobs, Path(folder))
+        yield from _rehearse_on_pool(rehearsal, names, jobs, Path(folder), warn)
 
 
 def _rehearse_on_pool(
-    rehearsal: Rehearsal, names: Sequence[str], jobs: int, folder: Path
+    rehearsal: Rehearsal,
+    names: Sequence[str],
+    jobs: int,
+    folder: Path,
+    warn: Callable[[str], None],
 ) -> Iterator[Rehearsed]:
     # It takes a second to be imported.
     from tidegauge.engine.ray_cluster import HERE  # noqa: PLC0415
@@ -163,7 +170,7 @@ def _rehearse_on_pool(
     ]
     left = set(names)
     try:
-        with closing(run_on_pool(_try_incident, attempts, jobs, HERE)) as calls:
+        with closing(run_on_pool(_try_incident, attempts, jobs, HERE, warn)) as calls:
             for ended in in_order(calls):
                 name = names[ended.number]
                 left.discard(name)
