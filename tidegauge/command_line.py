@@ -49,6 +49,7 @@ COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
         "import": Command(scenario_options.ImportOptions, "import_cluster:import_cluster"),
         "calibrate": Command(scenario_options.CalibrateOptions, "calibrate:calibrate_costs"),
         "generate": Command(scenario_options.GenerateOptions, "generate:generate_scenario"),
+        "lint": Command(scenario_options.LintOptions, "lint:lint_scenario"),
         "validate": Command(scenario_options.ValidateOptions, "validate:validate_scenario"),
         "schema": Command(scenario_options.SchemaOptions, "scenarios:show_schema"),
     },
@@ -79,6 +80,7 @@ COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
         "report": Command(result_options.ReportOptions, "reports:report_run"),
         "replay-view": Command(result_options.ReplayViewOptions, "reports:replay_view"),
         "analyze": Command(result_options.AnalyzeOptions, "reports:analyze_runs"),
+        "sql": Command(result_options.SqlOptions, "reports:select_rows"),
         "read-logs": Command(result_options.ReadLogsOptions, "read_logs:read_logs"),
         "compare-runs": Command(result_options.CompareRunsOptions, "replay:compare_runs"),
         "replay": Command(result_options.ReplayOptions, "replay:replay_run"),
@@ -110,6 +112,7 @@ Examples:
   tidegauge report RUN       write a report of a run, for a browser
   tidegauge import describe.txt -o mine.yaml
                              make a scenario of a real cluster
+  tidegauge lint mine.yaml   find settings and layouts that are known to fail
   tidegauge upgrade mine.yaml --to 4.4
                              show what a release would change for it
   tidegauge alerts --rules kafka-rules.yml

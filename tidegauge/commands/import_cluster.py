@@ -11,6 +11,7 @@ from pathlib import Path
 
 import typer
 
+from tidegauge.commands.lint import show_findings
 from tidegauge.commands.loading import (
     check_new_file,
     show_warnings,
@@ -43,6 +44,7 @@ from tidegauge.real_cluster.rates.rate_source import (
     parse_matchers,
 )
 from tidegauge.real_cluster.rates.sample_files import SampleReader
+from tidegauge.scenario.lint.lint import findings_of
 from tidegauge.simulation.quantities import parse_duration, parse_time
 from tidegauge.views.progress import working
 
@@ -151,10 +153,10 @@ def _window(at_s: float | None, over_s: float | None) -> Window:
 _LEAST_US = 1_000_000
 
 
-def import_cluster(options: ImportOptions) -> None:
-    """Perform ``tidegauge import``."""
+def requested_import(options: ImportOptions) -> ImportRequest:
+    """The request of these options; their files are not read yet, but for those of rates."""
     files = properties_files(options.properties or [])
-    request = ImportRequest(
+    return ImportRequest(
         options.describe,
         options.out.stem if options.name is None else options.name,
         files,
@@ -169,6 +171,11 @@ def import_cluster(options: ImportOptions) -> None:
         options.log_dirs,
         measured_clients(options),
     )
+
+
+def import_cluster(options: ImportOptions) -> None:
+    """Perform ``tidegauge import``."""
+    request = requested_import(options)
     _check_options(request, options.out, force=options.force)
     with working(f"reading {options.describe}"):
         imported = import_scenario(request)
@@ -205,6 +212,7 @@ def _show(imported: ImportedScenario, out: Path) -> None:
         for notice in notices:
             typer.echo(f"  {notice.text}")
     scenario = shlex.quote(str(out))
+    show_findings(findings_of(imported.scenario), scenario)
     typer.echo(f"Next: tidegauge validate {scenario}")
     typer.echo(f"      tidegauge run {scenario} --out DIR")
 

@@ -19,7 +19,7 @@ from tidegauge.metrics.families.family import Scope
 from tidegauge.metrics.samples.exposition import UP, Presentation, Scraper
 from tidegauge.metrics.spellings.all_spellings import STRIMZI
 from tidegauge.metrics.spellings.spelling import Spelling
-from tidegauge.rehearsal.alerts import Alerts, RuleFile
+from tidegauge.rehearsal.alerts import Alerts, Misspelt, RuleFile
 from tidegauge.rehearsal.promtool import Intervals, Promtool, PromtoolError, Recording, evaluate
 from tidegauge.rehearsal.verdicts import IncidentPlan, Judged, judge
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -30,6 +30,17 @@ from tidegauge.scenario.text.errors import did_you_mean, one_line
 
 #: Metrics that a run in virtual time does not have: those of real time and of HTTP scrapes.
 _OF_LIVE_RUNS = {Scope.SIMULATION, Scope.ACTOR, Scope.SCRAPED_TARGET}
+
+
+class Asked(NamedTuple):
+    """An expectation of an alert, beside those of the incidents."""
+
+    alert: str
+    fires: bool
+    #: The name of its scenario; None: each incident that is tried.
+    incident: str | None
+    #: As it was written.
+    text: str
 
 
 class Rehearsal(NamedTuple):
@@ -44,6 +55,10 @@ class Rehearsal(NamedTuple):
     keep: Path | None
     #: The names of Kafka's metrics.
     spelling: Spelling = STRIMZI
+    #: Expectations beside those of the incidents.
+    asked: Sequence[Asked] = ()
+    #: Metrics in rules that are nearly the name of another.
+    misspelt: Sequence[Misspelt] = ()
 
 
 class Rehearsed(NamedTuple):
@@ -97,6 +112,13 @@ def _file_of(name: str) -> Path:
 def incident_names() -> list[str]:
     """The names of the shipped incidents."""
     return sorted(file.stem for file in INCIDENTS.glob("*.yaml"))
+
+
+def asked_of(rehearsal: Rehearsal, incident: str) -> dict[str, bool]:
+    """Whether alerts are asked to fire in an incident; an expectation of it alone comes first."""
+    concerns = [each for each in rehearsal.asked if each.incident in (None, incident)]
+    concerns.sort(key=lambda each: each.incident is not None)
+    return {each.alert: each.fires for each in concerns}
 
 
 def dead_alerts(rehearsal: Rehearsal, ended: Sequence[Rehearsed]) -> list[str]:
@@ -196,6 +218,7 @@ def _rehearse(rehearsal: Rehearsal, name: str, within: Path | None) -> Rehearsed
         scenario.trouble_begins_us(),
         scenario.trouble_ends_us(),
         scenario.alerts or AlertExpectations(),
+        asked_of(rehearsal, scenario.name),
     )
     with TemporaryDirectory(prefix="tidegauge-alerts-", dir=within) as made, _whole_or_not(kept):
         folder = Path(made)
