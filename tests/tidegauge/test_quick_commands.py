@@ -8,7 +8,7 @@ import sys
 import pytest
 
 #: What each of these takes to be imported is a large part of a second, or more.
-HEAVY = ("numba", "scipy", "ray", "pyspark", "pandas", "pyarrow", "duckdb", "plotly")
+HEAVY = ("numba", "scipy", "ray", "pyspark", "pandas", "pyarrow", "duckdb")
 #: These are quick in comparison, but nothing that `--help` needs. (Typer itself needs Pydantic.)
 UNNEEDED = ("numpy", "yaml")
 

@@ -55,7 +55,7 @@ def replay_view(options: ReplayViewOptions) -> None:
     with working("The tables of partitions and faults"):
         played = section(OneRun(RunTables([found], options.run / "tables"), found))
     file = options.out or options.run / _FILE
-    file.write_text(page(f"Replay of {found.name}", [played]))
+    file.write_text(page(f"Replay of {found.name}", [], [played]))
     console().print(f"Replay: {file}", soft_wrap=True)
 
 
