@@ -8,13 +8,13 @@
 =========================  =======================================================================
 
 The sections: ``clients.py``, ``failures.py``, ``partition_story.py``, ``faults.py`` and
-``fidelity.py``; of many runs ``many_runs.py`` with ``side_by_side.py``. Further charts over time, and
-the queries of their series, are those of ``panels.py``; further questions those of ``answers.py``.
-They are folded behind their answers.
+``fidelity.py``; of many runs ``many_runs.py`` with ``side_by_side.py``. Further charts over time,
+and the queries of their series, are those of ``panels.py``; further questions those of
+``answers.py``. They are folded behind their answers.
 
 Their elements: ``section.py`` (words, tables, folded parts), ``charts.py`` (charts as SVG),
-``quantities.py`` (numbers with units, columns in plain words). Each chart has its figures in a label
-for screen readers, and each table a caption; where a table has no room, its rows are cards.
+``quantities.py`` (numbers with units, columns in plain words). Each chart has its figures in a
+label for screen readers, and each table a caption; where a table has no room, its rows are cards.
 
 **The replay** is a recorded run to watch in a browser, at any moment of its time.
 ``recording.py`` has the rows that a recording is made of, as Arrow, and packs them in one text with

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tidegauge.analysis.tables.clients import REFUSALS
+from tidegauge.analysis.tables.clients import CLIENTS, REFUSALS
 from tidegauge.report.answers import grid
 from tidegauge.report.charts import BAD, GOOD, QUIET, WARNING, WORSE
 from tidegauge.report.one_run import OneRun
@@ -22,6 +22,10 @@ from tidegauge.report.section import Commands, Folded, Grid, Heading, Piece, Sec
 from tidegauge.scenario.reading import scenario_from_mapping
 from tidegauge.scenario.text.errors import counted
 
+# ruff: noqa: S608 - queries are put together from texts of these rooms
+
+#: Counts of each topic, after its name.
+_OF_TOPICS = CLIENTS.columns[2:]
 #: The number of topics, producers and errors that are listed, the worst first.
 _MOST_ROWS = 10
 
@@ -70,16 +74,10 @@ PANELS = (
 def section(run: OneRun) -> Section:
     """The section."""
     topics = run.tables.rows(
-        """
-        select topic, sum(records_written) as written,
-            sum(records_committed) as committed,
-            sum(writes_refused) as writes_refused,
-            sum(fetches_refused) as fetches_refused,
-            sum(records_failed) as failed,
-            sum(batches_failed) as batches_failed,
-            sum(batches_duplicated) as duplicated
+        f"""
+        select topic, {", ".join(f"sum({each.name}) as {each.name}" for each in _OF_TOPICS[1:])}
         from clients group by topic
-        order by failed desc, writes_refused desc, fetches_refused desc, topic
+        order by records_failed desc, writes_refused desc, fetches_refused desc, topic
         """
     )
     pieces = [Words("No client wrote or read in this run.")]
@@ -104,9 +102,8 @@ def _service(run: OneRun, topics: Sequence[Mapping[str, Any]]) -> Iterator[Piece
         "is over, then it gives the batch up.",
         "note",
     )
-    yield from _groups(groups)
+    yield from _groups(run, groups)
     yield from folded_panels(run, PANELS, found)
-    yield from _latencies(run)
     yield from _topics(topics)
     yield from _refusals(run)
     tables = ("client_groups", "clients", "refusals")
@@ -121,7 +118,9 @@ def _queries(run: OneRun) -> Iterator[str]:
         run.duration_us,
     )
     yield measured(
-        "(select begin_us as time_us, records from acknowledgements)",
+        # Members of consumer groups commit their offsets besides.
+        "(select begin_us as time_us, records from acknowledgements"
+        " where partition in (select partition from partition_figures where is_written))",
         _throughput_us(run),
         {"acknowledged": "sum(records)"},
     )
@@ -163,7 +162,7 @@ def _in_short(
     run: OneRun, topics: Sequence[Mapping[str, Any]], groups: Sequence[Mapping[str, Any]]
 ) -> Words:
     refused = sum(each["writes_refused"] for each in topics)
-    failed = sum(each["failed"] for each in topics)
+    failed = sum(each["records_failed"] for each in topics)
     batches = sum(each["batches_failed"] for each in topics)
     unsent = sum(each["records_unsent"] or 0 for each in groups)
     parts = [
@@ -180,24 +179,34 @@ def _in_short(
     return Words(f"{text[0].upper()}{text[1:]}.", "bad" if failed or unsent else "")
 
 
-def _groups(groups: Sequence[Mapping[str, Any]]) -> Iterator[Piece]:
-    """The records of each group of producers by outcome: offered is the sum of the others."""
+def _groups(run: OneRun, groups: Sequence[Mapping[str, Any]]) -> Iterator[Piece]:
+    """The records of each group of producers by outcome, and how long its batches took."""
     producers = [each for each in groups if each["records_offered"]]
-    columns = ("offered", "acknowledged", "failed", "unsent", "in_flight")
-    titles = ("Offered", "Acknowledged", "Given up", "Unsent", "In flight at the end")
+    outcomes = {
+        "offered": "Offered",
+        "acknowledged": "Acknowledged",
+        "failed": "Given up",
+        "unsent": "Unsent",
+        "in_flight": "In flight at the end",
+    }
+    waits = {"p50": "Median wait", "p99": "P99", "max": "Longest wait"}
+    meaning = "until a batch had an outcome, retries included"
+    produce_ms = _produce_ms(run)
     if producers:
         yield Grid(
-            "Records of producers, by group",
+            "Records of producers, by group, and the time until batches had an outcome",
             [
                 Heading("Producer"),
-                *(Heading(title, is_number=True) for title in titles),
+                *(Heading(title, is_number=True) for title in outcomes.values()),
+                *(Heading(title, meaning, is_number=True) for title in waits.values()),
                 Heading("send() blocked", "for buffer.memory, of all its clients", True),
                 Heading("Longest stall", "of one partition, without a break", True),
             ],
             [
                 (
                     each["client_group"],
-                    *(f"{each[f'records_{name}']:,}" for name in columns),
+                    *(f"{each[f'records_{name}']:,}" for name in outcomes),
+                    *(_waited(produce_ms.get(each["client_group"], {}), name) for name in waits),
                     duration_text(each["blocked_us"]) if each["blocked_us"] else "never",
                     duration_text(each["longest_stall_us"]) if each["longest_stall_us"] else "none",
                 )
@@ -211,55 +220,19 @@ def _produce_ms(run: OneRun) -> Mapping[str, Mapping[str, float]]:
     return {} if run.summary is None else run.summary.get("produce_ms", {})
 
 
-def _latencies(run: OneRun) -> Iterator[Piece]:
-    """The latencies of producers, those with the longest waits first."""
-    waited = sorted(_produce_ms(run).items(), key=lambda each: -each[1]["max"])
-    if waited:
-        name, slowest = waited[0]
-        answer = (
-            f"{name} waited for {_waited(slowest['p50'])} (median), {_waited(slowest['p99'])} (P99)"
-            f", {_waited(slowest['max'])} at most."
-        )
-        table = Grid(
-            "Time until a batch had an outcome, by producer",
-            [
-                Heading("Producer"),
-                *(
-                    Heading(title, "until a batch had an outcome, retries included", True)
-                    for title in ("Median", "P99", "Longest")
-                ),
-            ],
-            [
-                (name, *(_waited(each[figure]) for figure in ("p50", "p99", "max")))
-                for name, each in waited[:_MOST_ROWS]
-            ],
-        )
-        yield Folded("Time until a batch had an outcome:", answer, [table, *_more(waited)])
-
-
-def _waited(ms: float) -> str:
-    return duration_text(ms * 1000) if ms else "none offered"
+def _waited(figures: Mapping[str, float], name: str) -> str:
+    """A figure of the times of batches; of a run that has not ended there is none."""
+    return duration_text(figures[name] * 1000) if figures.get(name) else "-"
 
 
 def _topics(topics: Sequence[Mapping[str, Any]]) -> Iterator[Piece]:
-    columns = {
-        "failed": "Records given up",
-        "writes_refused": "Writes refused",
-        "fetches_refused": "Fetches refused",
-        "duplicated": "Batches written twice",
-        "written": "Records written",
-        "committed": "Records committed",
-    }
     worst = topics[0]
     answer = (
         f"{counted(len(topics), 'topic')}; {worst['topic']} had {worst['writes_refused']:,} writes "
-        f"and {worst['fetches_refused']:,} fetches refused, {worst['failed']:,} records given up."
+        f"and {worst['fetches_refused']:,} fetches refused, {worst['records_failed']:,} records "
+        "given up."
     )
-    table = Grid(
-        "Clients' successes and errors, by topic",
-        [Heading("Topic"), *(Heading(title, is_number=True) for title in columns.values())],
-        [(each["topic"], *(f"{each[n]:,}" for n in columns)) for each in topics[:_MOST_ROWS]],
-    )
+    table = grid("Successes and errors by topic", _OF_TOPICS, topics[:_MOST_ROWS])
     yield Folded("Topic by topic:", answer, [table, *_more(topics)])
 
 

@@ -17,6 +17,7 @@ from tidegauge.report.charts import (
     Dots,
     Key,
     Line,
+    Mark,
     Place,
     SideBySide,
     Span,
@@ -44,7 +45,7 @@ WILD = """</script><script src="//x"></script>&amp;<b onclick='x'>"""
 
 
 def wild_page() -> ReportPage:
-    marks = [Spans([Span(0, 0, 1, WILD)], GOOD), Dots([Dot((1, 0), WILD)], GOOD)]
+    marks: list[Mark] = [Spans([Span(0, 0, 1, WILD)], GOOD), Dots([Dot((1, 0), WILD)], GOOD)]
     chart = Chart(WILD, Axis(2), marks, [Key(WILD, GOOD, WILD)], lanes=[WILD])
     grid = Grid(WILD, [Heading(WILD, WILD)], [[WILD]])
     pieces: list[Piece] = [Words(WILD), Tiles([Tile(WILD, WILD)]), grid, SideBySide([chart])]

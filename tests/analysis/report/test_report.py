@@ -184,13 +184,12 @@ def test_clients_are_told_of_as_the_summary_counts_them(page: ReportPage, lost: 
     *_, offered, acknowledged = (places(each) for each in page.chart("Records of producers"))
     for line, name in ((offered, "offered"), (acknowledged, "acknowledged")):
         drawn = sum(y * (until - x) for (x, y), (until, _) in pairwise(line))
-        assert drawn * 400 * 30 == pytest.approx(lost.summary[f"records_{name}"], rel=0.05), name
+        assert drawn * 400 * 30 == pytest.approx(lost.summary[f"records_{name}"], rel=0.01), name
     ((producer, latency),) = lost.summary["produce_ms"].items()
     # What became of its records comes first, then how long it waited.
     place = page.cells.index(producer)
     assert page.cells[place + 1] == f"{lost.summary['records_offered']:,}"
-    place = page.cells.index(producer, place + 1)
-    assert page.cells[place + 1 : place + 4] == [
+    assert page.cells[place + 6 : place + 9] == [
         duration_text(latency[each] * 1000) for each in ("p50", "p99", "max")
     ]
     assert "NOT_LEADER_OR_FOLLOWER" in page.cells
