@@ -139,14 +139,15 @@ def _costs(run: OneRun) -> Iterator[Piece]:
     )
     rows = run.tables.rows(
         f"""
-        select c.fault_name, c.begin_us, c.elections, c.isr_shrinks, c.records_lost, {seconds}
+        select c.fault, c.fault_name, c.begin_us, c.elections, c.isr_shrinks, c.records_lost, {seconds}
         from fault_costs as c
         left join fault_outages as o on o.run = c.run and o.fault = c.fault
         group by c.run, c.fault, c.fault_name, c.begin_us, c.elections, c.isr_shrinks,
             c.records_lost
-        order by stalled + not_accepting + under_min_isr desc, c.fault limit {_COSTS}
+        order by all
         """
     )
+    rows.sort(key=lambda each: -sum(each[name] for name in conditions))
     if rows:
         titles = ("Stalled", "Not accepting", "Offline", "Under min ISR")
         meaning = "partition-seconds; several faults may share them"
@@ -168,7 +169,7 @@ def _costs(run: OneRun) -> Iterator[Piece]:
                     *(f"{each[name]:,}" for name in ("elections", "isr_shrinks")),
                     f"{each['records_lost'] or 0:,}",
                 )
-                for each in rows
+                for each in rows[:_COSTS]
             ],
         )
 

@@ -145,7 +145,10 @@ def collected(run: OneRun, queries: Iterable[str]) -> dict[str, list[Point]]:
 
 
 def folded_panels(run: OneRun, panels: Sequence[Panel], series: Series) -> Iterator[Piece]:
-    """A folded chart for each panel in which anything is; the names of the others."""
+    """A folded chart for each panel in which anything is; the names of the others.
+
+    Of logs the others are not named: their values can be unknown.
+    """
     empty = []
     for panel in panels:
         if panel.mode not in {"", run.scenario["mode"]}:
@@ -156,7 +159,7 @@ def folded_panels(run: OneRun, panels: Sequence[Panel], series: Series) -> Itera
         else:
             answer = "; ".join(key.text for key in chart.keys)
             yield Folded(f"{panel.title}:", f"{answer}.", [chart])
-    if empty:
+    if empty and not run.is_of_logs:
         listed = "; ".join(title[0].lower() + title[1:] for title in empty)
         yield Words(f"0 at all times: {listed}.", "note")
 
