@@ -139,7 +139,8 @@ def _costs(run: OneRun) -> Iterator[Piece]:
     )
     rows = run.tables.rows(
         f"""
-        select c.fault, c.fault_name, c.begin_us, c.elections, c.isr_shrinks, c.records_lost, {seconds}
+        select c.fault, c.fault_name, c.begin_us, c.elections, c.isr_shrinks, c.records_lost,
+            {seconds}
         from fault_costs as c
         left join fault_outages as o on o.run = c.run and o.fault = c.fault
         group by c.run, c.fault, c.fault_name, c.begin_us, c.elections, c.isr_shrinks,
