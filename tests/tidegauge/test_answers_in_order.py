@@ -46,6 +46,7 @@ def test_views_and_reports_ask_for_rows_in_a_total_order(
         *(("show", view, lossy) for view in ("partitions", "faults", "controller")),
         ("show", "partition", lossy, "story-0"),
         *(("picture", lossy, *of) for of in ((), PARTITION)),
+        ("report", lossy),
         ("report", lossy, tmp_path / "all", "--out", page),
     ):
         result = CliRunner().invoke(app, [*map(str, command)], catch_exceptions=False)

@@ -15,7 +15,6 @@ from tidegauge.command_line import app
 from tidegauge.engine.contract import EngineInput
 from tidegauge.engine.inline_engine import InlineEngine, inline
 from tidegauge.engine.simulate import simulate
-from tidegauge.report import page
 
 TINY = """\
 name: tiny
@@ -90,14 +89,3 @@ def test_a_full_disk_is_one_line(
     assert result.exit_code == 2, result.output
     assert result.stderr.splitlines()[-1].startswith("tidegauge: ")
     assert result.stderr.splitlines()[-1].endswith(": File too large")
-
-
-def test_charts_without_their_library_are_one_line_that_names_the_extra(
-    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run("run", tiny, "--out", tmp_path / "run")
-    monkeypatch.setattr(page, "find_spec", lambda _name: None)
-    for command in ("report", "replay-view"):
-        line = error_of(run(command, tmp_path / "run"))
-        assert line.endswith("pip install 'tidegauge[report]'")
-    assert not (tmp_path / "run" / "tables").exists()

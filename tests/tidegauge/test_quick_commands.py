@@ -12,7 +12,7 @@ import pytest
 from tidegauge.compiled.codes import COMPILED
 
 #: What each of these takes to be imported is a large part of a second, or more.
-HEAVY = ("numba", "scipy", "ray", "pyspark", "pandas", "pyarrow", "duckdb", "plotly")
+HEAVY = ("numba", "scipy", "ray", "pyspark", "pandas", "pyarrow", "duckdb")
 #: These are quick in comparison, but nothing that `--help` needs. (Typer itself needs Pydantic.)
 UNNEEDED = ("numpy", "yaml")
 

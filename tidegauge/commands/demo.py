@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import typer
 
 import tidegauge.scenarios
-from tidegauge.commands.loading import has_charts, has_spark
+from tidegauge.commands.loading import has_spark
 from tidegauge.commands.scenario_options import DemoOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.replication.release_versions import DEFAULT_RELEASE
@@ -62,9 +62,8 @@ def _scenes(folder: Path, *, with_zookeeper: bool) -> Iterator[Scene]:
             "3. The crash again: Spark makes the tables with the time of its failover.",
             ("analyze", crash, "--question", "failover-budget"),
         )
-    if has_charts():
-        words = ("report", str(folder / "rack"))
-        yield Scene("The report of the rack's loss, for a browser:", words)
+    words = ("report", str(folder / "rack"))
+    yield Scene("The report of the rack's loss, for a browser:", words)
 
 
 def _crash(run: str, scenario: str) -> Iterator[Scene]:

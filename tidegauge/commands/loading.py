@@ -135,11 +135,6 @@ def has_spark() -> bool:
     return find_spec("pyspark") is not None
 
 
-def has_charts() -> bool:
-    """Whether the library that draws the charts of reports is installed."""
-    return find_spec("plotly") is not None
-
-
 def need_spark(command: str) -> None:
     """End a command with one line unless it can use Spark."""
     if not has_spark():

@@ -11,10 +11,11 @@ from tidegauge.commands import shared_options as shared
 class ReportOptions(NamedTuple):
     """Write a report of recorded runs: one HTML file, which opens in any browser.
 
-    The report has the result in words, what clients saw, a timeline with all faults, a replay, the
-    story of the worst affected partition, the answers to all questions, and the basis of the
-    figures. The report of several runs compares their settings first, and has the worst run in
-    detail. It loads nothing from a network, so it can be sent to a colleague.
+    The report has the result in words and five sections: what clients saw, what failed and why, the
+    worst partition, the faults, and what it depends on. Further questions, charts and a replay are
+    folded behind their answers. The report of several runs compares their settings, and names the
+    command for the report of the worst run. It loads nothing from a network, so it can be sent to a
+    colleague.
 
     The result tables are made in this process, without Spark, and kept in tables/. Tables that
     are there already are used. An unfinished run is read up to its last row. `analyze` makes the

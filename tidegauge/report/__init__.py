@@ -1,19 +1,20 @@
 """The report about runs, in one HTML file that loads no other resource.
 
 =========================  =======================================================================
-``report.py``              writes it: its sections top to bottom, as an operator asks, for one run
-                           or for many and the worst of them
+``report.py``              writes it: five sections about one run, or the comparison of many
 ``one_run.py``             the run of the report, and how it is asked
+``headline.py``            the result in a sentence, for the first screen
+``page.py``                the page around the sections, with ``page.css`` and ``page.js``
 =========================  =======================================================================
 
-The sections: ``headline.py``, ``clients.py``, ``timeline.py``, ``replay.py``,
-``partition_story.py``, ``answers.py`` (all questions, some with a picture), ``notifications.py``,
-``fidelity.py``; of many runs ``many_runs.py`` with ``side_by_side.py``. Charts over time, and the
-queries of their series, are those of ``panels.py``.
+The sections: ``clients.py``, ``failures.py``, ``partition_story.py``, ``faults.py`` and
+``fidelity.py``; of many runs ``many_runs.py`` with ``side_by_side.py``. Further charts over time,
+and the queries of their series, are those of ``panels.py``; further questions those of
+``answers.py``. They are folded behind their answers.
 
-Their elements: ``section.py`` (words, tables, charts as HTML), ``charts.py`` (how charts look),
-``quantities.py`` (numbers with units, columns in plain words), ``page.py`` with ``page.css`` and
-``page.js``. Titles and keys of charts are HTML: they wrap on narrow pages, and are read aloud.
+Their elements: ``section.py`` (words, tables, folded parts), ``charts.py`` (charts as SVG),
+``quantities.py`` (numbers with units, columns in plain words). Each chart has its figures in a
+label for screen readers, and each table a caption; where a table has no room, its rows are cards.
 
 **The replay** is a recorded run to watch in a browser, at any moment of its time.
 ``recording.py`` has the rows that a recording is made of, as Arrow, and packs them in one text with
@@ -25,8 +26,8 @@ goes to a moment), ``board.js`` (racks, brokers, replicas), ``story.js`` (a part
 browser. A moment is found from the nearest of the current one and the keyframes, which the browser
 makes when it opens the file. A frame draws only the cells that changed.
 
-**To add a section**, write ``section(run)`` in a module of its own, and name it in
-``report.py``. It asks result tables in SQL (``run.tables.rows``), and gets few rows. A
-question needs nothing: the report answers it; if it is seen better in a picture, that goes into
-``answers.PICTURES``.
+**To add a question**, name it in a section's ``QUESTIONS``, and write its answer in one line in
+``answers.ANSWERS``, with a picture if it is seen better in one. A further chart is a ``Panel`` of a
+section. Sections ask result tables in SQL (``run.tables.rows``), and get few rows: the page stays
+below 400 kB.
 """

@@ -1,17 +1,22 @@
-"""The answers to all questions: a table each, and a picture where the answer is seen better in one.
+"""The answers to questions, each folded behind one line: a table, and a picture where it helps.
 
-:data:`PICTURES` has them: the parts of each failover, and the conditions of topics over time.
+:data:`ANSWERS` has the lines and the pictures: the parts of each failover, and the conditions of
+topics over time.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from tidegauge.analysis.questions.all_questions import QUESTIONS
 from tidegauge.analysis.questions.question import Question, QuestionError, worth_showing
 from tidegauge.analysis.tables.result_table import Column
-from tidegauge.report import charts, section
+from tidegauge.replication.release_versions import ZOOKEEPER_MODE
+from tidegauge.report import charts
+from tidegauge.report.charts import Axis, Chart, Key, Span, Spans
 from tidegauge.report.one_run import OneRun
-from tidegauge.report.quantities import column_title, duration_text, value_text
+from tidegauge.report.quantities import column_title, duration_text, plain_words, value_text
+from tidegauge.report.section import Commands, Folded, Glossary, Grid, Heading, Piece, Words
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import short_time_text
 
@@ -36,38 +41,30 @@ _OF_FAILOVERS = (
 )
 
 
-def failover_bars(found: Sequence[Mapping[str, Any]]) -> section.Chart:
-    """Stacked bars, the longest failover on top."""
+def failover_bars(found: Sequence[Mapping[str, Any]]) -> Chart:
+    """A lane for each failover, the longest on top, and in it a bar for each part."""
     title = "From the fault to the first use of the new leader"
     if len(found) > _MOST:
         title = f"{title}: the longest {_MOST} of {len(found):,} failovers"
     found = sorted(found, key=_whole_us, reverse=True)[:_MOST]
-    data = [
-        {
-            "type": "bar",
-            "orientation": "h",
-            "name": text,
-            "y": [place + charts.LANE_LOWER for place in range(len(found))],
-            "x": [round((each[step] or 0) / 1e6, 6) for each in found],
-            "text": [duration_text(each[step] or 0) for each in found],
-            "textposition": "none",
-            "hovertemplate": f"{text}: %{{text}}<extra></extra>",
-            "marker": {"color": colour},
-            "width": charts.LANE_BAR,
-        }
-        for (step, text), colour in zip(_STEPS.items(), charts.COLOURS, strict=False)
-    ]
-    whole = charts.layout(
-        charts.LANE * len(found) + 60,
-        xaxis=charts.axis("seconds", rangemode="tozero"),
-        margin={"l": 14, "r": 14, "t": 8, "b": 52},
-        **charts.lanes([_name(each) for each in found]) | {"barmode": "stack"},
+    spans: dict[str, list[Span]] = {step: [] for step in _STEPS}
+    for lane, each in enumerate(found):
+        begin_us = 0
+        for step, text in _STEPS.items():
+            lasted_us = each[step] or 0
+            says = f"{text}: {duration_text(lasted_us)}"
+            begin, end = begin_us / 1e6, (begin_us + lasted_us) / 1e6
+            if lasted_us:
+                spans[step].append(Span(lane, begin, end, says))
+            begin_us += lasted_us
+    coloured = [*zip(_STEPS, charts.COLOURS, strict=False)]
+    return Chart(
+        title,
+        charts.time_axis(_whole_us(found[0])),
+        [Spans(spans[step], colour) for step, colour in coloured if spans[step]],
+        [Key(_STEPS[step], colour) for step, colour in coloured if spans[step]],
+        lanes=[_name(each) for each in found],
     )
-    keys = [
-        section.Key(text, colour)
-        for text, colour in zip(_STEPS.values(), charts.COLOURS, strict=False)
-    ]
-    return section.Chart(title, data, whole, keys)
 
 
 def _whole_us(each: Mapping[str, Any]) -> int:
@@ -90,9 +87,6 @@ _CONDITIONS = {
 }
 #: The number of topics that are drawn, the worst affected ones.
 _TOPICS = 15
-#: The width of a bar, in parts of a lane.
-_BAR = 0.11
-
 #: Explanation of the chart.
 _OF_TOPICS = (
     "Partition-seconds: one partition for one second. Stalled: a batch of a producer, or a fetch "
@@ -103,116 +97,153 @@ _OF_TOPICS = (
 )
 
 
-def unavailable_topics(found: Sequence[Mapping[str, Any]]) -> section.Chart | None:
+def unavailable_topics(found: Sequence[Mapping[str, Any]]) -> Chart | None:
     """Bars for each topic, side by side; None if nothing was stalled or refused."""
     found = [each for each in found if each["condition"] in _CONDITIONS]
     every = list(dict.fromkeys(each["topic"] for each in found))
     if not every:
         return None
     topics = every[:_TOPICS]
-    title = "Partition-seconds that each topic was unavailable"
+    title = "Time that each topic was unavailable (partition-seconds)"
     if len(every) > _TOPICS:
         title = f"{title}: the worst {_TOPICS} of {len(every):,} topics"
-    data, keys = [], []
+    marks, keys = [], []
     for nth, (condition, (text, colour)) in enumerate(_CONDITIONS.items()):
         seconds = {e["topic"]: e["total_seconds"] for e in found if e["condition"] == condition}
         if seconds:
             most = max(seconds, key=lambda topic: seconds[topic])
-            keys.append(section.Key(text, colour, f"at most {seconds[most]:,.1f}, {most}"))
-            data.append(
-                {
-                    "type": "bar",
-                    "orientation": "h",
-                    "name": text,
-                    "y": [
-                        place + charts.LANE_LOWER + (nth - 2) * _BAR for place in range(len(topics))
-                    ],
-                    "x": [round(seconds.get(topic, 0), 3) for topic in topics],
-                    "text": [section.plain(topic) for topic in topics],
-                    "textposition": "none",
-                    "hovertemplate": f"%{{text}}: {text} for %{{x:,.1f}} partition-seconds"
-                    "<extra></extra>",
-                    "marker": {"color": colour},
-                    "width": _BAR,
-                }
-            )
-    whole = charts.layout(
-        charts.LANE * len(topics) + 60,
-        xaxis=charts.axis("partition-seconds", rangemode="tozero"),
-        margin={"l": 14, "r": 14, "t": 8, "b": 52},
-        **charts.lanes(topics),
-    )
-    return section.Chart(title, data, whole, keys)
+            keys.append(Key(text, colour, f"at most {seconds[most]:,.1f}, {most}"))
+            spans = [
+                Span(lane, 0, seconds[topic], f"{text}: {seconds[topic]:,.1f}")
+                for lane, topic in enumerate(topics)
+                if topic in seconds
+            ]
+            marks.append(Spans(spans, colour, height=4, lower=4 * (nth - 2)))
+    most_seconds = max(each["total_seconds"] for each in found)
+    return Chart(title, Axis(most_seconds), marks, keys, lanes=topics)
 
 
 #: Number of rows of an answer in the report; the command shows all.
 MOST_ROWS = 20
-_IN_GENERAL = "The meanings of the columns are folded up below the table. Times are virtual time."
-#: Questions about several runs, without an answer for a single one.
-_OF_SEVERAL = frozenset({"sweep", "first-divergence"})
 _NUMBERS = frozenset({"bigint", "double"})
 
 
-class Picture(NamedTuple):
-    """The picture of an answer."""
+class Answer(NamedTuple):
+    """How the answer to a question is told."""
 
-    #: Explanation of the chart.
-    says: str
-    #: Draws all rows of the answer, of which there is at least one; None: not worth a picture.
-    draw: Callable[[Sequence[Mapping[str, Any]]], section.Chart | None]
+    #: All rows, of which there is at least one, in a line.
+    says: Callable[[Sequence[Mapping[str, Any]]], str]
+    #: Draws the rows; None: not worth a picture.
+    draw: Callable[[Sequence[Mapping[str, Any]]], Chart | None] = lambda _: None
+    #: Explains the picture.
+    explains: str = ""
 
 
-PICTURES = {
-    "failover-budget": Picture(_OF_FAILOVERS, failover_bars),
-    "unavailability": Picture(_OF_TOPICS, unavailable_topics),
+def _available(rows: Sequence[Mapping[str, Any]]) -> str:
+    (row,) = rows
+    text = f"a leader for {row['online_percent']:.4g} % of partition-seconds"
+    if row["writable_percent"] is not None:
+        text = f"writable for {row['writable_percent']:.4g} %, {text}"
+    lost = row["records_acknowledged_lost"]
+    return text if lost is None else f"{text}; {counted(lost, 'acknowledged record')} lost"
+
+
+def _lost(rows: Sequence[Mapping[str, Any]]) -> str:
+    worst = rows[0]
+    return f"{counted(worst['records'], 'record')} of acks={worst['acks']}, first of all"
+
+
+def _unavailable(rows: Sequence[Mapping[str, Any]]) -> str:
+    worst = rows[0]
+    return (
+        f"{worst['topic']} was {plain_words(worst['condition'])}, one partition for up to "
+        f"{duration_text(worst['longest_us'])}"
+    )
+
+
+def _longest_failover(rows: Sequence[Mapping[str, Any]]) -> str:
+    longest = max(rows, key=_whole_us)
+    step = max(_STEPS, key=lambda name: longest[name] or 0)
+    return (
+        f"the longest took {duration_text(_whole_us(longest))}, of which "
+        f"{duration_text(longest[step] or 0)} {_STEPS[step]}"
+    )
+
+
+def _flapping(rows: Sequence[Mapping[str, Any]]) -> str:
+    worst = rows[0]
+    why = f": {worst['likely_cause']}" if worst["likely_cause"] else ""
+    return f"those of broker {worst['broker']} left {counted(worst['times_left'], 'time')}{why}"
+
+
+def _batched(rows: Sequence[Mapping[str, Any]]) -> str:
+    most = max(rows, key=lambda row: row["changes"] or 0)
+    changes = counted(most["changes"] or 0, "change")
+    return f"{changes} in {counted(most['notifications'] or 0, 'notification')} at most"
+
+
+def _lagged(rows: Sequence[Mapping[str, Any]]) -> str:
+    most = rows[0]
+    at = short_time_text(most["begin_us"])
+    return f"by at most {counted(most['largest'], 'record')}, {most['largest_of']}, from {at} on"
+
+
+ANSWERS = {
+    "availability": Answer(_available),
+    "lost-records": Answer(_lost),
+    "unavailability": Answer(_unavailable, unavailable_topics, _OF_TOPICS),
+    "failover-budget": Answer(_longest_failover, failover_bars, _OF_FAILOVERS),
+    "restart-headroom": Answer(lambda rows: f"{rows[0]['fault_name']}: {rows[0]['verdict']}"),
+    "isr-flapping": Answer(_flapping),
+    "notification-batching": Answer(_batched),
+    "hw-lag": Answer(_lagged),
 }
 
 
-def answers(run: OneRun) -> Iterator[section.Section]:
-    """A section for each question about a single run that this one can answer."""
-    for name, question in QUESTIONS.items():
-        if name in _OF_SEVERAL:
+def answers(run: OneRun, names: Sequence[str]) -> Iterator[Folded]:
+    """The answer to each of these questions that the run can answer, and has anything of."""
+    for name in names:
+        if name in _OF_ZOOKEEPER and run.scenario["mode"] != ZOOKEEPER_MODE:
             continue
-        try:
+        question = QUESTIONS[name]
+        with suppress(QuestionError):
             rows = question.of(run.tables)
-        except QuestionError:
-            continue
-        yield _section(question, rows, run.command("analyze", "RUN", "--question", name))
+            command = run.command("analyze", "RUN", "--question", name)
+            yield Folded(question.asks, *_told(question, rows, command))
 
 
-def _section(
+#: Questions about what ZooKeeper alone has.
+_OF_ZOOKEEPER = frozenset({"notification-batching"})
+
+
+def _told(
     question: Question, rows: Sequence[Mapping[str, Any]], command: str
-) -> section.Section:
-    picture = PICTURES.get(question.name)
-    says = _IN_GENERAL if picture is None else picture.says
-    pieces: list[section.Piece] = []
+) -> tuple[str, list[Piece]]:
+    """The line, and what is behind it."""
     if not rows:
-        pieces.append(section.Words("No rows: the run has recorded none of this."))
-    else:
-        columns = worth_showing(question.columns, rows)
-        chart = None if picture is None else picture.draw(rows)
-        if chart is not None:
-            pieces.append(chart)
-        pieces.append(grid(question.asks, columns, rows[:MOST_ROWS]))
-        if len(rows) > MOST_ROWS:
-            of_all = f"The first {MOST_ROWS} of {counted(len(rows), 'row')}"
-            pieces.append(section.Words(f"{of_all}: {question.order}.", "note"))
-        pieces.append(glossary(columns))
-    return section.Section(question.name, question.asks, says, pieces, [command])
+        return "None: the run has recorded nothing of this.", [Commands([command])]
+    answer = ANSWERS[question.name]
+    columns = worth_showing(question.columns, rows)
+    pieces: list[Piece] = []
+    chart = answer.draw(rows)
+    if chart is not None:
+        pieces += [Words(answer.explains, "note"), chart]
+    pieces.append(grid(question.asks, columns, rows[:MOST_ROWS]))
+    if len(rows) > MOST_ROWS:
+        of_all = f"The first {MOST_ROWS} of {counted(len(rows), 'row')}"
+        pieces.append(Words(f"{of_all}: {question.order}.", "note"))
+    return f"{answer.says(rows).rstrip('.')}.", [*pieces, glossary(columns), Commands([command])]
 
 
-def grid(label: str, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> section.Grid:
+def grid(label: str, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> Grid:
     """Rows of a table with documented columns, as texts."""
-    return section.Grid(
+    return Grid(
         label,
-        [
-            section.Heading(column_title(c), c.meaning, is_number=c.type in _NUMBERS)
-            for c in columns
-        ],
+        [Heading(column_title(c), c.meaning, is_number=c.type in _NUMBERS) for c in columns],
         [[value_text(row[c.name], c.unit, c.name) for c in columns] for row in rows],
     )
 
 
-def glossary(columns: Sequence[Column]) -> section.Glossary:
+def glossary(columns: Sequence[Column]) -> Glossary:
     """The meanings of the columns of :func:`grid`."""
-    return section.Glossary([(column_title(each), each.meaning) for each in columns])
+    return Glossary([(column_title(each), each.meaning) for each in columns])

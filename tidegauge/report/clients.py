@@ -1,26 +1,51 @@
-"""The service for clients: throughput, latency and failures."""
+"""The service for clients: offered and acknowledged records, stalls, latencies and errors."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tidegauge.analysis.tables.clients import CLIENTS, REFUSALS
+from tidegauge.report.answers import grid
 from tidegauge.report.charts import BAD, GOOD, QUIET, WARNING, WORSE
 from tidegauge.report.one_run import OneRun
-from tidegauge.report.panels import Mark, Panel, Point, collected, measured, panel_charts
+from tidegauge.report.panels import (
+    Mark,
+    Panel,
+    Point,
+    collected,
+    folded_panels,
+    levels,
+    measured,
+    panel_chart,
+)
 from tidegauge.report.quantities import duration_text
-from tidegauge.report.section import Grid, Heading, Piece, Section, Words
+from tidegauge.report.section import Commands, Folded, Grid, Heading, Piece, Section, Words
+from tidegauge.scenario.reading import scenario_from_mapping
 from tidegauge.scenario.text.errors import counted
-from tidegauge.simulation.quantities import time_text
 
+# ruff: noqa: S608 - queries are put together from texts of these rooms
+
+#: Counts of each topic, after its name.
+_OF_TOPICS = CLIENTS.columns[2:]
 #: The number of topics, producers and errors that are listed, the worst first.
 _MOST_ROWS = 10
 
+_SERVICE = Panel(
+    "Records of producers",
+    "records per second",
+    (
+        Mark("offered", "offered: due by the rates of the producers", QUIET, "area"),
+        Mark("acknowledged", "acknowledged by leaders", GOOD, "rate"),
+    ),
+    scaled_by="offered",
+)
+
 PANELS = (
     Panel(
-        "Throughput",
-        "records per second",
+        "Stalled partitions",
+        "partitions",
         (
-            Mark("written", "written by leaders", QUIET, "line"),
-            Mark("committed", "committed: acknowledged with acks=all, readable", GOOD, "line"),
+            Mark("stalled", "for producers: a batch has waited for over 1 s", BAD, "level"),
+            Mark("reads_stalled", "for consumers: a fetch has", WARNING, "level"),
         ),
     ),
     Panel(
@@ -49,68 +74,55 @@ PANELS = (
 def section(run: OneRun) -> Section:
     """The section."""
     topics = run.tables.rows(
-        """
-        select topic, sum(records_written) as written,
-            sum(records_committed) as committed,
-            sum(writes_refused) as writes_refused,
-            sum(fetches_refused) as fetches_refused,
-            sum(records_failed) as failed,
-            sum(batches_failed) as batches_failed,
-            sum(batches_duplicated) as duplicated
+        f"""
+        select topic, {", ".join(f"sum({each.name}) as {each.name}" for each in _OF_TOPICS[1:])}
         from clients group by topic
-        order by failed desc, writes_refused desc, fetches_refused desc, topic
+        order by records_failed desc, writes_refused desc, fetches_refused desc, topic
         """
     )
-    if not topics:
-        return Section(
-            "clients",
-            "What clients saw",
-            "This section has the throughput, latency and errors of clients.",
-            [
-                Words(
-                    "Logs have no requests of clients."
-                    if run.is_of_logs
-                    else "No client wrote or read in this run."
-                )
-            ],
-        )
+    pieces = [Words("No client wrote or read in this run.")]
+    if run.is_of_logs:
+        pieces = [Words("Logs have no requests of clients.")]
+    return Section("clients", "What clients saw", [*_service(run, topics)] if topics else pieces)
+
+
+def _service(run: OneRun, topics: Sequence[Mapping[str, Any]]) -> Iterator[Piece]:
     groups = run.tables.rows(
         "select * from client_groups"
         " order by records_unsent desc, stalled_us desc, records_failed desc, client_group"
     )
     found = collected(run, _queries(run))
-    for name in ("written", "committed"):
-        found[name] = _without_gaps(found.get(name, []), _throughput_us(run), run.duration_us)
-    return Section(
-        "clients",
-        "What clients saw",
-        "Throughput is that of samples of the brokers. A producer retries a refused write until "
-        "delivery.timeout.ms is over, then it gives the batch up.",
-        [
-            _in_short(run, topics, groups),
-            *panel_charts(run, PANELS, found),
-            *_groups(groups),
-            *_latencies(run),
-            _topics(topics),
-            *_more(len(topics), "topic"),
-            *_refusals(run),
-        ],
-        [
-            run.command("analyze", "RUN", "--table", "client_groups"),
-            run.command("analyze", "RUN", "--table", "clients"),
-            run.command("analyze", "RUN", "--table", "refusals"),
-        ],
+    found |= _by_bucket(run, found.get("acknowledged", []))
+    yield _in_short(run, topics, groups)
+    chart = panel_chart(run, _SERVICE, found)
+    if chart is not None:
+        yield chart
+    yield Words(
+        "Shaded: a fault is active. A producer retries a refused write until delivery.timeout.ms "
+        "is over, then it gives the batch up.",
+        "note",
     )
+    yield from _groups(run, groups)
+    yield from folded_panels(run, PANELS, found)
+    yield from _topics(topics)
+    yield from _refusals(run)
+    tables = ("client_groups", "clients", "refusals")
+    yield Commands([run.command("analyze", "RUN", "--table", name) for name in tables])
 
 
 def _queries(run: OneRun) -> Iterator[str]:
+    yield levels(
+        "select condition as series, begin_us, end_us from unavailable"
+        " where condition in ('stalled', 'reads_stalled')",
+        run.bucket_us,
+        run.duration_us,
+    )
     yield measured(
-        "clients",
+        # Members of consumer groups commit their offsets besides.
+        "(select begin_us as time_us, records from acknowledgements"
+        " where partition in (select partition from partition_figures where is_written))",
         _throughput_us(run),
-        {
-            name: f"sum(records_{name}) / {_throughput_us(run) / 1e6}"
-            for name in ("written", "committed")
-        },
+        {"acknowledged": "sum(records)"},
     )
     yield measured(
         "clients",
@@ -120,21 +132,37 @@ def _queries(run: OneRun) -> Iterator[str]:
 
 
 def _throughput_us(run: OneRun) -> int:
-    """Buckets of throughput: whole seconds with a sample in each."""
-    return max(run.sample_us, run.bar_us, 1_000_000)
+    """Buckets of throughput: whole spans of acknowledgements, which are as long as samples."""
+    span_us = max(run.sample_us, 1_000_000)
+    return -(-run.bar_us // span_us) * span_us
 
 
-def _without_gaps(points: Sequence[Point], bucket_us: int, end_us: int) -> list[Point]:
-    """With a 0 where nothing was written: a line would hide it."""
-    values = {point.at_us: point.value for point in points}
-    return [Point(at_us, values.get(at_us, 0.0)) for at_us in range(0, end_us, bucket_us)]
+def _by_bucket(run: OneRun, acknowledged: Sequence[Point]) -> dict[str, list[Point]]:
+    """Records offered and acknowledged per second, with a 0 where there were none."""
+    bucket_us, end_us = _throughput_us(run), run.duration_us
+    producers = scenario_from_mapping(run.scenario, run.run.name).workload.producers
+    records = {point.at_us: point.value for point in acknowledged}
+    found: dict[str, list[Point]] = {"offered": [], "acknowledged": []}
+    for at_us in range(0, end_us, bucket_us):
+        until_us = min(at_us + bucket_us, end_us)
+        seconds = (until_us - at_us) / 1e6
+        offered = 0.0
+        for each in producers:
+            stop_us = end_us if each.stop_us is None else each.stop_us
+            active_us = min(until_us, stop_us) - max(at_us, each.start_us)
+            offered += max(0, active_us) / 1e6 * each.batches_per_second * each.records_per_batch
+        found["offered"].append(Point(at_us, offered / seconds))
+        found["acknowledged"].append(Point(at_us, records.get(at_us, 0.0) / seconds))
+    for series in found.values():
+        series.append(Point(end_us, series[-1].value))
+    return found
 
 
 def _in_short(
     run: OneRun, topics: Sequence[Mapping[str, Any]], groups: Sequence[Mapping[str, Any]]
 ) -> Words:
     refused = sum(each["writes_refused"] for each in topics)
-    failed = sum(each["failed"] for each in topics)
+    failed = sum(each["records_failed"] for each in topics)
     batches = sum(each["batches_failed"] for each in topics)
     unsent = sum(each["records_unsent"] or 0 for each in groups)
     parts = [
@@ -151,108 +179,75 @@ def _in_short(
     return Words(f"{text[0].upper()}{text[1:]}.", "bad" if failed or unsent else "")
 
 
-def _groups(groups: Sequence[Mapping[str, Any]]) -> Iterator[Piece]:
-    """The records of each group of producers by outcome: offered is the sum of the others."""
+def _groups(run: OneRun, groups: Sequence[Mapping[str, Any]]) -> Iterator[Piece]:
+    """The records of each group of producers by outcome, and how long its batches took."""
     producers = [each for each in groups if each["records_offered"]]
-    columns = ("offered", "acknowledged", "failed", "unsent", "in_flight")
-    titles = ("Offered", "Acknowledged", "Given up", "Unsent", "In flight at the end")
+    outcomes = {
+        "offered": "Offered",
+        "acknowledged": "Acknowledged",
+        "failed": "Given up",
+        "unsent": "Unsent",
+        "in_flight": "In flight at the end",
+    }
+    waits = {"p50": "Median wait", "p99": "P99", "max": "Longest wait"}
+    meaning = "until a batch had an outcome, retries included"
+    produce_ms = _produce_ms(run)
     if producers:
         yield Grid(
-            "Records of producers, by group",
+            "Records of producers, by group, and the time until batches had an outcome",
             [
                 Heading("Producer"),
-                *(Heading(title, is_number=True) for title in titles),
+                *(Heading(title, is_number=True) for title in outcomes.values()),
+                *(Heading(title, meaning, is_number=True) for title in waits.values()),
                 Heading("send() blocked", "for buffer.memory, of all its clients", True),
                 Heading("Longest stall", "of one partition, without a break", True),
             ],
             [
                 (
                     each["client_group"],
-                    *(f"{each[f'records_{name}']:,}" for name in columns),
+                    *(f"{each[f'records_{name}']:,}" for name in outcomes),
+                    *(_waited(produce_ms.get(each["client_group"], {}), name) for name in waits),
                     duration_text(each["blocked_us"]) if each["blocked_us"] else "never",
                     duration_text(each["longest_stall_us"]) if each["longest_stall_us"] else "none",
                 )
                 for each in producers[:_MOST_ROWS]
             ],
         )
-        yield from _more(len(producers), "producer")
+        yield from _more(producers)
 
 
 def _produce_ms(run: OneRun) -> Mapping[str, Mapping[str, float]]:
     return {} if run.summary is None else run.summary.get("produce_ms", {})
 
 
-def _latencies(run: OneRun) -> Iterator[Piece]:
-    """The latencies of producers, those with the longest waits first."""
-    waited = sorted(_produce_ms(run).items(), key=lambda each: -each[1]["max"])
-    if waited:
-        yield Grid(
-            "Time until a batch had an outcome, by producer",
-            [
-                Heading("Producer"),
-                *(
-                    Heading(title, "until a batch had an outcome, retries included", True)
-                    for title in ("Median", "P99", "Longest")
-                ),
-            ],
-            [
-                (name, *(_waited(each[figure]) for figure in ("p50", "p99", "max")))
-                for name, each in waited[:_MOST_ROWS]
-            ],
-        )
-        yield from _more(len(waited), "producer")
+def _waited(figures: Mapping[str, float], name: str) -> str:
+    """A figure of the times of batches; of a run that has not ended there is none."""
+    return duration_text(figures[name] * 1000) if figures.get(name) else "-"
 
 
-def _waited(ms: float) -> str:
-    return duration_text(ms * 1000) if ms else "none offered"
-
-
-def _topics(topics: Sequence[Mapping[str, Any]]) -> Grid:
-    columns = {
-        "failed": "Records given up",
-        "writes_refused": "Writes refused",
-        "fetches_refused": "Fetches refused",
-        "duplicated": "Batches written twice",
-        "written": "Records written",
-        "committed": "Records committed",
-    }
-    return Grid(
-        "Clients' successes and errors, by topic",
-        [Heading("Topic"), *(Heading(title, is_number=True) for title in columns.values())],
-        [(each["topic"], *(f"{each[n]:,}" for n in columns)) for each in topics[:_MOST_ROWS]],
+def _topics(topics: Sequence[Mapping[str, Any]]) -> Iterator[Piece]:
+    worst = topics[0]
+    answer = (
+        f"{counted(len(topics), 'topic')}; {worst['topic']} had {worst['writes_refused']:,} writes "
+        f"and {worst['fetches_refused']:,} fetches refused, {worst['records_failed']:,} records "
+        "given up."
     )
+    table = grid("Successes and errors by topic", _OF_TOPICS, topics[:_MOST_ROWS])
+    yield Folded("Topic by topic:", answer, [table, *_more(topics)])
 
 
 def _refusals(run: OneRun) -> Iterator[Piece]:
     errors = run.tables.rows("select * from refusals order by requests desc, topic, request, error")
     if errors:
-        yield Grid(
-            "Errors of requests, the most frequent first",
-            [
-                Heading("Error"),
-                Heading("Request"),
-                Heading("Topic"),
-                Heading("Requests", is_number=True),
-                Heading("Partitions", is_number=True),
-                Heading("First", is_number=True),
-                Heading("Last", is_number=True),
-            ],
-            [
-                (
-                    each["error"],
-                    each["request"],
-                    each["topic"],
-                    f"{each['requests']:,}",
-                    f"{each['partitions']:,}",
-                    time_text(each["first_us"]),
-                    time_text(each["last_us"]),
-                )
-                for each in errors[:_MOST_ROWS]
-            ],
+        first = errors[0]
+        answer = (
+            f"{first['error']}, {counted(first['requests'], 'request')} ({first['request']}) about "
+            f"{first['topic']}."
         )
-        yield from _more(len(errors), "error")
+        table = grid("Errors of requests", REFUSALS.columns[1:], errors[:_MOST_ROWS])
+        yield Folded("The most frequent error:", answer, [table, *_more(errors)])
 
 
-def _more(rows: int, what: str) -> Iterator[Piece]:
-    if rows > _MOST_ROWS:
-        yield Words(f"The first {_MOST_ROWS} of {counted(rows, what)}: the worst.", "note")
+def _more(rows: Sequence[object]) -> Iterator[Piece]:
+    if len(rows) > _MOST_ROWS:
+        yield Words(f"The worst {_MOST_ROWS} of {len(rows):,}.", "note")

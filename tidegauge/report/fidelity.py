@@ -1,10 +1,12 @@
-"""The basis of the results: the parameters of the cost model, and the limits of the simulation."""
+"""The basis of the results: chance, the cost model, the limits, and how to repeat the run."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from tidegauge.replication.release_versions import MODE_NAMES
 from tidegauge.report.one_run import OneRun
 from tidegauge.report.quantities import duration_text
-from tidegauge.report.section import Grid, Heading, Piece, Section, Words
+from tidegauge.report.section import Commands, Folded, Grid, Heading, Piece, Section, Words
 from tidegauge.scenario.model.costs import Costs, Latency
 from tidegauge.scenario.reading import scenario_from_mapping
 
@@ -32,28 +34,59 @@ class _Leaned(NamedTuple):
 
 def section(run: OneRun) -> Section:
     """The parameters, those with the largest sums first."""
+    return Section("basis", "What it depends on", [*_pieces(run)])
+
+
+def _pieces(run: OneRun) -> Iterator[Piece]:
     if run.is_of_logs:
-        return Section(
-            "fidelity",
-            "Basis of these results",
-            "These are the logs of a real cluster, and their times are those of its lines.",
-            [Words(_OF_LOGS)],
-            [run.command("show", "controller", "RUN")],
-        )
-    pieces: list[Piece] = [Words(_LIMITS)]
-    if run.summary is None:
-        pieces.append(Words("The used parameters are known when the run is over.", "note"))
-    else:
-        used = [_Leaned(name, **each) for name, each in run.summary["cost_model"].items()]
-        pieces.append(_grid(run, used))
-    return Section(
-        "fidelity",
-        "Basis of these results",
+        yield Words("The times are those of the lines of the logs.")
+        yield Words(_OF_LOGS)
+        return
+    yield from _chance(run)
+    yield Words(
         "Absolute times depend on a cost model. Defaults were measured on other brokers than "
         "yours, or are plausible values: measure them on yours before you rely on milliseconds, "
-        "and set them in the scenario.",
-        pieces,
-        [run.command("show", "controller", "RUN")],
+        "and set them in the scenario."
+    )
+    yield Words(_LIMITS)
+    if run.figures["figures_from_seconds"]:
+        since = duration_text(run.figures["figures_from_seconds"] * 1e6)
+        yield Words(f"Figures begin {since} after the start: start-up does not count.", "note")
+    if run.summary is None:
+        yield Words("The used parameters are known when the run is over.", "note")
+    else:
+        used = [_Leaned(name, **each) for name, each in run.summary["cost_model"].items()]
+        answer = f"most time went to {used[0].name}: {duration_text(used[0].seconds * 1e6)}."
+        yield Folded("Parameters of the cost model:", answer, [_grid(run, used)])
+    yield _again(run)
+
+
+def _chance(run: OneRun) -> Iterator[Piece]:
+    decided = run.manifest.get("left_to_chance")
+    if decided:
+        yield Words(f"This is one seed, and chance has decided: {'; '.join(decided)}.")
+        yield Commands([each for each in [run.manifest["over_seeds"]] if each])
+
+
+def _again(run: OneRun) -> Piece:
+    """Commands, and their expected results."""
+    trace = (
+        "unknown before the end of the run" if run.summary is None else run.summary["trace_sha256"]
+    )
+    facts = [
+        ("Tidegauge", str(run.manifest["tidegauge"])),
+        ("scenario, seed", f"{run.scenario['name']}, {run.manifest['seed']}"),
+        ("trace", f"{run.manifest['trace']}, schema {run.manifest['schema_version']}"),
+        ("trace_sha256", trace),
+        ("folder", str(run.run.folder)),
+    ]
+    return Folded(
+        "How to repeat the run:",
+        "the same scenario, seed and release of Tidegauge give the same hash.",
+        [
+            Grid("What the run is", [Heading("Fact"), Heading("Value")], facts),
+            Commands([run.command(name, "RUN") for name in ("replay", "report")]),
+        ],
     )
 
 
@@ -72,7 +105,7 @@ def _grid(run: OneRun, used: list[_Leaned]) -> Grid:
                 f"{each.times:,}",
                 duration_text(each.seconds * 1e6),
                 "default" if is_default else _ORIGIN,
-                _meaning(field),
+                _meaning(run, field),
             )
         )
     return Grid(
@@ -89,6 +122,9 @@ def _grid(run: OneRun, used: list[_Leaned]) -> Grid:
     )
 
 
-def _meaning(field: str) -> str:
+def _meaning(run: OneRun, field: str) -> str:
+    """The description of a parameter, without sentences about the other control plane."""
     described: Any = Costs.model_fields[field]
-    return str(described.description)
+    (other,) = (name for mode, name in MODE_NAMES.items() if mode != run.scenario["mode"])
+    sentences = str(described.description).rstrip(".").split(". ")
+    return f"{'. '.join(each for each in sentences if other not in each)}."

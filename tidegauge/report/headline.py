@@ -1,14 +1,14 @@
-"""A run in short: its verdict, its losses, stalls and moves of replicas, and its figures."""
+"""A run in short: its verdict, its stalls, its refused writes and its moves of replicas."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidegauge.analysis.tables.dialect import united
 from tidegauge.analysis.tables.unavailable import REFUSING
-from tidegauge.report.quantities import duration_text, number_text
-from tidegauge.report.section import Piece, Section, Tile, Tiles, Words
+from tidegauge.report.quantities import duration_text
+from tidegauge.report.section import Piece, Words
 from tidegauge.scenario.text.errors import counted
 
 if TYPE_CHECKING:
@@ -107,18 +107,6 @@ def _moves(summary: Mapping[str, Any]) -> Mapping[str, Any]:
 # ruff: noqa: S608 - queries are put together from texts of these rooms
 
 
-#: The reasons that permit a loss, by their names in the table of lost records.
-_EXPLAINED = {
-    "unclean election": "a leader was elected from outside the ISR",
-    "election of the last known leader": "the last known leader was elected after the whole ISR "
-    "had lost its place (KIP-966)",
-    "loss of power": "power was lost before they were on disk (log.flush.interval.messages)",
-}
-
-#: Shorter times are not marked as a problem.
-_A_SECOND = 1
-
-
 class WithoutWrites(NamedTuple):
     """The partitions that refused acks=all writes for a time."""
 
@@ -138,51 +126,20 @@ class WithoutWrites(NamedTuple):
         return bool(self.for_long or self.always)
 
 
-def section(run: OneRun) -> Section:
-    """The verdict, and figures as tiles."""
-    figures = run.figures
-    lost = run.tables.rows(
-        "select acks, permitted_by, sum(records) as records"
-        " from lost group by acks, permitted_by order by records desc, acks, permitted_by"
-    )
-    idle = without_writes(run)
-    stalled = stalled_partitions(run.tables)
-    pieces: list[Piece] = [_verdict(run, stalled, idle, figures["records_acknowledged_lost"])]
+def result(run: OneRun) -> list[Piece]:
+    """What was run and what came of it, for the first screen of the page."""
+    stalled, idle = stalled_partitions(run.tables), without_writes(run)
+    pieces: list[Piece] = [
+        Words(what_was_run(run), "note"),
+        _verdict(run, stalled, idle, run.figures["records_acknowledged_lost"]),
+    ]
     if stalled is not None:
         pieces.append(Words(f"{_capital(_refused(run, idle))}.", "bad" if idle.is_bad else ""))
     if run.summary is None:
         pieces.append(
             Words("The run is not complete: this report covers it up to its last row.", "note")
         )
-    if run.is_of_logs:
-        pieces.append(Words("Logs have no records: none is counted as lost.", "note"))
-    else:
-        pieces.append(_losses(figures, lost))
-    if figures["records_acknowledged_unavailable"]:
-        unavailable = counted(figures["records_acknowledged_unavailable"], "acknowledged record")
-        pieces.append(
-            Words(
-                f"{unavailable} cannot be read: their partitions have no leader in the end.", "bad"
-            )
-        )
-    if run.summary is not None and not run.is_of_logs:
-        moved = "; ".join(reassignment_lines(run.summary))
-        pieces += [Words(f"Reassignment: {moved}.")] if moved else []
-    pieces += _checks(run)
-    pieces.append(Tiles(_tiles(figures, stalled, idle)))
-    if figures["figures_from_seconds"]:
-        since = duration_text(figures["figures_from_seconds"] * 1e6)
-        pieces.append(
-            Words(f"Figures begin {since} after the start: start-up does not count.", "note")
-        )
-    commands = [run.command("show", "partitions", "RUN")]
-    decided = run.manifest.get("left_to_chance")
-    if decided:
-        pieces.append(
-            Words(f"This is one seed, and chance has decided: {'; '.join(decided)}.", "note")
-        )
-        commands += [each for each in [run.manifest["over_seeds"]] if each]
-    return Section("result", "In short", what_was_run(run), pieces, commands)
+    return pieces
 
 
 def what_was_run(run: OneRun) -> str:
@@ -282,65 +239,3 @@ def _refused(run: OneRun, idle: WithoutWrites) -> str:
 
 def _capital(sentence: str) -> str:
     return f"{sentence[0].upper()}{sentence[1:]}"
-
-
-def _losses(figures: Mapping[str, Any], lost: Sequence[Mapping[str, Any]]) -> Words:
-    records = figures["records_acknowledged_lost"]
-    acknowledged = f"{counted(figures['records_acknowledged'], 'record')} acknowledged"
-    if not records:
-        return Words(f"No acknowledged record was lost: {acknowledged}.")
-    text = f"{counted(records, 'acknowledged record')} lost, of {acknowledged}"
-    if len(lost) == 1:
-        return Words(f"{text}: all of them {_because(lost[0])}.")
-    parts = "; ".join(f"{each['records']:,} {_because(each)}" for each in lost)
-    return Words(f"{text}: {parts}.")
-
-
-def _because(lost: Mapping[str, Any]) -> str:
-    """The lost records, and the reasons for the loss."""
-    if lost["acks"] != -1:
-        return f"with acks={lost['acks']}, which are acknowledged before a follower has them"
-    permitted_by = lost["permitted_by"]
-    why = _EXPLAINED.get(permitted_by, "and no setting permits that: a promise of Kafka was broken")
-    return f"with acks=all, since {why}" if permitted_by else f"with acks=all, {why}"
-
-
-def _checks(run: OneRun) -> list[Piece]:
-    checks = {} if run.summary is None else run.summary["checks"]
-    unexpected = [name for name, each in checks.items() if not each["as_expected"]]
-    if not unexpected:
-        return []
-    return [Words(f"Not as the scenario expects: {', '.join(unexpected)}.", "bad")]
-
-
-def _tiles(
-    figures: Mapping[str, Any], stalled: StalledPartitions | None, idle: WithoutWrites
-) -> list[Tile]:
-    def seconds(condition: str, of: str) -> Tile:
-        value = figures[f"partition_seconds_{condition}"]
-        return Tile(number_text(value), f"partition-seconds {of}", is_bad=value >= _A_SECOND)
-
-    unclean = figures["unclean_elections"]
-    tiles = []
-    if stalled is not None:
-        tiles.append(seconds("stalled", "stalled for producers: batches waited for over 1 s"))
-        if stalled.stalled:
-            text = f"the longest that a partition was stalled for producers: {stalled.longest}"
-            tiles.append(Tile(duration_text(stalled.longest_us), text, is_bad=True))
-        unsent = figures["records_unsent"]
-        text = f"records unsent, of {figures['records_offered']:,} offered"
-        tiles.append(Tile(f"{unsent:,}", text, is_bad=unsent > 0))
-    if idle.partitions:
-        text = f"the longest that a partition refused acks=all writes: {idle.longest}"
-        is_bad = idle.longest_us >= _A_SECOND * 1e6
-        tiles.append(Tile(duration_text(idle.longest_us), text, is_bad=is_bad))
-    return [
-        *tiles,
-        seconds("not_accepting", "without a broker that accepts writes as leader"),
-        seconds("offline", "offline: without a leader in the control plane"),
-        seconds("under_min_isr", "under min ISR: acks=all is refused"),
-        Tile(f"{figures['isr_shrinks']:,}", "ISRs shrunk by leaders"),
-        Tile(f"{figures['isr_removals']:,}", "replicas removed from ISRs by the controller"),
-        Tile(f"{figures['leader_elections']:,}", "leaders elected"),
-        Tile(f"{unclean:,}", "leaders elected uncleanly", is_bad=unclean > 0),
-    ]

@@ -1,24 +1,44 @@
-"""Several runs: the effect of each setting, with confidence intervals, and the worst of them."""
+"""Several runs: the effect of each setting, with confidence intervals, and the worst of them.
 
-from collections.abc import Iterator, Mapping, Sequence
+Nothing is added up over runs: they differ in their settings.
+"""
+
+import shlex
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.questions.sweep import SWEEP, settings_at
-from tidegauge.report import section, side_by_side
+from tidegauge.analysis.requests import from_here
+from tidegauge.report import side_by_side
 from tidegauge.report.answers import glossary, grid
-from tidegauge.report.charts import GOOD, LANE, LANE_LOWER, WARNING, axis, lanes, layout
+from tidegauge.report.charts import (
+    GOOD,
+    WARNING,
+    Axis,
+    Between,
+    Chart,
+    Dot,
+    Dots,
+    Key,
+    Line,
+    Mark,
+    SideBySide,
+    Span,
+    Spans,
+    in_lane,
+)
 from tidegauge.report.one_run import folders_command
 from tidegauge.report.quantities import number_text, plain_words
+from tidegauge.report.section import Commands, Folded, Grid, Heading, Piece, Section, Words
 from tidegauge.runs.figures import FIGURES, value_text
 from tidegauge.scenario.text.errors import counted
 
 #: An answer has a row for each figure and setting.
 Answer = Sequence[Mapping[str, Any]]
 
-_CURVE = 220
 #: The most settings with a line each, where they are names.
-_SETTINGS = 40
+_SETTINGS = 20
 #: Means that differ by no more than this part of them are the same.
 _NEARLY = 0.01
 
@@ -30,7 +50,7 @@ SAYS = (
 )
 
 
-def sweep_curves(answer: Answer) -> section.SideBySide | None:
+def sweep_curves(answer: Answer) -> SideBySide | None:
     """Curves over a setting that is a number, else means and intervals by setting.
 
     None if no figure is other than 0 in any run. Figures that settings do not change are left out.
@@ -42,9 +62,7 @@ def sweep_curves(answer: Answer) -> section.SideBySide | None:
     if not drawn:
         return None
     draw = _curve if all(row["setting_value"] is not None for row in answer) else _intervals
-    return section.SideBySide(
-        [draw(_title(name, rows), rows[:_SETTINGS]) for name, rows in drawn.items()]
-    )
+    return SideBySide([draw(_title(name, rows), rows[:_SETTINGS]) for name, rows in drawn.items()])
 
 
 def always_zero(answer: Answer) -> list[str]:
@@ -77,90 +95,48 @@ def _title(name: str, rows: Answer) -> str:
     return f"{title} ({unit})" if unit and unit not in words else title
 
 
-_KEYS = (section.Key("mean over seeds", GOOD), section.Key("worst run", WARNING))
+_KEYS = (Key("mean over seeds", GOOD), Key("worst run", WARNING))
 
 
-def _curve(title: str, rows: Answer) -> section.Chart:
+def _curve(title: str, rows: Answer) -> Chart:
     rows = sorted(rows, key=lambda row: row["setting_value"])
-    at = [row["setting_value"] for row in rows]
-    low = [_known(row, "low") for row in rows]
-    high = [_known(row, "high") for row in rows]
-    data = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "name": "95 % of the mean",
-            "x": at + at[::-1],
-            "y": high + low[::-1],
-            "fill": "toself",
-            "fillcolor": "var(--sure)",
-            "line": {"width": 0},
-            "hoverinfo": "skip",
-        },
-        {
-            "type": "scatter",
-            "mode": "lines+markers",
-            "name": "mean",
-            "x": at,
-            "y": [row["mean"] for row in rows],
-            "text": [_text(row) for row in rows],
-            "hovertemplate": "%{text}<extra></extra>",
-            "line": {"color": GOOD, "width": 2},
-        },
-        {**_worst(rows), "x": at, "y": [row["worst"] for row in rows]},
-    ]
-    setting = section.plain(rows[0]["setting"].partition("=")[0])
-    whole = layout(
-        _CURVE,
-        xaxis=axis(setting, fixedrange=True, nticks=5),
-        yaxis=axis(fixedrange=True, nticks=5, rangemode="tozero", tickformat=",~r"),
-        margin={"l": 60, "r": 14, "t": 8, "b": 48},
+    low, mean, high = (
+        [(row["setting_value"], _known(row, name)) for row in rows]
+        for name in ("low", "mean", "high")
     )
-    return section.Chart(title, data, whole, _KEYS)
-
-
-def _intervals(title: str, rows: Answer) -> section.Chart:
-    mean = [row["mean"] for row in rows]
-    y = [place + LANE_LOWER for place in range(len(rows))]
-    data = [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "name": "mean, and 95 % of it",
-            "x": mean,
-            "y": y,
-            "text": [_text(row) for row in rows],
-            "hovertemplate": "%{text}<extra></extra>",
-            "marker": {"color": GOOD, "size": 9},
-            "error_x": {
-                "type": "data",
-                "symmetric": False,
-                "color": GOOD,
-                "thickness": 2,
-                "array": [_known(row, "high") - row["mean"] for row in rows],
-                "arrayminus": [row["mean"] - _known(row, "low") for row in rows],
-            },
-        },
-        {**_worst(rows), "x": [row["worst"] for row in rows], "y": y},
+    marks: list[Mark] = [
+        Between([(x, max(0.0, y)) for x, y in low], high, GOOD),
+        Line(mean, GOOD),
+        Dots([Dot(at, _text(row)) for at, row in zip(mean, rows, strict=True)], GOOD),
+        _worst(rows, [(row["setting_value"], row["worst"]) for row in rows]),
     ]
-    whole = layout(
-        LANE * len(rows) + 40,
-        xaxis=axis(fixedrange=True, nticks=5, rangemode="tozero", tickformat=",~r"),
-        margin={"l": 14, "r": 14, "t": 8, "b": 32},
-        **lanes([_setting_name(row) for row in rows]),
-    )
-    return section.Chart(title, data, whole, _KEYS)
+    setting = rows[0]["setting"].partition("=")[0]
+    most = max(row["setting_value"] for row in rows)
+    up = Axis(_most(rows)).rounded_up()
+    return Chart(f"{title}, by {setting}", Axis(most), marks, _KEYS, up)
 
 
-def _worst(rows: Answer) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": "worst run",
-        "text": [section.plain(f"{row['worst_in']}: {row['worst']:,.4g}") for row in rows],
-        "hovertemplate": "%{text}<extra></extra>",
-        "marker": {"color": WARNING, "symbol": "circle-open", "size": 8},
-    }
+def _intervals(title: str, rows: Answer) -> Chart:
+    lanes = [_setting_name(row) for row in rows]
+    at = [in_lane(lane, len(rows)) for lane in range(len(rows))]
+    sure = [
+        Span(lane, max(0.0, _known(row, "low")), _known(row, "high"), _text(row))
+        for lane, row in enumerate(rows)
+    ]
+    means = [Dot((row["mean"], y), _text(row)) for row, y in zip(rows, at, strict=True)]
+    worst = _worst(rows, [(row["worst"], y) for row, y in zip(rows, at, strict=True)])
+    marks: list[Mark] = [Spans(sure, GOOD, height=3), Dots(means, GOOD), worst]
+    return Chart(title, Axis(_most(rows)).rounded_up(), marks, _KEYS, lanes=lanes)
+
+
+def _most(rows: Answer) -> float:
+    return max(float(max(_known(row, "high"), row["worst"])) for row in rows)
+
+
+def _worst(rows: Answer, places: Sequence[tuple[float, float]]) -> Dots:
+    says = (f"{row['worst_in']}: {row['worst']:,.4g}" for row in rows)
+    dots = [Dot(*each) for each in zip(places, says, strict=True)]
+    return Dots(dots, WARNING, is_hollow=True)
 
 
 def _known(row: Mapping[str, Any], side: str) -> float:
@@ -176,7 +152,7 @@ def _setting_name(row: Mapping[str, Any]) -> str:
 def _text(row: Mapping[str, Any]) -> str:
     sure = "" if row["low"] is None else f" ({row['low']:,.4g} to {row['high']:,.4g})"
     above = f", above 0 in {row['above_zero']:,} of {counted(row['seeds'], 'seed')}"
-    return f"{section.plain(_setting_name(row))}: {row['mean']:,.4g}{sure}{above}"
+    return f"{_setting_name(row)}: {row['mean']:,.4g}{sure}{above}"
 
 
 # ruff: noqa: S608 - queries are put together from texts of these rooms
@@ -194,109 +170,75 @@ _FIGURES = (
 _WORST_BY = _FIGURES[:5]
 
 
-def worst_runs(tables: RunTables) -> list[dict[str, Any]]:
-    """The figures of the worst runs, the worst one first; there is at least one."""
-    return tables.rows(
+def compared(tables: RunTables) -> tuple[list[Piece], list[Section]]:
+    """The result of all runs; side by side, the effects of settings, and the worst runs."""
+    worst = tables.rows(
         f"select * from run_figures order by {', '.join(f'{name} desc' for name in _WORST_BY)},"
         f" run limit {_RUNS}"
     )
-
-
-def sections(tables: RunTables, worst: Sequence[Mapping[str, Any]]) -> Iterator[section.Section]:
-    """A summary of all runs, the effects of settings, and the worst runs."""
-    yield _in_short(tables)
-    compared = side_by_side.section(tables)
-    if compared is not None:
-        yield compared
     sweep = SWEEP.of(tables)
+    sections = [side_by_side.section(tables)]
     if len({row["setting"] for row in sweep}) > 1 or any(row["seeds"] > 1 for row in sweep):
-        yield _comparison(tables, sweep)
-    yield _worst_runs(tables, worst)
+        sections.append(_comparison(tables, sweep))
+    sections.append(_worst_runs(tables, worst))
+    return [_verdict(tables)], [each for each in sections if each is not None]
 
 
-def _in_short(tables: RunTables) -> section.Section:
-    sums = ", ".join(
-        f"sum({name} order by run) as {name}" for name in ("records_acknowledged", *_FIGURES)
-    )
-    (together,) = tables.rows(
-        f"select {sums}, count_if(records_acknowledged_lost > 0) as runs_with_loss,"
-        " count_if(partition_seconds_stalled > 0) as runs_stalled,"
+def _verdict(tables: RunTables) -> Words:
+    """The result in one sentence."""
+    (found,) = tables.rows(
+        "select count(records_acknowledged) as known,"
+        " count_if(records_acknowledged_lost > 0) as with_loss,"
+        " max(records_acknowledged_lost) as most_lost,"
+        " count_if(partition_seconds_stalled > 0) as stalled,"
         " max(partition_seconds_stalled) as most_stalled, max(longest_stall_seconds) as longest"
         " from run_figures"
     )
-    verdict = _verdict(tables, together)
-    pieces: list[section.Piece] = [
-        verdict,
-        section.Tiles(
-            [
-                section.Tile(value_text(together[name], FIGURES[name].unit), FIGURES[name].label)
-                for name in _FIGURES[1:]
-                if together[name] is not None
-            ]
-        ),
-    ]
-    return section.Section(
-        "result",
-        "In short",
-        f"{counted(len(tables.runs), 'run')}, simulated. The figures are sums over all of them.",
-        pieces,
-        [folders_command(tables.runs, "--table", "run_figures")],
-    )
-
-
-def _verdict(tables: RunTables, together: Mapping[str, Any]) -> section.Words:
-    """The result in one sentence."""
     runs = counted(len(tables.runs), "run")
-    lost = together["records_acknowledged_lost"]
-    known = together["records_acknowledged"]
-    acknowledged = f"{known or 0:,} acknowledged"
-    losses = (
-        f"{counted(lost, 'acknowledged record')} lost, in {together['runs_with_loss']:,} of "
-        f"{runs}, of {acknowledged}"
-        if lost
-        else f"No acknowledged record lost in {runs}, of {acknowledged}"
-    )
-    if known is None:
+    losses = f"No acknowledged record lost in {runs}"
+    if found["with_loss"]:
+        most = counted(found["most_lost"], "acknowledged record")
+        losses = f"{found['with_loss']:,} of {runs} lost acknowledged records, one {most}"
+    if not found["known"]:
         losses = f"The logs of {runs} have no records"
     outages = "nor of producers"
-    if together["runs_stalled"]:
+    if found["stalled"]:
         outages = (
-            f"in {together['runs_stalled']:,} of them partitions stalled for producers, in the "
-            f"worst for {number_text(together['most_stalled'])} partition-seconds, one for up to "
-            f"{number_text(together['longest'])} s"
+            f"in {found['stalled']:,} of them partitions stalled for producers, in the worst for "
+            f"{number_text(found['most_stalled'])} partition-seconds, one for up to "
+            f"{number_text(found['longest'])} s"
         )
-    elif together["most_stalled"] is not None:
+    elif found["most_stalled"] is not None:
         outages = "no partition stalled for producers"
-    mood = "verdict bad" if lost or together["runs_stalled"] else "verdict good"
-    return section.Words(f"{losses}; {outages}.", mood)
+    is_bad = found["with_loss"] or found["stalled"]
+    return Words(f"{losses}; {outages}.", "verdict bad" if is_bad else "verdict good")
 
 
-def _worst_runs(tables: RunTables, worst: Sequence[Mapping[str, Any]]) -> section.Section:
-    pieces: list[section.Piece] = [_grid(tables, worst)]
+def _worst_runs(tables: RunTables, worst: Sequence[Mapping[str, Any]]) -> Section:
+    says = "The worst have lost most acknowledged records, or else were stalled for longest."
     if len(tables.runs) > len(worst):
-        pieces.append(
-            section.Words(f"The {len(worst)} worst of {counted(len(tables.runs), 'run')}.", "note")
-        )
-    return section.Section(
+        says += f" These are the {len(worst)} worst of {counted(len(tables.runs), 'run')}."
+    (run,) = (each for each in tables.runs if each.name == worst[0]["run"])
+    of_worst = shlex.join(["tidegauge", "report", str(from_here(run.folder))])
+    commands = Commands([of_worst, folders_command(tables.runs, "--table", "run_figures")])
+    return Section(
         "runs",
         "The runs, the worst first",
-        "The worst have lost most acknowledged records, or else were stalled for longest.",
-        pieces,
-        [folders_command(tables.runs, "--table", "run_figures")],
+        [Words(says, "note"), _grid(tables, worst), commands],
     )
 
 
-def _grid(tables: RunTables, worst: Sequence[Mapping[str, Any]]) -> section.Grid:
+def _grid(tables: RunTables, worst: Sequence[Mapping[str, Any]]) -> Grid:
     settings = settings_at(tables.runs)
-    return section.Grid(
+    return Grid(
         "Figures of the worst runs",
         [
-            section.Heading("Run"),
-            section.Heading(
+            Heading("Run"),
+            Heading(
                 "Setting", "the differences of its scenario from the others, apart from the seed"
             ),
-            section.Heading("Seed", is_number=True),
-            *(section.Heading(FIGURES[name].label, name, is_number=True) for name in _FIGURES),
+            Heading("Seed", is_number=True),
+            *(Heading(FIGURES[name].label, name, is_number=True) for name in _FIGURES),
         ],
         [
             (
@@ -313,22 +255,31 @@ def _grid(tables: RunTables, worst: Sequence[Mapping[str, Any]]) -> section.Grid
     )
 
 
-def _comparison(tables: RunTables, sweep: Sequence[Mapping[str, Any]]) -> section.Section:
+def _comparison(tables: RunTables, sweep: Sequence[Mapping[str, Any]]) -> Section:
     chart = sweep_curves(sweep)
     zero = always_zero(sweep)
     shown = [row for row in sweep if row["figure"] not in zero]
-    pieces: list[section.Piece] = [chart] if chart is not None else []
+    pieces: list[Piece] = [Words(SAYS, "note")]
+    pieces += [chart] if chart is not None else []
     for text, names in (
         ("0 in all runs", zero),
         ("The same with each setting, to 1 %", unchanged(sweep)),
     ):
         if names:
             listed = ", ".join(plain_words(name) for name in names)
-            pieces.append(section.Words(f"{text}: {listed}.", "note"))
-    columns = [column for column in SWEEP.columns if column.name != "setting_value"]
-    pieces += [grid(SWEEP.asks, columns, shown[:_ROWS]), glossary(columns)]
-    if len(shown) > _ROWS:
-        pieces.append(section.Words(f"The first {_ROWS} of {counted(len(shown), 'row')}.", "note"))
-    return section.Section(
-        SWEEP.name, SWEEP.asks, SAYS, pieces, [folders_command(tables.runs, "--question", "sweep")]
-    )
+            pieces.append(Words(f"{text}: {listed}.", "note"))
+    columns = [column for column in SWEEP.columns if column.name not in _OF_CHARTS]
+    first = f"The first {_ROWS} of " if len(shown) > _ROWS else ""
+    pieces += [
+        Folded(
+            "The figures of each setting:",
+            f"{first}{counted(len(shown), 'row')}.",
+            [grid(SWEEP.asks, columns, shown[:_ROWS]), glossary(columns)],
+        ),
+        Commands([folders_command(tables.runs, "--question", "sweep")]),
+    ]
+    return Section(SWEEP.name, SWEEP.asks, pieces)
+
+
+#: Columns of the answer that only charts need.
+_OF_CHARTS = frozenset({"setting_value", "largest_in"})

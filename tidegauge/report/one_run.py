@@ -15,7 +15,7 @@ from tidegauge.simulation.quantities import parse_duration
 from tidegauge.traces.run_files import OF_LOGS, read_manifest, read_summary
 
 #: The most points of a line in a chart, for any length of the run.
-_POINTS = 1200
+_POINTS = 500
 #: The number of bars in a chart.
 _BARS = 160
 #: The most runs that are named one by one.

@@ -1,4 +1,4 @@
-"""Charts over time, one above the other, and the queries of their series.
+"""Charts over time, each folded behind its figures, and the queries of their series.
 
 A query of a series has the columns ``series``, ``at_us`` (the start of its bucket), ``value`` and
 ``later`` (of a level: the remainder at the end of the bucket). A bucket in which nothing happened
@@ -6,12 +6,14 @@ has no row, so that charts stay small.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from math import inf
+from typing import NamedTuple
 
-from tidegauge.report.charts import axis, fault_band, layout, seconds, time_axis
+from tidegauge.report.charts import Axis, Bars, Chart, Dot, Dots, Key, Line, seconds, time_axis
+from tidegauge.report.charts import Mark as Drawn
 from tidegauge.report.one_run import OneRun
 from tidegauge.report.quantities import duration_text, number_text
-from tidegauge.report.section import Chart, Key, Piece, Words
+from tidegauge.report.section import Folded, Piece, Words
 from tidegauge.simulation.quantities import short_time_text
 
 # ruff: noqa: S608 - queries are put together from texts of this room
@@ -95,18 +97,14 @@ def _bucket(bucket_us: int) -> str:
     return f"time_us - time_us % {bucket_us}"
 
 
-_HEIGHT = 140
-#: Up to so many have a tick each.
-_FEW = 4
-
-
 class Mark(NamedTuple):
     """A series, and how it is drawn."""
 
     series: str
     name: str
     colour: str
-    #: ``level``: a line with steps; ``line``; ``bar``: as wide as its interval; ``point``.
+    #: ``level``: a line with steps; ``rate``: the same from bucket to bucket; ``area``: that with
+    #: the area below it; ``line``; ``bar``: as wide as its interval; ``point``.
     drawn: str
     #: The figure that is named of it: the ``most``; the ``least`` after start-up; ``any``, as all
     #: are equal. That of bars is their sum.
@@ -114,12 +112,16 @@ class Mark(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """A chart of the timeline."""
+    """A chart over the time of a run."""
 
     title: str
     #: The unit of its numbers.
     unit: str
     marks: tuple[Mark, ...]
+    #: The only control plane that has it: ``kraft`` or ``zookeeper``; empty: both.
+    mode: str = ""
+    #: The series by which the vertical axis is scaled, so that a peak of others leaves the chart.
+    scaled_by: str = ""
 
 
 class Point(NamedTuple):
@@ -142,56 +144,61 @@ def collected(run: OneRun, queries: Iterable[str]) -> dict[str, list[Point]]:
     return found
 
 
-def panel_charts(run: OneRun, panels: Sequence[Panel], series: Series) -> Iterator[Piece]:
-    """A chart for each panel in which anything is; the names of the others."""
+def folded_panels(run: OneRun, panels: Sequence[Panel], series: Series) -> Iterator[Piece]:
+    """A folded chart for each panel in which anything is; the names of the others.
+
+    Of logs the others are not named: their values can be unknown.
+    """
     empty = []
     for panel in panels:
-        marks = [
-            mark
-            for mark in panel.marks
-            if any(point.value for point in series.get(mark.series, ()))
-        ]
-        if marks:
-            yield _chart(run, panel, marks, series)
-        else:
+        if panel.mode not in {"", run.scenario["mode"]}:
+            continue
+        chart = panel_chart(run, panel, series)
+        if chart is None:
             empty.append(panel.title)
-    if empty:
+        else:
+            answer = "; ".join(key.text for key in chart.keys)
+            yield Folded(f"{panel.title}:", f"{answer}.", [chart])
+    if empty and not run.is_of_logs:
         listed = "; ".join(title[0].lower() + title[1:] for title in empty)
-        yield Words(f"Nothing to draw, as all values are 0: {listed}.", "note")
+        yield Words(f"0 at all times: {listed}.", "note")
 
 
-def _chart(run: OneRun, panel: Panel, marks: Sequence[Mark], series: Series) -> Chart:
-    whole = layout(
-        _HEIGHT,
-        hovermode="x unified",
-        barmode="stack",
-        bargap=0,
-        xaxis=time_axis(run.duration_us),
-        yaxis=axis(
-            rangemode="tozero",
-            nticks=4,
-            fixedrange=True,
-            tickformat=",~r",
-            **_whole_ticks(panel, marks, series),
-        ),
-        shapes=[fault_band(each) for each in run.faults],
-    )
+def panel_chart(run: OneRun, panel: Panel, series: Series) -> Chart | None:
+    """The chart of a panel; None: all of its values are 0."""
+    marks = [
+        mark for mark in panel.marks if any(point.value for point in series.get(mark.series, ()))
+    ]
+    if not marks:
+        return None
+    stacked: dict[float, float] = {}
+    drawn = [_drawn(run, mark, series[mark.series], panel.unit, stacked) for mark in marks]
+    values = (point.value for mark in marks for point in series[mark.series])
+    most = max((*values, *stacked.values()))
+    title, limit = panel.title, _limit(panel, series)
+    if limit < most:
+        most, title = limit, f"{title}, with a peak beyond the axis"
     return Chart(
-        f"{panel.title} ({panel.unit})",
-        [_drawn(run, mark, series[mark.series], panel.unit) for mark in marks],
-        whole,
+        f"{title} ({panel.unit})",
+        time_axis(run.duration_us),
+        drawn,
         [
             Key(mark.name, mark.colour, _named(run, panel, mark, series[mark.series]))
             for mark in marks
         ],
-        is_over_time=True,
+        up=Axis(most, is_whole=panel.unit != "seconds").rounded_up(),
+        faults=run.faults,
     )
 
 
-def _whole_ticks(panel: Panel, marks: Sequence[Mark], series: Series) -> dict[str, Any]:
-    """For small counts, a tick for each: there is no half of an election."""
-    most = sum(max(point.value for point in series[mark.series]) for mark in marks)
-    return {"dtick": 1} if panel.unit != "seconds" and most <= _FEW else {}
+def _limit(panel: Panel, series: Series) -> float:
+    """The end of the vertical axis, whatever is above it."""
+    scale = max((point.value for point in series.get(panel.scaled_by, ())), default=0.0)
+    return _ABOVE * scale or inf
+
+
+#: The axis of a panel that is scaled by a series ends at so many times its most.
+_ABOVE = 2
 
 
 def _named(run: OneRun, panel: Panel, mark: Mark, points: Sequence[Point]) -> str:
@@ -219,28 +226,22 @@ def _with_unit(value: float, panel: Panel) -> str:
 _NOT_SUMMED = frozenset({"seconds", "events left"})
 
 
-def _drawn(run: OneRun, mark: Mark, points: Sequence[Point], unit: str) -> dict[str, Any]:
-    common: dict[str, Any] = {"name": mark.name, "hovertemplate": f"%{{y:,.4~r}} {unit}"}
-    if mark.drawn == "bar":
-        return common | {
-            "type": "bar",
-            "x": [seconds(point.at_us + run.bar_us / 2) for point in points],
-            "y": [_rounded(point.value) for point in points],
-            "width": seconds(run.bar_us),
-            "marker": {"color": mark.colour, "line": {"width": 0}},
-        }
-    line: dict[str, Any] = {"color": mark.colour, "width": 1.5}
+def _drawn(
+    run: OneRun, mark: Mark, points: Sequence[Point], unit: str, stacked: dict[float, float]
+) -> Drawn:
+    """A series; bars stand on those that are ``stacked`` there, and are added to them."""
     if mark.drawn == "level":
         points = steps(points, run.bucket_us, run.duration_us)
-        line["shape"] = "hv"
-    is_point = mark.drawn == "point"
-    return common | {
-        "type": "scatter",
-        "mode": "markers" if is_point else "lines",
-        "x": [seconds(point.at_us) for point in points],
-        "y": [_rounded(point.value) for point in points],
-        **({"marker": {"color": mark.colour, "size": 7}} if is_point else {"line": line}),
-    }
+    places = [(seconds(point.at_us), point.value) for point in points]
+    if mark.drawn == "bar":
+        bases = {**stacked}
+        stacked.update((x, bases.get(x, 0.0) + value) for x, value in places)
+        return Bars(places, seconds(run.bar_us), mark.colour, bases)
+    if mark.drawn == "point":
+        says = (f"{short_time_text(each.at_us)}: {each.value:,.4g} {unit}" for each in points)
+        return Dots([Dot(*each) for each in zip(places, says, strict=True)], mark.colour)
+    is_step = mark.drawn in {"level", "rate", "area"}
+    return Line(places, mark.colour, is_step=is_step, is_area=mark.drawn == "area")
 
 
 def steps(points: Sequence[Point], bucket_us: int, end_us: int) -> list[Point]:
@@ -258,7 +259,3 @@ def steps(points: Sequence[Point], bucket_us: int, end_us: int) -> list[Point]:
         if at_us <= end_us and (not found or value != found[-1].value or at_us == end_us):
             found.append(Point(at_us, value))
     return found
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.6g}")

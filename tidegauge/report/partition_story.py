@@ -1,12 +1,13 @@
 """The worst affected partition: its leaders, its ISR and its losses, replica by replica."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tidegauge.report import charts
+from tidegauge.report.charts import Chart, Dot, Dots, Key, Mark, Span, Spans
 from tidegauge.report.one_run import OneRun
 from tidegauge.report.quantities import duration_text
-from tidegauge.report.section import Chart, Grid, Heading, Key, Piece, Section, Words
+from tidegauge.report.section import Commands, Grid, Heading, Piece, Section, Words
 from tidegauge.runs.run import Run
 from tidegauge.runs.stories import StoryLine, partition_story
 from tidegauge.scenario.text.errors import counted
@@ -15,7 +16,7 @@ from tidegauge.simulation.quantities import time_text
 #: Tables about one partition.
 _TABLES = ("isr_members", "leader_intervals", "unavailable", "truncations", "lost")
 #: The number of events that are listed, the worst of them; the command shows all.
-_EVENTS = 40
+_EVENTS = 20
 
 _CONDITIONS = {
     "stalled": ("stalled", charts.SKY),
@@ -51,8 +52,7 @@ def section(run: OneRun) -> Section:
     if run.worst_partition is None:
         return Section(
             "partition",
-            "The story of the worst affected partition",
-            "There is none in this run.",
+            "The worst partition",
             [
                 Words(
                     "No partition was stalled for producers, refused acks=all writes or lost a "
@@ -66,7 +66,16 @@ def section(run: OneRun) -> Section:
         table: run.tables.rows(f"select * from {table} where partition = {number} order by all")  # noqa: S608
         for table in _TABLES
     }
-    pieces: list[Piece] = [Words(_in_short(rows)), _chart(run, name, rows)]
+    pieces: list[Piece] = [
+        Words(_in_short(rows)),
+        _chart(run, name, rows),
+        Words(
+            "A broker has a wide bar while it is in the ISR, and a line in it while it leads. This "
+            "partition has lost the most acknowledged records, or else was stalled for producers, "
+            "or refused acks=all writes, for longest.",
+            "note",
+        ),
+    ]
     events = sorted(_events(partition_story(Run(run.run.folder), number), rows["lost"]))
     told = sorted(sorted(events, key=lambda each: (each.rank, each.time_us))[:_EVENTS])
     pieces.append(
@@ -86,18 +95,15 @@ def section(run: OneRun) -> Section:
         pieces.append(
             Words(f"{left_out} that matter less are left out; the command shows all.", "note")
         )
-    return Section(
-        "partition",
-        f"The story of {name}, the worst affected partition",
-        "This partition has lost the most acknowledged records, or else was stalled for producers, "
-        "or refused acks=all writes, for longest. A broker has a wide bar while it is in the ISR, "
-        "and a line in it while it leads.",
-        pieces,
-        [
-            run.command("picture", "RUN", "--partition", name),
-            run.command("show", "partition", "RUN", name),
-        ],
+    pieces.append(
+        Commands(
+            [
+                run.command("picture", "RUN", "--partition", name),
+                run.command("show", "partition", "RUN", name),
+            ]
+        )
     )
+    return Section("partition", f"The worst partition: {name}", pieces)
 
 
 def _in_short(rows: dict[str, list[dict[str, Any]]]) -> str:
@@ -120,60 +126,45 @@ def _chart(run: OneRun, name: str, rows: dict[str, list[dict[str, Any]]]) -> Cha
         {each["broker"] for table in ("isr_members", "truncations") for each in rows[table]}
         | {each["leader"] for each in leads}
     )
-    place = {broker: float(number) for number, broker in enumerate(brokers)}
-    in_isr = [(place[each["broker"]], each) for each in rows["isr_members"]]
-    led = [(place[each["leader"]], each) for each in leads]
-    keys = [Key("in the ISR", _IN_ISR), Key("leader", _LEADS)]
-    data = [
-        _bars("in the ISR", in_isr, _IN_ISR, charts.LANE_BAR, ""),
-        _bars("leader", led, _LEADS, charts.LANE_BAR / 3, "epoch %{customdata}"),
+    place = {broker: number for number, broker in enumerate(brokers)}
+    in_isr = [_span(place[each["broker"]], each, "in the ISR") for each in rows["isr_members"]]
+    led = [
+        _span(place[each["leader"]], each, f"leader, epoch {each['leader_epoch']}")
+        for each in leads
     ]
+    keys = [Key("in the ISR", _IN_ISR), Key("leader", _LEADS)]
+    marks: list[Mark] = [Spans(in_isr, _IN_ISR), Spans(led, _LEADS, height=5)]
     names = [f"broker {each}" for each in brokers]
     for condition, (text, colour) in _CONDITIONS.items():
         spans = [each for each in rows["unavailable"] if each["condition"] == condition]
         if spans:
-            lane = float(len(names))
-            data.append(_bars(text, [(lane, each) for each in spans], colour, charts.LANE_BAR, ""))
+            marks.append(Spans([_span(len(names), each, text) for each in spans], colour))
             names.append(text)
-    for trace, key in _markers(rows, place):
-        data.append(trace)
+    for dots, key in _dots(rows, place, len(names)):
+        marks.append(dots)
         keys.append(key)
-    whole = charts.layout(
-        charts.LANE * len(names) + 34,
-        xaxis=charts.time_axis(run.duration_us),
-        shapes=[charts.fault_band(each) for each in run.faults],
-        **charts.lanes(names),
+    return Chart(
+        f"Leader and ISR of {name}",
+        charts.time_axis(run.duration_us),
+        marks,
+        keys,
+        lanes=names,
+        faults=run.faults,
     )
-    return Chart(f"Leader and ISR of {name}", data, whole, keys, is_over_time=True)
 
 
-_IN_ISR, _LEADS = "var(--sky)", "var(--black)"
+_IN_ISR, _LEADS = charts.GOOD, "var(--black)"
 
 
-def _bars(
-    name: str, spans: Sequence[tuple[float, dict[str, Any]]], colour: str, width: float, more: str
-) -> dict[str, Any]:
-    return {
-        "type": "bar",
-        "orientation": "h",
-        "name": name,
-        "y": [place + charts.LANE_LOWER for place, _ in spans],
-        "base": [charts.seconds(each["begin_us"]) for _, each in spans],
-        "x": [charts.seconds(each["end_us"] - each["begin_us"]) for _, each in spans],
-        "width": width,
-        "customdata": [each.get("leader_epoch") for _, each in spans],
-        "text": [
-            f"{time_text(each['begin_us'])} to {time_text(each['end_us'])}" for _, each in spans
-        ],
-        "textposition": "none",
-        "hovertemplate": f"{name} {more}<br>%{{text}}<extra></extra>",
-        "marker": {"color": colour, "line": {"width": 0}},
-    }
+def _span(lane: int, each: Mapping[str, Any], text: str) -> Span:
+    begin, end = (charts.seconds(each[name]) for name in ("begin_us", "end_us"))
+    says = f"{text}, {time_text(each['begin_us'])} to {time_text(each['end_us'])}"
+    return Span(lane, begin, end, says)
 
 
-def _markers(
-    rows: dict[str, list[dict[str, Any]]], place: Mapping[int, float]
-) -> Iterator[tuple[dict[str, Any], Key]]:
+def _dots(
+    rows: dict[str, list[dict[str, Any]]], place: Mapping[int, int], lanes: int
+) -> Iterator[tuple[Dots, Key]]:
     """Losses of records: logs that were cut, leaders that began without acknowledged records."""
     cut = [
         (each["time_us"], each["broker"], f"log cut by {counted(each['records'], 'record')}")
@@ -185,27 +176,16 @@ def _markers(
         for each in rows["lost"]
         if each["began_us"] is not None
     ]
-    for name, found, symbol, colour in (
-        ("log cut", cut, "triangle-down", charts.WARNING),
-        ("leads without acknowledged records", lost, "x", charts.BAD),
+    for name, found, colour in (
+        ("log cut", cut, charts.WARNING),
+        ("leads without acknowledged records", lost, charts.BAD),
     ):
         if found:
-            trace = {
-                "type": "scatter",
-                "mode": "markers",
-                "name": name,
-                "x": [charts.seconds(time_us) for time_us, _, _ in found],
-                "y": [place[broker] + charts.LANE_LOWER for _, broker, _ in found],
-                "text": [text for _, _, text in found],
-                "hovertemplate": "%{x}: %{text}<extra></extra>",
-                "marker": {
-                    "color": colour,
-                    "symbol": symbol,
-                    "size": 12,
-                    "line": {"color": "var(--paper)", "width": 1},
-                },
-            }
-            yield trace, Key(name, colour, f"{len(found):,}")
+            dots = [
+                Dot((charts.seconds(at_us), charts.in_lane(place[broker], lanes)), text)
+                for at_us, broker, text in found
+            ]
+            yield Dots(dots, colour), Key(name, colour, f"{len(found):,}")
 
 
 def _events(lines: Iterable[StoryLine], lost: Iterable[Mapping[str, Any]]) -> Iterator[_Event]:

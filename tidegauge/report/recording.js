@@ -198,22 +198,26 @@ class Recording {
     return found;
   }
 
-  // The number of partitions in each trouble over time: in each span that of its worst moment.
-  levels(spans) {
-    const levels = Array.from({ length: spans }, () => null);
-    const current = [0, 0, 0, 0, 0, 0];
-    const badness = (counts) =>
+  badness(counts) {
+    return (
       counts[GONE] * 4 +
       counts[REFUSING] * 3 +
       counts[UNDER_MIN] * 2 +
       counts[AT_MIN] +
-      counts[MISSING] / 2;
+      counts[MISSING] / 2
+    );
+  }
+
+  // The number of partitions in each trouble over time: in each span that of its worst moment.
+  levels(spans) {
+    const levels = Array.from({ length: spans }, () => null);
+    const current = [0, 0, 0, 0, 0, 0];
     let span = 0,
       worst = 0;
     const begin = (at) => {
       span = at;
       levels[at] = current.slice();
-      worst = badness(current);
+      worst = this.badness(current);
     };
     begin(0);
     for (let at = 0; at < this.changes; at++) {
@@ -222,10 +226,26 @@ class Recording {
       current[this.states[this.before[at]].trouble]--;
       current[this.states[this.after[at]].trouble]++;
       const isLast = at + 1 === this.changes || this.times[at + 1] > this.times[at];
-      if (isLast && badness(current) > worst) begin(span);
+      if (isLast && this.badness(current) > worst) begin(span);
     }
     while (span < spans - 1) begin(span + 1);
     return levels;
+  }
+
+  // The first moment after the start with most partitions in the worst trouble; undefined: none.
+  worstMoment() {
+    const started = this.startedAt(),
+      current = [0, 0, 0, 0, 0, 0];
+    let worst = 0,
+      moment;
+    for (let at = 0; at < this.changes; at++) {
+      current[this.states[this.before[at]].trouble]--;
+      current[this.states[this.after[at]].trouble]++;
+      const isLast = at + 1 === this.changes || this.times[at + 1] > this.times[at];
+      if (!isLast || this.times[at] < started || this.badness(current) <= worst) continue;
+      [worst, moment] = [this.badness(current), this.times[at]];
+    }
+    return moment;
   }
 
   // The first time at which each partition accepts writes: what is before is start-up.

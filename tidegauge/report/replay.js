@@ -384,12 +384,9 @@ for (const element of document.querySelectorAll(".replay")) {
     await unpacked(element.parentElement.querySelector(".recording").textContent),
   );
   const replay = new Replay(element, recording);
-  // The first picture is that of the first fault.
-  replay.seek(
-    replay.faults.length
-      ? Math.min(...replay.faults.map(({ begins }) => begins))
-      : recording.startedAt(),
-  );
+  // The first picture is that of the worst moment, else of the first fault.
+  const begins = replay.faults.map((fault) => fault.begins);
+  replay.seek(recording.worstMoment() ?? (begins.length ? Math.min(...begins) : recording.startedAt()));
   replay.follow();
   element.dataset.ready = "true";
 }

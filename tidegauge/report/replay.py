@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tidegauge.report.one_run import OneRun
 from tidegauge.report.recording import recorded_run, recording_of
-from tidegauge.report.section import Section
+from tidegauge.report.section import Commands, Folded, Piece, Section, Words
 from tidegauge.runs.run import Run
 
 _HERE = Path(__file__).parent
@@ -36,15 +36,26 @@ class Player(NamedTuple):
         )
 
 
+#: Larger recordings are left out of a report: the replay has a page of its own.
+_MOST_BYTES = 120_000
+
+
+def folded(run: OneRun) -> Piece:
+    """The replay within a report."""
+    recording = _recording(run)
+    if len(recording) > _MOST_BYTES:
+        return Words(
+            f"The replay of all replicas is too large for this page: "
+            f"{run.command('replay-view', 'RUN')} writes it.",
+            "note",
+        )
+    answer = "each replica at any moment, from the worst one on."
+    return Folded("Replay:", answer, [*_pieces(recording), Commands(_commands(run))])
+
+
 def section(run: OneRun) -> Section:
-    """The section of a run."""
-    folder = Run(run.run.folder)
-    recorded = recorded_run(folder, run.tables)
-    commands = [
-        run.command("describe", "RUN", "--at", "TIME"),
-        run.command("replay-view", "RUN"),
-    ]
-    return replay_section(recording_of(folder.manifest, recorded, folder.end_us), commands)
+    """The section of a page of its own."""
+    return replay_section(_recording(run), _commands(run))
 
 
 def replay_section(recording: str, commands: Sequence[str]) -> Section:
@@ -54,11 +65,24 @@ def replay_section(recording: str, commands: Sequence[str]) -> Section:
         recording: of the run, as ``recording_of`` made it.
         commands: that show the same on a terminal.
     """
-    return Section(
-        "replay",
-        "Replay",
+    return Section("replay", "Replay", [*_pieces(recording), Commands(commands)])
+
+
+def _recording(run: OneRun) -> str:
+    folder = Run(run.run.folder)
+    return recording_of(folder.manifest, recorded_run(folder, run.tables), folder.end_us)
+
+
+def _commands(run: OneRun) -> list[str]:
+    return [
+        run.command("describe", "RUN", "--at", "TIME"),
+        run.command("replay-view", "RUN"),
+    ]
+
+
+def _pieces(recording: str) -> list[Piece]:
+    says = (
         "Each cell is a replica, on its broker, in its rack; preferred leaders come first. The "
-        "state is that of the control plane.",
-        [Player(recording)],
-        commands,
+        "state is that of the control plane."
     )
+    return [Words(says, "note"), Player(recording)]

@@ -1,13 +1,12 @@
-"""The elements of a report: sections with text, tables, tiles and charts, as HTML.
+"""The elements of a report: sections with text, tables, tiles and folded parts, as HTML.
 
-All that comes from a run (names of topics, of faults, of scenarios) is escaped here, and nowhere
-else: pieces take plain text.
+All that comes from a run (names of topics, of faults, of scenarios) is escaped here and in
+``charts.py``, and nowhere else: pieces take plain text.
 """
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 
 class Piece(Protocol):
@@ -69,39 +68,55 @@ class Heading(NamedTuple):
 class Grid(NamedTuple):
     """A table of texts."""
 
-    #: The subject of the table, for readers who cannot see it.
-    label: str
+    #: The subject of the table.
+    caption: str
     headings: Sequence[Heading]
     rows: Sequence[Sequence[str]]
 
     def html(self) -> str:
-        """A table that scrolls sideways where the page is narrow, by keys, too."""
+        """A table; where it has no room, its rows are cards that name each value."""
         head = "".join(
             f'<th scope="col" class="{_side(each)}" title="{escape(each.meaning)}">'
             f"{escape(each.title)}</th>"
             for each in self.headings
         )
         body = "".join(f"<tr>{self._cells(row)}</tr>" for row in self.rows)
-        label = escape(self.label)
+        look = ' class="cards"' if len(self.headings) > _COLUMNS else ""
         return (
-            f'<div class="wide" role="region" tabindex="0" aria-label="{label}">'
-            f'<table aria-label="{label}"><thead><tr>{head}</tr></thead>'
-            f"<tbody>{body}</tbody></table></div>"
+            f"<table{look}><caption>{escape(self.caption)}</caption>"
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         )
 
     def _cells(self, row: Sequence[str]) -> str:
         return "".join(
-            f'<td class="{"long" if len(text) > _LONG else _side(heading)}">{escape(text)}</td>'
+            f'<td class="{_side(heading)}" data-of="{escape(heading.title)}">{escape(text)}</td>'
             for heading, text in zip(self.headings, row, strict=True)
         )
 
 
-#: From so many letters on the text of a cell has several lines.
-_LONG = 48
+#: The most columns that a wide page has room for.
+_COLUMNS = 11
 
 
 def _side(heading: Heading) -> str:
     return "number" if heading.is_number else ""
+
+
+class Folded(NamedTuple):
+    """Pieces behind the line that says what is in them."""
+
+    subject: str
+    #: The answer in one line.
+    answer: str
+    pieces: Sequence[Piece]
+
+    def html(self) -> str:
+        """An element that opens."""
+        inner = "".join(piece.html() for piece in self.pieces)
+        return (
+            f"<details><summary><b>{escape(self.subject)}</b> {escape(self.answer)}</summary>"
+            f"{inner}</details>"
+        )
 
 
 class Glossary(NamedTuple):
@@ -117,95 +132,15 @@ class Glossary(NamedTuple):
         return f"<details><summary>Meanings of the columns</summary><dl>{items}</dl></details>"
 
 
-class Key(NamedTuple):
-    """The meaning of a colour in a chart."""
+class Commands(NamedTuple):
+    """Commands that show the same on a terminal, or make it again."""
 
-    name: str
-    colour: str
-    #: A figure of the content, such as the most.
-    figure: str = ""
+    commands: Sequence[str]
 
     def html(self) -> str:
-        """An item of a list."""
-        figure = f" <em>{escape(self.figure)}</em>" if self.figure else ""
-        return (
-            f'<li><i style="background:{escape(self.colour)}"></i>{escape(self.name)}{figure}</li>'
-        )
-
-
-class Chart(NamedTuple):
-    """A picture that plotly draws, as its JSON has it; its title and its keys are the page's.
-
-    Colours are names of the style sheet, such as ``var(--grid)``: the page draws it again when it
-    goes from light to dark. Texts that come from a run have gone through :func:`plain`.
-    """
-
-    title: str
-    data: Sequence[Mapping[str, Any]]
-    layout: Mapping[str, Any]
-    keys: Sequence[Key] = ()
-    #: Its horizontal axis is the time of the run, and is zoomed together with all others.
-    is_over_time: bool = False
-
-    def html(self) -> str:
-        """A figure that waits to be drawn, at its height already."""
-        drawn = json_in_html({"data": self.data, "layout": self.layout})
-        keys = "".join(key.html() for key in self.keys)
-        listed = f'<ul class="keys">{keys}</ul>' if keys else ""
-        label = "; ".join(
-            (self.title, *(f"{key.name}: {key.figure}" for key in self.keys if key.figure))
-        )
-        return (
-            f'<figure class="{"chart over-time" if self.is_over_time else "chart"}">'
-            f"<figcaption><b>{escape(self.title)}</b>{listed}</figcaption>"
-            f'<div class="plot" role="img" aria-label="{escape(label)}" '
-            f'style="min-height:{self.layout["height"]}px"></div>'
-            f'<script type="application/json">{drawn}</script></figure>'
-        )
-
-
-class SideBySide(NamedTuple):
-    """Small charts, as many in a row as the page has room for."""
-
-    charts: Sequence[Chart]
-
-    def html(self) -> str:
-        """All of them."""
-        return f'<div class="charts">{"".join(chart.html() for chart in self.charts)}</div>'
-
-
-class Span(NamedTuple):
-    """A part of the run that a reader may want to see."""
-
-    name: str
-    begin_s: float
-    end_s: float
-
-
-class Zoom(NamedTuple):
-    """Buttons that zoom all charts over time."""
-
-    spans: Sequence[Span]
-
-    def html(self) -> str:
-        """A button for each part."""
-        buttons = "".join(
-            f'<button type="button" data-from="{each.begin_s:.6f}" data-to="{each.end_s:.6f}">'
-            f"{escape(each.name)}</button>"
-            for each in self.spans
-        )
-        return f'<div class="zoom" role="group" aria-label="Zoom to">{buttons}</div>'
-
-
-def plain(text: str) -> str:
-    """A text that plotly shows as it is: else it reads some tags in it."""
-    return escape(text, quote=False)
-
-
-def json_in_html(content: object) -> str:
-    """JSON that cannot end its surrounding element."""
-    text = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+        """A line for each."""
+        typed = "".join(f"<code>{escape(command)}</code>" for command in self.commands)
+        return f'<div class="command">{typed}</div>' if typed else ""
 
 
 class Section(NamedTuple):
@@ -214,20 +149,13 @@ class Section(NamedTuple):
     #: Its address within the page.
     anchor: str
     title: str
-    #: An explanation of the content.
-    says: str
     pieces: Sequence[Piece]
-    #: Commands that show the same on a terminal, or make it again.
-    commands: Sequence[str] = ()
 
     def html(self) -> str:
         """The section."""
         inner = "".join(piece.html() for piece in self.pieces)
-        typed = "".join(f"<code>{escape(command)}</code>" for command in self.commands)
-        again = f'<div class="command">{typed}</div>' if typed else ""
         anchor = escape(self.anchor)
         return (
             f'<section id="{anchor}" aria-labelledby="{anchor}-title">'
-            f'<h2 id="{anchor}-title">{escape(self.title)}</h2>'
-            f'<p class="says">{escape(self.says)}</p>{inner}{again}</section>'
+            f'<h2 id="{anchor}-title">{escape(self.title)}</h2>{inner}</section>'
         )

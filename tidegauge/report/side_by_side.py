@@ -7,11 +7,10 @@ from typing import NamedTuple
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.over_seeds import OverSeeds
 from tidegauge.analysis.tables.control_plane import CONTROL_PLANE_FIGURES
-from tidegauge.report.answers import glossary
 from tidegauge.report.charts import COLOURS
 from tidegauge.report.one_run import folders_command
 from tidegauge.report.quantities import mean_text
-from tidegauge.report.section import Piece, Section, Words
+from tidegauge.report.section import Commands, Folded, Piece, Section, Words
 from tidegauge.runs.compared import ComparedFigure, caveat_in, compared_in, variants_of
 from tidegauge.runs.figures import FIGURES
 from tidegauge.scenario.text.errors import counted
@@ -34,7 +33,8 @@ def section(tables: RunTables) -> Section | None:
     shown = [each for each in figures if not each.is_always_zero]
     zero = [each for each in figures if each.is_always_zero]
     warning = caveat_in(tables, variants)
-    pieces: list[Piece] = [Words(warning, "bad")] if warning else []
+    pieces: list[Piece] = [Words(_SAYS, "note")]
+    pieces += [Words(warning, "bad")] if warning else []
     pieces += [Words(each) for each in _in_short(shown, list(variants))]
     if shown:
         seeds = {name: len(runs) for name, runs in variants.items()}
@@ -47,14 +47,14 @@ def section(tables: RunTables) -> Section | None:
             Words("Requests are counted in runs that record them: --trace-level all.", "note")
         )
     explained = [*shown, *(each for each in zero if each.exception)]
-    pieces += [Explanations(explained), glossary(CONTROL_PLANE_FIGURES.columns)]
-    return Section(
-        "side-by-side",
-        f"Side by side: {' and '.join(variants)}",
-        _SAYS,
-        pieces,
-        [folders_command(tables.runs, "--table", CONTROL_PLANE_FIGURES.name)],
-    )
+    cases = sum(1 for each in explained if each.exception)
+    answer = f"the mechanism behind {counted(len(explained), 'figure')}"
+    answer += f", with {counted(cases, 'case')} in which KRaft is not better." if cases else "."
+    pieces += [
+        Folded("What decides:", answer, [Explanations(explained)]),
+        Commands([folders_command(tables.runs, "--table", CONTROL_PLANE_FIGURES.name)]),
+    ]
+    return Section("side-by-side", f"Side by side: {' and '.join(variants)}", pieces)
 
 
 def _in_short(figures: Sequence[ComparedFigure], variants: Sequence[str]) -> Iterator[str]:
@@ -83,7 +83,7 @@ class FigureTable(NamedTuple):
     figures: Sequence[ComparedFigure]
 
     def html(self) -> str:
-        """A table that scrolls sideways where the page is narrow, by keys, too."""
+        """A table; where the page is narrow, a card for each figure."""
         colours = dict(zip(self.seeds, COLOURS, strict=False))
         heads = "".join(
             f'<th scope="col" class="number">{_mark(colours[name])}{escape(name)}'
@@ -94,15 +94,16 @@ class FigureTable(NamedTuple):
             f'<tr><th scope="row" title="{escape(FIGURES[each.name].meaning)}">'
             f"{escape(each.label)}</th>"
             f"{''.join(_cell(each, name) for name in self.seeds)}"
-            f'<td class="number">{_ratio(each)}</td><td>{_verdict(each, colours)}</td>'
-            f"<td>{_picture(each, colours)}</td></tr>"
+            f'<td class="number" data-of="Ratio">{_ratio(each)}</td>'
+            f'<td data-of="Result">{_verdict(each, colours)}</td>'
+            f'<td data-of="Means and bands">{_picture(each, colours)}</td></tr>'
             for each in self.figures
         )
         return (
-            '<div class="wide" role="region" tabindex="0" aria-label="Side by side">'
-            f'<table class="compared" aria-label="Side by side"><thead><tr><th scope="col">Figure'
-            f'</th>{heads}<th scope="col" class="number">Ratio</th><th scope="col">Result</th>'
-            f'<th scope="col">Means and bands</th></tr></thead><tbody>{body}</tbody></table></div>'
+            '<table class="compared"><caption>The figures of each variant</caption><thead><tr>'
+            f'<th scope="col">Figure</th>{heads}<th scope="col" class="number">Ratio</th>'
+            '<th scope="col">Result</th><th scope="col">Means and bands</th></tr></thead>'
+            f"<tbody>{body}</tbody></table>"
         )
 
 
@@ -114,7 +115,7 @@ class Explanations(NamedTuple):
     def html(self) -> str:
         """A paragraph for each figure, and one for each note beside it."""
         said = "".join(map(_explained, self.figures))
-        return f'<h3>What decides</h3><dl class="decides">{said}</dl>'
+        return f'<dl class="decides">{said}</dl>'
 
 
 def _explained(figure: ComparedFigure) -> str:
@@ -133,9 +134,10 @@ def _mark(colour: str) -> str:
 def _cell(figure: ComparedFigure, variant: str) -> str:
     found = figure.by_variant[variant]
     if found is None:
-        return '<td class="number">none</td>'
+        return f'<td class="number" data-of="{escape(variant)}">none</td>'
     band = f"<small>{escape(_band(figure, found))}</small>"
-    return f'<td class="number">{escape(mean_text(found.mean, figure.unit))}{band}</td>'
+    mean = escape(mean_text(found.mean, figure.unit))
+    return f'<td class="number" data-of="{escape(variant)}">{mean}{band}</td>'
 
 
 def _band(figure: ComparedFigure, found: OverSeeds) -> str:

@@ -261,7 +261,7 @@ def large_page(folder: Path, brokers: int) -> Path:
     """The replay of 20,000 partitions with 200,000 changes."""
     file = folder / f"{brokers}.html"
     recording = large_recording(brokers, partitions=20_000, changes=200_000)
-    file.write_text(page("large", [replay_section(recording, [])]))
+    file.write_text(page("large", [], [replay_section(recording, [])]))
     return file
 
 

@@ -13,19 +13,19 @@ from small_clusters import cluster_of, producers_of
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.engine.simulate import simulate
 from tidegauge.report import side_by_side
-from tidegauge.report.charts import layout
 from tidegauge.report.page import page
 from tidegauge.report.report import write_report
-from tidegauge.report.section import Chart, Section
+from tidegauge.report.section import Section, Words
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no Chromium on this machine")
 
 #: What a reader of the page sees of the colour ``var(--ink)``.
 INK = {"light": "rgb(27, 32, 37)", "dark": "rgb(230, 233, 236)"}
 
-#: A page's charts over time, as spans of whole seconds.
-SPANS = """[...document.querySelectorAll(".over-time .plot")]
-  .map((plot) => plot._fullLayout.xaxis.range.map((x) => Math.round(x)))"""
+#: What reaches beyond the edge of the page, of all that is seen; hidden headings are clipped.
+CUT = """[...document.querySelectorAll('main *')].filter((each) =>
+  each.getBoundingClientRect().width > 1 && each.getBoundingClientRect().right > innerWidth + 1
+  && !each.closest('thead') && !each.closest('.replay')).map((each) => each.outerHTML)"""
 
 
 @pytest.fixture(scope="module")
@@ -41,13 +41,6 @@ def opened(browser: Page, text: str, folder: Path, theme: str, width: int = 1280
     browser.open(file, f"#{theme}", width=width)
     browser.value("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     return browser
-
-
-def charts(*layouts: dict[str, object]) -> str:
-    """A page with a chart for each."""
-    data = [{"type": "bar", "x": [1, 2], "y": [3, 4], "name": "bars"}]
-    drawn = [Chart("bars", data, each) for each in layouts]
-    return page("charts", [Section("charts", "Charts", "They are drawn.", drawn, ["tidegauge"])])
 
 
 @pytest.fixture(scope="module")
@@ -76,16 +69,31 @@ def test_a_report_is_readable(
     seen = opened(browser, report, tmp_path, theme, width)
     assert seen.value("innerWidth") == width
     assert seen.value("document.documentElement.scrollWidth") <= width
-    edges = seen.value(
-        "[...document.querySelectorAll('.plot svg.main-svg')]"
-        ".map((svg) => svg.getBoundingClientRect().right)"
-    )
-    assert len(edges) > 10
-    assert max(edges) <= width
+    assert seen.value(CUT) == []
     assert seen.overlaps() == []
-    ink = seen.value("getComputedStyle(document.querySelector('.plot text')).fill")
-    assert ink == INK[theme]
+    inks = seen.value(
+        "[...document.querySelectorAll('.plot text')].map((each) => getComputedStyle(each).fill)"
+    )
+    assert len(inks) > 50
+    assert {*inks} == {INK[theme]}
     assert seen.said == []
+
+
+def test_the_first_screen_says_what_happened(browser: Page, report: str, tmp_path: Path) -> None:
+    """On a telephone, too: the verdict, and the beginning of what clients saw."""
+    seen = opened(browser, report, tmp_path, "light", 390)
+    ends = seen.value("document.querySelector('.verdict').getBoundingClientRect().bottom")
+    assert 0 < ends < 400
+    begins = seen.value("document.querySelector('#clients h2').getBoundingClientRect().bottom")
+    assert ends < begins < 800
+
+
+def test_the_replay_opens_at_the_worst_moment(browser: Page, report: str, tmp_path: Path) -> None:
+    """The only partition has no leader, from the loss of power on."""
+    seen = opened(browser, report, tmp_path, "light")
+    seen.wait_for("document.querySelector('.replay').dataset.ready === 'true'")
+    assert seen.value("Number(document.querySelector('.replay').dataset.timeUs)") >= 8_000_000
+    assert seen.value("document.querySelector('[data-figure=offline] b').textContent") == "1"
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +103,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> str:
     runs = [simulate(in_mode(mode), folder / mode).path for mode in MODES]
     section = side_by_side.section(RunTables(runs, folder / "tables"))
     assert section is not None
-    return page("compared", [section])
+    return page("compared", [], [section])
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -103,9 +111,10 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_variants_side_by_side_are_readable(
     browser: Page, compared: str, theme: str, width: int, tmp_path: Path
 ) -> None:
-    """The table scrolls in itself; each dot is drawn, in the colour of its variant's column."""
+    """Each dot is drawn, in the colour of its variant's column."""
     seen = opened(browser, compared, tmp_path, theme, width)
     assert seen.value("document.documentElement.scrollWidth") <= width
+    assert seen.value(CUT) == []
     assert seen.overlaps() == []
     dots = seen.value(
         "[...document.querySelectorAll('.dots circle')].map((dot) => getComputedStyle(dot).fill)"
@@ -121,15 +130,14 @@ def test_variants_side_by_side_are_readable(
 
 
 def test_a_report_is_used_without_a_mouse(browser: Page, report: str, tmp_path: Path) -> None:
-    """Buttons zoom all charts over time; tables scroll by keys; all that is named has a name."""
+    """Folded parts open by keys; all that is named has a name."""
     seen = opened(browser, report, tmp_path, "light")
-    before = seen.value(SPANS)
-    assert len(before) > 5
-    assert before == [[0, 30]] * len(before)
-    seen.value("document.querySelectorAll('.zoom button')[1].focus()")
+    seen.value("document.querySelector('summary').focus()")
     seen.press(" ")
-    assert seen.value(SPANS) == [[6, 11]] * len(before)  # the cut, 7 s to 10 s
-    assert seen.value("[...document.querySelectorAll('.wide')].every((it) => it.tabIndex === 0)")
+    assert seen.value("document.querySelector('details').open") is False
+    seen.value("document.getElementById('theme').focus()")
+    seen.press(" ")
+    assert seen.value("getComputedStyle(document.body).color") == INK["dark"]
     unnamed = seen.value(
         "[...document.querySelectorAll('button, [role], nav, section, table')].filter((each) =>"
         " !(each.getAttribute('aria-label') || each.getAttribute('aria-labelledby')"
@@ -144,39 +152,26 @@ def test_a_report_is_printed_in_light_colours_and_whole(
     seen = opened(browser, report, tmp_path, "dark")
     seen.value(
         "addEventListener('beforeprint', () => { window.printed ="
-        " [...document.querySelectorAll('.plot')].map((plot) => [plot._fullLayout.width,"
-        " getComputedStyle(plot.querySelector('text')).fill]); })"
+        " getComputedStyle(document.querySelector('.plot text')).fill; })"
     )
     printed = seen.printed()
     seen.wait_for("window.printed !== undefined")
-    charts_on_paper = seen.value("window.printed")
-    assert len(charts_on_paper) > 10
-    assert charts_on_paper == [[680, INK["light"]]] * len(charts_on_paper)
+    assert seen.value("window.printed") == INK["light"]
     assert printed.startswith(b"%PDF")
     assert printed.count(b"/Type /Page\n") > 3
 
 
-@pytest.mark.parametrize("theme", INK)
-def test_charts_are_drawn_in_the_colours_of_the_theme(
-    browser: Page, theme: str, tmp_path: Path
-) -> None:
-    (other,) = INK.keys() - {theme}
-    seen = opened(browser, charts(layout(200), layout(300)), tmp_path, theme)
-    assert seen.said == []
-    drawn = seen.value("document.documentElement.outerHTML")
-    assert drawn.count('class="plot-container plotly"') == 2
-    assert INK[theme] in drawn
-    assert INK[other] not in drawn
-
-
 def test_what_goes_wrong_would_be_seen(browser: Page, tmp_path: Path) -> None:
-    """The twin: a foreign image, a chart that is none, and two texts in one place."""
-    broken = charts(layout(200)).replace("<main>", '<main><img src="https://localhost:1/x.png">')
-    seen = opened(browser, broken, tmp_path, "light")
-    assert any("Content Security Policy" in each for each in seen.said)
-    broken = charts(layout(200)).replace('{"data":', '{"data:')
-    seen = opened(browser, broken, tmp_path, "light")
-    assert any("SyntaxError" in each for each in seen.said)
+    """The twin: a foreign image, a script that fails, a wide text, and two texts in one place."""
+    whole = page("words", [], [Section("words", "Words", [Words("They are read.")])])
+    for broken, said in (
+        ('<main><img src="https://localhost:1/x.png">', "Content Security Policy"),
+        ("<main><script>{</script>", "SyntaxError"),
+    ):
+        seen = opened(browser, whole.replace("<main>", broken), tmp_path, "light")
+        assert any(said in each for each in seen.said)
+    wide = whole.replace("<main>", '<main><p style="min-width:99rem">wide</p>')
+    assert opened(browser, wide, tmp_path, "light", 390).value(CUT) != []
     over = '<p style="height:0">first</p><p style="margin-top:-9px">second</p><main>'
-    broken = charts(layout(200)).replace("<main>", over)
+    broken = whole.replace("<main>", over)
     assert ("first", "second") in opened(browser, broken, tmp_path, "light").overlaps()
