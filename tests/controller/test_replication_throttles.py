@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from life_stories import QUIET, Steps, at, batches, fault, of_broker, once, story
+from life_stories import QUIET, Steps, at, batches, fault, of_broker, once, stops, story
 from process_groups import groups_of
 from quorum_stories import quorum_story
 from scenario_runs import rows_of, run_of
@@ -264,9 +264,8 @@ def test_a_broker_that_was_down_catches_up_at_the_throttled_rate(
         faults=[fault("crash", 2)],
     )
     (back,) = rows_of(run, "broker_started", process=1)[1:]
-    again = [
-        row for row in of_broker(run, "throttles_applied", 2) if row["time_us"] > back["time_us"]
-    ]
+    ((died_us, _),) = stops(run, 2)
+    again = [row for row in of_broker(run, "throttles_applied", 2) if row["time_us"] > died_us]
     assert len(again) == 1
     assert throttles(run, 2)[-1] == (100_000, 100_000, 1, 1)
     (joined,) = [row for row in run.rows("isr_expanded") if row["time_us"] > back["time_us"]]
