@@ -19,9 +19,9 @@ all throttles unless replicas are being moved.
 
 Simplified: the tool reads first and then writes in two requests, the topics and the brokers; here
 both are one. Its requests for the settings of a broker go to the controller at once, so that a
-broker that is down does not fail them. A topic's two lists are one record, whose content is that of the
-controller's memory at its commit. --verify removes the throttles of all topics, not only of those
-in its file.
+broker that is down does not fail them. A topic's two lists are one record, whose content is that of
+the controller's memory at its commit. --verify removes the throttles of all topics, not only of
+those in its file.
 
 Source: ConfigurationControlManager.incrementalAlterConfigs,
 ReplicationControlManager.replay(ClearElrRecord)@4.1.0 (KAFKA-16540);
