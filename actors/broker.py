@@ -26,7 +26,9 @@ KafkaZkClient, its session      ``session/zookeeper_client.py``, ``zookeeper_res
 KafkaServer.startup, crashes    ``process/lifecycle.py``, ``process/forgetting.py``
 KafkaServer.controlledShutdown  ``process/controlled_shutdown.py``
 TopicConfigHandler              ``session/zookeeper_client.py``
-ReplicationQuotaManager         ``fetches/fetcher_thread.py``
+BrokerConfigHandler,            ``fetches/replication_quotas.py``
+DynamicConfigPublisher          ..
+ReplicationQuotaManager         ``fetches/replication_quotas.py``
 RPCProducerIdManager            ``requests/producer_ids.py``
 GroupCoordinator                ``requests/group_coordinator.py``
 GroupMetadataManager            ``storage/group_offsets.py``
@@ -39,7 +41,7 @@ log.dirs, LogDirFailureHandler  ``storage/log_dirs.py``, ``process/log_dir_failu
 
 from tidegauge.actors import sampling, zookeeper_responses
 from tidegauge.actors.fetches import fetch_purgatory, produce_purgatory
-from tidegauge.actors.fetches.fetcher_thread import take_throttles
+from tidegauge.actors.fetches.replication_quotas import take_throttles
 from tidegauge.actors.followers.follower import lose_source_broker, waits_for_disk
 from tidegauge.actors.leaders.alter_partition import lose_alter_partition
 from tidegauge.actors.leaders.leader import close_account

@@ -7,7 +7,7 @@ A quorum's active controller gets them as from Kafka's admin client. The client 
 response, which comes when the records of the request are committed. If the controller is not active
 (any more), its connection fails, or it does not answer within request.timeout.ms, the client asks
 another one, until default.api.timeout.ms are over. Outcomes of single partitions that are errors
-have a row each.
+have a row each. Moves with a throttle are two requests: the second one once the first is answered.
 
 Source: KafkaAdminClient, ReassignPartitionsCommand, LeaderElectionCommand@4.1.0.
 """
@@ -51,7 +51,9 @@ _RETRY_BACKOFF_US = code(100_000)
 def request_of_controller(world: Clients, process: int) -> bool:
     """Send the request of the step that is being taken; whether a response is awaited."""
     client = world.clients[client_of(world, process)]
+    step = world.steps[client.step]
     client.api_timeout_at_us = world.context[0].time_us + _API_TIMEOUT_US
+    client.has_throttled = step.action != REASSIGNS or step.leader_rate == NONE
     return ask_again(world, process)
 
 
@@ -66,13 +68,13 @@ def ask_again(world: Clients, process: int) -> bool:
     elif step.action == DELETES_TOPIC:
         _send(world, client, quorum_requests.DeleteTopicsRequest.to(world, to, step))
     elif step.action == CONFIGURES:
-        change = quorum_requests.IncrementalAlterConfigsRequest.to(world, to)
-        change.topic = step.topic
-        change.min_insync_replicas = step.min_insync_replicas
-        change.unclean_leader_election = step.unclean
-        _send(world, client, change)
+        _send(world, client, _new_topic_change(world, step, to))
     elif step.action == CONFIGURES_BROKERS:
-        _cordon(world, client, step, to)
+        _send(world, client, _new_brokers_change(world, step, to))
+    elif step.action == VERIFIES:
+        _send(world, client, _new_change(world, to, THROTTLE_NOTHING))
+    elif not client.has_throttled:
+        _send(world, client, _new_throttle_of_moves(world, step, to))
     elif step.action == PREFERS:
         _elect(world, client, step, process, PREFERRED)
     elif step.action == ELECTS_UNCLEANLY:
@@ -107,22 +109,70 @@ def _elect(world: Clients, client: Client, step: Step, process: int, is_unclean:
 def _move(world: Clients, client: Client, step: Step, process: int) -> None:
     to = control_plane_requests.controller_to_ask(world, process)
     request = quorum_requests.AlterPartitionReassignmentsRequest.to(world, to)
-    for number in range(step.first_move, step.first_move + step.move_count):
-        move = world.requested_moves[number]
-        asked = new_item(world, request, move.partition, quorum_requests.AskedReassignment)
-        asked.target = move.replicas
+    _add_targets(world, step, request)
     _send(world, client, request)
 
 
 @inner_rule
-def _cordon(world: Clients, client: Client, step: Step, to: int) -> None:
-    """Name the log directories that brokers are to cordon."""
-    change = quorum_requests.IncrementalAlterConfigsRequest.to(world, to)
+def _add_targets(world: Clients, step: Step, request: Event) -> None:
+    for number in range(step.first_move, step.first_move + step.move_count):
+        move = world.requested_moves[number]
+        asked = new_item(world, request, move.partition, quorum_requests.AskedReassignment)
+        asked.target = move.replicas
+
+
+@inner_rule
+def _new_change(
+    world: Clients, to: int, scope: int
+) -> quorum_requests.IncrementalAlterConfigsRequest:
+    return quorum_requests.IncrementalAlterConfigsRequest.to(world, to, scope=scope)
+
+
+@inner_rule
+def _new_topic_change(
+    world: Clients, step: Step, to: int
+) -> quorum_requests.IncrementalAlterConfigsRequest:
+    """A change of a topic's settings, among them its throttled replicas."""
+    change = _new_change(world, to, THROTTLE_NAMED)
+    change.topic = step.topic
+    change.min_insync_replicas = step.min_insync_replicas
+    change.unclean_leader_election = step.unclean
+    for number in range(step.first_throttled, step.first_throttled + step.throttled_count):
+        throttled = world.throttled_by_steps[number]
+        item = new_item(world, change, throttled.partition, quorum_requests.ThrottledPartition)
+        item.leaders = throttled.leaders
+        item.followers = throttled.followers
+    return change
+
+
+@inner_rule
+def _new_brokers_change(
+    world: Clients, step: Step, to: int
+) -> quorum_requests.IncrementalAlterConfigsRequest:
+    """A change of brokers' settings: cordoned log directories, throttled rates."""
+    change = _new_change(world, to, THROTTLE_NAMED)
     change.cordoned_log_dirs = step.cordoned_log_dirs
+    change.leader_rate = step.leader_rate
+    change.follower_rate = step.follower_rate
     for number in range(step.first_broker, step.first_broker + step.broker_count):
         named = new_item(world, change, NONE, quorum_requests.DescribedBroker)
         named.broker = world.awaited_brokers[number].broker
-    _send(world, client, change)
+    return change
+
+
+@inner_rule
+def _new_throttle_of_moves(
+    world: Clients, step: Step, to: int
+) -> quorum_requests.IncrementalAlterConfigsRequest:
+    """The throttle that the tool sets before it moves replicas.
+
+    Source: ReassignPartitionsCommand.executeAssignment@4.1.0.
+    """
+    change = _new_change(world, to, THROTTLE_MOVES)
+    change.leader_rate = step.leader_rate
+    change.follower_rate = step.follower_rate
+    _add_targets(world, step, change)
+    return change
 
 
 @inner_rule
@@ -180,6 +230,11 @@ def take_admin_response(world: Clients, response: quorum_requests.AdminResponse)
         if asks_again(world, process):
             return False
     error = response.error
+    if error == errors.NONE and not client.has_throttled:
+        client.has_throttled = True
+        client.api_timeout_at_us = world.context[0].time_us + _API_TIMEOUT_US
+        ask_again(world, process)
+        return False
     for outcome in items_of(world, response, quorum_requests.PartitionOutcome):
         if outcome.error != errors.NONE:
             error = outcome.error if error == errors.NONE else error

@@ -236,6 +236,8 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     asked_us: i64
     #: The timeout of its requests to the active controller of a quorum.
     api_timeout_at_us: i64
+    #: The throttle of the moves that its step requests is set, or the step has none.
+    has_throttled: flag
     #: Number of steps taken, and whether the condition of one timed out.
     steps_taken: i64
     steps_timed_out: i64

@@ -7,7 +7,7 @@ one leader epoch each.
 """
 
 from tidegauge.actors.fetches.fetch_sessions import let_others_come_first, put_to_rest
-from tidegauge.actors.fetches.fetcher_thread import count_sent, leader_throttles
+from tidegauge.actors.fetches.replication_quotas import count_sent, leader_throttles
 from tidegauge.actors.idle_fetches.pairs import wake_all, wake_pair
 from tidegauge.actors.state.broker_stats import mark_bytes_out
 from tidegauge.actors.state.brokers import MOST_ENTRIES_TOLD, Brokers, epochs_of, runs_of

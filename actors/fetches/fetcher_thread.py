@@ -1,33 +1,19 @@
 """A fetcher thread's own affairs: its partitions, its one request, its back-offs.
 
 Source: ``AbstractFetcherManager`` and ``AbstractFetcherThread`` @2.4.0.
-
-Throttled replication: the quotas of a broker, and the partitions that a fetch leaves out for them.
-The rules are in ``replication/replication_quota.py``. A broker has two quotas: one counts bytes of
-throttled replicas that its leaders send, the other those that its followers get.
-
-Simplified: bytes are those of records, without the headers of answers.
-
-Source: BrokerConfigHandler, TopicConfigHandler.updateThrottledList@2.6.0.
 """
 
 from tidegauge.actors.idle_fetches.pairs import wake_pair
-from tidegauge.actors.state.brokers import FETCHED, MOVED, Brokers, now_ms
+from tidegauge.actors.state.brokers import FETCHED, MOVED, Brokers
 from tidegauge.actors.state.replica_records import Fetcher
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.replication import replication_quota
 from tidegauge.replication.fetcher import NOT_FETCHED
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.replication.replica_list import contains
-from tidegauge.simulation.events import items_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.client_requests import FetcherRequest, FetcherResponse
 from tidegauge.simulation.messages.timers import FetcherTimeout, FetcherWakes
-from tidegauge.simulation.messages.zookeeper_requests import ThrottledReplica, ThrottlesChanged
-from tidegauge.simulation.rows import record_row
-from tidegauge.simulation.topology import row_of, slot_of
-from tidegauge.simulation.trace_rows.process_rows import ThrottlesApplied
+from tidegauge.simulation.topology import row_of
 from tidegauge.simulation.trace_rows.replica_rows import PartitionFailed
 
 
@@ -211,109 +197,3 @@ def after_error(world: Brokers, row: int) -> None:
         return
     PartitionFailed.write(world, world.hosted[row], leader_epoch=world.replicas[row].leader_epoch)
     remove_from_fetcher(world, row)
-
-
-@inner_rule
-def take_throttles(world: Brokers, news: ThrottlesChanged) -> None:
-    """Apply the rates that ZooKeeper has sent, and throttle the replicas that it names."""
-    broker = news.destination
-    unthrottle_all(world, broker)
-    world.quotas[2 * broker + replication_quota.LEADER_QUOTA].bytes_per_second = news.leader_rate
-    world.quotas[
-        2 * broker + replication_quota.FOLLOWER_QUOTA
-    ].bytes_per_second = news.follower_rate
-    written = ThrottlesApplied.new(
-        world,
-        broker=broker,
-        leader_rate_bytes=NONE
-        if news.leader_rate == replication_quota.UNLIMITED
-        else news.leader_rate,
-        follower_rate_bytes=NONE
-        if news.follower_rate == replication_quota.UNLIMITED
-        else news.follower_rate,
-        leader_replicas=0,
-        follower_replicas=0,
-    )
-    for item in items_of(world, news, ThrottledReplica):
-        hosted = world.hosted[row_of(world, item.partition, broker)]
-        hosted.leader_throttled = item.as_leader
-        hosted.follower_throttled = item.as_follower
-        if item.as_follower and hosted.fetcher != NONE:
-            leave_session(world, world.fetchers[hosted.fetcher])
-        world.brokers[broker].throttles = True
-        written.leader_replicas += 1 if item.as_leader else 0
-        written.follower_replicas += 1 if item.as_follower else 0
-    record_row(world, written)
-
-
-@inner_rule
-def unthrottle_all(world: Brokers, broker: int) -> None:
-    """No replica of a broker is throttled any more, and it has no limits."""
-    world.brokers[broker].throttles = False
-    for row in range(len(world.slots)):
-        if world.slots[row].broker == broker:
-            world.hosted[row].leader_throttled = False
-            world.hosted[row].follower_throttled = False
-    for which in (replication_quota.LEADER_QUOTA, replication_quota.FOLLOWER_QUOTA):
-        world.quotas[2 * broker + which].bytes_per_second = replication_quota.UNLIMITED
-
-
-@inner_rule
-def forget_quotas(world: Brokers, broker: int) -> None:
-    """A process that begins has no throttle, and has counted nothing."""
-    unthrottle_all(world, broker)
-    for which in (replication_quota.LEADER_QUOTA, replication_quota.FOLLOWER_QUOTA):
-        replication_quota.forget_samples(world.quotas[2 * broker + which])
-
-
-@inner_rule
-def leader_throttles(world: Brokers, row: int, follower: int) -> bool:
-    """Whether a leader sends a follower nothing of a replica, for the time being.
-
-    Source: ReplicaManager.shouldLeaderThrottle@2.6.0.
-    """
-    if not world.hosted[row].leader_throttled:
-        return False
-    partition = world.hosted[row].partition
-    if contains(world.replicas[row].isr, slot_of(world, partition, follower)):
-        return False
-    quota = world.quotas[2 * world.hosted[row].broker + replication_quota.LEADER_QUOTA]
-    time_ms = now_ms(world.context[0])
-    replication_quota.count_idle_windows(quota, world.quota_samples, time_ms)
-    return replication_quota.is_quota_exceeded(quota, world.quota_samples, time_ms)
-
-
-@inner_rule
-def follower_throttles(world: Brokers, row: int) -> bool:
-    """Whether a follower leaves a throttled replica out of its fetch, for the time being.
-
-    Source: ReplicaFetcherThread.shouldFollowerThrottle@2.6.0.
-    """
-    if world.fetch_states[row].in_sync:
-        return False
-    quota = world.quotas[2 * world.hosted[row].broker + replication_quota.FOLLOWER_QUOTA]
-    return replication_quota.is_quota_exceeded(quota, world.quota_samples, now_ms(world.context[0]))
-
-
-@inner_rule
-def count_sent(world: Brokers, row: int, size_bytes: int) -> None:
-    """Count the bytes of a replica in a response to a follower, if it is throttled.
-
-    Source: KafkaApis.handleFetchRequest@2.6.0.
-    """
-    if not world.hosted[row].leader_throttled:
-        return
-    quota = world.quotas[2 * world.hosted[row].broker + replication_quota.LEADER_QUOTA]
-    time_ms = now_ms(world.context[0])
-    replication_quota.count_idle_windows(quota, world.quota_samples, time_ms)
-    replication_quota.record_bytes(quota, world.quota_samples, size_bytes, time_ms)
-
-
-@inner_rule
-def count_fetched(world: Brokers, row: int, size_bytes: int) -> None:
-    """Count the bytes that a follower has got of a throttled replica.
-
-    Source: ReplicaFetcherThread.processPartitionData@2.6.0.
-    """
-    quota = world.quotas[2 * world.hosted[row].broker + replication_quota.FOLLOWER_QUOTA]
-    replication_quota.record_bytes(quota, world.quota_samples, size_bytes, now_ms(world.context[0]))

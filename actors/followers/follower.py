@@ -8,7 +8,7 @@ delays them all.
 Source: ``AbstractFetcherThread`` and ``ReplicaFetcherThread`` @0.11.0.0 to @3.8.0.
 """
 
-from tidegauge.actors.fetches import fetcher_thread
+from tidegauge.actors.fetches import fetcher_thread, replication_quotas
 from tidegauge.actors.fetches.fetch_purgatory import wake_consumers
 from tidegauge.actors.followers.follower_truncation import (
     follow_answer,
@@ -136,7 +136,7 @@ def _name_all(world: Brokers, fetcher: Fetcher, request: client_requests.FetchRe
         is_ready = state.state == FETCHING and not state.delayed
         if world.hosted[row].follower_throttled:
             throttles = True
-            is_ready = is_ready and not fetcher_thread.follower_throttles(world, row)
+            is_ready = is_ready and not replication_quotas.follower_throttles(world, row)
         if is_ready:
             _name(world, request, row)
     if request.item_count == fetcher.row_count and not throttles:
@@ -352,7 +352,7 @@ def _take_records(world: Brokers, row: int, item: client_requests.FetchedRecords
         world.hosted[row].fetcher_lag = max(0, item.high_watermark - partition.log_end_offset)
         state.in_sync = partition.log_end_offset >= item.high_watermark
         if world.hosted[row].follower_throttled:
-            fetcher_thread.count_fetched(world, row, item.size_bytes)
+            replication_quotas.count_fetched(world, row, item.size_bytes)
     if partition.high_watermark != before:
         _note_high_watermark(world, row, before)
 

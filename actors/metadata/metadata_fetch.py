@@ -32,13 +32,14 @@ from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.lifecycles import Lifecycle
 from tidegauge.actors.state.request_times import depart, has_timed_out, is_lost, watch
 from tidegauge.actors.storage.log_dirs import cordon_directories
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.simulation.events import move_items, new_event
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import quorum_requests
 from tidegauge.simulation.messages.controller_timers import RaftFetchDue, RaftFetchTimeout
-from tidegauge.simulation.messages.event import ControllerRequest, Event
+from tidegauge.simulation.messages.event import ControllerRequest
 from tidegauge.simulation.metadata_log import METADATA_RECORD_BYTES, drawn_server
 from tidegauge.simulation.random_streams import BOOTSTRAP_VOTERS
 from tidegauge.simulation.sampled_stats import count_request, count_response, record_value
@@ -219,18 +220,27 @@ def _has_answer(world: Brokers, broker: int, response: quorum_requests.RaftRespo
 
 @inner_rule
 def _take(
-    world: Brokers, broker: int, response: Event, log_end_offset: int, high_watermark: int
+    world: Brokers,
+    broker: int,
+    response: quorum_requests.ObserverResponse,
+    log_end_offset: int,
+    high_watermark: int,
 ) -> None:
     """Keep the fetched records for the next publication, and fetch on."""
     state = world.lifecycles[broker]
     state.log_end_offset = log_end_offset
     state.high_watermark = max(state.high_watermark, high_watermark)
-    if response.first_item != NONE:
+    has_rates = response.leader_rate != NONE
+    if response.first_item != NONE or has_rates:
         if state.pending == NONE:
             state.pending = new_event(
                 world, broker, broker, quorum_requests.RaftFetchResponse
             ).index
-        move_items(world, response, world.events[state.pending])
+        pending = view_as(world.events[state.pending], quorum_requests.RaftFetchResponse)
+        move_items(world, response, pending)
+        if has_rates:
+            pending.leader_rate = response.leader_rate
+            pending.follower_rate = response.follower_rate
     publish(world, broker)
     fetch_metadata(world, broker)
 

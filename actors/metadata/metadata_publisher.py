@@ -14,7 +14,7 @@ A delta first deletes replicas that no longer exist, and those of a topic that w
 under its name; then the broker becomes leader, then follower. Only the newest entry of a delta
 counts for a partition. A fetcher restarts in a new leader epoch only; another ISR or assignment is
 taken over in the same term. While it is in controlled shutdown, a broker stops fetching partitions
-that have no leader, or do not have it in the ISR.
+that have no leader, or do not have it in the ISR. Throttles change last.
 
 Source: MetadataLoader, BrokerMetadataPublisher.onMetadataUpdate and initializeManagers,
 ReplicaManager.applyDelta, applyLocalLeadersDelta and applyLocalFollowersDelta@4.1.0,
@@ -22,6 +22,7 @@ LogManager.isStrayReplica@4.1.0.
 """
 
 from tidegauge.actors.fetches.fetcher_thread import remove_from_fetcher, stop_idle_fetchers
+from tidegauge.actors.fetches.replication_quotas import publish_throttles
 from tidegauge.actors.followers.follower import start_fetchers
 from tidegauge.actors.followers.follower_truncation import (
     continue_to_follow,
@@ -53,7 +54,7 @@ from tidegauge.simulation.messages.controller_timers import (
     ReadyToUnfence,
 )
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.quorum_requests import PublishedPartition
+from tidegauge.simulation.messages.quorum_requests import PublishedPartition, RaftFetchResponse
 from tidegauge.simulation.metadata_log import ONE_LOG, is_snapshot_due, move_on, write_snapshot_row
 from tidegauge.simulation.topology import row_of
 from tidegauge.simulation.trace_rows.codes import WRITTEN
@@ -138,9 +139,10 @@ def _end_publication(world: Brokers, broker: int) -> None:
     is_first = state.published_offset == 0
     state.published_offset = state.publishing_offset
     if state.publishing != NONE:
-        delta = world.events[state.publishing]
+        delta = view_as(world.events[state.publishing], RaftFetchResponse)
         state.publishing = NONE
         apply_delta(world, broker, delta)
+        publish_throttles(world, broker, delta)
         free_event(world, delta)
     _look_after_snapshots(world, broker)
     if not is_first:

@@ -5,13 +5,10 @@ and no partition is hosted until the first LeaderAndIsr of the next process.
 """
 
 from tidegauge.actors.fetches.fetch_sessions import forget_sessions
-from tidegauge.actors.fetches.fetcher_thread import (
-    forget_quotas,
-    remove_from_fetcher,
-    stop_idle_fetchers,
-)
+from tidegauge.actors.fetches.fetcher_thread import remove_from_fetcher, stop_idle_fetchers
 from tidegauge.actors.fetches.produce_response import forget_acknowledged
 from tidegauge.actors.fetches.producer_connections import forget_connections, forget_watches_of
+from tidegauge.actors.fetches.replication_quotas import forget_quotas
 from tidegauge.actors.leaders.alter_partition import drop_submitted_isr, forget_request
 from tidegauge.actors.state.broker_records import BrokerGauges, BrokerMemory
 from tidegauge.actors.state.broker_stats import forget_stats

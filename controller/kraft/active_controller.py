@@ -17,7 +17,7 @@ QuorumControllerMetrics         ``state.py``
 claim, renounce                 ``claims.py``; ``activity.py``
 SnapshotGenerator               ``metadata_log.py``
 ControllerServer                ``controller_processes.py``
-ConfigurationControlManager     ``topics.py``
+ConfigurationControlManager     ``configurations.py``
 (what an operator asks)         ``described.py``
 ==============================  =========================================================
 """
@@ -27,6 +27,7 @@ from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.controller.kraft import (
     broker_heartbeats,
     claims,
+    configurations,
     described,
     metadata_log,
     observers,
@@ -61,7 +62,7 @@ from tidegauge.simulation.trace_rows import codes
 
 #: Modules that are imported for their handlers, which enter themselves.
 _HANDLED_IN = (
-    *(broker_heartbeats, partition_records, topics, topics, topics),
+    *(broker_heartbeats, partition_records, topics, configurations, topics),
     *(described, metadata_log, observers, periodic_tasks, claims, metadata_log),
     *(elections, elections, follower, elections, replication),
 )

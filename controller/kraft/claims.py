@@ -168,6 +168,9 @@ def _recall_topics(world: Quorum) -> None:
         topic.topic_id = topic.committed_topic_id
         topic.min_insync_replicas = topic.committed_min_insync_replicas
         topic.unclean_leader_election = topic.committed_unclean_leader_election
+    for throttled in world.throttled_replicas:
+        throttled.as_leader = throttled.committed_as_leader
+        throttled.as_follower = throttled.committed_as_follower
 
 
 @inner_rule
@@ -184,6 +187,8 @@ def _recall_brokers(world: Quorum) -> None:
         broker.fenced = broker.committed_state == BROKER_FENCED
         broker.in_controlled_shutdown = broker.committed_state == BROKER_SHUTTING_DOWN
         broker.cordoned_directories = broker.committed_cordoned_directories
+        broker.leader_rate = broker.committed_leader_rate
+        broker.follower_rate = broker.committed_follower_rate
         broker.metadata_offset = NONE
         broker.shutdown_offset = NONE
         broker.leader_count = 0

@@ -40,8 +40,9 @@ def write_committed(
     elif record.type == state.CONFIG_RECORD:
         _write_config(world, record)
     elif record.type == state.BROKER_CONFIG_RECORD:
-        broker = world.quorum_brokers[record.subject]
-        broker.committed_cordoned_log_dirs = record.cordoned_directories
+        _take_broker_config(world, record)
+    elif record.type == state.THROTTLED_REPLICAS_RECORD:
+        _take_throttled_replicas(world, record)
 
 
 @inner_rule
@@ -273,7 +274,7 @@ def _write_removal(world: state.Quorum, record: state.MetadataRecord) -> None:
 
 @inner_rule
 def _write_config(world: state.Quorum, record: state.MetadataRecord) -> None:
-    """A topic's settings have changed: the hosts of its partitions get them."""
+    """A topic's settings have changed."""
     controller_rows.TopicConfigured.write(
         world,
         topic=record.subject,
@@ -283,6 +284,42 @@ def _write_config(world: state.Quorum, record: state.MetadataRecord) -> None:
     topic = world.quorum_topics[record.subject]
     topic.committed_min_insync_replicas = record.min_insync_replicas
     topic.committed_unclean_leader_election = record.unclean_leader_election
+    _tell_hosts(world, record)
+
+
+@inner_rule
+def _take_throttled_replicas(world: state.Quorum, record: state.MetadataRecord) -> None:
+    topic = world.quorum_topics[record.subject]
+    for row in rows_of_topic(world, topic):
+        throttled = world.throttled_replicas[row]
+        throttled.committed_as_leader = throttled.as_leader
+        throttled.committed_as_follower = throttled.as_follower
+    _tell_hosts(world, record)
+
+
+@inner_rule
+def rows_of_topic(world: state.Quorum, topic: state.QuorumTopic) -> range:
+    """The replicas of a topic."""
+    last = world.partitions[topic.first_partition + topic.partition_count - 1]
+    first_row = world.partitions[topic.first_partition].first_slot
+    return range(first_row, last.first_slot + last.slot_count)
+
+
+@inner_rule
+def _take_broker_config(world: state.Quorum, record: state.MetadataRecord) -> None:
+    broker = world.quorum_brokers[record.subject]
+    if record.cordoned_directories != NONE:
+        broker.committed_cordoned_log_dirs = record.cordoned_directories
+    if record.leader_rate != NONE:
+        broker.committed_leader_rate = record.leader_rate
+        broker.committed_follower_rate = record.follower_rate
+        broker.rates_offset = record.offset
+
+
+@inner_rule
+def _tell_hosts(world: state.Quorum, record: state.MetadataRecord) -> None:
+    """The hosts of a topic's partitions get its settings with their next fetch."""
+    topic = world.quorum_topics[record.subject]
     for number in range(topic.partition_count):
         partition = topic.first_partition + number
         known = world.committed_partitions[partition]

@@ -16,7 +16,7 @@ from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.kraft.committed_rows import write_committed
 from tidegauge.controller.kraft.event_queue import new_event_row
-from tidegauge.controller.kraft.observers import answer_fetches, name_changes
+from tidegauge.controller.kraft.observers import answer_fetches, name_changes, name_settings
 from tidegauge.controller.kraft.state import (
     PARTITION_RECORD,
     QUORUM,
@@ -97,10 +97,9 @@ def handle_fetch_snapshot(world: Quorum, request: FetchSnapshotRequest) -> bool:
     if request.voter != NONE:
         count_fetching_voter(world, request.voter)
     elif response.position + response.bytes == response.size_bytes:
-        name_changes(world, response, request.source, request.high_watermark, snapshot.end_offset)
-        response.cordoned_log_dirs = world.quorum_brokers[
-            request.source
-        ].committed_cordoned_log_dirs
+        since_offset = request.high_watermark
+        name_settings(world, response, request.source, since_offset, snapshot.end_offset)
+        name_changes(world, response, request.source, since_offset, snapshot.end_offset)
     mebibyte_us = cost_us(world, request.destination, METADATA_SNAPSHOT_MEBIBYTE)
     respond_after(world, response, mebibyte_us * response.bytes // _MEBIBYTE)
     return False
@@ -144,6 +143,8 @@ def _new_record(world: Quorum) -> MetadataRecord:
     record.registration_offset = NONE
     record.offline_directories = 0
     record.cordoned_directories = NONE
+    record.leader_rate = NONE
+    record.follower_rate = NONE
     record.old_leader = NONE
     record.unclean = False
     record.from_elr = False

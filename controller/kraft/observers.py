@@ -25,8 +25,8 @@ from tidegauge.replication.replica_list import contains
 from tidegauge.simulation import events
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_timers import QuorumAppended, RaftFetchExpires
-from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.quorum_requests import (
+    ObserverResponse,
     PublishedPartition,
     RaftFetchRequest,
     RaftFetchResponse,
@@ -138,11 +138,13 @@ def handle_disconnected(world: Quorum, closed: Disconnected) -> bool:
 def _answer(world: Quorum, request: RaftFetchRequest) -> None:
     voter = this_voter(world)
     response = events.new_response(world, request, RaftFetchResponse)
-    response.cordoned_log_dirs = world.quorum_brokers[request.broker_id].committed_cordoned_log_dirs
     response.log_end_offset = fetched_end(world, request)
     response.high_watermark = min(_known_high_watermark(world), response.log_end_offset)
     response.leader = voter.leader
     response.leader_epoch = voter.epoch
+    name_settings(
+        world, response, request.broker_id, request.high_watermark, response.high_watermark
+    )
     if response.high_watermark > request.high_watermark:
         name_changes(
             world, response, request.source, request.high_watermark, response.high_watermark
@@ -151,8 +153,20 @@ def _answer(world: Quorum, request: RaftFetchRequest) -> None:
 
 
 @inner_rule
+def name_settings(
+    world: Quorum, response: ObserverResponse, broker: int, since_offset: int, until_offset: int
+) -> None:
+    """Name the settings of a broker itself."""
+    known = world.quorum_brokers[broker]
+    response.cordoned_log_dirs = known.committed_cordoned_log_dirs
+    if known.rates_offset != NONE and since_offset <= known.rates_offset < until_offset:
+        response.leader_rate = known.committed_leader_rate
+        response.follower_rate = known.committed_follower_rate
+
+
+@inner_rule
 def name_changes(
-    world: Quorum, response: Event, broker: int, since_offset: int, until_offset: int
+    world: Quorum, response: ObserverResponse, broker: int, since_offset: int, until_offset: int
 ) -> None:
     """Name the partitions that a broker hosts, or has a log of, and that have last changed then.
 
@@ -174,8 +188,9 @@ def name_changes(
 
 
 @inner_rule
-def _name(world: Quorum, response: Event, partition: int, slot: int) -> None:
+def _name(world: Quorum, response: ObserverResponse, partition: int, slot: int) -> None:
     known = world.committed_partitions[partition]
+    throttled = world.throttled_replicas[world.partitions[partition].first_slot + slot]
     topic = world.quorum_topics[world.partitions[partition].topic]
     events.new_item(
         world,
@@ -189,4 +204,6 @@ def _name(world: Quorum, response: Event, partition: int, slot: int) -> None:
         is_removed=not known.exists or not contains(known.replicas, slot),
         min_insync_replicas=topic.committed_min_insync_replicas,
         unclean_leader_election=topic.committed_unclean_leader_election,
+        leader_throttled=throttled.committed_as_leader,
+        follower_throttled=throttled.committed_as_follower,
     )

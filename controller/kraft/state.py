@@ -41,6 +41,8 @@ CONFIG_RECORD = code(4)
 BROKER_CONFIG_RECORD = code(5)
 #: A broker has a block of producer ids; it has no row, and no process reads it.
 PRODUCER_IDS_RECORD = code(6)
+#: The throttled replicas of a topic: two of its settings, apart from the others.
+THROTTLED_REPLICAS_RECORD = code(7)
 
 
 @inner_rule
@@ -220,6 +222,9 @@ class QuorumBroker(Record):
     metadata_offset: i64 = -1
     #: It may shut down once all others have reported this offset; -1: it does not shut down.
     shutdown_offset: i64 = -1
+    #: The throttled rates of its settings, in bytes a second: UNLIMITED without a limit.
+    leader_rate: i64
+    follower_rate: i64
     #: The number of partitions that it leads.
     leader_count: i64
     #: Its replicas in ``Quorum.hosted_replicas``, in the order of partitions.
@@ -235,6 +240,10 @@ class QuorumBroker(Record):
     committed_cordoned_directories: i64 = -1
     #: cordoned.log.dirs as an operator has set it: bits; -1: as the broker's file has it.
     committed_cordoned_log_dirs: i64 = -1
+    #: The throttled rates, and the offset of their newest record; -1: they were never set.
+    committed_leader_rate: i64
+    committed_follower_rate: i64
+    rates_offset: i64 = -1
 
 
 class QuorumTopic(Record):
@@ -253,6 +262,8 @@ class QuorumTopic(Record):
     assigned_by_hand: flag
     min_insync_replicas: i64
     unclean_leader_election: flag
+    #: A record of its throttled replicas is to be appended for the present event.
+    throttles_change: flag
     #: ... and these as they are committed.
     committed_min_insync_replicas: i64
     committed_unclean_leader_election: flag
@@ -264,6 +275,16 @@ class HostedReplica(Record):
     partition: i32
     #: Its log directory is offline.
     offline: flag
+
+
+class ThrottledReplica(Record):
+    """Whether the settings of a topic throttle a replica, as leader or as follower."""
+
+    as_leader: flag
+    as_follower: flag
+    #: ... and this as it is committed.
+    committed_as_leader: flag
+    committed_as_follower: flag
 
 
 class CommittedPartition(PartitionRegistration):
@@ -291,13 +312,17 @@ class MetadataRecord(Record):
     #: A partition, a broker, a topic.
     subject: i64
     #: A broker's record: its new state, its epoch, its process, its registration record, its
-    #: offline log directories, and its cordoned ones; a record of its settings: these alone.
+    #: offline log directories, and its cordoned ones.
     state: i64
     broker_epoch: i64
     incarnation: i64 = -1
     registration_offset: i64 = -1
     offline_directories: i64
     cordoned_directories: i64 = -1
+    #: A record of a broker's settings: the log directories to be cordoned (above), or the throttled
+    #: rates; -1: it has none of them.
+    leader_rate: i64 = -1
+    follower_rate: i64 = -1
     #: A broker's record: the reason; a partition's: 0, or the reason why the controller takes
     #: replicas out of the ISR.
     reason: i64
@@ -333,6 +358,8 @@ class Quorum(Raft, part=6):
     partition_target: Records[PartitionTarget]
     #: The replicas of all brokers, broker by broker.
     hosted_replicas: Records[HostedReplica]
+    #: By row of the replica.
+    throttled_replicas: Records[ThrottledReplica]
     #: A record for each controller, with two histograms: the times of events in its queue, and in
     #: its thread.
     controller_stats: Records[ControllerStats]

@@ -1,15 +1,8 @@
-"""Topics at KRaft's controller: creation, deletion, settings, and replicas that are moved.
+"""Topics at KRaft's controller: creation, deletion, and replicas that are moved.
 
 A creation (ReplicationControlManager) is one batch of records, and a batch has 10,000 at most. A
 topic with more is refused; before 3.5 its batch fails, and an active controller that fails
 renounces (KAFKA-14996).
-
-Another min.insync.replicas (ConfigurationControlManager) empties the ELRs of the topic's
-partitions: a replica that was eligible under the old number need not be under the new one. A topic
-that allows unclean election from now on gets no leader by that.
-
-A broker's cordoned.log.dirs reach it with its next fetch of the metadata log, and the controller
-with its next heartbeat. Brokers all of whose log directories are cordoned get no new replicas.
 
 AlterPartitionReassignments writes one record: the replicas are the new ones and then those to be
 removed. Each new replica that has caught up is an ISR change of the leader. The one that makes the
@@ -23,11 +16,7 @@ from tidegauge.controller.kraft.metadata_log import (
     append_record,
     respond_when_committed,
 )
-from tidegauge.controller.kraft_partitions.partition_change import (
-    NO_LEADER,
-    clear_elr,
-    create_partition,
-)
+from tidegauge.controller.kraft_partitions.partition_change import NO_LEADER, create_partition
 from tidegauge.controller.kraft_partitions.partition_target import (
     ONLINE,
     cancel_reassignment,
@@ -138,44 +127,6 @@ def handle_delete_topics(world: state.Quorum, request: quorum_requests.DeleteTop
         registration.removing = EMPTY
     topic.exists = False
     append_record(world, state.REMOVE_TOPIC_RECORD, request.topic)
-    respond_when_committed(world, response)
-
-
-@state.WRITES.handles(quorum_requests.IncrementalAlterConfigsRequest)
-@inner_rule
-def handle_incremental_alter_configs(
-    world: state.Quorum, request: quorum_requests.IncrementalAlterConfigsRequest
-) -> None:
-    """Set the settings of an operator's request.
-
-    Source: ConfigurationControlManager.incrementalAlterConfigs,
-    ReplicationControlManager.replay(ClearElrRecord)@4.1.0 (KAFKA-16540).
-    """
-    response = new_response(world, request, quorum_requests.AdminResponse)
-    if request.topic == NONE:
-        for named in items_of(world, request, quorum_requests.DescribedBroker):
-            record = append_record(world, state.BROKER_CONFIG_RECORD, named.broker)
-            record.cordoned_directories = request.cordoned_log_dirs
-        respond_when_committed(world, response)
-        return
-    topic = world.quorum_topics[request.topic]
-    if not topic.exists:
-        response.error = errors.UNKNOWN_TOPIC_OR_PARTITION
-        respond(world, response)
-        return
-    clears = request.min_insync_replicas not in (NONE, topic.min_insync_replicas)
-    if request.min_insync_replicas != NONE:
-        topic.min_insync_replicas = request.min_insync_replicas
-    if request.unclean_leader_election != NONE:
-        topic.unclean_leader_election = request.unclean_leader_election == 1
-    record = append_record(world, state.CONFIG_RECORD, request.topic)
-    record.min_insync_replicas = topic.min_insync_replicas
-    record.unclean_leader_election = topic.unclean_leader_election
-    if clears and world.kraft_switches[0].eligible_leader_replicas:
-        for number in range(topic.partition_count):
-            partition = topic.first_partition + number
-            if clear_elr(world.registrations[partition]):
-                append_partition(world, partition)
     respond_when_committed(world, response)
 
 

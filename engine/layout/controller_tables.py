@@ -7,8 +7,8 @@ from tidegauge.compiled.records import Records, column, grown, new_records
 from tidegauge.controller.state import control_plane
 from tidegauge.engine.layout.by_name import new_tables, set_by_name, set_columns
 from tidegauge.engine.layout.cluster_tables import FIRST_SLOTS, chain_free
-from tidegauge.engine.layout.step_tables import throttled_partitions
-from tidegauge.replication.replica_list import pack, unpack
+from tidegauge.engine.layout.step_tables import throttled_replicas_of
+from tidegauge.replication.replica_list import pack
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.settings import THROTTLED_RATES
 from tidegauge.simulation import zookeeper_tree
@@ -103,13 +103,10 @@ def _set_throttles(plan: ClusterPlan, world: control_plane.ControlPlane) -> None
         leader_rate, follower_rate = (settings[name] for name in THROTTLED_RATES)
         world.throttled_rates[index].leader_rate = leader_rate
         world.throttled_rates[index].follower_rate = follower_rate
-    for topic in plan.scenario.topics:
-        for each in throttled_partitions(plan, topic.name, topic.settings):
-            for slot in range(int(plan.partitions.columns.slot_counts[each.partition])):
-                row = int(plan.partitions.first_slots[each.partition]) + slot
-                throttle = world.replica_throttles[row]
-                throttle.leader = slot in unpack(max(each.leaders, 0))
-                throttle.follower = slot in unpack(max(each.followers, 0))
+    for each in throttled_replicas_of(plan):
+        throttle = world.replica_throttles[each.row]
+        throttle.leader = each.as_leader
+        throttle.follower = each.as_follower
 
 
 def _set_controllers(plan: ClusterPlan, world: control_plane.ControlPlane) -> None:

@@ -13,6 +13,7 @@ from tidegauge.controller.kraft_partitions.partition_change import NO_LEADER
 from tidegauge.controller.raft.state import Raft, VoterSettings
 from tidegauge.engine.layout.by_name import new_tables, set_by_name, set_columns
 from tidegauge.engine.layout.cluster_tables import FIRST_SLOTS
+from tidegauge.engine.layout.step_tables import throttled_replicas_of
 from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.replication.kraft_releases import (
     STALE_BROKERS_PERIODICALLY,
@@ -20,7 +21,9 @@ from tidegauge.replication.kraft_releases import (
     kraft_rules_of,
 )
 from tidegauge.replication.replica_list import pack
+from tidegauge.replication.replication_quota import UNLIMITED
 from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.model.settings import THROTTLED_RATES
 from tidegauge.simulation.messages.kinds import CONTROLLER_TYPE_COUNT
 from tidegauge.simulation.sampled_stats import BUCKETS
 
@@ -42,6 +45,7 @@ def new_quorum(plan: ClusterPlan) -> Quorum:
         kraft_switches=count,
         partition_target=count,
         hosted_replicas=replicas,
+        throttled_replicas=replicas,
         controller_stats=len(plan.controllers),
         controller_event_times=2 * len(plan.controllers) * int(BUCKETS),
     )
@@ -50,6 +54,7 @@ def new_quorum(plan: ClusterPlan) -> Quorum:
         _set_switches(plan, quorum)
         _set_topics(plan, quorum)
         _set_replicas(plan, quorum)
+        _set_throttles(plan, quorum)
         _set_preexisting_states(plan, quorum)
         enlarge_quorum(plan, quorum)
     return quorum
@@ -77,6 +82,21 @@ def _set_replicas(plan: ClusterPlan, quorum: Quorum) -> None:
     )
     by_broker = np.argsort(hosts, kind="stable")
     column(quorum.hosted_replicas, "partition")[:] = plan.partitions.of_slots[by_broker]
+
+
+def _set_throttles(plan: ClusterPlan, quorum: Quorum) -> None:
+    """Throttles of replication that are records of the metadata log as the run begins."""
+    for known, broker in zip(quorum.quorum_brokers, plan.brokers, strict=True):
+        settings = plan.scenario.settings_of(broker)
+        rates = [settings[name] for name in THROTTLED_RATES]
+        known.leader_rate, known.follower_rate = rates
+        known.committed_leader_rate, known.committed_follower_rate = rates
+        if any(rate != UNLIMITED for rate in rates):
+            known.rates_offset = 0
+    for each in throttled_replicas_of(plan):
+        throttled = quorum.throttled_replicas[each.row]
+        throttled.as_leader = throttled.committed_as_leader = each.as_leader
+        throttled.as_follower = throttled.committed_as_follower = each.as_follower
 
 
 def _set_preexisting_states(plan: ClusterPlan, quorum: Quorum) -> None:

@@ -5,13 +5,13 @@ replicas that a topic's settings throttle are numbers.
 """
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tidegauge.clients import client_state, rolling_restarts, step_requests
 from tidegauge.clients.step_requests import STEP_CODES
 from tidegauge.compiled.records import Records, column, new_records
-from tidegauge.replication.replica_list import pack
+from tidegauge.replication.replica_list import pack, unpack
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.fault import Stop
 from tidegauge.scenario.model.process_faults import LeadershipAfter, RollingRestartFault
@@ -267,6 +267,24 @@ def _slots(plan: ClusterPlan, number: int, value: Value | None) -> int:
     return pack(
         slot for slot, broker in enumerate(partition.slots) if plan.brokers[broker] in named
     )
+
+
+class ThrottledReplica(NamedTuple):
+    """Whether a replica is throttled as the run begins, by its row."""
+
+    row: int
+    as_leader: bool
+    as_follower: bool
+
+
+def throttled_replicas_of(plan: ClusterPlan) -> Iterator[ThrottledReplica]:
+    """The replicas of topics with throttles from the start on."""
+    for topic in plan.scenario.topics:
+        for each in throttled_partitions(plan, topic.name, topic.settings):
+            leaders, followers = (unpack(max(slots, 0)) for slots in each[1:])
+            first_row = int(plan.partitions.first_slots[each.partition])
+            for slot in range(int(plan.partitions.columns.slot_counts[each.partition])):
+                yield ThrottledReplica(first_row + slot, slot in leaders, slot in followers)
 
 
 def plan_faults(plan: ClusterPlan, world: Kernel) -> None:

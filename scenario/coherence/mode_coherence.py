@@ -18,13 +18,9 @@ from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.selectors import CONTROLLER, CONTROLLERS, ZOOKEEPER, Selector
 from tidegauge.scenario.model.settings import (
     CORDONED_LOG_DIRS,
-    THROTTLED_RATES,
-    THROTTLED_REPLICAS,
-    broker_defaults,
     cordoned_log_dirs,
     problems_of_settings_with_kraft,
 )
-from tidegauge.scenario.model.topic_steps import ReassignStep
 from tidegauge.scenario.text.errors import Path, Problem
 from tidegauge.traces.checks import CHECKS
 
@@ -139,7 +135,6 @@ def problems_of_other_modes(scenario: Scenario) -> Iterator[Problem]:
             yield Problem(("costs", cost), _no_meaning(scenario))
     if scenario.has_kraft:
         yield from _settings_and_steps_with_kraft(scenario)
-        yield from _throttles_with_kraft(scenario)
     else:
         for check in CHECKS.values():
             if check.only_with_kraft and check.name in scenario.checks:
@@ -185,19 +180,6 @@ def problems_of_preexisting_states(scenario: Scenario) -> Iterator[Problem]:
             elif len(state.isr) >= least:
                 message = f"must be empty: the ISR has min.insync.replicas ({least}) members"
                 yield Problem((*path, "elr"), message)
-
-
-def _throttles_with_kraft(scenario: Scenario) -> Iterator[Problem]:
-    """Throttles of replication, which a quorum's brokers do not get yet."""
-    message = "throttled replication is not simulated with KRaft yet"
-    for path, settings, kind, release in scenario.said_settings():
-        defaults = broker_defaults(release, scenario.mode) if kind == "brokers" else {}
-        for name in (*THROTTLED_RATES, *THROTTLED_REPLICAS):
-            if name in settings and settings[name] != defaults.get(name, ""):
-                yield Problem((*path, name), message)
-    for place, step in enumerate(scenario.steps):
-        if isinstance(step, ReassignStep) and step.throttle is not None:
-            yield Problem(("steps", place, "throttle"), message)
 
 
 def _problems_of_fault(path: Path, fault: FaultOfAnyKind, scenario: Scenario) -> Iterator[Problem]:

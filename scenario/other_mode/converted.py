@@ -157,9 +157,7 @@ def _costs(to: settings.Conversion, data: dict[str, Any]) -> dict[str, Any]:
 def _topics(to: settings.Conversion, written: list[dict[str, Any]]) -> list[dict[str, Any]]:
     topics = []
     for place, topic in enumerate(written):
-        path: Path = ("topics", place, "settings")
-        kept = settings.topic_settings(to, path, topic.get("settings") or {})
-        changed = settings.with_settings(topic, "settings", kept)
+        changed = dict(topic)
         if to.to_zookeeper and topic.get("state"):
             changed["state"] = {
                 number: _state(to, ("topics", place, "state", number), state)

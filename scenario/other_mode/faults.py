@@ -395,10 +395,6 @@ def _step(
     if do == "configure":
         settings = configured_settings(to, (*path, "settings"), step["settings"])
         return {**step, "settings": settings} if settings else _wait(step)
-    if do == "reassign" and to.to_kraft and "throttle" in step:
-        text = "left out: throttled replication is not simulated with KRaft yet"
-        to.note((*path, "throttle"), text)
-        return without(step, "throttle")
     return dict(step)
 
 

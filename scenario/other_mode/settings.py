@@ -20,8 +20,6 @@ from tidegauge.scenario.model.settings import (
     NAMES,
     ONLY_WITH_KRAFT,
     SETTINGS_OF_CONTROLLERS,
-    THROTTLED_RATES,
-    THROTTLED_REPLICAS,
     broker_defaults,
     consumer_defaults,
     controller_defaults,
@@ -96,7 +94,6 @@ def without(part: Mapping[str, Any], *names: str) -> dict[str, Any]:
 #: The setting of one mode, and the one with another meaning that the other has.
 _SESSION_WITH_ZOOKEEPER = "zookeeper.session.timeout.ms"
 _SESSION_WITH_KRAFT = "broker.session.timeout.ms"
-_THROTTLED = "left out: throttled replication is not simulated with KRaft yet"
 
 #: The reason why a setting is left out; None: it stays.
 _Reason = Callable[[str], str | None]
@@ -179,8 +176,6 @@ def _of_brokers(to: Conversion) -> _Reason:
             return f"left out, not converted: {_SESSION_WITH_KRAFT} has its default ({default})"
         if to.to_kraft and instead_with_kraft(name) is not None:
             return "left out: a setting of ZooKeeper mode"
-        if to.to_kraft and name in THROTTLED_RATES:
-            return _THROTTLED
         if to.to_zookeeper and name in ONLY_WITH_KRAFT:
             return "left out: a setting of KRaft mode"
         is_new = name in NAMES["brokers"] and name not in known and name not in ONLY_WITH_KRAFT
@@ -211,23 +206,12 @@ def _of_controllers(to: Conversion) -> _Reason:
     return reason
 
 
-def topic_settings(to: Conversion, path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a topic."""
-
-    def reason(name: str) -> str | None:
-        return _THROTTLED if to.to_kraft and name in THROTTLED_REPLICAS else None
-
-    return _filtered(to, path, settings, reason)
-
-
 def configured_settings(to: Conversion, path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that a step changes, of a topic or of brokers."""
 
     def reason(name: str) -> str | None:
-        if name == CORDONED_LOG_DIRS and not _has_cordons(to):
-            return _not_there(to)
-        is_throttle = name in THROTTLED_REPLICAS or name in THROTTLED_RATES
-        return _THROTTLED if to.to_kraft and is_throttle else None
+        is_missing = name == CORDONED_LOG_DIRS and not _has_cordons(to)
+        return _not_there(to) if is_missing else None
 
     return _filtered(to, path, settings, reason)
 

@@ -73,9 +73,11 @@ class PublishedPartition(LeaderAndIsrPartition):
     topic_id: i64 = -1
     #: Its topic is deleted, or the replica has left the assignment.
     is_removed: flag
-    #: Settings of its topic.
+    #: Settings of its topic; whether these throttle the broker's replica, as leader or as follower.
     min_insync_replicas: i64
     unclean_leader_election: flag
+    leader_throttled: flag
+    follower_throttled: flag
 
 
 #: The most records of an operation of an operator: QuorumController.MAX_RECORDS_PER_USER_OP.
@@ -107,9 +109,10 @@ class AlterPartitionReassignmentsRequest(ControllerRequest, kind=107, api_key=45
 
 
 class IncrementalAlterConfigsRequest(ControllerRequest, kind=108, api_key=44):
-    """Settings of a topic, or of brokers: entries of :class:`DescribedBroker`.
+    """Settings of a topic, of brokers, or the throttles of moves. A setting of -1 stays as it is.
 
-    A setting of -1 stays as it is.
+    Its entries are of :class:`DescribedBroker` for brokers, of :class:`ThrottledPartition` for the
+    throttled replicas of a topic, of :class:`AskedReassignment` for moves.
     """
 
     topic: i64 = -1
@@ -117,6 +120,11 @@ class IncrementalAlterConfigsRequest(ControllerRequest, kind=108, api_key=44):
     unclean_leader_election: i64 = -1
     #: The log directories that each of the brokers is to cordon: bits.
     cordoned_log_dirs: i64 = -1
+    #: The scope of throttled replicas: one of ``simulation/trace_rows/codes.py``.
+    scope: i64
+    #: The throttled rates of brokers, in bytes a second.
+    leader_rate: i64 = -1
+    follower_rate: i64 = -1
 
 
 class AdminResponse(CommittedResponse, kind=109):
@@ -133,6 +141,14 @@ class AskedReassignment(PartitionOutcome):
     """The replicas that a partition is to have; an empty list: its reassignment is cancelled."""
 
     target: i64
+
+
+class ThrottledPartition(PartitionData):
+    """The replicas of a partition that its topic throttles; -1: those that are stay so."""
+
+    #: Replica lists.
+    leaders: i64
+    followers: i64
 
 
 class DescribeQuorumStateRequest(ControllerRequest, kind=110):
@@ -185,6 +201,16 @@ class RaftResponse(Response):
     leader_epoch: i64
 
 
+class ObserverResponse(RaftResponse):
+    """The settings of a broker that observes, as the fetched part of the log has them."""
+
+    #: The log directories that it is to cordon, as committed; -1: nothing is said.
+    cordoned_log_dirs: i64 = -1
+    #: The throttled rates, in bytes a second; -1: nothing is said.
+    leader_rate: i64 = -1
+    follower_rate: i64 = -1
+
+
 class RaftFetchRequest(ControllerRequest, kind=102, api_key=1):
     """A voter or an observer fetches the metadata log, and waits until there is more of it."""
 
@@ -203,7 +229,7 @@ class RaftFetchRequest(ControllerRequest, kind=102, api_key=1):
     max_bytes: i64
 
 
-class RaftFetchResponse(RaftResponse, kind=103):
+class RaftFetchResponse(ObserverResponse, kind=103):
     """The end of the fetched records, and of their committed part; or the error.
 
     To a voter its entries are of :class:`FetchedEpoch`. To an observer they are of
@@ -222,8 +248,6 @@ class RaftFetchResponse(RaftResponse, kind=103):
     #: record and its end offset; -1: none.
     snapshot_epoch: i64 = -1
     snapshot_offset: i64 = -1
-    #: To an observer: the log directories that it is to cordon, as committed; -1: nothing is said.
-    cordoned_log_dirs: i64 = -1
 
 
 class FetchedEpoch(PartitionData):
@@ -248,7 +272,7 @@ class FetchSnapshotRequest(ControllerRequest, kind=163, api_key=59):
     max_bytes: i64
 
 
-class FetchSnapshotResponse(RaftResponse, kind=164):
+class FetchSnapshotResponse(ObserverResponse, kind=164):
     """A piece of a snapshot, and the size of all of it; or why there is none.
 
     To an observer the last piece has entries of ``PublishedPartition``: of the replicas that the
@@ -261,8 +285,6 @@ class FetchSnapshotResponse(RaftResponse, kind=164):
     position: i64
     bytes: i64
     size_bytes: i64
-    #: As in :class:`RaftFetchResponse`.
-    cordoned_log_dirs: i64 = -1
 
 
 class VoteRequest(RaftRequest, kind=145, api_key=52):

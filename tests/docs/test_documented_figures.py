@@ -144,6 +144,10 @@ THROTTLES = Told(
             "| 80 MB/s | {1|reassignments.steps.0.seconds|.0f} s | {1|produce_ms.shop.p99|ms} "
             "| {1|isr_shrinks|} |"
         ),
+        (
+            "the slowest batch waits for {0|produce_ms.shop.max|ms}, longer than "
+            "delivery.timeout.ms, and {0|records_failed|,} records fail"
+        ),
     ],
 )
 

@@ -268,12 +268,14 @@ def test_files_of_kraft_nodes_give_the_controllers(small: Path, tmp_path: Path, 
     assert result.exit_code == 0, result.output
     data = data_in(out)
     assert data["controllers"] == {"count": 3, "settings": {"broker.session.timeout.ms": 6000}}
-    assert data["cluster"]["settings"] == {"broker.heartbeat.interval.ms": 1000}
+    assert data["cluster"]["settings"] == {
+        "broker.heartbeat.interval.ms": 1000,
+        "leader.replication.throttled.rate": 1000000,
+    }
     assert data["cluster"]["brokers"] == [1, 2, 3]
     text = in_words(result)
     assert "nodes that are broker and controller: 1, 2; here the controllers are" in text
     assert "no meaning with KRaft: zookeeper.connect, zookeeper.session.timeout.ms" in text
-    assert "not simulated with KRaft yet: leader.replication.throttled.rate" in text
     scenario_of(data)
 
 

@@ -53,13 +53,6 @@ class TakenSettings(NamedTuple):
     notices: Notices
 
 
-#: Throttles of replication, and why they are left out with KRaft.
-_THROTTLES = dict.fromkeys(
-    (*model_settings.THROTTLED_RATES, *model_settings.THROTTLED_REPLICAS),
-    "they are not simulated with KRaft yet",
-)
-
-
 def broker_settings(properties: Mapping[str, Property], release: str, mode: Mode) -> TakenSettings:
     """The settings of brokers of this release and mode, without those of KRaft's controllers.
 
@@ -76,7 +69,7 @@ def broker_settings(properties: Mapping[str, Property], release: str, mode: Mode
     own = _with_numbered_log_dirs(of_brokers)
     problems = model_settings.problems_of_settings_with_kraft((), dict.fromkeys(own, ""))
     of_zookeeper = {str(problem.path[-1]) for problem in problems}
-    reasons = _THROTTLES | dict.fromkeys(of_zookeeper, "they have no meaning with KRaft")
+    reasons = dict.fromkeys(of_zookeeper, "they have no meaning with KRaft")
     if not kraft_cells_of(release)["cordoned_directories_known"].value:
         reasons[cordons] = f"release {release} does not have them yet"
     return _taken(own, "brokers", defaults, reasons)
@@ -114,8 +107,6 @@ def topic_settings(properties: Mapping[str, Property], release: str, mode: Mode)
     """The settings of a topic in a cluster of this release and mode; errors as for brokers."""
     defaults = model_settings.broker_defaults(release, mode)
     known: dict[str, int | str] = {name: defaults[name] for name in model_settings.TOPIC_SETTINGS}
-    if mode == KRAFT_MODE:
-        return _taken(properties, "topics", known, _THROTTLES)
     known |= dict.fromkeys(model_settings.THROTTLED_REPLICAS, "")
     return _taken(properties, "topics", known)
 
