@@ -83,6 +83,8 @@ def perform(
         raise typer.Exit(1) from None
     except FileExistsError as error:
         raise TidegaugeError(str(error)) from error
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise TidegaugeError(f"{out}: cannot be written to: {error.strerror}") from error
     except KeyboardInterrupt:
@@ -194,10 +196,12 @@ def _show(run: Run, request: RunOptions, scenario: Scenario, again: str) -> bool
     assert run.summary is not None
     for warning in run.summary["warnings"]:
         typer.echo(f"tidegauge: {warning}", err=True)
-    show_summary(run.summary, has_quorum=scenario.has_kraft)
-    show_unreachable(console(), run)
-    unexpected = show_verdicts(console(), run)
-    show_chance(left_to_chance(scenario), request.over_seeds())
+    is_verbose = request.verbose
+    show_summary(run.summary, has_quorum=scenario.has_kraft, is_verbose=is_verbose)
+    if is_verbose:
+        show_unreachable(console(), run)
+    unexpected = show_verdicts(console(), run, is_verbose=is_verbose)
+    show_chance(left_to_chance(scenario), request.over_seeds(), is_verbose=is_verbose)
     typer.echo(f"Next: tidegauge show partitions {run.path}")
     typer.echo(f"      tidegauge report {run.path}")
     typer.echo(f"Again: {again}")

@@ -18,10 +18,10 @@ from tidegauge.views.story_lines import Span
 
 #: Columns before the axis: the name of a line, and its figures.
 LABEL_WIDTH = 37
-#: The most characters of time, and the least, however narrow the terminal is.
-_MOST, _LEAST = 60, 20
-#: Characters from one mark to the next.
-_MARK_EVERY = 15
+#: The least characters of time, however narrow the terminal is.
+_LEAST = 20
+#: Characters from one mark to the next, and behind the last one for its time.
+_MARK_EVERY, _LAST_MARK = 15, 3
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _ASCII = ".:-=+*%@"
@@ -94,7 +94,8 @@ def axis_of(run: RunFolder, out: Console, span: Span) -> TimeAxis:
         TidegaugeError: the part is too short, or after the end of the run.
     """
     end_us = run.end_us if span.end_us is None else min(span.end_us, run.end_us)
-    width = min(_MOST, max(_LEAST, (out.width - LABEL_WIDTH) // _MARK_EVERY * _MARK_EVERY))
+    room = out.width - LABEL_WIDTH - _LAST_MARK
+    width = max(_LEAST, room // _MARK_EVERY * _MARK_EVERY)
     if end_us - span.begin_us < width:
         raise TidegaugeError(
             f"from {short_time_text(span.begin_us)} to {short_time_text(end_us)} there is nothing "
