@@ -5,7 +5,7 @@ and steps have a line each, or a line for each kind if they are many.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from rich.console import Console
 
@@ -149,6 +149,15 @@ def fault_lines(
         yield f"{_shortened(name):<{LABEL_WIDTH}}{axis.band(times)}"
     if len(bands) > room:
         yield f"... and {len(bands) - room} more"
+
+
+def faults_within(tables: RunTables, axis: TimeAxis) -> list[dict[str, Any]]:
+    """The faults and steps within the axis, for programs."""
+    return [
+        {key: each[key] for key in ("kind", "name", "begin_us", "end_us")}
+        for each in tables.rows(_BANDS)
+        if each["begin_us"] < axis.end_us and each["end_us"] >= axis.begin_us
+    ]
 
 
 def _joined(by_kind: dict[str, dict[str, Times]]) -> Iterator[tuple[str, Times]]:
