@@ -23,6 +23,7 @@ from tidegauge.scenario.reading import Scenario
 from tidegauge.scenario.text.errors import counted
 from tidegauge.scenario.warnings import left_to_chance
 from tidegauge.simulation.quantities import format_duration
+from tidegauge.traces.run_files import MANIFEST
 from tidegauge.traces.run_folder import new_run_folder
 from tidegauge.views.output import INTERRUPTED, console, print_json, report
 from tidegauge.views.overview import show_unreachable
@@ -61,7 +62,6 @@ def perform(
         watchers: the observers of the run.
         over_seeds: the command that runs the scenario with other seeds.
     """
-    so_far = f"{out} is unfinished but readable. Again" if is_kept else "Again"
     try:
         with progress_bar(scenario.duration_us) as progress:
             simulate(
@@ -79,7 +79,7 @@ def perform(
         pass
     except ActorError as error:
         typer.echo(f"tidegauge: {error}", err=True)
-        typer.echo(f"{so_far}: {again}", err=True)
+        typer.echo(f"{_so_far(out, is_kept=is_kept)}: {again}", err=True)
         raise typer.Exit(1) from None
     except FileExistsError as error:
         raise TidegaugeError(str(error)) from error
@@ -88,9 +88,16 @@ def perform(
     except OSError as error:
         raise TidegaugeError(f"{out}: cannot be written to: {error.strerror}") from error
     except KeyboardInterrupt:
-        typer.echo(f"\nStopped: {so_far}: {again}")
+        typer.echo(f"\nStopped: {_so_far(out, is_kept=is_kept)}: {again}")
         raise typer.Exit(INTERRUPTED) from None
     return Run(out, was_just_written=True)
+
+
+def _so_far(out: Path, *, is_kept: bool) -> str:
+    """What is left of a run that has ended early, unless it had not begun."""
+    if not is_kept or not (out / MANIFEST).exists():
+        return "Again"
+    return f"{out} is unfinished but readable: tidegauge show partitions {out}. Again"
 
 
 def _stopping_after(until_us: int | None, progress: Progress | None) -> Progress | None:
