@@ -48,8 +48,8 @@ def show_cluster(
         line = _line(conditions[condition], max(most), total, axis.bars(most))
         out.print(Text(line), soft_wrap=True)
     out.print(Text(f"{'changes':<17}{'most':>7}{'all':>11}  {ruler}"), soft_wrap=True)
-    for change, times in _counts(tables, axis).items():
-        line = _line(_CHANGES[change], max(times), f"{sum(times):,}", axis.bars(times))
+    for change, counts in _counts(tables, axis).items():
+        line = _line(_CHANGES[change], max(counts), f"{sum(counts):,}", axis.bars(counts))
         out.print(Text(line), soft_wrap=True)
     bands = list(fault_lines(run, tables, axis, _MOST_FAULTS))
     out.print(Text(f"{'faults' if bands else 'no faults':<{LABEL_WIDTH}}{ruler}"), soft_wrap=True)
