@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import tidegauge.scenarios
 from tidegauge.replication.release_versions import MODE_NAMES, Mode
-from tidegauge.scenario.reading import ScenarioError, written_scenario
+from tidegauge.scenario.reading import Scenario, ScenarioError, written_scenario
 from tidegauge.scenario.text.errors import did_you_mean
 
 FOLDER = Path(tidegauge.scenarios.__file__).parent
@@ -61,7 +61,10 @@ def described_scenarios() -> list[ShippedScenario]:
 
     The first are those that a newcomer runs first; mechanisms, gallery and incidents are last.
     """
-    described = [_described(name, file) for name, file in shipped_scenarios().items()]
+    described = [
+        described_scenario(name, file, written_scenario(file))
+        for name, file in shipped_scenarios().items()
+    ]
     return sorted(described, key=_place)
 
 
@@ -70,8 +73,8 @@ def _place(each: ShippedScenario) -> tuple[bool, bool, bool, bool, str]:
     return *groups, not each.name.startswith(FIRST), each.name
 
 
-def _described(name: str, file: Path) -> ShippedScenario:
-    scenario = written_scenario(file)
+def described_scenario(name: str, file: Path, scenario: Scenario) -> ShippedScenario:
+    """The subject of a scenario, by the name under which it is run."""
     return ShippedScenario(
         name,
         file,

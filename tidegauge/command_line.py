@@ -27,7 +27,7 @@ from tidegauge.commands import (
 from tidegauge.commands.old_spellings import new_spelling
 from tidegauge.commands.shared_options import parameters_of
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.views.output import INTERRUPTED
+from tidegauge.views.output import CLOSED, INTERRUPTED, close_output
 
 
 class Command(NamedTuple):
@@ -149,7 +149,10 @@ class Group(TyperGroup):
 
 
 class Commands(Group):
-    """All commands. Each ends with one line if its input is wrong, and if Ctrl-C stops it."""
+    """All commands. Each ends with one line if its input is wrong, or if Ctrl-C stops it.
+
+    If the reader of its output has gone, such as `head`, it ends without one.
+    """
 
     def sections(self) -> Mapping[str, Iterable[str]]:
         """The names of the commands below their aims."""
@@ -168,6 +171,9 @@ class Commands(Group):
             return super().invoke(ctx)
         except TidegaugeError as error:
             _end(str(error))
+        except BrokenPipeError:
+            close_output()
+            raise typer.Exit(CLOSED) from None
         except Exception as error:
             reason = _reason_of_system(error)
             if reason is None:

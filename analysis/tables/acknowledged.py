@@ -71,15 +71,36 @@ _LAST_LEADERS = View(
     """,
 )
 
-#: The runs of epochs in each replica's log as the trace ends.
+#: The runs of epochs in each replica's log as the trace ends. In a run that was interrupted no
+#: replica tells its log then: that of a leader is what it had as it began to lead, and all since.
 _LAST_LOGS = View(
     "last_logs",
     f"""
+    with begun as (
+        select b.*, max(b.time_us) over (partition by b.run, b.partition, b.process) as last_us
+        from became_leader_to_the_last as b
+        where not exists (
+            select 1 from log_end_to_the_last as h
+            where h.reason = {int(REASON_END)} and h.run = b.run
+        )
+    ),
+    told as (
+        select run, partition, process, time_us, epoch, start_offset, end_offset
+        from log_end_to_the_last where reason in ({int(REASON_END)}, {int(REASON_LIVENESS)})
+        union all
+        select h.run, h.partition, h.process, h.time_us, h.epoch, h.start_offset, h.end_offset
+        from begun as b
+        join log_end_to_the_last as h on h.reason = {int(REASON_LEADER)} and h.run = b.run
+            and h.partition = b.partition and h.process = b.process and h.time_us = b.time_us
+        where b.time_us = b.last_us
+        union all
+        select run, partition, process, time_us, leader_epoch, log_end_offset, {_NEVER_US}
+        from begun where time_us = last_us
+    )
     select run, partition, process as leader, epoch as leader_epoch,
         min(start_offset) as log_start, max(end_offset) as log_end
     from (
-        select *, max(time_us) over (partition by run, partition, process) as newest_us
-        from log_end_to_the_last where reason in ({int(REASON_END)}, {int(REASON_LIVENESS)})
+        select *, max(time_us) over (partition by run, partition, process) as newest_us from told
     ) as ends
     where time_us = newest_us
     group by run, partition, process, epoch

@@ -75,6 +75,24 @@ def test_the_picture_ends_there_too(interrupted: RunFolder) -> None:
         assert 0 < float(line.replace(",", "")) < partitions * interrupted.end_us / SECOND
 
 
+def test_no_record_counts_as_lost_because_no_replica_has_told_its_last_log(
+    interrupted: RunFolder, tmp_path: Path
+) -> None:
+    """All that is acknowledged is in the log of the leader of its epoch, or was in the next's."""
+    tables = RunTables(interrupted.path, tmp_path)
+    (records,) = tables.rows("select fate, sum(records) as count from acknowledged group by fate")
+    assert records["fate"] == "held"
+    assert records["count"] > 0
+    assert tables.rows("select * from lost") == []
+
+
+def test_show_says_in_one_line_how_far_it_came(interrupted: RunFolder) -> None:
+    result = CliRunner().invoke(app, ["show", "partitions", str(interrupted.path)])
+    until = f"{interrupted.end_us // 1000 / 1000:.3f}s"
+    assert result.stderr == f"note: the run is unfinished: it is shown up to {until}\n"
+    assert "no acknowledged record is lost" in result.stdout
+
+
 def test_result_tables_end_there_too(interrupted: RunFolder, tmp_path: Path) -> None:
     """Intervals that are open as the run ends, and the run's virtual seconds."""
     tables = RunTables(interrupted.path, tmp_path)

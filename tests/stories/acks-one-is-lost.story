@@ -38,7 +38,5 @@ partition story-0:
    37.948s  broker 2: consumers could read to before 6 in epoch 1 (ISR changed)
    43.000s  broker 2: writes an isr_change_notification about 1 partition, 5052 ms after its last ISR change, 42500 ms after its last notification
    43.042s  controller of broker 3: reads isr_change_notification 0 about 1 partition
-   60.000s  broker 1: its log has offsets 0 to before 6 of epoch 0 (end of run)
    60.000s  broker 2: consumers could read to before 6 in epoch 1 (end of run)
-   60.000s  broker 2: its log has offsets 0 to before 6 of epoch 0 (end of run)
    60.000s  broker 3: its log has offsets 0 to before 6 of epoch 0 (end of run)

@@ -48,7 +48,6 @@ partition story-0:
             because: crash 'leader' began at 10.000s
    20.000s  broker 2: restart 'follower' (restart of 2) ends
    20.905s  broker 2: finds on disk: high watermark 6, recovery point 7, log end offset 7, 1 leader epoch
-   20.905s  broker 2: its log has offsets 0 to before 7 of epoch 0 (the process is back)
    20.985s  broker 2: follows none in epoch 1: log end offset 7, high watermark 6
    21.029s  controller 3000: takes broker 2 for fenced: registered
             because: restart 'follower' began at 5.000s
@@ -59,11 +58,8 @@ partition story-0:
    21.314s  controller 3000: the state is written by controller 3000: leader broker 2, epoch 2, ISR [2], partition epoch 3
    21.314s  controller 3000: eligible leaders are [1]
    21.323s  broker 2: refuses PRODUCE of client shop-0: NOT_LEADER_OR_FOLLOWER
-   21.395s  broker 2: its log has offsets 0 to before 7 of epoch 0 (leader)
    21.395s  broker 2: becomes leader in epoch 2: ISR [2], log end offset 7, high watermark 6
             because: restart 'follower' began at 5.000s and crash 'leader' began at 10.000s
    21.395s  broker 2: its leader epochs: entry 1 is epoch 2 from 7 on
    21.425s  broker 2: refuses PRODUCE of client shop-0: NOT_ENOUGH_REPLICAS; 280 more like it until 49.999s
-   50.000s  broker 1: its log has offsets 0 to before 7 of epoch 0 (end of run)
    50.000s  broker 2: consumers could read to before 6 in epoch 2 (end of run)
-   50.000s  broker 2: its log has offsets 0 to before 7 of epoch 0 (end of run)

@@ -30,7 +30,6 @@ partition story-0:
    20.502s  broker 3: its leader epochs: entry 1 is epoch 1 from 37 on
    30.000s  broker 2 (+1): crash 'crash' (crash of 2) ends
    30.704s  broker 2: finds on disk: high watermark 0, recovery point -1, log end offset 6, 1 leader epoch
-   30.704s  broker 2: its log has offsets 0 to before 6 of epoch 0 (the process is back)
    30.856s  broker 2: follows broker 1 in epoch 1: log end offset 6, high watermark 0
    30.858s  broker 1: responds to broker 2, which asks for epoch 0: epoch 0 ends at 37: NONE
    30.861s  broker 2: its leader epochs: entry 1 is epoch 1 from 37 on
@@ -43,7 +42,6 @@ partition story-0:
    38.042s  controller of broker 3: reads isr_change_notification 0 about 1 partition
    40.000s  broker 1: acknowledged with acks=1: offsets 58 to before 66 in epoch 1 (end of run)
    40.000s  broker 1: consumers could read to before 66 in epoch 1 (end of run)
-   40.000s  broker 1: its log has offsets 0 to before 37 of epoch 0 (end of run)
    40.000s  broker 1: its log has offsets 37 to before 66 of epoch 1 (end of run)
    40.000s  broker 2: its log has offsets 0 to before 37 of epoch 0 (end of run)
    40.000s  broker 2: its log has offsets 37 to before 66 of epoch 1 (end of run)

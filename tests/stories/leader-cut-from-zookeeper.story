@@ -41,11 +41,9 @@ partition story-0:
    38.104s  broker 3: its leader epochs: entry 1 is epoch 1 from 37 on
    43.000s  broker 2: writes an isr_change_notification about 1 partition, 5052 ms after its last ISR change, 42500 ms after its last notification
    43.042s  controller of broker 3: reads isr_change_notification 0 about 1 partition
-   60.000s  broker 1: its log has offsets 0 to before 37 of epoch 0 (end of run)
    60.000s  broker 1: its log has offsets 37 to before 61 of epoch 1 (end of run)
    60.000s  broker 2: acknowledged with acks=1: offsets 37 to before 61 in epoch 1 (end of run)
    60.000s  broker 2: consumers could read to before 61 in epoch 1 (end of run)
-   60.000s  broker 2: its log has offsets 0 to before 37 of epoch 0 (end of run)
    60.000s  broker 2: its log has offsets 37 to before 61 of epoch 1 (end of run)
    60.000s  broker 3: its log has offsets 0 to before 37 of epoch 0 (end of run)
    60.000s  broker 3: its log has offsets 37 to before 61 of epoch 1 (end of run)

@@ -42,10 +42,8 @@ partition story-0:
    14.013s  broker 3: follows broker 2 in epoch 1: log end offset 6, high watermark 5
    14.085s  broker 3: its leader epochs: entry 1 is epoch 1 from 6 on
    14.123s  client shop-0: writes are no longer stalled, after 8.123s
-   30.000s  broker 1: its log has offsets 0 to before 6 of epoch 0 (end of run)
    30.000s  broker 2: acknowledged with acks=all: offsets 6 to before 46 in epoch 1 (end of run)
    30.000s  broker 2: consumers could read to before 46 in epoch 1 (end of run)
-   30.000s  broker 2: its log has offsets 0 to before 6 of epoch 0 (end of run)
    30.000s  broker 2: its log has offsets 6 to before 46 of epoch 1 (end of run)
    30.000s  broker 3: its log has offsets 0 to before 6 of epoch 0 (end of run)
    30.000s  broker 3: its log has offsets 6 to before 46 of epoch 1 (end of run)

@@ -51,11 +51,9 @@ partition story-0:
    35.149s  broker 2: consumers could read to before 67 in epoch 1 (ISR changed)
    40.500s  broker 2: writes an isr_change_notification about 1 partition, 5351 ms after its last ISR change, 40000 ms after its last notification
    40.542s  controller of broker 3: reads isr_change_notification 0 about 1 partition
-   60.000s  broker 1: its log has offsets 0 to before 6 of epoch 0 (end of run)
    60.000s  broker 1: its log has offsets 6 to before 96 of epoch 1 (end of run)
    60.000s  broker 2: acknowledged with acks=1: offsets 67 to before 96 in epoch 1 (end of run)
    60.000s  broker 2: consumers could read to before 96 in epoch 1 (end of run)
-   60.000s  broker 2: its log has offsets 0 to before 6 of epoch 0 (end of run)
    60.000s  broker 2: its log has offsets 6 to before 96 of epoch 1 (end of run)
    60.000s  broker 3: its log has offsets 0 to before 6 of epoch 0 (end of run)
    60.000s  broker 3: its log has offsets 6 to before 96 of epoch 1 (end of run)

@@ -44,7 +44,6 @@ partition story-0:
     7.823s  broker 1: its log has offsets 0 to before 7 of epoch 0 (the process is gone)
    10.000s  broker 1: restart 'stop' (restart of 1) ends
    10.905s  broker 1: finds on disk: high watermark 7, recovery point 7, log end offset 7, 1 leader epoch
-   10.905s  broker 1: its log has offsets 0 to before 7 of epoch 0 (the process is back)
    10.985s  broker 1: follows broker 2 in epoch 1: log end offset 7, high watermark 7
    10.987s  broker 1: its leader epochs: entry 1 is epoch 1 from 7 on
    16.183s  controller 3000: takes broker 1 for fenced: session expired
@@ -60,11 +59,9 @@ partition story-0:
             because: restart 'stop' began at 5.000s
    17.538s  broker 2: acknowledged with acks=all: offsets 7 to before 32 in epoch 1 (ISR changed)
    17.538s  broker 2: consumers could read to before 32 in epoch 1 (ISR changed)
-   30.000s  broker 1: its log has offsets 0 to before 7 of epoch 0 (end of run)
    30.000s  broker 1: its log has offsets 7 to before 36 of epoch 1 (end of run)
    30.000s  broker 2: acknowledged with acks=all: offsets 32 to before 36 in epoch 1 (end of run)
    30.000s  broker 2: consumers could read to before 36 in epoch 1 (end of run)
-   30.000s  broker 2: its log has offsets 0 to before 7 of epoch 0 (end of run)
    30.000s  broker 2: its log has offsets 7 to before 36 of epoch 1 (end of run)
    30.000s  broker 3: its log has offsets 0 to before 7 of epoch 0 (end of run)
    30.000s  broker 3: its log has offsets 7 to before 36 of epoch 1 (end of run)

@@ -30,7 +30,6 @@ partition story-0:
     6.748s  broker 1: its log has offsets 0 to before 7 of epoch 0 (the process is gone)
    10.000s  broker 1 (+1): restart 'stop' (restart of 1) ends
    10.700s  broker 1: finds on disk: high watermark 7, recovery point 7, log end offset 7, 1 leader epoch
-   10.700s  broker 1: its log has offsets 0 to before 7 of epoch 0 (the process is back)
    10.852s  broker 1: follows broker 2 in epoch 1: log end offset 7, high watermark 7
    10.854s  broker 2: responds to broker 1, which asks for epoch 0: epoch 0 ends at 7: NONE
    10.857s  broker 1: its leader epochs: entry 1 is epoch 1 from 7 on
@@ -41,11 +40,9 @@ partition story-0:
    10.860s  broker 2: consumers could read to before 18 in epoch 1 (ISR changed)
    18.000s  broker 2: writes an isr_change_notification about 1 partition, 7140 ms after its last ISR change, 17500 ms after its last notification
    18.043s  controller of broker 3: reads isr_change_notification 0 about 1 partition
-   30.000s  broker 1: its log has offsets 0 to before 7 of epoch 0 (end of run)
    30.000s  broker 1: its log has offsets 7 to before 36 of epoch 1 (end of run)
    30.000s  broker 2: acknowledged with acks=1: offsets 18 to before 36 in epoch 1 (end of run)
    30.000s  broker 2: consumers could read to before 36 in epoch 1 (end of run)
-   30.000s  broker 2: its log has offsets 0 to before 7 of epoch 0 (end of run)
    30.000s  broker 2: its log has offsets 7 to before 36 of epoch 1 (end of run)
    30.000s  broker 3: its log has offsets 0 to before 7 of epoch 0 (end of run)
    30.000s  broker 3: its log has offsets 7 to before 36 of epoch 1 (end of run)

@@ -38,10 +38,8 @@ partition story-0:
     5.128s  broker 2: responds to broker 3, which asks for epoch 0: epoch 0 ends at 6: NONE
     5.205s  broker 1: refuses PRODUCE of client shop-0: KAFKA_STORAGE_ERROR (offset -1)
     5.308s  broker 3: its leader epochs: entry 1 is epoch 1 from 6 on
-   40.000s  broker 1: its log has offsets 0 to before 6 of epoch 0 (end of run)
    40.000s  broker 2: acknowledged with acks=1: offsets 6 to before 56 in epoch 1 (end of run)
    40.000s  broker 2: consumers could read to before 56 in epoch 1 (end of run)
-   40.000s  broker 2: its log has offsets 0 to before 6 of epoch 0 (end of run)
    40.000s  broker 2: its log has offsets 6 to before 56 of epoch 1 (end of run)
    40.000s  broker 3: its log has offsets 0 to before 6 of epoch 0 (end of run)
    40.000s  broker 3: its log has offsets 6 to before 56 of epoch 1 (end of run)

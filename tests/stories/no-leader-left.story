@@ -28,13 +28,11 @@ partition story-0:
    26.000s  broker 1 (+1): crash 'leader' (crash of 1) begins
    26.000s  broker 1: acknowledged with acks=1: offsets 37 to before 48 in epoch 1 (end of term)
    26.000s  broker 1: consumers could read to before 48 in epoch 1 (end of term)
-   26.000s  broker 1: its log has offsets 0 to before 37 of epoch 0 (the process is gone)
    26.000s  broker 1: its log has offsets 37 to before 48 of epoch 1 (the process is gone)
    27.000s  client shop-0: writes stall: batch 48 has no outcome after 1.000s
             because: crash 'leader' began at 26.000s
    30.000s  broker 2 (+1): crash 'follower' (crash of 2) ends
    30.704s  broker 2: finds on disk: high watermark 0, recovery point -1, log end offset 6, 1 leader epoch
-   30.704s  broker 2: its log has offsets 0 to before 6 of epoch 0 (the process is back)
    30.856s  broker 2: follows broker 1 in epoch 1: log end offset 6, high watermark 0
    44.000s  zookeeper: expires session 2 of broker 1, silent for 19.414s
             because: crash 'leader' began at 26.000s
@@ -42,14 +40,10 @@ partition story-0:
             because: crash 'leader' began at 26.000s
    48.000s  broker 1 (+1): crash 'leader' (crash of 1) ends
    48.704s  broker 1: finds on disk: high watermark 48, recovery point -1, log end offset 48, 2 leader epochs
-   48.704s  broker 1: its log has offsets 0 to before 37 of epoch 0 (the process is back)
-   48.704s  broker 1: its log has offsets 37 to before 48 of epoch 1 (the process is back)
    48.749s  controller of broker 3: leader is now broker 1, before none: clean election, epoch 3, ISR [1]
             because: crash 'follower' began at 5.000s and crash 'leader' began at 26.000s
    48.751s  broker 2: follows broker 1 in epoch 3: log end offset 6, high watermark 0
    48.854s  broker 1: refuses PRODUCE of client shop-0: NOT_LEADER_OR_FOLLOWER (offset -1); 4 more like it until 48.854s
-   48.860s  broker 1: its log has offsets 0 to before 37 of epoch 0 (leader)
-   48.860s  broker 1: its log has offsets 37 to before 48 of epoch 1 (leader)
    48.860s  broker 1: becomes leader in epoch 3: ISR [1], log end offset 48, high watermark 48
             because: crash 'follower' began at 5.000s and crash 'leader' began at 26.000s
    48.860s  broker 1: its leader epochs: entry 2 is epoch 3 from 48 on
@@ -65,8 +59,6 @@ partition story-0:
    56.247s  controller of broker 3: reads isr_change_notification 0 about 1 partition
    60.000s  broker 1: acknowledged with acks=1: offsets 48 to before 76 in epoch 3 (end of run)
    60.000s  broker 1: consumers could read to before 76 in epoch 3 (end of run)
-   60.000s  broker 1: its log has offsets 0 to before 37 of epoch 0 (end of run)
-   60.000s  broker 1: its log has offsets 37 to before 48 of epoch 1 (end of run)
    60.000s  broker 1: its log has offsets 48 to before 76 of epoch 3 (end of run)
    60.000s  broker 2: its log has offsets 0 to before 37 of epoch 0 (end of run)
    60.000s  broker 2: its log has offsets 37 to before 48 of epoch 1 (end of run)

@@ -26,13 +26,9 @@ partition story-0:
             because: power_loss 'power' began at 20.000s
    30.000s  broker 1 (+3): power_loss 'power' (power_loss of 1,2) ends
    30.704s  broker 1: finds on disk: high watermark 28, recovery point -1, log end offset 24, 1 leader epoch
-   30.704s  broker 1: its log has offsets 0 to before 24 of epoch 0 (the process is back)
    30.704s  broker 2: finds on disk: high watermark 27, recovery point -1, log end offset 7, 1 leader epoch
-   30.704s  broker 2: its log has offsets 0 to before 7 of epoch 0 (the process is back)
    36.407s  broker 1: finds on disk: high watermark 28, recovery point 24, log end offset 24, 1 leader epoch
-   36.407s  broker 1: its log has offsets 0 to before 24 of epoch 0 (the process is back)
    36.408s  broker 2: finds on disk: high watermark 27, recovery point 7, log end offset 7, 1 leader epoch
-   36.408s  broker 2: its log has offsets 0 to before 7 of epoch 0 (the process is back)
    38.000s  zookeeper: expires session 2 of broker 1, silent for 19.414s
             because: power_loss 'power' began at 20.000s
    38.000s  zookeeper: expires session 3 of broker 2, silent for 19.414s
@@ -45,9 +41,7 @@ partition story-0:
    38.045s  broker 3: its leader epochs: entry 1 is epoch 1 from 36 on
    38.167s  client shop-0: writes are no longer stalled, after 17.167s
    42.110s  broker 1: finds on disk: high watermark 28, recovery point 24, log end offset 24, 1 leader epoch
-   42.110s  broker 1: its log has offsets 0 to before 24 of epoch 0 (the process is back)
    42.110s  broker 2: finds on disk: high watermark 27, recovery point 7, log end offset 7, 1 leader epoch
-   42.110s  broker 2: its log has offsets 0 to before 7 of epoch 0 (the process is back)
    42.262s  broker 1: follows broker 3 in epoch 1: log end offset 24, high watermark 24
    42.263s  broker 2: follows broker 3 in epoch 1: log end offset 7, high watermark 7
    42.264s  broker 3: responds to broker 1, which asks for epoch 0: epoch 0 ends at 36: NONE
@@ -70,5 +64,4 @@ partition story-0:
    60.000s  broker 2: its log has offsets 0 to before 36 of epoch 0 (end of run)
    60.000s  broker 2: its log has offsets 36 to before 76 of epoch 1 (end of run)
    60.000s  broker 3: consumers could read to before 76 in epoch 1 (end of run)
-   60.000s  broker 3: its log has offsets 0 to before 36 of epoch 0 (end of run)
    60.000s  broker 3: its log has offsets 36 to before 76 of epoch 1 (end of run)

@@ -50,7 +50,6 @@ partition story-0:
    11.009s  broker 4: its leader epochs: entry 1 is epoch 1 from 18 on
    40.000s  broker 1: acknowledged with acks=all: offsets 18 to before 56 in epoch 1 (end of run)
    40.000s  broker 1: consumers could read to before 56 in epoch 1 (end of run)
-   40.000s  broker 1: its log has offsets 0 to before 18 of epoch 0 (end of run)
    40.000s  broker 1: its log has offsets 18 to before 56 of epoch 1 (end of run)
    40.000s  broker 2: its log has offsets 0 to before 18 of epoch 0 (end of run)
    40.000s  broker 2: its log has offsets 18 to before 56 of epoch 1 (end of run)

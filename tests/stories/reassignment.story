@@ -36,7 +36,6 @@ partition story-0:
    10.061s  broker 1: consumers could read to before 17 in epoch 1 (ISR changed)
    10.099s  controller of broker 3: raises the leader epoch of broker 1 to 2, ISR [1,2,3,4]: the replicas are [1,2,4]
    10.100s  broker 1: consumers could read to before 17 in epoch 1 (end of term)
-   10.100s  broker 1: its log has offsets 0 to before 17 of epoch 0 (leader)
    10.100s  broker 1: stays leader in epoch 2: ISR [1,2,3,4], log end offset 17, high watermark 17
             because: a step of the scenario
    10.100s  broker 1: its leader epochs: entry 1 is epoch 2 from 17 on
@@ -45,7 +44,6 @@ partition story-0:
    10.104s  controller of broker 3: takes broker 3 out of the ISR, now [1,2,4]: leader broker 1, epoch 3
             because: a step of the scenario
    10.105s  broker 1: consumers could read to before 17 in epoch 2 (end of term)
-   10.105s  broker 1: its log has offsets 0 to before 17 of epoch 0 (leader)
    10.105s  broker 1: stays leader in epoch 3: ISR [1,2,4], log end offset 17, high watermark 17
             because: a step of the scenario
    10.105s  broker 1: its leader epochs: entry 1 is epoch 3 from 17 on
@@ -65,7 +63,6 @@ partition story-0:
    15.542s  controller of broker 3: reads isr_change_notification 0 about 1 partition
    40.000s  broker 1: acknowledged with acks=1: offsets 17 to before 56 in epoch 3 (end of run)
    40.000s  broker 1: consumers could read to before 56 in epoch 3 (end of run)
-   40.000s  broker 1: its log has offsets 0 to before 17 of epoch 0 (end of run)
    40.000s  broker 1: its log has offsets 17 to before 56 of epoch 3 (end of run)
    40.000s  broker 2: its log has offsets 0 to before 17 of epoch 0 (end of run)
    40.000s  broker 2: its log has offsets 17 to before 56 of epoch 3 (end of run)

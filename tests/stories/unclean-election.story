@@ -28,26 +28,20 @@ partition story-0:
    26.000s  broker 1 (+1): crash 'leader' (crash of 1) begins
    26.000s  broker 1: acknowledged with acks=1: offsets 37 to before 48 in epoch 1 (end of term)
    26.000s  broker 1: consumers could read to before 48 in epoch 1 (end of term)
-   26.000s  broker 1: its log has offsets 0 to before 37 of epoch 0 (the process is gone)
    26.000s  broker 1: its log has offsets 37 to before 48 of epoch 1 (the process is gone)
    27.000s  client shop-0: writes stall: batch 48 has no outcome after 1.000s
             because: crash 'leader' began at 26.000s
    30.000s  broker 2 (+1): crash 'follower' (crash of 2) ends
    30.704s  broker 2: finds on disk: high watermark 0, recovery point -1, log end offset 6, 1 leader epoch
-   30.704s  broker 2: its log has offsets 0 to before 6 of epoch 0 (the process is back)
    30.856s  broker 2: follows broker 1 in epoch 1: log end offset 6, high watermark 0
    44.000s  zookeeper: expires session 2 of broker 1, silent for 19.414s
             because: crash 'leader' began at 26.000s
    44.043s  controller of broker 3: leader is now broker 2, before broker 1: UNCLEAN election, epoch 2, ISR [2]
             because: crash 'leader' began at 26.000s
-   44.044s  broker 2: its log has offsets 0 to before 6 of epoch 0 (leader)
    44.044s  broker 2: becomes leader in epoch 2: ISR [2], log end offset 6, high watermark 0
             because: crash 'leader' began at 26.000s
    44.044s  broker 2: its leader epochs: entry 1 is epoch 2 from 6 on
    44.167s  client shop-0: writes are no longer stalled, after 17.167s
-   60.000s  broker 1: its log has offsets 0 to before 37 of epoch 0 (end of run)
-   60.000s  broker 1: its log has offsets 37 to before 48 of epoch 1 (end of run)
    60.000s  broker 2: acknowledged with acks=1: offsets 6 to before 34 in epoch 2 (end of run)
    60.000s  broker 2: consumers could read to before 34 in epoch 2 (end of run)
-   60.000s  broker 2: its log has offsets 0 to before 6 of epoch 0 (end of run)
    60.000s  broker 2: its log has offsets 6 to before 34 of epoch 2 (end of run)

@@ -39,14 +39,14 @@ def test_each_example_comes_out_as_the_page_says(
     check: str, command: str, outcome: str, tmp_path: Path
 ) -> None:
     _, *arguments = shlex.split(command)
-    result = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / "run")])
+    result = CliRunner().invoke(app, [*arguments, "--verbose", "--out", str(tmp_path / "run")])
     (line,) = re.findall(rf"^check {check} +(.*)$", result.output, re.MULTILINE)
     assert line.startswith(OUTCOMES[outcome])
 
 
 def test_a_roll_in_2_8_says_who_believed_what_and_that_it_is_kafka_14704(tmp_path: Path) -> None:
     """KAFKA-14704: the replica, its offset, its epoch, the leader's epoch, issue and releases."""
-    arguments = ["run", "rolling-restart", "--inline", "--set", 'release="2.8"']
+    arguments = ["run", "rolling-restart", "--inline", "-v", "--set", 'release="2.8"']
     result = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / "run")])
     assert result.exit_code == 0
     assert "BROKEN" not in result.output

@@ -16,7 +16,7 @@ from tempfile import gettempdir
 import pytest
 
 from scenario_runs import run_of, shipped
-from tidegauge.views.output import INTERRUPTED
+from tidegauge.views.output import CLOSED, INTERRUPTED
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "deploy" / "prometheus" / "rules" / "tidegauge.rules.yml"
@@ -134,3 +134,15 @@ def test_analyze_ends_with_one_line_and_leaves_no_half_written_table(tmp_path: P
     assert [line for line in lines if not re.match(r"Spark ", line)] == ["tidegauge: stopped"]
     assert not list((tmp_path / "analysis").rglob("*.parquet"))
     assert not (tmp_path / "analysis" / "report.html").exists()
+
+
+def test_a_reader_that_has_enough_ends_a_command_without_a_word(tmp_path: Path) -> None:
+    """As ``| head`` does: no traceback and no "Broken pipe", and the status of SIGPIPE."""
+    run = run_of(shipped("isolated-leader", {"duration": "5s", "faults": []}), tmp_path / "run")
+    for words in (("show", "partitions", run.path), ("describe", run.path)):
+        reader, writer = os.pipe()
+        os.close(reader)
+        command = [sys.executable, "-m", "tidegauge", *map(str, words)]
+        ended = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False)
+        os.close(writer)
+        assert (ended.stderr, ended.returncode) == (b"", CLOSED), words

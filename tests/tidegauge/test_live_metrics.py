@@ -162,7 +162,7 @@ def test_a_port_in_use_is_said_before_the_run_begins(tiny: Path, tmp_path: Path)
         (("--openmetrics", "/"), "--openmetrics /: cannot be written to: Is a directory"),
         (("--openmetrics", "/nowhere/x.om"), "--openmetrics /nowhere/x.om: cannot be written to"),
         (("--openmetrics", "x.om", "--openmetrics-start", "noon"), "must be a time such as"),
-        (("--metrics", "0", "--seeds", "1..2"), "--seeds excludes --metrics and --openmetrics"),
+        (("--metrics", "0", "--seeds", "1..2"), "--seeds and --metrics exclude each other"),
     ],
 )
 def test_what_cannot_be_served_is_said_in_one_line(

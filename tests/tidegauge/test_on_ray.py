@@ -176,7 +176,7 @@ def test_the_command_runs_on_ray_and_says_what_the_windows_cost(tmp_path: Path) 
         "{name: tiny, duration: 4s, liveness: false, cluster: {brokers: 2},"
         " topics: [{name: orders, partitions: 1, replication_factor: 2}]}"
     )
-    command = ["run", str(scenario), "--out"]
+    command = ["run", str(scenario), "--verbose", "--out"]
     result = CliRunner().invoke(app, [*command, str(tmp_path / "run"), "--ray"])
     assert result.exit_code == 0, result.output
     assert "3 actors: " in result.stdout

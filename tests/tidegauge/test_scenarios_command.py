@@ -88,3 +88,26 @@ def test_the_manual_comes_along_page_by_page() -> None:
         2,
         "tidegauge: first-our: the manual has no such page; did you mean first-hour?\n",
     )
+
+
+def test_one_scenario_is_told_with_its_question_and_its_faults_and_times() -> None:
+    lines = listed("quickstart").splitlines()
+    assert lines[1] == "quickstart   6 brokers of Kafka 4.4.0 with KRaft, 66 partitions, 4m"
+    assert lines[2].startswith("    Six brokers and three controllers of a KRaft cluster")
+    assert any("After half a minute without faults broker 2 is killed" in line for line in lines)
+    assert "          30.000s  crash: broker 2 killed (SIGKILL), for 40s" in lines
+    assert lines[-1] == "Run it:   tidegauge run quickstart"
+    assert max(map(len, lines[:-2])) <= 100
+    told = json.loads(listed("10-truncation-to-high-watermark", "--json"))
+    assert told["checks"]["acknowledged_records_lost"] is False
+    assert told["question"] in " ".join(told["description"].split())
+    assert [each["time_us"] for each in told["timetable"]] == sorted(
+        each["time_us"] for each in told["timetable"]
+    )
+
+
+def test_an_unknown_scenario_is_one_line_with_a_near_name() -> None:
+    result = CliRunner().invoke(app, ["scenarios", "quickstat"])
+    assert result.exit_code == 2
+    assert result.stderr.startswith("tidegauge: quickstat: no such file, and no shipped scenario")
+    assert "quickstart" in result.stderr

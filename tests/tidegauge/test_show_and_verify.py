@@ -255,7 +255,7 @@ def test_an_unfinished_run_with_a_torn_file_is_shown_with_notes(tmp_path: Path) 
     tear(folder / TRACE / "group-0.msgpack")
     result = run("show", "partition", folder, "orders-0")
     assert result.exit_code == 0
-    assert "the run is unfinished" in result.stderr
+    assert "note: the run is unfinished: it is shown up to " in result.stderr
     assert "group-0.msgpack ends within a frame" in result.stderr
     assert "shrinks" in result.stdout
 

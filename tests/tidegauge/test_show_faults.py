@@ -58,9 +58,10 @@ def test_a_failover_begins_with_the_session_and_ends_with_the_last_new_leader(
     assert each.costs["last_led_us"] == max(led)
 
 
-def test_the_account_of_a_failover_is_told_in_one_line(crash: RunFolder) -> None:
+def test_the_account_of_a_failover_is_told_with_its_parts(crash: RunFolder) -> None:
     """Question 14 of operators: account for every second."""
-    line = next(line for line in shown(crash).splitlines() if "first new leader" in line)
+    _, _, told = shown(crash).partition("first new leader")
+    line = told.partition("last new leader")[0]
     whole, *parts = (
         float(number) * {"us": 1e-6, "ms": 1e-3, "s": 1}[unit]
         for number, unit in re.findall(r"([\d.]+) (us|ms|s)\b", line)
@@ -127,6 +128,15 @@ def test_brokers_of_a_roll_are_one_fault(tmp_path: Path) -> None:
     assert "offline" not in roll.outages
     assert roll.outages["not_accepting"]["partitions"] == 12
     assert "UpdateMetadata         not recorded: run with --trace-level all" in shown(run)
+
+
+def test_faults_are_a_table_of_100_columns_with_the_topics_that_they_hit(crash: RunFolder) -> None:
+    lines = shown(crash).splitlines()
+    assert max(map(len, lines)) <= 100
+    assert lines[0].split()[:3] == ["fault", "from", "to"]
+    (each,) = fault_costs(crash)
+    assert lines[1].startswith("crash  30.000s  ")
+    assert lines[1].rstrip().endswith(f" orders ({each.topics[0]['partitions']})")
 
 
 def test_a_run_without_faults_says_so(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from tidegauge.scenario.reading import Scenario
 from tidegauge.scenario.text.errors import counted
 from tidegauge.scenario.warnings import left_to_chance
 from tidegauge.simulation.quantities import format_duration
+from tidegauge.traces.run_files import MANIFEST
 from tidegauge.traces.run_folder import new_run_folder
 from tidegauge.views.output import INTERRUPTED, console, print_json, report
 from tidegauge.views.overview import show_unreachable
@@ -66,7 +67,6 @@ def perform(
         watchers: the observers of the run.
         over_seeds: the command that runs the scenario with other seeds.
     """
-    so_far = f"{out} is unfinished but readable. Again" if is_kept else "Again"
     try:
         with progress_bar(scenario.duration_us) as progress:
             simulate(
@@ -84,16 +84,25 @@ def perform(
         pass
     except ActorError as error:
         typer.echo(f"tidegauge: {error}", err=True)
-        typer.echo(f"{so_far}: {again}", err=True)
+        typer.echo(f"{_so_far(out, is_kept=is_kept)}: {again}", err=True)
         raise typer.Exit(1) from None
     except FileExistsError as error:
         raise TidegaugeError(str(error)) from error
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise TidegaugeError(f"{out}: cannot be written to: {error.strerror}") from error
     except KeyboardInterrupt:
-        typer.echo(f"\nStopped: {so_far}: {again}")
+        typer.echo(f"\nStopped: {_so_far(out, is_kept=is_kept)}: {again}")
         raise typer.Exit(INTERRUPTED) from None
     return Run(out, was_just_written=True)
+
+
+def _so_far(out: Path, *, is_kept: bool) -> str:
+    """What is left of a run that has ended early, unless it had not begun."""
+    if not is_kept or not (out / MANIFEST).exists():
+        return "Again"
+    return f"{out} is unfinished but readable: tidegauge show partitions {out}. Again"
 
 
 def _stopping_after(until_us: int | None, progress: Progress | None) -> Progress | None:
@@ -211,10 +220,12 @@ def _show(run: Run, request: RunOptions, scenario: Scenario, again: str) -> bool
     assert run.summary is not None
     for warning in run.summary["warnings"]:
         typer.echo(f"tidegauge: {warning}", err=True)
-    show_summary(run.summary, has_quorum=scenario.has_kraft)
-    show_unreachable(console(), run)
-    unexpected = show_verdicts(console(), run)
-    show_chance(left_to_chance(scenario), request.over_seeds())
+    is_verbose = request.verbose
+    show_summary(run.summary, has_quorum=scenario.has_kraft, is_verbose=is_verbose)
+    if is_verbose:
+        show_unreachable(console(), run)
+    unexpected = show_verdicts(console(), run, is_verbose=is_verbose)
+    show_chance(left_to_chance(scenario), request.over_seeds(), is_verbose=is_verbose)
     typer.echo(f"Next: tidegauge show partitions {run.path}")
     typer.echo(f"      tidegauge report {run.path}")
     typer.echo(f"Again: {again}")

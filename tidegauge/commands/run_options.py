@@ -84,6 +84,9 @@ class RunOptions(NamedTuple):
     jobs: shared.Jobs = None
     #: transitions, or all: also single requests.
     trace_level: Annotated[str | None, typer.Option("--trace-level", "--trace")] = None
+    #: Print all figures, a line for each group of producers, each check, and all that is left to
+    #: chance. Default: the worst, in some fifteen lines.
+    verbose: Annotated[bool, typer.Option("--verbose", "-v")] = False
     #: Print summary.json or sweep.json; all else goes to standard error.
     as_json: Annotated[bool, typer.Option("--json")] = False
 
@@ -116,10 +119,15 @@ class RunOptions(NamedTuple):
             if self.jobs is not None:
                 raise TidegaugeError("--jobs needs --seeds: one run is one job")
             return
-        if self.seed is not None:
-            raise TidegaugeError("--seeds and --seed exclude each other")
-        if self.metrics is not None or self.openmetrics is not None:
-            raise TidegaugeError("--seeds excludes --metrics and --openmetrics")
+        of_one_run = {
+            "--seed": self.seed is not None,
+            "--metrics": self.metrics is not None,
+            "--openmetrics": self.openmetrics is not None,
+            "--verbose": self.verbose,
+        }
+        for option, is_given in of_one_run.items():
+            if is_given:
+                raise TidegaugeError(f"--seeds and {option} exclude each other")
         if self.actors is not None or self.speed is not None:
             raise TidegaugeError(
                 "--seeds runs each seed in one process at full speed: no --actors, no --speed"
@@ -132,7 +140,13 @@ class RunOptions(NamedTuple):
     def command(self, seed: int, trace_level: str) -> str:
         """The shell command that repeats the run with this seed."""
         again = self._replace(
-            seed=seed, trace_level=trace_level, out=None, seeds=None, jobs=None, as_json=False
+            seed=seed,
+            trace_level=trace_level,
+            out=None,
+            seeds=None,
+            jobs=None,
+            as_json=False,
+            verbose=False,
         )
         return shlex.join(["tidegauge", "run", *shared.words_of(again)])
 

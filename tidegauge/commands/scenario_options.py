@@ -30,20 +30,24 @@ class DemoOptions(NamedTuple):
 
 
 class ScenariosOptions(NamedTuple):
-    """List the shipped scenarios, and the question that each answers.
+    """List the shipped scenarios, and the question that each answers; or tell one of them.
 
-    The list has the number of partitions at the start, and durations in virtual time. Run a
+    The list has the number of partitions at the start, and durations in virtual time. With NAME
+    the command prints the scenario's description and its faults and steps with their times. Run a
     scenario by its name, or copy and change its file.
 
     \b
     Examples:
       tidegauge scenarios
+      tidegauge scenarios isr-storm
       tidegauge scenarios --json
       tidegauge run isr-storm
                                  run one of them
     """
 
-    #: Print the list as JSON, with the files' paths.
+    #: A shipped scenario, or a scenario file. Default: all shipped ones.
+    name: Annotated[str | None, typer.Argument(metavar="NAME")] = None
+    #: Print JSON, with the files' paths.
     as_json: Annotated[bool, typer.Option("--json")] = False
 
 

@@ -1,5 +1,7 @@
 """``tidegauge scenarios``, ``schema`` and ``docs``: shipped scenarios, their schema, the manual."""
 
+import json
+import shlex
 from pathlib import Path
 from textwrap import fill
 
@@ -9,13 +11,22 @@ from rich.text import Text
 
 from tidegauge.commands.scenario_options import DocsOptions, ScenariosOptions, SchemaOptions
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.scenario.reading import schema_text
-from tidegauge.scenario.shipped import FOLDER, ShippedScenario, described_scenarios
+from tidegauge.scenario.reading import Scenario, load_scenario, schema_text
+from tidegauge.scenario.shipped import (
+    FOLDER,
+    ShippedScenario,
+    described_scenario,
+    described_scenarios,
+    find_scenario,
+)
 from tidegauge.scenario.text.errors import counted, did_you_mean
-from tidegauge.simulation.quantities import format_duration
+from tidegauge.scenario.timetable import fault_words, timetable
+from tidegauge.simulation.quantities import format_duration, time_text
 from tidegauge.views.output import console, print_json
 
 _INDENT = 4 * " "
+#: The number of faults and steps that are listed.
+_LISTED = 40
 
 _PACKAGE = Path(__file__).parents[1]
 #: The folder of the manual: inside of the package where it is installed, beside it in a checkout.
@@ -24,6 +35,9 @@ _MANUAL = next(each for each in (_PACKAGE / "docs", _PACKAGE.parent / "docs") if
 
 def list_scenarios(options: ScenariosOptions) -> None:
     """Perform ``tidegauge scenarios``."""
+    if options.name is not None:
+        _tell(options.name, as_json=options.as_json)
+        return
     described = described_scenarios()
     if options.as_json:
         print_json([{**each._asdict(), "file": str(each.file)} for each in described])
@@ -52,6 +66,48 @@ def list_scenarios(options: ScenariosOptions) -> None:
     out.print(f"The files are in {FOLDER}", soft_wrap=True)
 
 
+def _tell(name: str, *, as_json: bool) -> None:
+    """Print the question that a scenario answers, its story, its faults and steps, its checks."""
+    file = find_scenario(name)
+    scenario = load_scenario(file)
+    described = described_scenario(name, file, scenario)
+    if as_json:
+        print_json(
+            {
+                **described._asdict(),
+                "file": str(file),
+                "description": scenario.description,
+                "timetable": [planned._asdict() for planned in timetable(scenario)],
+                "checks": scenario.checks,
+            }
+        )
+        return
+    out = console()
+    _print(out, described)
+    for paragraph in scenario.description.strip().split("\n\n")[1:]:
+        out.print()
+        out.print(Text(_filled(" ".join(paragraph.split()), out)))
+    print_timetable(scenario)
+    for check, verdict in scenario.checks.items():
+        out.print(f"Expected of check {check}: {json.dumps(verdict)}")
+    out.print(f"\nThe file: {file}", soft_wrap=True)
+    out.print(f"Run it:   tidegauge run {shlex.quote(name)}", soft_wrap=True)
+
+
+def print_timetable(scenario: Scenario) -> None:
+    """Print the faults and steps of a scenario with their times."""
+    planned = timetable(scenario)
+    typer.echo("\nFaults and steps:" if planned else "\nThere are no faults and no steps.")
+    for time_us, is_exact, words in planned[:_LISTED]:
+        when = time_text(time_us)
+        typer.echo(f"  {when if is_exact else f'from {when}':>15}  {words}")
+    if len(planned) > _LISTED:
+        typer.echo(f"  ... and {len(planned) - _LISTED} more")
+    for place, fault in enumerate(scenario.faults):
+        if fault.at_us is None:
+            typer.echo(f"  {'begun by a step':>15}  {fault_words(scenario, place)}")
+
+
 def _print(out: Console, scenario: ShippedScenario) -> None:
     line = Text("\n").append(scenario.name, style="bold cyan")
     line.append(
@@ -60,9 +116,11 @@ def _print(out: Console, scenario: ShippedScenario) -> None:
         f"{format_duration(round(scenario.virtual_seconds * 1e6))}"
     )
     out.print(line)
-    out.print(
-        Text(fill(scenario.question, out.width, initial_indent=_INDENT, subsequent_indent=_INDENT))
-    )
+    out.print(Text(_filled(scenario.question, out)))
+
+
+def _filled(text: str, out: Console) -> str:
+    return fill(text, out.width, initial_indent=_INDENT, subsequent_indent=_INDENT)
 
 
 def _print_in_a_line(out: Console, scenario: ShippedScenario) -> None:

@@ -61,6 +61,9 @@ def _story(
 def show_partitions(options: view_options.ShowPartitionsOptions) -> None:
     """Perform ``tidegauge show partitions``."""
     run = _opened(options.run)
+    if options.as_json:
+        print_json(overview.partitions_for_programs(run))
+        return
     overview.show_partitions(console(), run)
     overview.show_unreachable(console(), run)
 
@@ -69,14 +72,19 @@ def show_partition(options: view_options.ShowPartitionOptions) -> None:
     """Perform ``tidegauge show partition``."""
     story, run = _story(options), _opened(options.run)
     number = partition_view.partition_number(options.partition, run.names)
-    partition_view.show_partition(console(), run, number, story)
+    if options.as_json:
+        print_json(partition_view.partition_for_programs(run, number, story))
+    else:
+        partition_view.show_partition(console(), run, number, story)
 
 
 def show_broker(options: view_options.ShowBrokerOptions) -> None:
     """Perform ``tidegauge show broker``."""
     story, run = _story(options), _opened(options.run)
     broker, at_us = broker_index(options.broker, run.names), _at_us(run, options.at)
-    if at_us is None:
+    if options.as_json:
+        print_json(broker_view.broker_for_programs(run, broker, story, at_us))
+    elif at_us is None:
         broker_view.show_broker(console(), run, broker, story)
     else:
         broker_view.show_broker_at(console(), run, broker, at_us)
@@ -84,15 +92,20 @@ def show_broker(options: view_options.ShowBrokerOptions) -> None:
 
 def show_client(options: view_options.ShowClientOptions) -> None:
     """Perform ``tidegauge show client``."""
-    story = _story(options)
-    client_view.show_client(console(), _opened(options.run), options.client, story)
+    story, run = _story(options), _opened(options.run)
+    if options.as_json:
+        print_json(client_view.client_for_programs(run, options.client, story))
+    else:
+        client_view.show_client(console(), run, options.client, story)
 
 
 def show_controller(options: view_options.ShowControllerOptions) -> None:
     """Perform ``tidegauge show controller``."""
     story, run = _story(options), _opened(options.run)
     at_us = _at_us(run, options.at)
-    if at_us is None:
+    if options.as_json:
+        print_json(controller_view.controller_for_programs(run, story, at_us))
+    elif at_us is None:
         controller_view.show_controller(console(), run, story)
     else:
         controller_view.show_controller_at(console(), run, at_us)
@@ -124,7 +137,11 @@ def show_quorum(options: view_options.ShowQuorumOptions) -> None:
     """Perform ``tidegauge show quorum``."""
     run = _opened(options.run)
     _check_that_it_is_simulated(run, "quorum: logs do not have the states of all voters")
-    quorum_view.show_quorum(console(), run, _at_us(run, options.at))
+    at_us = _at_us(run, options.at)
+    if options.as_json:
+        print_json(quorum_view.quorum_for_programs(run, at_us))
+    else:
+        quorum_view.show_quorum(console(), run, at_us)
 
 
 def _check_that_it_is_simulated(run: Run, why: str) -> None:
@@ -149,7 +166,11 @@ def picture(options: view_options.PictureOptions) -> None:
         else partition_view.partition_number(options.partition, run.names)
     )
     print_notes(run)
-    if number is None:
+    if options.as_json and number is None:
+        print_json(cluster_picture.cluster_for_programs(run.tables, run.names, axis))
+    elif options.as_json and number is not None:
+        print_json(partition_picture.partition_for_programs(run, number, axis))
+    elif number is None:
         cluster_picture.show_cluster(out, run, run.tables, run.names, axis)
     else:
         partition_picture.show_partition(out, run, number, axis)

@@ -12,6 +12,7 @@ from tidegauge.commands.loading import loaded, show_warnings, warned_of
 from tidegauge.commands.performing import hosted
 from tidegauge.commands.run_options import RunOptions
 from tidegauge.commands.scenario_options import ValidateOptions
+from tidegauge.commands.scenarios import print_timetable
 from tidegauge.compiled.compile_all import is_compiled
 from tidegauge.engine.grouping import grouping_of, usual_groups
 from tidegauge.engine.prediction import Prediction, predict
@@ -19,12 +20,12 @@ from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.lint.lint import findings_of
 from tidegauge.scenario.model.workload import ClientGroup
 from tidegauge.scenario.text.errors import counted, duration_text
-from tidegauge.scenario.timetable import fault_words, timetable
+from tidegauge.scenario.timetable import timetable
 from tidegauge.scenario.used_resources import LeanedOn, UsedResource, leaned_on, used_resources
-from tidegauge.simulation.quantities import format_duration, time_text
+from tidegauge.simulation.quantities import format_duration
 from tidegauge.views.output import print_json
 
-#: The number of faults and steps that are listed.
+#: The number of topics and settings that are listed.
 _LISTED = 40
 #: The number of topics of a group of clients that are named.
 _NAMED = 8
@@ -73,7 +74,7 @@ def _print(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> None
         _entry("clients", group)
     if groups:
         _entry("actors", f"{len(groups)}: {'; '.join(groups)}")
-    _print_timetable(plan)
+    print_timetable(plan.scenario)
     _print_prediction(prediction)
     settings = plan.scenario.settings_not_modelled()
     if settings:
@@ -162,20 +163,6 @@ def _named(topics: Sequence[str]) -> str:
 def _never(plan: ClusterPlan, group: ClientGroup) -> str:
     """A warning for clients that would begin after the end of the run."""
     return "; NEVER BEGINS: too short a run" if group.start_us >= plan.scenario.duration_us else ""
-
-
-def _print_timetable(plan: ClusterPlan) -> None:
-    scenario = plan.scenario
-    planned = timetable(scenario)
-    typer.echo("\nFaults and steps:" if planned else "\nThere are no faults and no steps.")
-    for time_us, is_exact, words in planned[:_LISTED]:
-        when = time_text(time_us)
-        typer.echo(f"  {when if is_exact else f'from {when}':>15}  {words}")
-    if len(planned) > _LISTED:
-        typer.echo(f"  ... and {len(planned) - _LISTED} more")
-    for place, fault in enumerate(scenario.faults):
-        if fault.at_us is None:
-            typer.echo(f"  {'begun by a step':>15}  {fault_words(scenario, place)}")
 
 
 def _print_prediction(prediction: Prediction) -> None:

@@ -27,6 +27,7 @@ class ShowPartitionsOptions(NamedTuple):
     """
 
     run: shared.RunPath
+    as_json: shared.AsJson = False
 
 
 class ShowPartitionOptions(NamedTuple):
@@ -45,6 +46,7 @@ class ShowPartitionOptions(NamedTuple):
     end: shared.To = None
     details: Details = False
     handles: Handles = False
+    as_json: shared.AsJson = False
 
 
 class ShowBrokerOptions(NamedTuple):
@@ -66,6 +68,7 @@ class ShowBrokerOptions(NamedTuple):
     end: shared.To = None
     details: Details = False
     handles: Handles = False
+    as_json: shared.AsJson = False
 
 
 class ShowClientOptions(NamedTuple):
@@ -83,6 +86,7 @@ class ShowClientOptions(NamedTuple):
     end: shared.To = None
     details: Details = False
     handles: Handles = False
+    as_json: shared.AsJson = False
 
 
 class ShowControllerOptions(NamedTuple):
@@ -101,6 +105,7 @@ class ShowControllerOptions(NamedTuple):
     end: shared.To = None
     details: Details = False
     handles: Handles = False
+    as_json: shared.AsJson = False
 
 
 class ShowFaultsOptions(NamedTuple):
@@ -113,8 +118,7 @@ class ShowFaultsOptions(NamedTuple):
     """
 
     run: shared.RunPath
-    #: Print JSON, for other programs.
-    as_json: Annotated[bool, typer.Option("--json")] = False
+    as_json: shared.AsJson = False
 
 
 class ShowCauseOptions(NamedTuple):
@@ -152,6 +156,7 @@ class ShowQuorumOptions(NamedTuple):
 
     run: shared.RunPath
     at: shared.At = None
+    as_json: shared.AsJson = False
 
 
 class ShowMetadataLogOptions(NamedTuple):
@@ -191,6 +196,7 @@ class PictureOptions(NamedTuple):
     begin: Annotated[str | None, typer.Option("--from", metavar="TIME")] = None
     #: End of the picture: at the latest, and by default, the end of the run.
     end: Annotated[str | None, typer.Option("--to", metavar="TIME")] = None
+    as_json: shared.AsJson = False
 
 
 class DescribeOptions(NamedTuple):

@@ -23,6 +23,8 @@ _TOGETHER = {
     "request_refused": ("process", "api_key", "error"),
     _ACKNOWLEDGED: ("process", "leader_epoch"),
 }
+#: Kinds of rows by which a log gets shorter.
+_CUT = ("truncated", "log_lost")
 #: All times of any run, in microseconds.
 ALWAYS = range(1 << 62)
 
@@ -122,10 +124,30 @@ def partition_story(
     """
     events = partition_events(run, partition, details=details)
     shown = (event for event in events if event.time_us in times)
-    found: Iterable[Moment] = moments(shown, one_by_one=True)
-    if not details:
-        found = _with_like_together(found)
+    if details:
+        found: Iterable[Moment] = moments(shown, one_by_one=True)
+    else:
+        found = _with_like_together(moments(_without_repeated_logs(shown), one_by_one=True))
     return [story_line(moment, run, _words(moment)) for moment in found]
+
+
+def _without_repeated_logs(events: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
+    """Events without the rows of logs whose content the story has told already."""
+    #: By process: the offsets of each epoch.
+    logs: dict[str, dict[int, tuple[int, int]]] = {}
+    for event in events:
+        log = logs.setdefault(event.process, {})
+        if event.kind in _CUT:
+            cut = {
+                epoch: (begin, min(end, event.end_offset)) for epoch, (begin, end) in log.items()
+            }
+            logs[event.process] = {epoch: each for epoch, each in cut.items() if each[0] < each[1]}
+        elif event.kind == "log_end":
+            told = log.get(event.epoch)
+            log[event.epoch] = (event.start_offset, event.end_offset)
+            if told == log[event.epoch]:
+                continue
+        yield event
 
 
 def _words(moment: Moment) -> str:

@@ -1,6 +1,7 @@
 """``tidegauge show broker``: the story of one broker, and its state at a time."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -16,6 +17,25 @@ from tidegauge.views.story_lines import StoryOptions, print_story, when_text
 
 #: Shown where no row has the value.
 UNTOLD = "?"
+
+
+def broker_for_programs(
+    run: Run, broker: int, options: StoryOptions, at_us: int | None
+) -> dict[str, Any]:
+    """A broker's state at a time, or at the end with its story."""
+    until_us = options.span.end_us if at_us is None else at_us
+    state = described_broker(run, broker, until_us)
+    events = [] if at_us is not None else broker_events(run, broker, details=options.details)
+    return {
+        "broker": run.names.broker_id(broker),
+        "is_up": state.life is not None and state.life.kind == "broker_started",
+        "life": _life(state.life),
+        "faults": [event.words_of("fault") for event in state.faults],
+        "partitions": [replica._asdict() for replica in state.replicas],
+        "story": [
+            line._asdict() for line in story(events, run, options.span, details=options.details)
+        ],
+    }
 
 
 def show_broker(out: Console, run: Run, broker: int, options: StoryOptions) -> None:

@@ -1,6 +1,7 @@
 """``tidegauge show client``: the story of a producer or consumer, or of a group of them."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from rich.console import Console
 
@@ -16,6 +17,25 @@ from tidegauge.views.story_lines import StoryOptions, print_story
 
 #: The most lines of one kind among the facts.
 _MOST = 5
+
+
+def client_for_programs(run: Run, name: str, options: StoryOptions) -> dict[str, Any]:
+    """The outcome of clients, and their story; raises as :func:`show_client`."""
+    processes = clients.clients_called(name, run.names)
+    events = clients.client_events(run, processes, details=options.details)
+    return {
+        "clients": [run.names.clients[process].name for process in processes],
+        **clients.totals_of(run, processes),
+        "stalled": [each._asdict() for each in clients.stalled_times(run, processes)],
+        "errors": [
+            {"error": each.error, "times": each.times, "first_us": each.first.time_us}
+            for each in clients.outcomes(events)
+        ],
+        "unreachable": [each._asdict() for each in clients.unreachable_times(run, processes)],
+        "story": [
+            line._asdict() for line in story(events, run, options.span, details=options.details)
+        ],
+    }
 
 
 def show_client(out: Console, run: Run, name: str, options: StoryOptions) -> None:

@@ -1,6 +1,7 @@
 """``tidegauge picture``: the cluster over time, a line for each kind of trouble."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -12,7 +13,7 @@ from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import short_time_text
 from tidegauge.traces.directory import Directory
 from tidegauge.traces.run_folder import RunFolder
-from tidegauge.views.time_axis import LABEL_WIDTH, TimeAxis, fault_lines
+from tidegauge.views.time_axis import LABEL_WIDTH, TimeAxis, fault_lines, faults_within
 
 #: The lines of a picture, of thirty, that are left for faults.
 _MOST_FAULTS = 8
@@ -32,9 +33,7 @@ def show_cluster(
     out: Console, run: RunFolder, tables: RunTables, names: Names, axis: TimeAxis
 ) -> None:
     """Print the picture of a whole cluster."""
-    tables.make(("faults", "steps", "condition_counts", "isr_changes", "elections", "run_figures"))
-    axis.told_to(tables)
-
+    _make(tables, axis)
     partitions, brokers = len(names.partitions), len(names.brokers)
     out.print(
         f"{counted(brokers, 'broker')}, {counted(partitions, 'partition')}; {scale_text(axis)}\n",
@@ -43,10 +42,14 @@ def show_cluster(
     times, ruler = axis.marks()
     out.print(Text(f"{'':{LABEL_WIDTH}}{times}"), soft_wrap=True)
     out.print(Text(f"{'partitions':<17}{'most':>7}{'seconds':>11}  {ruler}"), soft_wrap=True)
-    for line in _gauges(tables, conditions_of(names), axis):
+    conditions = conditions_of(names)
+    for condition, (most, seconds) in _gauges(tables, conditions, axis).items():
+        total = f"{seconds:,.1f}" if seconds < _TENTHS_UP_TO else f"{seconds:,.0f}"
+        line = _line(conditions[condition], max(most), total, axis.bars(most))
         out.print(Text(line), soft_wrap=True)
     out.print(Text(f"{'changes':<17}{'most':>7}{'all':>11}  {ruler}"), soft_wrap=True)
-    for line in _counts(tables, axis):
+    for change, counts in _counts(tables, axis).items():
+        line = _line(_CHANGES[change], max(counts), f"{sum(counts):,}", axis.bars(counts))
         out.print(Text(line), soft_wrap=True)
     bands = list(fault_lines(run, tables, axis, _MOST_FAULTS))
     out.print(Text(f"{'faults' if bands else 'no faults':<{LABEL_WIDTH}}{ruler}"), soft_wrap=True)
@@ -59,6 +62,26 @@ def show_cluster(
         "leader of the newest epoch runs; `offline`: none is registered; min ISR: if led.",
         style="dim",
     )
+
+
+def cluster_for_programs(tables: RunTables, names: Names, axis: TimeAxis) -> dict[str, Any]:
+    """The picture of a whole cluster as numbers: those of each part of the axis."""
+    _make(tables, axis)
+    gauges = _gauges(tables, conditions_of(names), axis)
+    return {
+        "edges_us": axis.edges_us,
+        "conditions": {
+            name: {"most_partitions": most, "partition_seconds": seconds}
+            for name, (most, seconds) in gauges.items()
+        },
+        "changes": _counts(tables, axis),
+        "faults": faults_within(tables, axis),
+    }
+
+
+def _make(tables: RunTables, axis: TimeAxis) -> None:
+    tables.make(("faults", "steps", "condition_counts", "isr_changes", "elections", "run_figures"))
+    axis.told_to(tables)
 
 
 def scale_text(axis: TimeAxis) -> str:
@@ -79,7 +102,10 @@ def conditions_of(names: Directory) -> dict[str, str]:
     return {name: label for name, label in LABELS.items() if name not in absent}
 
 
-def _gauges(tables: RunTables, conditions: dict[str, str], axis: TimeAxis) -> Iterator[str]:
+def _gauges(
+    tables: RunTables, conditions: Iterable[str], axis: TimeAxis
+) -> dict[str, tuple[list[int], float]]:
+    """For each condition the most partitions in each part, and the partition-seconds."""
     highest = tables.rows("""
         select condition, part, max(partitions) as most
         from parts as p
@@ -94,14 +120,17 @@ def _gauges(tables: RunTables, conditions: dict[str, str], axis: TimeAxis) -> It
         group by condition order by condition
     """)  # noqa: S608 - numbers
     seconds_of = {row["condition"]: float(row["seconds"]) for row in areas}
-    for condition, name in conditions.items():
-        most = axis.in_parts((row for row in highest if row["condition"] == condition), "most")
-        seconds = seconds_of.get(condition, 0.0)
-        total = f"{seconds:,.1f}" if seconds < _TENTHS_UP_TO else f"{seconds:,.0f}"
-        yield _line(name, max(most), total, axis.bars(most))
+    return {
+        condition: (
+            axis.in_parts((row for row in highest if row["condition"] == condition), "most"),
+            seconds_of.get(condition, 0.0),
+        )
+        for condition in conditions
+    }
 
 
-def _counts(tables: RunTables, axis: TimeAxis) -> Iterator[str]:
+def _counts(tables: RunTables, axis: TimeAxis) -> dict[str, list[int]]:
+    """The number of changes of each sort in each part."""
     counts = tables.rows("""
         with changes as (
             select run, change, time_us,
@@ -116,9 +145,10 @@ def _counts(tables: RunTables, axis: TimeAxis) -> Iterator[str]:
         join run_figures as f on f.run = c.run and c.time_us > 1e6 * f.figures_from_seconds
         group by change, part order by change, part
     """)
-    for change, name in _CHANGES.items():
-        times = axis.in_parts((row for row in counts if row["change"] == change), "times")
-        yield _line(name, max(times), f"{sum(times):,}", axis.bars(times))
+    return {
+        change: axis.in_parts((row for row in counts if row["change"] == change), "times")
+        for change in _CHANGES
+    }
 
 
 def _line(name: str, most: int, total: str, bars: str) -> str:

@@ -1,5 +1,8 @@
 """``tidegauge show controller`` and ``show zookeeper``: controllers, their queues; znodes."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from rich.console import Console
 from rich.text import Text
 
@@ -17,10 +20,25 @@ from tidegauge.views import story_lines
 _WIDTH = 10
 
 
+def controller_for_programs(
+    run: Run, options: story_lines.StoryOptions, at_us: int | None
+) -> dict[str, Any]:
+    """The terms of all controllers, the waits of events and the story; or the state at a time."""
+    if at_us is not None:
+        known = controller_knowledge(run, at_us)._asdict()
+        return known | {"terms": [term._asdict() for term in known["terms"]]}
+    lines = controller_story(run, options.span, details=options.details)
+    return {
+        "terms": [term._asdict() for term in controller_terms(run)],
+        "events": _durations(run.tables, options.span),
+        "story": [line._asdict() for line in lines],
+    }
+
+
 def show_controller(out: Console, run: Run, options: story_lines.StoryOptions) -> None:
     """Print the terms of all controllers, the waits of events, then the story."""
     _print_terms(out, controller_terms(run), run.names)
-    _print_durations(out, run.tables, options.span)
+    _print_durations(out, _durations(run.tables, options.span))
     lines = controller_story(run, options.span, details=options.details)
     story_lines.print_lines(out, lines, handles=options.handles)
     if not lines:
@@ -48,10 +66,10 @@ def _print_terms(out: Console, terms: list[ControllerTerm], names: Names) -> Non
     out.print()
 
 
-def _print_durations(out: Console, tables: RunTables, span: story_lines.Span) -> None:
-    """Print for each kind of event its time in the queue, and the controller's work on it."""
+def _durations(tables: RunTables, span: story_lines.Span) -> list[dict[str, Any]]:
+    """For each kind of event its time in the queue, and the controller's work on it."""
     until = "" if span.end_us is None else f"and time_us <= {span.end_us}"
-    groups = tables.rows(
+    return tables.rows(
         "select event, count(*) as events,"  # noqa: S608 - numbers
         + ", ".join(
             f"percentile_disc(0.5) within group (order by {column}) as {column}_p50,"
@@ -62,6 +80,9 @@ def _print_durations(out: Console, tables: RunTables, span: story_lines.Span) ->
         + f" from controller_events where time_us >= {span.begin_us} {until}"
         " group by event order by events desc, event"
     )
+
+
+def _print_durations(out: Console, groups: Sequence[dict[str, Any]]) -> None:
     if not groups:
         return
     width = max(map(len, [*(group["event"] for group in groups), "event"]))

@@ -1,9 +1,14 @@
 """The output of ``tidegauge show faults``: the cost of each fault, and the steps beside them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from textwrap import fill
 from typing import Any, NamedTuple
 
 from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
 
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.scenario.text.errors import counted, duration_text
@@ -13,11 +18,10 @@ from tidegauge.views.cluster_picture import conditions_of
 
 #: More faults than these are not printed one by one; and more steps.
 _TOLD = 20
-#: The number of sessions and errors that are named.
+#: The number of sessions, errors and topics that are named.
 _NAMED = 4
+_TOPICS = 3
 _WIDTH = 21
-#: The number of characters of a step that are printed.
-_STEP = 80
 
 #: Changes, as the lines call them.
 _CHANGES = {
@@ -96,27 +100,91 @@ def fault_costs(tables: RunTables) -> list[FaultCosts]:
 
 
 def show_faults(out: Console, run: RunFolder, tables: RunTables) -> None:
-    """Print the cost of each fault of a run, and its steps."""
+    """Print a table of the faults of a run, the account of each, and its steps."""
     costs = fault_costs(tables)
-    if not costs:
+    if costs:
+        out.print(_table_of(costs))
+    else:
         out.print("No fault began.")
     for each in costs[:_TOLD]:
-        out.print(_heading(each.costs), style="bold", soft_wrap=True)
-        for label, words in _lines(each, run):
-            out.print(f"  {label:{_WIDTH}}  {words}", soft_wrap=True)
         out.print()
+        _show_account(out, each, run)
     if len(costs) > _TOLD:
-        out.print(f"... and {len(costs) - _TOLD} more")
+        out.print(f"\n... and {len(costs) - _TOLD} more; --json has the accounts of all")
     if len(costs) > 1:
         out.print(
-            "Each fault is charged with all that it has a part in, whenever that happens; an "
+            "\nEach fault is charged with all that it has a part in, whenever that happens; an "
             "effect that several faults share counts for each of them.",
             style="dim",
         )
     for line in (*_cause_lines(tables), *_standing_lines(tables)):
-        out.print(line, style="dim", soft_wrap=True)
+        out.print(line, style="dim")
     _show_given_up(out, run)
     _show_steps(out, tables)
+
+
+def _table_of(costs: Sequence[FaultCosts]) -> Table:
+    """A row for each fault: its times, its worst effects, and the topics that it hit."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("fault", "from", "to", "new leader", "stalled", "longest", "lost", "topics"):
+        is_text = title in {"fault", "topics"}
+        table.add_column(
+            title, justify="left" if is_text else "right", overflow="fold", no_wrap=not is_text
+        )
+    for each in costs:
+        begin_us, led_us = each.costs["begin_us"], each.costs["first_led_us"]
+        stalled = each.outages.get("stalled")
+        table.add_row(
+            escape(each.costs["fault_name"]),
+            time_text(begin_us),
+            _end(each.costs),
+            "-" if led_us is None else f"{duration_text(led_us - begin_us)} after",
+            f"{stalled['partitions']:,}" if stalled else "0",
+            duration_text(stalled["longest_us"]) if stalled else "-",
+            f"{each.costs['records_lost'] or 0:,}",
+            escape(_topics(each.topics)),
+        )
+    return table
+
+
+def _end(costs: dict[str, Any]) -> str:
+    return "the end" if costs["end_us"] is None else time_text(costs["end_us"])
+
+
+def _show_account(out: Console, each: FaultCosts, run: RunFolder) -> None:
+    """Print what a fault has cost: its outages as a table, all else in lines."""
+    out.print(_heading(each.costs), style="bold", markup=False)
+    indent = " " * (_WIDTH + 4)
+    for label, words in _lines(each, run):
+        line = fill(words, out.width, initial_indent=indent, subsequent_indent=indent)
+        out.print(Text(f"  {label:{_WIDTH}}  {line.lstrip()}"), soft_wrap=True)
+    outages = {
+        label: each.outages[name]
+        for name, label in conditions_of(run.directory).items()
+        if name in each.outages
+    }
+    if outages:
+        out.print(Padding(_outage_table(outages, each.costs["begin_us"]), (0, 0, 0, 2)))
+
+
+def _outage_table(outages: dict[str, dict[str, Any]], begin_us: int) -> Table:
+    """A row for each condition that the fault brought partitions into."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("partitions", min_width=_WIDTH)
+    for title in ("all", "at once", "seconds", "shared", "longest", "over after"):
+        table.add_column(title, justify="right")
+    for label, outage in outages.items():
+        over_us = outage["over_us"]
+        table.add_row(
+            label,
+            f"{outage['partitions']:,}",
+            f"{outage['at_once']:,}",
+            f"{outage['partition_seconds']:,.1f}",
+            f"{outage['shared_seconds']:,.1f}" if outage["shared_seconds"] else "-",
+            duration_text(outage["longest_us"]),
+            "still so at the end" if over_us is None else duration_text(over_us - begin_us),
+        )
+    return table
 
 
 def faults_for_programs(run: RunFolder, tables: RunTables) -> list[dict[str, Any]]:
@@ -150,13 +218,12 @@ def _without_names(row: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _heading(costs: dict[str, Any]) -> str:
-    end = "the end" if costs["end_us"] is None else time_text(costs["end_us"])
     last = ""
     if costs["last_effect_us"] is not None:
         last = f"; its last effect at {time_text(costs['last_effect_us'])}"
     return (
         f"{costs['fault_name']}: {costs['fault_text']}, from {time_text(costs['begin_us'])} to "
-        f"{end}{last}"
+        f"{_end(costs)}{last}"
     )
 
 
@@ -166,8 +233,6 @@ def _lines(each: FaultCosts, run: RunFolder) -> Iterator[tuple[str, str]]:
     has_quorum = bool(run.directory.controllers)
     if costs["records_lost"]:
         yield "LOST", counted(costs["records_lost"], "acknowledged record")
-    if each.topics:
-        yield "topics", _topics(each.topics)
     if each.sessions:
         yield "sessions ended", _sessions(each.sessions, begin_us)
     if costs["first_led_us"] is not None:
@@ -176,8 +241,6 @@ def _lines(each: FaultCosts, run: RunFolder) -> Iterator[tuple[str, str]]:
     if costs["last_effect_us"] is None and not each.failures:
         yield "other effects", "none: no election, no change of an ISR, no outage"
         return
-    for condition, label in conditions_of(run.directory).items():
-        yield label, _outage(each.outages.get(condition), begin_us)
     if not run.is_of_logs:
         yield "clients", _clients(each.failures)
     yield from _control_lines(costs, run, has_quorum=has_quorum)
@@ -269,22 +332,6 @@ def _cause_lines(tables: RunTables) -> Iterator[str]:
             yield f"{words}: {sum(row[name] for row in causes):,} = {' + '.join(parts)}"
 
 
-def _outage(outage: dict[str, Any] | None, begin_us: int) -> str:
-    if outage is None:
-        return "never"
-    over = "still so at the end"
-    if outage["over_us"] is not None:
-        over = f"over {duration_text(outage['over_us'] - begin_us)} after it began"
-    shared = ""
-    if outage["shared_seconds"]:
-        shared = f" ({outage['shared_seconds']:,.1f} of them shared by another fault)"
-    return (
-        f"{counted(outage['partitions'], 'partition')} ({outage['at_once']:,} at once), "
-        f"{outage['partition_seconds']:,.1f} partition-seconds{shared}, "
-        f"longest {duration_text(outage['longest_us'])}; {over}"
-    )
-
-
 def _clients(failures: list[dict[str, Any]]) -> str:
     refused = [row for row in failures if row["failure"] == "refused"]
     named = [f"{row['batches']:,} {row['error']}" for row in refused[:_NAMED]]
@@ -298,9 +345,10 @@ def _clients(failures: list[dict[str, Any]]) -> str:
 
 
 def _topics(topics: list[dict[str, Any]]) -> str:
-    named = [f"{row['topic']} ({counted(row['partitions'], 'partition')})" for row in topics]
-    more = len(topics) - _NAMED
-    return ", ".join(named[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    """The topics with the most partitions that the fault hit, with their numbers."""
+    named = [f"{row['topic']} ({row['partitions']:,})" for row in topics[:_TOPICS]]
+    more = len(topics) - _TOPICS
+    return ", ".join(named) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _service_lines(service: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -352,19 +400,23 @@ def _show_steps(out: Console, tables: RunTables) -> None:
     steps = tables.rows("select * from steps order by step")
     if not steps:
         return
-    out.print("\nsteps           taken      waited       lasted  outcome", style="bold")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("step", "taken", "waited", "lasted"):
+        table.add_column(title, justify="right")
+    table.add_column("outcome", overflow="fold")
     for each in steps[:_TOLD]:
-        taken = "never" if each["taken_us"] is None else time_text(each["taken_us"])
         waited, lasted = (
             "-" if each[name] is None else duration_text(each[name])
             for name in ("waited_us", "lasted_us")
         )
-        words = each["step_text"]
-        text = words if len(words) <= _STEP else f"{words[: _STEP - 3]}..."
-        out.print(
-            f"{each['step'] + 1:5}  {taken:>14}  {waited:>10}  {lasted:>11}"
-            f"  {each['outcome'] or 'not reached'}: {text}",
-            soft_wrap=True,
+        table.add_row(
+            str(each["step"] + 1),
+            "never" if each["taken_us"] is None else time_text(each["taken_us"]),
+            waited,
+            lasted,
+            escape(f"{each['outcome'] or 'not reached'}: {each['step_text']}"),
         )
+    out.print()
+    out.print(table)
     if len(steps) > _TOLD:
         out.print(f"... and {len(steps) - _TOLD} more")

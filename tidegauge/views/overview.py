@@ -69,13 +69,33 @@ def show_unreachable(out: Console, run: Run) -> None:
         out.print(f"\n{line}", style="yellow", soft_wrap=True)
 
 
-def show_partitions(out: Console, run: Run) -> None:
-    """Print the moved replicas, and the partitions that are worth a look, with the reasons."""
-    partitions = run.tables.rows(_RANKED)
+def partitions_for_programs(run: Run) -> list[dict[str, Any]]:
+    """The figures of all partitions, the worst first, with the reasons of their losses."""
+    causes = _causes(run)
+    return [
+        {
+            **{key: each[key] for key in each if key not in {"run", "topic_partition", "replicas"}},
+            "partition": each["topic_partition"],
+            "replication_factor": each["replicas"],
+            "worth_a_look": list(_reasons(each, causes.get(each["partition"], []))),
+        }
+        for each in run.tables.rows(_RANKED)
+    ]
+
+
+def _causes(run: Run) -> dict[int, list[str]]:
+    """The causes of the losses of each partition, in words."""
     causes: dict[int, list[str]] = {}
     for each in run.tables.rows(_LOSSES):
         words = f"{each['records']:,} by {each['fault']} ({each['permitted_by']})"
         causes.setdefault(each["partition"], []).append(words)
+    return causes
+
+
+def show_partitions(out: Console, run: Run) -> None:
+    """Print the moved replicas, and the partitions that are worth a look, with the reasons."""
+    partitions = run.tables.rows(_RANKED)
+    causes = _causes(run)
     reasons = [list(_reasons(each, causes.get(each["partition"], []))) for each in partitions]
     out.print(_heading(partitions, sum(map(bool, reasons)), of_logs=run.is_of_logs))
     _show_stalled(out, run.tables)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -19,7 +20,7 @@ from tidegauge.runs.run import Run
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import short_time_text, time_text
 from tidegauge.views.cluster_picture import conditions_of, scale_text
-from tidegauge.views.time_axis import LABEL_WIDTH, TimeAxis, fault_lines
+from tidegauge.views.time_axis import LABEL_WIDTH, TimeAxis, fault_lines, faults_within
 
 #: The standing of a replica, in one character.
 MARKS = {
@@ -71,11 +72,34 @@ def show_partition(out: Console, run: Run, partition: int, axis: TimeAxis) -> No
         out.print(line, style="red", soft_wrap=True)
 
 
+def partition_for_programs(run: Run, partition: int, axis: TimeAxis) -> dict[str, Any]:
+    """The picture of one partition: the standing of each replica in each part of the axis."""
+    run.tables.make(_TABLES)
+    times = _times_of_interest(run.tables, axis)
+    replicas = replica_times(run, partition)
+    ends = sampled_ends(run, partition, [time_us for time_us, _ in times])
+    return {
+        "partition": run.names.partition(partition),
+        "edges_us": axis.edges_us,
+        "replicas": [
+            {
+                "broker": replica.broker,
+                "standings": [each.name.lower() for each in _standings(replica, axis)],
+                "ends": [None if each is None else each._asdict() for each in ends[replica.broker]],
+            }
+            for replica in replicas
+        ],
+        "times": [{"time_us": time_us, "edge": edge} for time_us, edge in times],
+        "faults": faults_within(run.tables, axis),
+    }
+
+
+def _standings(replica: ReplicaTimes, axis: TimeAxis) -> list[Standing]:
+    return [_shown(replica, begin_us, end_us) for begin_us, end_us in pairwise(axis.edges_us)]
+
+
 def _replica_line(replica: ReplicaTimes, axis: TimeAxis) -> str:
-    edges_us = axis.edges_us
-    drawn = "".join(
-        MARKS[_shown(replica, begin_us, end_us)] for begin_us, end_us in pairwise(edges_us)
-    )
+    drawn = "".join(MARKS[each] for each in _standings(replica, axis))
     return f"{f'broker {replica.broker}':<{LABEL_WIDTH}}{drawn}".rstrip()
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
+from typing import Any, NamedTuple
 
 from rich.console import Console
 
@@ -15,6 +16,7 @@ from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import time_text
 from tidegauge.views.story_lines import Span, StoryOptions, print_story
 
+_TABLES = ("described_states", "faults", "unavailable", "lost")
 #: The number of losses, and of times without writes, that are printed before a story.
 _LISTED = 5
 #: Conditions of which each long time is printed before a story, in words.
@@ -46,6 +48,24 @@ def partition_number(name: str, names: Names) -> int:
     raise TidegaugeError(f"{name}: no such partition; {hint}: {', '.join(some)}")
 
 
+def partition_for_programs(run: Run, partition: int, options: StoryOptions) -> dict[str, Any]:
+    """A partition's last state, its losses, its times without writes or reads, and its story."""
+    run.tables.make(_TABLES)
+    name = run.names.partition(partition)
+    state = described_states(run, options.span.end_us).get(name)
+    lines = partition_story(run, partition, options.span, details=options.details)
+    return {
+        "partition": name,
+        "state": None if state is None else state._asdict(),
+        "lost": [
+            {key: row[key] for key in ("fault_name", "permitted_by", "leader", "records")}
+            for row in _losses(run.tables, partition)
+        ],
+        "refusing": [each._asdict() for each in _refusing(run.tables, partition)],
+        "story": [line._asdict() for line in lines],
+    }
+
+
 def show_partition(out: Console, run: Run, partition: int, options: StoryOptions) -> None:
     """Print a partition's last state, then its story."""
     _show_state(out, run, partition, options.span)
@@ -55,7 +75,7 @@ def show_partition(out: Console, run: Run, partition: int, options: StoryOptions
 
 def _show_state(out: Console, run: Run, partition: int, span: Span) -> None:
     """The last state, in the manner of ``kafka-topics --describe``, and the worst of all times."""
-    run.tables.make(("described_states", "faults", "unavailable", "lost"))
+    run.tables.make(_TABLES)
     topic, number = run.names.topic_and_partition(partition)
     state = described_states(run, span.end_us).get(run.names.partition(partition))
     leader, isr, replicas = "unknown", "unknown", listed(run.names.replicas(partition))
@@ -69,22 +89,25 @@ def _show_state(out: Console, run: Run, partition: int, span: Span) -> None:
         soft_wrap=True,
     )
     out.print(f"({when}{'' if state is None else f', in leader epoch {state.leader_epoch}'})")
-    for line in _loss_lines(run.tables, partition):
+    for line in _loss_lines(_losses(run.tables, partition)):
         out.print(line, style="bold red", soft_wrap=True)
-    for line in _refusing_lines(run.tables, partition):
+    for line in _refusing_lines(_refusing(run.tables, partition)):
         out.print(line, style="red", soft_wrap=True)
     out.print()
 
 
-def _loss_lines(tables: RunTables, partition: int) -> Iterator[str]:
+def _losses(tables: RunTables, partition: int) -> list[dict[str, Any]]:
     """The losses of acknowledged records, by their causes, the largest first."""
-    lost = tables.rows(
+    return tables.rows(
         "select fault_name, permitted_by, leader, leader_epoch, sum(records) as records,"  # noqa: S608 - a number
         f" min_by(began_process, {_BEGAN}) as process, min_by(began_sequence, {_BEGAN}) as sequence"
         f" from lost where partition = {partition}"
         " group by fault_name, permitted_by, leader, leader_epoch"
         " order by records desc, leader_epoch, leader, fault_name, permitted_by"
     )
+
+
+def _loss_lines(lost: list[dict[str, Any]]) -> Iterator[str]:
     whole = sum(each["records"] for each in lost)
     if lost:
         yield f"{counted(whole, 'acknowledged record')} of it {'is' if whole == 1 else 'are'} lost."
@@ -102,8 +125,19 @@ def _loss_lines(tables: RunTables, partition: int) -> Iterator[str]:
         yield f"  ... and {sum(each['records'] for each in lost[_LISTED:]):,} in other ways"
 
 
-def _refusing_lines(tables: RunTables, partition: int) -> Iterator[str]:
-    """Long times without writes or reads, and the faults that were active when each began."""
+class _Refusing(NamedTuple):
+    """A long time without writes or reads."""
+
+    condition: str
+    begin_us: int
+    #: None: the end of the run.
+    end_us: int | None
+    #: The faults that were active when it began, with their kinds.
+    faults: tuple[str, ...]
+
+
+def _refusing(tables: RunTables, partition: int) -> list[_Refusing]:
+    """The long times without writes or reads, the longest first."""
     rows = tables.rows(
         "select u.begin_us, u.end_us, u.condition, runs_end.end_us as run_us, f.fault_kind,"  # noqa: S608 - numbers
         " f.fault_name"
@@ -119,10 +153,18 @@ def _refusing_lines(tables: RunTables, partition: int) -> Iterator[str]:
         active = times.setdefault((row["begin_us"], row["end_us"], row["condition"]), [])
         if row["fault_name"] is not None:
             active.append(f"{row['fault_kind']} {row['fault_name']!r}")
-    for (begin_us, end_us, condition), active in list(times.items())[:_LISTED]:
-        until = "the end" if end_us == rows[0]["run_us"] else time_text(end_us)
-        faults = f"; faults active when this began: {', '.join(active)}" if active else ""
-        yield f"{_REFUSING[condition]} from {time_text(begin_us)} to {until}{faults}."
+    return [
+        _Refusing(condition, begin, None if end == rows[0]["run_us"] else end, tuple(active))
+        for (begin, end, condition), active in times.items()
+    ]
+
+
+def _refusing_lines(times: list[_Refusing]) -> Iterator[str]:
+    for each in times[:_LISTED]:
+        until = "the end" if each.end_us is None else time_text(each.end_us)
+        active = ", ".join(each.faults)
+        faults = f"; faults active when this began: {active}" if active else ""
+        yield f"{_REFUSING[each.condition]} from {time_text(each.begin_us)} to {until}{faults}."
     if len(times) > _LISTED:
         yield f"... and {counted(len(times) - _LISTED, 'time')} more, none longer."
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -36,6 +37,34 @@ def show_quorum(out: Console, run: Run, at_us: int | None) -> None:
         _print_leaders(out, run)
         out.print()
         _print_lags(out, run)
+
+
+def quorum_for_programs(run: Run, at_us: int | None) -> dict[str, Any] | None:
+    """The quorum at a time; at the end with its leaders, and with it over time."""
+    quorums.check_has_quorum(run, "quorum")
+    quorum = quorums.described_quorum(run, at_us)
+    if quorum is None or at_us is not None:
+        return None if quorum is None else _content_of(quorum)
+    return {
+        **_content_of(quorum),
+        "terms": [term._asdict() for term in quorums.quorum_terms(run)],
+        "over_time": [_content_of(each) for each in quorums.quorum_over_time(run, _moments(run))],
+    }
+
+
+def _content_of(quorum: DescribedQuorum) -> dict[str, Any]:
+    return {
+        "time_us": quorum.time_us,
+        "leader": quorum.leader,
+        "epoch": quorum.epoch,
+        "high_watermark": quorum.high_watermark,
+        "nodes": [{**node._asdict(), "lag": quorum.lag_of(node)} for node in quorum.nodes],
+    }
+
+
+def _moments(run: Run) -> list[int]:
+    """Times in even distances, the last one the end of the run."""
+    return [run.end_us * number // _MOMENTS for number in range(1, _MOMENTS + 1)]
 
 
 def _print_status(out: Console, quorum: DescribedQuorum) -> None:
@@ -88,9 +117,8 @@ def _print_leaders(out: Console, run: Run) -> None:
 def _print_lags(out: Console, run: Run) -> None:
     """Print the number of records that each node lacked; ``-``: its process did not run."""
     ids = [*run.directory.controllers, *run.directory.brokers]
-    times_us = [run.end_us * number // _MOMENTS for number in range(1, _MOMENTS + 1)]
     rows = []
-    for quorum in quorums.quorum_over_time(run, times_us):
+    for quorum in quorums.quorum_over_time(run, _moments(run)):
         lags = {
             node.node: str(quorum.lag_of(node)) if node.is_running else "-" for node in quorum.nodes
         }

@@ -134,6 +134,8 @@ def moment_of(run: RunFolder, text: str) -> int:
 def print_notes(run: RunFolder) -> None:
     """Print a note if the trace is incomplete."""
     if run.summary is None:
-        typer.echo("note: the run is unfinished: it has no summary", err=True)
+        typer.echo(
+            f"note: the run is unfinished: it is shown up to {time_text(run.end_us)}", err=True
+        )
     for trace in run.torn:
         typer.echo(f"note: {trace.path} ends within a frame: some rows are missing", err=True)

@@ -1,5 +1,6 @@
 """The end of ``tidegauge run``: figures, verdicts of checks, the story of an unexpected break."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import typer
@@ -18,20 +19,32 @@ from tidegauge.views.story_lines import print_lines
 #: Longer times are in seconds.
 _LONG_MS = 1_000
 
-#: The number of settings without effect that are listed.
+#: The number of items that a line names: partitions, settings, groups of clients, checks.
 _LISTED = 5
+#: The number of unexpected checks that are explained in the short output.
+_EXPLAINED = 2
 
 
-def show_summary(summary: dict[str, Any], *, has_quorum: bool) -> None:
-    """Print the most important figures; those of the control plane depend on its mode."""
-    typer.echo(
-        f"{counted(summary['events'], 'event')} in {summary['loop_seconds']:.2f} s: "
-        f"{summary['times_real_time']:,.4g} times real time"
-    )
-    if len(summary["groups"]) > 1:
-        _show_groups(summary)
-    _show_stalls(summary)
-    typer.echo(
+def show_summary(summary: dict[str, Any], *, has_quorum: bool, is_verbose: bool) -> None:
+    """Print the most important figures, the worst first; all of them if wanted.
+
+    Args:
+        summary: the summary of the run.
+        has_quorum: whether the cluster has KRaft, whose control plane has other figures.
+        is_verbose: also print the other figures, in which groups of clients have a line each.
+    """
+    for line in _figure_lines(summary):
+        typer.echo(line)
+    for line in _other_lines(summary, has_quorum=has_quorum) if is_verbose else ():
+        typer.echo(line)
+
+
+def _figure_lines(summary: dict[str, Any]) -> Iterator[str]:
+    """What clients met, what is lost, the outages, and the slowest clients."""
+    yield _stall_line(summary, "producers", "")
+    if summary["partition_seconds_reads_stalled"]:
+        yield _stall_line(summary, "consumers", "reads_")
+    yield (
         f"records: {summary['records_offered']:,} offered = "
         f"{summary['records_acknowledged']:,} acknowledged + "
         f"{summary['records_failed']:,} failed + {summary['records_unsent']:,} unsent + "
@@ -40,65 +53,96 @@ def show_summary(summary: dict[str, Any], *, has_quorum: bool) -> None:
         f"{summary['records_acknowledged_unavailable']:,} unavailable; "
         f"{summary['records_duplicated']:,} duplicated, {summary['records_consumed']:,} consumed"
     )
-    typer.echo(
-        f"ISR: {counted(summary['isr_shrinks'], 'shrink')} and "
-        f"{counted(summary['isr_expands'], 'expand')} by leaders, "
-        f"{counted(summary['isr_removals'], 'removal')} by controllers"
-        f"{'' if has_quorum else ', ' + counted(summary['isr_notifications'], 'notification')}"
-    )
-
-    from_us = round(summary["figures_from_seconds"] * 1e6)
-    typer.echo(f"figures from {time_text(from_us)} on: start-up does not count")
-    typer.echo(
+    lost = summary["records_lost_by_partition"]
+    if lost:
+        permitted = summary["records_acknowledged_lost_permitted"]
+        yield (
+            f"acknowledged records lost of: {_some([f'{name} {lost[name]:,}' for name in lost])}; "
+            f"settings permit {permitted:,} of {sum(lost.values()):,}"
+        )
+    yield (
         f"partition-seconds: {summary['partition_seconds_offline']:,.1f} offline, "
         f"{summary['partition_seconds_not_accepting']:,.1f} without a leader that accepts writes, "
         f"{summary['partition_seconds_under_min_isr']:,.1f} under min.insync.replicas, "
         f"{summary['partition_seconds_at_min_isr']:,.1f} at it"
     )
-    typer.echo(
+    moves = "; ".join(reassignment_lines(summary))
+    if moves:
+        yield f"reassignment: {moves}"
+    slowest = [
+        f"{name} {_about(latency['p99'])}"
+        for name, latency in _slowest_first(summary["produce_ms"])
+        if latency["max"]
+    ]
+    if slowest:
+        yield f"slowest batches (P99): {_some(slowest)}"
+    not_modelled = summary["settings_not_modelled"]
+    if not_modelled:
+        yield f"settings not modelled, without effect: {_some(not_modelled)}"
+
+
+def _other_lines(summary: dict[str, Any], *, has_quorum: bool) -> Iterator[str]:
+    """The cost of the run, the changes of the cluster, the control plane, each group of clients."""
+    yield (
+        f"{counted(summary['events'], 'event')} in {summary['loop_seconds']:.2f} s: "
+        f"{summary['times_real_time']:,.4g} times real time"
+    )
+    if len(summary["groups"]) > 1:
+        yield _groups_line(summary)
+    yield (
+        f"ISR: {counted(summary['isr_shrinks'], 'shrink')} and "
+        f"{counted(summary['isr_expands'], 'expand')} by leaders, "
+        f"{counted(summary['isr_removals'], 'removal')} by controllers"
+        f"{'' if has_quorum else ', ' + counted(summary['isr_notifications'], 'notification')}"
+    )
+    from_us = round(summary["figures_from_seconds"] * 1e6)
+    yield f"figures from {time_text(from_us)} on: start-up does not count"
+    yield (
         f"controllers: {summary['failovers']}; leaders elected: {summary['leader_elections']}, "
         f"{summary['unclean_elections']} of them uncleanly; brokers started: {summary['starts']} "
         "times"
     )
     if has_quorum:
         queued = _about(summary["controller_queue_ms"]["max"])
-        typer.echo(
+        yield (
             f"active controller: busy for {summary['controller_busy_seconds']:,.1f} s; "
             f"an event waited in its queue for {queued} at most"
         )
-    for line in reassignment_lines(summary):
-        typer.echo(f"reassignment: {line}")
-    _show_losses(summary["records_lost_by_partition"])
-    for name, latency in summary["produce_ms"].items():
+    for name, latency in _slowest_first(summary["produce_ms"]):
         p50, p99, longest = (_about(latency[word]) for word in ("p50", "p99", "max"))
-        typer.echo(
+        yield (
             f"batches of {name}: an outcome within {p50} (half of them), {p99} (P99), "
             f"{longest} (all){_blocked(summary, name)}"
             if latency["max"]
             else f"batches of {name}: none"
         )
-    not_modelled = summary["settings_not_modelled"]
-    if not_modelled:
-        typer.echo("settings not modelled, without effect:")
-        for line in not_modelled[:_LISTED]:
-            typer.echo(f"  {line}")
-        if len(not_modelled) > _LISTED:
-            typer.echo(f"  ... and {len(not_modelled) - _LISTED} more: see summary.json")
-    typer.echo(f"trace_sha256 {summary['trace_sha256']}")
+    for line in summary["settings_not_modelled"]:
+        yield f"not modelled: {line}"
+    yield f"trace_sha256 {summary['trace_sha256']}"
 
 
-def _show_stalls(summary: dict[str, Any]) -> None:
-    """Print the number of partitions that were stalled for clients, and the times."""
-    for reads, clients in (("", "producers"), ("reads_", "consumers")):
-        seconds = summary[f"partition_seconds_{reads}stalled"]
-        typer.echo(
-            f"stalled for {clients}: {counted(summary[f'partitions_{reads}stalled'], 'partition')} "
-            f"({summary[f'partitions_{reads}stalled_most']:,} at once), "
-            f"{seconds:,.1f} partition-seconds, longest "
-            f"{summary[f'longest_{reads}stall_seconds']:,.1f} s"
-            if seconds
-            else f"stalled for {clients}: no partition for over 1 s"
-        )
+def _slowest_first(produce_ms: dict[str, dict[str, float]]) -> list[tuple[str, dict[str, float]]]:
+    """Groups of producers with the times of their batches."""
+    return sorted(produce_ms.items(), key=lambda each: (-each[1]["p99"], -each[1]["max"]))
+
+
+def _some(items: Sequence[str]) -> str:
+    """The first items, and the number of others."""
+    more = f" and {len(items) - _LISTED:,} more" if len(items) > _LISTED else ""
+    return ", ".join(items[:_LISTED]) + more
+
+
+def _stall_line(summary: dict[str, Any], clients: str, reads: str) -> str:
+    """The number of partitions that were stalled for clients, and the times."""
+    seconds = summary[f"partition_seconds_{reads}stalled"]
+    return (
+        f"stalled for {clients}: {counted(summary[f'partitions_{reads}stalled'], 'partition')} "
+        f"({summary[f'partitions_{reads}stalled_most']:,} at once), "
+        f"{seconds:,.1f} partition-seconds, longest "
+        f"{summary[f'longest_{reads}stall_seconds']:,.1f} s"
+        if seconds
+        else f"stalled for {clients}: no partition for over 1 s"
+    )
 
 
 def _blocked(summary: dict[str, Any], group: str) -> str:
@@ -107,22 +151,12 @@ def _blocked(summary: dict[str, Any], group: str) -> str:
     return f"; send() blocked for {seconds:,.1f} s" if seconds else ""
 
 
-def show_chance(left_to_chance: list[str], over_seeds: str) -> None:
-    """Print the draws that have decided the run, and the command that shows other outcomes."""
-    for place, decided in enumerate(left_to_chance):
+def show_chance(left_to_chance: list[str], over_seeds: str, *, is_verbose: bool) -> None:
+    """Print the command that shows other outcomes, if draws have decided the run; and which."""
+    for place, decided in enumerate(left_to_chance if is_verbose else ()):
         typer.echo(f"{'       ' if place else 'chance:'} {decided}")
     if left_to_chance:
         typer.echo(f"This is one seed. The spread: {over_seeds}")
-
-
-def _show_losses(lost: dict[str, int]) -> None:
-    """Print the partitions that lost acknowledged records."""
-    if not lost:
-        return
-    named = ", ".join(f"{name} {count:,}" for name, count in list(lost.items())[:_LISTED])
-    more = f" and {len(lost) - _LISTED:,} more" if len(lost) > _LISTED else ""
-    typer.echo(f"acknowledged records lost of: {named}{more}")
-    typer.echo(f"  the story: tidegauge show partition DIR {next(iter(lost))}")
 
 
 def _about(milliseconds: float) -> str:
@@ -131,12 +165,12 @@ def _about(milliseconds: float) -> str:
     return f"{float(f'{value:.2g}'):,g} {unit}"
 
 
-def _show_groups(summary: dict[str, Any]) -> None:
-    """Print the costs of several groups, each an actor."""
+def _groups_line(summary: dict[str, Any]) -> str:
+    """The costs of several groups, each an actor."""
     groups = summary["groups"]
     exchange = max(group["exchange_cpu_us_per_window"] for group in groups)
     busiest = max(groups, key=lambda group: float(group["kernel_cpu_seconds"]))
-    typer.echo(
+    return (
         f"{counted(len(groups), 'actor')}: "
         f"{summary['windows_per_virtual_second']:,.0f} windows a virtual second of "
         f"{summary['events_per_window']:,.1f} events; exchange {exchange:.1f} us of CPU a window "
@@ -158,30 +192,55 @@ _KAFKA_14704 = (
 )
 
 
-def show_verdicts(out: Console, run: Run) -> list[str]:
-    """Print a line for each check, and return the names of the unexpected ones."""
+def show_verdicts(out: Console, run: Run, *, is_verbose: bool) -> list[str]:
+    """Print the number of checks by verdict, the unexpected ones, and return the names of these.
+
+    Args:
+        out: the output.
+        run: the run.
+        is_verbose: print a line for each check, and the events that led to an unexpected verdict.
+    """
     assert run.summary is not None
     checks: dict[str, dict[str, Any]] = run.summary["checks"]
-    if not checks:
-        out.print("No check is judged: logs have no records.")
-    width = max((len(name) for name in checks), default=0)
-    for name, found in checks.items():
-        style = "" if found["as_expected"] else "bold red"
-        text = _verdict_text(found)
-        if name == _LOSS and found["verdict"] is True:
-            text += _permitted_loss(run.summary)
-        out.print(f"check {name:{width}}  {text}", style=style, soft_wrap=True)
-        _explain_release(out, run, found)
-    for reason in (run.summary["liveness"] or {}).get("reasons", []):
-        out.print(f"  after the liveness phase {reason}")
     unexpected = [name for name, found in checks.items() if not found["as_expected"]]
-    for name in unexpected:
-        _tell_first_event(out, run, name, checks[name])
+    more = "" if is_verbose or not checks else "; --verbose prints each, and all other figures"
+    out.print(f"{_counts_line(checks)}{more}", soft_wrap=True)
+    width = max((len(name) for name in checks), default=0)
+    for name in checks if is_verbose else unexpected[:_EXPLAINED]:
+        found = checks[name]
+        style = "" if found["as_expected"] else "bold red"
+        holds = f"holds{_permitted_loss(run.summary) if name == _LOSS else ''}"
+        text = _verdict_text(found, holds)
+        out.print(f"check {name:{width}}  {text}", style=style, soft_wrap=True)
+        if is_verbose:
+            _explain_release(out, run, found)
+    if is_verbose:
+        for reason in (run.summary["liveness"] or {}).get("reasons", []):
+            out.print(f"  after the liveness phase {reason}")
+        for name in unexpected:
+            _tell_first_event(out, run, name, checks[name])
     return unexpected
 
 
-def _verdict_text(found: dict[str, Any]) -> str:
-    text = "holds" if found["verdict"] is True else found["verdict"]
+def _counts_line(checks: dict[str, dict[str, Any]]) -> str:
+    """The number of checks that hold, and the names of those without that verdict."""
+    if not checks:
+        return "No check is judged: logs have no records."
+    parts = [f"{sum(each['verdict'] is True for each in checks.values())} of {len(checks)} hold"]
+    expected = {name: each for name, each in checks.items() if each["as_expected"]}
+    for words, are_wanted in (
+        ("given up by settings", lambda each: each["verdict"] is False and not each["broken"]),
+        ("broken as expected", lambda each: each["verdict"] is False and each["broken"]),
+        ("not judged", lambda each: not isinstance(each["verdict"], bool)),
+    ):
+        names = [name for name, each in expected.items() if are_wanted(each)]
+        if names:
+            parts.append(f"{words}: {_some(names)}")
+    return f"checks: {'; '.join(parts)}"
+
+
+def _verdict_text(found: dict[str, Any], holds: str) -> str:
+    text = holds if found["verdict"] is True else found["verdict"]
     first = found["first_event"]
     if found["verdict"] is False:
         parts = []

@@ -5,7 +5,7 @@ and steps have a line each, or a line for each kind if they are many.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from rich.console import Console
 
@@ -18,10 +18,10 @@ from tidegauge.views.story_lines import Span
 
 #: Columns before the axis: the name of a line, and its figures.
 LABEL_WIDTH = 37
-#: The most characters of time, and the least, however narrow the terminal is.
-_MOST, _LEAST = 60, 20
-#: Characters from one mark to the next.
-_MARK_EVERY = 15
+#: The least characters of time, however narrow the terminal is.
+_LEAST = 20
+#: Characters from one mark to the next, and behind the last one for its time.
+_MARK_EVERY, _LAST_MARK = 15, 3
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _ASCII = ".:-=+*%@"
@@ -94,7 +94,8 @@ def axis_of(run: RunFolder, out: Console, span: Span) -> TimeAxis:
         TidegaugeError: the part is too short, or after the end of the run.
     """
     end_us = run.end_us if span.end_us is None else min(span.end_us, run.end_us)
-    width = min(_MOST, max(_LEAST, (out.width - LABEL_WIDTH) // _MARK_EVERY * _MARK_EVERY))
+    room = out.width - LABEL_WIDTH - _LAST_MARK
+    width = max(_LEAST, room // _MARK_EVERY * _MARK_EVERY)
     if end_us - span.begin_us < width:
         raise TidegaugeError(
             f"from {short_time_text(span.begin_us)} to {short_time_text(end_us)} there is nothing "
@@ -148,6 +149,15 @@ def fault_lines(
         yield f"{_shortened(name):<{LABEL_WIDTH}}{axis.band(times)}"
     if len(bands) > room:
         yield f"... and {len(bands) - room} more"
+
+
+def faults_within(tables: RunTables, axis: TimeAxis) -> list[dict[str, Any]]:
+    """The faults and steps within the axis, for programs."""
+    return [
+        {key: each[key] for key in ("kind", "name", "begin_us", "end_us")}
+        for each in tables.rows(_BANDS)
+        if each["begin_us"] < axis.end_us and each["end_us"] >= axis.begin_us
+    ]
 
 
 def _joined(by_kind: dict[str, dict[str, Times]]) -> Iterator[tuple[str, Times]]:
