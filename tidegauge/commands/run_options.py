@@ -254,8 +254,9 @@ class AskOptions(NamedTuple):
     """Ask what a fault would do to a cluster: over twenty seeds, in at most fifteen lines.
 
     The answer has the fault, then for records lost, time without responses and partitions that are
-    offline or refuse writes the median, the worst seed and the number of seeds with any of it. The
-    last line is the command that runs the worst seed again, for show, picture and report.
+    offline or refuse writes the median, the worst seed, the number of seeds with any of it, and
+    the figure of a run without the fault. The last line is the command that runs the worst seed
+    again, for show, picture and report.
 
     FILE is a real cluster (tidegauge import), or any other scenario. All runs begin with all
     brokers up and with preferred leaders. Faults and steps of the file are left out. Producers are
@@ -277,7 +278,7 @@ class AskOptions(NamedTuple):
       tidegauge ask mine.yaml quorum loss for 10m
       tidegauge ask mine.yaml rolling restart of rack a, 2 at a time
       tidegauge ask mine.yaml upgrade, 2 at a time
-      tidegauge ask mine.yaml reassign topic orders to brokers 1,2,3 throttle 30MB/s
+      tidegauge ask mine.yaml reassign topic orders to brokers 1,2,3
       tidegauge ask mine.yaml slow disk on broker 2 delay 300ms for 5m
       tidegauge ask mine.yaml rolling restart --seeds 50 --out runs/roll
       tidegauge ask mine.yaml AZ loss --set cluster.settings.min.insync.replicas=1

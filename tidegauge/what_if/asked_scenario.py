@@ -1,9 +1,10 @@
-"""The scenario of a question: a cluster in health, an ordinary workload, and the question's fault."""
+"""The scenario of a question: a cluster in health with its workload, and the question's fault."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tidegauge.real_cluster.describe.release_change import AFTER_S, fault_begins_s, in_health
+from tidegauge.scenario.model.cluster import Topic
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.named_figures import moving_steps
 from tidegauge.scenario.text.errors import counted
@@ -20,18 +21,21 @@ _CLIENTS = 4
 _LEAST_BATCHES, _MOST_BATCHES = 10, 1_000
 _RECORDS, _RECORD_BYTES = 10, 200
 
-#: The figures of an answer, the most important ones first: records that clients lost, time without
-#: an outcome, and the states of partitions that are the reason.
-FIGURES = (
-    "records_acknowledged_lost",
-    "records_failed",
-    "records_unsent",
-    "longest_stall_seconds",
-    "longest_reads_stall_seconds",
-    "partition_seconds_not_accepting",
-    "partition_seconds_offline",
-    "partition_seconds_under_min_isr",
-)
+#: The figures of an answer and their words, the most important ones first: records that clients
+#: lost, time without an outcome, and the states of partitions that are the reason.
+FIGURES: Mapping[str, str] = {
+    "records_acknowledged_lost": "acknowledged records lost",
+    "records_failed": "records that producers gave up",
+    "records_unsent": "records that never left applications",
+    "longest_stall_seconds": "longest stall of writes",
+    "longest_reads_stall_seconds": "longest stall of reads",
+    "partition_seconds_not_accepting": "no leader takes writes, partition-seconds",
+    "partition_seconds_offline": "offline, partition-seconds",
+    "partition_seconds_under_min_isr": "under min ISR, partition-seconds",
+}
+
+#: The name of the scenario without any fault.
+WITHOUT_FAULT = "without-fault"
 
 
 class AskedScenario(NamedTuple):
@@ -41,6 +45,10 @@ class AskedScenario(NamedTuple):
     data: Mapping[str, Any]
     #: Parts of the file that are left out, and parts that are added, in words.
     notes: tuple[str, ...]
+
+    def without_fault(self) -> dict[str, Any]:
+        """The same without the fault: its figures are not due to it."""
+        return {**self.data, "name": WITHOUT_FAULT, "faults": [], "steps": []}
 
 
 def asked_scenario(data: Mapping[str, Any], cluster: Scenario, asked: Asked) -> AskedScenario:
@@ -59,7 +67,7 @@ def asked_scenario(data: Mapping[str, Any], cluster: Scenario, asked: Asked) -> 
     try:
         case = question.case(cluster, asked.given, begin_s * 1_000_000)
     except ValueError as error:
-        raise QuestionError(f"{question.name}: {error}. Example: {question.example}") from error
+        raise question.error(str(error)) from error
     healthy = in_health(data, cluster.broker_ids())
     plain = {name: part for name, part in healthy.items() if name not in _ABOUT_ITS_FAULTS}
     made = plain | {
@@ -82,6 +90,12 @@ def duration_figure(scenario: Scenario) -> str | None:
     return next((f"{name}.seconds" for name in planned), None)
 
 
+def figures_of(scenario: Scenario) -> dict[str, str]:
+    """All figures of the answer, with their words."""
+    duration = duration_figure(scenario)
+    return {**FIGURES} if duration is None else {**FIGURES, duration: "duration of the operation"}
+
+
 def _workload(data: Mapping[str, Any], cluster: Scenario) -> dict[str, Any]:
     """The workload of the file, without ends before the fault; with producers if it has none."""
     own = data.get("workload") or {}
@@ -93,7 +107,9 @@ def _workload(data: Mapping[str, Any], cluster: Scenario) -> dict[str, Any]:
 
 
 def _ordinary_producers(cluster: Scenario) -> dict[str, Any]:
+    """Producers for all topics that accept acks=all in health."""
     topics = [topic for topic in cluster.topics if not topic.name.startswith(_INTERNAL)]
+    topics = [topic for topic in topics if _accepts_acks_all(cluster, topic)] or topics
     if not topics:
         raise QuestionError(f"{cluster.name}: has no topics, so no client could see a fault")
     partitions = sum(topic.partition_count for topic in topics)
@@ -108,12 +124,16 @@ def _ordinary_producers(cluster: Scenario) -> dict[str, Any]:
     }
 
 
+def _accepts_acks_all(cluster: Scenario, topic: Topic) -> bool:
+    settings = topic.effective(cluster.settings_of(cluster.broker_ids()[0]))
+    return bool(settings["min.insync.replicas"] <= cluster.assignments(topic).counts.min())
+
+
 def _notes(cluster: Scenario, workload: Mapping[str, Any]) -> list[str]:
     notes = []
-    own = [(len(cluster.faults), "fault"), (len(cluster.steps), "step")]
-    left_out = [counted(count, noun) for count, noun in own if count]
-    if left_out:
-        notes.append(f"The file's own {' and '.join(left_out)} are left out.")
+    own = [*cluster.faults, *cluster.steps]
+    if own:
+        notes.append(f"The file's own faults and steps are left out ({len(own)}).")
     if not cluster.workload.producers:
         (added,) = workload["producers"]
         notes.append(

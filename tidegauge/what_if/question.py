@@ -63,6 +63,10 @@ class Question(NamedTuple):
         """Its name in names of files and faults."""
         return self.name.lower().replace(" ", "-")
 
+    def error(self, reason: str) -> QuestionError:
+        """The error about its parameters, with an example of them."""
+        return QuestionError(one_line(f"{self.name}: {reason} (example: {self.example})"))
+
 
 class Asked(NamedTuple):
     """A question that was asked about a cluster."""
@@ -126,7 +130,10 @@ PARAMETERS: Mapping[str, _Parameter] = {
 }
 
 #: Words without a meaning of their own.
-_FILLERS = frozenset("a an and at from has i if in is my of on the to we what when with".split())
+_FILLERS = frozenset(
+    {*("a", "an", "the", "my", "our", "i", "we", "what", "when", "if", "is", "has", "happens")}
+    | {"and", "at", "from", "in", "of", "on", "to", "with"}
+)
 
 #: Other spellings of parameters, and the one that is read.
 _SPELLINGS = (
@@ -152,15 +159,14 @@ def read_question(text: str, questions: Sequence[Question], cluster: Scenario) -
     for spelling, read in _SPELLINGS:
         text = spelling.sub(read, text)
     words = [word.rstrip("?!;:,.") for word in text.split()]
-    question, name = _named(words, questions)
-    if question is None:
-        raise QuestionError(_unknown(text, questions))
-    try:
-        return Asked(question, _given(question, _without(words, name), cluster))
-    except ValueError as error:
-        raise QuestionError(
-            one_line(f"{question.name}: {error}. Example: {question.example}")
-        ) from error
+    errors = []
+    # ``rack`` may be a part of the name, or the keyword of a parameter.
+    for question, name in _named(words, questions):
+        try:
+            return Asked(question, _given(question, _without(words, name), cluster))
+        except ValueError as error:
+            errors.append(question.error(str(error)))
+    raise errors[0] if errors else QuestionError(_unknown(text, questions))
 
 
 def _names(question: Question) -> list[str]:
@@ -169,16 +175,16 @@ def _names(question: Question) -> list[str]:
 
 def _named(
     words: Sequence[str], questions: Sequence[Question]
-) -> tuple[Question | None, Sequence[str]]:
-    """The question that has a name of these words, and the words of its longest such name."""
+) -> list[tuple[Question, Sequence[str]]]:
+    """The questions that have a name of these words, with its words; the longest name first."""
     present = {word.lower() for word in words}
-    found: tuple[Question | None, Sequence[str]] = (None, ())
-    for question in questions:
-        for name in _names(question):
-            parts = name.split()
-            if present.issuperset(parts) and len(parts) > len(found[1]):
-                found = (question, parts)
-    return found
+    named = [
+        (question, name.split())
+        for question in questions
+        for name in _names(question)
+        if present.issuperset(name.split())
+    ]
+    return sorted(named, key=lambda found: -len(found[1]))
 
 
 def _without(words: Sequence[str], name: Sequence[str]) -> list[str]:
@@ -224,11 +230,11 @@ def _unknown(text: str, questions: Sequence[Question]) -> str:
     """The error about an unknown question: the nearest name, and all questions with examples."""
     of_name = {name: question for question in questions for name in _names(question)}
     nearest = get_close_matches(text.lower(), of_name, n=1)
-    hint = f"; did you mean {of_name[nearest[0]].name}?" if nearest else ""
+    hint = f"did you mean {of_name[nearest[0]].name}? " if nearest else ""
     width = max(len(question.name) for question in questions)
     return "\n".join(
         [
-            f"{one_line(text)}: not a known question{hint} The questions, each with an example:",
+            f"{one_line(text)}: unknown question; {hint}All questions, each with an example:",
             *(f"  {question.name:{width}}  {question.example}" for question in questions),
         ]
     )

@@ -110,7 +110,7 @@ def _roll(
     return Case(lasts_us, [fault])
 
 
-def _reassign(cluster: Scenario, given: Given, begin_us: int) -> Case:
+def _reassign(_: Scenario, given: Given, begin_us: int) -> Case:
     if not given.topics or not given.brokers:
         raise ValueError("it needs a topic, and the brokers that get its replicas")
     step = {
@@ -179,7 +179,7 @@ QUESTIONS = (
     Question(
         "reassign",
         "all replicas of topics move to these brokers",
-        "reassign topic orders to brokers 1,2,3 throttle 30MB/s",
+        "reassign topic orders to brokers 1,2,3",
         ("reassignment", "move topic", "move replicas"),
         ("topics", "brokers", "throttle", "lasts_us"),
         _reassign,
