@@ -31,6 +31,7 @@ CLUSTER: dict[str, Any] = {
     "faults": [{"kind": "crash", "at": "20s", "for": "10s", "brokers": [1]}],
 }
 MOST_LINES = 15
+PAGE = Path(__file__).parents[2] / "docs" / "questions.md"
 
 
 @pytest.fixture(autouse=True)
@@ -142,8 +143,9 @@ def test_an_unknown_question_is_answered_with_all_that_there_are(name: str) -> N
         ("reassign order to 1,2,3", "reassign: there is no topic order; did you mean orders?"),
         ("reassign orders", "reassign: it needs a topic, and the brokers that get its replicas"),
         ("AZ loss for ever", "AZ loss: must be a duration"),
+        ("rolling restart of brokers 1,2 in rack a", "it takes brokers or a rack, not both"),
         ("controller loss for", "controller loss: nothing follows 'for'"),
-        ("upgrade to 4.4", "upgrade: must be 1 or more, not 4.4 (example: upgrade, 2 at a time)"),
+        ("upgrade to 4.4", "upgrade: '4.4' is not a part of it (example: upgrade, 2 at a time)"),
         ("quorum loss for 1m twice", "quorum loss: 'twice' is not a part of it"),
     ],
 )
@@ -179,6 +181,7 @@ def cluster(**parts: Any) -> Scenario:
 def test_every_question_is_in_the_help_and_fits_both_modes(question: Any, release: str) -> None:
     """Its example makes a valid scenario, whose fault begins with all brokers up."""
     assert f"ask mine.yaml {question.example}\n" in ask("--help").output
+    assert f"| `{question.example}` | {question.meaning} |\n" in PAGE.read_text()
     data = {**CLUSTER, "release": release}
     if release == "3.9":
         data.pop("controllers")

@@ -1,8 +1,8 @@
 """A question in words: which one it is, and its parameters.
 
 The words of a name may be anywhere in the text, in any order and case: ``loss of AZ b`` is ``AZ
-loss`` with the rack b. A parameter has its keyword before it (``for 5m``), or follows in the order
-of the question's parameters.
+loss`` with the rack b. A parameter has its keyword before it (``for 5m``). Racks, topics and brokers
+may follow without one, in the order of the question's parameters.
 """
 
 import re
@@ -53,7 +53,7 @@ class Question(NamedTuple):
     example: str
     #: Other names than its own.
     other_names: Sequence[str]
-    #: Its parameters, by the names of their fields, in the order in which they follow each other.
+    #: Its parameters, by the names of their fields: in this order those without keywords follow.
     takes: Sequence[str]
     #: Makes its case for a cluster. The last argument is its begin, in microseconds.
     case: Callable[[Scenario, Given, int], Case]
@@ -128,6 +128,9 @@ PARAMETERS: Mapping[str, _Parameter] = {
     "delay_us": _Parameter(("delay", "by"), lambda text, _: _lasting(text)),
     "throttle": _Parameter(("throttle",), lambda text, _: parse_bandwidth(text)),
 }
+
+#: Parameters that need no keyword.
+_NAMES = ("rack", "brokers", "topics")
 
 #: Words without a meaning of their own.
 _FILLERS = frozenset(
@@ -217,7 +220,8 @@ def _given(question: Question, words: Sequence[str], cluster: Scenario) -> Given
         elif word.lower() in _FILLERS:
             continue
         else:
-            field = next((each for each in question.takes if each not in values), None)
+            names = (each for each in question.takes if each in _NAMES and each not in values)
+            field = next(names, None)
         if field is None:
             raise ValueError(f"{word!r} is not a part of it")
         if text is None:

@@ -65,7 +65,9 @@ def _outage(kind: str, hit: Sequence[int | str], given: Given, begin_us: int) ->
 
 
 def _rolling_restart(cluster: Scenario, given: Given, begin_us: int) -> Case:
-    hit = [*given.brokers] or ([f"rack:{given.rack}"] if given.rack else [])
+    if given.brokers and given.rack:
+        raise ValueError("it takes brokers or a rack, not both")
+    hit = [f"rack:{given.rack}"] if given.rack else given.brokers
     return _roll(cluster, given, begin_us, hit, _RESTART_US)
 
 
