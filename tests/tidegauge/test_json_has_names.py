@@ -57,6 +57,7 @@ WORDS = {
     "run": "run a.yaml --out c",
     "sweep": "sweep a.yaml --seeds 1..2 --jobs 1 --out swept",
     "compare": "compare a.yaml --releases 2.6,2.8 --seed 1 --jobs 1 --out compared",
+    "ask": "ask a.yaml broker loss for 5s --seeds 1 --jobs 1 --out asked",
     "show faults": "show faults a",
     "describe": "describe a",
     "read-logs": "read-logs logs -o logged",

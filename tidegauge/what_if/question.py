@@ -1,8 +1,8 @@
 """A question in words: which one it is, and its parameters.
 
 The words of a name may be anywhere in the text, in any order and case: ``loss of AZ b`` is ``AZ
-loss`` with the rack b. A parameter has its keyword before it (``for 5m``). Racks, topics and brokers
-may follow without one, in the order of the question's parameters.
+loss`` with the rack b. A parameter has its keyword before it (``for 5m``). Racks, topics and
+brokers may follow without one, in the order of the question's parameters.
 """
 
 import re
