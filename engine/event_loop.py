@@ -7,6 +7,7 @@ progress, to wait for others.
 """
 
 from tidegauge.actors.broker import close_broker
+from tidegauge.actors.idle_fetches.across import take_news
 from tidegauge.actors.idle_fetches.pairs import look_ahead, make_room_for_marks, wake_all
 from tidegauge.actors.process.lifecycle import start
 from tidegauge.clients.client import stop_client
@@ -23,7 +24,7 @@ from tidegauge.engine.exchange.system_calls import clock_ns, thread_cpu_ns
 from tidegauge.engine.exchange.windows import go_to_next_run
 from tidegauge.simulation.events import free_event, items_of, pop, take_first
 from tidegauge.simulation.faults import handle_fault, refuse
-from tidegauge.simulation.kernel import BROKER, CLIENT, NONE, RACK_LINK, Kernel
+from tidegauge.simulation.kernel import BROKER, CLIENT, MARKS_OF_EVENT, NONE, RACK_LINK, Kernel
 from tidegauge.simulation.links import FAULTS, arrives, waits_in_process
 from tidegauge.simulation.messages.client_requests import (
     ProducedBatch,
@@ -31,6 +32,7 @@ from tidegauge.simulation.messages.client_requests import (
     ProduceResponse,
 )
 from tidegauge.simulation.messages.event import Event, EventSlot
+from tidegauge.simulation.messages.idle_fetches import OTHER_END
 from tidegauge.simulation.messages.kinds import ERROR_WORD, IS_UNHELD, OFFSET_WORD, PARTITION_WORD
 from tidegauge.simulation.messages.timers import FaultBegin, FaultChange, FaultEnd
 from tidegauge.simulation.rows import traces_all
@@ -43,9 +45,6 @@ HORIZON = code(20)  #: no event is due before the horizon, and the group has no 
 BUDGET = code(21)  #: it has handled as many as it was asked to
 ROOM = code(22)  #: tables have to be enlarged, or rows drained
 FILES = code(23)  #: checkpoints have to be written to files, or read from them
-
-#: Marks of rows that one event may add: one for each process that it writes rows of.
-_MARKS_OF_EVENT = code(64)
 
 
 @rule
@@ -86,13 +85,16 @@ def _run_until(world: World, exchange: Exchange, budget: int) -> int:
             return ROOM
         if context.files_due:
             return FILES
-        if context.row_marks >= len(world.row_marks) - _MARKS_OF_EVENT:
+        if context.row_marks >= len(world.row_marks) - MARKS_OF_EVENT:
             make_room_for_marks(world)
         if context.ready.first != NONE:
             event = take_first(world, context.ready)
         elif _is_due(world):
             event = pop(world)
         else:
+            if is_linked:
+                # A look ahead may have woken fetches from another group.
+                hand_on(world, exchange)
             return HORIZON
         context.handled += 1
         world.kind_counts[event.kind].handled += 1
@@ -125,6 +127,8 @@ def _expect_next(world: World) -> None:
     the two places below: they were last in use some hundred events ago, as they were sent.
     """
     following = world.events[world.heap[0].index]
+    if following.source == OTHER_END:
+        return
     prefetch(world.events, world.heap[1].index, 1)
     prefetch(world.events, world.heap[2].index, 1)
     source, destination = following.source, following.destination
@@ -158,6 +162,9 @@ def _deliver(world: World, event: Event) -> None:
     """Bring an event to its process, unless a cut or a pause holds it back."""
     context = world.context[0]
     process = event.destination
+    if event.source == OTHER_END:
+        take_news(world, event)
+        return
     context.handling = process
     context.time_us = event.time_us
     context.event_process = process

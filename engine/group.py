@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tidegauge.actors.idle_fetches.pairs import settle_idle
 from tidegauge.actors.state.brokers import Brokers
-from tidegauge.compiled.records import Records, column, new_records, view_as
+from tidegauge.compiled.records import Records, column, grown, new_records, view_as
 from tidegauge.compiled.rules import COMPILED, rule
 from tidegauge.compiled.signatures import as_base
 from tidegauge.controller.kraft.state import Quorum
@@ -28,7 +28,7 @@ from tidegauge.engine.doors import World, enter_doors
 from tidegauge.engine.exchange.lookahead import distances_us
 from tidegauge.engine.exchange.promises import next_event_us
 from tidegauge.engine.exchange.rings import send_news
-from tidegauge.engine.exchange.state import NO_ROOM, REPORTS, GroupExchange
+from tidegauge.engine.exchange.state import ENDED, NO_ROOM, REPORTS, GroupExchange
 from tidegauge.engine.group_states import GroupCounts, counts_of
 from tidegauge.engine.layout import cluster_tables
 from tidegauge.engine.layout.broker_tables import enlarge_brokers, new_brokers, producer_reserve_of
@@ -182,6 +182,10 @@ class Group:
             elif why == NO_ROOM:
                 self._make_room_to_take()
             elif why != event_loop.BUDGET:
+                if why == ENDED:
+                    # Idle fetches up to the end count, too.
+                    end_us = int(self.exchange.state.end_us)
+                    settle_idle(as_base(self.view, Brokers), end_us)
                 return why
             elif self.exchange.state.report_wanted:
                 return int(REPORTS)
@@ -256,6 +260,13 @@ class Group:
         """Run up to this time from now on; messages from outside of a run are sent."""
         self.exchange.state.end_us = end_us
         self.exchange.state.runs = False
+        context, pools = self.world.context[0], self.world.pools[0]
+        context.idles_across = (
+            context.computes_idle
+            and self.exchange.state.linked
+            and self.exchange.state.distant == 0
+            and pools.fetchers_of_source == 1
+        )
         send_news(self.kernel_view, self.exchange.view)
 
     @property
@@ -273,6 +284,9 @@ class Group:
         cluster_tables.enlarge_kernel(self.world, 2 * self.reserve, 2 * self.item_reserve)
         cluster_tables.enlarge_metadata(self.world, 2 * self.reserve)
         cluster_tables.enlarge_commits(self.world, 2 * self.reserve)
+        if len(self.world.row_marks) - self.world.context[0].row_marks <= kernel.MARKS_OF_EVENT:
+            marks = self.world.row_marks
+            self.world.row_marks = grown(marks, 2 * len(marks))
         self.view = self._make_view()
 
     # Its tables.

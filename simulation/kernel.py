@@ -36,6 +36,9 @@ QUORUM_CONTROLLER = code(4)
 #: Not a process of Kafka: the link from one rack to another (``links.py``).
 RACK_LINK = code(5)
 
+#: Marks of rows that one event may add: one for each process that it writes rows of.
+MARKS_OF_EVENT = code(64)
+
 #: Source of the scenario's own events: faults. It comes before all others at the same time.
 SCENARIO = code(-1)
 
@@ -106,12 +109,14 @@ class Process(Record):
 class RowMark(Record):
     """The event with which a process wrote canonical rows, for messages that are computed later."""
 
+    process: i64
     #: Its place in the order of the process's events.
     time_us: i64
     source: i64
     sequence: i64
-    #: The number of rows before it.
+    #: The number of rows before it; and, for other groups, behind it.
     rows: i64
+    rows_after: i64
     #: The mark of the process before it.
     previous: i64
 
@@ -263,10 +268,12 @@ class Context(Record):
     #: The time of the last timer, and the number of those set at that time.
     timer_set_us: i64
     timers_set: i64
-    #: Fetches that bring nothing may be computed (the room ``actors/idle_fetches``); the pairs of
+    #: Fetches that bring nothing may be computed (the room ``actors/idle_fetches``), and those
+    #: between this group and another one, whose rows have to be known for that; the pairs of
     #: brokers of which they are; the events that they stand for, among those handled; the time up
     #: to which their arrivals are known.
     computes_idle: flag
+    idles_across: flag
     idle_pairs: i64
     computed: i64
     look_ahead_us: i64
@@ -276,8 +283,9 @@ class Context(Record):
     impairment_reserve: i64
     #: The processor loads what the next event looks at (``compiled/prefetching.py``).
     loads_ahead: flag
-    #: Entries of ``Kernel.row_marks``.
+    #: Entries of ``Kernel.row_marks``, and the first that the other groups have not been sent.
     row_marks: i64
+    first_unsent_mark: i64
 
 
 class Fault(Record):

@@ -89,6 +89,7 @@ def _mark(world: Kernel, process: int) -> None:
         ):
             return
     mark = world.row_marks[context.row_marks]
+    mark.process = process
     mark.time_us = context.time_us
     mark.source = context.event_source
     mark.sequence = context.event_sequence

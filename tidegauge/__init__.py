@@ -3,7 +3,8 @@
 A scenario names a cluster, its workload and its faults; a run of it leaves a trace, from which
 every loss follows with its duration and its cause.
 
-``run`` and ``Result`` (``api.py``) are Tidegauge from Python; ``command_line.py`` is the command.
+``run``, ``sweep``, ``compare``, ``import_cluster`` and ``Result`` (``api.py``) are Tidegauge from
+Python; ``command_line.py`` is the command.
 The house stands on these rooms, from the ground up:
 
 ==================  ==============================================================================
@@ -34,16 +35,31 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tidegauge.api import Result, RunError, ScenarioError, TidegaugeError, TraceEvent, run
+    from tidegauge.api import (
+        Result,
+        RunError,
+        ScenarioError,
+        Sweep,
+        TidegaugeError,
+        TraceEvent,
+        compare,
+        import_cluster,
+        run,
+        sweep,
+    )
 
 __all__ = [
     "Result",
     "RunError",
     "ScenarioError",
+    "Sweep",
     "TidegaugeError",
     "TraceEvent",
     "__version__",
+    "compare",
+    "import_cluster",
     "run",
+    "sweep",
 ]
 
 __version__ = version("tidegauge")
@@ -54,3 +70,8 @@ def __getattr__(name: str) -> object:
     if name in __all__:
         return getattr(import_module("tidegauge.api"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The names for users, before they are imported."""
+    return sorted({*globals(), *__all__})

@@ -1,17 +1,24 @@
-"""The Python API: :func:`run` is a whole run, and :class:`Result` reads its results.
+"""The Python API: a run, many runs, a scenario of a real cluster, and their results.
 
-``tidegauge.run`` and ``tidegauge.Result`` are the same objects. They are imported on first use, so
-``import tidegauge`` is quick.
+:func:`run` is a whole run, and :class:`Result` reads its results. :func:`sweep` and :func:`compare`
+are many runs, as the commands of these names perform them; :func:`import_cluster` makes a scenario.
+All are names of ``tidegauge``, too. They are imported on first use, so ``import tidegauge`` is
+quick.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from rich.console import Console
+
+from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.contract import EngineMaker, Progress
 from tidegauge.engine.inline_engine import inline as all_inline
@@ -23,15 +30,39 @@ from tidegauge.runs.trace_events import TraceEvent
 from tidegauge.scenario.reading import Scenario, ScenarioError, load_scenario, scenario_from_mapping
 from tidegauge.scenario.shipped import find_scenario
 from tidegauge.scenario.text.errors import did_you_mean, one_line
+from tidegauge.scenario.text.yaml_file import lines_of
 from tidegauge.simulation.quantities import parse_time
 from tidegauge.traces.run_files import RunError
 from tidegauge.traces.run_folder import new_run_folder
+from tidegauge.views import cluster_picture, partition_picture
+from tidegauge.views.output import WIDTH, report
+from tidegauge.views.story_lines import parse_span
+from tidegauge.views.time_axis import axis_of
 
-__all__ = ["Result", "RunError", "ScenarioError", "TidegaugeError", "TraceEvent", "run"]
+if TYPE_CHECKING:
+    from tidegauge.commands.comparing import Comparison
+    from tidegauge.commands.run_options import RunOptions
+    from tidegauge.real_cluster.describe.imported_scenario import ImportedScenario
+
+__all__ = [
+    "Result",
+    "RunError",
+    "ScenarioError",
+    "Sweep",
+    "TidegaugeError",
+    "TraceEvent",
+    "compare",
+    "import_cluster",
+    "run",
+    "sweep",
+]
+
+#: What a scenario may be: a file, the name of a shipped one, a mapping as a file has it, or loaded.
+AnyScenario = str | Path | Mapping[str, object] | Scenario
 
 
 def run(
-    scenario: str | Path | Mapping[str, object] | Scenario,
+    scenario: AnyScenario,
     *,
     seed: int | None = None,
     changes: Mapping[str, object] | None = None,
@@ -90,9 +121,7 @@ def run(
     return Result(folder)
 
 
-def _loaded(
-    scenario: str | Path | Mapping[str, object] | Scenario, changes: Mapping[str, object]
-) -> Scenario:
+def _loaded(scenario: AnyScenario, changes: Mapping[str, object]) -> Scenario:
     if isinstance(scenario, Scenario):
         if not changes:
             return scenario
@@ -107,6 +136,187 @@ def _on_ray(actors: int | None) -> EngineMaker:
     from tidegauge.engine.ray_engine import on_ray  # noqa: PLC0415
 
     return on_ray(actors)
+
+
+def sweep(
+    scenario: AnyScenario,
+    *,
+    over: Mapping[str, Sequence[object]] | None = None,
+    seeds: range | None = None,
+    changes: Mapping[str, object] | None = None,
+    figures: Sequence[str] = (),
+    out: str | Path | None = None,
+    jobs: int | None = None,
+) -> Sweep:
+    """Run a scenario with several values or seeds, as ``tidegauge sweep`` does.
+
+    Finished runs in the folder are not repeated. The progress goes to standard error.
+
+    Args:
+        scenario: as :func:`run` takes it.
+        over: the values of each path that has several: ``{"faults.crash.for": ["10s", "40s"]}``.
+        seeds: the seeds of each setting. Default: the scenario's.
+        changes: other values in all runs, by their paths.
+        figures: the figures of each run (``tidegauge sweep --list-figures``). Default: lost
+            records, and the times offline and under min ISR.
+        out: the folder of the runs. Default: ``runs/NAME-sweep``, with a number after it if that
+            folder exists.
+        jobs: the number of parallel runs. Default: the number of CPUs.
+
+    Raises:
+        TidegaugeError: a setting cannot be run, or there is no such figure.
+        RayUnavailableError: Ray does not start.
+    """
+    # Each takes a while to import, and most scripts do one thing.
+    from tidegauge.commands.performing_many import SweepRequest, swept  # noqa: PLC0415
+    from tidegauge.sweeps.sweep_folder import Axis  # noqa: PLC0415
+
+    folder = _folder(scenario, "sweep", out)
+    axes = [Axis(path, tuple(map(_yaml, values))) for path, values in (over or {}).items()]
+    request = SweepRequest(_request(scenario, changes, folder), axes, seeds, figures, jobs, folder)
+    with report(as_json=True):
+        found = swept(request)
+    return Sweep(found.folder, found.content)
+
+
+def compare(
+    scenario: AnyScenario,
+    path: str,
+    values: Sequence[object],
+    *,
+    seeds: range | None = None,
+    changes: Mapping[str, object] | None = None,
+    out: str | Path | None = None,
+    jobs: int | None = None,
+) -> Comparison:
+    """Run two to four variants of a scenario and compare them, as ``tidegauge compare`` does.
+
+    Args:
+        scenario: as :func:`run` takes it.
+        path: ``mode``, ``release``, or the path of a field.
+        values: its values: ``["zookeeper", "kraft"]``, ``["3.9", "4.4"]``.
+        seeds: the seeds of each variant. Default: the scenario's.
+        changes: other values in all runs, by their paths.
+        out: the folder of the runs. Default: ``runs/NAME-compare``.
+        jobs: the number of parallel runs. Default: the number of CPUs.
+
+    Raises:
+        TidegaugeError: a variant cannot be run, or has no finished run.
+        RayUnavailableError: Ray does not start.
+    """
+    from tidegauge.commands.comparing import CompareRequest, perform_comparison  # noqa: PLC0415
+    from tidegauge.sweeps.sweep_folder import Axis  # noqa: PLC0415
+
+    folder = _folder(scenario, "compare", out)
+    axis = Axis(path, tuple(map(_yaml, values)))
+    request = CompareRequest(_request(scenario, changes, folder), axis, seeds, jobs, folder)
+    with report(as_json=True):
+        return perform_comparison(request.request, request.variants(), seeds, folder, jobs)
+
+
+def import_cluster(
+    describe: str | Path,
+    *,
+    properties: Sequence[str | Path] = (),
+    release: str | None = None,
+    duration: str = "5m",
+    name: str | None = None,
+) -> ImportedScenario:
+    """Make a scenario of a real cluster, as ``tidegauge import`` does.
+
+    ``run(imported.scenario)`` runs it; ``imported.data`` is its content, to which faults and
+    producers can be added; ``imported.notices`` are the assumptions about missing facts.
+
+    Args:
+        describe: a file with the output of ``kafka-topics.sh --describe``.
+        properties: the brokers' ``server.properties``: files, folders or patterns.
+        release: the release of Kafka. Default: guessed from the files.
+        duration: the duration of a run.
+        name: the name of the scenario. Default: that of the file.
+
+    Raises:
+        TidegaugeError: a file cannot be read, or has something that does not fit.
+    """
+    from tidegauge.commands.import_cluster import requested_import  # noqa: PLC0415
+    from tidegauge.commands.scenario_options import ImportOptions  # noqa: PLC0415
+    from tidegauge.real_cluster.describe.imported_scenario import import_scenario  # noqa: PLC0415
+
+    dump = Path(describe)
+    options = ImportOptions(
+        dump,
+        out=dump.with_suffix(".yaml"),
+        properties=[*map(Path, properties)],
+        release=release,
+        duration=duration,
+        name=name,
+    )
+    return import_scenario(requested_import(options))
+
+
+def _folder(scenario: AnyScenario, purpose: str, out: str | Path | None) -> Path:
+    return new_run_folder(f"{_loaded(scenario, {}).name}-{purpose}") if out is None else Path(out)
+
+
+def _request(
+    scenario: AnyScenario, changes: Mapping[str, object] | None, folder: Path
+) -> RunOptions:
+    """The scenario and its changes, as the command line has them.
+
+    A mapping is written into a file beside the folder.
+    """
+    from tidegauge.commands.run_options import RunOptions  # noqa: PLC0415
+
+    if isinstance(scenario, Mapping | Scenario):
+        content = scenario.resolved() if isinstance(scenario, Scenario) else scenario
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        file = folder.with_name(f"{folder.name}.yaml")
+        file.write_text("\n".join(lines_of(content)) + "\n", encoding="utf-8")
+        scenario = file
+    texts = [f"{path}={_yaml(value)}" for path, value in (changes or {}).items()]
+    return RunOptions(str(scenario), changes=texts)
+
+
+def _yaml(value: object) -> str:
+    """A value as the command line has it: a text that is no number needs no quotes."""
+    is_word = isinstance(value, str) and value.replace("-", "").isalnum() and not value.isdigit()
+    return str(value) if is_word else json.dumps(value)
+
+
+class Sweep:
+    """The runs of a sweep, and their figures."""
+
+    def __init__(self, path: Path, content: dict[str, Any]) -> None:
+        """Take the folder of the runs, and the content of its ``sweep.json``."""
+        self.path = path
+        self.content = content
+
+    def __repr__(self) -> str:
+        return f"<Sweep {self.content['scenario']}: {len(self)} runs; {self.path}>"
+
+    def __len__(self) -> int:
+        return len(self.content["runs"])
+
+    @property
+    def worst(self) -> Result:
+        """The worst run.
+
+        Raises:
+            RunError: it has not been finished.
+        """
+        return Result(self.path / self.content["worst"]["folder"])
+
+    @property
+    def runs(self) -> histories.History[Any]:
+        """A row for each run: its values, its seed, its figures; ``.pandas()`` is a DataFrame."""
+        return histories.history_of(
+            {
+                **dict(text.split("=", 1) for text in each["changes"]),
+                **{name: each[name] for name in ("seed", *self.content["figures"])},
+                "error": each["error"],
+                "folder": each["folder"],
+            }
+            for each in self.content["runs"]
+        )
 
 
 class Result:
@@ -210,6 +420,40 @@ class Result:
         """The states of all brokers over time."""
         return histories.broker_states(self._run)
 
+    @cached_property
+    def faults(self) -> histories.History[Any]:
+        """The faults, and the cost of each: the table ``fault_costs``."""
+        return self.sql("select * exclude (run) from fault_costs order by begin_us, fault")
+
+    def table(self, name: str) -> histories.History[Any]:
+        """A result table of the run; ``.pandas()`` is its DataFrame.
+
+        Args:
+            name: its name; ``analysis/TABLES.md`` lists them.
+
+        Raises:
+            TidegaugeError: there is no such table.
+        """
+        _check_known("table", name, set(TABLES))
+        return self.sql(f"select * from {name}")  # noqa: S608 - the name of a table
+
+    def picture(self, partition: str | None = None, width: int = WIDTH) -> str:
+        """The run over time as text, or one partition's, as ``tidegauge picture`` draws it.
+
+        Raises:
+            TidegaugeError: there is no such partition.
+        """
+        screen = Console(file=io.StringIO(), width=width, highlight=False)
+        axis = axis_of(self._run, screen, parse_span(None, None))
+        if partition is None:
+            names = self._run.names
+            cluster_picture.show_cluster(screen, self._run, self._run.tables, names, axis)
+        else:
+            number = self._partition_number(partition)
+            partition_picture.show_partition(screen, self._run, number, axis)
+        assert isinstance(screen.file, io.StringIO)
+        return screen.file.getvalue()
+
     def sql(self, query: str) -> histories.History[Any]:
         """The rows that a query finds in the result tables of the run (``analysis/TABLES.md``).
 
@@ -217,7 +461,7 @@ class Result:
             query: SQL of DuckDB or of Spark.
 
         Raises:
-            duckdb.Error: the query is wrong.
+            QueryError: the query is wrong.
         """
         return histories.selected(self._run, query)
 

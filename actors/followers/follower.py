@@ -16,7 +16,8 @@ from tidegauge.actors.followers.follower_truncation import (
     take_epoch_end_offsets,
     truncate_or_ask,
 )
-from tidegauge.actors.idle_fetches.pairs import new_fetch_request, wake_pair
+from tidegauge.actors.idle_fetches.pairs import wake_pair
+from tidegauge.actors.idle_fetches.pending import new_fetch_request
 from tidegauge.actors.idle_fetches.stages import deadline_us, is_computed
 from tidegauge.actors.leaders.leader import append_to_log, trace_high_watermark
 from tidegauge.actors.process.retention import raise_log_start

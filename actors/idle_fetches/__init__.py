@@ -29,7 +29,12 @@ The events of a run are handled one by one where an idle fetch would leave more 
 if metrics are served, at trace level ``all``, and if the costs of a request are drawn. The
 environment variable ``TIDEGAUGE_EAGER=1`` demands it. The hash is the same in each case.
 
+The two brokers of a pair can be in two groups. Then each group computes all of the pair, and counts
+the events of its own broker; ``across.py`` has the agreement between them. That needs one fetcher
+per source broker, and all groups on one machine.
+
 ``stages.py`` goes from stage to stage, ``ahead.py`` through a span at once, ``arrivals.py`` knows
-which request handlers idle fetches could need, ``pairs.py`` lets pairs become idle and wakes them.
+which request handlers idle fetches could need, ``pending.py`` makes the events of a stage,
+``pairs.py`` lets pairs become idle and wakes them.
 This room imports from ``actors/state`` and from ``simulation``.
 """

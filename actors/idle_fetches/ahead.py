@@ -14,6 +14,7 @@ from tidegauge.actors.idle_fetches.stages import (
     ask_again,
     begin_to_wait,
     earliest_ahead,
+    known_us,
     response_us,
     source_of,
 )
@@ -83,14 +84,15 @@ def go_ahead(world: Brokers, first: int) -> bool:
     while True:
         place = earliest_ahead(world, first)
         ahead = world.fetches_ahead[place]
-        if ahead.due_us >= end_us:
-            return True
         idle = world.idle_fetches[place]
+        if known_us(world, idle, ahead) >= end_us:
+            return True
         requests = links if place < behind else links + 1
         responses = links + 1 if place < behind else links
         if ahead.stage == REQUESTED:
             until_us = ahead.due_us + idle.cost_us
-            if not enter_arrival(world, idle.leader, ahead.due_us, until_us):
+            is_here = world.processes[idle.leader].hosted
+            if is_here and not enter_arrival(world, idle.leader, ahead.due_us, until_us):
                 return False
             begin_to_wait(ahead, idle.max_wait_us)
         elif ahead.stage == WAITS:

@@ -71,7 +71,8 @@ def enter_present(world: Brokers, first: int) -> bool:
     for place in range(first, first + 2 * world.pools[0].fetchers_of_source):
         idle = world.idle_fetches[place]
         until_us = idle.arrived_us + idle.cost_us
-        if idle.stage == WAITS and until_us > now_us and not idle.on_thread:
+        is_here = world.processes[idle.leader].hosted
+        if idle.stage == WAITS and until_us > now_us and not idle.on_thread and is_here:
             fits = enter_arrival(world, idle.leader, now_us, until_us) and fits
     return fits
 

@@ -83,12 +83,32 @@ def source_of(idle: IdleFetch, stage: int) -> int:
 
 
 @inner_rule
+def is_elsewhere(world: Kernel, idle: IdleFetch, at: IdleStage) -> bool:
+    """Whether the next event of a fetch is one of a broker in another group."""
+    return idle.across_us != 0 and not world.processes[_process_of(idle, at.stage)].hosted
+
+
+@inner_rule
+def known_us(world: Kernel, idle: IdleFetch, at: IdleStage) -> int:
+    """The time from which the next event of a fetch counts here.
+
+    That of another group counts when a message that was sent with it can be here: until then the
+    other group could still tell that it is another one.
+    """
+    return at.due_us + idle.across_us if is_elsewhere(world, idle, at) else at.due_us
+
+
+@inner_rule
 def _is_over(world: Kernel, idle: IdleFetch) -> bool:
     """Whether the next event of a fetch comes before the event that is being handled."""
     context = world.context[0]
-    if idle.due_us != context.time_us:
-        return idle.due_us < context.time_us
+    at = view_as(idle, IdleStage)
+    due_us = known_us(world, idle, at)
+    if due_us != context.time_us:
+        return due_us < context.time_us
     process = _process_of(idle, idle.stage)
+    if is_elsewhere(world, idle, at):
+        return idle.follower + idle.leader - process <= context.event_process
     if process != context.event_process:
         return process < context.event_process
     source = source_of(idle, idle.stage)
@@ -98,13 +118,21 @@ def _is_over(world: Kernel, idle: IdleFetch) -> bool:
 
 
 @inner_rule
-def _comes_before(idle: IdleFetch, at: IdleStage, other: IdleFetch, other_at: IdleStage) -> bool:
+def _comes_before(
+    world: Kernel, idle: IdleFetch, at: IdleStage, other: IdleFetch, other_at: IdleStage
+) -> bool:
     """Whether the next event of a fetch comes before that of another one: the order of all events.
 
-    Where the two have got is told apart from what they are: it can be ahead of time.
+    Where the two have got is told apart from what they are: it can be ahead of time. At each end
+    of a pair that is in two groups it is the order of that end's events.
     """
-    if at.due_us != other_at.due_us:
-        return at.due_us < other_at.due_us
+    due_us = known_us(world, idle, at)
+    other_due_us = known_us(world, other, other_at)
+    if due_us != other_due_us:
+        return due_us < other_due_us
+    elsewhere = is_elsewhere(world, idle, at)
+    if elsewhere != is_elsewhere(world, other, other_at):
+        return elsewhere
     process = _process_of(idle, at.stage)
     other_process = _process_of(other, other_at.stage)
     if process != other_process:
@@ -128,7 +156,7 @@ def earliest(world: Brokers, first: int) -> int:
             found = place
             continue
         best = world.idle_fetches[found]
-        if _comes_before(idle, view_as(idle, IdleStage), best, view_as(best, IdleStage)):
+        if _comes_before(world, idle, view_as(idle, IdleStage), best, view_as(best, IdleStage)):
             found = place
     return found
 
@@ -139,6 +167,7 @@ def earliest_ahead(world: Brokers, first: int) -> int:
     found = first
     for place in range(first + 1, first + 2 * world.pools[0].fetchers_of_source):
         if _comes_before(
+            world,
             world.idle_fetches[place],
             world.fetches_ahead[place],
             world.idle_fetches[found],
@@ -322,8 +351,29 @@ def begin_from_outside(world: Kernel, time_us: int) -> None:
 
 
 @inner_rule
-def forget_marks(world: Kernel) -> None:
-    """No idle fetch has an event left that is earlier than what rows are known from now on."""
-    world.context[0].row_marks = 0
-    for process in range(world.context[0].process_count):
+def forget_marks(world: Kernel, remembered_us: int) -> None:
+    """No idle fetch has an event left that is earlier than what rows are known from now on.
+
+    But for brokers of other groups, whose last events do not count yet.
+    """
+    context = world.context[0]
+    if context.idles_across and context.first_unsent_mark != context.row_marks:
+        return
+    count = context.row_marks
+    context.row_marks = 0
+    for process in range(context.process_count):
         world.processes[process].last_mark = NONE
+    for number in range(count):
+        mark = world.row_marks[number]
+        state = world.processes[mark.process]
+        if mark.time_us > context.time_us - remembered_us and not state.hosted:
+            kept = world.row_marks[context.row_marks]
+            kept.process = mark.process
+            kept.time_us = mark.time_us
+            kept.source = mark.source
+            kept.sequence = mark.sequence
+            kept.rows = mark.rows
+            kept.previous = state.last_mark
+            state.last_mark = context.row_marks
+            context.row_marks += 1
+    context.first_unsent_mark = context.row_marks

@@ -25,7 +25,7 @@ from tidegauge.actors.fetches.fetch_sessions import (
 )
 from tidegauge.actors.fetches.produce_purgatory import delay_produce, load_waiting_produce
 from tidegauge.actors.fetches.produce_response import answer_produce
-from tidegauge.actors.idle_fetches.pairs import READ_AND_COUNTED
+from tidegauge.actors.idle_fetches.pending import READ_AND_COUNTED
 from tidegauge.actors.leaders.isr_changes import begin_expansion, expands_isr
 from tidegauge.actors.leaders.leader import append_to_leader, count_fetch, try_high_watermark
 from tidegauge.actors.state.broker_stats import mark_fetch, mark_produce

@@ -29,6 +29,7 @@ from tidegauge.actors.state.replica_records import (
     HostedReplica,
     IdleArrivals,
     IdleFetch,
+    IdlePair,
     IdleStage,
     IdleThreads,
     KeptLog,
@@ -106,10 +107,12 @@ class Brokers(Cluster, part=2):
     fetchers: Records[Fetcher]
     #: ... and the source broker's side of each, at the same place.
     fetch_sessions: Records[FetchSession]
-    #: Of each two brokers the fetches of the one from the other and back, by number, and where
-    #: they are at the end of a span; the links of each two; by broker; slots of a span, by broker
+    #: Of each two brokers the fetches of the one from the other and back, by number; each two
+    #: brokers; where the fetches are at the end of a span; the links of each two; by broker; slots
+    #: of a span, by broker
     #: (the room ``idle_fetches``).
     idle_fetches: Records[IdleFetch]
+    idle_pairs: Records[IdlePair]
     fetches_ahead: Records[IdleStage]
     links_ahead: Records[LinkAhead]
     idle_threads: Records[IdleThreads]

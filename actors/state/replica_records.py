@@ -252,6 +252,21 @@ class IdleFetch(IdleStage):
     cause_process: i32
     follower: i32
     leader: i32
+    #: The least that a message between the two takes, if they are in two groups; else 0.
+    across_us: i64
+    #: The epoch of the follower's broker in its requests.
+    replica_epoch: i64
+    #: Its stage when this end ceased to be computed; the other end has still to tell how far it is.
+    left_at: i64
+
+
+class IdlePair(Record):
+    """A pair of brokers in two groups: how far its ends have agreed."""
+
+    #: A phase of ``idle_fetches/across.py``.
+    phase: i64
+    #: The time at which this end's offer arrives.
+    offered_us: i64
 
 
 class LinkAhead(Record):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 
 from tidegauge.analysis.making.duckdb_engine import DuckDBEngine, connected, quoted
@@ -17,9 +18,15 @@ from tidegauge.analysis.requests import FoundRun, Paths, runs_at
 from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.analysis.tables.dialect import for_duckdb
 from tidegauge.analysis.tables.result_table import read_by
+from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.scenario.text.errors import one_line
 
 #: The relation of where the figures of each run end, as in ``tables/topology.py``.
 _RUNS = "runs"
+
+
+class QueryError(TidegaugeError):
+    """A query is wrong."""
 
 
 class RunTables:
@@ -84,9 +91,16 @@ class RunTables:
         return found
 
     def arrow(self, sql: str) -> Any:
-        """The same as an Arrow table."""
-        self._have(read_by(sql))
-        return _of_64_bits(self._database.sql(for_duckdb(sql)).to_arrow_table())
+        """The same as an Arrow table.
+
+        Raises:
+            QueryError: the query is wrong.
+        """
+        try:
+            self._have(read_by(sql))
+            return _of_64_bits(self._database.sql(for_duckdb(sql)).to_arrow_table())
+        except duckdb.Error as error:
+            raise QueryError(one_line(f"{sql.strip()}: {error}")) from error
 
     def _have(self, names: Iterable[str]) -> None:
         if _RUNS in names and _RUNS not in self._known:

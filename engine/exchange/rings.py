@@ -12,6 +12,7 @@ row          content
 ``ITEM``     one of its entries, likewise if it is one of very many
 ``CHANGE``   a change of metadata of this group's controller (``simulation/metadata_log.py``)
 ``COMMIT``   a commit of this group's coordinators (``simulation/offset_commits.py``)
+``ROWS``     how many rows a broker of this group has that has fetches which are computed
 ``PROMISE``  to another machine: the sender's promise (``promises.py``)
 ``TALLY``    if groups are on several machines: the sender's next event, its messages sent and taken
 ``PADDING``  nothing: the next row begins at the beginning of the ring
@@ -39,7 +40,14 @@ from tidegauge.engine.exchange.atomic_words import (
 from tidegauge.engine.exchange.shared_memory import ARRIVING, CONTENT, READ, WORD_BYTES, WRITTEN
 from tidegauge.engine.exchange.system_calls import receive_bytes, send_bytes
 from tidegauge.simulation import events
-from tidegauge.simulation.kernel import NONE, Kernel, MetadataChange, OffsetCommit
+from tidegauge.simulation.kernel import (
+    MARKS_OF_EVENT,
+    NONE,
+    Kernel,
+    MetadataChange,
+    OffsetCommit,
+    RowMark,
+)
 from tidegauge.simulation.messages.client_requests import MetadataResponse, PartitionLeader
 from tidegauge.simulation.messages.event import KINDS, Event, ItemSlot
 from tidegauge.simulation.messages.kinds import KINDS as KIND_COUNT
@@ -53,11 +61,13 @@ COMMIT = code(4)
 PROMISE = code(5)
 PADDING = code(6)
 TALLY = code(7)
+ROWS = code(8)
 #: In the first word, the kind is in the lowest bits, the length in words above them.
 KIND_BITS = code(8)
 
 _WORD = code(WORD_BYTES)
 _CHANGE_WORDS = code(dtype_of(MetadataChange).itemsize // WORD_BYTES)
+_MARK_WORDS = code(dtype_of(RowMark).itemsize // WORD_BYTES)
 _COMMIT_WORDS = code(dtype_of(OffsetCommit).itemsize // WORD_BYTES)
 
 #: The words of an event of each kind.
@@ -89,6 +99,7 @@ def _has_log_entries(world: Kernel) -> bool:
     context = world.context[0]
     return (
         context.first_unsent_change != context.metadata_changes
+        or (context.idles_across and context.first_unsent_mark != context.row_marks)
         or context.first_unsent_commit != context.offset_commits
     )
 
@@ -128,15 +139,24 @@ def _send_log_entries(world: Kernel, exchange: exchanged.Exchange) -> None:
     context = world.context[0]
     context.first_unsent_change = context.metadata_changes
     context.first_unsent_commit = context.offset_commits
+    first_mark = context.first_unsent_mark
+    context.first_unsent_mark = context.row_marks
     for other in exchange.groups:
         if other.outbox == 0:
             continue
-        other.lacks_news = not (_write_changes(world, other) and _write_commits(world, other))
+        if not other.lacks_news:
+            other.next_mark = first_mark
+        other.lacks_news = not (
+            _write_changes(world, other)
+            and _write_commits(world, other)
+            and _write_marks(world, other)
+        )
         store_word(other.outbox + WRITTEN, other.written)
         if other.lacks_news:
             exchange.state[0].is_blocked = True
             context.first_unsent_change = min(context.first_unsent_change, other.next_change)
             context.first_unsent_commit = min(context.first_unsent_commit, other.next_commit)
+            context.first_unsent_mark = min(context.first_unsent_mark, other.next_mark)
 
 
 @inner_rule
@@ -162,6 +182,21 @@ def _write_commits(world: Kernel, other: exchanged.OtherGroup) -> bool:
             if not _write_row(other, COMMIT, commit, _COMMIT_WORDS):
                 return False
         other.next_commit += 1
+    return True
+
+
+@inner_rule
+def _write_marks(world: Kernel, other: exchanged.OtherGroup) -> bool:
+    """Write how many rows brokers have, where fetches of them are computed; whether all fit."""
+    context = world.context[0]
+    while context.idles_across and other.next_mark < context.row_marks:
+        mark = world.row_marks[other.next_mark]
+        if world.processes[mark.process].hosted:
+            mark.rows_after = world.processes[mark.process].rows
+            at = address_of(world.row_marks, other.next_mark)
+            if not _write_row(other, ROWS, at, _MARK_WORDS):
+                return False
+        other.next_mark += 1
     return True
 
 
@@ -306,8 +341,13 @@ def _take_row(
     world: Kernel, other: exchanged.OtherGroup, kind: int, content: int, words: int
 ) -> int:
     """Take a row, if what handlers may need stays free; READY, NO_ROOM or STRANGE."""
+    context = world.context[0]
     if kind == PROMISE:
         other.next_us = max(other.next_us, load_word(content))
+    elif kind == ROWS:
+        if len(world.row_marks) - context.row_marks <= MARKS_OF_EVENT:
+            return exchanged.NO_ROOM
+        _take_mark(world, content)
     elif kind in (EVENT, ITEM, CHANGE, COMMIT):
         if kind == ITEM and other.missing_items == 0:
             return exchanged.STRANGE
@@ -347,6 +387,21 @@ def _take_log_entry(world: Kernel, kind: int, content: int, words: int) -> None:
     else:
         copy_words(address_of(world.offset_commits, context.offset_commits), content, words)
         take_commit(world)
+
+
+@inner_rule
+def _take_mark(world: Kernel, content: int) -> None:
+    """Take the rows that a broker of another group has from an event on."""
+    context = world.context[0]
+    copy_words(address_of(world.row_marks, context.row_marks), content, _MARK_WORDS)
+    mark = world.row_marks[context.row_marks]
+    process = world.processes[mark.process]
+    mark.previous = process.last_mark
+    process.last_mark = context.row_marks
+    process.rows = mark.rows_after
+    if context.first_unsent_mark == context.row_marks:
+        context.first_unsent_mark += 1
+    context.row_marks += 1
 
 
 @inner_rule

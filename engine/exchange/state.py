@@ -81,6 +81,7 @@ class OtherGroup(Record):
     #: is not possible now, as there is no room.
     next_change: i64
     next_commit: i64
+    next_mark: i64
     lacks_news: flag
     #: The socket to it, if it is on another machine, else -1; and what was promised to it. Bytes of
     #: a word that are sent or received already; its end has been seen.

@@ -135,6 +135,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         fetchers=count * count * fetchers,
         fetch_sessions=count * count * fetchers,
         idle_fetches=count * (count - 1) * fetchers,
+        idle_pairs=count * (count - 1) // 2,
         fetches_ahead=count * (count - 1) * fetchers,
         links_ahead=count * (count - 1),
         idle_threads=count,

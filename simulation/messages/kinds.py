@@ -18,6 +18,7 @@ from tidegauge.simulation.messages import (  # noqa: F401
     controller_requests,
     controller_timers,
     event,
+    idle_fetches,
     quorum_requests,
     timers,
     zookeeper_requests,

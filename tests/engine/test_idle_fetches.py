@@ -13,6 +13,8 @@ import pytest
 
 from fault_schedules import schedule
 from kraft_schedules import kraft_schedule
+from process_groups import groups_of
+from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.layout import cluster_tables
 from tidegauge.engine.simulate import simulate
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -100,6 +102,20 @@ def test_an_idle_cluster_whose_broker_dies(
     computed, handled = computed_and_handled(scenario, tmp_path, monkeypatch)
     assert_equal(computed, handled)
     assert computed["events_computed"] > 0.2 * computed["events"]
+
+
+@pytest.mark.parametrize("groups", [2, 3])
+def test_two_brokers_in_two_groups(groups: int, tmp_path: Path) -> None:
+    """Their fetches are computed at both ends, and each end counts its own events."""
+    scenario = idle_cluster()
+    one = simulate(scenario, tmp_path / "one").summary
+    grouping = groups_of(scenario, groups)
+    several = simulate(scenario, tmp_path / "several", make_engine=inline(grouping)).summary
+    assert one is not None
+    assert several is not None
+    for figure in ("trace_sha256", "events"):
+        assert several[figure] == one[figure]
+    assert several["events_computed"] > 0.9 * one["events_computed"]
 
 
 def test_another_seed_gives_another_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -189,3 +189,76 @@ def test_an_unfinished_run_has_events_and_no_summary() -> None:
     assert [str(each) for each in unfinished.events()] == [str(each) for each in result.events()]
     with pytest.raises(tidegauge.RunError, match="is unfinished"):
         _ = unfinished.is_as_expected
+
+
+def test_its_names_are_listed_before_they_are_imported() -> None:
+    code = "import sys, tidegauge; print(*dir(tidegauge)); print('tidegauge.api' in sys.modules)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    names, imported = said.stdout.splitlines()
+    assert {"run", "sweep", "compare", "import_cluster", "Result", "Sweep"} <= {*names.split()}
+    assert imported == "False"
+
+
+@pytest.mark.xdist_group("ray")
+@pytest.mark.usefixtures("ray_here")
+def test_a_sweep_is_a_table_of_its_runs_and_a_comparison_has_its_variants() -> None:
+    story = {**STORY, "name": "story", "duration": "20s", "faults": [CRASH]}
+    found = tidegauge.sweep(
+        story, over={"faults.crash.for": ["2s", "8s"]}, seeds=range(1, 3), figures=["isr_shrinks"]
+    )
+    runs = found.runs.pandas()
+    assert list(runs["faults.crash.for"]) == ["2s", "2s", "8s", "8s"]
+    assert list(runs["seed"]) == [1, 2, 1, 2]
+    assert found.worst.figures["isr_shrinks"] == runs["isr_shrinks"].max()
+    again = tidegauge.sweep(
+        story, over={"faults.crash.for": ["2s", "8s"]}, seeds=range(1, 3), out=found.path
+    )
+    assert [each["trace_sha256"] for each in again.content["runs"]] == [
+        each["trace_sha256"] for each in found.content["runs"]
+    ]
+    compared = tidegauge.compare(story, "faults.crash.for", ["2s", "8s"])
+    assert [variant.label for variant in compared.variants] == ["crash.for=2s", "crash.for=8s"]
+    assert compared.is_well
+
+
+CRASH = {"name": "crash", "kind": "crash", "brokers": [3], "at": "6s", "for": "2s"}
+
+
+def test_a_result_has_tables_faults_and_a_picture() -> None:
+    result = tidegauge.run({**STORY, "duration": "20s", "faults": [CRASH]})
+    (crash,) = result.faults
+    assert crash.fault_name == "crash"
+    assert list(result.table("fault_costs").pandas()["fault_name"]) == ["crash"]
+    assert "story-0" in result.picture("story-0")
+    assert max(map(len, result.picture(width=80).splitlines())) <= 80
+    with pytest.raises(tidegauge.TidegaugeError, match=r"table fault_cost: .*fault_costs"):
+        result.table("fault_cost")
+
+
+def test_a_query_on_the_command_line_prints_rows_for_people_and_programs(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    path = str(tidegauge.run({**STORY, "duration": "20s", "faults": [CRASH]}).path)
+    command = [sys.executable, "-m", "tidegauge", "sql", path]
+    query = "select fault_name, 1 as one from fault_costs"
+    for options, said in (
+        ([], "fault_name  one\ncrash       1\n1 row\n"),
+        (["--csv"], "fault_name,one\ncrash,1\n"),
+        (["--json"], '[\n  {\n    "fault_name": "crash",\n    "one": 1\n  }\n]\n'),
+    ):
+        subprocess.run([*command, query, *options], check=True)
+        assert [line.rstrip() for line in capfd.readouterr().out.splitlines()] == said.splitlines()
+    assert subprocess.run([*command, "select x from nowhere"], check=False).returncode != 0
+    assert "nowhere" in capfd.readouterr().err
+
+
+def test_an_imported_cluster_runs(tmp_path: Path) -> None:
+    dump = tmp_path / "describe.txt"
+    dump.write_text(
+        "Topic: orders\tPartitionCount: 1\tReplicationFactor: 3\tConfigs: \n"
+        "\tTopic: orders\tPartition: 0\tLeader: 2\tReplicas: 2,1,3\tIsr: 2,1,3\n"
+    )
+    imported = tidegauge.import_cluster(dump, release="3.9", duration="5s")
+    result = tidegauge.run(imported.scenario)
+    assert [(each.partition, each.leader) for each in result.states][:1] == [("orders-0", 2)]
+    assert {each.subject for each in imported.notices}

@@ -151,10 +151,10 @@ def _window(at_s: float | None, over_s: float | None) -> Window:
 _LEAST_US = 1_000_000
 
 
-def import_cluster(options: ImportOptions) -> None:
-    """Perform ``tidegauge import``."""
+def requested_import(options: ImportOptions) -> ImportRequest:
+    """The request of these options; their files are not read yet, but for those of rates."""
     files = properties_files(options.properties or [])
-    request = ImportRequest(
+    return ImportRequest(
         options.describe,
         options.out.stem if options.name is None else options.name,
         files,
@@ -169,6 +169,11 @@ def import_cluster(options: ImportOptions) -> None:
         options.log_dirs,
         measured_clients(options),
     )
+
+
+def import_cluster(options: ImportOptions) -> None:
+    """Perform ``tidegauge import``."""
+    request = requested_import(options)
     _check_options(request, options.out, force=options.force)
     with working(f"reading {options.describe}"):
         imported = import_scenario(request)

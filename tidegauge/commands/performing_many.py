@@ -270,13 +270,17 @@ def _run_missing(
             advance()
 
 
-def perform_sweep(request: SweepRequest) -> tuple[dict[str, Any], Path, bool]:
-    """Perform all missing runs, print the results of all runs, and write them to a file.
+class SweptRuns(NamedTuple):
+    """All runs of a sweep, performed."""
 
-    Returns:
-        The content of ``sweep.json``, the folder of the sweep, and whether all runs were as
-        expected.
-    """
+    runs: list[SweptRun]
+    folder: Path
+    #: The content of ``sweep.json``.
+    content: dict[str, Any]
+
+
+def swept(request: SweepRequest) -> SweptRuns:
+    """Perform all missing runs, and write the results of all runs to a file."""
     check_jobs(request.jobs)
     scenario, planned = request.plan()
     loading.show_warnings(scenario)
@@ -284,7 +288,17 @@ def perform_sweep(request: SweepRequest) -> tuple[dict[str, Any], Path, bool]:
     with folder_of_runs(out):
         address, figures = request.request.address, request.figures or FIGURES
         runs = perform_runs(scenario.name, planned, out, request.jobs, address, figures)
-        content = _write_sweep(request, scenario, runs, out)
+        return SweptRuns(runs, out, _write_sweep(request, scenario, runs, out))
+
+
+def perform_sweep(request: SweepRequest) -> tuple[dict[str, Any], Path, bool]:
+    """Perform all missing runs, print the results of all runs, and write them to a file.
+
+    Returns:
+        The content of ``sweep.json``, the folder of the sweep, and whether all runs were as
+        expected.
+    """
+    runs, out, content = swept(request)
     show_sweep(console(), request.axes, content, runs, out)
     return content, out, all(run.outcome.is_as_expected for run in runs)
 

@@ -96,6 +96,27 @@ class AnalyzeOptions(NamedTuple):
     as_json: Annotated[bool, typer.Option("--json")] = False
 
 
+class SqlOptions(NamedTuple):
+    """Print the rows that a query finds in the result tables of a run.
+
+    The SQL is that of DuckDB. TABLES.md in analysis/ describes the tables and their columns. Tables
+    are made as a query needs them, and kept in the folder of the run.
+
+    \b
+    Examples:
+      tidegauge sql runs/first "select * from fault_costs"
+      tidegauge sql runs/first "select change, count(*) as changes from isr_changes group by all"
+      tidegauge sql runs/first "select * from elections" --csv > elections.csv
+    """
+
+    run: shared.RunPath
+    #: SQL of DuckDB.
+    query: Annotated[str, typer.Argument(metavar="SQL")]
+    #: Print all rows as CSV.
+    as_csv: Annotated[bool, typer.Option("--csv")] = False
+    as_json: shared.AsJson = False
+
+
 class ReadLogsOptions(NamedTuple):
     """Turn the logs of a real cluster into a run.
 

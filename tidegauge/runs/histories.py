@@ -7,7 +7,7 @@ a named tuple; as a whole it is a DataFrame of pandas or Polars, if that is inst
 # ruff: noqa: S608 - queries are put together from texts of these rooms
 
 from collections import namedtuple
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from html import escape
 from importlib import import_module
@@ -249,5 +249,13 @@ def selected(run: Run, sql: str) -> History[Any]:
     Raises:
         KeyError, RunError, ScenarioError, TraceError, OSError: as :meth:`RunTables.make`.
     """
-    table = run.tables.arrow(sql)
+    return _of_table(run.tables.arrow(sql))
+
+
+def history_of(rows: Iterable[Mapping[str, Any]]) -> History[Any]:
+    """Rows by the names of their columns."""
+    return _of_table(_installed("pyarrow").Table.from_pylist(list(rows)))
+
+
+def _of_table(table: Any) -> History[Any]:
     return History(table, namedtuple("Row", table.column_names, rename=True))  # noqa: PYI024

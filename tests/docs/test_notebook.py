@@ -1,0 +1,85 @@
+"""The notebook of the documentation shows what its code really gives.
+
+``python tests/docs/test_notebook.py`` executes it again and writes its output.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import os
+from contextlib import redirect_stdout
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+NOTEBOOK = Path(__file__).parents[2] / "docs" / "first-hour.ipynb"
+
+
+def executed(notebook: dict[str, Any]) -> dict[str, Any]:
+    """The notebook with the output that its cells have in the folder of this process."""
+    names: dict[str, Any] = {}
+    cells = []
+    number = 0
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            number += 1
+            outputs = outputs_of("".join(cell["source"]), names, number)
+            cells.append({**cell, "execution_count": number, "outputs": outputs})
+        else:
+            cells.append(cell)
+    return {**notebook, "cells": cells}
+
+
+def outputs_of(source: str, names: dict[str, Any], number: int) -> list[dict[str, Any]]:
+    """What a cell prints, and the value of its last line."""
+    *before, last = ast.parse(source).body
+    said = io.StringIO()
+    with redirect_stdout(said):
+        # It is the documentation's own code.
+        exec(compile(ast.Module(before, []), NOTEBOOK.name, "exec"), names)  # noqa: S102
+        assert isinstance(last, ast.Expr)
+        value = eval(compile(ast.Expression(last.value), NOTEBOOK.name, "eval"), names)  # noqa: S307
+    outputs: list[dict[str, Any]] = []
+    if said.getvalue():
+        text = said.getvalue().splitlines(keepends=True)
+        outputs.append({"name": "stdout", "output_type": "stream", "text": text})
+    if value is not None:
+        data = {"text/plain": repr(value).splitlines(keepends=True)}
+        if hasattr(value, "_repr_html_"):
+            data["text/html"] = value._repr_html_().splitlines(keepends=True)
+        outputs.append(
+            {
+                "data": data,
+                "execution_count": number,
+                "metadata": {},
+                "output_type": "execute_result",
+            }
+        )
+    return outputs
+
+
+def test_the_output_of_the_notebook_is_that_of_its_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+    found = executed(written)
+    for cell, again in zip(written["cells"], found["cells"], strict=True):
+        assert again == cell, "".join(cell["source"])
+
+
+def main() -> None:
+    """Execute the notebook, and write it."""
+    notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+    with TemporaryDirectory() as folder:
+        os.chdir(folder)
+        found = executed(notebook)
+    NOTEBOOK.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
