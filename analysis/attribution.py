@@ -19,7 +19,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 
 from tidegauge.analysis.causes import DETAILS, Causes, Links, causes_of, links_of
 from tidegauge.analysis.cluster_course import (
@@ -345,6 +344,9 @@ def arrow_of_causes(run: FoundRun) -> Any:
         TraceError, OSError: as :func:`links_of`.
         RunError: the manifest cannot be read.
     """
+    # The causes of a single row are followed without it.
+    import pyarrow as pa  # type: ignore[import-untyped] # noqa: PLC0415 - it comes without types
+
     manifest = read_manifest(run.folder)
     links, roles = links_of(run), roles_of(manifest)
     causes = causes_of(links)

@@ -19,12 +19,12 @@ from pathlib import Path
 from signal import SIGKILL
 from tempfile import TemporaryFile
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from llvmlite.binding import ffi  # type: ignore[import-untyped]  # it comes without types
-from numba.core.dispatcher import Dispatcher
 
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.compiled.inner_code import InnerCompiler, RuleCompiler
 from tidegauge.compiled.kept_code import (
     SHIPPED,
     cache_folder,
@@ -35,7 +35,15 @@ from tidegauge.compiled.kept_code import (
     source_of,
     sources_of,
 )
-from tidegauge.compiled.rules import COMPILED, INNER_RULES, KERNEL_ROOMS, LARGE_RULES, RULES, RUN
+from tidegauge.compiled.rules import (
+    COMPILED,
+    INNER_RULES,
+    KERNEL_ROOMS,
+    LARGE_RULES,
+    RULES,
+    RUN,
+    InnerRule,
+)
 from tidegauge.compiled.signatures import signature_of
 
 #: More processes than these wait for one another: a third of the time is linking the kernel.
@@ -105,15 +113,17 @@ def _outermost() -> list[Any]:
     """The rules that no other rule calls: machine code of others is made when Python calls them."""
     if not COMPILED:
         return []
-    called: set[Any] = set()
+    # By their places in memory: this is asked before each run, of ten thousand names.
+    rules = {id(dispatcher) for dispatcher in RULES}
+    called: set[int] = set()
     for dispatcher in (*INNER_RULES, *RULES):
-        function = dispatcher.py_func  # type: ignore[attr-defined]
+        function = cast(Any, dispatcher).py_func
         names = function.__code__.co_names
         found = [function.__globals__.get(name) for name in names]
-        modules = [each for each in found if isinstance(each, ModuleType)]
+        modules = [each for each in found if type(each) is ModuleType]
         found += [vars(module).get(name) for module in modules for name in names]
-        called.update(each for each in found if isinstance(each, Dispatcher))
-    return [dispatcher for dispatcher in RULES if dispatcher not in called]
+        called.update(rules.intersection(map(id, found)))
+    return [dispatcher for dispatcher in RULES if id(dispatcher) not in called]
 
 
 def _not_kept(dispatchers: Sequence[Any]) -> list[Any]:
@@ -121,9 +131,9 @@ def _not_kept(dispatchers: Sequence[Any]) -> list[Any]:
     return [dispatcher for dispatcher, file in files if file is not None and not file.exists()]
 
 
-def _file_of(dispatcher: Any) -> Path | None:
-    compiler = dispatcher._compiler.pipeline_class  # noqa: SLF001 - Numba has no public door to it
-    return kept_file(dispatcher.py_func, compiler.suffix)
+def _file_of(function: Any) -> Path | None:
+    compiler = InnerCompiler if isinstance(function, InnerRule) else RuleCompiler
+    return kept_file(function.py_func, compiler.suffix)
 
 
 def _compile_in_workers(progress: Progress | None) -> None:
@@ -222,13 +232,13 @@ def work(modules: Sequence[str]) -> None:
             others.clear()
             break
         others.append(forked)
-    for dispatcher in _in_order():
-        file = _file_of(dispatcher)
+    for function in _in_order():
+        file = _file_of(function)
         if file is None or file.exists():
             continue
         with claimed(file, wait=False) as is_ours:
             if is_ours:
-                dispatcher.compile(signature_of(dispatcher))
+                function.compile(signature_of(function))
                 os.write(sys.stdout.fileno(), b".")
     statuses = [os.waitpid(each, 0)[1] for each in others]
     if any(statuses):

@@ -7,7 +7,8 @@ a rule reaches, each once, before it optimises the whole and makes machine code 
 
 Both keep their results (``kept_code.py``): machine code of a rule, LLVM's bitcode of an inner rule
 with the names of its callees. So a change of a handler compiles that handler and links the kernel,
-and several processes share the work of a first compilation.
+and several processes share the work of a first compilation. Kept machine code is loaded without
+Numba's compiler, which takes longer to prepare than a small run.
 
 This relies on Numba's internals (``CPUCodeLibrary``, ``BaseNativeLowering``), which are alike in
 versions from 0.61 to 0.68.
@@ -23,8 +24,8 @@ import pickle
 import sys
 import uuid
 from abc import abstractmethod
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from llvmlite import binding  # type: ignore[import-untyped]  # it comes without types
@@ -32,11 +33,11 @@ from numba import _dynfunc
 from numba.core import typed_passes, typing
 from numba.core.bytecode import FunctionIdentity
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, CompileResult, compile_result
+from numba.core.compiler import CompilerBase, compile_result
 from numba.core.compiler_machinery import register_pass
 from numba.core.environment import Environment
 from numba.core.funcdesc import FunctionDescriptor
-from numba.core.runtime import rtsys
+from numba.core.runtime import _nrt_python, rtsys
 from numba.core.serialize import dumps
 
 from tidegauge.compiled.kept_code import claimed, kept_file, write_kept
@@ -191,9 +192,20 @@ class Compiler(CompilerBase):  # type: ignore[misc]
     #: What distinguishes the name of the file: a rule has code in both forms.
     suffix: str
 
-    def __init__(self, *arguments: Any) -> None:
-        *before, flags, names = arguments
-        super().__init__(*before, HashedFlags(flags), names)
+    def __init__(
+        self,
+        typing_context: Any,
+        target: Any,
+        library: Any,
+        arguments: Sequence[Any],
+        return_type: Any,
+        flags: Any,
+        names: Any,
+    ) -> None:
+        self.target, self.arguments = target, arguments
+        # Not before something is compiled: Numba imports all that it has code for.
+        prepare, given = super().__init__, (typing_context, target, library, arguments)
+        self._prepare = partial(prepare, *given, return_type, HashedFlags(flags), names)
 
     def define_pipelines(self) -> list[Any]:
         """The one pipeline of a rule."""
@@ -206,28 +218,23 @@ class Compiler(CompilerBase):  # type: ignore[misc]
         """The code of a function: read, or made and kept."""
         file = kept_file(func, self.suffix)
         # A function has one file: for the form that its annotations name.
-        if file is None or tuple(self.state.args) != signature_of(func):
-            return super().compile_extra(func)
+        if file is None or tuple(self.arguments) != signature_of(func):
+            return self.compiled(func)
         if file.exists():
-            return self._load(func, file)
+            return self.result_of(func, file.read_bytes())
         with claimed(file):
             if file.exists():
-                return self._load(func, file)
-            result = super().compile_extra(func)
+                return self.result_of(func, file.read_bytes())
+            result = self.compiled(func)
             content = self.content_of(result)
             if content is not None:
                 write_kept(file, content)
             return result
 
-    def _load(self, func: Callable[..., Any], file: Path) -> Any:
-        target = self.state.targetctx
-        target.refresh()
-        result = self.result_of(func, file.read_bytes())
-        if _is_inner(result.library):
-            insert_inner_rule(target, result.entry_point, result.fndesc, result.library)
-        else:
-            target.insert_user_function(result.entry_point, result.fndesc, [result.library])
-        return result
+    def compiled(self, func: Callable[..., Any]) -> Any:
+        """The code of a function, made by Numba."""
+        self._prepare()
+        return super().compile_extra(func)
 
     @abstractmethod
     def content_of(self, result: Any) -> bytes | None:
@@ -238,22 +245,107 @@ class Compiler(CompilerBase):  # type: ignore[misc]
         """The compiled function, from its kept form."""
 
 
+class _Names(NamedTuple):
+    """The description of a function's code: its symbols, and the type of its result."""
+
+    return_type: Any
+    mangled_name: str
+    unique_name: str
+    env_name: str
+
+    def description(self, func: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+        """Numba's description."""
+        return FunctionDescriptor(
+            native=True,
+            modname=func.__module__,
+            qualname=func.__qualname__,
+            unique_name=self.unique_name,
+            doc="",
+            typemap=None,
+            restype=self.return_type,
+            calltypes=None,
+            args=tuple(func.__code__.co_varnames[: func.__code__.co_argcount]),
+            kws=(),
+            mangler=lambda *_args, **_kws: self.mangled_name,
+            argtypes=arguments,
+            env_name=self.env_name,
+        )
+
+
+def _names_of(result: Any) -> _Names:
+    described = result.fndesc
+    return _Names(
+        result.signature.return_type,
+        described.mangled_name,
+        described.unique_name,
+        described.env_name,
+    )
+
+
+class _RuleCode(NamedTuple):
+    """A rule as it is kept."""
+
+    machine_code: bytes
+    names: tuple[Any, ...]
+    environment: Any
+    #: The environments of code that is a part of it.
+    environments: tuple[Any, ...]
+
+
 class RuleCompiler(Compiler):
     """Compiles a rule, with all inner rules that it reaches."""
 
     lowering, suffix = _RuleLowering, ""
 
     def content_of(self, result: Any) -> bytes | None:
-        """Machine code, and bitcode for the rules that call this one, as Numba's cache has it."""
-        if result.library.has_dynamic_globals:
+        """Machine code alone: rules that call this one take in its form as an inner rule."""
+        library = result.library
+        if library.has_dynamic_globals:
             return None
-        content: bytes = dumps(result._reduce())
+        _, _, (machine_code, _) = library.serialize_using_object_code()
+        environments = tuple(result._find_referenced_environments())
+        code = _RuleCode(machine_code, _names_of(result), result.environment, environments)
+        content: bytes = dumps(tuple(code))
         return content
 
     def result_of(self, func: Callable[..., Any], content: bytes) -> Any:
-        """The rule, ready to be called."""
-        del func
-        return CompileResult._rebuild(self.state.targetctx, *pickle.loads(content))  # noqa: S301 - our own file
+        """The rule, ready to be called; nothing of it is there to be compiled into others."""
+        _enter_runtime()
+        code = _RuleCode(*pickle.loads(content))  # noqa: S301 - our own file
+        described = _Names(*code.names).description(func, self.arguments)
+        symbols = (described.llvm_func_name, described.llvm_cpython_wrapper_name)
+        codegen = self.target.codegen()
+        library = _loaded(codegen, func.__name__, code.machine_code, symbols)
+        for each in code.environments:
+            codegen.set_env(each.env_name, each)
+        return compile_result(
+            typing_context=self.target.typing_context,
+            target_context=self.target,
+            library=library,
+            fndesc=described,
+            entry_point=self.target.get_executable(library, described, code.environment),
+            signature=typing.signature(described.restype, *self.arguments),
+            objectmode=False,
+            lifted=(),
+            typing_error=None,
+        )
+
+
+@cache
+def _enter_runtime() -> None:
+    """Tell LLVM the addresses of Numba's functions that machine code calls."""
+    for name, address in _nrt_python.c_helpers.items():
+        binding.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
+
+
+def _loaded(codegen: Any, name: str, machine_code: bytes, symbols: Iterable[str]) -> Any:
+    """A library of machine code that has these symbols, as Numba loads it, without its bitcode."""
+    library = codegen.create_library(name)
+    library.enable_object_caching()
+    library._set_compiled_object(machine_code)
+    library._finalize_final_module()
+    codegen._engine._defined_symbols.update(symbols)
+    return library
 
 
 class _InnerCode(NamedTuple):
@@ -264,10 +356,7 @@ class _InnerCode(NamedTuple):
     calls: tuple[tuple[str, str], ...]
     #: Other code that it calls, which Numba made for it: name and bitcode.
     links: tuple[tuple[str, bytes], ...]
-    return_type: Any
-    mangled_name: str
-    unique_name: str
-    env_name: str
+    names: tuple[Any, ...]
 
 
 class InnerCompiler(Compiler):
@@ -277,7 +366,7 @@ class InnerCompiler(Compiler):
 
     def content_of(self, result: Any) -> bytes | None:
         """Bitcode of this one alone, and of its links."""
-        library, described = result.library, result.fndesc
+        library = result.library
         linked = [each for each in library._linking_libraries if each is not rtsys.library]
         inner = [each for each in linked if _is_inner(each)]
         files = [kept_file(each.inner_rule, self.suffix) for each in inner]
@@ -291,59 +380,48 @@ class InnerCompiler(Compiler):
                 for each in linked
                 if each not in inner
             ),
-            result.signature.return_type,
-            described.mangled_name,
-            described.unique_name,
-            described.env_name,
+            _names_of(result),
         )
         content: bytes = dumps(tuple(code))
         return content
 
     def result_of(self, func: Callable[..., Any], content: bytes) -> Any:
         """The inner rule, ready to be linked; those that it calls have been made by then."""
-        target, arguments = self.state.targetctx, tuple(self.state.args)
+        self._prepare()
+        target = self.state.targetctx
         code = _InnerCode(*pickle.loads(content))  # noqa: S301 - our own file
         library = _library(target, func.__name__, code.bitcode)
         library.add_linking_library(rtsys.library)
         for module, name in code.calls:
-            callee = getattr(sys.modules[module], name).inner
+            callee = getattr(sys.modules[module], name).inner.dispatcher
             signature = signature_of(callee)
             callee.compile(signature)
             library.add_linking_library(callee.overloads[signature].library)
         for name, bitcode in code.links:
             library.add_linking_library(_library(target, name, bitcode))
         _stands_in_for(library, func)
-        names = tuple(func.__code__.co_varnames[: func.__code__.co_argcount])
-        described = FunctionDescriptor(
-            native=True,
-            modname=func.__module__,
-            qualname=func.__qualname__,
-            unique_name=code.unique_name,
-            doc="",
-            typemap=None,
-            restype=code.return_type,
-            calltypes=None,
-            args=names,
-            kws=(),
-            mangler=lambda *_args, **_kws: code.mangled_name,
-            argtypes=arguments,
-            env_name=code.env_name,
-        )
-        return compile_result(
+        described = _Names(*code.names).description(func, self.arguments)
+        result = compile_result(
             typing_context=self.state.typingctx,
             target_context=target,
             library=library,
             fndesc=described,
             entry_point=_not_callable(described, Environment.from_fndesc(described), library),
-            signature=typing.signature(code.return_type, *arguments),
+            signature=typing.signature(described.restype, *self.arguments),
             objectmode=False,
             lifted=(),
             typing_error=None,
         )
+        insert_inner_rule(target, result.entry_point, described, library)
+        return result
 
 
 class InlinedCompiler(InnerCompiler):
     """Compiles a function whose code goes into its callers, for its types: nothing is kept."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._prepare()
 
     def compile_extra(self, func: Callable[..., Any]) -> Any:
         """The code of a function, which no one calls."""

@@ -22,7 +22,7 @@ from tidegauge.engine.liveness import RESTART_US
 from tidegauge.engine.loop_sampler import LoopSampler
 from tidegauge.metrics.snapshots.snapshot import Snapshot, merged, part_of
 from tidegauge.simulation.kernel import QUORUM_CONTROLLER
-from tidegauge.traces.run_folder import new_trace_file
+from tidegauge.traces.run_folder import new_trace_files
 from tidegauge.traces.trace_file import TraceWriter
 
 #: With a pace, the real time of one step.
@@ -69,9 +69,8 @@ class InlineEngine:
                 group.join(grouping.hosted, number)
                 group.exchange.link(shared)
                 group.exchange.state.in_turn = True
-        self._writers = [
-            TraceWriter(new_trace_file(run.folder, number)) for number in range(len(self._groups))
-        ]
+        files = new_trace_files(run.folder, len(self._groups))
+        self._writers = [TraceWriter(file) for file in files]
         self._sinks = [self._sink(writer.write) for writer in self._writers]
         self._sampler = LoopSampler(self._groups)
         self._seconds = 0.0

@@ -58,7 +58,7 @@ def ray_cluster(address: str | None, module: str | None = None) -> Iterator[None
     os.environ.setdefault("RAY_worker_niceness", "0")
     if module is not None:
         os.environ |= {"RAY_preload_python_modules": module}
-    address = address or os.environ.get("RAY_ADDRESS") or HERE
+    address = address_in_force(address)
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address == HERE:
         options |= {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES}
@@ -75,6 +75,11 @@ def ray_cluster(address: str | None, module: str | None = None) -> Iterator[None
     finally:
         ray.shutdown()
         _idle.clear()
+
+
+def address_in_force(address: str | None) -> str:
+    """The address of the cluster, or :data:`HERE`: as :func:`ray_cluster` takes the one given."""
+    return address or os.environ.get("RAY_ADDRESS") or HERE
 
 
 #: Actors without work, by their kind: later work of that kind has them, while Ray stays up.

@@ -31,7 +31,7 @@ from tidegauge.engine.hosted_group import GroupOutcome, GroupReport, HostedGroup
 from tidegauge.engine.ray_cluster import cluster_cpus, node_address, node_cpus, placed, ray_cluster
 from tidegauge.metrics.snapshots.snapshot import Snapshot, merged
 from tidegauge.simulation.trace_rows.row import RowSlot
-from tidegauge.traces.run_folder import new_trace_file
+from tidegauge.traces.run_folder import new_trace_files
 
 #: The interval at which the driver checks the actors.
 _WATCH_PERIOD_S = 0.2
@@ -100,8 +100,8 @@ class RayEngine:
     def __enter__(self) -> Self:
         with ExitStack() as begun:
             self._files = [
-                begun.enter_context(new_trace_file(self._run.folder, number).open("wb"))
-                for number in range(len(self._grouping.hosted))
+                begun.enter_context(file.open("wb"))
+                for file in new_trace_files(self._run.folder, len(self._grouping.hosted))
             ]
             begun.callback(self._kill)
             options = begun.enter_context(placed(self._grouping.machines))

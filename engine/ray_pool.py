@@ -4,6 +4,8 @@ An actor keeps its interpreter, with all that is imported, compiled or cached th
 call. So a call costs its own work, and Ray's round trip of a millisecond. Actors start where the
 cluster has free CPUs, on any machine; one that waits for a CPU gets no input meanwhile.
 
+Where Ray is to start on this machine and does not, the calls are made here, one after the other.
+
 A call whose process or machine dies is reported as failed and not repeated. Another actor takes the
 place of the dead one, and the other calls continue. An interruption reaches only the driver, here.
 It interrupts the running calls, as Ctrl-C would, and waits a moment for them to clean up.
@@ -13,7 +15,7 @@ import os
 import signal
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -21,7 +23,14 @@ import ray
 from ray.exceptions import OutOfMemoryError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from tidegauge.engine.ray_cluster import cluster_cpus, idle_actors, ray_cluster
+from tidegauge.engine.ray_cluster import (
+    HERE,
+    RayUnavailableError,
+    address_in_force,
+    cluster_cpus,
+    idle_actors,
+    ray_cluster,
+)
 from tidegauge.scenario.text.errors import one_line
 
 Input = TypeVar("Input")
@@ -50,6 +59,7 @@ def run_on_pool(
     inputs: Sequence[Input],
     jobs: int | None = None,
     address: str | None = None,
+    warn: Callable[[str], None] = lambda _: None,
 ) -> Generator[Ended[Output]]:
     """Call a function with many inputs; yield the outcomes in the order in which they end.
 
@@ -62,18 +72,39 @@ def run_on_pool(
         inputs: the input of each call.
         jobs: the number of parallel calls; None: the number of CPUs.
         address: as :func:`ray_cluster` takes it.
+        warn: is told in a line why the calls are made here, without Ray.
 
     Raises:
-        RayUnavailableError: Ray does not start, or cannot be joined.
+        RayUnavailableError: Ray cannot be joined.
     """
     if not inputs:
         return
-    with ray_cluster(address, work.__module__):
+    with ExitStack() as open_:
+        try:
+            open_.enter_context(ray_cluster(address, work.__module__))
+        except RayUnavailableError as error:
+            if address_in_force(address) != HERE:
+                raise
+            warn(f"{error}: without it, one after the other, which takes longer")
+            yield from _called_here(work, inputs)
+            return
         pool = _Pool(work, inputs, jobs or cluster_cpus())
         try:
             yield from pool.outcomes()
         finally:
             pool.stop()
+
+
+def _called_here(
+    work: Callable[[Input], Output], inputs: Sequence[Input]
+) -> Iterator[Ended[Output]]:
+    """Call the function in this process, with one input after the other."""
+    for number, each in enumerate(inputs):
+        try:
+            ended = Ended(number, work(each))
+        except Exception as error:  # noqa: BLE001 - as in an actor: the other calls continue
+            ended = Ended[Output](number, None, one_line(str(error)))
+        yield ended
 
 
 def in_order(calls: Iterable[Ended[Output]]) -> Iterator[Ended[Output]]:

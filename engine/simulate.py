@@ -63,7 +63,7 @@ def simulate(
         over_seeds: the command that runs the scenario with other seeds, for the manifest.
 
     Raises:
-        FileExistsError: the folder is not empty.
+        FileExistsError: the folder is not empty, or another run has begun in it.
         ActorError: an actor died; the trace can be read up to that time.
         RayUnavailableError: Ray does not start, cannot be joined, or has no room.
         EngineError: there are fewer brokers than actors.

@@ -11,6 +11,7 @@ parts that must fit together   the room ``coherence``; ``warnings.py``
 everything in numbers          ``cluster_plan.py``: index, process, slot of each thing;
                                ``cluster_directory.py``: its names, as the manifest has them
 plans in words                 ``timetable.py``, with what is kept of logs
+faults of a cluster            the room ``lint``
 predictions without a run      ``used_resources.py``; ``warnings.py``: what another seed may
                                decide otherwise
 names of a run's figures       ``named_figures.py``, and events that a scenario expects

@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator
 
 from tidegauge.replication.kraft_releases import kraft_cells_of
 from tidegauge.replication.release_versions import ProtocolVersion, Release
-from tidegauge.replication.releases import rules_of
 from tidegauge.scenario.model.component_faults import CutLinkFault, Fault, fault_name
 from tidegauge.scenario.model.fault import Stop
 from tidegauge.scenario.model.process_faults import (
@@ -30,38 +29,13 @@ from tidegauge.scenario.model.process_faults import (
 from tidegauge.scenario.model.request_steps import ProduceStep
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.selectors import BROKER, CONTROLLER, ZOOKEEPER, LinkEnd
-from tidegauge.scenario.model.settings import is_of_no_release
-from tidegauge.scenario.text.errors import counted, one_line, path_text
+from tidegauge.scenario.text.errors import one_line
 from tidegauge.scenario.used_resources import overloads
-
-#: Settings of brokers that have an effect with KRaft only (KIP-500, KIP-631), and the text about
-#: each in a cluster with ZooKeeper.
-_KRAFT_ONLY = {
-    "process.roles": "is a setting of KRaft brokers, but brokers here use ZooKeeper",
-    "broker.session.timeout.ms": (
-        "is a setting of KRaft and is ignored: the timeout of ZooKeeper sessions is "
-        "zookeeper.session.timeout.ms"
-    ),
-    "broker.heartbeat.interval.ms": (
-        "is a setting of KRaft and is ignored: brokers here use ZooKeeper"
-    ),
-    "initial.broker.registration.timeout.ms": (
-        "is a setting of KRaft and is ignored: brokers here use ZooKeeper"
-    ),
-}
 
 
 def warnings_of(scenario: Scenario) -> list[str]:
     """The warnings about a scenario, each in one line."""
-    found = (
-        newer_than_known,
-        _unknown_settings,
-        _settings_of_kraft,
-        _min_insync_replicas,
-        _producers,
-        _leadership_back,
-        overloads,
-    )
+    found = (newer_than_known, _producers, _leadership_back, overloads)
     return [one_line(line) for part in found for line in part(scenario)]
 
 
@@ -72,44 +46,6 @@ def newer_than_known(scenario: Scenario) -> list[str]:
     if scenario.metadata_version is not None:
         versions.append(ProtocolVersion.parse(scenario.metadata_version))
     return list(dict.fromkeys(line for each in versions if (line := each.newer_than_known)))
-
-
-def _unknown_settings(scenario: Scenario) -> Iterator[str]:
-    for path, settings, kind, _ in scenario.said_settings():
-        for name in settings:
-            if is_of_no_release(name, kind):
-                yield f"{path_text(path)}.{name}: Kafka has no setting of this name for {kind}"
-
-
-def _settings_of_kraft(scenario: Scenario) -> Iterator[str]:
-    if scenario.has_kraft:
-        return
-    said = set()
-    for path, settings, kind, _ in scenario.said_settings():
-        for name in settings:
-            if kind == "brokers" and name in _KRAFT_ONLY and name not in said:
-                said.add(name)
-                yield f"{path_text(path)}.{name}: {_KRAFT_ONLY[name]}"
-
-
-def _min_insync_replicas(scenario: Scenario) -> Iterator[str]:
-    """Topics with fewer replicas than min.insync.replicas requires."""
-    broker = scenario.broker_ids()[0]
-    settings = scenario.settings_of(broker)
-    is_capped = rules_of(*scenario.release_of(broker)).min_isr_capped_by_replicas
-    for topic in scenario.topics:
-        wanted = topic.effective(settings)["min.insync.replicas"]
-        fewest = int(scenario.assignments(topic).counts.min())
-        if wanted > fewest:
-            outcome = (
-                f"this release treats it as {fewest} (KAFKA-15583)"
-                if is_capped
-                else "acks=all is never accepted"
-            )
-            yield (
-                f"topic {topic.name}: min.insync.replicas is {wanted}, above the replication "
-                f"factor: partitions with {counted(fewest, 'replica')}, so {outcome}"
-            )
 
 
 def _producers(scenario: Scenario) -> Iterator[str]:
@@ -232,6 +168,16 @@ def _lasts_as_long_as(setting: str, peer: str) -> Callable[[Scenario, Fault], bo
         return bool(hit) and shortest_us <= fault.for_us <= longest_us
 
     return is_decided
+
+
+def session_kept_us(scenario: Scenario) -> int:
+    """The longest time that a broker can be cut off and keep its session for sure."""
+    return _noticed_us(scenario, _HEARTBEATS if scenario.has_kraft else _PINGS)[0]
+
+
+def session_expired_us(scenario: Scenario) -> int:
+    """The longest time until the session of a dead broker has expired."""
+    return _noticed_us(scenario, _HEARTBEATS if scenario.has_kraft else _PINGS)[1]
 
 
 def _noticed_us(scenario: Scenario, setting: str) -> tuple[int, int]:

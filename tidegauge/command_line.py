@@ -5,7 +5,9 @@ it. The function's module is imported when the command is performed, so ``--help
 Errors that users read are printed here and nowhere else.
 """
 
+import errno
 import inspect
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
@@ -41,11 +43,13 @@ COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
     "First steps": {
         "demo": Command(scenario_options.DemoOptions, "demo:demo"),
         "scenarios": Command(scenario_options.ScenariosOptions, "scenarios:list_scenarios"),
+        "docs": Command(scenario_options.DocsOptions, "scenarios:show_docs"),
     },
     "Make and check a scenario": {
         "import": Command(scenario_options.ImportOptions, "import_cluster:import_cluster"),
         "calibrate": Command(scenario_options.CalibrateOptions, "calibrate:calibrate_costs"),
         "generate": Command(scenario_options.GenerateOptions, "generate:generate_scenario"),
+        "lint": Command(scenario_options.LintOptions, "lint:lint_scenario"),
         "validate": Command(scenario_options.ValidateOptions, "validate:validate_scenario"),
         "schema": Command(scenario_options.SchemaOptions, "scenarios:show_schema"),
     },
@@ -109,6 +113,7 @@ Examples:
   tidegauge report RUN       write a report of a run, for a browser
   tidegauge import describe.txt -o mine.yaml
                              make a scenario of a real cluster
+  tidegauge lint mine.yaml   find settings and layouts that are known to fail
   tidegauge ask mine.yaml AZ loss
                              show what clients see of a fault, over twenty seeds
   tidegauge upgrade mine.yaml --to 4.4
@@ -166,10 +171,11 @@ class Commands(Group):
             return super().invoke(ctx)
         except TidegaugeError as error:
             _end(str(error))
-        except OSError as error:
-            if error.filename is None:
+        except Exception as error:
+            reason = _reason_of_system(error)
+            if reason is None:
                 raise
-            _end(f"{error.filename}: {error.strerror}")
+            _end(reason)
         except KeyboardInterrupt:
             _stopped()
             raise typer.Exit(INTERRUPTED) from None
@@ -229,6 +235,21 @@ def main() -> None:
 def _end(message: str) -> NoReturn:
     typer.echo(f"tidegauge: {message}", err=True)
     raise typer.Exit(2)
+
+
+#: The texts of errors when a file cannot grow: the disk, the quota, or the largest file.
+_FULL = [os.strerror(each) for each in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)]
+
+
+def _reason_of_system(error: Exception) -> str | None:
+    """The reason why a file could not be read or written, in one line; None: another error.
+
+    A write names no file, and DuckDB and Arrow have errors of their own for a full disk.
+    """
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    full = next((text for text in _FULL if text in str(error)), None)
+    return None if full is None else f"a file cannot be written to: {full}"
 
 
 def _stopped() -> None:

@@ -45,11 +45,18 @@ def new_run_folder(name: str) -> Path:
     return folder
 
 
-def new_trace_file(folder: Path, group: int) -> Path:
-    """The file for the rows of a group of processes; its folder is made."""
+def new_trace_files(folder: Path, groups: int) -> list[Path]:
+    """A file for the rows of each group of processes, in a folder that only one run can make.
+
+    Raises:
+        FileExistsError: another run has begun in the folder of the run.
+    """
     traces = folder / run_files.TRACE
-    traces.mkdir(parents=True, exist_ok=True)
-    return traces / f"group-{group}.msgpack"
+    try:
+        traces.mkdir(parents=True)
+    except FileExistsError:
+        raise FileExistsError(f"{folder}: another run has begun in it") from None
+    return [traces / f"group-{group}.msgpack" for group in range(groups)]
 
 
 #: Columns that put rows into their total order, the first one first.

@@ -37,6 +37,7 @@ import zlib
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import count
@@ -146,8 +147,13 @@ class TraceWriter:
         self._spare: deque[_FillingFrame] = deque()
         #: For the thread alone.
         self._compressor = zstandard.ZstdCompressor(level=_COMPRESSION_LEVEL)
-        self._file.write(msgpack.packb({**(header or {}), **_header()}))
-        self._file.flush()
+        try:
+            self._file.write(msgpack.packb({**(header or {}), **_header()}))
+            self._file.flush()
+        except OSError:
+            with suppress(OSError):
+                self._file.close()
+            raise
 
     def write(self, rows: Records[RowSlot]) -> None:
         """Take rows of any kinds, in the order in which the kernel wrote them.

@@ -12,6 +12,8 @@ AbstractKafkaConfig.CONFIG_DEF, LogConfig, ProducerConfig and ConsumerConfig@3.9
 @4.2.2, @4.3.1 and @4.4.0, whose names tests/data/setting_names.json has by release.
 """
 
+from typing import NamedTuple, Self
+
 _BROKERS = """
     add.partitions.to.txn.retry.backoff.max.ms add.partitions.to.txn.retry.backoff.ms
     advertised.host.name advertised.listeners advertised.port allow.everyone.if.no.acl.found
@@ -138,3 +140,162 @@ KAFKA_NAMES: dict[str, frozenset[str]] = {
 def is_known_to_kafka(name: str, kind: str) -> bool:
     """Whether brokers, topics, producers or consumers have such a setting in any release."""
     return name in KAFKA_NAMES[kind] or name.startswith(_FAMILIES[kind])
+
+
+class _Change(NamedTuple):
+    """Settings that a line of releases added, or removed."""
+
+    line: tuple[int, ...]
+    is_addition: bool
+    names: frozenset[str]
+
+    @classmethod
+    def of(cls, line: tuple[int, ...], verb: str, names: str) -> Self:
+        """The change in words: the line ``adds`` these names, or ``removes`` them."""
+        return cls(line, verb == "adds", frozenset(names.split()))
+
+
+# fmt: off
+#: The changes since 3.9 by kind, the oldest first, without SASL and without names that patches of
+#: several lines added.
+_CHANGES: dict[str, tuple[_Change, ...]] = {
+    "brokers": (
+        _Change.of((4, 0), "adds", """
+            add.partitions.to.txn.retry.backoff.max.ms
+            add.partitions.to.txn.retry.backoff.ms
+            controller.performance.always.log.threshold.ms
+            controller.performance.sample.period.ms group.share.persister.class.name
+            remote.list.offsets.request.timeout.ms share.coordinator.append.linger.ms
+            share.coordinator.load.buffer.size
+            share.coordinator.snapshot.update.records.per.snapshot
+            share.coordinator.state.topic.compression.codec
+            share.coordinator.state.topic.min.isr
+            share.coordinator.state.topic.num.partitions
+            share.coordinator.state.topic.prune.interval.ms
+            share.coordinator.state.topic.replication.factor
+            share.coordinator.state.topic.segment.bytes share.coordinator.threads
+            share.coordinator.write.timeout.ms share.fetch.max.fetch.records
+            share.fetch.purgatory.purge.interval.requests
+        """),
+        _Change.of((4, 0), "removes", """
+            alter.config.policy.kraft.compatibility.enable auto.include.jmx.reporter
+            broker.id.generation.enable control.plane.listener.name
+            controlled.shutdown.max.retries controlled.shutdown.retry.backoff.ms
+            delegation.token.master.key eligible.leader.replicas.enable
+            inter.broker.protocol.version leader.imbalance.per.broker.percentage
+            log.message.downconversion.enable log.message.format.version
+            log.message.timestamp.difference.max.ms offsets.commit.required.acks
+            password.encoder.cipher.algorithm password.encoder.iterations
+            password.encoder.key.length password.encoder.keyfactory.algorithm
+            password.encoder.old.secret password.encoder.secret reserved.broker.max.id
+            zookeeper.clientCnxnSocket zookeeper.connect zookeeper.connection.timeout.ms
+            zookeeper.max.in.flight.requests zookeeper.metadata.migration.enable
+            zookeeper.metadata.migration.min.batch.size zookeeper.session.timeout.ms
+            zookeeper.set.acl zookeeper.ssl.cipher.suites zookeeper.ssl.client.enable
+            zookeeper.ssl.crl.enable zookeeper.ssl.enabled.protocols
+            zookeeper.ssl.endpoint.identification.algorithm
+            zookeeper.ssl.keystore.location zookeeper.ssl.keystore.password
+            zookeeper.ssl.keystore.type zookeeper.ssl.ocsp.enable zookeeper.ssl.protocol
+            zookeeper.ssl.truststore.location zookeeper.ssl.truststore.password
+            zookeeper.ssl.truststore.type
+        """),
+        _Change.of((4, 1), "adds", """
+            group.consumer.regex.refresh.interval.ms group.share.assignors
+            group.share.max.share.sessions group.streams.heartbeat.interval.ms
+            group.streams.max.heartbeat.interval.ms group.streams.max.session.timeout.ms
+            group.streams.max.size group.streams.max.standby.replicas
+            group.streams.min.heartbeat.interval.ms group.streams.min.session.timeout.ms
+            group.streams.num.standby.replicas group.streams.session.timeout.ms
+            internal.metadata.delete.delay.millis internal.metadata.log.segment.bytes
+            internal.metadata.max.batch.size.in.bytes
+            internal.metadata.max.fetch.size.in.bytes
+            share.coordinator.cold.partition.snapshot.interval.ms
+            transaction.two.phase.commit.enable
+        """),
+        _Change.of((4, 1), "removes", """
+            group.coordinator.new.enable group.share.max.groups
+            metadata.log.segment.min.bytes share.fetch.max.fetch.records
+        """),
+        _Change.of((4, 2), "adds", """
+            config.providers controller.quorum.auto.join.enable
+            group.share.initialize.retry.interval.ms
+            group.streams.initial.rebalance.delay.ms
+            remote.log.manager.follower.thread.pool.size
+        """),
+        _Change.of((4, 3), "adds", """
+            controller.quorum.fetch.max.bytes controller.quorum.fetch.snapshot.max.bytes
+            cordoned.log.dirs follower.fetch.last.tiered.offset.enable
+            group.consumer.assignment.interval.ms
+            group.consumer.max.assignment.interval.ms
+            group.consumer.min.assignment.interval.ms
+            group.coordinator.background.threads
+            group.coordinator.cached.buffer.max.bytes group.share.assignment.interval.ms
+            group.share.max.assignment.interval.ms group.share.max.delivery.count.limit
+            group.share.max.partition.max.record.locks
+            group.share.min.assignment.interval.ms group.share.min.delivery.count.limit
+            group.share.min.partition.max.record.locks
+            group.streams.assignment.interval.ms
+            group.streams.max.assignment.interval.ms
+            group.streams.min.assignment.interval.ms remote.log.index.file.cache.ttl.ms
+            share.coordinator.cached.buffer.max.bytes
+        """),
+        _Change.of((4, 3), "removes", """
+            group.share.enable internal.metadata.max.fetch.size.in.bytes
+        """),
+        _Change.of((4, 4), "adds", """
+            errors.deadletterqueue.auto.create.topics.enable
+            errors.deadletterqueue.topic.name.prefix
+            group.consumer.assignor.offload.enable group.share.assignor.offload.enable
+            group.share.dlq.manager.class.name group.streams.acceptable.recovery.lag
+            group.streams.assignor.offload.enable group.streams.assignors
+            group.streams.max.warmup.replicas group.streams.min.task.offset.interval.ms
+            group.streams.num.warmup.replicas group.streams.rack.aware.assignment.tags
+            group.streams.task.offset.interval.ms
+            group.streams.topology.description.plugin.class log.remote.copy.lag.bytes
+            log.remote.copy.lag.ms
+        """),
+    ),
+    "topics": (
+        _Change.of((4, 0), "removes", """
+            message.downconversion.enable message.format.version
+            message.timestamp.difference.max.ms
+        """),
+        _Change.of((4, 1), "adds", "internal.segment.bytes"),
+        _Change.of((4, 4), "adds", """
+            errors.deadletterqueue.group.enable remote.copy.lag.bytes remote.copy.lag.ms
+        """),
+    ),
+    "producers": (
+        _Change.of((4, 0), "adds", "metadata.recovery.rebootstrap.trigger.ms"),
+        _Change.of((4, 0), "removes", "auto.include.jmx.reporter"),
+        _Change.of((4, 1), "adds", "transaction.two.phase.commit.enable"),
+        _Change.of((4, 2), "adds", "config.providers"),
+        _Change.of((4, 4), "adds", """
+            bootstrap.resolve.timeout.ms buffer.memory.allocation.strategy client.rack
+            metadata.cluster.check.enable partitioner.rack.aware
+        """),
+    ),
+    "consumers": (
+        _Change.of((4, 0), "adds", "metadata.recovery.rebootstrap.trigger.ms"),
+        _Change.of((4, 0), "removes", "auto.include.jmx.reporter"),
+        _Change.of((4, 1), "adds", "share.acknowledgement.mode"),
+        _Change.of((4, 2), "adds", "config.providers share.acquire.mode"),
+        _Change.of((4, 2), "removes", "internal.leave.group.on.close"),
+        _Change.of((4, 4), "adds", "bootstrap.resolve.timeout.ms metadata.cluster.check.enable"),
+    ),
+}
+# fmt: on
+
+
+def is_in_line(name: str, kind: str, line: tuple[int, ...]) -> bool:
+    """Whether a line of releases, such as (4, 0), has a setting of a known name.
+
+    A name that no release since 3.9 added or removed is taken to be in all of them.
+    """
+    # Brokers and controllers have the same ConfigDef.
+    changes = _CHANGES["brokers" if kind == "controllers" else kind]
+    own = [change for change in changes if name in change.names]
+    past = [change for change in own if change.line <= line]
+    if past:
+        return past[-1].is_addition
+    return not own or not own[0].is_addition

@@ -91,6 +91,12 @@ class AlertExpectations(parts.Part):
         description="Alerts of `fire` that resolve, each with the longest time from the end of "
         "the trouble until it is resolved; it stays resolved until the run ends.",
     )
+    beyond_for: bool = Field(
+        default=False,
+        description="Whether the times of `fire` and `clear` begin when the rule's own `for` and "
+        "`keep_firing_for` are over; an alert whose `for` is longer than the trouble need not "
+        "fire. Default: the times include both.",
+    )
     silent: Annotated[Literal["all"] | parts.Listed[parts.Name], WithJsonSchema(_SILENT_SCHEMA)] = (
         Field(
             default=(),

@@ -152,7 +152,7 @@ from tidegauge.commands.performing import import_kernel
 from tidegauge.compiled.rules import INNER_RULES, RULES
 from tidegauge.compiled.signatures import signature_of
 import_kernel()
-rules = [*RULES, *(each.inner for each in RULES + INNER_RULES)]
+rules = [*RULES, *(each.inner.dispatcher for each in RULES + INNER_RULES)]
 for each in RULES:
     each.compile(signature_of(each))
 print([rule.py_func.__name__ for rule in rules if len(rule.signatures) > 1])

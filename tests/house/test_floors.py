@@ -36,7 +36,7 @@ FLOORS = (
 INSIDE: Mapping[str, tuple[set[str], ...]] = {
     "simulation": ({"messages"}, {"trace_rows"}, {""}),
     "traces": ({"", "checks"}, {"quorum_checks"}, {"judging"}),
-    "scenario": ({"text"}, {"model"}, {"coherence"}, {""}, {"other_mode"}),
+    "scenario": ({"text"}, {"model"}, {"coherence"}, {""}, {"lint", "other_mode"}),
     "controller": (
         *({"state", "raft", "kraft_partitions"}, {"kraft", "zookeeper", "partitions"}),
         *({"events"}, {""}),

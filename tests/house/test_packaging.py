@@ -63,8 +63,8 @@ def test_the_wheel_holds_tidegauge_and_nothing_else(tmp_path: Path) -> None:
     for name in ("pyproject.toml", "LICENSE", "README.md"):
         if (ROOT / name).exists():
             shutil.copy(ROOT / name, house)
-    for room in rooms_in(ROOT):
-        shutil.copytree(room, house / room.name)
+    for folder in [*rooms_in(ROOT), ROOT / "docs"]:
+        shutil.copytree(folder, house / folder.name)
 
     pip_wheel = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
     subprocess.run(
@@ -82,19 +82,21 @@ def test_the_wheel_holds_tidegauge_and_nothing_else(tmp_path: Path) -> None:
         "tidegauge/laboratory/conformance/known_differences.md",
         "tidegauge/scenarios/quickstart.yaml",
         "tidegauge/metrics/COVERAGE.md",
+        "tidegauge/docs/first-hour.md",
         "tidegauge/deploy/grafana/dashboards/tidegauge.json",
         "tidegauge/deploy/prometheus/rules/tidegauge.rules.yml",
     } <= names
 
 
 def test_the_build_knows_every_package() -> None:
-    assert set(PROJECT["tool"]["setuptools"]["packages"]) == packages_in(ROOT).keys()
+    manual = {"tidegauge.docs"}  # pages, no code
+    assert set(PROJECT["tool"]["setuptools"]["packages"]) == packages_in(ROOT).keys() | manual
 
 
 def test_the_lock_holds_every_dependency() -> None:
     project = PROJECT["project"]
     extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *extras["spark"], *extras["dev"]]
+    wanted = [*project["dependencies"], *(each for extra in extras.values() for each in extra)]
     assert names_of(wanted) - {"tidegauge"} <= locked_names(LOCK)
     assert names_of(PROJECT["dependency-groups"]["bench"]) <= locked_names(BENCH_LOCK)
 

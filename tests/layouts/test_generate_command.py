@@ -207,3 +207,13 @@ def test_a_file_that_exists_is_overwritten_only_with_force(out: Path) -> None:
     assert run("generate", "-o", out).stderr == f"tidegauge: {out}: exists; --force overwrites it\n"
     assert out.read_text() == "mine"
     assert run("generate", "-o", out, "--force").exit_code == 0
+
+
+def test_a_run_that_ends_before_its_clients_begin_is_one_line(out: Path) -> None:
+    result = run("generate", "--partitions", "2000", "--duration", "7s", "-o", out)
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "tidegauge: --duration 7s: clients of 2,000 partitions begin at 7s, so it must be more\n"
+    )
+    assert not out.exists()
+    generated(out, "--partitions", "2000", "--duration", "8s")

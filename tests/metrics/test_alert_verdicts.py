@@ -53,6 +53,42 @@ def test_an_alert_that_should_fire(firing: list[Spell], verdict: Verdict) -> Non
     assert found.expected == "within 2m, over in 2m"
 
 
+@pytest.mark.parametrize(
+    ("firing", "pending", "verdict"),
+    [
+        # Two minutes, and the rule's own five.
+        ([spell(12, 13)], (), Verdict.FIRED),
+        ([spell(12.25, 13)], (), Verdict.LATE),
+        # Over ten minutes after the trouble: two, and the rule's own keep_firing_for of eight.
+        ([spell(11, 20)], (), Verdict.FIRED),
+        ([spell(11, 20.25)], (), Verdict.NOT_CLEARED),
+        ([], (spell(7, 11.75),), Verdict.TOO_SHORT),
+        ([], (spell(7.25, 11.75),), Verdict.MISSED),
+        ([], (), Verdict.MISSED),
+    ],
+)
+def test_an_incident_may_count_beyond_the_rule_s_own_for(
+    firing: list[Spell], pending: tuple[Spell, ...], verdict: Verdict
+) -> None:
+    both = {"fire": {"UnderReplicated": "2m"}, "clear": {"UnderReplicated": "2m"}}
+    held = ALERT._replace(for_us=5 * MINUTE, keep_firing_for_us=8 * MINUTE)
+    course = {held.name: Course(pending, firing)}
+    (found,) = judge(incident_of(**both, beyond_for=True), [held], course)
+    assert (found.verdict, found.expected) == (verdict, "within 7m, over in 10m")
+
+
+@pytest.mark.parametrize(
+    ("fires", "silent", "verdict"), [(True, "all", Verdict.FIRED), (False, (), Verdict.MISFIRE)]
+)
+def test_what_is_asked_of_an_alert_holds_instead_of_the_incident_s(
+    fires: bool, silent: Any, verdict: Verdict
+) -> None:
+    asked = incident_of(silent=silent)._replace(asked={"UnderReplicated": fires})
+    assert judged(asked, spell(25, None)).verdict == verdict
+    # An alert that is there before the trouble does not tell of it.
+    assert judged(asked, spell(4, 5)).verdict in (Verdict.TOO_EARLY, Verdict.MISFIRE)
+
+
 def test_it_is_told_how_late_it_was_for_how_long_and_how_long_after() -> None:
     found = judged(incident_of(), spell(6, 7), spell(8, 11.5))
     assert (found.late_us, found.fired_us) == (MINUTE, round(4.5 * MINUTE))

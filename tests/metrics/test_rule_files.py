@@ -93,6 +93,22 @@ def test_a_file_that_is_not_there_or_no_text_is_refused_too(tmp_path: Path) -> N
         read_rule_file(tmp_path / "image.yml")
 
 
+@pytest.mark.parametrize(
+    ("longest", "seconds"), [("5m", 300), ("1h30m", 5400), ("1d12h", 129_600), ("250ms", 0.25)]
+)
+def test_an_alert_has_the_longest_for_of_its_rules(
+    longest: str, seconds: float, tmp_path: Path
+) -> None:
+    """The units are Prometheus's own (model.ParseDuration)."""
+    rules = [
+        f"{{alert: A, expr: up == 0, for: {held}, keep_firing_for: {held}}}"
+        for held in ("100ms", longest)
+    ]
+    text = f"groups: [{{name: g, rules: [{', '.join(rules)}]}}]"
+    (alert,) = alerts_of([read_rule_file(written(tmp_path, text))], ["up"]).alerts
+    assert alert.for_us == alert.keep_firing_for_us == seconds * 1_000_000
+
+
 def test_what_recording_rules_make_of_served_metrics_is_served(tmp_path: Path) -> None:
     file = read_rule_file(written(tmp_path, GROUPS))
     (alert,), metrics = alerts_of([file], {"up"})

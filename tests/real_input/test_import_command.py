@@ -809,4 +809,4 @@ def test_a_slip_in_server_properties_is_refused_and_what_is_kraft_s_is_warned_of
     file.write_text("broker.id=1\nbroker.session.timeout.ms=9000\n")
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0
-    assert "broker.session.timeout.ms: is a setting of KRaft and is ignored" in result.stderr
+    assert "broker.session.timeout.ms): brokers with ZooKeeper ignore settings" in result.stderr

@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 from tidegauge.command_line import app
 from tidegauge.real_cluster.describe.release_change import changed_defaults, fault_cases, in_health
+from tidegauge.real_cluster.describe.upgrade_path import UpgradePath, upgrade_path
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 
 REAL_INPUT = Path(__file__).parents[1] / "data" / "real_input"
@@ -27,6 +28,7 @@ zookeeper.connect=zookeeper.example:2181
 zookeeper.session.timeout.ms=6000
 auto.leader.rebalance.enable=false
 replica.lag.time.max.ms=20000
+delegation.token.master.key=not-in-a-scenario
 """
 
 
@@ -48,14 +50,23 @@ def test_a_cluster_with_zookeeper_is_compared_with_its_successor_under_standard_
     properties.write_text(PROPERTIES)
     mine, runs = tmp_path / "mine.yaml", tmp_path / "runs"
     run("import", dump, "--properties", properties, "--release", "3.9", "-o", mine)
-    result = run("upgrade", mine, "--to", "4.1", "--out", runs)
+    result = run("upgrade", mine, "--to", "4.1", "--properties", properties, "--out", runs)
     assert result.exit_code == 0, result.output
     text = " ".join(result.output.split())
     assert "Changes from ZooKeeper 3.9.2 to KRaft 4.1.2: 3 faults" in text
     assert "Broker 1 is killed, and returns after 60 s This is one seed" in text
     assert "Settings that are gone controlled.shutdown.max.retries was 3" in text
     assert "zookeeper.session.timeout.ms was 18000; this cluster has 6000" in text
-    assert "zookeeper.connect: left out: a setting of ZooKeeper mode" in text
+    assert (
+        "The way from ZooKeeper 3.9.2 to KRaft 4.1.2 1. Migrate to KRaft in 3.9 (KIP-866)" in text
+    )
+    assert "2.1 or later before the brokers are of 4.0" in text
+    assert "broker.session.timeout.ms=6000 on the controllers keeps the time" in text
+    gone = (
+        "The cluster's own settings that KRaft 4.1.2 does not have delegation.token.master.key: use"
+    )
+    assert gone in text
+    assert "zookeeper.connect: use process.roles, node.id, controller.listener.names" in text
     assert "auto.leader.rebalance.enable: a setting of controllers: moved to controllers" in text
     assert "eligible_leader_replicas: false: an upgrade does not turn them on" in text
     assert sorted(each.name for each in runs.iterdir()) == ["controller", "crash", "roll"]
@@ -110,6 +121,67 @@ def test_defaults_that_change_come_and_go_between_releases() -> None:
     assert found["acks"].is_of_clients
     assert not any("_" in name for name in found)
     assert changed_defaults(scenario("4.1"), scenario("4.1")) == []
+
+
+def path_of(before: Scenario, target: str, *written: str) -> UpgradePath:
+    return upgrade_path(before, scenario(target), written)
+
+
+def test_a_cluster_with_zookeeper_goes_through_the_last_release_that_has_it() -> None:
+    """KIP-866: it migrates in 3.9. Up to 2.4 a session was 6 s (KIP-537), with KRaft it is 9 s."""
+    path = path_of(scenario("2.4"), "4.4")
+    assert [step.partition(",")[0] for step in path.steps] == [
+        "Upgrade the brokers to 3.9",
+        "Set inter.broker.protocol.version=3.9",
+        path.steps[2].partition(",")[0],
+        "Upgrade the controllers and the brokers to 4.4",
+        path.steps[4].partition(",")[0],
+    ]
+    assert "inter.broker.protocol.version=2.4" in path.steps[0]
+    assert path.steps[2].startswith("Migrate to KRaft in 3.9 (KIP-866)")
+    assert "kafka-features.sh upgrade --release-version 4.4" in path.steps[4]
+    clients, _, failover = path.conditions
+    assert "(KIP-896)" in clients
+    assert "broker.session.timeout.ms=6000" in failover
+    assert failover.endswith("without it, it is 9000")
+
+
+def test_a_session_that_has_no_room_for_two_heartbeats_needs_shorter_ones() -> None:
+    brief = {"brokers": 3, "settings": {"zookeeper.session.timeout.ms": 3000}}
+    (*_, failover) = path_of(scenario("3.9", cluster=brief), "4.4").conditions
+    assert "It needs broker.heartbeat.interval.ms=1500 or less" in failover
+
+
+def test_a_cluster_with_kraft_needs_no_release_between_and_an_older_release_is_no_way() -> None:
+    path = path_of(scenario("3.3", mode="kraft"), "4.4")
+    assert len(path.steps) == 2
+    assert not any("Failover" in each for each in path.conditions)
+    within = path_of(scenario("4.1"), "4.4")
+    assert (len(within.steps), within.conditions, within.removed) == (2, [], {})
+    assert path_of(scenario("4.4"), "4.1") == UpgradePath([], [], {})
+
+
+@pytest.mark.parametrize(
+    ("name", "since", "instead"),
+    [
+        ("advertised.host.name", "3.0.0", "advertised.listeners"),
+        ("zookeeper.ssl.client.enable", "4.0.0", ""),
+        ("inter.broker.protocol.version", "4.0.0", "metadata.version"),
+        ("control.plane.listener.name", "4.0.0", "controller.listener.names"),
+        ("delegation.token.master.key", "4.0.0", "delegation.token.secret.key"),
+        ("log.message.format.version", "4.0.0", ""),
+    ],
+)
+def test_removed_settings_are_named_if_the_cluster_has_them(
+    name: str, since: str, instead: str
+) -> None:
+    path = path_of(scenario("2.5"), "4.4", name, "log.retention.hours")
+    (found,) = path.removed.items()
+    assert (found[0], found[1].since) == (name, since)
+    assert found[1].instead.startswith(instead)
+    # In a release that still has it, it is no loss.
+    later = path_of(scenario("3.9"), "4.4", name).removed
+    assert (name in later) == (since == "4.0.0")
 
 
 @pytest.mark.parametrize(

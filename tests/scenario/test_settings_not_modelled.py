@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import tidegauge.engine.group  # noqa: F401 - all records, with the settings that they read
+from tidegauge.commands.loading import warned_of
 from tidegauge.compiled.records import Record, body_of
 from tidegauge.engine.layout.by_name import KAFKA_NAMES
 from tidegauge.replication.release_versions import KRAFT_MODE, Release
@@ -28,7 +29,6 @@ from tidegauge.scenario.model.settings import (
     settings_not_modelled,
 )
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
-from tidegauge.scenario.warnings import warnings_of
 
 ROOT = Path(__file__).parents[2]
 UNITS = ("ms", "seconds")
@@ -177,7 +177,7 @@ WELL_SET = {
         ({}, "no producers: no records are written"),
         (
             WELL_SET | {"topic": {"replication_factor": 2, "settings": {"min.insync.replicas": 3}}},
-            "above the replication factor: partitions with 2 replicas, so acks=all is never",
+            "(orders-0): min.insync.replicas is above the replication factor, so acks=all",
         ),
         (
             WELL_SET
@@ -185,32 +185,32 @@ WELL_SET = {
                 "release": "3.9",
                 "topic": {"replication_factor": 1, "settings": {"min.insync.replicas": 2}},
             },
-            "partitions with 1 replica, so this release treats it as 1 (KAFKA-15583)",
+            "so this release requires all replicas (KAFKA-15583)",
         ),
         (
             WELL_SET | {"cluster": {"settings": {"process.roles": "broker"}}},
-            "cluster.settings.process.roles: is a setting of KRaft brokers",
+            "(cluster.settings.process.roles): brokers with ZooKeeper ignore settings of KRaft",
         ),
         (
             WELL_SET | {"cluster": {"broker_settings": {1: {"broker.session.timeout.ms": 9000}}}},
-            "the timeout of ZooKeeper sessions is zookeeper.session.timeout.ms",
+            "their sessions have the timeout zookeeper.session.timeout.ms",
         ),
         (
             WELL_SET | {"cluster": {"settings": {"flux.capacitor": 1}}},
-            "cluster.settings.flux.capacitor: Kafka has no setting of this name for brokers",
+            "1 setting (cluster.settings.flux.capacitor): Kafka has no setting of this name here",
         ),
     ],
 )
 def test_what_is_hardly_meant_is_warned_of(parts: dict[str, Any], warning: str) -> None:
-    (line,) = warnings_of(scenario(**parts))
+    (line,) = warned_of(scenario(**parts))
     assert warning in line
 
 
 def test_a_sound_scenario_is_not_warned_of(night_cluster: Scenario) -> None:
     produced = scenario(steps=[{"at": "1s", "do": "produce", "topic": "orders", "partition": 0}])
-    assert warnings_of(produced) == []
-    assert warnings_of(scenario(**WELL_SET)) == []
-    assert warnings_of(night_cluster) == []
+    assert warned_of(produced) == []
+    assert warned_of(scenario(**WELL_SET)) == []
+    assert warned_of(night_cluster) == []
 
 
 @pytest.mark.parametrize("name", ["log.flush.interval.ms", "socket.request.max.bytes"])
@@ -314,7 +314,7 @@ def test_each_setting_that_kafka_has_is_accepted(release: str) -> None:
     groups["producers"]["batches_per_second"] = 1
     parts["workload"] = {kind: [group] for kind, group in groups.items()}
     story = scenario(**parts)
-    unknown = [line for line in warnings_of(story) if "no setting of this name" in line]
+    unknown = [line for line in warned_of(story) if "no setting of this name" in line]
     assert unknown == []
     assert (
         "controllers.settings.num.io.threads: is read of brokers only"

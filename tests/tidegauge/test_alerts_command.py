@@ -170,6 +170,66 @@ def test_an_expectation_of_an_alert_that_no_file_has_is_told(folder: Path) -> No
 
 
 @needs_promtool
+def test_a_shipped_incident_respects_the_for_of_a_rule_and_blames_no_rule_that_it_does_not_know(
+    folder: Path,
+) -> None:
+    """In a crash of ten minutes a `for` of 5 minutes fires later, and one of half an hour never."""
+    rule = (
+        "{{alert: {}, expr: 'kafka_server_replicamanager_underreplicatedpartitions > 0', for: {}}}"
+    )
+    rules = [
+        rule.format("UnderReplicatedPartitions", "5m"),
+        rule.format("UnderReplicatedPartition", "30m"),
+        "{alert: Mine, expr: 'up == 0'}",
+    ]
+    (folder / "rules.yml").write_text(f"groups: [{{name: mine, rules: [{', '.join(rules)}]}}]")
+    result = alerts("--rules", "rules.yml", "--incidents", "broker-crash,quorum-lost", "--json")
+    assert result.exit_code == 0, result.output
+    found = verdicts(result)
+    assert found["broker-crash", "UnderReplicatedPartitions"]["verdict"] == "fired in time"
+    assert found["broker-crash", "UnderReplicatedPartitions"]["fired_after_seconds"] > 300
+    assert found["broker-crash", "UnderReplicatedPartition"]["verdict"] == "shorter than for"
+    assert found["quorum-lost", "Mine"]["firing"]
+    assert found["quorum-lost", "Mine"]["verdict"] == "not judged"
+
+
+@needs_promtool
+@pytest.mark.usefixtures("folder")
+def test_expectations_of_single_rules_come_before_those_of_the_incident() -> None:
+    options = ("--rules", "rules.yml", "--incidents", "night.yaml")
+    result = alerts(
+        *options, "--expect", "NoBrokers=silent", "--expect", "BrokerDown=fires", "--json"
+    )
+    assert result.exit_code == 0, result.output
+    assert verdicts(result)["night.yaml", "BrokerDown"]["expected"] == "fires"
+    wrong = ("--expect", "BrokerDown=fires", "--expect", "BrokerDown=silent@night.yaml")
+    result = alerts(*options, *wrong)
+    assert result.exit_code == 1
+    assert "BrokerDown: misfire: it fired at 375s" in result.stdout
+    (again,) = (line for line in result.stdout.splitlines() if "Again: " in line)
+    assert again.endswith("--expect BrokerDown=fires --expect BrokerDown=silent@night.yaml")
+
+
+@needs_promtool
+def test_a_misspelt_metric_is_named_with_its_file_and_rule_and_the_nearest_metric(
+    folder: Path,
+) -> None:
+    """The name of a metric that Kafka has and that is not simulated is no misspelling."""
+    kafka = "kafka_server_replicamanager_"
+    misspelt = RULES.replace("kafka_brokers == 0", f"{kafka}underreplicatedpartition > 0")
+    misspelt += (
+        "      - {alert: Rejected, expr: kafka_server_brokertopicmetrics_bytesrejected_total > 0}\n"
+    )
+    (folder / "rules.yml").write_text(misspelt, encoding="utf-8")
+    result = alerts("--rules", "rules.yml", "--incidents", "night.yaml")
+    (line,) = (line for line in result.stdout.splitlines() if "did you mean" in line)
+    assert line == (
+        f"rules.yml: NoBrokers: no metric {kafka}underreplicatedpartition; "
+        f"did you mean {kafka}underreplicatedpartitions?"
+    )
+
+
+@needs_promtool
 @pytest.mark.usefixtures("folder", "ray_here")
 def test_incidents_in_several_processes_come_to_the_same_in_the_same_order() -> None:
     names = ("--incidents", "night.yaml,follower-blip", "--json")
@@ -219,6 +279,19 @@ groups:
         (("--rules", "rules.yml", "--evaluation-interval", "1ms"), "whole milliseconds, and 1s"),
         (("--rules", "rules.yml", "--promtool", "./night.yaml"), "night.yaml: is not a program"),
         (("--rules", "rules.yml", "--keep", "rules.yml"), "rules.yml: cannot be written to"),
+        (("--rules", "rules.yml", "--expect", "BrokerDown"), "must be RULE=fires or RULE=silent"),
+        (
+            ("--rules", "rules.yml", "--expect", "BrokerDwn=fires"),
+            "no alert BrokerDwn is tried; did you mean BrokerDown?",
+        ),
+        (
+            ("--rules", "rules.yml", "--expect", "HeapFull=fires"),
+            "HeapFull needs jvm_memory_bytes_used, which is not exported",
+        ),
+        (
+            ("--rules", "rules.yml", "--expect", "BrokerDown=silent@broker-crsh"),
+            "no incident broker-crsh is tried; did you mean broker-crash?",
+        ),
         (
             ("--rules", "rules.yml", "--incidents", "incidents/broker-crash,broker-crash"),
             "are both called broker-crash",

@@ -65,7 +65,7 @@ WORDS = {
     "verify": "verify a",
 }
 #: These are about scenarios, releases, alerts and figures.
-OF_NO_RUN = {"scenarios", "releases", "validate", "alerts", "gallery"}
+OF_NO_RUN = {"scenarios", "releases", "lint", "validate", "alerts", "gallery"}
 #: Spark's answers are those of DuckDB, below.
 BY_SPARK = {"analyze"}
 

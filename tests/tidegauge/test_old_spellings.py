@@ -24,6 +24,10 @@ SPELLINGS = {
         "import topics.txt --release 3.9 -o mine.yaml && "
         "tidegauge upgrade mine.yaml --to 4.1 --out up --seeds 1..3"
     ),
+    "import topics.txt --properties s.properties -o mine.yaml --compare-to 4.4": (
+        "import topics.txt --properties s.properties -o mine.yaml && "
+        "tidegauge upgrade mine.yaml --to 4.4 --properties s.properties"
+    ),
 }
 
 

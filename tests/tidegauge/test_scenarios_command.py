@@ -1,4 +1,4 @@
-"""``tidegauge scenarios``: what comes along, and what it is about."""
+"""``tidegauge scenarios`` and ``docs``: what comes along, and what it is about."""
 
 from __future__ import annotations
 
@@ -72,3 +72,19 @@ def test_json_says_the_same_of_each_and_where_its_file_is() -> None:
         assert each["is_mechanism"] == (each["name"][:2].isdigit())
         assert each["is_in_gallery"] == (each["name"].startswith("gallery/"))
         assert each["is_incident"] == (each["name"].startswith("incidents/"))
+
+
+def test_the_manual_comes_along_page_by_page() -> None:
+    manual = Path(__file__).parents[2] / "docs"
+    listed_pages = CliRunner().invoke(app, ["docs"]).stdout.splitlines()
+    assert [line.split()[0] for line in listed_pages] == sorted(
+        file.stem for file in manual.glob("*.md")
+    )
+    assert any(re.fullmatch(r"first-hour +The first hour", line) for line in listed_pages)
+    page = CliRunner().invoke(app, ["docs", "first-hour"])
+    assert page.stdout == (manual / "first-hour.md").read_text(encoding="utf-8")
+    unknown = CliRunner().invoke(app, ["docs", "first-our"])
+    assert (unknown.exit_code, unknown.stderr) == (
+        2,
+        "tidegauge: first-our: the manual has no such page; did you mean first-hour?\n",
+    )

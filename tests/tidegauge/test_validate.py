@@ -222,7 +222,7 @@ def test_what_is_hardly_meant_is_said_first_and_on_standard_error(tmp_path: Path
     result = validate(file)
     assert result.exit_code == 0
     first, second = result.stderr.splitlines()
-    assert first.startswith("tidegauge: warning: cluster.settings.process.roles: is a setting")
+    assert first.startswith("tidegauge: warning: 1 setting (cluster.settings.process.roles): ")
     assert second.startswith("tidegauge: warning: no producers")
     said = json.loads(validate(file, "--json").stdout)["warnings"]
     assert [f"tidegauge: warning: {line}" for line in said] == [first, second]

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 import ray
+from typer.testing import CliRunner
 
 from swept_scenario import CRASHES
+from tidegauge.command_line import app
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.layout.kept_tables import KeptTables
 from tidegauge.engine.ray_cluster import HERE, RayUnavailableError
@@ -116,8 +118,12 @@ def test_actors_that_cannot_start_are_the_error_of_each_run() -> None:
     assert all("No module named 'no_such_module'" in str(each) for each in errors.values())
 
 
-def test_a_ray_that_does_not_start_in_time_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ray raises a plain Exception then, which is none of its own kinds of errors."""
+@pytest.fixture
+def no_ray(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A Ray that does not start in time, and the line about it.
+
+    Ray raises a plain Exception then, which is none of its own kinds of errors.
+    """
 
     def time_out(**_options: object) -> None:
         raise Exception("The node timed out during startup.\nSee its logs.")  # noqa: TRY002
@@ -125,9 +131,44 @@ def test_a_ray_that_does_not_start_in_time_is_one_line(monkeypatch: pytest.Monke
     # Other tests of this process may have a Ray, which would be used instead.
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     monkeypatch.setattr(ray, "init", time_out)
-    message = r"^Ray does not start here: The node timed out during startup\.$"
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    return "Ray does not start here: The node timed out during startup."
+
+
+def half(number: int) -> float:
+    if number % 2:
+        raise ValueError(f"{number} is odd")
+    return number / 2
+
+
+def test_where_ray_does_not_start_calls_are_made_one_after_the_other(no_ray: str) -> None:
+    warnings: list[str] = []
+    with closing(run_on_pool(half, [10, 11, 12], 2, HERE, warnings.append)) as calls:
+        ended = [*calls]
+    assert ended == [(0, 5.0, None), (1, None, "11 is odd"), (2, 6.0, None)]
+    assert warnings == [f"{no_ray}: without it, one after the other, which takes longer"]
+
+
+def test_a_cluster_that_cannot_be_joined_is_an_error(no_ray: str) -> None:
+    message = "^auto: cannot join Ray: The node timed out"
+    assert no_ray
     with (
         pytest.raises(RayUnavailableError, match=message),
-        closing(run_on_pool(NotInstalled(), [10], jobs=1, address=HERE)) as calls,
+        closing(run_on_pool(half, [10], address="auto")) as calls,
     ):
         next(calls)
+
+
+def test_commands_without_ray_run_all_seeds_or_end_in_one_line(no_ray: str, tmp_path: Path) -> None:
+    """``run --seeds`` needs processes, whoever starts them; ``run --ray`` asks for Ray itself."""
+    file = tmp_path / "one-crash.yaml"
+    file.write_text(ONE_CRASH)
+    seeds = CliRunner().invoke(
+        app, ["run", str(file), "--seeds", "1..2", "--out", str(tmp_path / "seeds")]
+    )
+    assert seeds.exit_code == 0, seeds.output
+    assert seeds.stderr.count(no_ray) == 1
+    assert len(list((tmp_path / "seeds").glob("*/summary.json"))) == 2
+    on_ray = CliRunner().invoke(app, ["run", str(file), "--ray", "--out", str(tmp_path / "ray")])
+    assert (on_ray.exit_code, on_ray.stderr) == (2, f"tidegauge: {no_ray}\n")
+    assert not (tmp_path / "ray").exists()

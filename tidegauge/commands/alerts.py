@@ -1,5 +1,6 @@
 """``tidegauge alerts``: alert rules, tested on simulated incidents."""
 
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,20 +8,22 @@ from tempfile import TemporaryDirectory
 
 import typer
 
-from tidegauge.commands.loading import announce_compilation
+from tidegauge.commands.loading import announce_compilation, warn
 from tidegauge.commands.run_options import AlertsOptions
 from tidegauge.commands.shared_options import words_of
 from tidegauge.commands.watching import spelling_named
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.rehearsal import incidents
-from tidegauge.rehearsal.alerts import RuleFile, alerts_of, read_rule_file
+from tidegauge.rehearsal.alerts import Alert, RuleFile, alerts_of, misspelt_metrics, read_rule_file
 from tidegauge.rehearsal.promtool import Intervals, check_rules, find_promtool
+from tidegauge.scenario.text.errors import did_you_mean
 from tidegauge.simulation.quantities import parse_time
 from tidegauge.views.alert_report import content_of, show_beginning, show_incident, show_summary
 from tidegauge.views.output import INTERRUPTED, console, print_json, report
 from tidegauge.views.progress import jobs_of, make_batch_folder
 
 ALL = "all"
+_ASKED = re.compile(r"(?P<alert>.+)=(?P<verb>fires|silent)(?:@(?P<incident>.+))?")
 #: Prometheus allows less, but no cluster is scraped so often.
 _LEAST_INTERVAL_US = 1_000_000
 
@@ -30,11 +33,12 @@ def rehearse_alerts(options: AlertsOptions) -> None:
     paths = [*options.rules, *(options.more_rules or ())]
     names = _incidents_of(options.incidents or [ALL])
     with report(as_json=options.as_json):
-        rehearsal = _prepared(options, paths)
+        rehearsal = _prepared(options, paths, names)
         announce_compilation()
         ended = _rehearsed(rehearsal, names, jobs_of(options.jobs, len(names)))
-        asked = options._replace(rules=paths, more_rules=None, incidents=None, jobs=None, keep=None)
-        again = shlex.join(["tidegauge", "alerts", *words_of(asked._replace(as_json=False))])
+        same = options._replace(rules=paths, more_rules=None, incidents=None, jobs=None, keep=None)
+        same = same._replace(expect=None, as_json=False)
+        again = shlex.join(["tidegauge", "alerts", *words_of(same)])
         show_summary(console(), rehearsal, ended, again)
     if options.as_json:
         print_json(content_of(rehearsal, ended))
@@ -75,20 +79,51 @@ def _intervals(scrape: str, evaluation: str) -> Intervals:
     return Intervals(*found)
 
 
-def _prepared(options: AlertsOptions, paths: Sequence[Path]) -> incidents.Rehearsal:
+def _prepared(
+    options: AlertsOptions, paths: Sequence[Path], names: Sequence[str]
+) -> incidents.Rehearsal:
     """The input of all incidents; the command ends if a file or promtool cannot be used."""
     intervals = _intervals(options.scrape_interval, options.evaluation_interval)
     files = _rule_files(paths)
     named = spelling_named(options.metrics_spelling)
-    alerts = alerts_of(files, incidents.served_metrics(named))
+    served = incidents.served_metrics(named)
+    alerts = alerts_of(files, served)
     if not alerts.alerts:
         raise TidegaugeError(f"{', '.join(map(str, paths))}: there is no alert in it")
+    asked = [_asked(text, alerts.alerts, names) for text in options.expect or []]
     if options.keep is not None:
         make_batch_folder(options.keep)
     program = find_promtool(options.promtool)
     with TemporaryDirectory(prefix="tidegauge-alerts-") as folder:
         check_rules(program, files, Path(folder))
-    return incidents.Rehearsal(files, alerts, program, intervals, options.keep, named)
+    misspelt = misspelt_metrics(files, served)
+    return incidents.Rehearsal(
+        files, alerts, program, intervals, options.keep, named, asked, misspelt
+    )
+
+
+def _asked(text: str, alerts: Sequence[Alert], names: Sequence[str]) -> incidents.Asked:
+    """An expectation of ``--expect``; the command ends if it concerns nothing that is tried."""
+    match = _ASKED.fullmatch(text)
+    if match is None:
+        raise TidegaugeError(
+            f"--expect {text}: must be RULE=fires or RULE=silent, with @INCIDENT for one incident"
+        )
+    known = {alert.name: alert for alert in alerts}
+    for kind, those in {"alert": known.keys(), "incident": names}.items():
+        if match[kind] is not None and match[kind] not in those:
+            raise TidegaugeError(
+                f"--expect {text}: no {kind} {match[kind]} is tried; "
+                f"{did_you_mean(match[kind], those)}"
+            )
+    missing = known[match["alert"]].missing
+    if missing:
+        raise TidegaugeError(
+            f"--expect {text}: {match['alert']} needs {', '.join(missing)}, which is not exported"
+        )
+    named = match["incident"]
+    incident = None if named is None else incidents.load_incident(named).name
+    return incidents.Asked(match["alert"], match["verb"] == "fires", incident, text)
 
 
 def _rule_files(paths: Sequence[Path]) -> list[RuleFile]:
@@ -108,7 +143,7 @@ def _rehearsed(
     show_beginning(out, rehearsal, len(names), jobs)
     shown: list[incidents.Rehearsed] = []
     try:
-        for each in incidents.rehearse(rehearsal, names, jobs):
+        for each in incidents.rehearse(rehearsal, names, jobs, warn):
             show_incident(out, each)
             shown.append(each)
     except KeyboardInterrupt:

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from tidegauge.commands.loading import announce_compilation
+from tidegauge.commands.loading import announce_compilation, warn
 from tidegauge.commands.rule_options import ConformOptions, GalleryOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.laboratory.conformance.conform import Conformance, conform
@@ -104,7 +104,7 @@ def _results(work: Callable[[Input], Output], inputs: Sequence[Input]) -> Genera
     from tidegauge.engine.ray_cluster import HERE  # noqa: PLC0415
     from tidegauge.engine.ray_pool import in_order, run_on_pool  # noqa: PLC0415
 
-    with closing(run_on_pool(work, inputs, address=HERE)) as calls:
+    with closing(run_on_pool(work, inputs, address=HERE, warn=warn)) as calls:
         for ended in in_order(calls):
             if ended.result is None:
                 raise TidegaugeError(str(ended.error))

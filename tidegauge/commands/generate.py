@@ -178,13 +178,12 @@ def _workload(layout: GenerateOptions, sizes: dict[str, int]) -> dict[str, Any]:
     units = round(layout.batches_per_second * _UNITS)
     if not units:
         return {}
+    start = _start(layout)
     names = list(sizes)
     random = JavaRandom.of(layout.seed, "busy topics")
     order = drawn_order(names, list(sizes.values()), random)
     busy = order[: layout.topics - layout.idle_topics]
     rates = dict(zip(busy, zipf_shares(units, len(busy), layout.rate_skew), strict=True))
-    start_us = _UP_US + layout.partitions * _UP_OF_PARTITION_US
-    start = format_duration(math.ceil(start_us / 1e6) * 1_000_000)
     producers = [
         {
             "name": f"producers-{number}",
@@ -208,6 +207,18 @@ def _workload(layout: GenerateOptions, sizes: dict[str, int]) -> dict[str, Any]:
         for number in range(1, layout.consumer_groups + 1)
     ]
     return {"producers": producers} | ({"consumers": readers} if readers else {})
+
+
+def _start(layout: GenerateOptions) -> str:
+    """The time at which clients begin."""
+    after_us = _UP_US + layout.partitions * _UP_OF_PARTITION_US
+    start_us = math.ceil(after_us / 1e6) * 1_000_000
+    if start_us >= parse_duration(layout.duration):
+        raise TidegaugeError(
+            f"--duration {layout.duration}: clients of {counted(layout.partitions, 'partition')} "
+            f"begin at {format_duration(start_us)}, so it must be more"
+        )
+    return format_duration(start_us)
 
 
 def _groups(rates: dict[str, int], sizes: dict[str, int]) -> list[list[str]]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import typer
 
+from tidegauge.commands.lint import show_findings
 from tidegauge.commands.loading import (
     check_new_file,
     show_warnings,
@@ -43,6 +44,7 @@ from tidegauge.real_cluster.rates.rate_source import (
     parse_matchers,
 )
 from tidegauge.real_cluster.rates.sample_files import SampleReader
+from tidegauge.scenario.lint.lint import findings_of
 from tidegauge.simulation.quantities import parse_duration, parse_time
 from tidegauge.views.progress import working
 
@@ -210,6 +212,7 @@ def _show(imported: ImportedScenario, out: Path) -> None:
         for notice in notices:
             typer.echo(f"  {notice.text}")
     scenario = shlex.quote(str(out))
+    show_findings(findings_of(imported.scenario), scenario)
     typer.echo(f"Next: tidegauge validate {scenario}")
     typer.echo(f"      tidegauge run {scenario} --out DIR")
 

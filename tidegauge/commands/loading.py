@@ -15,6 +15,7 @@ from tidegauge.compiled.compile_all import Compilation, compile_all, import_kern
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.compiled.kept_code import shipped_target, target
 from tidegauge.compiled.rules import COMPILED, RULES, RUN
+from tidegauge.scenario.lint.lint import mistakes_in
 from tidegauge.scenario.reading import Scenario, ScenarioError, load_scenario
 from tidegauge.scenario.shipped import find_scenario
 from tidegauge.scenario.text.changes import parse_change
@@ -112,11 +113,21 @@ def changes_of(request: RunOptions) -> dict[str, object]:
     return changes
 
 
+def warned_of(scenario: Scenario) -> list[str]:
+    """The warnings about a scenario before it is run: of its run, and of likely mistakes."""
+    return [*(finding.line for finding in mistakes_in(scenario).values()), *warnings_of(scenario)]
+
+
 def show_warnings(*scenarios: Scenario) -> None:
-    """Print likely mistakes in scenarios on standard error, before they are run, each once."""
-    lines = (line for scenario in scenarios for line in warnings_of(scenario))
+    """Print the warnings about scenarios on standard error, before they are run, each once."""
+    lines = (line for scenario in scenarios for line in warned_of(scenario))
     for line in dict.fromkeys(lines):
-        typer.echo(f"tidegauge: warning: {line}", err=True)
+        warn(line)
+
+
+def warn(line: str) -> None:
+    """Print a warning on standard error."""
+    typer.echo(f"tidegauge: warning: {line}", err=True)
 
 
 def has_spark() -> bool:

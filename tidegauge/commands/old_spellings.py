@@ -66,6 +66,7 @@ def _show(arguments: list[str], options: list[tuple[str, str | None]]) -> str:
 def _import(arguments: list[str], options: list[tuple[str, str | None]]) -> str:
     kept = [each for each in options if each[0] not in _UPGRADE]
     moved = [(_UPGRADE[name], value) for name, value in options if name in _UPGRADE]
+    moved += [each for each in kept if each[0] == "--properties"]
     written = next((value for name, value in kept if name in {"-o", "--out"}), None) or "FILE"
     upgrade = _joined(["upgrade"], [written], moved)
     return f"{_joined(['import'], arguments, kept)} && {upgrade}"

@@ -1,17 +1,19 @@
 """``tidegauge run``: one run with its progress, and with one line for each early end."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from math import isfinite, nan
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from tidegauge.commands.loading import announce_compilation, loaded, show_warnings
 from tidegauge.commands.run_options import RunOptions
 from tidegauge.commands.shared_options import Hosting, seeds_of
-from tidegauge.commands.watching import Watchers, watched
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.contract import ActorError, EngineMaker, Passed, Progress
 from tidegauge.engine.grouping import fastest
@@ -28,6 +30,9 @@ from tidegauge.views.output import INTERRUPTED, console, print_json, report
 from tidegauge.views.overview import show_unreachable
 from tidegauge.views.progress import progress_bar
 from tidegauge.views.summary_view import show_chance, show_summary, show_verdicts
+
+if TYPE_CHECKING:
+    from tidegauge.commands.watching import Watchers
 
 
 class _FarEnough(Exception):  # noqa: N818 - it is what was asked for, no error
@@ -163,6 +168,18 @@ def _speed(options: RunOptions) -> float | None:
     return speed
 
 
+def _watched(
+    request: RunOptions, scenario: Scenario, speed: float | None
+) -> AbstractContextManager[Watchers | None]:
+    """The observers of a run; None if it has none."""
+    if request.metrics is None and request.openmetrics is None:
+        return nullcontext()
+    # The endpoint takes a tenth of a second to be imported.
+    from tidegauge.commands.watching import watched  # noqa: PLC0415
+
+    return watched(request, scenario, speed)
+
+
 def _run(request: RunOptions) -> tuple[dict[str, Any] | None, bool]:
     """Run a scenario and print its results; return the summary and whether it is as expected."""
     scenario = loaded(request)
@@ -179,7 +196,7 @@ def _run(request: RunOptions) -> tuple[dict[str, Any] | None, bool]:
     )
     again = request.command(scenario.seed, scenario.trace)
     speed = _speed(request)
-    with watched(request, scenario, speed) as watchers:
+    with _watched(request, scenario, speed) as watchers:
         run = perform(
             *(scenario, out, engine_of(hosting), again),
             speed=speed,

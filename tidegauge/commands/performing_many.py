@@ -262,7 +262,7 @@ def _run_missing(
     ]
     before = len(outcomes)
     with (
-        closing(run_all(runs, jobs, address)) as running,
+        closing(run_all(runs, jobs, address, loading.warn)) as running,
         runs_progress(before + len(missing), before) as advance,
     ):
         for place, outcome in running:

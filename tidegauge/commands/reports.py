@@ -29,7 +29,7 @@ from tidegauge.commands.result_options import (
 from tidegauge.commands.run_options import DashboardsOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.report.one_run import OneRun
-from tidegauge.report.page import page
+from tidegauge.report.page import chart_library, page
 from tidegauge.report.replay import section
 from tidegauge.report.report import write_report
 from tidegauge.scenario.text.errors import counted, did_you_mean
@@ -43,6 +43,7 @@ _OF_SEVERAL = Path("analysis")
 
 def report_run(options: ReportOptions) -> None:
     """Perform ``tidegauge report``."""
+    chart_library()  # before tables are made, which takes longer
     found = runs_at(options.runs)
     folder = options.out or common_folder(options.runs, found) or _OF_SEVERAL
     what = f"The tables of {counted(len(found), 'run')}"
@@ -57,6 +58,7 @@ _FILE = "replay.html"
 
 def replay_view(options: ReplayViewOptions) -> None:
     """Perform ``tidegauge replay-view``."""
+    chart_library()
     print_notes(opened_run(options.run, "replay-view"))
     (found,) = runs_at(options.run)
     with working("The tables of partitions and faults"):

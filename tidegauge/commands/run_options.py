@@ -306,18 +306,26 @@ class UpgradeOptions(NamedTuple):
     restarted, the active controller and a rack are lost: each fault has a table of its figures in
     both. Lists of settings follow: other defaults, and settings without a meaning.
 
+    Before the runs it prints the way to that release: the releases between, the migration to KRaft,
+    the oldest clients, the setting that keeps the time of a failover, and the cluster's own
+    settings that the release no longer has.
+
     SCENARIO is a real cluster (tidegauge import), or any other. Its own faults and steps are left
     out: all runs begin with all brokers up and with preferred leaders.
 
     \b
     Examples:
       tidegauge upgrade mine.yaml --to 4.4
+      tidegauge upgrade mine.yaml --to 4.4 --properties 'server-*.properties'
       tidegauge upgrade mine.yaml --to 4.4 --seeds 1..5 --out runs/upgrade
     """
 
     scenario: shared.ScenarioName
     #: The release to compare with. From 4.0 on a release has KRaft only.
     target: Annotated[str, typer.Option("--to", metavar="RELEASE")]
+    #: A broker's server.properties, a folder of such files, or a pattern in quotes; repeatable. For
+    #: settings that a scenario does not take: passwords and keys, and addresses.
+    properties: Annotated[list[Path] | None, typer.Option(metavar="FILE")] = None
     seeds: shared.Seeds = None
     jobs: shared.Jobs = None
     #: Folder for all runs, with one comparison for each fault. Default: a new folder
@@ -336,11 +344,18 @@ class AlertsOptions(NamedTuple):
 
     The exit status is 1 if an expectation failed.
 
+    Shipped incidents have expectations of the rules of well-known files, by their names; a rule of
+    yours may have a longer `for`. A healthy day expects every rule to be silent. `--expect` adds
+    expectations of your rules: RULE=fires (after the trouble begins) or RULE=silent, in each
+    incident that is tried, or with @INCIDENT in one.
+
     \b
     Examples:
       tidegauge alerts --rules kafka-rules.yml
       tidegauge alerts --rules rules/*.yml --incidents broker-crash,rolling-restart
       tidegauge alerts --rules kafka-rules.yml --incidents my-incident.yaml
+      tidegauge alerts --rules kafka-rules.yml --incidents broker-crash,rolling-restart \\
+          --expect BrokerGone=fires --expect BrokerGone=silent@rolling-restart
       tidegauge alerts --rules kafka-rules.yml --json > alerts.json
       tidegauge alerts --rules kafka-rules.yml --incidents broker-crash --keep kept
                                  keep the input of promtool
@@ -353,6 +368,8 @@ class AlertsOptions(NamedTuple):
     #: Shipped incidents (tidegauge scenarios lists them), or scenario files with a section
     #: `alerts`. Repeatable. Default: all shipped incidents.
     incidents: Annotated[list[str] | None, typer.Option(metavar="all|NAME[,NAME...]")] = None
+    #: An expectation of a rule, instead of those of the incidents. Repeatable.
+    expect: Annotated[list[str] | None, typer.Option(metavar="RULE=fires|silent[@INCIDENT]")] = None
     #: Names of Kafka's metrics, as for `tidegauge run`.
     metrics_spelling: Annotated[str, typer.Option(metavar="NAME|FILE")] = "strimzi"
     #: Path of promtool. Default: the promtool on the PATH.

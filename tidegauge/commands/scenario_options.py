@@ -1,4 +1,4 @@
-"""The options of commands that make, list and check scenarios, and of the demonstration."""
+"""The options of commands that make, list and check scenarios; of the demonstration, the manual."""
 
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -45,6 +45,22 @@ class ScenariosOptions(NamedTuple):
 
     #: Print the list as JSON, with the files' paths.
     as_json: Annotated[bool, typer.Option("--json")] = False
+
+
+class DocsOptions(NamedTuple):
+    """List the pages of the manual, or print one.
+
+    The manual is installed with Tidegauge. A page is Markdown, as it is in the folder docs.
+
+    \b
+    Examples:
+      tidegauge docs
+      tidegauge docs first-hour
+      tidegauge docs limits | less
+    """
+
+    #: The name of a page.
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]")] = None
 
 
 class SchemaOptions(NamedTuple):
@@ -252,6 +268,33 @@ class GenerateOptions(NamedTuple):
         return min(round(self.topics * self.idle), self.topics - 1)
 
 
+class LintOptions(NamedTuple):
+    """Find faults of a cluster that are known to cause outages, without a run.
+
+    Each finding has the number of partitions, brokers, producers or settings concerned and names
+    a few, the risk, the change that mends it, and a command whose run shows it. The manual lists
+    all checks.
+
+    The exit status is 0, with --strict 1 if there are findings. It is 2 if the scenario cannot be
+    read.
+
+    \b
+    Examples:
+      tidegauge lint mine.yaml
+      tidegauge lint quickstart --set topics.orders.settings.min.insync.replicas=3
+      tidegauge lint mine.yaml --strict
+      tidegauge lint mine.yaml --json
+    """
+
+    scenario: shared.ScenarioName
+    #: Change a field of the scenario.
+    changes: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE")] = None
+    #: Exit with status 1 if there are findings.
+    strict: bool = False
+    #: Print JSON, for other programs.
+    as_json: Annotated[bool, typer.Option("--json")] = False
+
+
 class ValidateOptions(NamedTuple):
     """Check a scenario, and predict its run, without running it.
 
@@ -262,7 +305,7 @@ class ValidateOptions(NamedTuple):
     predictions are within a factor of 1.5.
 
     Likely mistakes, such as min.insync.replicas above the replication factor, are printed first,
-    on standard error.
+    on standard error. The findings of `tidegauge lint` are printed last, a line for each.
 
     The exit status is 0 if the scenario can be run. It is 2 if not; then each error names the line
     of the file and the reason.

@@ -1,19 +1,25 @@
-"""``tidegauge scenarios`` and ``schema``: the shipped scenarios, and the schema of their files."""
+"""``tidegauge scenarios``, ``schema`` and ``docs``: shipped scenarios, their schema, the manual."""
 
+from pathlib import Path
 from textwrap import fill
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from tidegauge.commands.scenario_options import ScenariosOptions, SchemaOptions
+from tidegauge.commands.scenario_options import DocsOptions, ScenariosOptions, SchemaOptions
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.scenario.reading import schema_text
 from tidegauge.scenario.shipped import FOLDER, ShippedScenario, described_scenarios
-from tidegauge.scenario.text.errors import counted
+from tidegauge.scenario.text.errors import counted, did_you_mean
 from tidegauge.simulation.quantities import format_duration
 from tidegauge.views.output import console, print_json
 
 _INDENT = 4 * " "
+
+_PACKAGE = Path(__file__).parents[1]
+#: The folder of the manual: inside of the package where it is installed, beside it in a checkout.
+_MANUAL = next(each for each in (_PACKAGE / "docs", _PACKAGE.parent / "docs") if each.exists())
 
 
 def list_scenarios(options: ScenariosOptions) -> None:
@@ -69,3 +75,22 @@ def _print_in_a_line(out: Console, scenario: ShippedScenario) -> None:
 def show_schema(_options: SchemaOptions) -> None:
     """Perform ``tidegauge schema``."""
     typer.echo(schema_text(), nl=False)
+
+
+def show_docs(options: DocsOptions) -> None:
+    """Perform ``tidegauge docs``."""
+    pages = {file.stem: file for file in _MANUAL.glob("*.md")}
+    if options.name is None:
+        width = max(map(len, pages))
+        for name in sorted(pages):
+            typer.echo(f"{name:{width}}  {_title(pages[name])}")
+    elif options.name in pages:
+        typer.echo(pages[options.name].read_text(encoding="utf-8"), nl=False)
+    else:
+        near = did_you_mean(options.name, list(pages))
+        raise TidegaugeError(f"{options.name}: the manual has no such page; {near}")
+
+
+def _title(page: Path) -> str:
+    with page.open(encoding="utf-8") as lines:
+        return next(line for line in lines if line.startswith("# ")).removeprefix("# ").strip()

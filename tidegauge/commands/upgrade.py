@@ -11,6 +11,11 @@ from tidegauge.commands.run_options import RunOptions, UpgradeOptions
 from tidegauge.commands.shared_options import parsed, seeds_of
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.real_cluster.describe.release_change import FaultCase, fault_cases, in_health
+from tidegauge.real_cluster.describe.server_properties import (
+    properties_files,
+    read_server_properties,
+)
+from tidegauge.real_cluster.describe.upgrade_path import UpgradePath, upgrade_path
 from tidegauge.replication.release_versions import KRAFT_MODE, Release
 from tidegauge.scenario.other_mode.settings import Change
 from tidegauge.scenario.reading import Scenario
@@ -34,24 +39,31 @@ def upgrade_cluster(options: UpgradeOptions) -> None:
     data = in_health(comparing.written_scenario(request), own.broker_ids())
     before = comparing.converted_variant(data, options.scenario, own.mode, own.release)
     after = _successor(comparing.converted_variant(data, options.scenario, mode, str(release)), own)
+    files = [read_server_properties(each) for each in properties_files(options.properties or [])]
+    written = {name for file in files for name in file.properties}
+    path = upgrade_path(own, after.scenario, written)
     show_warnings(before.scenario, after.scenario)
     folder = options.out or new_run_folder(f"{own.name}-to-{release}")
     span = None if options.seeds is None else seeds_of(options.seeds)
     screen = console()
+    comparison_view.show_upgrade_path(screen, before.label, after.label, path)
     cases = list(fault_cases(before.scenario))
     screen.print(
-        f"Changes from {before.label} to {after.label}: {len(cases)} faults, each in runs of"
+        f"\nChanges from {before.label} to {after.label}: {len(cases)} faults, each in runs of"
         " its own. They begin with all brokers up, and with preferred leaders.",
         soft_wrap=True,
     )
     found = [_case(case, before, after, span, options.jobs, folder / case.name) for case in cases]
-    _show(before, after, {case.title: one for case, one in zip(cases, found, strict=True)})
+    _show(before, after, path, {case.title: one for case, one in zip(cases, found, strict=True)})
     if not all(comparison.is_well for comparison in found):
         raise typer.Exit(1)
 
 
 def _show(
-    before: comparing.Variant, after: comparing.Variant, found: Mapping[str, comparing.Comparison]
+    before: comparing.Variant,
+    after: comparing.Variant,
+    path: UpgradePath,
+    found: Mapping[str, comparing.Comparison],
 ) -> None:
     """Print the figures under each fault, then the changes under any."""
     screen = console()
@@ -62,7 +74,7 @@ def _show(
         screen, [figure for each in found.values() for figure in each.figures]
     )
     comparison_view.show_defaults(screen, before.scenario, after.scenario)
-    comparison_view.show_settings_that_end(screen, after.changes)
+    comparison_view.show_settings_that_end(screen, after.changes, path.removed)
     others = [str(each) for each in after.changes if "settings" not in each.path]
     comparison_view.show_changes(screen, after.label, others)
     screen.print()

@@ -1,12 +1,14 @@
 """``tidegauge validate``: a scenario checked, and its run predicted, without running it."""
 
 import os
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
 import typer
 
-from tidegauge.commands.loading import loaded, show_warnings
+from tidegauge.commands.lint import show_findings
+from tidegauge.commands.loading import loaded, show_warnings, warned_of
 from tidegauge.commands.performing import hosted
 from tidegauge.commands.run_options import RunOptions
 from tidegauge.commands.scenario_options import ValidateOptions
@@ -14,11 +16,11 @@ from tidegauge.compiled.compile_all import is_compiled
 from tidegauge.engine.grouping import grouping_of, usual_groups
 from tidegauge.engine.prediction import Prediction, predict
 from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.lint.lint import findings_of
 from tidegauge.scenario.model.workload import ClientGroup
 from tidegauge.scenario.text.errors import counted, duration_text
 from tidegauge.scenario.timetable import fault_words, timetable
 from tidegauge.scenario.used_resources import LeanedOn, UsedResource, leaned_on, used_resources
-from tidegauge.scenario.warnings import warnings_of
 from tidegauge.simulation.quantities import format_duration, time_text
 from tidegauge.views.output import print_json
 
@@ -54,6 +56,7 @@ def validate_scenario(options: ValidateOptions) -> None:
         print_json(_as_json(plan, prediction, groups))
     else:
         _print(plan, prediction, groups)
+        show_findings(findings_of(plan.scenario), shlex.quote(options.scenario))
 
 
 def _groups(plan: ClusterPlan, actors: int | None) -> list[str]:
@@ -258,7 +261,7 @@ def _as_json(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> di
         "expected_loop_seconds": round(prediction.loop_s, 1),
         "expected_end_seconds": round(prediction.end_s, 1),
         "expected_memory_bytes": prediction.memory_bytes,
-        "warnings": warnings_of(scenario),
+        "warnings": warned_of(scenario),
         "settings_not_modelled": scenario.settings_not_modelled(),
         "leans_on": [parameter._asdict() for parameter in leaned_on(scenario)],
         "resources": [resource._asdict() for resource in used_resources(scenario)],

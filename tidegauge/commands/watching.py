@@ -12,7 +12,8 @@ import typer
 from tidegauge.commands.run_options import RunOptions
 from tidegauge.commands.shared_options import parsed
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.engine.contract import LiveMetrics, Onlooker
+from tidegauge.engine.contract import Onlooker
+from tidegauge.engine.live_metrics import LiveMetrics
 from tidegauge.engine.simulate import Scrapes
 from tidegauge.metrics.endpoint.openmetrics_file import OpenMetricsFile
 from tidegauge.metrics.endpoint.server import LAST_PORT, LOOPBACK, Endpoint, EndpointError

@@ -12,6 +12,7 @@ which one is enough, and ``unless``, whose right side may be missing.
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,6 +36,8 @@ class Rule(NamedTuple):
     name: str
     is_alert: bool
     expression: str
+    for_us: int = 0
+    keep_firing_for_us: int = 0
 
 
 class RuleFile(NamedTuple):
@@ -126,7 +129,23 @@ def _rules_of(path: Path, group: dict[str, Any]) -> Iterator[Rule]:
             wrong = kind if not isinstance(name, str) else "expr"
             problem = "is missing" if rule.get(wrong) is None else "must be text"
             raise RuleFileError(f"{which} ({name}): `{wrong}` {problem}")
-        yield Rule(group["name"], name, kind == "alert", str(expression))
+        times_us = [_duration_us(rule.get(key)) for key in ("for", "keep_firing_for")]
+        yield Rule(group["name"], name, kind == "alert", str(expression), *times_us)
+
+
+_DURATION = re.compile(
+    r"(?:(\d+)y)?(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?|0"
+)
+_UNITS_MS = (31_536_000_000, 604_800_000, 86_400_000, 3_600_000, 60_000, 1_000, 1)
+
+
+def _duration_us(written: Any) -> int:
+    """A duration as Prometheus has it, such as 1h30m; 0 for none, and for one that it refuses."""
+    match = _DURATION.fullmatch(str(written))
+    if match is None:
+        return 0
+    parts = zip(match.groups(default="0"), _UNITS_MS, strict=True)
+    return 1_000 * sum(int(count) * unit_ms for count, unit_ms in parts)
 
 
 _TOKEN = re.compile(
@@ -276,6 +295,9 @@ class Alert(NamedTuple):
     missing: Sequence[str]
     #: True: it reads no metric at all, so it fires always or never.
     reads_nothing: bool
+    #: The longest `for` and `keep_firing_for` of its rules.
+    for_us: int = 0
+    keep_firing_for_us: int = 0
 
     @property
     def is_simulated(self) -> bool:
@@ -294,21 +316,22 @@ class Alerts(NamedTuple):
 def alerts_of(files: Sequence[RuleFile], served: Collection[str]) -> Alerts:
     """The alerts in these files, in their order, where these metrics are served."""
     names = {*served, *_OF_THE_ENGINE, *_recorded(files, served)}
-    rules: dict[str, list[tuple[str, frozenset[str], frozenset[str]]]] = {}
+    rules: dict[str, list[tuple[Path, Rule, Needs]]] = {}
     metrics: set[str] = set()
     for file in files:
         for rule in file.rules:
             needs = needs_of(rule.expression, names)
             metrics |= needs.served
             if rule.is_alert:
-                place = f"{file.path}: {rule.group}"
-                rules.setdefault(rule.name, []).append((place, needs.served, needs.missing))
+                rules.setdefault(rule.name, []).append((file.path, rule, needs))
     alerts = [
         Alert(
             name,
-            [place for place, _, _ in found],
-            sorted(frozenset().union(*(missing for _, _, missing in found))),
-            reads_nothing=not any(read or missing for _, read, missing in found),
+            [f"{path}: {rule.group}" for path, rule, _ in found],
+            sorted(frozenset().union(*(needs.missing for _, _, needs in found))),
+            reads_nothing=not any(needs.served or needs.missing for _, _, needs in found),
+            for_us=max(rule.for_us for _, rule, _ in found),
+            keep_firing_for_us=max(rule.keep_firing_for_us for _, rule, _ in found),
         )
         for name, found in rules.items()
     ]
@@ -325,3 +348,51 @@ def _recorded(files: Sequence[RuleFile], served: Collection[str]) -> set[str]:
         if ready <= recorded:
             return recorded
         recorded |= ready
+
+
+class Misspelt(NamedTuple):
+    """A metric that is not served, in a rule, and the served name that is meant."""
+
+    file: Path
+    #: The name of the alert, or of the metric that the rule records.
+    rule: str
+    metric: str
+    meant: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.rule}: no metric {self.metric}; did you mean {self.meant}?"
+
+
+#: Names of Kafka that differ in a word, such as BytesIn and BytesRejected, are less alike.
+_LEAST_LIKENESS = 0.85
+
+
+def misspelt_metrics(files: Sequence[RuleFile], served: Collection[str]) -> list[Misspelt]:
+    """The metrics in rules that are nearly the name of a served one."""
+    recorded = (rule.name for file in files for rule in file.rules if not rule.is_alert)
+    names = {*served, *_OF_THE_ENGINE, *recorded}
+    found = [
+        Misspelt(file.path, rule.name, metric, meant)
+        for file in files
+        for rule in file.rules
+        for metric in sorted(needs_of(rule.expression, names).missing)
+        if (meant := _nearest(metric, names)) is not None
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _nearest(metric: str, names: Collection[str]) -> str | None:
+    """The name that is most like a metric's in what follows the MBean's domain; None: none is."""
+    alike, nearest = max((_likeness(metric.lower(), each.lower()), each) for each in sorted(names))
+    return nearest if alike >= _LEAST_LIKENESS else None
+
+
+def _likeness(one: str, other: str) -> float:
+    """From 0 to 1, without the words that both begin with."""
+    same = 0
+    for place, (left, right) in enumerate(zip(one, other, strict=False)):
+        if left != right:
+            break
+        if left == "_":
+            same = place + 1
+    return SequenceMatcher(None, one[same:], other[same:], autojunk=False).ratio()

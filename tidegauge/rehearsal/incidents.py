@@ -7,7 +7,7 @@ discovery; a broker that is down does not respond. An incident is a scenario wit
 
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +19,7 @@ from tidegauge.metrics.families.family import Scope
 from tidegauge.metrics.samples.exposition import UP, Presentation, Scraper
 from tidegauge.metrics.spellings.all_spellings import STRIMZI
 from tidegauge.metrics.spellings.spelling import Spelling
-from tidegauge.rehearsal.alerts import Alerts, RuleFile
+from tidegauge.rehearsal.alerts import Alerts, Misspelt, RuleFile
 from tidegauge.rehearsal.promtool import Intervals, Promtool, PromtoolError, Recording, evaluate
 from tidegauge.rehearsal.verdicts import IncidentPlan, Judged, judge
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -30,6 +30,17 @@ from tidegauge.scenario.text.errors import did_you_mean, one_line
 
 #: Metrics that a run in virtual time does not have: those of real time and of HTTP scrapes.
 _OF_LIVE_RUNS = {Scope.SIMULATION, Scope.ACTOR, Scope.SCRAPED_TARGET}
+
+
+class Asked(NamedTuple):
+    """An expectation of an alert, beside those of the incidents."""
+
+    alert: str
+    fires: bool
+    #: The name of its scenario; None: each incident that is tried.
+    incident: str | None
+    #: As it was written.
+    text: str
 
 
 class Rehearsal(NamedTuple):
@@ -44,6 +55,10 @@ class Rehearsal(NamedTuple):
     keep: Path | None
     #: The names of Kafka's metrics.
     spelling: Spelling = STRIMZI
+    #: Expectations beside those of the incidents.
+    asked: Sequence[Asked] = ()
+    #: Metrics in rules that are nearly the name of another.
+    misspelt: Sequence[Misspelt] = ()
 
 
 class Rehearsed(NamedTuple):
@@ -99,6 +114,13 @@ def incident_names() -> list[str]:
     return sorted(file.stem for file in INCIDENTS.glob("*.yaml"))
 
 
+def asked_of(rehearsal: Rehearsal, incident: str) -> dict[str, bool]:
+    """Whether alerts are asked to fire in an incident; an expectation of it alone comes first."""
+    concerns = [each for each in rehearsal.asked if each.incident in (None, incident)]
+    concerns.sort(key=lambda each: each.incident is not None)
+    return {each.alert: each.fires for each in concerns}
+
+
 def dead_alerts(rehearsal: Rehearsal, ended: Sequence[Rehearsed]) -> list[str]:
     """The alerts that fired in no incident but can; none unless all shipped incidents ended."""
     if not set(incident_names()) <= {one.name for one in ended if one.error is None}:
@@ -111,24 +133,31 @@ def dead_alerts(rehearsal: Rehearsal, ended: Sequence[Rehearsed]) -> list[str]:
     ]
 
 
-def rehearse(rehearsal: Rehearsal, names: Sequence[str], jobs: int) -> Iterator[Rehearsed]:
+def rehearse(
+    rehearsal: Rehearsal, names: Sequence[str], jobs: int, warn: Callable[[str], None]
+) -> Iterator[Rehearsed]:
     """Try incidents; yield the result of each, in their order.
 
     Args:
         rehearsal: the rules, tools and intervals.
         names: names of incidents, or paths of scenarios.
         jobs: the number of parallel processes, one for each incident.
+        warn: is told in a line why there are none, where Ray does not start.
     """
     if jobs == 1:
         yield from (rehearse_one(rehearsal, name) for name in names)
         return
     # Files are removed however the process ends.
     with TemporaryDirectory(prefix="tidegauge-alerts-") as folder:
-        yield from _rehearse_on_pool(rehearsal, names, jobs, Path(folder))
+        yield from _rehearse_on_pool(rehearsal, names, jobs, Path(folder), warn)
 
 
 def _rehearse_on_pool(
-    rehearsal: Rehearsal, names: Sequence[str], jobs: int, folder: Path
+    rehearsal: Rehearsal,
+    names: Sequence[str],
+    jobs: int,
+    folder: Path,
+    warn: Callable[[str], None],
 ) -> Iterator[Rehearsed]:
     # It takes a second to be imported.
     from tidegauge.engine.ray_cluster import HERE  # noqa: PLC0415
@@ -141,7 +170,7 @@ def _rehearse_on_pool(
     ]
     left = set(names)
     try:
-        with closing(run_on_pool(_try_incident, attempts, jobs, HERE)) as calls:
+        with closing(run_on_pool(_try_incident, attempts, jobs, HERE, warn)) as calls:
             for ended in in_order(calls):
                 name = names[ended.number]
                 left.discard(name)
@@ -189,6 +218,7 @@ def _rehearse(rehearsal: Rehearsal, name: str, within: Path | None) -> Rehearsed
         scenario.trouble_begins_us(),
         scenario.trouble_ends_us(),
         scenario.alerts or AlertExpectations(),
+        asked_of(rehearsal, scenario.name),
     )
     with TemporaryDirectory(prefix="tidegauge-alerts-", dir=within) as made, _whole_or_not(kept):
         folder = Path(made)

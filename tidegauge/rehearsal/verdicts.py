@@ -18,6 +18,8 @@ class Verdict(StrEnum):
     SILENT = "stayed silent"
     #: The incident has no expectation of it.
     NOT_JUDGED = "not judged"
+    #: It was pending in time; the trouble ended before the `for` of the rule did.
+    TOO_SHORT = "shorter than for"
     #: The metrics that it reads are not served.
     NOT_SIMULATED = "not simulated"
     # Verdicts that differ from the expectation:
@@ -47,6 +49,49 @@ class IncidentPlan(NamedTuple):
     begins_us: int | None
     ends_us: int | None
     expected: AlertExpectations
+    #: Further expectations, by alert: whether it fires. They hold instead of those of the incident.
+    asked: Mapping[str, bool] = {}
+
+
+class Expectation(NamedTuple):
+    """The expectation of an alert in an incident."""
+
+    fires: bool
+    #: The longest time from the start of the trouble; None: to the end of the incident.
+    within_us: int | None = None
+    #: The part of that which is the rule's own `for`.
+    for_us: int = 0
+    #: The longest time from the end of the trouble until it is over; None: it need not be.
+    over_in_us: int | None = None
+
+    def __str__(self) -> str:
+        if not self.fires:
+            return "silent"
+        if self.within_us is None:
+            return "fires"
+        text = f"within {duration_text(self.within_us)}"
+        if self.over_in_us is not None:
+            text += f", over in {duration_text(self.over_in_us)}"
+        return text
+
+
+def expectation_of(incident: IncidentPlan, alert: Alert) -> Expectation | None:
+    """The expectation of an alert; None: the incident has none."""
+    if alert.name in incident.asked:
+        return Expectation(incident.asked[alert.name])
+    expected = incident.expected
+    if alert.name in expected.fire:
+        held_us, kept_us = 0, 0
+        if expected.beyond_for:
+            held_us, kept_us = alert.for_us, alert.keep_firing_for_us
+        clear_us = expected.clear.get(alert.name)
+        return Expectation(
+            fires=True,
+            within_us=expected.fire[alert.name] + held_us,
+            for_us=held_us,
+            over_in_us=None if clear_us is None else clear_us + kept_us,
+        )
+    return Expectation(fires=False) if expected.stays_silent(alert.name) else None
 
 
 class Judged(NamedTuple):
@@ -85,10 +130,11 @@ def _judged(incident: IncidentPlan, alert: Alert, course: Course) -> Judged:
     cleared_us = None
     if last_us is not None and incident.ends_us is not None:
         cleared_us = max(0, last_us - incident.ends_us)
+    expectation = expectation_of(incident, alert)
     return Judged(
         alert.name,
-        _verdict(incident, alert, course, late_us),
-        _expectation(incident.expected, alert.name),
+        _verdict(incident, alert, expectation, course),
+        "" if expectation is None else str(expectation),
         course.firing,
         course.pending,
         late_us,
@@ -100,41 +146,37 @@ def _judged(incident: IncidentPlan, alert: Alert, course: Course) -> Judged:
     )
 
 
-def _verdict(incident: IncidentPlan, alert: Alert, course: Course, late_us: int | None) -> Verdict:
-    expected = incident.expected
+def _verdict(
+    incident: IncidentPlan, alert: Alert, expectation: Expectation | None, course: Course
+) -> Verdict:
     if not alert.is_simulated:
         return Verdict.NOT_SIMULATED
-    if alert.name in expected.fire:
-        return _verdict_of_firing(incident, alert.name, course, late_us)
-    if not expected.stays_silent(alert.name):
+    if expectation is None:
         return Verdict.NOT_JUDGED
+    if expectation.fires:
+        return _verdict_of_firing(incident, expectation, course)
     return Verdict.MISFIRE if course.firing else Verdict.SILENT
 
 
-def _verdict_of_firing(
-    incident: IncidentPlan, name: str, course: Course, late_us: int | None
-) -> Verdict:
-    expected = incident.expected
+def _verdict_of_firing(incident: IncidentPlan, expectation: Expectation, course: Course) -> Verdict:
+    begins_us = incident.begins_us or 0
+    due_us = incident.duration_us
+    if expectation.within_us is not None:
+        due_us = begins_us + expectation.within_us
     if not course.firing:
-        return Verdict.MISSED
-    if late_us is None:
+        is_held = bool(expectation.for_us and course.pending)
+        in_time = is_held and course.pending[0].begin_us + expectation.for_us <= due_us
+        return Verdict.TOO_SHORT if in_time else Verdict.MISSED
+    first_us = course.firing[0].begin_us
+    if first_us < begins_us:
         return Verdict.TOO_EARLY
-    if late_us > expected.fire[name]:
+    if first_us > due_us:
         return Verdict.LATE
-    if name in expected.clear and incident.ends_us is not None:
-        due_us = incident.ends_us + expected.clear[name]
+    if expectation.over_in_us is not None and incident.ends_us is not None:
+        due_us = incident.ends_us + expectation.over_in_us
         if any(spell.end_us is None or spell.end_us > due_us for spell in course.firing):
             return Verdict.NOT_CLEARED
     return Verdict.FIRED
-
-
-def _expectation(expected: AlertExpectations, name: str) -> str:
-    if name not in expected.fire:
-        return "silent" if expected.stays_silent(name) else ""
-    text = f"within {duration_text(expected.fire[name])}"
-    if name in expected.clear:
-        text += f", over in {duration_text(expected.clear[name])}"
-    return text
 
 
 def duration_text(duration_us: int) -> str:

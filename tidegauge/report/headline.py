@@ -1,15 +1,19 @@
 """A run in short: its verdict, its losses, stalls and moves of replicas, and its figures."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from __future__ import annotations
 
-from tidegauge.analysis.making.run_tables import RunTables
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
 from tidegauge.analysis.tables.dialect import united
 from tidegauge.analysis.tables.unavailable import REFUSING
-from tidegauge.report.one_run import OneRun
 from tidegauge.report.quantities import duration_text, number_text
 from tidegauge.report.section import Piece, Section, Tile, Tiles, Words
 from tidegauge.scenario.text.errors import counted
+
+if TYPE_CHECKING:
+    from tidegauge.analysis.making.run_tables import RunTables
+    from tidegauge.report.one_run import OneRun
 
 
 class StalledPartitions(NamedTuple):

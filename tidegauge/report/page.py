@@ -5,6 +5,7 @@ from html import escape
 from importlib.util import find_spec
 from pathlib import Path
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.report.section import Chart, Section
 
 _HERE = Path(__file__).parent
@@ -51,17 +52,27 @@ def page(title: str, sections: Sequence[Section]) -> str:
 
 
 def _plotly(sections: Sequence[Section]) -> str:
-    """The library that draws charts, which is most of a page; nothing if there is no chart.
-
-    The package is not imported: that takes longer than all of this.
-    """
+    """The library that draws charts, which is most of a page; nothing if there is no chart."""
     if not any(isinstance(piece, Chart) for each in sections for piece in each.pieces):
         return ""
+    return f"<script>{chart_library().read_text('utf-8')}</script>"
+
+
+def chart_library() -> Path:
+    """The file of the library that draws charts.
+
+    Its package is not imported: that takes longer than to write a page.
+
+    Raises:
+        TidegaugeError: it is not installed.
+    """
     package = find_spec("plotly")
     if package is None or package.origin is None:
-        raise ModuleNotFoundError("plotly", name="plotly")
-    text = (Path(package.origin).parent / "package_data" / "plotly.min.js").read_text("utf-8")
-    return f"<script>{text}</script>"
+        raise TidegaugeError(
+            "a page with charts needs tidegauge[report], which is not installed: "
+            "pip install 'tidegauge[report]'"
+        )
+    return Path(package.origin).parent / "package_data" / "plotly.min.js"
 
 
 def _short(section: Section) -> str:

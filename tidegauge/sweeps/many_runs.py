@@ -5,7 +5,7 @@ reported as failed, and the others continue.
 """
 
 from collections import OrderedDict
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,7 +62,10 @@ class Outcome:
 
 
 def run_all(
-    runs: Sequence[PlannedRun], jobs: int | None = None, address: str | None = None
+    runs: Sequence[PlannedRun],
+    jobs: int | None = None,
+    address: str | None = None,
+    warn: Callable[[str], None] = lambda _: None,
 ) -> Generator[tuple[int, Outcome]]:
     """Perform runs; yield the place and the outcome of each, in the order in which they end.
 
@@ -74,15 +77,17 @@ def run_all(
         jobs: the number of parallel runs; None: the number of CPUs.
         address: the Ray cluster to join; None: that of RAY_ADDRESS, else Ray starts here.
             The machines of a cluster have to share the files and folders of the runs.
+        warn: is told in a line why all runs are performed in this process, where Ray does not
+            start.
 
     Raises:
-        RayUnavailableError: Ray does not start, or cannot be joined.
+        RayUnavailableError: Ray cannot be joined.
     """
     # Other processes may have other working directories.
     placed = [
         each._replace(file=each.file.absolute(), folder=each.folder.absolute()) for each in runs
     ]
-    with closing(run_on_pool(_run, placed, jobs, address)) as calls:
+    with closing(run_on_pool(_run, placed, jobs, address, warn)) as calls:
         for ended in calls:
             folder = placed[ended.number].folder
             outcome = ended.result or Outcome(ended.error)

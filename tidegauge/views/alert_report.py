@@ -18,7 +18,13 @@ from tidegauge.rehearsal.verdicts import Judged, Verdict, duration_text
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import short_time_text
 
-_STYLES = {Verdict.FIRED: "green", Verdict.SILENT: "green", Verdict.NOT_JUDGED: "dim"}
+_STYLES = {
+    Verdict.FIRED: "green",
+    Verdict.SILENT: "green",
+    Verdict.NOT_JUDGED: "dim",
+    Verdict.TOO_SHORT: "yellow",
+}
+_NO_VERDICT = {Verdict.NOT_JUDGED, Verdict.NOT_SIMULATED, Verdict.TOO_SHORT}
 _FAILURE = "bold red"
 _INDENT = "  "
 
@@ -36,6 +42,8 @@ def show_beginning(out: Console, rehearsal: Rehearsal, incidents: int, jobs: int
         f"every {evaluation} by promtool {rehearsal.promtool.version}",
         soft_wrap=True,
     )
+    for each in rehearsal.misspelt:
+        out.print(str(each), style="yellow", soft_wrap=True, markup=False)
 
 
 def show_incident(out: Console, ended: Rehearsed) -> None:
@@ -54,7 +62,9 @@ def show_incident(out: Console, ended: Rehearsed) -> None:
     rows = [
         each
         for each in ended.judged
-        if each.verdict.is_failure or (each.firing and each.verdict != Verdict.NOT_SIMULATED)
+        if each.verdict.is_failure
+        or each.verdict == Verdict.TOO_SHORT
+        or (each.firing and each.verdict != Verdict.NOT_SIMULATED)
     ]
     if rows:
         out.print(_table(rows))
@@ -63,7 +73,7 @@ def show_incident(out: Console, ended: Rehearsed) -> None:
     # Shipped incidents have expectations of rules in many files, of which few are given.
     if ended.name not in incident_names():
         _list_alerts(out, "alerts with expectations, but in none of the files", ended.unknown)
-        if not ended.incident.expected.named() and not silent:
+        if not any(each.expected for each in ended.judged):
             out.print(f"{_INDENT}it has no expectations: see its section `alerts`")
 
 
@@ -80,11 +90,11 @@ def _table(rows: Sequence[Judged]) -> Table:
         grid.add_column(title, overflow="fold")
     for each in rows:
         style = _FAILURE if each.verdict.is_failure else _STYLES[each.verdict]
-        began = short_time_text(each.firing[0].begin_us) if each.firing else "never"
+        began = f"(at {short_time_text(each.firing[0].begin_us)})" if each.firing else "never"
         grid.add_row(
             Text(each.verdict.value, style=style),
             Text(each.alert),
-            f"(at {began})" if each.late_us is None else duration_text(each.late_us),
+            began if each.late_us is None else duration_text(each.late_us),
             _spells_text(each),
             "" if each.cleared_us is None else duration_text(each.cleared_us),
             Text(each.expected, style=style),
@@ -145,10 +155,10 @@ def show_summary(
         style="bold red" if failed else "bold green",
     )
     for one in failed:
-        _show_failure(out, one, command)
+        _show_failure(out, rehearsal, one, command)
 
 
-def _show_failure(out: Console, one: Rehearsed, command: str) -> None:
+def _show_failure(out: Console, rehearsal: Rehearsal, one: Rehearsed, command: str) -> None:
     if one.error is not None:
         out.print(f"{_INDENT}{one.name}: {one.error}", soft_wrap=True, markup=False)
     for each in one.judged:
@@ -160,6 +170,9 @@ def _show_failure(out: Console, one: Rehearsed, command: str) -> None:
                 markup=False,
             )
     again = f"{command} --incidents {shlex.quote(one.name)}"
+    if one.incident is not None:
+        asked = [each for each in rehearsal.asked if each.incident in (None, one.incident.name)]
+        again += "".join(f" --expect {shlex.quote(each.text)}" for each in asked)
     out.print(f"{_INDENT}Again: {again}", soft_wrap=True, markup=False)
 
 
@@ -196,7 +209,7 @@ def _row(alert: Alert, ended: Sequence[Rehearsed], dead: Sequence[str]) -> Itera
 
 
 def _is_judged(each: Judged) -> bool:
-    return each.verdict not in {Verdict.NOT_JUDGED, Verdict.NOT_SIMULATED}
+    return each.verdict not in _NO_VERDICT
 
 
 def _why_not(alert: Alert) -> str:
@@ -214,6 +227,9 @@ def content_of(rehearsal: Rehearsal, ended: Sequence[Rehearsed]) -> dict[str, An
         "scrape_interval_seconds": rehearsal.intervals.scrape_us / 1e6,
         "evaluation_interval_seconds": rehearsal.intervals.evaluation_us / 1e6,
         "as_expected": all(one.is_as_expected for one in ended),
+        "misspelt_metrics": [
+            each._asdict() | {"file": str(each.file)} for each in rehearsal.misspelt
+        ],
         "alerts": [
             {
                 "alert": alert.name,

@@ -1,6 +1,6 @@
 """A comparison on the terminal: figures beside each other, their reasons, and the changes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -10,6 +10,7 @@ from rich.text import Text
 
 from tidegauge.analysis.over_seeds import OverSeeds
 from tidegauge.real_cluster.describe.release_change import ChangedDefault, changed_defaults
+from tidegauge.real_cluster.describe.upgrade_path import UpgradePath
 from tidegauge.runs.compared import ComparedFigure
 from tidegauge.runs.figures import value_text
 from tidegauge.scenario.other_mode.settings import Change
@@ -133,9 +134,29 @@ def _print_group(
         out.print(line, soft_wrap=True, markup=False)
 
 
-def show_settings_that_end(out: Console, changes: Sequence[Change]) -> None:
-    """Print the cluster's own settings that lose their meaning, or move."""
-    own = [each for each in changes if "settings" in each.path]
+def show_upgrade_path(out: Console, before: str, after: str, path: UpgradePath) -> None:
+    """Print the steps and conditions of an upgrade, and the cluster's settings that are gone."""
+    if path.steps:
+        out.print(f"\nThe way from {before} to {after}", style="bold")
+    for number, step in enumerate(path.steps, 1):
+        _print_lines(out, step, f"{number}.")
+    for condition in path.conditions:
+        _print_lines(out, condition)
+    if path.removed:
+        out.print(f"\nThe cluster's own settings that {after} does not have", style="bold")
+    for name, removed in path.removed.items():
+        instead = f"use {removed.instead}" if removed.instead else "nothing takes its place"
+        line = f"  {name}: {instead} (gone in {removed.since}, {removed.source})"
+        out.print(line, soft_wrap=True, markup=False)
+
+
+def show_settings_that_end(
+    out: Console, changes: Sequence[Change], removed: Collection[str]
+) -> None:
+    """Print the cluster's own settings that lose their meaning, or move; removed ones apart."""
+    own = [each for each in changes if "settings" in each.path and each.path[-1] not in removed]
+    if not own and removed:
+        return
     if not own:
         out.print("\nAll of the cluster's own settings keep their meaning.")
         return
@@ -184,9 +205,9 @@ def _lower(label: str) -> str:
     return label[:1].lower() + label[1:]
 
 
-def _print_lines(out: Console, text: str) -> None:
+def _print_lines(out: Console, text: str, mark: str = "-") -> None:
     """Print an item of a list; its further lines are indented."""
-    out.print(Padding(Text(f"- {text}"), (0, 0, 0, 2)))
+    out.print(Padding(Text(f"{mark} {text}"), (0, 0, 0, 2)))
 
 
 def _text(value: object) -> str:

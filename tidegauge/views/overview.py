@@ -4,13 +4,14 @@ The first lists partitions, those with losses first. The second is the chain of 
 back to the first fault.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
 
-from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.report.headline import reassignment_lines, stalled_partitions
 from tidegauge.runs.causes import Strand, cause_strands
 from tidegauge.runs.clients import unreachable_lines
@@ -19,6 +20,9 @@ from tidegauge.runs.stories import story_line
 from tidegauge.runs.trace_events import TraceEvent
 from tidegauge.scenario.text.errors import counted, duration_text
 from tidegauge.views.story_lines import LISTED, print_lines
+
+if TYPE_CHECKING:
+    from tidegauge.analysis.making.run_tables import RunTables
 
 #: The worst first: losses, then possible losses, then the time that producers waited; for logs,
 #: which do not have that, the time in which writes were refused.

@@ -1,8 +1,9 @@
-"""The pages of shipped files: checks, gallery and scenarios.
+"""The pages of shipped files: checks of runs and of clusters, gallery and scenarios.
 
 ``docs/checks.md`` has each check's promise, the permitted breaks and an example, from docstrings of
-the checks. ``docs/gallery.md`` has known bugs of KRaft, with the figures of both releases.
-``docs/scenarios-shipped.md`` has every shipped scenario, its question and its command.
+the checks; ``docs/lint.md`` has those of ``tidegauge lint``. ``docs/gallery.md`` has known bugs of
+KRaft, with the figures of both releases. ``docs/scenarios-shipped.md`` has every shipped scenario,
+its question and its command.
 """
 
 import inspect
@@ -14,6 +15,7 @@ from typing import NamedTuple
 from tidegauge.laboratory.gallery.comparison import Compared, Observed, command_of, compared
 from tidegauge.laboratory.gallery.incidents import INCIDENTS, Incident, Version
 from tidegauge.laboratory.manual.markdown import anchor, code_block, of_docstring, prose, table
+from tidegauge.scenario.lint.lint import CHECKS as LINT_CHECKS
 from tidegauge.scenario.reading import written_scenario
 from tidegauge.scenario.shipped import FOLDER, ShippedScenario, described_scenarios
 from tidegauge.scenario.text.errors import counted
@@ -66,6 +68,15 @@ def _check_section(text: CheckText) -> str:
         *(f"*{word}*: {text.parts[word]}" for word in PARTS),
     ]
     return "\n\n".join(of_docstring(paragraph) for paragraph in paragraphs) + "\n"
+
+
+def lint_page() -> str:
+    """The page, in Markdown."""
+    sections = [
+        "\n\n".join([f"## {name}", *map(of_docstring, check.paragraphs)]) + "\n"
+        for name, check in LINT_CHECKS.items()
+    ]
+    return "\n".join([prose("lint.md"), *sections])
 
 
 def gallery_page() -> str:

@@ -14,6 +14,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "checks.md": catalogue_pages.checks_page,
     "commands.md": reference_pages.commands_page,
     "gallery.md": catalogue_pages.gallery_page,
+    "lint.md": catalogue_pages.lint_page,
     "scenario-reference.md": scenario_page.documentation,
     "scenarios-shipped.md": catalogue_pages.scenarios_page,
     "state-machines.md": state_page.documentation,

@@ -13,6 +13,7 @@
 ``log_sizes.py``           the output of kafka-log-dirs, as sizes of topics
 ``imported_scenario.py``   all of it together, checked as any scenario is, and its YAML
 ``release_change.py``      a change of its release or mode: defaults, standard faults
+``upgrade_path.py``        the way to a newer release: steps, clients, removed settings
 =========================  ==============================================================
 
 No assumption is silent: each value that the files do not have is reported in a notice, on the

@@ -30,7 +30,7 @@ from tidegauge.real_cluster.logs.real_history import RealHistory
 from tidegauge.real_cluster.logs.run_rows import rows_of
 from tidegauge.scenario.text.errors import counted
 from tidegauge.traces.run_files import MANIFEST, OF_LOGS, SUMMARY
-from tidegauge.traces.run_folder import RunFolder, new_trace_file, write_json_atomically
+from tidegauge.traces.run_folder import RunFolder, new_trace_files, write_json_atomically
 from tidegauge.traces.trace_file import TraceWriter
 from tidegauge.traces.trace_hash import NO_ROWS, hash_of_rows, named_hashes, trace_sha256
 
@@ -75,7 +75,8 @@ def _write_into(
 ) -> None:
     manifest = {**manifest_of(cluster.plan), "source": OF_LOGS, "logs": logs_part(history)}
     write_json_atomically(folder / MANIFEST, manifest)
-    with TraceWriter(new_trace_file(folder, 0)) as writer:
+    (file,) = new_trace_files(folder, 1)
+    with TraceWriter(file) as writer:
         writer.write(rows)
     stream = RowStream(cluster.plan)
     stream.take(rows)
