@@ -2,7 +2,7 @@
 
 ``*_options.py`` are the options of all commands as named tuples, by their aims; nothing there takes
 long to import, so ``--help`` is quick. The other modules perform commands, one or two related ones
-each: they take the options, call the rooms below, and print through ``views``. ``opening.py`` opens
+each: they take the options, call the rooms below, and print through ``views``. ``loading.py`` opens
 a run, ``loading.py`` has other prerequisites, ``performing.py`` performs one run and
 ``performing_many.py`` many.
 
