@@ -23,8 +23,8 @@ room                subject
 ``spark_analysis``  Spark: recorded rows as DataFrames, result tables of many runs
 ``engine``          a scenario laid out as tables, cut into groups, run: inline or on Ray
 ``tidegauge``       the front door: ``runs`` (the history of a run), ``report``, ``rehearsal``,
-                    ``sweeps``, ``views``, ``commands``, and two wings: ``real_cluster`` and
-                    ``laboratory``
+                    ``sweeps``, ``what_if``, ``views``, ``commands``, and two wings:
+                    ``real_cluster`` and ``laboratory``
 ==================  ==============================================================================
 
 A room imports from lower rooms only; ``tests/house/test_floors.py`` has the floors.

@@ -57,6 +57,7 @@ COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
         "run": Command(run_options.RunOptions, "performing:run_scenario"),
         "sweep": Command(run_options.SweepOptions, "performing_many:sweep_scenario"),
         "compare": Command(run_options.CompareOptions, "comparing:compare_scenario"),
+        "ask": Command(run_options.AskOptions, "ask:ask_question"),
         "upgrade": Command(run_options.UpgradeOptions, "upgrade:upgrade_cluster"),
         "alerts": Command(run_options.AlertsOptions, "alerts:rehearse_alerts"),
         "dashboards": Command(run_options.DashboardsOptions, "reports:write_dashboards"),
@@ -113,6 +114,8 @@ Examples:
   tidegauge import describe.txt -o mine.yaml
                              make a scenario of a real cluster
   tidegauge lint mine.yaml   find settings and layouts that are known to fail
+  tidegauge ask mine.yaml AZ loss
+                             show what clients see of a fault, over twenty seeds
   tidegauge upgrade mine.yaml --to 4.4
                              show what a release would change for it
   tidegauge alerts --rules kafka-rules.yml

@@ -59,7 +59,7 @@ SLOW = (
         "runs/controller-too",
         "failover",
     ),
-    *("runs/lag-time", "alerts", "conform", "runs/batched", "--seeds", "upgrade"),
+    *("runs/lag-time", "alerts", "conform", "runs/batched", "--seeds", "upgrade", "ask "),
     "--schedule",
 )
 

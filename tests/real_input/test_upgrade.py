@@ -86,7 +86,7 @@ def test_the_comparison_begins_with_the_cluster_in_health(dump: Path, tmp_path: 
     written = yaml.safe_load(out.read_text())
     assert written["faults"]
     assert any(topic["state"] for topic in written["topics"])
-    healthy = in_health(written)
+    healthy = in_health(written, written["cluster"]["brokers"])
     assert "faults" not in healthy
     assert not any("state" in topic for topic in healthy["topics"])
     found = scenario_from_mapping(healthy, "test.yaml")

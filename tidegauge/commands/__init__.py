@@ -2,8 +2,8 @@
 
 ``*_options.py`` are the options of all commands as named tuples, by their aims; nothing there takes
 long to import, so ``--help`` is quick. The other modules perform commands, one or two related ones
-each: they take the options, call the rooms below, and print through ``views``. ``opening.py`` opens
-a run, ``loading.py`` has other prerequisites, ``performing.py`` performs one run and
+each: they take the options, call the rooms below, and print through ``views``. ``loading.py`` has
+their prerequisites: scenarios, runs, rules. ``performing.py`` performs one run, and
 ``performing_many.py`` many.
 
 A wrong input raises ``TidegaugeError``, and no command ends the process for it.

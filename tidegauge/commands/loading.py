@@ -1,11 +1,13 @@
-"""The prerequisites of commands: a scenario, a new file, Spark, compiled rules.
+"""The prerequisites of commands: a scenario, a run, a new file, Spark, compiled rules.
 
 ``tidegauge compile`` is here, too.
 """
 
 import importlib
+import shlex
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -19,11 +21,16 @@ from tidegauge.scenario.lint.lint import mistakes_in
 from tidegauge.scenario.reading import Scenario, ScenarioError, load_scenario
 from tidegauge.scenario.shipped import find_scenario
 from tidegauge.scenario.text.changes import parse_change
+from tidegauge.scenario.text.errors import counted
 from tidegauge.scenario.text.yaml_file import read_scenario_file
 from tidegauge.scenario.warnings import warnings_of
 from tidegauge.simulation.quantities import format_duration, parse_time
+from tidegauge.traces.run_files import SweepFolderError, runs_of_sweep, worst_of_sweep
 from tidegauge.traces.run_folder import write_text_atomically
 from tidegauge.views.progress import working
+
+if TYPE_CHECKING:
+    from tidegauge.runs.run import Run
 
 _PARTS = ("costs", "resources")
 
@@ -179,3 +186,46 @@ def compile_rules(_options: CompileOptions) -> None:
     else:
         typer.echo(f"All {done.rules} rules were in the cache")
     typer.echo(f"The cache is {done.folder}")
+
+
+def opened_run(folder: Path, command: str) -> "Run":
+    """The run in a folder; for a folder of a sweep the command lists its runs and ends.
+
+    Args:
+        folder: the argument of the command.
+        command: the name of the command.
+
+    Raises:
+        RunError: the folder has no run that this Tidegauge can read.
+    """
+    # Commands that only read a scenario do without it.
+    from tidegauge.runs.run import Run  # noqa: PLC0415
+
+    try:
+        return Run(folder)
+    except SweepFolderError:
+        raise TidegaugeError(_runs_to_choose_from(folder, command)) from None
+
+
+def _runs_to_choose_from(folder: Path, command: str) -> str:
+    from tidegauge.views.story_lines import LISTED  # noqa: PLC0415 - as above
+
+    runs = runs_of_sweep(folder)
+    if not runs:
+        return f"{folder}: is the folder of a sweep, and no run of it has begun yet"
+    worst = worst_of_sweep(folder)
+    which, chosen = "the first of them", runs[0]
+    if worst is not None and worst.folder in runs:
+        which, chosen = "the worst of them", worst.folder
+        if worst.figure is not None:
+            which += f" (the {worst.worst_is} {worst.figure.replace('_', ' ')})"
+    lines = [
+        f"{folder}: is the folder of a sweep of {counted(len(runs), 'run')}; {command} takes one",
+        f"  {which}: tidegauge {command} {shlex.quote(str(chosen))}",
+        f"  all of them:     tidegauge analyze {shlex.quote(str(folder))}",
+        "Its runs:",
+        *(f"  {shlex.quote(str(run))}" for run in runs[:LISTED]),
+    ]
+    if len(runs) > LISTED:
+        lines.append(f"  ... and {len(runs) - LISTED:,} more")
+    return "\n".join(lines)

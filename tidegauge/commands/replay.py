@@ -8,8 +8,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from tidegauge.commands.loading import announce_compilation
-from tidegauge.commands.opening import opened_run
+from tidegauge.commands.loading import announce_compilation, opened_run
 from tidegauge.commands.performing import engine_of, perform
 from tidegauge.commands.result_options import CompareRunsOptions, ReplayOptions
 from tidegauge.commands.shared_options import Hosting, parsed

@@ -18,8 +18,7 @@ from tidegauge.analysis.questions.question import Question
 from tidegauge.analysis.requests import common_folder, runs_at
 from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.analysis.tables.run_figures import RUN_FIGURES
-from tidegauge.commands.loading import need_spark
-from tidegauge.commands.opening import opened_run
+from tidegauge.commands.loading import need_spark, opened_run
 from tidegauge.commands.result_options import (
     AnalyzeOptions,
     ReplayViewOptions,

@@ -264,6 +264,55 @@ class CompareOptions(NamedTuple):
     as_json: shared.AsJson = False
 
 
+class AskOptions(NamedTuple):
+    """Ask what a fault would do to a cluster: over twenty seeds, in at most fifteen lines.
+
+    The answer has the fault, then for records lost, time without responses and partitions that are
+    offline or refuse writes the median, the worst seed, the number of seeds with any of it, and
+    the figure of a run without the fault. The last line is the command that runs the worst seed
+    again, for show, picture and report.
+
+    FILE is a real cluster (tidegauge import), or any other scenario. All runs begin with all
+    brokers up and with preferred leaders. Faults and steps of the file are left out. Producers are
+    added if it has none. Runs are on actors of Ray, one for each CPU; their scenario stays as a
+    file in the new folder runs/FILE-QUESTION.
+
+    QUESTION is free in case and order of its words; an unknown one is answered with the list. An
+    outage lasts for 3 minutes by default, longer than delivery.timeout.ms. `upgrade` has the
+    restarts of an upgrade, all in the release of FILE; `tidegauge upgrade` compares releases.
+
+    The exit status is 1 if a run failed.
+
+    \b
+    Examples:
+      tidegauge ask mine.yaml AZ loss
+      tidegauge ask mine.yaml AZ loss of rack b for 10m
+      tidegauge ask mine.yaml broker loss of brokers 2,5 for 5m
+      tidegauge ask mine.yaml controller loss for 1m
+      tidegauge ask mine.yaml quorum loss for 10m
+      tidegauge ask mine.yaml rolling restart of rack a, 2 at a time
+      tidegauge ask mine.yaml upgrade, 2 at a time
+      tidegauge ask mine.yaml reassign topic orders to brokers 1,2,3
+      tidegauge ask mine.yaml slow disk on broker 2 delay 300ms for 5m
+      tidegauge ask mine.yaml rolling restart --seeds 50 --out runs/roll
+      tidegauge ask mine.yaml AZ loss --set cluster.settings.min.insync.replicas=1
+    """
+
+    #: A scenario file, or the name of a shipped scenario.
+    scenario: Annotated[str, typer.Argument(metavar="FILE")]
+    #: A fault with its parameters, such as: AZ loss of rack b for 10m.
+    question: Annotated[list[str], typer.Argument(metavar="QUESTION...")]
+    #: Number of seeds, or the first and the last one.
+    seeds: Annotated[str, typer.Option(metavar="N|A..B")] = "20"
+    #: Change a field of the scenario; VALUE is YAML. Repeatable.
+    changes: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE")] = None
+    costs: shared.CostsFile = None
+    jobs: shared.Jobs = None
+    #: Keep all runs in this folder, with sweep.json; the same command runs only missing ones.
+    out: Annotated[Path | None, typer.Option(metavar="DIR")] = None
+    as_json: shared.AsJson = False
+
+
 class UpgradeOptions(NamedTuple):
     """Run a cluster and its upgrade under standard faults, and print what changes.
 

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from tidegauge.commands import view_options
-from tidegauge.commands.opening import opened_run
+from tidegauge.commands.loading import opened_run
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.runs.brokers import broker_index, log_dirs_lines
 from tidegauge.runs.causes import event_of_handle

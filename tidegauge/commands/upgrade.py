@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -37,7 +36,7 @@ def upgrade_cluster(options: UpgradeOptions) -> None:
     mode = own.mode if own.mode in release.modes else release.mode()
     if (own.mode, own.release) == (mode, str(release)):
         raise TidegaugeError(f"--to {release}: the cluster has this release and mode already")
-    data = _in_health(comparing.written_scenario(request), own)
+    data = in_health(comparing.written_scenario(request), own.broker_ids())
     before = comparing.converted_variant(data, options.scenario, own.mode, own.release)
     after = _successor(comparing.converted_variant(data, options.scenario, mode, str(release)), own)
     files = [read_server_properties(each) for each in properties_files(options.properties or [])]
@@ -58,12 +57,6 @@ def upgrade_cluster(options: UpgradeOptions) -> None:
     _show(before, after, path, {case.title: one for case, one in zip(cases, found, strict=True)})
     if not all(comparison.is_well for comparison in found):
         raise typer.Exit(1)
-
-
-def _in_health(data: Mapping[str, Any], own: Scenario) -> dict[str, Any]:
-    """The cluster without its faults; one that is written as a number of brokers lists them."""
-    cluster = {**data["cluster"], "brokers": list(own.broker_ids())}
-    return in_health({"topics": [], **data, "cluster": cluster})
 
 
 def _show(

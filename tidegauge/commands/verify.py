@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import typer
 
-from tidegauge.commands.opening import opened_run
+from tidegauge.commands.loading import opened_run
 from tidegauge.commands.result_options import VerifyOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.scenario.text.errors import counted

@@ -6,7 +6,7 @@ replica of every partition leads it, and no reassignment is in progress. So a du
 gives the same answer.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tidegauge.replication.release_defaults import default_cells_of
@@ -65,7 +65,7 @@ _BEGIN_S = 60
 #: With ZooKeeper a large cluster needs longer for the creation of its topics.
 _CREATED_PER_S = 400
 #: From the end of the last fault to the end of the run: sessions, elections, catching up.
-_AFTER_S = 120
+AFTER_S = 120
 #: The most brokers that are restarted one after the other.
 _RESTARTED = 3
 
@@ -86,18 +86,29 @@ class FaultCase(NamedTuple):
         return dict(self.with_kraft if mode == KRAFT_MODE else self.with_zookeeper)
 
 
-def in_health(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The mapping of an imported scenario, without the state of the dump and without any fault.
+def in_health(data: Mapping[str, Any], brokers: Sequence[int]) -> dict[str, Any]:
+    """The mapping of a scenario, without the state of a dump and without any fault.
 
     The last broker starts first: with ZooKeeper it is the controller.
+
+    Args:
+        data: the scenario as written.
+        brokers: the ids of its brokers; the file may have only their number.
     """
-    brokers = data["cluster"]["brokers"]
     starts = {broker: "0s" if broker == brokers[-1] else "300ms" for broker in brokers}
     topics = [
-        {name: part for name, part in topic.items() if name != "state"} for topic in data["topics"]
+        {name: part for name, part in topic.items() if name != "state"}
+        for topic in data.get("topics", ())
     ]
     plain = {name: part for name, part in data.items() if name not in ("steps", "faults")}
-    return plain | {"cluster": {**data["cluster"], "start": starts}, "topics": topics}
+    cluster = {**data["cluster"], "brokers": [*brokers], "start": starts}
+    return plain | {"cluster": cluster, "topics": topics}
+
+
+def fault_begins_s(scenario: Scenario) -> int:
+    """The time at which the first fault of a cluster in health begins, in seconds."""
+    partitions = sum(topic.partition_count for topic in scenario.topics)
+    return _BEGIN_S + partitions // _CREATED_PER_S
 
 
 def fault_cases(scenario: Scenario) -> Iterator[FaultCase]:
@@ -107,8 +118,7 @@ def fault_cases(scenario: Scenario) -> Iterator[FaultCase]:
         scenario: of :func:`in_health`, in its own mode.
     """
     brokers, racks = scenario.broker_ids(), scenario.cluster.racks
-    partitions = sum(topic.partition_count for topic in scenario.topics)
-    begin_s = _BEGIN_S + partitions // _CREATED_PER_S
+    begin_s = fault_begins_s(scenario)
     controller = brokers[-1]
     title = f"Broker {brokers[0]} is killed, and returns after 60 s"
     crash = {"name": "crash", "kind": "crash", "brokers": [brokers[0]]}
@@ -134,4 +144,4 @@ def _case(title: str, begin_s: int, lasts_s: int, fault: Mapping[str, Any]) -> F
     whole = {**fault, "at": f"{begin_s}s"}
     if fault["kind"] != "rolling_restart":
         whole["for"] = f"{lasts_s}s"
-    return FaultCase(fault["name"], title, whole, whole, begin_s + lasts_s + _AFTER_S)
+    return FaultCase(fault["name"], title, whole, whole, begin_s + lasts_s + AFTER_S)

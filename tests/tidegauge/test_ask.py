@@ -1,0 +1,192 @@
+"""``tidegauge ask``: a question in a few words, answered by the figures of many seeds."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from tidegauge.command_line import app
+from tidegauge.scenario.reading import Scenario, scenario_from_mapping
+from tidegauge.what_if.asked_scenario import asked_scenario
+from tidegauge.what_if.question import Given, read_question
+from tidegauge.what_if.questions import QUESTIONS
+
+#: No producers, and a fault of its own: the question's takes its place.
+CLUSTER: dict[str, Any] = {
+    "duration": "1m",
+    "release": "4.1",
+    "cluster": {"brokers": 6, "racks": ["a", "b", "c"]},
+    "controllers": {"count": 3, "racks": ["a", "b", "c"]},
+    "topics": [
+        {"name": "orders", "partitions": 6, "replication_factor": 3},
+        {"name": "clicks", "partitions": 2, "replication_factor": 2},
+    ],
+    "faults": [{"kind": "crash", "at": "20s", "for": "10s", "brokers": [1]}],
+}
+MOST_LINES = 15
+PAGE = Path(__file__).parents[2] / "docs" / "questions.md"
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.yaml").write_text(yaml.safe_dump(CLUSTER))
+
+
+def ask(*words: str) -> Result:
+    return CliRunner().invoke(app, ["ask", *words])
+
+
+def spreads(question: str, *options: str) -> dict[str, Any]:
+    """How each figure of an answer spreads over three seeds."""
+    result = ask("mine.yaml", *question.split(), "--seeds", "3", "--json", *options)
+    assert result.exit_code == 0, result.output
+    (setting,) = json.loads(result.stdout)["settings"]
+    found: dict[str, Any] = setting["distribution"]
+    return found
+
+
+def with_topic(**fields: Any) -> None:
+    """A cluster with one topic, with these fields and min.insync.replicas."""
+    topic = {"name": "orders", "partitions": 3, **fields}
+    Path("mine.yaml").write_text(yaml.safe_dump({**CLUSTER, "topics": [topic]}))
+
+
+@pytest.mark.usefixtures("ray_here")
+def test_three_replicas_in_three_racks_survive_an_az_and_two_do_not() -> None:
+    """With min.insync.replicas=2 one of three may be missing; one of two may not."""
+    settings = {"min.insync.replicas": 2}
+    with_topic(assignment={0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}, settings=settings)
+    three = spreads("AZ loss of rack b")
+    with_topic(assignment={0: [1, 2], 1: [2, 3], 2: [3, 4]}, settings=settings)
+    two = spreads("loss of AZ b")
+    # Until the controller fences the brokers, an ISR may shrink first.
+    assert three["partition_seconds_under_min_isr"]["largest"] < 60
+    assert three["records_failed"]["largest"] == 0
+    # Two of the partitions have one of their two replicas there, for three minutes.
+    assert two["partition_seconds_under_min_isr"]["smallest"] > 2 * 140
+    assert two["records_failed"]["above_zero"] == two["records_failed"]["seeds"] == 3
+
+
+@pytest.mark.usefixtures("ray_here")
+def test_a_rolling_restart_refuses_writes_if_no_replica_may_be_missing() -> None:
+    with_topic(replication_factor=3, settings={"min.insync.replicas": 3})
+    strict = spreads("rolling restart")
+    # Each of the replicas is down for 10 s, or longer.
+    assert strict["partition_seconds_under_min_isr"]["smallest"] > 3 * 3 * 10
+    assert strict["longest_stall_seconds"]["smallest"] > 10
+    assert 6 * 10 < strict["roll.seconds"]["p50"] < 6 * 40
+
+
+@pytest.mark.usefixtures("ray_here")
+def test_the_printed_command_runs_the_worst_seed_again() -> None:
+    """The answer fits on a screen, and its last line gives the printed figure."""
+    result = ask(
+        "mine.yaml", "power", "LOSS", "in", "rack", "c", "for", "1", "minute", "--seeds", "3"
+    )
+    assert result.exit_code == 0, result.output
+    assert "runs into" in result.stderr
+    lines = result.stdout.splitlines()
+    assert len(lines) <= MOST_LINES
+    assert "rack c (2 brokers, 1 controller) without power, for 1m" in lines[1]
+    assert "The file's own faults and steps are left out (1)." in lines[2]
+    assert "no producers; added: 10 batches a second" in lines[2]
+    (row,) = (line for line in lines if line.startswith("longest stall of writes"))
+    worst = re.match(r"longest stall of writes +[\d.]+ s +([\d.]+) s", row)
+    command = re.match(r"Worst \(longest stall of writes: ([\d.]+) s\): tidegauge (.*)", lines[-1])
+    assert worst is not None
+    assert command is not None
+    assert worst[1] == command[1]
+    again = CliRunner().invoke(app, [*shlex.split(command[2]), "--json"])
+    assert again.exit_code == 0, again.output
+    found_s = json.loads(again.stdout)["longest_stall_seconds"]
+    assert found_s == pytest.approx(float(worst[1]), abs=0.001)
+    # The scenario stays, so that the command can be typed; without --out the runs do not.
+    assert [each.name for each in Path("runs/mine-az-loss").iterdir()] == ["az-loss.yaml"]
+
+
+@pytest.mark.usefixtures("ray_here")
+def test_kept_runs_are_a_sweep_that_goes_on() -> None:
+    first = spreads("controller loss for 10s", "--out", "kept")
+    result = ask("mine.yaml", "controller crash for 10s", "--seeds", "1..4", "--out", "kept")
+    assert "4 of them already finished" in result.stderr
+    runs = json.loads(Path("kept/sweep.json").read_text())["runs"]
+    assert [run["seed"] for run in runs] == [1, 2, 3, 4]
+    assert all((Path("kept") / run["folder"] / "summary.json").exists() for run in runs)
+    assert first["records_acknowledged_lost"]["seeds"] == 3
+    other = ask("mine.yaml", "controller loss for 20s", "--seeds", "1", "--out", "kept")
+    assert other.exit_code == 2
+    assert "is of another sweep" in other.stderr
+
+
+@pytest.mark.parametrize("name", ["AZ los", "reboot everything", "tsunami"])
+def test_an_unknown_question_is_answered_with_all_that_there_are(name: str) -> None:
+    result = ask("mine.yaml", name)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"tidegauge: {name}: unknown question; ")
+    assert ("did you mean AZ loss?" in result.stderr) == (name == "AZ los")
+    assert all(question.example in result.stderr for question in QUESTIONS)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("AZ loss of rack z", "AZ loss: there is no rack z; known names: a, b, c"),
+        ("slow disk on broker 7", "slow disk: there is no broker 7"),
+        ("reassign order to 1,2,3", "reassign: there is no topic order; did you mean orders?"),
+        ("reassign orders", "reassign: it needs a topic, and the brokers that get its replicas"),
+        ("AZ loss for ever", "AZ loss: must be a duration"),
+        ("rolling restart of brokers 1,2 in rack a", "it takes brokers or a rack, not both"),
+        ("controller loss for", "controller loss: nothing follows 'for'"),
+        ("upgrade to 4.4", "upgrade: '4.4' is not a part of it (example: upgrade, 2 at a time)"),
+        ("quorum loss for 1m twice", "quorum loss: 'twice' is not a part of it"),
+    ],
+)
+def test_parameters_that_do_not_fit_are_named_with_an_example(text: str, error: str) -> None:
+    result = ask("mine.yaml", *text.split())
+    assert result.exit_code == 2
+    assert error in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "given"),
+    [
+        ("What if rack b loses power?", "AZ loss", Given(rack="b")),
+        ("lose AZ b for 90s", "AZ loss", Given(rack="b", lasts_us=90_000_000)),
+        ("reassign orders to 1, 2 and 3", "reassign", Given(topics=("orders",), brokers=(1, 2, 3))),
+        ("Rolling restart, 2 at a time", "rolling restart", Given(batch=2)),
+        ("slow disk 2 delay 300ms", "slow disk", Given(brokers=(2,), delay_us=300_000)),
+        ("the controller dies", "controller loss", Given()),
+    ],
+)
+def test_words_are_free_in_case_and_order(text: str, name: str, given: Given) -> None:
+    asked = read_question(text, QUESTIONS, cluster())
+    assert (asked.question.name, asked.given) == (name, given)
+
+
+def cluster(**parts: Any) -> Scenario:
+    return scenario_from_mapping({**CLUSTER, **parts}, "mine.yaml")
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda each: each.name)
+@pytest.mark.parametrize("release", ["3.9", "4.1"])
+def test_every_question_is_in_the_help_and_fits_both_modes(question: Any, release: str) -> None:
+    """Its example makes a valid scenario, whose fault begins with all brokers up."""
+    assert f"ask mine.yaml {question.example}\n" in ask("--help").output
+    assert f"| `{question.example}` | {question.meaning} |\n" in PAGE.read_text()
+    data = {**CLUSTER, "release": release}
+    if release == "3.9":
+        data.pop("controllers")
+    own = scenario_from_mapping(data, "mine.yaml")
+    made = asked_scenario(data, own, read_question(question.example, QUESTIONS, own))
+    scenario = scenario_from_mapping(made.data, "mine.yaml")
+    assert scenario.trouble_begins_us() == 60_000_000
+    assert [*made.without_fault()["faults"], *made.without_fault()["steps"]] == []

@@ -1,0 +1,115 @@
+"""``tidegauge ask``: a what-if question about a cluster, tried with many seeds."""
+
+import shlex
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from tidegauge.commands import comparing, loading
+from tidegauge.commands.performing_many import RequestedRun, folder_of_runs, perform_runs
+from tidegauge.commands.run_options import AskOptions, RunOptions
+from tidegauge.commands.shared_options import seeds_of, words_of
+from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.scenario.reading import Scenario, scenario_from_mapping
+from tidegauge.scenario.text.yaml_file import comment, lines_of
+from tidegauge.sweeps.sweep_content import SweptRun, content_of, worst_of
+from tidegauge.sweeps.sweep_folder import run_name
+from tidegauge.traces.run_files import SWEEP
+from tidegauge.traces.run_folder import new_run_folder, write_json_atomically
+from tidegauge.views.answer_view import case_lines, show_answer
+from tidegauge.views.output import console, print_json, report
+from tidegauge.views.progress import check_jobs
+from tidegauge.what_if.asked_scenario import WITHOUT_FAULT, asked_scenario, figures_of
+from tidegauge.what_if.question import read_question
+from tidegauge.what_if.questions import QUESTIONS
+
+
+def ask_question(options: AskOptions) -> None:
+    """Perform ``tidegauge ask``."""
+    check_jobs(options.jobs)
+    seeds = _seeds(options.seeds)
+    request = RunOptions(options.scenario, changes=options.changes, costs=options.costs)
+    cluster = loading.loaded(request)
+    text = " ".join(options.question)
+    asked = read_question(text, QUESTIONS, cluster)
+    made = asked_scenario(comparing.written_scenario(request), cluster, asked)
+    scenario = scenario_from_mapping(made.data, options.scenario)
+    loading.show_warnings(scenario)
+    out = options.out or new_run_folder(scenario.name)
+    file, without_fault = (out / f"{name}.yaml" for name in (asked.question.slug, WITHOUT_FAULT))
+    with folder_of_runs(out):
+        _write(file, options.scenario, made.data)
+        _write(without_fault, options.scenario, made.without_fault())
+        compared, runs = _perform(scenario, file, without_fault, seeds, options.jobs)
+        content = _content(scenario, file, compared, runs)
+        if options.out is not None:
+            write_json_atomically(out / SWEEP, content)
+    if options.out is None:
+        _remove_all_but(file)
+    if options.as_json:
+        said = {"question": asked.question.name, "case": case_lines(scenario), "notes": made.notes}
+        print_json({**said, "file": str(file), **content})
+    else:
+        show_answer(console(), f"{cluster.name}: {text}", scenario, made.notes, runs, content)
+    if any(run.outcome.error is not None for run in runs):
+        raise typer.Exit(1)
+
+
+def _write(file: Path, of: str, data: Mapping[str, Any]) -> None:
+    text = "\n".join([*comment(f"{of}, by `tidegauge ask`."), *lines_of(data)])
+    loading.write_new_file(file, f"{text}\n")
+
+
+def _seeds(text: str) -> range:
+    """The seeds of ``--seeds``: their number, or the first and the last one."""
+    return seeds_of(f"1..{text}" if text.isascii() and text.isdigit() and int(text) else text)
+
+
+def _perform(
+    scenario: Scenario, file: Path, without_fault: Path, seeds: range, jobs: int | None
+) -> tuple[SweptRun, list[SweptRun]]:
+    """Perform the missing runs: the first seed without the fault, and each seed with it.
+
+    The progress is on standard error. Verdicts do not count: the question expects nothing, and its
+    answer is in figures.
+    """
+    requested = [(without_fault, seeds[0]), *((file, seed) for seed in seeds)]
+    planned = [
+        RequestedRun((), seed, f"{of.stem},{run_name({}, seed)}", RunOptions(str(of), seed=seed))
+        for of, seed in requested
+    ]
+    with report(as_json=True):
+        performed = perform_runs(
+            scenario.name, planned, file.parent, jobs, figures=[*figures_of(scenario)]
+        )
+    compared, *runs = (
+        run._replace(outcome=replace(run.outcome, unexpected=())) for run in performed
+    )
+    if all(run.outcome.error is not None for run in runs):
+        raise TidegaugeError(f"{runs[0].folder}: {runs[0].outcome.error}; no run is finished")
+    return compared, runs
+
+
+def _content(
+    scenario: Scenario, file: Path, compared: SweptRun, runs: Sequence[SweptRun]
+) -> dict[str, Any]:
+    """The content of ``sweep.json``, with the command that runs the worst finished seed again."""
+    figures = [*figures_of(scenario)]
+    finished = [run for run in runs if run.outcome.error is None]
+    worst = worst_of(finished, figures)
+    command = shlex.join(["tidegauge", "run", *words_of(RunOptions(str(file), seed=worst.seed))])
+    content = content_of(scenario.name, {}, figures, finished, command)
+    return {**content, "without_fault": {name: compared.outcome.figure(name) for name in figures}}
+
+
+def _remove_all_but(file: Path) -> None:
+    """Remove the runs, and all else in the folder of the file."""
+    for each in file.parent.iterdir():
+        if each.is_dir():
+            shutil.rmtree(each, ignore_errors=True)
+        elif each != file:
+            each.unlink(missing_ok=True)

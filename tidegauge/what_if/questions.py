@@ -1,0 +1,197 @@
+"""The table of questions, and the faults of each.
+
+A fault that ``tidegauge upgrade`` or an incident (``scenarios/incidents``) has, too, is the same
+one here.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tidegauge.scenario.model.scenario import Scenario
+from tidegauge.simulation.quantities import format_duration
+from tidegauge.what_if.question import Case, Given, Question
+
+_SECOND_US = 1_000_000
+#: The duration of an outage: longer than delivery.timeout.ms of producers, two minutes by default.
+_OUTAGE_US = 180 * _SECOND_US
+#: A broker that is restarted is down for this time; for an upgrade its software is exchanged.
+_RESTART_US = 10 * _SECOND_US
+_UPGRADE_US = 60 * _SECOND_US
+#: The time for one batch of a roll to stop cleanly, and to be back in all ISRs.
+_BACK_IN_ISR_US = 60 * _SECOND_US
+#: Replicas have this time to move.
+_MOVE_US = 600 * _SECOND_US
+_DISK_DELAY_US = 1_200_000
+
+
+def _az_loss(cluster: Scenario, given: Given, begin_us: int) -> Case:
+    racks = cluster.cluster.racks
+    if not racks:
+        raise ValueError("the cluster has no racks (cluster.racks; broker.rack of its brokers)")
+    rack = given.rack or next(iter(racks))
+    return _outage("power_loss", [f"rack:{rack}"], given, begin_us)
+
+
+def _broker_loss(cluster: Scenario, given: Given, begin_us: int) -> Case:
+    return _outage("crash", given.brokers or cluster.broker_ids()[:1], given, begin_us)
+
+
+def _controller_loss(cluster: Scenario, given: Given, begin_us: int) -> Case:
+    """The node of the active one: in health it is the last broker, or leads the quorum."""
+    active = "controller:0" if cluster.has_kraft else cluster.broker_ids()[-1]
+    return _outage("crash", [active], given, begin_us)
+
+
+def _quorum_loss(cluster: Scenario, given: Given, begin_us: int) -> Case:
+    if not cluster.has_kraft:
+        return _outage("zookeeper_outage", (), given, begin_us)
+    majority = cluster.controllers.count // 2 + 1
+    names = [f"controller:{number}" for number in range(majority)]
+    return _outage("crash", names, given, begin_us)
+
+
+def _slow_disk(cluster: Scenario, given: Given, begin_us: int) -> Case:
+    case = _outage("slow_disk", given.brokers or cluster.broker_ids()[:1], given, begin_us)
+    delay = format_duration(given.delay_us or _DISK_DELAY_US)
+    return case._replace(faults=[{**fault, "delay": delay} for fault in case.faults])
+
+
+def _outage(kind: str, hit: Sequence[int | str], given: Given, begin_us: int) -> Case:
+    """A fault of brokers, or of ZooKeeper, that ends by itself."""
+    lasts_us = given.lasts_us or _OUTAGE_US
+    times = {"at": format_duration(begin_us), "for": format_duration(lasts_us)}
+    brokers = {"brokers": [*hit]} if hit else {}
+    return Case(lasts_us, [{"name": kind.replace("_", "-"), "kind": kind, **times, **brokers}])
+
+
+def _rolling_restart(cluster: Scenario, given: Given, begin_us: int) -> Case:
+    if given.brokers and given.rack:
+        raise ValueError("it takes brokers or a rack, not both")
+    hit = [f"rack:{given.rack}"] if given.rack else given.brokers
+    return _roll(cluster, given, begin_us, hit, _RESTART_US)
+
+
+def _upgrade(cluster: Scenario, given: Given, begin_us: int) -> Case:
+    """With KRaft controllers come first, one after the other."""
+    restarts: list[Mapping[str, Any]] = []
+    roll_us = begin_us
+    for number in range(cluster.controllers.count if cluster.has_kraft else 0):
+        restarts.append(
+            {
+                "name": f"controller-{number}",
+                "kind": "restart",
+                "at": format_duration(roll_us),
+                "for": format_duration(_UPGRADE_US),
+                "brokers": [f"controller:{number}"],
+            }
+        )
+        roll_us += _UPGRADE_US + _BACK_IN_ISR_US // 2
+    case = _roll(cluster, given, roll_us, [], _UPGRADE_US)
+    return Case(roll_us - begin_us + case.lasts_us, [*restarts, *case.faults])
+
+
+def _roll(
+    cluster: Scenario, given: Given, begin_us: int, hit: Sequence[int | str], stopped_us: int
+) -> Case:
+    """Brokers that are restarted in batches, each when the one before is in all ISRs."""
+    rack = cluster.cluster.racks.get(given.rack or "", ())
+    count = len(given.brokers or rack or cluster.broker_ids())
+    lasts_us = -(-count // given.batch) * (stopped_us + _BACK_IN_ISR_US)
+    fault = {
+        "name": "roll",
+        "kind": "rolling_restart",
+        "at": format_duration(begin_us),
+        "brokers": [*hit],
+        "batch": given.batch,
+        "stopped_for": format_duration(stopped_us),
+        "poll": "1s",
+        # The roll goes on to the end of the run.
+        "timeout": format_duration(2 * lasts_us),
+        "leadership_back": "at_end",
+    }
+    return Case(lasts_us, [fault])
+
+
+def _reassign(_: Scenario, given: Given, begin_us: int) -> Case:
+    if not given.topics or not given.brokers:
+        raise ValueError("it needs a topic, and the brokers that get its replicas")
+    step = {
+        "do": "reassign",
+        "at": format_duration(begin_us),
+        "topics": [*given.topics],
+        "brokers": [*given.brokers],
+    }
+    throttle = {} if given.throttle is None else {"throttle": given.throttle}
+    return Case(given.lasts_us or _MOVE_US, steps=[step | throttle])
+
+
+#: All questions, in the order in which they are listed.
+QUESTIONS = (
+    Question(
+        "AZ loss",
+        "a rack loses power",
+        "AZ loss of rack b for 10m",
+        (
+            *("rack loss", "zone loss", "power loss", "az outage", "rack outage", "zone outage"),
+            *("lose az", "lose rack", "lose zone", "az loses power", "rack loses power"),
+        ),
+        ("rack", "lasts_us"),
+        _az_loss,
+    ),
+    Question(
+        "broker loss",
+        "brokers are killed",
+        "broker loss of brokers 2,5 for 5m",
+        ("broker crash", "broker dies", "kill broker", "lose broker", "crash"),
+        ("brokers", "lasts_us"),
+        _broker_loss,
+    ),
+    Question(
+        "controller loss",
+        "the node of the active controller is killed",
+        "controller loss for 1m",
+        ("controller crash", "controller dies", "kill controller", "lose controller"),
+        ("lasts_us",),
+        _controller_loss,
+    ),
+    Question(
+        "quorum loss",
+        "a majority of the controllers is killed, or ZooKeeper does not respond",
+        "quorum loss for 10m",
+        ("quorum lost", "lose quorum", "zookeeper loss", "zookeeper outage"),
+        ("lasts_us",),
+        _quorum_loss,
+    ),
+    Question(
+        "rolling restart",
+        "brokers are restarted cleanly, one batch after the other",
+        "rolling restart of rack a, 2 at a time",
+        ("rolling bounce", "roll"),
+        ("brokers", "rack", "batch"),
+        _rolling_restart,
+    ),
+    Question(
+        "upgrade",
+        "all controllers and brokers are restarted for new software, each down for 60 s",
+        "upgrade, 2 at a time",
+        ("rolling upgrade",),
+        ("batch",),
+        _upgrade,
+    ),
+    Question(
+        "reassign",
+        "all replicas of topics move to these brokers",
+        "reassign topic orders to brokers 1,2,3",
+        ("reassignment", "move topic", "move replicas"),
+        ("topics", "brokers", "throttle", "lasts_us"),
+        _reassign,
+    ),
+    Question(
+        "slow disk",
+        "each write of brokers takes longer",
+        "slow disk on broker 2 delay 300ms for 5m",
+        ("disk slow", "slow disks"),
+        ("brokers", "delay_us", "lasts_us"),
+        _slow_disk,
+    ),
+)
