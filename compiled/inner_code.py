@@ -189,7 +189,7 @@ class Compiler(CompilerBase):  # type: ignore[misc]
     """Compiles a function unless its code is kept, and keeps it."""
 
     lowering: Any
-    #: What distinguishes the name of the file: a rule has code in both forms.
+    #: The end of the name of the file, since a rule has code in both forms.
     suffix: str
 
     def __init__(

@@ -99,7 +99,7 @@ def perform(
 
 
 def _so_far(out: Path, *, is_kept: bool) -> str:
-    """What is left of a run that has ended early, unless it had not begun."""
+    """A line about the unfinished run, or nothing of it if it had not begun."""
     if not is_kept or not (out / MANIFEST).exists():
         return "Again"
     return f"{out} is unfinished but readable: tidegauge show partitions {out}. Again"

@@ -97,7 +97,7 @@ def time_axis(end_us: int) -> Axis:
 
 
 class Mark(Protocol):
-    """What is drawn in a chart."""
+    """A mark in a chart: lines, areas, lanes, dots."""
 
     def svg(self, along: Axis, up: Axis) -> str:
         """The elements."""

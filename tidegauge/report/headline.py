@@ -127,7 +127,7 @@ class WithoutWrites(NamedTuple):
 
 
 def result(run: OneRun) -> list[Piece]:
-    """What was run and what came of it, for the first screen of the page."""
+    """The scenario and the outcome of the run, for the first screen of the page."""
     stalled, idle = stalled_partitions(run.tables), without_writes(run)
     pieces: list[Piece] = [
         Words(what_was_run(run), "note"),
