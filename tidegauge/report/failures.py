@@ -1,4 +1,4 @@
-"""The section on failures and their causes: lost records, unavailable partitions, ISRs and elections."""
+"""Failures and their causes: lost records, unavailable partitions, ISRs and elections."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
