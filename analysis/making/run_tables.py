@@ -99,7 +99,7 @@ class RunTables:
         try:
             self._have(read_by(sql))
             return _of_64_bits(self._database.sql(for_duckdb(sql)).to_arrow_table())
-        except duckdb.Error as error:
+        except (duckdb.ProgrammingError, duckdb.DataError) as error:
             raise QueryError(one_line(f"{sql.strip()}: {error}")) from error
 
     def _have(self, names: Iterable[str]) -> None:

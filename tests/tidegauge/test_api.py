@@ -206,10 +206,10 @@ def test_a_sweep_is_a_table_of_its_runs_and_a_comparison_has_its_variants() -> N
     found = tidegauge.sweep(
         story, over={"faults.crash.for": ["2s", "8s"]}, seeds=range(1, 3), figures=["isr_shrinks"]
     )
-    runs = found.runs.pandas()
-    assert list(runs["faults.crash.for"]) == ["2s", "2s", "8s", "8s"]
-    assert list(runs["seed"]) == [1, 2, 1, 2]
-    assert found.worst.figures["isr_shrinks"] == runs["isr_shrinks"].max()
+    runs = found.runs.arrow().to_pydict()
+    assert runs["faults.crash.for"] == ["2s", "2s", "8s", "8s"]
+    assert runs["seed"] == [1, 2, 1, 2]
+    assert found.worst.figures["isr_shrinks"] == max(runs["isr_shrinks"])
     again = tidegauge.sweep(
         story, over={"faults.crash.for": ["2s", "8s"]}, seeds=range(1, 3), out=found.path
     )
@@ -228,7 +228,7 @@ def test_a_result_has_tables_faults_and_a_picture() -> None:
     result = tidegauge.run({**STORY, "duration": "20s", "faults": [CRASH]})
     (crash,) = result.faults
     assert crash.fault_name == "crash"
-    assert list(result.table("fault_costs").pandas()["fault_name"]) == ["crash"]
+    assert result.table("fault_costs").arrow()["fault_name"].to_pylist() == ["crash"]
     assert "story-0" in result.picture("story-0")
     assert max(map(len, result.picture(width=80).splitlines())) <= 80
     with pytest.raises(tidegauge.TidegaugeError, match=r"table fault_cost: .*fault_costs"):
