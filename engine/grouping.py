@@ -35,9 +35,9 @@ from tidegauge.simulation.kernel import CLIENT, CONTROLLER, QUORUM_CONTROLLER, R
 ONE_EACH = 8
 
 #: From this number of events on two actors make up for the start of Ray where no batch goes from
-#: one to the other: they save 0.4 of the loop. With half of all batches between them, as of 60
-#: brokers whose replicas are all over, they save 0.15 to 0.2, and need four times as many events.
-_WORTH_EVENTS = 25_000_000
+#: one to the other: they save almost half of the loop. With half of all batches between them, as of
+#: 60 brokers whose replicas are all over, they save 0.15 to 0.2, and need eight times as many.
+_WORTH_EVENTS = 12_000_000
 
 #: Racks are far from each other from this latency on.
 _FAR_US = 1_000
@@ -133,7 +133,7 @@ def fastest(plan: ClusterPlan, cpus: int) -> Choice:
         return Choice(1, f"{expected}, and actors pay from {_WORTH_EVENTS / 1e6:.0f} million on")
     shares = {count: cut(plan, grouping_of(plan, count)) for count in range(most, 1, -1)}
     count = min(shares, key=lambda each: shares[each])
-    worth = _WORTH_EVENTS / (1 - shares[count]) ** 2 if shares[count] < 1 else math.inf
+    worth = _WORTH_EVENTS / (1 - shares[count]) ** 3 if shares[count] < 1 else math.inf
     reason = (
         f"{expected}, and with {shares[count]:.0%} of the batches between {count} actors these pay "
         f"from {worth / 1e6:,.0f} million on"

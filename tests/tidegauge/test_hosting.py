@@ -50,7 +50,7 @@ def test_a_run_is_inline_by_default_and_says_so(tiny: Path, tmp_path: Path) -> N
     result = subprocess.run(
         [*command, str(tmp_path / "run")], capture_output=True, text=True, check=True
     )
-    told = "inline: 0.0 million events, and actors pay from 25 million on (--ray: in actors of Ray)"
+    told = "inline: 0.0 million events, and actors pay from 12 million on (--ray: in actors of Ray)"
     assert f"into {tmp_path / 'run'}; {told}" in result.stdout
     assert "imported: []" in result.stdout
 
@@ -135,7 +135,7 @@ def test_the_more_goes_between_regions_the_longer_a_run_has_to_be_for_actors(
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     changes = {**two_regions(are_apart=are_apart), "duration": f"{minutes}m"}
     choice = hosted(Hosting(), ClusterPlan(load_scenario(tiny, changes)))
-    pays_from = 25 if are_apart else 56
+    pays_from = 12 if are_apart else 40
     assert choice.description(Hosting()).startswith(told)
     assert f"2 actors these pay from {pays_from} million on" in choice.description(Hosting())
 
