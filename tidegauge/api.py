@@ -165,7 +165,6 @@ def sweep(
 
     Raises:
         TidegaugeError: a setting cannot be run, or there is no such figure.
-        RayUnavailableError: Ray does not start.
     """
     # Each takes a while to import, and most scripts do one thing.
     from tidegauge.commands.performing_many import SweepRequest, swept  # noqa: PLC0415
@@ -202,13 +201,14 @@ def compare(
 
     Raises:
         TidegaugeError: a variant cannot be run, or has no finished run.
-        RayUnavailableError: Ray does not start.
     """
     from tidegauge.commands.comparing import CompareRequest, perform_comparison  # noqa: PLC0415
     from tidegauge.sweeps.sweep_folder import Axis  # noqa: PLC0415
 
     folder = _folder(scenario, "compare", out)
-    axis = Axis(path, tuple(map(_yaml, values)))
+    # Modes and releases are names; the values of a field are YAML.
+    text = str if path in {"mode", "release"} else _yaml
+    axis = Axis(path, tuple(map(text, values)))
     request = CompareRequest(_request(scenario, changes, folder), axis, seeds, jobs, folder)
     with report(as_json=True):
         return perform_comparison(request.request, request.variants(), seeds, folder, jobs)

@@ -2,7 +2,7 @@
 
 A leader at which the other's fetch begins to wait *offers* its half, if it is calm. If the other
 end is calm, too, when the offer arrives, it computes from then on, and *answers* with its half.
-Neither sends anything meanwhile, or the offer is withdrawn: as a pair is woken.
+If either end has to send something meanwhile, the offer is withdrawn, as a computed pair is woken.
 
 An end that wakes a pair makes its own pending events, and *ends*: it tells the other end how far
 it has computed. The other one goes as far, makes its own pending events, and ends likewise. It may

@@ -123,8 +123,8 @@ def _comes_before(
 ) -> bool:
     """Whether the next event of a fetch comes before that of another one: the order of all events.
 
-    Where the two have got is told apart from what they are: it can be ahead of time. At each end
-    of a pair that is in two groups it is the order of that end's events.
+    The progress of the two fetches is apart from their content, since it can be ahead of time. At
+    each end of a pair that is in two groups it is the order of that end's events.
     """
     due_us = known_us(world, idle, at)
     other_due_us = known_us(world, other, other_at)

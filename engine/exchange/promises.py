@@ -92,7 +92,7 @@ def promise(world: Kernel, exchange: exchanged.Exchange, is_urgent: bool) -> Non
         # Also what has waited for room in a ring, or in a socket.
         for other in exchange.groups:
             if other.descriptor >= 0:
-                rings.is_all_sent(other)
+                rings.send_written(other)
 
 
 @inner_rule
@@ -179,7 +179,7 @@ def send_tally(world: Kernel, exchange: exchanged.Exchange) -> None:
                 # It will be another one than the last.
                 state.tallied_messages = NONE
             if other.descriptor >= 0:
-                rings.is_all_sent(other)
+                rings.send_written(other)
 
 
 @inner_rule

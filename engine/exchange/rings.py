@@ -130,7 +130,7 @@ def send_news(world: Kernel, exchange: exchanged.Exchange) -> None:
         # What is in rings to other machines makes room once it is sent.
         for other in exchange.groups:
             if other.descriptor >= 0:
-                is_all_sent(other)
+                send_written(other)
 
 
 @inner_rule
@@ -442,7 +442,7 @@ def _push_if_whole(world: Kernel, other: exchanged.OtherGroup, event: Event) -> 
 
 
 @inner_rule
-def is_all_sent(other: exchanged.OtherGroup) -> bool:
+def send_written(other: exchanged.OtherGroup) -> bool:
     """Send a group on another machine what is written, as far as it goes; whether all is sent."""
     sent = load_word(other.outbox + READ)
     while sent < other.written:

@@ -24,7 +24,7 @@ from tidegauge.engine.exchange.promises import (
     wake_others,
     wake_up,
 )
-from tidegauge.engine.exchange.rings import is_all_sent, send_news
+from tidegauge.engine.exchange.rings import send_news, send_written
 from tidegauge.engine.exchange.system_calls import let_others_run, thread_cpu_ns
 from tidegauge.simulation.kernel import Kernel
 
@@ -133,7 +133,7 @@ def _is_over(exchange: exchanged.Exchange, next_us: int) -> bool:
         return False
     for other in exchange.groups:
         if other.descriptor >= 0:
-            is_sent = is_all_sent(other)
+            is_sent = send_written(other)
             if other.promised_us < state.end_us or not is_sent:
                 return False
     return True

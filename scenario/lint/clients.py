@@ -143,7 +143,7 @@ def fetches_below_batches(cluster: LintedCluster) -> Finding | None:
 
     The largest is message.max.bytes, max.message.bytes of a topic, or max.request.size. Up to
     0.10.0 such a batch stops replication. From KIP-74 on a response has one such batch of one
-    partition. A run shows it only if its producers have batches of that size.
+    partition. A run hardly shows it, as followers read record by record in the simulation.
 
     Source: ReplicaManager.readFromLocalLog@2.6.0; KIP-74.
     """

@@ -296,10 +296,16 @@ class Deployment(parts.Part):
 
         A topic that existed before the run was created without any.
         """
-        return {
-            broker: 0 if topic.existed else self.cordoned_log_dirs(broker)
-            for broker in self.broker_ids()
-        }
+        return self._without_cordons if topic.existed else self._cordons
+
+    @cached_property
+    def _without_cordons(self) -> Mapping[int, int]:
+        return dict.fromkeys(self.broker_ids(), 0)
+
+    @cached_property
+    def _cordons(self) -> Mapping[int, int]:
+        """The cordoned log directories of each broker by its settings: the same for each topic."""
+        return {broker: self.cordoned_log_dirs(broker) for broker in self.broker_ids()}
 
     def hosts_of(self, topic: Topic) -> Assignments:
         """The brokers that each partition ever has replicas on: those of its assignment first."""

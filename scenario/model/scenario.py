@@ -269,9 +269,9 @@ class Scenario(Deployment):
 
         Steps before the one that creates the topic may have changed them.
         """
-        cordons = dict(super().cordons_at_creation(topic))
         if topic.name not in self.topics_to_come():
-            return cordons
+            return super().cordons_at_creation(topic)
+        cordons = dict(super().cordons_at_creation(topic))
         for step in self.steps:
             if isinstance(step, CreateTopicStep) and step.topic == topic.name:
                 break

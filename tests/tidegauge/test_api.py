@@ -219,6 +219,8 @@ def test_a_sweep_is_a_table_of_its_runs_and_a_comparison_has_its_variants() -> N
     compared = tidegauge.compare(story, "faults.crash.for", ["2s", "8s"])
     assert [variant.label for variant in compared.variants] == ["crash.for=2s", "crash.for=8s"]
     assert compared.is_well
+    released = tidegauge.compare(story, "release", ["2.6", "2.8"])
+    assert [variant.scenario.release for variant in released.variants] == ["2.6.3", "2.8.2"]
 
 
 CRASH = {"name": "crash", "kind": "crash", "brokers": [3], "at": "6s", "for": "2s"}

@@ -1,4 +1,4 @@
-"""``tidegauge report``, ``replay-view``, ``analyze`` and ``dashboards``: pages and tables."""
+"""``tidegauge report``, ``replay-view``, ``analyze``, ``sql`` and ``dashboards``: pages, tables."""
 
 import csv
 import sys
@@ -113,38 +113,6 @@ _FIGURES = {
 _SHORTEST = 16
 
 
-#: Rows that are printed as a table.
-_PRINTED = 40
-
-
-def select_rows(options: SqlOptions) -> None:
-    """Perform ``tidegauge sql``."""
-    if options.as_csv and options.as_json:
-        raise TidegaugeError("--csv and --json exclude each other")
-    run = opened_run(options.run, "sql")
-    rows = run.tables.rows(options.query)
-    if options.as_json:
-        print_json(rows)
-    elif options.as_csv:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(rows[0] if rows else ())
-        writer.writerows(row.values() for row in rows)
-    else:
-        _print_rows(rows)
-
-
-def _print_rows(rows: Sequence[Mapping[str, Any]]) -> None:
-    screen = console()
-    table = Table(box=None, pad_edge=False)
-    for name in rows[0] if rows else ():
-        table.add_column(name, overflow="fold")
-    for row in rows[:_PRINTED]:
-        table.add_row(*("" if value is None else str(value) for value in row.values()))
-    screen.print(table)
-    more = " (--csv has all)" if len(rows) > _PRINTED else ""
-    screen.print(f"{counted(len(rows), 'row')}{more}")
-
-
 def analyze_runs(options: AnalyzeOptions) -> None:
     """Perform ``tidegauge analyze``."""
     if options.list_questions:
@@ -173,7 +141,7 @@ def analyze_runs(options: AnalyzeOptions) -> None:
 
         answers = [_answered(QUESTIONS[name], made, begins) for name in asked]
         figures = [] if asked and not named else _figures(named or TABLES, made, begins)
-        written = None if asked or named else _written(made, folder.parent, begins)
+        written = None if asked or named else write_report(made, folder.parent, begins)
     with report(as_json=options.as_json):
         for answer in answers:
             answers_view.print_answer(console(), answer, options.runs)
@@ -209,11 +177,6 @@ def _figures(
     return made.rows("select * from run_figures order by run")
 
 
-def _written(made: RunTables, folder: Path, begins: Callable[[str], None]) -> Path:
-    """Write the report of all runs, and return its file."""
-    return write_report(made, folder, begins)
-
-
 def _text(figure: float | None) -> str:
     """A figure; the logs of a real cluster do not have all of them."""
     return "-" if figure is None else number_text(figure)
@@ -242,3 +205,35 @@ def _show(out: Console, figures: Sequence[Mapping[str, Any]], folder: Path) -> N
     if len(figures) > answers_view.MOST_ROWS:
         out.print(f"... {len(figures) - answers_view.MOST_ROWS:,} more (--json has all)")
     out.print(f"Tables: {folder}", soft_wrap=True)
+
+
+#: Rows that are printed as a table.
+_PRINTED = 40
+
+
+def select_rows(options: SqlOptions) -> None:
+    """Perform ``tidegauge sql``."""
+    if options.as_csv and options.as_json:
+        raise TidegaugeError("--csv and --json exclude each other")
+    run = opened_run(options.run, "sql")
+    rows = run.tables.rows(options.query)
+    if options.as_json:
+        print_json(rows)
+    elif options.as_csv:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(rows[0] if rows else ())
+        writer.writerows(row.values() for row in rows)
+    else:
+        _print_rows(rows)
+
+
+def _print_rows(rows: Sequence[Mapping[str, Any]]) -> None:
+    screen = console()
+    table = Table(box=None, pad_edge=False)
+    for name in rows[0] if rows else ():
+        table.add_column(name, overflow="fold")
+    for row in rows[:_PRINTED]:
+        table.add_row(*("" if value is None else str(value) for value in row.values()))
+    screen.print(table)
+    more = " (--csv has all)" if len(rows) > _PRINTED else ""
+    screen.print(f"{counted(len(rows), 'row')}{more}")
