@@ -192,7 +192,7 @@ def _watched(
 def _run(request: RunOptions) -> tuple[dict[str, Any] | None, bool]:
     """Run a scenario and print its results; return the summary and whether it is as expected."""
     scenario = loaded(request)
-    show_warnings(scenario)
+    show_warnings(scenario, most=None if request.verbose else 1)
     out = request.out or new_run_folder(f"{scenario.name}-{scenario.seed}")
     announce_compilation()
     hosting = hosted(request.hosting, ClusterPlan(scenario))
@@ -218,16 +218,16 @@ def _run(request: RunOptions) -> tuple[dict[str, Any] | None, bool]:
 def _show(run: Run, request: RunOptions, scenario: Scenario, again: str) -> bool:
     """Print the results of a run, and return whether they are as expected."""
     assert run.summary is not None
-    for warning in run.summary["warnings"]:
-        typer.echo(f"tidegauge: {warning}", err=True)
     is_verbose = request.verbose
+    warnings = run.summary["warnings"]
+    for warning in warnings if is_verbose else warnings[:1]:
+        typer.echo(f"tidegauge: {warning}", err=True)
     show_summary(run.summary, has_quorum=scenario.has_kraft, is_verbose=is_verbose)
     if is_verbose:
         show_unreachable(console(), run)
     unexpected = show_verdicts(console(), run, is_verbose=is_verbose)
     show_chance(left_to_chance(scenario), request.over_seeds(), is_verbose=is_verbose)
-    typer.echo(f"Next: tidegauge show partitions {run.path}")
-    typer.echo(f"      tidegauge report {run.path}")
+    typer.echo(f"Next: tidegauge show partitions {run.path}; tidegauge report {run.path}")
     typer.echo(f"Again: {again}")
     waited_in_vain = bool(run.summary["steps_timed_out"])
     if waited_in_vain:
