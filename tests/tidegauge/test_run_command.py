@@ -99,8 +99,7 @@ def test_a_run_of_120_topics_is_told_in_fifteen_lines_and_all_of_it_if_wanted(
 ) -> None:
     """Two of three brokers lose power before a flush, and all is wrong that can be.
 
-    120 groups of producers stall, and consumers; expectations fail; a setting has no effect, and
-    the scenario has findings.
+    120 groups of producers stall, and consumers; expectations fail; a setting has no effect.
     """
     names = [f"t{number:03}" for number in range(120)]
     topics = ", ".join(f"{{name: {each}, partitions: 1, replication_factor: 2}}" for each in names)
@@ -122,7 +121,6 @@ def test_a_run_of_120_topics_is_told_in_fifteen_lines_and_all_of_it_if_wanted(
     lines = result.output.splitlines()
     assert len(lines) <= 15, result.output
     assert "; for consumers: " in result.output
-    assert "more: tidegauge validate lists them" in result.output
     summary = RunFolder(tmp_path / "run").summary
     assert summary is not None
     p99_ms = {name: each["p99"] for name, each in summary["produce_ms"].items()}
@@ -135,6 +133,17 @@ def test_a_run_of_120_topics_is_told_in_fifteen_lines_and_all_of_it_if_wanted(
     told = run(tiny, "--out", tmp_path / "all", *words, "--verbose").output.splitlines()
     assert sum(line.startswith("batches of p-t") for line in told) == 120
     assert sum(line.startswith("check ") for line in told) == len(summary["checks"])
+
+
+def test_of_several_warnings_the_first_is_printed_with_the_number_of_others(
+    tiny: Path, tmp_path: Path
+) -> None:
+    words = ("--set", "workload.producers=[]", "--set", "cluster.settings={flux.capacitor: 1}")
+    told = run(tiny, "--out", tmp_path / "run", *words).output
+    assert told.count("warning: ") == 1
+    assert "(and 1 more: tidegauge validate lists them)" in told
+    told = run(tiny, "--out", tmp_path / "all", *words, "--verbose").output
+    assert told.count("warning: ") == 2
 
 
 def test_settings_that_made_no_difference_are_listed(tiny: Path, tmp_path: Path) -> None:
