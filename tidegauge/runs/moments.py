@@ -83,15 +83,15 @@ def moments(rows: Iterable[TraceEvent], likeness: Likeness) -> list[Moment]:
             found.append(faults[key])
             growing.clear()
             continue
-        key = likeness.key(row)
-        if key is None:
+        alike = likeness.key(row)
+        if alike is None:
             growing.clear()
-        moment = growing.get(key)
+        moment = growing.get(alike)
         if moment is None or row.time_us - moment[-1].time_us > likeness.gap_us:
             moment = []
             found.append(moment)
-            if key is not None:
-                growing[key] = moment
+            if alike is not None:
+                growing[alike] = moment
         moment.append(row)
     return sorted(_few_apart(found, likeness.few), key=lambda moment: moment[0].row.place)
 
