@@ -52,7 +52,7 @@ def run_on_pool(
             if address_in_force(address) != HERE:
                 raise
             count = min(jobs or os.cpu_count() or 1, len(inputs))
-            warn(f"{error}: in {count} process{'es' * (count > 1)} without it")
+            warn(f"{error}: plain processes replace it, {count} at once")
             calls = calls_in_processes(work, inputs, count)
         else:
             from tidegauge.engine.ray_pool import calls_on_ray  # noqa: PLC0415 - Ray is there

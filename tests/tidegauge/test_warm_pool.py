@@ -149,7 +149,7 @@ def test_where_ray_does_not_start_calls_are_made_in_as_many_processes(no_ray: st
     with closing(run_on_pool(math.sqrt, [25, -1, 36], 2, HERE, warnings.append)) as calls:
         ended = [*in_order(calls)]
     assert ended == [(0, 5.0, None), (1, None, "math domain error"), (2, 6.0, None)]
-    assert warnings == [f"{no_ray}: in 2 processes without it"]
+    assert warnings == [f"{no_ray}: plain processes replace it, 2 at once"]
 
 
 def test_where_ray_is_not_installed_calls_are_made_in_processes(
@@ -161,7 +161,7 @@ def test_where_ray_is_not_installed_calls_are_made_in_processes(
     with closing(run_on_pool(math.sqrt, [25], warn=warnings.append)) as calls:
         assert [*calls] == [(0, 5.0, None)]
     (line,) = warnings
-    assert re.fullmatch(r"Ray cannot be imported: .*: in 1 process without it", line)
+    assert re.fullmatch(r"Ray cannot be imported: .*: plain processes replace it, 1 at once", line)
 
 
 def test_a_process_that_dies_is_the_error_of_its_call_and_another_takes_its_place() -> None:

@@ -144,7 +144,7 @@ def run_scenario(options: RunOptions) -> None:
         if options.seeds is None:
             content, is_well = _run(options)
         else:
-            # It needs Ray, which takes a second to be imported.
+            # It takes a while to be imported, and a single run does without.
             from tidegauge.commands.performing_many import sweep_over_seeds  # noqa: PLC0415
 
             content, is_well = sweep_over_seeds(options, seeds_of(options.seeds))
