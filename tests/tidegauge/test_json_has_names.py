@@ -20,7 +20,7 @@ from real_clusters import recorded
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.questions.all_questions import QUESTIONS
 from tidegauge.command_line import COMMANDS, Command, app
-from tidegauge.engine.ray_pool import Ended
+from tidegauge.engine.process_pool import Ended
 from tidegauge.simulation.trace_rows.columns import Column, Type
 from tidegauge.simulation.trace_rows.schema import COMMON_COLUMNS, ROW_KINDS
 from tidegauge.sweeps import many_runs

@@ -26,7 +26,7 @@ from tidegauge.scenario.text.errors import counted
 from tidegauge.scenario.warnings import left_to_chance
 from tidegauge.simulation.quantities import format_duration
 from tidegauge.traces.run_files import MANIFEST
-from tidegauge.traces.run_folder import new_run_folder
+from tidegauge.traces.run_folder import new_run_folder, written_to
 from tidegauge.views.output import INTERRUPTED, console, print_json, report
 from tidegauge.views.overview import show_unreachable
 from tidegauge.views.progress import progress_bar
@@ -68,7 +68,7 @@ def perform(
         over_seeds: the command that runs the scenario with other seeds.
     """
     try:
-        with progress_bar(scenario.duration_us) as progress:
+        with written_to(out), progress_bar(scenario.duration_us) as progress:
             simulate(
                 scenario,
                 out,
@@ -86,12 +86,6 @@ def perform(
         typer.echo(f"tidegauge: {error}", err=True)
         typer.echo(f"{_so_far(out, is_kept=is_kept)}: {again}", err=True)
         raise typer.Exit(1) from None
-    except FileExistsError as error:
-        raise TidegaugeError(str(error)) from error
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise TidegaugeError(f"{out}: cannot be written to: {error.strerror}") from error
     except KeyboardInterrupt:
         typer.echo(f"\nStopped: {_so_far(out, is_kept=is_kept)}: {again}")
         raise typer.Exit(INTERRUPTED) from None
@@ -150,7 +144,7 @@ def run_scenario(options: RunOptions) -> None:
         if options.seeds is None:
             content, is_well = _run(options)
         else:
-            # It needs Ray, which takes a second to be imported.
+            # It takes a while to be imported, and a single run does without.
             from tidegauge.commands.performing_many import sweep_over_seeds  # noqa: PLC0415
 
             content, is_well = sweep_over_seeds(options, seeds_of(options.seeds))
