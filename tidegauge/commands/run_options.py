@@ -384,8 +384,8 @@ class AlertsOptions(NamedTuple):
     incidents: Annotated[list[str] | None, typer.Option(metavar="all|NAME[,NAME...]")] = None
     #: An expectation of a rule, instead of those of the incidents. Repeatable.
     expect: Annotated[list[str] | None, typer.Option(metavar="RULE=fires|silent[@INCIDENT]")] = None
-    #: Names of Kafka's metrics, as for `tidegauge run`.
-    metrics_spelling: Annotated[str, typer.Option(metavar="NAME|FILE")] = "strimzi"
+    #: Names of Kafka's metrics, as for `tidegauge run`. Default: recognised from the rules.
+    metrics_spelling: Annotated[str | None, typer.Option(metavar="NAME|FILE")] = None
     #: Path of promtool. Default: the promtool on the PATH.
     promtool: Annotated[str | None, typer.Option(metavar="PATH")] = None
     #: Interval between scrapes, in virtual time.
