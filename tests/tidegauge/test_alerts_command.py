@@ -463,6 +463,6 @@ def test_well_known_rules_fire_and_clear_in_the_library_as_it_expects(
         assert found[incident, name]["pending"]
         assert found[incident, name]["verdict"] == "stayed silent"
     dead = [each["alert"] for each in json.loads(result.stdout)["alerts"] if each["is_dead"]]
-    # Neither can fire on any cluster: `count` of nothing is no sample, so never 0, and the rate of a
-    # counter (ZooKeeperSyncConnectsPerSec) is never below 0.
+    # Neither can fire on any cluster: `count` of nothing is no sample, so never 0, and the rate of
+    # a counter (ZooKeeperSyncConnectsPerSec) is never below 0.
     assert dead == ["KafkaBrokerCount", "KafkaZookeeperSyncConnect"]

@@ -13,12 +13,11 @@ from tidegauge.commands.run_options import AlertsOptions
 from tidegauge.commands.shared_options import words_of
 from tidegauge.commands.watching import spelling_named
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.metrics.spellings.spelling import Spelling
 from tidegauge.rehearsal import incidents
-from tidegauge.rehearsal.alerts import Alert, Alerts, RuleFile, alerts_of, read_rule_file
+from tidegauge.rehearsal.alerts import Alert, RuleFile, read_rule_file
 from tidegauge.rehearsal.metric_names import (
+    alerts_on,
     misspelt_metrics,
-    never_made,
     recognised_spelling,
     served_metrics,
 )
@@ -69,8 +68,8 @@ def _why_nothing_was_judged(rehearsal: incidents.Rehearsal) -> str:
             "expectation"
         )
     return (
-        "nothing was judged: each alert needs a metric that is not simulated, or that "
-        f"{rehearsal.spelling.exporter} never export; --metrics-spelling names another exporter"
+        "nothing was judged: each alert needs a metric that is not simulated, or by a name that "
+        f"{rehearsal.spelling.name} never makes; --metrics-spelling names another exporter"
     )
 
 
@@ -115,8 +114,7 @@ def _prepared(
     files = _rule_files(paths)
     written = options.metrics_spelling
     spelling = recognised_spelling(files) if written is None else spelling_named(written)
-    served = served_metrics(spelling)
-    alerts = _alerts_of(files, served, spelling)
+    alerts = alerts_on(files, spelling)
     if not alerts.alerts:
         raise TidegaugeError(f"{', '.join(map(str, paths))}: there is no alert in it")
     asked = [_asked(text, alerts.alerts, names) for text in options.expect or []]
@@ -125,17 +123,10 @@ def _prepared(
     program = find_promtool(options.promtool)
     with TemporaryDirectory(prefix="tidegauge-alerts-") as folder:
         check_rules(program, files, Path(folder))
-    misspelt = misspelt_metrics(files, served)
+    misspelt = misspelt_metrics(files, served_metrics(spelling))
     return incidents.Rehearsal(
         files, alerts, program, intervals, options.keep, spelling, asked, misspelt
     )
-
-
-def _alerts_of(files: Sequence[RuleFile], served: frozenset[str], spelling: Spelling) -> Alerts:
-    """The alerts in these files, with the names that the exporter never makes."""
-    alerts, metrics = alerts_of(files, served)
-    marked = [alert._replace(never_made=never_made(alert.missing, spelling)) for alert in alerts]
-    return Alerts(marked, metrics)
 
 
 def _asked(text: str, alerts: Sequence[Alert], names: Sequence[str]) -> incidents.Asked:
