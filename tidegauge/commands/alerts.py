@@ -14,11 +14,23 @@ from tidegauge.commands.shared_options import words_of
 from tidegauge.commands.watching import spelling_named
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.rehearsal import incidents
-from tidegauge.rehearsal.alerts import Alert, RuleFile, alerts_of, misspelt_metrics, read_rule_file
+from tidegauge.rehearsal.alerts import Alert, RuleFile, read_rule_file
+from tidegauge.rehearsal.metric_names import (
+    alerts_on,
+    misspelt_metrics,
+    recognised_spelling,
+    served_metrics,
+)
 from tidegauge.rehearsal.promtool import Intervals, check_rules, find_promtool
 from tidegauge.scenario.text.errors import did_you_mean
 from tidegauge.simulation.quantities import parse_time
-from tidegauge.views.alert_report import content_of, show_beginning, show_incident, show_summary
+from tidegauge.views.alert_report import (
+    content_of,
+    show_beginning,
+    show_incident,
+    show_summary,
+    why_untested,
+)
 from tidegauge.views.output import INTERRUPTED, console, print_json, report
 from tidegauge.views.progress import jobs_of, make_batch_folder
 
@@ -42,8 +54,23 @@ def rehearse_alerts(options: AlertsOptions) -> None:
         show_summary(console(), rehearsal, ended, again)
     if options.as_json:
         print_json(content_of(rehearsal, ended))
+    if not any(each.is_judged for each in ended):
+        raise TidegaugeError(_why_nothing_was_judged(rehearsal))
     if not all(each.is_as_expected for each in ended):
         raise typer.Exit(1)
+
+
+def _why_nothing_was_judged(rehearsal: incidents.Rehearsal) -> str:
+    if any(alert.is_simulated for alert in rehearsal.alerts.alerts):
+        return (
+            "nothing was judged: no incident that was tried expects anything of these alerts; "
+            "healthy-day expects every alert to be silent, and --expect RULE=fires adds an "
+            "expectation"
+        )
+    return (
+        "nothing was judged: each alert needs a metric that is not simulated, or by a name that "
+        f"{rehearsal.spelling.name} never makes; --metrics-spelling names another exporter"
+    )
 
 
 def _incidents_of(options: Sequence[str]) -> list[str]:
@@ -85,9 +112,9 @@ def _prepared(
     """The input of all incidents; the command ends if a file or promtool cannot be used."""
     intervals = _intervals(options.scrape_interval, options.evaluation_interval)
     files = _rule_files(paths)
-    named = spelling_named(options.metrics_spelling)
-    served = incidents.served_metrics(named)
-    alerts = alerts_of(files, served)
+    written = options.metrics_spelling
+    spelling = recognised_spelling(files) if written is None else spelling_named(written)
+    alerts = alerts_on(files, spelling)
     if not alerts.alerts:
         raise TidegaugeError(f"{', '.join(map(str, paths))}: there is no alert in it")
     asked = [_asked(text, alerts.alerts, names) for text in options.expect or []]
@@ -96,9 +123,9 @@ def _prepared(
     program = find_promtool(options.promtool)
     with TemporaryDirectory(prefix="tidegauge-alerts-") as folder:
         check_rules(program, files, Path(folder))
-    misspelt = misspelt_metrics(files, served)
+    misspelt = misspelt_metrics(files, served_metrics(spelling))
     return incidents.Rehearsal(
-        files, alerts, program, intervals, options.keep, named, asked, misspelt
+        files, alerts, program, intervals, options.keep, spelling, asked, misspelt
     )
 
 
@@ -116,11 +143,9 @@ def _asked(text: str, alerts: Sequence[Alert], names: Sequence[str]) -> incident
                 f"--expect {text}: no {kind} {match[kind]} is tried; "
                 f"{did_you_mean(match[kind], those)}"
             )
-    missing = known[match["alert"]].missing
-    if missing:
-        raise TidegaugeError(
-            f"--expect {text}: {match['alert']} needs {', '.join(missing)}, which is not exported"
-        )
+    if known[match["alert"]].missing:
+        reason = why_untested(known[match["alert"]])
+        raise TidegaugeError(f"--expect {text}: {match['alert']} {reason}, which is not exported")
     named = match["incident"]
     incident = None if named is None else incidents.load_incident(named).name
     return incidents.Asked(match["alert"], match["verb"] == "fires", incident, text)

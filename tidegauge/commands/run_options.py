@@ -354,9 +354,10 @@ class AlertsOptions(NamedTuple):
     over these series, so `for` and `keep_firing_for` are Prometheus's own. The report has each
     alert that fired, its delay after the start of the trouble and its duration, beside the
     expectations of the incident. It shows late rules, misfires and dead rules. Rules about parts
-    that are not simulated (a JVM, for example) are listed but not judged.
+    that are not simulated (a JVM, for example) are listed but not judged. Rules with names that the
+    exporter never makes are listed apart: they are dead on a cluster, too.
 
-    The exit status is 1 if an expectation failed.
+    The exit status is 1 if an expectation failed, and 2 if nothing was judged.
 
     Shipped incidents have expectations of the rules of well-known files, by their names; a rule of
     yours may have a longer `for`. A healthy day expects every rule to be silent. `--expect` adds
@@ -384,8 +385,8 @@ class AlertsOptions(NamedTuple):
     incidents: Annotated[list[str] | None, typer.Option(metavar="all|NAME[,NAME...]")] = None
     #: An expectation of a rule, instead of those of the incidents. Repeatable.
     expect: Annotated[list[str] | None, typer.Option(metavar="RULE=fires|silent[@INCIDENT]")] = None
-    #: Names of Kafka's metrics, as for `tidegauge run`.
-    metrics_spelling: Annotated[str, typer.Option(metavar="NAME|FILE")] = "strimzi"
+    #: Names of Kafka's metrics, as for `tidegauge run`. Default: recognised from the rules.
+    metrics_spelling: Annotated[str | None, typer.Option(metavar="NAME|FILE")] = None
     #: Path of promtool. Default: the promtool on the PATH.
     promtool: Annotated[str | None, typer.Option(metavar="PATH")] = None
     #: Interval between scrapes, in virtual time.

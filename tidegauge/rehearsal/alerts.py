@@ -11,8 +11,7 @@ which one is enough, and ``unless``, whose right side may be missing.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -282,7 +281,7 @@ def _is_wanted(name: str, sign: str, wanted: str) -> bool:
 
 
 #: Metrics that Prometheus's rule engine itself keeps.
-_OF_THE_ENGINE = {"ALERTS", "ALERTS_FOR_STATE"}
+OF_THE_ENGINE = {"ALERTS", "ALERTS_FOR_STATE"}
 
 
 class Alert(NamedTuple):
@@ -298,6 +297,9 @@ class Alert(NamedTuple):
     #: The longest `for` and `keep_firing_for` of its rules.
     for_us: int = 0
     keep_firing_for_us: int = 0
+    #: Those of the missing metrics by which it is dead on a cluster, as the exporter never makes
+    #: these names; each with its own name for the same value. None: it has none.
+    never_made: Mapping[str, str | None] = {}
 
     @property
     def is_simulated(self) -> bool:
@@ -315,7 +317,7 @@ class Alerts(NamedTuple):
 
 def alerts_of(files: Sequence[RuleFile], served: Collection[str]) -> Alerts:
     """The alerts in these files, in their order, where these metrics are served."""
-    names = {*served, *_OF_THE_ENGINE, *_recorded(files, served)}
+    names = {*served, *OF_THE_ENGINE, *_recorded(files, served)}
     rules: dict[str, list[tuple[Path, Rule, Needs]]] = {}
     metrics: set[str] = set()
     for file in files:
@@ -348,51 +350,3 @@ def _recorded(files: Sequence[RuleFile], served: Collection[str]) -> set[str]:
         if ready <= recorded:
             return recorded
         recorded |= ready
-
-
-class Misspelt(NamedTuple):
-    """A metric that is not served, in a rule, and the served name that is meant."""
-
-    file: Path
-    #: The name of the alert, or of the metric that the rule records.
-    rule: str
-    metric: str
-    meant: str
-
-    def __str__(self) -> str:
-        return f"{self.file}: {self.rule}: no metric {self.metric}; did you mean {self.meant}?"
-
-
-#: Names of Kafka that differ in a word, such as BytesIn and BytesRejected, are less alike.
-_LEAST_LIKENESS = 0.85
-
-
-def misspelt_metrics(files: Sequence[RuleFile], served: Collection[str]) -> list[Misspelt]:
-    """The metrics in rules that are nearly the name of a served one."""
-    recorded = (rule.name for file in files for rule in file.rules if not rule.is_alert)
-    names = {*served, *_OF_THE_ENGINE, *recorded}
-    found = [
-        Misspelt(file.path, rule.name, metric, meant)
-        for file in files
-        for rule in file.rules
-        for metric in sorted(needs_of(rule.expression, names).missing)
-        if (meant := _nearest(metric, names)) is not None
-    ]
-    return list(dict.fromkeys(found))
-
-
-def _nearest(metric: str, names: Collection[str]) -> str | None:
-    """The name that is most like a metric's in what follows the MBean's domain; None: none is."""
-    alike, nearest = max((_likeness(metric.lower(), each.lower()), each) for each in sorted(names))
-    return nearest if alike >= _LEAST_LIKENESS else None
-
-
-def _likeness(one: str, other: str) -> float:
-    """From 0 to 1, without the words that both begin with."""
-    same = 0
-    for place, (left, right) in enumerate(zip(one, other, strict=False)):
-        if left != right:
-            break
-        if left == "_":
-            same = place + 1
-    return SequenceMatcher(None, one[same:], other[same:], autojunk=False).ratio()

@@ -16,12 +16,11 @@ from typing import NamedTuple
 from tidegauge.engine.contract import HERE
 from tidegauge.engine.pool import in_order, run_on_pool
 from tidegauge.engine.simulate import Scrapes, simulate
-from tidegauge.metrics.families.all_families import FAMILIES
-from tidegauge.metrics.families.family import Scope
-from tidegauge.metrics.samples.exposition import UP, Presentation, Scraper
+from tidegauge.metrics.samples.exposition import Presentation, Scraper
 from tidegauge.metrics.spellings.all_spellings import STRIMZI
 from tidegauge.metrics.spellings.spelling import Spelling
-from tidegauge.rehearsal.alerts import Alerts, Misspelt, RuleFile
+from tidegauge.rehearsal.alerts import Alerts, RuleFile
+from tidegauge.rehearsal.metric_names import Misspelt
 from tidegauge.rehearsal.promtool import Intervals, Promtool, PromtoolError, Recording, evaluate
 from tidegauge.rehearsal.verdicts import IncidentPlan, Judged, judge
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -29,9 +28,6 @@ from tidegauge.scenario.model.scenario import AlertExpectations
 from tidegauge.scenario.reading import Scenario, ScenarioError, load_scenario
 from tidegauge.scenario.shipped import INCIDENTS, find_scenario
 from tidegauge.scenario.text.errors import did_you_mean, one_line
-
-#: Metrics that a run in virtual time does not have: those of real time and of HTTP scrapes.
-_OF_LIVE_RUNS = {Scope.SIMULATION, Scope.ACTOR, Scope.SCRAPED_TARGET}
 
 
 class Asked(NamedTuple):
@@ -78,15 +74,14 @@ class Rehearsed(NamedTuple):
     seconds: float = 0.0
 
     @property
+    def is_judged(self) -> bool:
+        """Whether an expectation was met or failed; or the incident itself has failed."""
+        return self.error is not None or any(each.verdict.is_judged for each in self.judged)
+
+    @property
     def is_as_expected(self) -> bool:
         """Whether it was tried, and every alert met the expectations."""
         return self.error is None and not any(each.verdict.is_failure for each in self.judged)
-
-
-def served_metrics(spelling: Spelling) -> frozenset[str]:
-    """The names of all metrics that a run in virtual time has for rules."""
-    families = [family for family in FAMILIES if family.scope not in _OF_LIVE_RUNS]
-    return frozenset({UP.name, *(spelled.name for spelled in spelling.spelled(families))})
 
 
 def load_incident(name: str) -> Scenario:

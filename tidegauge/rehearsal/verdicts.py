@@ -20,8 +20,10 @@ class Verdict(StrEnum):
     NOT_JUDGED = "not judged"
     #: It was pending in time; the trouble ended before the `for` of the rule did.
     TOO_SHORT = "shorter than for"
-    #: The metrics that it reads are not served.
+    #: It reads a metric that is not simulated, or none.
     NOT_SIMULATED = "not simulated"
+    #: It reads a metric by a name that the exporter never makes.
+    NEVER_EXPORTED = "never exported"
     # Verdicts that differ from the expectation:
     MISSED = "never fired"
     LATE = "late"
@@ -35,6 +37,11 @@ class Verdict(StrEnum):
     def is_failure(self) -> bool:
         """Whether an expectation of the incident was not met."""
         return self in _FAILURES
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether an expectation was met or failed."""
+        return self.is_failure or self in {Verdict.FIRED, Verdict.SILENT}
 
 
 _FAILURES = {Verdict.MISSED, Verdict.LATE, Verdict.TOO_EARLY, Verdict.MISFIRE, Verdict.NOT_CLEARED}
@@ -150,12 +157,17 @@ def _verdict(
     incident: IncidentPlan, alert: Alert, expectation: Expectation | None, course: Course
 ) -> Verdict:
     if not alert.is_simulated:
-        return Verdict.NOT_SIMULATED
+        return reason_untested(alert)
     if expectation is None:
         return Verdict.NOT_JUDGED
     if expectation.fires:
         return _verdict_of_firing(incident, expectation, course)
     return Verdict.MISFIRE if course.firing else Verdict.SILENT
+
+
+def reason_untested(alert: Alert) -> Verdict:
+    """The verdict on an alert that cannot be tested."""
+    return Verdict.NEVER_EXPORTED if alert.never_made else Verdict.NOT_SIMULATED
 
 
 def _verdict_of_firing(incident: IncidentPlan, expectation: Expectation, course: Course) -> Verdict:

@@ -14,7 +14,7 @@ from rich.text import Text
 from tidegauge.rehearsal.alerts import Alert
 from tidegauge.rehearsal.incidents import Rehearsal, Rehearsed, dead_alerts, incident_names
 from tidegauge.rehearsal.promtool import Spell
-from tidegauge.rehearsal.verdicts import Judged, Verdict, duration_text
+from tidegauge.rehearsal.verdicts import Judged, Verdict, duration_text, reason_untested
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import short_time_text
 
@@ -24,7 +24,6 @@ _STYLES = {
     Verdict.NOT_JUDGED: "dim",
     Verdict.TOO_SHORT: "yellow",
 }
-_NO_VERDICT = {Verdict.NOT_JUDGED, Verdict.NOT_SIMULATED, Verdict.TOO_SHORT}
 _FAILURE = "bold red"
 _INDENT = "  "
 
@@ -41,6 +40,11 @@ def show_beginning(out: Console, rehearsal: Rehearsal, incidents: int, jobs: int
         f"{counted(incidents, 'incident')}, {jobs} at once; scraped every {scrape}, evaluated "
         f"every {evaluation} by promtool {rehearsal.promtool.version}",
         soft_wrap=True,
+    )
+    out.print(
+        f"metrics named as by {rehearsal.spelling.exporter} ({rehearsal.spelling.name})",
+        soft_wrap=True,
+        markup=False,
     )
     for each in rehearsal.misspelt:
         out.print(str(each), style="yellow", soft_wrap=True, markup=False)
@@ -64,7 +68,7 @@ def show_incident(out: Console, ended: Rehearsed) -> None:
         for each in ended.judged
         if each.verdict.is_failure
         or each.verdict == Verdict.TOO_SHORT
-        or (each.firing and each.verdict != Verdict.NOT_SIMULATED)
+        or (each.firing and each.verdict in _STYLES)
     ]
     if rows:
         out.print(_table(rows))
@@ -139,23 +143,39 @@ def show_summary(
         + (".\nDead: it fired in none.\n" if dead else "\n")
     )
     out.print(grid)
-    unjudged = [alert for alert in rehearsal.alerts.alerts if not alert.is_simulated]
-    if unjudged:
-        out.print("\nNot simulated, so not judged (each would be silent or fire forever):")
-        for alert in unjudged:
-            out.print(f"{_INDENT}{alert.name}: {_why_not(alert)}", soft_wrap=True, markup=False)
+    _show_untested(out, rehearsal)
     failed = [each for each in ended if not each.is_as_expected]
-    expectations = sum(_is_judged(each) for one in ended for each in one.judged)
+    expectations = sum(each.verdict.is_judged for one in ended for each in one.judged)
     failures = sum(each.verdict.is_failure for one in ended for each in one.judged)
     out.print(
         f"\n{failures} of {counted(expectations, 'expectation')} failed, in "
         f"{len(failed)} of {counted(len(ended), 'incident')}"
         if failed
-        else f"\nAll {counted(expectations, 'expectation')} were met",
+        else f"\nAll {counted(expectations, 'expectation')} were met"
+        if expectations
+        else "",
         style="bold red" if failed else "bold green",
     )
     for one in failed:
         _show_failure(out, rehearsal, one, command)
+
+
+def _show_untested(out: Console, rehearsal: Rehearsal) -> None:
+    """Print the alerts that cannot be tested, those that are dead on a cluster apart."""
+    reasons = {
+        Verdict.NOT_SIMULATED: "Not simulated, so not judged (silent here, or firing forever)",
+        Verdict.NEVER_EXPORTED: "Never exported: this exporter makes no such names; not judged",
+    }
+    for verdict, title in reasons.items():
+        untested = [
+            alert
+            for alert in rehearsal.alerts.alerts
+            if not alert.is_simulated and reason_untested(alert) == verdict
+        ]
+        if untested:
+            out.print(f"\n{title}:")
+        for alert in untested:
+            out.print(f"{_INDENT}{alert.name}: {why_untested(alert)}", soft_wrap=True, markup=False)
 
 
 def _show_failure(out: Console, rehearsal: Rehearsal, one: Rehearsed, command: str) -> None:
@@ -190,9 +210,9 @@ def _row(alert: Alert, ended: Sequence[Rehearsed], dead: Sequence[str]) -> Itera
     rules = f" ({counted(len(alert.places), 'rule')})" if len(alert.places) > 1 else ""
     yield Text(f"{alert.name}{rules}")
     if not alert.is_simulated:
-        yield from ("", "", "", Text("not simulated", style="dim"))
+        yield from ("", "", "", Text(reason_untested(alert).value, style="dim"))
         return
-    judged = [each for _, each in found if _is_judged(each)]
+    judged = [each for _, each in found if each.verdict.is_judged]
     good = sum(not each.verdict.is_failure for each in judged)
     yield f"{good} of {len(judged)}" if judged else ""
     fired = [each for _, each in found if each.firing]
@@ -208,12 +228,15 @@ def _row(alert: Alert, ended: Sequence[Rehearsed], dead: Sequence[str]) -> Itera
         yield Text("dead" if alert.name in dead else "", style="yellow")
 
 
-def _is_judged(each: Judged) -> bool:
-    return each.verdict not in _NO_VERDICT
-
-
-def _why_not(alert: Alert) -> str:
-    return "reads no metric" if alert.reads_nothing else f"needs {', '.join(alert.missing)}"
+def why_untested(alert: Alert) -> str:
+    """The reason why an alert cannot be tested: the metrics that it does not find."""
+    if alert.reads_nothing:
+        return "reads no metric"
+    needed = []
+    for metric in alert.never_made or alert.missing:
+        own = alert.never_made.get(metric)
+        needed.append(metric if own is None else f"{metric} (here {own})")
+    return f"needs {', '.join(needed)}"
 
 
 # For programs.
@@ -226,6 +249,7 @@ def content_of(rehearsal: Rehearsal, ended: Sequence[Rehearsed]) -> dict[str, An
         "promtool": rehearsal.promtool._asdict(),
         "scrape_interval_seconds": rehearsal.intervals.scrape_us / 1e6,
         "evaluation_interval_seconds": rehearsal.intervals.evaluation_us / 1e6,
+        "metrics_spelling": rehearsal.spelling.name,
         "as_expected": all(one.is_as_expected for one in ended),
         "misspelt_metrics": [
             each._asdict() | {"file": str(each.file)} for each in rehearsal.misspelt
@@ -236,6 +260,7 @@ def content_of(rehearsal: Rehearsal, ended: Sequence[Rehearsed]) -> dict[str, An
                 "rules": list(alert.places),
                 "is_simulated": alert.is_simulated,
                 "missing_metrics": list(alert.missing),
+                "never_exported_metrics": dict(alert.never_made),
                 "is_dead": alert.name in dead,
             }
             for alert in rehearsal.alerts.alerts
