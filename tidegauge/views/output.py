@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
+from textwrap import fill
 
 import typer
 from rich.console import Console
@@ -33,6 +34,18 @@ def console() -> Console:
     if not made.is_terminal:
         made.width = WIDTH
     return made
+
+
+def wrapped(begin: str, words: str) -> str:
+    """Words behind the begin of a line, in columns of their own where they need more lines."""
+    return fill(
+        words,
+        WIDTH,
+        initial_indent=begin,
+        subsequent_indent=len(begin) * " ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def report(*, as_json: bool) -> AbstractContextManager[object]:
