@@ -104,7 +104,7 @@ def _dependence(
     costs: Sequence[LeanedOn], resources: Sequence[UsedResource], settings: Sequence[str]
 ) -> str:
     """The number of costs, resources and settings that ``--verbose`` lists."""
-    defaults = sum(each.is_default for each in (*costs, *resources))
+    defaults = sum(each.is_default for each in costs) + sum(each.is_default for each in resources)
     without = f"; {counted(len(settings), 'setting')} without effect" if settings else ""
     return (
         f"on {counted(len(costs), 'cost')} and {counted(len(resources), 'resource')}, {defaults} "
