@@ -11,7 +11,7 @@ from tidegauge.scenario.lint.finding import Finding
 from tidegauge.scenario.lint.lint import CHECKS, findings_of
 from tidegauge.scenario.lint.settings import settings_not_simulated
 from tidegauge.scenario.text.errors import counted
-from tidegauge.views.output import print_json
+from tidegauge.views.output import print_json, wrapped
 
 
 def lint_scenario(options: LintOptions) -> None:
@@ -58,4 +58,4 @@ def show_findings(found: Mapping[str, Finding], file: str) -> None:
         return
     typer.echo(f"\n{counted(len(left), 'finding')}, which `tidegauge lint {file}` explains:")
     for name, finding in left.items():
-        typer.echo(f"  {name}: {finding.concerned}")
+        typer.echo(wrapped("  ", f"{name}: {finding.concerned}"))
