@@ -81,7 +81,7 @@ COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
         "report": Command(result_options.ReportOptions, "reports:report_run"),
         "replay-view": Command(result_options.ReplayViewOptions, "reports:replay_view"),
         "analyze": Command(result_options.AnalyzeOptions, "reports:analyze_runs"),
-        "sql": Command(result_options.SqlOptions, "reports:select_rows"),
+        "sql": Command(result_options.SqlOptions, "sql:select_rows"),
         "read-logs": Command(result_options.ReadLogsOptions, "read_logs:read_logs"),
         "compare-runs": Command(result_options.CompareRunsOptions, "replay:compare_runs"),
         "replay": Command(result_options.ReplayOptions, "replay:replay_run"),
