@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -50,12 +49,10 @@ def test_it_ends_with_its_last_row(interrupted: RunFolder) -> None:
 def test_it_can_be_read_before_its_first_row(tmp_path: Path) -> None:
     """Actors of Ray take seconds to begin: Ctrl-C meanwhile leaves a run of 0 s."""
 
-    @contextmanager
-    def beginning(run: EngineInput) -> Iterator[Engine]:
+    def beginning(run: EngineInput) -> AbstractContextManager[Engine]:
         for file in run.new_trace_files(2):
             file.touch()
         raise KeyboardInterrupt
-        yield
 
     with pytest.raises(KeyboardInterrupt):
         simulate(shipped("quickstart"), tmp_path / "run", make_engine=beginning)

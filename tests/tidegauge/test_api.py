@@ -340,7 +340,7 @@ def test_tables_of_runs_are_found_described_and_exported_in_sql(tmp_path: Path) 
             result.sql(query)
         assert "\\n" not in str(wrong.value)
     result.sql(f"copy (from fault_costs) to '{tmp_path}/costs.parquet'")
-    assert duckdb.sql(f"from '{tmp_path}/costs.parquet'").fetchall()[0][0] == result.path.name
+    assert duckdb.execute(f"from '{tmp_path}/costs.parquet'").fetchall()[0][0] == result.path.name
 
 
 def test_tables_of_a_sweep_are_one_in_sql_and_rows_that_are_wide_have_lines(
@@ -353,7 +353,7 @@ def test_tables_of_a_sweep_are_one_in_sql_and_rows_that_are_wide_have_lines(
     subprocess.run([*command, query, "--csv"], check=True)
     rows = [line.split(",") for line in capfd.readouterr().out.splitlines()[1:]]
     files = "swept/tables/run=*/broker_states/*.parquet"
-    found = duckdb.sql(query.replace("broker_states", f"'{files}'")).fetchall()
+    found = duckdb.execute(query.replace("broker_states", f"'{files}'")).fetchall()
     assert len(found) == 2
     assert [[str(run), str(number)] for run, number in found] == rows
     subprocess.run([*command, "from run_figures order by run"], check=True)
