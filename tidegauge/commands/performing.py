@@ -93,9 +93,11 @@ def perform(
 
 
 def _so_far(out: Path, *, is_kept: bool) -> str:
-    """A line about the unfinished run, or nothing of it if it had not begun."""
-    if not is_kept or not (out / MANIFEST).exists():
+    """A line about the unfinished run."""
+    if not is_kept:
         return "Again"
+    if not (out / MANIFEST).exists():
+        return f"{out} has no run yet. Again"
     return f"{out} is unfinished but readable: tidegauge show partitions {out}. Again"
 
 

@@ -1,7 +1,5 @@
-"""``tidegauge report``, ``replay-view``, ``analyze``, ``sql`` and ``dashboards``: pages, tables."""
+"""``tidegauge report``, ``replay-view``, ``analyze`` and ``dashboards``: pages, tables."""
 
-import csv
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -19,12 +17,7 @@ from tidegauge.analysis.requests import common_folder, runs_at
 from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.analysis.tables.run_figures import RUN_FIGURES
 from tidegauge.commands.loading import need_spark, opened_run
-from tidegauge.commands.result_options import (
-    AnalyzeOptions,
-    ReplayViewOptions,
-    ReportOptions,
-    SqlOptions,
-)
+from tidegauge.commands.result_options import AnalyzeOptions, ReplayViewOptions, ReportOptions
 from tidegauge.commands.run_options import DashboardsOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.report.one_run import OneRun
@@ -205,35 +198,3 @@ def _show(out: Console, figures: Sequence[Mapping[str, Any]], folder: Path) -> N
     if len(figures) > answers_view.MOST_ROWS:
         out.print(f"... {len(figures) - answers_view.MOST_ROWS:,} more (--json has all)")
     out.print(f"Tables: {folder}", soft_wrap=True)
-
-
-#: Rows that are printed as a table.
-_PRINTED = 40
-
-
-def select_rows(options: SqlOptions) -> None:
-    """Perform ``tidegauge sql``."""
-    if options.as_csv and options.as_json:
-        raise TidegaugeError("--csv and --json exclude each other")
-    run = opened_run(options.run, "sql")
-    rows = run.tables.rows(options.query)
-    if options.as_json:
-        print_json(rows)
-    elif options.as_csv:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(rows[0] if rows else ())
-        writer.writerows(row.values() for row in rows)
-    else:
-        _print_rows(rows)
-
-
-def _print_rows(rows: Sequence[Mapping[str, Any]]) -> None:
-    screen = console()
-    table = Table(box=None, pad_edge=False)
-    for name in rows[0] if rows else ():
-        table.add_column(name, overflow="fold")
-    for row in rows[:_PRINTED]:
-        table.add_row(*("" if value is None else str(value) for value in row.values()))
-    screen.print(table)
-    more = " (--csv has all)" if len(rows) > _PRINTED else ""
-    screen.print(f"{counted(len(rows), 'row')}{more}")
