@@ -285,6 +285,15 @@ def test_a_scenario_of_data_loss_that_expects_it_ends_well(tmp_path: Path) -> No
     assert "acknowledged_records_lost  BROKEN in 1 partition; first story-0" in result.output
 
 
+def test_a_break_is_expected_in_the_release_of_the_scenario_only(tmp_path: Path) -> None:
+    """KIP-101: with --set release=2.6 nothing is lost, which is no failure of the run."""
+    result = run(MECHANISM_10, "--set", "release=2.6", "--out", tmp_path / "newer")
+    assert result.exit_code == 0, result.output
+    assert "9 of 9 hold; broken in the scenario's own release only: strong_isr," in result.output
+    wanted = ("--set", "release=2.6", "--set", "checks.strong_isr=false")
+    assert run(MECHANISM_10, *wanted, "--out", tmp_path / "wanted").exit_code == 1
+
+
 def test_a_verdict_that_nobody_expected_is_told_with_its_story(tmp_path: Path) -> None:
     """Status 1, the seed, the command that shows it again, and what led to the first event."""
     file = tmp_path / "unexpected.yaml"
