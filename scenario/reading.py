@@ -93,7 +93,7 @@ _RULES = ("release", "mode")
 
 
 def _without_expected_breaks(data: Mapping[str, Any], changed: Changed) -> object:
-    """The changed content; breaks that the file expects of its own release are no longer expected."""
+    """The changed content, without the breaks that the file expects of its own release."""
     now = changed.data
     if not isinstance(now, Mapping) or all(data.get(name) == now.get(name) for name in _RULES):
         return now

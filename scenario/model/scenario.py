@@ -191,8 +191,8 @@ class Scenario(Deployment):
     checks: Annotated[dict[str, Any], WithJsonSchema(_CHECKS_SCHEMA)] = Field(
         default_factory=dict,
         description="Expected verdicts of checks, by name. Default for each: true, or false if "
-        "a setting permits it. With `any` no verdict fails the run: so false becomes if --set changes "
-        "the release or the mode.",
+        "a setting permits it. With `any` no verdict fails the run: so false becomes if --set "
+        "changes the release or the mode.",
     )
     alerts: AlertExpectations | None = Field(
         default=None,

@@ -109,7 +109,7 @@ def _moves(summary: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 class WithoutWrites(NamedTuple):
-    """The partitions that could not take acks=all writes for a time, whether or not there were any."""
+    """The partitions that could not take acks=all writes for a time, if there were any."""
 
     #: Those that took them before or after.
     partitions: int
@@ -216,7 +216,7 @@ def _verdict(
 
 
 def loss_text(tables: RunTables) -> str | None:
-    """The largest loss of acknowledged records and its causes; None: none is lost, or it is unknown.
+    """The largest loss of acknowledged records and its causes; None: none is lost or known.
 
     A leader that began without them lacks them since it truncated its log, lost the end of it, or
     never had them: the fault of its election is seldom that of the truncation.
@@ -227,7 +227,8 @@ def loss_text(tables: RunTables) -> str | None:
     losses = tables.rows(
         """
         select partition, topic_partition, leader, new_leader, began_us, fault_name,
-            sum(records) as records, min(first_offset) as first_offset, max(end_offset) as end_offset
+            sum(records) as records, min(first_offset) as first_offset,
+            max(end_offset) as end_offset
         from lost where new_leader is not null
         group by partition, topic_partition, leader, new_leader, began_us, fault_name
         order by records desc, began_us, partition limit 1

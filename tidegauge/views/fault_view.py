@@ -300,8 +300,8 @@ def _control_lines(
 def _truncated(truncations: list[dict[str, Any]]) -> str:
     """The logs that were truncated, and the first of them: records that a new leader may lack."""
     named = [
-        f"broker {row['broker']} {counted(row['records'], 'record')} of {row['topic_partition']} at "
-        f"{time_text(row['time_us'])}"
+        f"broker {row['broker']} {counted(row['records'], 'record')} of {row['topic_partition']} "
+        f"at {time_text(row['time_us'])}"
         for row in truncations[:_NAMED]
     ]
     more = len(truncations) - _NAMED

@@ -246,7 +246,7 @@ def _counts_line(checks: dict[str, dict[str, Any]]) -> str:
 
 
 def _is_of_another_release(found: dict[str, Any]) -> bool:
-    """Whether a check holds that the scenario expects to be broken, before --set changed its rules."""
+    """Whether a check holds that is expected to be broken in the scenario's own release."""
     return found["verdict"] is True and found["expected"] == ANY_VERDICT
 
 

@@ -312,7 +312,8 @@ def test_the_first_screen_names_the_truncation_behind_a_loss(tmp_path: Path) -> 
     )
     assert page.paragraphs[2] == (
         "Lost: 2 records of story-0 that broker 2 had acknowledged. Broker 1 led without them "
-        "from 24.045s on (death-of-B); it had truncated its log from 5 to 3 at 17.033s (death-of-A)."
+        "from 24.045s on (death-of-B); it had truncated its log from 5 to 3 at 17.033s "
+        "(death-of-A)."
     )
     failover = next(each for each in page.answers if each.startswith("How long did each failover"))
     assert "the longest took 6.0 s, of which" in failover
