@@ -16,6 +16,7 @@ from tidegauge.scenario.model.scenario import ANY_VERDICT
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import time_text
 from tidegauge.traces.checks import CHECKS
+from tidegauge.views.output import print_command
 from tidegauge.views.story_lines import print_lines
 
 #: Longer times are in seconds.
@@ -159,7 +160,7 @@ def show_chance(left_to_chance: list[str], over_seeds: str, *, is_verbose: bool)
     for place, decided in enumerate(left_to_chance if is_verbose else ()):
         typer.echo(f"{'       ' if place else 'chance:'} {decided}")
     if left_to_chance:
-        typer.echo(f"This is one seed. The spread: {over_seeds}")
+        print_command("This is one seed. The spread", over_seeds)
 
 
 def _about(milliseconds: float) -> str:
