@@ -21,7 +21,8 @@ class RunOptions(NamedTuple):
     not met in time.
 
     --seeds is a sweep over seeds: each run has its own folder. The file sweep.json beside them has
-    mean, interval and worst of partition-seconds and lost records. See also `tidegauge sweep`.
+    mean, interval and worst of lost and failed records, stalls and outages. See also `tidegauge
+    sweep`.
 
     --set changes a field of the scenario. PATH consists of names with dots between them; an item
     of a list has its index or its name. Below `settings` the rest of PATH is the name of one
