@@ -351,13 +351,16 @@ class AlertsOptions(NamedTuple):
     """Test unchanged alert rules on incidents in simulated time.
 
     Tidegauge runs each incident and scrapes it as Prometheus would. promtool evaluates the rules
-    over these series, so `for` and `keep_firing_for` are Prometheus's own. The report has each
-    alert that fired, its delay after the start of the trouble and its duration, beside the
-    expectations of the incident. It shows late rules, misfires and dead rules. Rules about parts
-    that are not simulated (a JVM, for example) are listed but not judged. Rules with names that the
-    exporter never makes are listed apart: they are dead on a cluster, too.
+    over these series, so `for` and `keep_firing_for` are Prometheus's own. The report begins with
+    a matrix: each alert was firing, pending or silent in each incident, or its metrics do not exist
+    in that mode or release. Then late rules, misfires and dead rules are listed; `--verbose` adds
+    the delay and the duration of each alert, beside the expectations of the incident. Rules about
+    parts that are not simulated (a JVM, for example) are listed but not judged. Rules with names
+    that the exporter never makes are listed apart: they are dead on a cluster, too. A metric whose
+    name is nearly that of an exported one is misspelt, which is an error.
 
-    The exit status is 1 if an expectation failed, and 2 if nothing was judged.
+    The exit status is 1 if an expectation failed or a metric is misspelt, and 2 if nothing was
+    judged.
 
     Shipped incidents have expectations of the rules of well-known files, by their names; a rule of
     yours may have a longer `for`. A healthy day expects every rule to be silent. `--expect` adds
@@ -396,6 +399,8 @@ class AlertsOptions(NamedTuple):
     jobs: shared.Jobs = None
     #: Keep the series of each incident as a promtool test, and promtool's output.
     keep: Annotated[Path | None, typer.Option(metavar="DIR")] = None
+    #: Print the times of each alert in each incident, too.
+    verbose: Annotated[bool, typer.Option("--verbose", "-v")] = False
     as_json: shared.AsJson = False
 
 
