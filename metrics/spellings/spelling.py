@@ -116,9 +116,7 @@ class Spelling(NamedTuple):
         """Whether a rule could give this name to a value, whatever its MBean is."""
         flags = re.IGNORECASE if self.lowercase_names else re.NOFLAG
         return any(
-            rule.name == ""
-            or re.fullmatch(".*".join(map(re.escape, re.split(r"\$\d+", rule.name))), name, flags)
-            for rule in self.rules
+            not rule.name or re.fullmatch(_shape_of(rule), name, flags) for rule in self.rules
         )
 
     def _forms(self, family: Family) -> Iterator[SpelledFamily]:
@@ -194,6 +192,12 @@ class Spelling(NamedTuple):
             elif value and not _has_placeholder(value, places):
                 labels[name] = value
         return labels, renamed
+
+
+def _shape_of(rule: Rule) -> str:
+    """A pattern of all names that a rule can give."""
+    fixed = (_NO_NAME.sub("_", part) for part in re.split(r"\$\d+", rule.name))
+    return ".*".join(map(re.escape, fixed))
 
 
 def _agreed(same: list[SpelledFamily]) -> Iterable[SpelledFamily]:

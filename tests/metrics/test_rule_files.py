@@ -9,7 +9,7 @@ import yaml
 
 from tidegauge.metrics.spellings.all_spellings import SPELLINGS
 from tidegauge.rehearsal.alerts import RuleFileError, alerts_of, read_rule_file
-from tidegauge.rehearsal.metric_names import never_made, recognised_spelling
+from tidegauge.rehearsal.metric_names import alerts_on, never_made, recognised_spelling
 
 GROUPS = """
 groups:
@@ -198,3 +198,19 @@ def test_an_exporter_never_makes_a_name_but_its_own_for_the_value(
 def test_a_metric_that_is_not_simulated_is_no_name_that_is_never_made(metric: str) -> None:
     """Grafana's rules take any MBean of Kafka, and the others are not Kafka's."""
     assert never_made([metric], SPELLINGS["grafana-cloud"]) == {}
+
+
+def test_a_rule_with_an_alternative_that_a_cluster_may_have_is_not_dead(tmp_path: Path) -> None:
+    """Also not one that reads what a recording rule makes of it."""
+    text = """
+groups:
+  - name: kafka
+    rules:
+      - {record: "of:two", expr: kafka_server_replicamanager_isrshrinkspersec or jvm_heap}
+      - {record: "of:one", expr: kafka_server_replicamanager_isrshrinkspersec}
+      - {alert: May, expr: "of:two > 0"}
+      - {alert: Dead, expr: "of:one > 0"}
+"""
+    may, dead = alerts_on([read_rule_file(written(tmp_path, text))], SPELLINGS["strimzi"]).alerts
+    assert (may.missing, may.never_made) == (["of:two"], {})
+    assert dead.never_made == {"of:one": None}

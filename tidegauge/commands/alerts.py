@@ -13,13 +13,11 @@ from tidegauge.commands.run_options import AlertsOptions
 from tidegauge.commands.shared_options import words_of
 from tidegauge.commands.watching import spelling_named
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.metrics.spellings.spelling import Spelling
 from tidegauge.rehearsal import incidents
-from tidegauge.rehearsal.alerts import Alert, Alerts, RuleFile, alerts_of, read_rule_file
+from tidegauge.rehearsal.alerts import Alert, RuleFile, read_rule_file
 from tidegauge.rehearsal.metric_names import (
-    Misspelt,
+    alerts_on,
     misspelt_metrics,
-    never_made,
     recognised_spelling,
     served_metrics,
 )
@@ -27,12 +25,7 @@ from tidegauge.rehearsal.promtool import Intervals, check_rules, find_promtool
 from tidegauge.scenario.text.errors import counted, did_you_mean
 from tidegauge.simulation.quantities import parse_time
 from tidegauge.views.alert_matrix import show_matrix
-from tidegauge.views.alert_report import (
-    content_of,
-    show_beginning,
-    show_summary,
-    why_untested,
-)
+from tidegauge.views.alert_report import content_of, show_beginning, show_summary, why_untested
 from tidegauge.views.output import INTERRUPTED, console, print_json, report
 from tidegauge.views.progress import jobs_of, make_batch_folder, working
 
@@ -73,8 +66,8 @@ def _why_nothing_was_judged(rehearsal: incidents.Rehearsal) -> str:
             "expectation"
         )
     return (
-        "nothing was judged: each alert needs a metric that is not simulated, or that "
-        f"{rehearsal.spelling.exporter} never export; --metrics-spelling names another exporter"
+        "nothing was judged: each alert needs a metric that is not simulated, or by a name that "
+        f"{rehearsal.spelling.name} never makes; --metrics-spelling names another exporter"
     )
 
 
@@ -119,9 +112,7 @@ def _prepared(
     files = _rule_files(paths)
     written = options.metrics_spelling
     spelling = recognised_spelling(files) if written is None else spelling_named(written)
-    served = served_metrics(spelling)
-    misspelt = misspelt_metrics(files, served)
-    alerts = _alerts_of(files, served, spelling, misspelt)
+    alerts = alerts_on(files, spelling)
     if not alerts.alerts:
         raise TidegaugeError(f"{', '.join(map(str, paths))}: there is no alert in it")
     asked = [_asked(text, alerts.alerts, names) for text in options.expect or []]
@@ -130,31 +121,10 @@ def _prepared(
     program = find_promtool(options.promtool)
     with TemporaryDirectory(prefix="tidegauge-alerts-") as folder:
         check_rules(program, files, Path(folder))
+    misspelt = misspelt_metrics(files, served_metrics(spelling))
     return incidents.Rehearsal(
         files, alerts, program, intervals, options.keep, spelling, asked, misspelt
     )
-
-
-def _alerts_of(
-    files: Sequence[RuleFile],
-    served: frozenset[str],
-    spelling: Spelling,
-    misspelt: Sequence[Misspelt],
-) -> Alerts:
-    """The alerts in these files, with misspelt names and those that the exporter never makes."""
-    alerts, metrics = alerts_of(files, served)
-    marked = [
-        alert._replace(
-            never_made=never_made(alert.missing, spelling),
-            misspelt={
-                each.metric: each.meant
-                for each in misspelt
-                if each.rule == alert.name and each.metric in alert.missing
-            },
-        )
-        for alert in alerts
-    ]
-    return Alerts(marked, metrics)
 
 
 def _asked(text: str, alerts: Sequence[Alert], names: Sequence[str]) -> incidents.Asked:

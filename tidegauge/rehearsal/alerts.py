@@ -309,8 +309,8 @@ class Alert(NamedTuple):
     #: The longest `for` and `keep_firing_for` of its rules.
     for_us: int = 0
     keep_firing_for_us: int = 0
-    #: Those of the missing metrics whose names the exporter never makes, each with its own name for
-    #: the same value; None: it has none, or the value is not known.
+    #: Those of the missing metrics by which it is dead on a cluster, as the exporter never makes
+    #: these names; each with its own name for the same value. None: it has none.
     never_made: Mapping[str, str | None] = {}
     #: The misspelt ones among the missing metrics, each with the name that is meant.
     misspelt: Mapping[str, str] = {}

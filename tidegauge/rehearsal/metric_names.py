@@ -20,8 +20,8 @@ from tidegauge.metrics.samples.exposition import UP
 from tidegauge.metrics.samples.targets import label_text
 from tidegauge.metrics.spellings.all_spellings import SPELLINGS
 from tidegauge.metrics.spellings.spelling import Spelling
+from tidegauge.rehearsal.alerts import OF_THE_ENGINE, Alerts, RuleFile, alerts_of, needs_of
 from tidegauge.replication.release_versions import Release
-from tidegauge.rehearsal.alerts import OF_THE_ENGINE, RuleFile, alerts_of, needs_of
 
 #: Metrics that a run in virtual time does not have: those of real time and of HTTP scrapes.
 _OF_LIVE_RUNS = {Scope.SIMULATION, Scope.ACTOR, Scope.SCRAPED_TARGET}
@@ -70,17 +70,40 @@ def recognised_spelling(files: Sequence[RuleFile]) -> Spelling:
     return max((*SPELLINGS.values(), *with_capitals), key=fit)
 
 
+def alerts_on(files: Sequence[RuleFile], spelling: Spelling) -> Alerts:
+    """The alerts in these files, with misspelt names, and those that this exporter never makes.
+
+    An alert is dead on a cluster if it had no result with all metrics that are not simulated.
+    """
+    served = served_metrics(spelling)
+    alerts, metrics = alerts_of(files, served)
+    rules = [rule for file in files for rule in file.rules]
+    absent = {metric for rule in rules for metric in needs_of(rule.expression, served).missing}
+    absent -= {rule.name for rule in rules if not rule.is_alert}
+    never = never_made(absent, spelling)
+    on_cluster = alerts_of(files, served | (absent - never.keys())).alerts
+    misspelt = misspelt_metrics(files, served)
+    marked = [
+        alert._replace(
+            never_made={metric: never.get(metric) for metric in dead.missing},
+            misspelt={each.metric: each.meant for each in misspelt if each.rule == alert.name},
+        )
+        for alert, dead in zip(alerts, on_cluster, strict=True)
+    ]
+    return Alerts(marked, metrics)
+
+
 def never_made(metrics: Iterable[str], spelling: Spelling) -> dict[str, str | None]:
     """Those of some metrics that are not served whose names the exporter never makes.
 
     Each comes with the exporter's own name, with labels, for the same value; None: it has none, or
     the name stands for several values.
     """
+    values = _values_by_name()
     return {
         metric: _own_name(metric, spelling)
         for metric in metrics
-        if metric in _values_by_name()
-        or (_OF_MBEANS.match(metric) and not spelling.can_name(metric))
+        if metric in values or (_OF_MBEANS.match(metric) and not spelling.can_name(metric))
     }
 
 

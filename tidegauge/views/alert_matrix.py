@@ -9,10 +9,7 @@ from rich.text import Text
 from tidegauge.rehearsal.incidents import Rehearsal, Rehearsed
 from tidegauge.rehearsal.verdicts import Judged, Verdict
 
-_KEY = (
-    "F fired, p pending, . silent, - its metrics are not exported there (other mode or release), "
-    "! not as expected"
-)
+_KEY = "F fired, p pending, . silent, - not exported there (mode or release), ! not as expected"
 _COLUMN = 2
 #: Longer names stand on a line of their own.
 _LONGEST_NAME = 42
@@ -43,7 +40,7 @@ def show_matrix(out: Console, rehearsal: Rehearsal, ended: Sequence[Rehearsed]) 
         out.print()
         for line in _lines(names, tried[first : first + at_once], first + 1, width):
             out.print(line, soft_wrap=True)
-    out.print(f"\n{folded(_KEY, out.width)}", markup=False)
+    out.print(f"\n{_KEY}", markup=False)
     for line in _numbers([one.name for one in tried], out.width):
         out.print(line, markup=False, soft_wrap=True)
     silent = [
