@@ -196,6 +196,8 @@ def _run(request: RunOptions) -> tuple[dict[str, Any] | None, bool]:
     out = request.out or new_run_folder(f"{scenario.name}-{scenario.seed}")
     announce_compilation()
     hosting = hosted(request.hosting, ClusterPlan(scenario))
+    speed = _speed(request)
+    watching = _watched(request, scenario, speed)
     typer.echo(
         f"{scenario.name}: {counted(len(scenario.broker_ids()), 'broker')} of Kafka "
         f"{scenario.release}{' with KRaft' if scenario.has_kraft else ''}, "
@@ -204,8 +206,7 @@ def _run(request: RunOptions) -> tuple[dict[str, Any] | None, bool]:
         f"{hosting.description(request.hosting)}"
     )
     again = request.command(scenario.seed, scenario.trace)
-    speed = _speed(request)
-    with _watched(request, scenario, speed) as watchers:
+    with watching as watchers:
         run = perform(
             *(scenario, out, engine_of(hosting), again),
             speed=speed,

@@ -403,22 +403,46 @@ class AlertsOptions(NamedTuple):
     verbose: Annotated[bool, typer.Option("--verbose", "-v")] = False
     as_json: shared.AsJson = False
 
+    def look_first(self) -> None:
+        """Read the files of rules: an error in them need not wait until the engine is imported."""
+        from tidegauge.rehearsal.alerts import read_rule_file  # noqa: PLC0415
+        from tidegauge.scenario.shipped import INCIDENTS  # noqa: PLC0415
+
+        for path in (*self.rules, *(self.more_rules or ())):
+            if path.exists() or not (INCIDENTS / f"{path}.yaml").exists():
+                read_rule_file(path)
+
 
 class DashboardsOptions(NamedTuple):
-    """Write Grafana's dashboard, alert rules and Prometheus's configuration to a folder.
+    """Write Grafana's dashboard, alert rules and Prometheus's configuration; check dashboards.
 
     The files are for a run that serves metrics (`tidegauge run SCENARIO --metrics 9404`). The
     file COVERAGE.md beside them has the meaning of each metric, and the panels of other
     dashboards that stay empty.
 
+    With `--check` nothing is written: the metrics of each panel of your dashboards are listed, by
+    whether they are simulated, are misspelt, or have a name that the exporter never makes. The
+    exit status is 1 if a panel has a name of the last two kinds.
+
     \b
     Examples:
       tidegauge dashboards watching
+      tidegauge dashboards watching --port 9504
       prometheus --config.file=watching/prometheus/prometheus.yml
+      tidegauge dashboards --check kafka-overview.json
     """
 
     #: Folder for the files; new or empty.
-    folder: Annotated[Path, typer.Argument(metavar="DIR")]
+    folder: Annotated[Path | None, typer.Argument(metavar="DIR")] = None
+    #: Port at which the run serves metrics.
+    port: Annotated[int, typer.Option(metavar="PORT", min=1, max=65_535)] = 9404
+    #: File with a dashboard, as Grafana exports it. Repeatable.
+    check: Annotated[list[Path] | None, typer.Option(metavar="FILE")] = None
+    #: Names of Kafka's metrics in the checked dashboards, as for `tidegauge run`. Default:
+    #: recognised from the dashboards.
+    metrics_spelling: Annotated[str | None, typer.Option(metavar="NAME|FILE")] = None
+    #: Print JSON about the checked dashboards.
+    as_json: shared.AsJson = False
 
 
 class CompileOptions(NamedTuple):

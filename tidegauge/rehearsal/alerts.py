@@ -102,6 +102,10 @@ def _rule_objects(documents: Iterable[Any]) -> Iterator[dict[str, Any]]:
 
 
 def _groups_of(path: Path, content: Any) -> list[dict[str, Any]]:
+    if isinstance(content, dict) and isinstance(content.get("panels"), list):
+        raise RuleFileError(
+            f"{path}: is a dashboard, not a file of rules; `tidegauge dashboards --check` reads it"
+        )
     groups = content.get("groups") if isinstance(content, dict) else None
     if not isinstance(groups, list) or not groups:
         raise RuleFileError(f"{path}: has neither `groups` of rules nor a {_KIND} object")

@@ -36,12 +36,12 @@ def show_beginning(out: Console, rehearsal: Rehearsal, incidents: int, jobs: int
     """Print the number of alerts and incidents, the intervals and promtool's version."""
     files = len(rehearsal.files)
     scrape, evaluation = (duration_text(each) for each in rehearsal.intervals)
-    out.print(
+    text = (
         f"{counted(len(rehearsal.alerts.alerts), 'alert')} of {counted(files, 'file')}, "
         f"{counted(incidents, 'incident')}, {jobs} at once; scraped every {scrape}, evaluated "
-        f"every {evaluation} by promtool {rehearsal.promtool.version}",
-        soft_wrap=True,
+        f"every {evaluation} by promtool {rehearsal.promtool.version}"
     )
+    out.print(folded(text, out.width), markup=False)
     out.print(
         f"metrics named as by {rehearsal.spelling.exporter} ({rehearsal.spelling.name})",
         soft_wrap=True,
