@@ -41,8 +41,8 @@ def show_matrix(out: Console, rehearsal: Rehearsal, ended: Sequence[Rehearsed]) 
         for line in _lines(names, tried[first : first + at_once], first + 1, width):
             out.print(line, soft_wrap=True)
     out.print(f"\n{_KEY}", markup=False)
-    for line in _numbers([one.name for one in tried], out.width):
-        out.print(line, markup=False, soft_wrap=True)
+    for text in _numbers([one.name for one in tried], out.width):
+        out.print(text, markup=False, soft_wrap=True)
     silent = [
         one.name
         for one in tried
