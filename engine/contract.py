@@ -4,6 +4,7 @@ Virtual time held back, so that people and dashboards can watch it pass.
 """
 
 import gc
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -27,6 +28,19 @@ class EngineError(TidegaugeError):
 
 class ActorError(EngineError):
     """An actor died, or two of them are incompatible: the run has ended."""
+
+
+class RayUnavailableError(EngineError):
+    """Ray does not start, cannot be joined, or has no room; the message is one line."""
+
+
+#: In place of the address of a Ray cluster: Ray starts on this machine, whatever RAY_ADDRESS says.
+HERE = "local"
+
+
+def address_in_force(address: str | None) -> str:
+    """The address of the Ray cluster, or :data:`HERE`; None: that of RAY_ADDRESS, if it is set."""
+    return address or os.environ.get("RAY_ADDRESS") or HERE
 
 
 class Passed(NamedTuple):

@@ -15,7 +15,7 @@ import ray
 from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-from tidegauge.engine.contract import EngineError
+from tidegauge.engine.contract import HERE, RayUnavailableError, address_in_force
 from tidegauge.scenario.text.errors import one_line
 
 #: For the content of reports: rows and bytes of traces, fetched several times a second.
@@ -24,18 +24,11 @@ _OBJECT_STORE_BYTES = 256 << 20
 #: An actor waits for its peers most of the time, so it reserves no more than this.
 _CPUS_PER_ACTOR = 0.25
 
-#: In place of an address: Ray starts on this machine, whatever RAY_ADDRESS says.
-HERE = "local"
-
 #: The timeout for the connection to a cluster.
 _ANSWER_S = 5.0
 
 #: The timeout until there is room for all actors.
 _PLACED_S = 60
-
-
-class RayUnavailableError(EngineError):
-    """Ray does not start, cannot be joined, or has no room; the message is one line."""
 
 
 @contextmanager
@@ -75,11 +68,6 @@ def ray_cluster(address: str | None, module: str | None = None) -> Iterator[None
     finally:
         ray.shutdown()
         _idle.clear()
-
-
-def address_in_force(address: str | None) -> str:
-    """The address of the cluster, or :data:`HERE`: as :func:`ray_cluster` takes the one given."""
-    return address or os.environ.get("RAY_ADDRESS") or HERE
 
 
 #: Actors without work, by their kind: later work of that kind has them, while Ray stays up.

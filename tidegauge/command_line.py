@@ -182,8 +182,10 @@ class Commands(Group):
             if reason is None:
                 raise
             _end(reason)
-        except KeyboardInterrupt:
-            _stopped()
+        except KeyboardInterrupt as error:
+            # Else the command has reported how much of it is finished.
+            if not error.args:
+                _stopped()
             raise typer.Exit(INTERRUPTED) from None
 
 

@@ -6,17 +6,21 @@ import doctest
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
 import tidegauge
 import tidegauge.api
 from small_clusters import cluster_of, producers_of
+from tidegauge.engine.process_pool import Ended
 from tidegauge.scenario.reading import Scenario
+from tidegauge.sweeps import many_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 README, PAGE = ROOT / "README.md", ROOT / "docs" / "python.md"
@@ -199,6 +203,48 @@ def test_its_names_are_listed_before_they_are_imported() -> None:
     assert imported == "False"
 
 
+def test_an_interrupted_sweep_leaves_its_finished_runs_and_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C is a KeyboardInterrupt, as in any library, and no exit of the program."""
+
+    def interrupted(perform: Any, planned: Any, *_hosting: object) -> Iterator[Ended[Any]]:
+        yield Ended(0, perform(planned[0]))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(many_runs, "run_on_pool", interrupted)
+    story = {**STORY, "name": "story"}
+    for already in (0, 1):
+        with pytest.raises(KeyboardInterrupt, match=f"{already + 1} of 3 runs are finished in out"):
+            tidegauge.sweep(story, seeds=range(1, 4), out="out")
+        said = capfd.readouterr()
+        assert said.out == ""
+        assert "the same command with this --out resumes" in said.err
+        assert tidegauge.Result(f"out/seed={already + 1}").is_as_expected
+
+
+@pytest.mark.parametrize(
+    ("call", "complaint"),
+    [
+        (lambda: tidegauge.run(STORY, out="full"), "full: is not empty"),
+        (lambda: tidegauge.run(STORY, out="full/x/run"), "cannot be written to: Not a directory"),
+        (lambda: tidegauge.sweep(STORY, seeds=range(0)), "seeds: has no value"),
+        (lambda: tidegauge.sweep(STORY, over={"duration": []}), "duration: has no value"),
+        (lambda: tidegauge.sweep(STORY, over={"seed": [{1}]}), r"\{1\}: is no value of a scenario"),
+        (lambda: tidegauge.sweep(STORY, seeds=range(2), out="full/x/y"), "cannot be written to"),
+        (lambda: tidegauge.sweep(STORY, seeds=range(2), jobs=0), "--jobs 0: must be 1 or more"),
+        (lambda: tidegauge.compare(STORY, "seed", ["1"]), "two to four values, not 1"),
+        (lambda: tidegauge.compare(STORY, "seed", [1, 2], seeds=range(0)), "seeds: has no value"),
+        (lambda: tidegauge.import_cluster("none.txt"), "none.txt: cannot be read"),
+    ],
+)
+def test_a_request_that_cannot_be_fulfilled_is_a_tidegauge_error(call: Any, complaint: str) -> None:
+    Path("full").mkdir()
+    Path("full/x").touch()
+    with pytest.raises(tidegauge.TidegaugeError, match=complaint):
+        call()
+
+
 @pytest.mark.xdist_group("ray")
 @pytest.mark.usefixtures("ray_here")
 def test_a_sweep_is_a_table_of_its_runs_and_a_comparison_has_its_variants() -> None:
@@ -235,6 +281,24 @@ def test_a_result_has_tables_faults_and_a_picture() -> None:
     assert max(map(len, result.picture(width=80).splitlines())) <= 80
     with pytest.raises(tidegauge.TidegaugeError, match=r"table fault_cost: .*fault_costs"):
         result.table("fault_cost")
+
+
+def test_a_plot_shows_the_run_over_time_without_a_style_sheet() -> None:
+    """Names can be anything, and each element has its colours: other programs show it, too."""
+    wild = '</svg> class="line" & var(--x)'
+    producers = {"producers": [producers_of(20, "2s", "4s")]}
+    crash = {**CRASH, "name": wild, "at": "3s"}
+    plot = tidegauge.run({**STORY, "faults": [crash], "workload": producers}).plot()
+    drawn = ET.parse(plot.save("plot.svg"))  # noqa: S314 - it is our own
+    assert Path("plot.svg").read_text() == plot._repr_svg_()
+    texts = [each.text for each in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"Active faults", wild} <= {*texts}
+    assert any(str(each).startswith("Records of producers") for each in texts)
+    assert {"style", "stroke"} <= {name for each in drawn.iter() for name in each.attrib}
+    values = [value for each in drawn.iter() for value in each.attrib.values()]
+    assert [each for each in values if "var(" in each and wild not in each] == []
+    with pytest.raises(tidegauge.TidegaugeError, match=r"none/plot.svg: cannot be written to"):
+        plot.save("none/plot.svg")
 
 
 def test_a_query_on_the_command_line_prints_rows_for_people_and_programs(

@@ -97,7 +97,10 @@ def test_what_came_of_a_run_is_told(tiny: Path, tmp_path: Path) -> None:
 def test_a_run_of_120_topics_is_told_in_fifteen_lines_and_all_of_it_if_wanted(
     tiny: Path, tmp_path: Path
 ) -> None:
-    """Two of three brokers lose power before a flush: 120 groups stall, two expectations fail."""
+    """Two of three brokers lose power before a flush, and all is wrong that can be.
+
+    120 groups of producers stall, and consumers; expectations fail; a setting has no effect.
+    """
     names = [f"t{number:03}" for number in range(120)]
     topics = ", ".join(f"{{name: {each}, partitions: 1, replication_factor: 2}}" for each in names)
     options = [
@@ -107,6 +110,8 @@ def test_a_run_of_120_topics_is_told_in_fifteen_lines_and_all_of_it_if_wanted(
             f"{{name: p-{each}, topics: [{each}], batches_per_second: 1}}" for each in names
         )
         + "]",
+        "workload.consumers=[{name: readers, topics: [t000, t001, t002, t003]}]",
+        "cluster.settings={flux.capacitor: 1, unclean.leader.election.enable: true}",
         "faults=[{name: power, kind: power_loss, at: 10s, for: 4s, brokers: [1, 2]}]",
         "checks={strong_isr: true, acknowledged_records_lost: false}",
     ]
@@ -115,6 +120,7 @@ def test_a_run_of_120_topics_is_told_in_fifteen_lines_and_all_of_it_if_wanted(
     assert result.exit_code == 1, result.output
     lines = result.output.splitlines()
     assert len(lines) <= 15, result.output
+    assert "; for consumers: " in result.output
     summary = RunFolder(tmp_path / "run").summary
     assert summary is not None
     p99_ms = {name: each["p99"] for name, each in summary["produce_ms"].items()}
@@ -123,10 +129,21 @@ def test_a_run_of_120_topics_is_told_in_fifteen_lines_and_all_of_it_if_wanted(
     failed = [name for name, each in summary["checks"].items() if not each["as_expected"]]
     assert failed
     assert lines[-1] == f"Not as expected, with seed 5: {', '.join(failed)}"
-    assert all(any(line.startswith(f"check {name} ") for line in lines) for name in failed[:2])
+    assert all(any(line.startswith(f"check {name} ") for line in lines) for name in failed[:1])
     told = run(tiny, "--out", tmp_path / "all", *words, "--verbose").output.splitlines()
     assert sum(line.startswith("batches of p-t") for line in told) == 120
     assert sum(line.startswith("check ") for line in told) == len(summary["checks"])
+
+
+def test_of_several_warnings_the_first_is_printed_with_the_number_of_others(
+    tiny: Path, tmp_path: Path
+) -> None:
+    words = ("--set", "workload.producers=[]", "--set", "cluster.settings={flux.capacitor: 1}")
+    told = run(tiny, "--out", tmp_path / "run", *words).output
+    assert told.count("warning: ") == 1
+    assert "(and 1 more: tidegauge validate lists them)" in told
+    told = run(tiny, "--out", tmp_path / "all", *words, "--verbose").output
+    assert told.count("warning: ") == 2
 
 
 def test_settings_that_made_no_difference_are_listed(tiny: Path, tmp_path: Path) -> None:
@@ -181,7 +198,7 @@ def test_a_run_without_a_folder_gets_one_of_its_own(
     monkeypatch.chdir(tmp_path)
     said = [run(tiny, "--set", "name=nightly/tiny").output for _ in range(2)]
     assert "into runs/nightly-tiny-5;" in said[0]
-    assert "Next: tidegauge show partitions runs/nightly-tiny-5-2\n" in said[1]
+    assert "Next: tidegauge show partitions runs/nightly-tiny-5-2; " in said[1]
     one, other = (RunFolder(Path("runs") / f"nightly-tiny-5{end}") for end in ("", "-2"))
     assert sha256_of(one) == sha256_of(other)
 

@@ -79,13 +79,19 @@ class CompareRequest(NamedTuple):
 
     def variants(self) -> list[Variant]:
         """The variants, in the order of their values; the command ends if one cannot be run."""
+        values = self.axis.values
+        if not _LEAST_VARIANTS <= len(values) <= _MOST_VARIANTS:
+            raise TidegaugeError(
+                f"{self.axis.path} {','.join(values)}: a comparison has two to four values, not "
+                f"{len(values)}"
+            )
         base = loaded(self.request)
         if self.axis.path == "mode":
             variants = self._in_modes(base)
         elif self.axis.path == "release":
             variants = self._in_releases(base)
         else:
-            variants = [self._with_value(value) for value in self.axis.values]
+            variants = [self._with_value(value) for value in values]
         labels = [each.label for each in variants]
         for label in labels:
             if labels.count(label) > 1:
@@ -163,7 +169,7 @@ def compared_axis(
 ) -> tuple[tuple[str, ...], Axis]:
     """The changes that all variants have, and the axis along which they differ.
 
-    The command ends unless there is one axis with two to four values.
+    The command ends unless there is one axis.
     """
     fixed, axes = fixed_and_axes(texts)
     for axis in axes:
@@ -183,11 +189,6 @@ def compared_axis(
             f"{names} are two axes: a comparison has one; give the other one a single value"
         )
     (axis,) = axes
-    if not _LEAST_VARIANTS <= len(axis.values) <= _MOST_VARIANTS:
-        said = ",".join(axis.values)
-        raise TidegaugeError(
-            f"{axis.path} {said}: a comparison has two to four values, not {len(axis.values)}"
-        )
     return fixed, axis
 
 

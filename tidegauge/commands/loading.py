@@ -125,10 +125,18 @@ def warned_of(scenario: Scenario) -> list[str]:
     return [*(finding.line for finding in mistakes_in(scenario).values()), *warnings_of(scenario)]
 
 
-def show_warnings(*scenarios: Scenario) -> None:
-    """Print the warnings about scenarios on standard error, before they are run, each once."""
-    lines = (line for scenario in scenarios for line in warned_of(scenario))
-    for line in dict.fromkeys(lines):
+def show_warnings(*scenarios: Scenario, most: int | None = None) -> None:
+    """Print the warnings about scenarios on standard error, before they are run, each once.
+
+    Args:
+        scenarios: the scenarios.
+        most: the number of warnings to print; the last one has the number of others.
+    """
+    lines = dict.fromkeys(line for scenario in scenarios for line in warned_of(scenario))
+    printed = list(lines)[:most]
+    if len(printed) < len(lines):
+        printed[-1] += f" (and {len(lines) - len(printed)} more: tidegauge validate lists them)"
+    for line in printed:
         warn(line)
 
 

@@ -132,6 +132,7 @@ class ShowCauseOptions(NamedTuple):
     run: shared.RunPath
     #: The row; --handles prints this in lines of stories.
     handle: Annotated[str, typer.Argument(metavar="PROCESS:SEQUENCE")]
+    as_json: shared.AsJson = False
 
 
 class ShowZookeeperOptions(NamedTuple):
@@ -144,6 +145,7 @@ class ShowZookeeperOptions(NamedTuple):
 
     run: shared.RunPath
     at: shared.At = None
+    as_json: shared.AsJson = False
 
 
 class ShowQuorumOptions(NamedTuple):
@@ -170,6 +172,7 @@ class ShowMetadataLogOptions(NamedTuple):
     run: shared.RunPath
     begin: shared.From = None
     end: shared.To = None
+    as_json: shared.AsJson = False
 
 
 class PictureOptions(NamedTuple):

@@ -13,6 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from tidegauge.engine.contract import HERE
+from tidegauge.engine.pool import in_order, run_on_pool
 from tidegauge.engine.simulate import Scrapes, simulate
 from tidegauge.metrics.samples.exposition import Presentation, Scraper
 from tidegauge.metrics.spellings.all_spellings import STRIMZI
@@ -154,10 +156,6 @@ def _rehearse_on_pool(
     folder: Path,
     warn: Callable[[str], None],
 ) -> Iterator[Rehearsed]:
-    # It takes a second to be imported.
-    from tidegauge.engine.ray_cluster import HERE  # noqa: PLC0415
-    from tidegauge.engine.ray_pool import in_order, run_on_pool  # noqa: PLC0415
-
     # Other processes may have other working directories.
     keep = None if rehearsal.keep is None else rehearsal.keep.absolute()
     attempts = [

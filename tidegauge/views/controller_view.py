@@ -15,6 +15,7 @@ from tidegauge.runs.znode_tree import znode_tree
 from tidegauge.scenario.text.errors import counted, duration_text
 from tidegauge.simulation.quantities import time_text
 from tidegauge.views import story_lines
+from tidegauge.views.output import print_hanging
 
 #: Room for a duration.
 _WIDTH = 10
@@ -119,7 +120,7 @@ def show_controller_at(out: Console, run: Run, at_us: int) -> None:
     if not known.terms:
         return
     alive = ", ".join(map(str, known.alive))
-    out.print(f"  knows as alive:        {alive or 'none'}", soft_wrap=True)
+    print_hanging(out, "  knows as alive:        ", alive or "none")
     out.print(f"  without a leader:      {counted(len(known.leaderless), 'partition')}")
     partitions_by_reason: dict[str, list[str]] = {}
     for partition, why in known.leaderless.items():
@@ -130,11 +131,8 @@ def show_controller_at(out: Console, run: Run, at_us: int) -> None:
             if len(partitions) > story_lines.LISTED
             else ""
         )
-        out.print(
-            f"    {why}: {', '.join(partitions[: story_lines.LISTED])}{more}",
-            style="red",
-            soft_wrap=True,
-        )
+        named = ", ".join(partitions[: story_lines.LISTED])
+        print_hanging(out, "    ", Text(f"{why}: {named}{more}", style="red"))
 
 
 def _controller(terms: list[ControllerTerm], names: Names) -> str:
@@ -152,6 +150,14 @@ def _member(term: ControllerTerm, names: Names) -> str:
     return f"{'controller' if names.controllers else 'broker'} {term.controller}"
 
 
+def zookeeper_for_programs(run: Run, at_us: int | None) -> list[dict[str, Any]]:
+    """All znodes; raises as :func:`~tidegauge.runs.znode_tree.znode_tree`."""
+    return [
+        {**znode._asdict(), "owner": None if znode.owner is None else znode.owner._asdict()}
+        for znode in znode_tree(run, at_us)
+    ]
+
+
 def show_zookeeper(out: Console, run: Run, at_us: int | None) -> None:
     """Print all znodes, in the manner of ``zookeeper-shell``."""
     znodes = znode_tree(run, at_us)
@@ -163,4 +169,4 @@ def show_zookeeper(out: Console, run: Run, at_us: int | None) -> None:
         if znode.owner is not None:
             broker, session = znode.owner
             line.append(f" ephemeralOwner=session {session} of broker {broker}")
-        out.print(line, soft_wrap=True)
+        print_hanging(out, "", line)

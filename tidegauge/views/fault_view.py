@@ -1,5 +1,6 @@
 """The output of ``tidegauge show faults``: the cost of each fault, and the steps beside them."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import fill
 from typing import Any, NamedTuple
@@ -11,6 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from tidegauge.analysis.making.run_tables import RunTables
+from tidegauge.runs.causes import outcomes_of_steps
+from tidegauge.runs.run import Run
 from tidegauge.scenario.text.errors import counted, duration_text
 from tidegauge.simulation.quantities import time_text
 from tidegauge.traces.run_folder import RunFolder
@@ -99,7 +102,7 @@ def fault_costs(tables: RunTables) -> list[FaultCosts]:
     ]
 
 
-def show_faults(out: Console, run: RunFolder, tables: RunTables) -> None:
+def show_faults(out: Console, run: Run, tables: RunTables) -> None:
     """Print a table of the faults of a run, the account of each, and its steps."""
     costs = fault_costs(tables)
     if costs:
@@ -120,7 +123,7 @@ def show_faults(out: Console, run: RunFolder, tables: RunTables) -> None:
     for line in (*_cause_lines(tables), *_standing_lines(tables)):
         out.print(line, style="dim")
     _show_given_up(out, run)
-    _show_steps(out, tables)
+    _show_steps(out, run, tables)
 
 
 def _table_of(costs: Sequence[FaultCosts]) -> Table:
@@ -396,7 +399,7 @@ def _show_given_up(out: Console, run: RunFolder) -> None:
         out.print(f"Producers gave up {counted(given_up, 'record')} in the whole run.", style="dim")
 
 
-def _show_steps(out: Console, tables: RunTables) -> None:
+def _show_steps(out: Console, run: Run, tables: RunTables) -> None:
     steps = tables.rows("select * from steps order by step")
     if not steps:
         return
@@ -404,7 +407,9 @@ def _show_steps(out: Console, tables: RunTables) -> None:
     for title in ("step", "taken", "waited", "lasted"):
         table.add_column(title, justify="right")
     table.add_column("outcome", overflow="fold")
+    outcomes = outcomes_of_steps(run)
     for each in steps[:_TOLD]:
+        outcome = _counted_outcome(outcomes.get(each["step"])) or each["outcome"] or "not reached"
         waited, lasted = (
             "-" if each[name] is None else duration_text(each[name])
             for name in ("waited_us", "lasted_us")
@@ -414,9 +419,16 @@ def _show_steps(out: Console, tables: RunTables) -> None:
             "never" if each["taken_us"] is None else time_text(each["taken_us"]),
             waited,
             lasted,
-            escape(f"{each['outcome'] or 'not reached'}: {each['step_text']}"),
+            escape(f"{outcome}: {each['step_text']}"),
         )
     out.print()
     out.print(table)
     if len(steps) > _TOLD:
         out.print(f"... and {len(steps) - _TOLD} more")
+
+
+def _counted_outcome(partitions: Counter[str] | None) -> str:
+    """The outcomes of the partitions of one request, such as ``2 elected, 4 not needed``."""
+    words = {"ELECTION_NOT_NEEDED": "not needed"}
+    counts = (partitions or Counter()).items()
+    return ", ".join(f"{count:,} {words.get(each, each)}" for each, count in counts)

@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from rich.console import Console
+from rich.text import Text
 
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.compiled.errors import TidegaugeError
@@ -14,6 +15,7 @@ from tidegauge.runs.stories import partition_story
 from tidegauge.runs.trace_events import Names
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import time_text
+from tidegauge.views.output import print_hanging
 from tidegauge.views.story_lines import Span, StoryOptions, print_story
 
 _TABLES = ("described_states", "faults", "unavailable", "lost")
@@ -83,16 +85,13 @@ def _show_state(out: Console, run: Run, partition: int, span: Span) -> None:
         leader = "none" if state.leader is None else str(state.leader)
         isr, replicas = listed(state.isr), listed(state.replicas)
     when = "At the end" if span.end_us is None else f"At {time_text(span.end_us)}"
-    out.print(
-        f"Topic: {topic}  Partition: {number}  Leader: {leader}  Replicas: {replicas}  Isr: {isr}",
-        style="bold",
-        soft_wrap=True,
-    )
+    said = f"Partition: {number}  Leader: {leader}  Replicas: {replicas}  Isr: {isr}"
+    print_hanging(out, "", Text(f"Topic: {topic}  {said}", style="bold"))
     out.print(f"({when}{'' if state is None else f', in leader epoch {state.leader_epoch}'})")
     for line in _loss_lines(_losses(run.tables, partition)):
-        out.print(line, style="bold red", soft_wrap=True)
+        print_hanging(out, "", Text(line, style="bold red"))
     for line in _refusing_lines(_refusing(run.tables, partition)):
-        out.print(line, style="red", soft_wrap=True)
+        print_hanging(out, "", Text(line, style="red"))
     out.print()
 
 

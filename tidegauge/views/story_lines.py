@@ -13,6 +13,7 @@ from tidegauge.runs.stories import StoryLine
 from tidegauge.simulation import quantities
 from tidegauge.simulation.quantities import time_text
 from tidegauge.traces.run_folder import RunFolder
+from tidegauge.views.output import name_width, print_hanging
 
 #: The most items in any list.
 LISTED = 40
@@ -65,18 +66,20 @@ def print_story(out: Console, lines: Iterable[StoryLine], options: StoryOptions)
 def print_lines(out: Console, lines: Iterable[StoryLine], *, handles: bool) -> None:
     """Print lines in columns; handles stand after the time, where they can be copied."""
     lines = list(lines)
-    speaker_width = max((len(line.speaker) for line in lines), default=0)
+    speaker_width = name_width(line.speaker for line in lines)
     handle_width = max((len(line.handle) for line in lines), default=0) if handles else 0
     for line in lines:
-        text = Text(f"{time_text(line.time_us):>{_TIME_WIDTH}}  ")
+        before = f"{time_text(line.time_us):>{_TIME_WIDTH}}  "
         if handles:
-            text.append(f"{line.handle:{handle_width}}  ", style="dim")
-        text.append(f"{line.speaker:{speaker_width}}  ")
-        indent = " " * len(text)
-        text.append(line.words, style=STYLES.get(line.kind, ""))
-        out.print(text, soft_wrap=True)
+            before += f"{line.handle:{handle_width}}  "
+        words = Text(line.words, style=STYLES.get(line.kind, ""))
+        if len(line.speaker) <= speaker_width:
+            before += f"{line.speaker:{speaker_width}}  "
+        else:
+            words = Text(f"{line.speaker}  ").append_text(words)
+        print_hanging(out, before, words)
         for reason in line.reasons:
-            out.print(Text(f"{indent}because: {reason}", style="dim"), soft_wrap=True)
+            print_hanging(out, " " * len(before), Text(f"because: {reason}", style="dim"))
 
 
 def parse_time(option: str, text: str) -> int:

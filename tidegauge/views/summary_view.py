@@ -1,6 +1,7 @@
 """The end of ``tidegauge run``: figures, verdicts of checks, the story of an unexpected break."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import typer
@@ -21,8 +22,8 @@ _LONG_MS = 1_000
 
 #: The number of items that a line names: partitions, settings, groups of clients, checks.
 _LISTED = 5
-#: The number of unexpected checks that are explained in the short output.
-_EXPLAINED = 2
+#: The number of lines with figures in the short output, which has 15 lines with all others.
+_FIGURES = 5
 
 
 def show_summary(summary: dict[str, Any], *, has_quorum: bool, is_verbose: bool) -> None:
@@ -33,7 +34,7 @@ def show_summary(summary: dict[str, Any], *, has_quorum: bool, is_verbose: bool)
         has_quorum: whether the cluster has KRaft, whose control plane has other figures.
         is_verbose: also print the other figures, in which groups of clients have a line each.
     """
-    for line in _figure_lines(summary):
+    for line in islice(_figure_lines(summary), None if is_verbose else _FIGURES):
         typer.echo(line)
     for line in _other_lines(summary, has_quorum=has_quorum) if is_verbose else ():
         typer.echo(line)
@@ -41,9 +42,10 @@ def show_summary(summary: dict[str, Any], *, has_quorum: bool, is_verbose: bool)
 
 def _figure_lines(summary: dict[str, Any]) -> Iterator[str]:
     """What clients met, what is lost, the outages, and the slowest clients."""
-    yield _stall_line(summary, "producers", "")
+    stalled = [_stalls(summary, "producers", "")]
     if summary["partition_seconds_reads_stalled"]:
-        yield _stall_line(summary, "consumers", "reads_")
+        stalled.append(_stalls(summary, "consumers", "reads_"))
+    yield f"stalled for {'; for '.join(stalled)}"
     yield (
         f"records: {summary['records_offered']:,} offered = "
         f"{summary['records_acknowledged']:,} acknowledged + "
@@ -132,16 +134,16 @@ def _some(items: Sequence[str]) -> str:
     return ", ".join(items[:_LISTED]) + more
 
 
-def _stall_line(summary: dict[str, Any], clients: str, reads: str) -> str:
+def _stalls(summary: dict[str, Any], clients: str, reads: str) -> str:
     """The number of partitions that were stalled for clients, and the times."""
     seconds = summary[f"partition_seconds_{reads}stalled"]
     return (
-        f"stalled for {clients}: {counted(summary[f'partitions_{reads}stalled'], 'partition')} "
+        f"{clients}: {counted(summary[f'partitions_{reads}stalled'], 'partition')} "
         f"({summary[f'partitions_{reads}stalled_most']:,} at once), "
         f"{seconds:,.1f} partition-seconds, longest "
         f"{summary[f'longest_{reads}stall_seconds']:,.1f} s"
         if seconds
-        else f"stalled for {clients}: no partition for over 1 s"
+        else f"{clients}: no partition for over 1 s"
     )
 
 
@@ -193,7 +195,7 @@ _KAFKA_14704 = (
 
 
 def show_verdicts(out: Console, run: Run, *, is_verbose: bool) -> list[str]:
-    """Print the number of checks by verdict, the unexpected ones, and return the names of these.
+    """Print the number of checks by verdict, and the first unexpected one; return their names.
 
     Args:
         out: the output.
@@ -206,7 +208,7 @@ def show_verdicts(out: Console, run: Run, *, is_verbose: bool) -> list[str]:
     more = "" if is_verbose or not checks else "; --verbose prints each, and all other figures"
     out.print(f"{_counts_line(checks)}{more}", soft_wrap=True)
     width = max((len(name) for name in checks), default=0)
-    for name in checks if is_verbose else unexpected[:_EXPLAINED]:
+    for name in checks if is_verbose else unexpected[:1]:
         found = checks[name]
         style = "" if found["as_expected"] else "bold red"
         holds = f"holds{_permitted_loss(run.summary) if name == _LOSS else ''}"
