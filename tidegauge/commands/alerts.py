@@ -167,9 +167,9 @@ def _rehearsed(
 ) -> list[incidents.Rehearsed]:
     """The result of each incident, in their order."""
     out = console()
-    show_beginning(out, rehearsal, len(names), jobs)
     tried: list[incidents.Rehearsed] = []
     try:
+        show_beginning(out, rehearsal, len(names), jobs)
         with working(f"0 of {counted(len(names), 'incident')} tried") as tell:
             for each in incidents.rehearse(rehearsal, names, jobs, warn):
                 tried.append(each)
