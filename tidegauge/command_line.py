@@ -213,9 +213,12 @@ def _performed_later(command: Command) -> Callable[..., None]:
     """The function of a command for Typer: its parameters are the fields of the options."""
 
     def perform(**values: Any) -> None:
+        options = command.options(**values)
+        if hasattr(options, "look_first"):
+            options.look_first()
         module, _, function = command.place.partition(":")
         performer = getattr(import_module(f"tidegauge.commands.{module}"), function)
-        performer(command.options(**values))
+        performer(options)
 
     parameters = parameters_of(command.options)
     function: Any = perform

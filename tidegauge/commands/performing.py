@@ -200,6 +200,8 @@ def _run(request: RunOptions) -> tuple[dict[str, Any] | None, bool]:
     out = request.out or new_run_folder(f"{scenario.name}-{scenario.seed}")
     announce_compilation()
     hosting = hosted(request.hosting, ClusterPlan(scenario))
+    speed = _speed(request)
+    watching = _watched(request, scenario, speed)
     print_hanging(
         console(),
         "",
@@ -210,8 +212,7 @@ def _run(request: RunOptions) -> tuple[dict[str, Any] | None, bool]:
     if request.verbose or hosting.asks_for_ray:
         print_hanging(console(), "", hosting.description(request.hosting))
     again = request.command(scenario.seed, scenario.trace)
-    speed = _speed(request)
-    with _watched(request, scenario, speed) as watchers:
+    with watching as watchers:
         run = perform(
             *(scenario, out, engine_of(hosting), again),
             speed=speed,
