@@ -265,7 +265,7 @@ class CompareOptions(NamedTuple):
 
 
 class AskOptions(NamedTuple):
-    """Ask what a fault would do to a cluster: over twenty seeds, in at most fifteen lines.
+    """Ask what a fault would do to a cluster: over twenty seeds, on one screen.
 
     The answer has the fault, then for records lost, time without responses and partitions that are
     offline or refuse writes the median, the worst seed, the number of seeds with any of it, and
@@ -274,7 +274,8 @@ class AskOptions(NamedTuple):
 
     FILE is a real cluster (tidegauge import), or any other scenario. All runs begin with all
     brokers up and with preferred leaders. Faults and steps of the file are left out. Producers are
-    added if it has none. Runs are on actors of Ray, one for each CPU; their scenario stays as a
+    and consumers are added if it has none. Topics that refuse acks=all without any fault are left
+    out, and named. Runs are on actors of Ray, one for each CPU; their scenario stays as a
     file in the new folder runs/FILE-QUESTION.
 
     QUESTION is free in case and order of its words; an unknown one is answered with the list. An
@@ -291,8 +292,10 @@ class AskOptions(NamedTuple):
       tidegauge ask mine.yaml controller loss for 1m
       tidegauge ask mine.yaml quorum loss for 10m
       tidegauge ask mine.yaml rolling restart of rack a, 2 at a time
+      tidegauge ask mine.yaml rolling restart with AZ loss of rack b
       tidegauge ask mine.yaml upgrade, 2 at a time
       tidegauge ask mine.yaml reassign topic orders to brokers 1,2,3
+      tidegauge ask mine.yaml reassign topic orders to 1,2,3 throttle 10MB/s with 2GB a replica
       tidegauge ask mine.yaml slow disk on broker 2 delay 300ms for 5m
       tidegauge ask mine.yaml rolling restart --seeds 50 --out runs/roll
       tidegauge ask mine.yaml AZ loss --set cluster.settings.min.insync.replicas=1
