@@ -193,7 +193,7 @@ leadership_back: at_end
     poll_us: parts.PositiveDuration = Field(
         default=5_000_000,
         alias="poll",
-        description="Interval between two checks of the condition of wait_for_isr.",
+        description="Interval between two checks of the condition of wait_for_full_isr.",
     )
     timeout_us: parts.PositiveDuration = Field(
         default=600_000_000,

@@ -227,8 +227,12 @@ def _figures(imported: ImportedScenario) -> list[str]:
     counts = f"{leaderless} without a leader, {short} under-replicated"
     data = imported.data
     with_kraft = " with KRaft" if imported.scenario.has_kraft else ""
+    if "eligible_leader_replicas" in data:
+        is_on = "on" if data["eligible_leader_replicas"] else "off"
+        guess = " (a guess)" if imported.is_elr_guessed else ""
+        with_kraft += f", eligible leader replicas {is_on}{guess}"
     return [
-        f"{data['name']}: Kafka {data['release']}{with_kraft}, {data['duration']} of virtual time",
+        f"{data['name']}: Kafka {data['release']}{with_kraft}; {data['duration']} of virtual time",
         f"brokers: {len(cluster.brokers)}{down}; racks: {', '.join(racks) or 'none'}",
         f"topics: {len(cluster.topics)}; partitions: {len(partitions)}, {counts}",
     ]

@@ -320,15 +320,15 @@ class UpgradeOptions(NamedTuple):
     """Run a cluster and its upgrade under standard faults, and print what changes.
 
     The command answers what another release, or KRaft, would change. A broker is killed, some are
-    restarted, the active controller and a rack are lost: each fault has a table of its figures in
-    both. Lists of settings follow: other defaults, and settings without a meaning.
-
-    Before the runs it prints the way to that release: the releases between, the migration to KRaft,
-    the oldest clients, the setting that keeps the time of a failover, and the cluster's own
-    settings that the release no longer has.
+    restarted, the active controller and a rack are lost, each with three seeds. The answer fits on
+    a screen: the way to that release, the oldest clients, the setting that keeps the time of a
+    failover, the cluster's own settings that the release no longer has, and the figures that differ
+    beyond their spread. --verbose prints all figures of each fault with their reasons, and all
+    defaults and settings that change.
 
     SCENARIO is a real cluster (tidegauge import), or any other. Its own faults and steps are left
-    out: all runs begin with all brokers up and with preferred leaders.
+    out, and topics that refuse acks=all without any fault: all runs begin with all brokers up and
+    with preferred leaders.
 
     \b
     Examples:
@@ -343,8 +343,11 @@ class UpgradeOptions(NamedTuple):
     #: A broker's server.properties, a folder of such files, or a pattern in quotes; repeatable. For
     #: settings that a scenario does not take: passwords and keys, and addresses.
     properties: Annotated[list[Path] | None, typer.Option(metavar="FILE")] = None
-    seeds: shared.Seeds = None
+    #: Run each fault with each of these seeds.
+    seeds: Annotated[str, typer.Option(metavar="A..B")] = "1..3"
     jobs: shared.Jobs = None
+    #: All figures of each fault, their reasons, and all settings that change.
+    verbose: bool = False
     #: Folder for all runs, with one comparison for each fault. Default: a new folder
     #: runs/NAME-to-RELEASE.
     out: Annotated[Path | None, typer.Option(metavar="DIR")] = None

@@ -85,6 +85,8 @@ class ChosenRelease:
     metadata_version: str | None = None
     #: With KRaft, from the first release that can have them.
     eligible_leader_replicas: bool | None = None
+    #: Whether that is a guess.
+    is_elr_guessed: bool = False
     notices: input_file.Notices = field(default_factory=input_file.Notices)
 
 
@@ -132,14 +134,19 @@ def _choose_features(
         chosen.metadata_version = str(features.metadata_version)
     if release < Release.parse(_FIRST_WITH_ELR) and not dump.has_filled_elr:
         return
-    has_level = features is not None and features.eligible_leader_replicas
-    chosen.eligible_leader_replicas = dump.has_filled_elr or has_level
-    if not chosen.eligible_leader_replicas and features is None:
+    if features is not None:
+        has_level = features.eligible_leader_replicas
+        chosen.eligible_leader_replicas = dump.has_filled_elr or has_level
+        return
+    chosen.eligible_leader_replicas = True
+    chosen.is_elr_guessed = not dump.has_filled_elr
+    if chosen.is_elr_guessed:
         chosen.notices.add(
             "release",
-            "eligible leader replicas are off: no partition in the dump has any. If the cluster "
-            "has them (kafka-features.sh describe), use --features, or delete "
-            "eligible_leader_replicas",
+            f"whether the cluster has eligible leader replicas is unknown: a healthy dump shows "
+            f"none. Assumed are those of a new cluster of {_FIRST_WITH_ELR} or later, which has "
+            "them; one that was upgraded to it has not: --features has the fact "
+            "(kafka-features.sh describe), or set eligible_leader_replicas: false",
         )
 
 
