@@ -62,19 +62,13 @@ def test_a_cluster_with_zookeeper_is_compared_with_its_successor_under_standard_
     assert "Changes from ZooKeeper 3.9.2 to KRaft 4.1.2: 3 faults" in text
     assert "Broker 1 is killed, and returns after 60 s This is one seed" in text
     assert "Settings that are gone" not in text
-    assert (
-        "zookeeper.session.timeout.ms: use broker.session.timeout.ms, of controllers (gone in 4.0.0"
-        in text
-    )
+    assert "zookeeper.session.timeout.ms: use broker.session.timeout.ms, of controllers" in text
     assert (
         "The way from ZooKeeper 3.9.2 to KRaft 4.1.2 1. Migrate to KRaft in 3.9 (KIP-866)" in text
     )
     assert "2.1 or later before the brokers are of 4.0" in text
     assert "broker.session.timeout.ms=6000 on the controllers keeps the time" in text
-    gone = (
-        "The cluster's own settings that KRaft 4.1.2 does not have delegation.token.master.key: use"
-    )
-    assert gone in text
+    assert "own settings that KRaft 4.1.2 does not have - delegation.token.master.key: use" in text
     assert "zookeeper.connect: use process.roles, node.id, controller.listener.names" in text
     assert "auto.leader.rebalance.enable: a setting of controllers: moved to controllers" in text
     assert "eligible_leader_replicas: false: an upgrade does not turn them on" in text
