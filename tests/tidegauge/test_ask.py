@@ -230,6 +230,7 @@ def test_a_rack_is_lost_while_a_broker_of_another_one_restarts() -> None:
     own = cluster()
     for rack in own.cluster.racks:
         (_, loss) = in_question(question.format(rack))[2].faults
+        assert loss.at_us is not None
         down = int((loss.at_us - 60_000_000) / (13_000_000))
         assert own.broker_ids()[down] not in own.cluster.racks[rack]
         assert down >= 3

@@ -40,7 +40,7 @@ def _move_words(scenario: Scenario, step: Step) -> str:
     gets: set[int] = set()
     copies = copied_bytes = 0
     for move in moves:
-        new = {*move.replicas} - {*present[move.topic][move.partition]}
+        new = {*(move.replicas or ())} - {*present[move.topic][move.partition]}
         size = topics[move.topic].size
         each = size.get(move.partition, 0) if isinstance(size, dict) else size or 0
         gets |= new

@@ -67,6 +67,8 @@ def read_feature_levels(file: Path) -> FeatureLevels:
 
 #: The first release whose clusters can have eligible leader replicas.
 _FIRST_WITH_ELR = "4.0.0"
+#: New clusters have them, upgraded ones do not (KIP-966).
+_FIRST_WITH_ELR_BY_DEFAULT = "4.1"
 #: Of a dump without TopicId: the last line before it whose leaders notify ZooKeeper by default.
 _WITHOUT_TOPIC_ID = "2.6"
 
@@ -138,15 +140,16 @@ def _choose_features(
         has_level = features.eligible_leader_replicas
         chosen.eligible_leader_replicas = dump.has_filled_elr or has_level
         return
-    chosen.eligible_leader_replicas = True
+    has_by_default = release >= Release.parse(_FIRST_WITH_ELR_BY_DEFAULT)
+    chosen.eligible_leader_replicas = dump.has_filled_elr or has_by_default
     chosen.is_elr_guessed = not dump.has_filled_elr
     if chosen.is_elr_guessed:
         chosen.notices.add(
             "release",
-            f"whether the cluster has eligible leader replicas is unknown: a healthy dump shows "
-            f"none. Assumed are those of a new cluster of {_FIRST_WITH_ELR} or later, which has "
-            "them; one that was upgraded to it has not: --features has the fact "
-            "(kafka-features.sh describe), or set eligible_leader_replicas: false",
+            "whether the cluster has eligible leader replicas is unknown: a healthy dump shows "
+            "none. Assumed is a new cluster, which has them from "
+            f"{_FIRST_WITH_ELR_BY_DEFAULT} on; one that was upgraded to it has not: --features has "
+            "the fact (kafka-features.sh describe), or change eligible_leader_replicas",
         )
 
 
