@@ -124,12 +124,16 @@ def choose_release(
     if not is_kraft:
         text = f"Kafka {release} has no ZooKeeper: the cluster is simulated with KRaft"
         chosen.notices.add("release", text)
-    _choose_features(chosen, dump, features)
+    _choose_features(chosen, dump, features, is_migrated=not is_kraft)
     return chosen
 
 
 def _choose_features(
-    chosen: ChosenRelease, dump: DescribeDump, features: FeatureLevels | None
+    chosen: ChosenRelease,
+    dump: DescribeDump,
+    features: FeatureLevels | None,
+    *,
+    is_migrated: bool,
 ) -> None:
     release = Release.parse(chosen.release)
     if features and features.metadata_version != release.metadata_version():
@@ -140,16 +144,21 @@ def _choose_features(
         has_level = features.eligible_leader_replicas
         chosen.eligible_leader_replicas = dump.has_filled_elr or has_level
         return
-    has_by_default = release >= Release.parse(_FIRST_WITH_ELR_BY_DEFAULT)
+    has_by_default = not is_migrated and release >= Release.parse(_FIRST_WITH_ELR_BY_DEFAULT)
     chosen.eligible_leader_replicas = dump.has_filled_elr or has_by_default
     chosen.is_elr_guessed = not dump.has_filled_elr
     if chosen.is_elr_guessed:
+        assumed = (
+            "the migrated cluster, which has none"
+            if is_migrated
+            else f"a new cluster, which has them from {_FIRST_WITH_ELR_BY_DEFAULT} on; one that "
+            "was upgraded to it has not"
+        )
         chosen.notices.add(
             "release",
             "whether the cluster has eligible leader replicas is unknown: a healthy dump shows "
-            "none. Assumed is a new cluster, which has them from "
-            f"{_FIRST_WITH_ELR_BY_DEFAULT} on; one that was upgraded to it has not: --features has "
-            "the fact (kafka-features.sh describe), or change eligible_leader_replicas",
+            f"none. Assumed is {assumed}: --features has the fact "
+            "(kafka-features.sh describe), or change eligible_leader_replicas",
         )
 
 
