@@ -14,8 +14,9 @@ what always holds of a group   the room ``invariants``: validated only where it 
 which group hosts a process    ``grouping.py``
 engines                        ``inline_engine.py``, in this interpreter; ``ray_engine.py`` in
                                actors of Ray (``hosted_group.py``, ``ray_cluster.py``)
-many runs                      ``ray_pool.py``: a function with many inputs, on warm actors of Ray,
-                               or here where it does not start
+many runs                      ``pool.py``: a function with many inputs, on warm actors of Ray
+                               (``ray_pool.py``), or where there is no Ray in processes of this
+                               machine (``process_pool.py``)
 rows of all groups, in order   ``row_stream.py``, for checks and figures
 the liveness phase             ``liveness.py``
 results                        ``simulate.py``, ``summary.py``, ``reassignment_spans.py``,

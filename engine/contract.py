@@ -4,6 +4,7 @@ Virtual time held back, so that people and dashboards can watch it pass.
 """
 
 import gc
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -19,6 +20,7 @@ from tidegauge.engine.group_states import GroupCounts
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.traces.run_folder import new_trace_files
 
 
 class EngineError(TidegaugeError):
@@ -27,6 +29,19 @@ class EngineError(TidegaugeError):
 
 class ActorError(EngineError):
     """An actor died, or two of them are incompatible: the run has ended."""
+
+
+class RayUnavailableError(EngineError):
+    """Ray does not start, cannot be joined, or has no room; the message is one line."""
+
+
+#: In place of the address of a Ray cluster: Ray starts on this machine, whatever RAY_ADDRESS says.
+HERE = "local"
+
+
+def address_in_force(address: str | None) -> str:
+    """The address of the Ray cluster, or :data:`HERE`; None: that of RAY_ADDRESS, if it is set."""
+    return address or os.environ.get("RAY_ADDRESS") or HERE
 
 
 class Passed(NamedTuple):
@@ -161,7 +176,19 @@ class EngineInput(NamedTuple):
     #: The speed limit, as a multiple of real time; None: no limit.
     speed: float | None
     #: Observes the run.
-    onlooker: Onlooker | None = None
+    onlooker: Onlooker | None
+    #: Writes the manifest: from then on the run can be read.
+    write_manifest: Callable[[], None]
+
+    def new_trace_files(self, groups: int) -> list[Path]:
+        """A file for the rows of each group; the run can be read although it has no rows yet.
+
+        Raises:
+            FileExistsError: another run has begun in the folder.
+        """
+        files = new_trace_files(self.folder, groups)
+        self.write_manifest()
+        return files
 
 
 #: Makes an engine, to be entered; nothing is written if that fails.

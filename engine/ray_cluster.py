@@ -5,17 +5,20 @@ between actors do not pass through it (``engine/exchange/rings.py``).
 """
 
 import os
+import signal
 import socket
+import sys
+import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import ray
 from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-from tidegauge.engine.contract import EngineError
+from tidegauge.engine.contract import HERE, RayUnavailableError, address_in_force
 from tidegauge.scenario.text.errors import one_line
 
 #: For the content of reports: rows and bytes of traces, fetched several times a second.
@@ -24,18 +27,11 @@ _OBJECT_STORE_BYTES = 256 << 20
 #: An actor waits for its peers most of the time, so it reserves no more than this.
 _CPUS_PER_ACTOR = 0.25
 
-#: In place of an address: Ray starts on this machine, whatever RAY_ADDRESS says.
-HERE = "local"
-
 #: The timeout for the connection to a cluster.
 _ANSWER_S = 5.0
 
 #: The timeout until there is room for all actors.
 _PLACED_S = 60
-
-
-class RayUnavailableError(EngineError):
-    """Ray does not start, cannot be joined, or has no room; the message is one line."""
 
 
 @contextmanager
@@ -70,6 +66,8 @@ def ray_cluster(address: str | None, module: str | None = None) -> Iterator[None
         first_line = str(error).strip().partition("\n")[0]
         where = "Ray does not start here" if address == HERE else f"{address}: cannot join Ray"
         raise RayUnavailableError(f"{where}: {one_line(first_line)}") from error
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _end)
     try:
         yield
     finally:
@@ -77,9 +75,9 @@ def ray_cluster(address: str | None, module: str | None = None) -> Iterator[None
         _idle.clear()
 
 
-def address_in_force(address: str | None) -> str:
-    """The address of the cluster, or :data:`HERE`: as :func:`ray_cluster` takes the one given."""
-    return address or os.environ.get("RAY_ADDRESS") or HERE
+def _end(number: int, _: object) -> NoReturn:
+    """End without a word, with the status of the signal; Ray's own handler prints its stack."""
+    sys.exit(128 + number)
 
 
 #: Actors without work, by their kind: later work of that kind has them, while Ray stays up.

@@ -4,8 +4,6 @@ An actor keeps its interpreter, with all that is imported, compiled or cached th
 call. So a call costs its own work, and Ray's round trip of a millisecond. Actors start where the
 cluster has free CPUs, on any machine; one that waits for a CPU gets no input meanwhile.
 
-Where Ray is to start on this machine and does not, the calls are made here, one after the other.
-
 A call whose process or machine dies is reported as failed and not repeated. Another actor takes the
 place of the dead one, and the other calls continue. An interruption reaches only the driver, here.
 It interrupts the running calls, as Ctrl-C would, and waits a moment for them to clean up.
@@ -14,8 +12,8 @@ It interrupts the running calls, as Ctrl-C would, and waits a moment for them to
 import os
 import signal
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -23,99 +21,35 @@ import ray
 from ray.exceptions import OutOfMemoryError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from tidegauge.engine.ray_cluster import (
-    HERE,
-    RayUnavailableError,
-    address_in_force,
-    cluster_cpus,
-    idle_actors,
-    ray_cluster,
-)
+from tidegauge.engine.process_pool import INTERRUPTED_AGAIN_S, INTERRUPTIONS, Ended
+from tidegauge.engine.ray_cluster import cluster_cpus, idle_actors
 from tidegauge.scenario.text.errors import one_line
 
 Input = TypeVar("Input")
 Output = TypeVar("Output")
 
-#: Interrupted calls have so long to end. A call of compiled code can swallow an interruption, so
-#: another one follows then; after so many of them the processes are killed.
-_INTERRUPTED_AGAIN_S = 2.0
-_INTERRUPTIONS = 5
-
 #: Ray counts CPUs in ten-thousandths.
 _CPU_PARTS = 10_000
 
 
-class Ended(NamedTuple, Generic[Output]):
-    """The outcome of a call: a result, or the reason why there is none."""
-
-    #: The place of its input.
-    number: int
-    result: Output | None
-    error: str | None = None
-
-
-def run_on_pool(
-    work: Callable[[Input], Output],
-    inputs: Sequence[Input],
-    jobs: int | None = None,
-    address: str | None = None,
-    warn: Callable[[str], None] = lambda _: None,
+def calls_on_ray(
+    work: Callable[[Input], Output], inputs: Sequence[Input], jobs: int | None = None
 ) -> Generator[Ended[Output]]:
-    """Call a function with many inputs; yield the outcomes in the order in which they end.
+    """Call a function with many inputs on the Ray of this process; yield the outcomes as they end.
 
     If the iteration ends early, also by an interruption, all calls are stopped first. The caller
     has to close the iterator.
 
     Args:
-        work: the function, of a module; it is called in other processes, one call after the other
-            in each, and what it keeps there is there for the next call.
+        work: the function, of a module.
         inputs: the input of each call.
-        jobs: the number of parallel calls; None: the number of CPUs.
-        address: as :func:`ray_cluster` takes it.
-        warn: is told in a line why the calls are made here, without Ray.
-
-    Raises:
-        RayUnavailableError: Ray cannot be joined.
+        jobs: the number of parallel calls; None: the number of CPUs of the cluster.
     """
-    if not inputs:
-        return
-    with ExitStack() as open_:
-        try:
-            open_.enter_context(ray_cluster(address, work.__module__))
-        except RayUnavailableError as error:
-            if address_in_force(address) != HERE:
-                raise
-            warn(f"{error}: without it, one after the other, which takes longer")
-            yield from _called_here(work, inputs)
-            return
-        pool = _Pool(work, inputs, jobs or cluster_cpus())
-        try:
-            yield from pool.outcomes()
-        finally:
-            pool.stop()
-
-
-def _called_here(
-    work: Callable[[Input], Output], inputs: Sequence[Input]
-) -> Iterator[Ended[Output]]:
-    """Call the function in this process, with one input after the other."""
-    for number, each in enumerate(inputs):
-        try:
-            ended = Ended(number, work(each))
-        except Exception as error:  # noqa: BLE001 - as in an actor: the other calls continue
-            ended = Ended[Output](number, None, one_line(str(error)))
-        yield ended
-
-
-def in_order(calls: Iterable[Ended[Output]]) -> Iterator[Ended[Output]]:
-    """The outcomes in the order of their inputs, each as soon as those before it are there."""
-    early: dict[int, Ended[Output]] = {}
-    due = 0
-    for ended in calls:
-        early[ended.number] = ended
-        while due in early:
-            yield early.pop(due)
-            due += 1
+    pool = _Pool(work, inputs, jobs or cluster_cpus())
+    try:
+        yield from pool.outcomes()
+    finally:
+        pool.stop()
 
 
 class _Place(NamedTuple):
@@ -225,11 +159,11 @@ class _Pool(Generic[Input, Output]):
     def stop(self) -> None:
         """Interrupt the running calls, wait for them to end, and end their actors."""
         left = [*self._running]
-        for _ in range(_INTERRUPTIONS):
+        for _ in range(INTERRUPTIONS):
             for done in left:
                 _interrupt(self._running[done].place)
             if left:
-                _, left = ray.wait(left, num_returns=len(left), timeout=_INTERRUPTED_AGAIN_S)
+                _, left = ray.wait(left, num_returns=len(left), timeout=INTERRUPTED_AGAIN_S)
         for actor in (*self._starting.values(), *(each.actor for each in self._running.values())):
             ray.kill(actor)
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from tidegauge.analysis.requests import QueryError
 from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.contract import EngineMaker, Progress
@@ -33,7 +34,7 @@ from tidegauge.scenario.text.errors import did_you_mean, one_line
 from tidegauge.scenario.text.yaml_file import lines_of
 from tidegauge.simulation.quantities import parse_time
 from tidegauge.traces.run_files import RunError
-from tidegauge.traces.run_folder import new_run_folder
+from tidegauge.traces.run_folder import new_run_folder, written_to
 from tidegauge.views import cluster_picture, partition_picture
 from tidegauge.views.output import WIDTH, report
 from tidegauge.views.story_lines import parse_span
@@ -43,8 +44,10 @@ if TYPE_CHECKING:
     from tidegauge.commands.comparing import Comparison
     from tidegauge.commands.run_options import RunOptions
     from tidegauge.real_cluster.describe.imported_scenario import ImportedScenario
+    from tidegauge.report.picture import RunPicture
 
 __all__ = [
+    "QueryError",
     "Result",
     "RunError",
     "ScenarioError",
@@ -102,10 +105,9 @@ def run(
 
     Raises:
         ScenarioError: the scenario cannot be run; one line for each problem.
-        FileExistsError: the folder is not empty.
-        ValueError: the speed is not positive.
         EngineError: the run is not possible on Ray with these arguments, or an actor died.
-        OSError: the folder cannot be written.
+        TidegaugeError: the speed is not positive, or the folder is not empty or cannot be written.
+        KeyboardInterrupt: it was interrupted; :class:`Result` reads the unfinished run.
     """
     if speed is not None and not speed > 0:
         raise TidegaugeError(f"speed {speed:g}: must be more than 0")
@@ -117,7 +119,8 @@ def run(
     loaded = _loaded(scenario, changes)
     folder = new_run_folder(f"{loaded.name}-{loaded.seed}") if out is None else Path(out)
     engine = all_inline() if inline and actors is None else _on_ray(actors)
-    simulate(loaded, folder, make_engine=engine, progress=progress, speed=speed)
+    with written_to(folder):
+        simulate(loaded, folder, make_engine=engine, progress=progress, speed=speed)
     return Result(folder)
 
 
@@ -157,7 +160,7 @@ def sweep(
         over: the values of each path that has several: ``{"faults.crash.for": ["10s", "40s"]}``.
         seeds: the seeds of each setting. Default: the scenario's.
         changes: other values in all runs, by their paths.
-        figures: the figures of each run (``tidegauge sweep --list-figures``). Default: lost
+        figures: the figures of each run (``tidegauge sweep SCENARIO --figures``). Default: lost
             records, and the times offline and under min ISR.
         out: the folder of the runs. Default: ``runs/NAME-sweep``, with a number after it if that
             folder exists.
@@ -165,12 +168,16 @@ def sweep(
 
     Raises:
         TidegaugeError: a setting cannot be run, or there is no such figure.
+        KeyboardInterrupt: it was interrupted. :class:`Result` reads the finished runs, and the same
+            call with this ``out`` resumes.
     """
     # Each takes a while to import, and most scripts do one thing.
     from tidegauge.commands.performing_many import SweepRequest, swept  # noqa: PLC0415
     from tidegauge.sweeps.sweep_folder import Axis  # noqa: PLC0415
 
     folder = _folder(scenario, "sweep", out)
+    for path, given in {**(over or {}), "seeds": seeds}.items():
+        _check_any(path, given)
     axes = [Axis(path, tuple(map(_yaml, values))) for path, values in (over or {}).items()]
     request = SweepRequest(_request(scenario, changes, folder), axes, seeds, figures, jobs, folder)
     with report(as_json=True):
@@ -201,10 +208,12 @@ def compare(
 
     Raises:
         TidegaugeError: a variant cannot be run, or has no finished run.
+        KeyboardInterrupt: as :func:`sweep`.
     """
     from tidegauge.commands.comparing import CompareRequest, perform_comparison  # noqa: PLC0415
     from tidegauge.sweeps.sweep_folder import Axis  # noqa: PLC0415
 
+    _check_any("seeds", seeds)
     folder = _folder(scenario, "compare", out)
     # Modes and releases are names; the values of a field are YAML.
     text = str if path in {"mode", "release"} else _yaml
@@ -268,9 +277,10 @@ def _request(
 
     if isinstance(scenario, Mapping | Scenario):
         content = scenario.resolved() if isinstance(scenario, Scenario) else scenario
-        folder.parent.mkdir(parents=True, exist_ok=True)
         file = folder.with_name(f"{folder.name}.yaml")
-        file.write_text("\n".join(lines_of(content)) + "\n", encoding="utf-8")
+        with written_to(file):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("\n".join(lines_of(content)) + "\n", encoding="utf-8")
         scenario = file
     texts = [f"{path}={_yaml(value)}" for path, value in (changes or {}).items()]
     return RunOptions(str(scenario), changes=texts)
@@ -279,7 +289,15 @@ def _request(
 def _yaml(value: object) -> str:
     """A value as the command line has it: a text that is no number needs no quotes."""
     is_word = isinstance(value, str) and value.replace("-", "").isalnum() and not value.isdigit()
-    return str(value) if is_word else json.dumps(value)
+    try:
+        return str(value) if is_word else json.dumps(value)
+    except TypeError as error:
+        raise TidegaugeError(one_line(f"{value!r}: is no value of a scenario: {error}")) from error
+
+
+def _check_any(name: str, values: Sequence[object] | None) -> None:
+    if values is not None and not values:
+        raise TidegaugeError(f"{name}: has no value; at least one is needed")
 
 
 class Sweep:
@@ -453,6 +471,17 @@ class Result:
             partition_picture.show_partition(screen, self._run, number, axis)
         assert isinstance(screen.file, io.StringIO)
         return screen.file.getvalue()
+
+    def plot(self) -> RunPicture:
+        """The run over time as charts of the report, in SVG: a notebook shows it.
+
+        Faults, records of producers, partitions without service, elections and changes of ISRs;
+        ``plot().save("run.svg")`` writes it to a file.
+        """
+        # The sections of the report take a while to import.
+        from tidegauge.report.picture import picture_of  # noqa: PLC0415
+
+        return picture_of(self._run.tables, f"{self._title}: {self._verdict}")
 
     def sql(self, query: str) -> histories.History[Any]:
         """The rows that a query finds in the result tables of the run (``analysis/TABLES.md``).

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.simulation.quantities import parse_duration
 from tidegauge.simulation.trace_rows.schema import ENUMERATIONS, STATE_ROWS, Enumerations
 from tidegauge.traces import run_files
@@ -43,6 +44,23 @@ def new_run_folder(name: str) -> Path:
             break
         folder = RUNS / f"{name}-{number}"
     return folder
+
+
+@contextlib.contextmanager
+def written_to(folder: Path) -> Iterator[None]:
+    """Make one error of those of the system while a folder is written.
+
+    Raises:
+        TidegaugeError: it cannot be written to, or has something else.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.errno is None:
+            raise TidegaugeError(str(error)) from error
+        raise TidegaugeError(f"{folder}: cannot be written to: {error.strerror}") from error
 
 
 def new_trace_files(folder: Path, groups: int) -> list[Path]:

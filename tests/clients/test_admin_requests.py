@@ -154,6 +154,14 @@ def test_the_quorum_is_led_by_its_active_controller_and_observed_by_brokers(
     assert max(lag for node, lag in lags.items() if node != 4) <= 2 < lags[4]
 
 
+def test_a_step_that_elects_has_its_outcomes_by_partition(run: RunFolder) -> None:
+    """ElectLeadersResponse has an error for each partition, and no count of those that it led."""
+    shown = CliRunner().invoke(app, ["show", "faults", str(run.path)]).output
+    (first, second) = (line for line in shown.splitlines() if "preferred_election" in line)
+    assert "1 elected: preferred_election" in first
+    assert "2 not needed: preferred_election" in second
+
+
 def test_views_of_another_control_plane_name_the_alternative(run: RunFolder) -> None:
     result = CliRunner().invoke(app, ["show", "zookeeper", str(run.path)])
     assert result.exit_code != 0

@@ -49,8 +49,9 @@ def outputs_of(source: str, names: dict[str, Any], number: int) -> list[dict[str
         outputs.append({"name": "stdout", "output_type": "stream", "text": text})
     if value is not None:
         data = {"text/plain": repr(value).splitlines(keepends=True)}
-        if hasattr(value, "_repr_html_"):
-            data["text/html"] = value._repr_html_().splitlines(keepends=True)
+        for kind, name in (("text/html", "_repr_html_"), ("image/svg+xml", "_repr_svg_")):
+            if hasattr(value, name):
+                data[kind] = getattr(value, name)().splitlines(keepends=True)
         outputs.append(
             {
                 "data": data,

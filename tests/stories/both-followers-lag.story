@@ -29,7 +29,7 @@ partition story-0:
    12.006s  broker 1: acknowledged with acks=all: offsets 0 to before 6 in epoch 0 (ISR changed)
    12.006s  broker 1: consumers could read to before 6 in epoch 0 (ISR changed)
    12.006s  broker 1: refuses PRODUCE of client shop-0: NOT_ENOUGH_REPLICAS_AFTER_APPEND (offset 6)
-   12.006s  broker 1: refuses PRODUCE of client shop-0: NOT_ENOUGH_REPLICAS (offset -1); 243 more like it until 16.914s
+   12.006s  broker 1: refuses 244 requests (244 PRODUCE NOT_ENOUGH_REPLICAS) (until 16.914s)
    17.000s  broker 2 (+3): pause 'blip' (pause of 2,3) ends
    17.001s  broker 1: asks to change the ISR from [1] to [1,2], if its version is 1
    17.003s  broker 1: expands the ISR from [1] to [1,2], log end offset 7

@@ -29,12 +29,12 @@ partition story-0:
             because: restart 'follower' began at 5.000s
     5.120s  broker 1: acknowledged with acks=all: offsets 0 to before 7 in epoch 0 (ISR changed)
     5.120s  broker 1: consumers could read to before 7 in epoch 0 (ISR changed)
-    5.506s  broker 1: refuses PRODUCE of client shop-0: NOT_ENOUGH_REPLICAS; 2 more like it until 5.710s
+    5.506s  broker 1: refuses 3 requests (3 PRODUCE NOT_ENOUGH_REPLICAS) (until 5.710s)
     5.740s  broker 2: its log has offsets 0 to before 7 of epoch 0 (the process is gone)
-    5.812s  broker 1: refuses PRODUCE of client shop-0: NOT_ENOUGH_REPLICAS; 7 more like it until 6.424s
+    5.812s  broker 1: refuses 8 requests (8 PRODUCE NOT_ENOUGH_REPLICAS) (until 6.424s)
     6.500s  client shop-0: writes stall: batch 7 has no outcome after 1.000s
             because: restart 'follower' began at 5.000s
-    6.526s  broker 1: refuses PRODUCE of client shop-0: NOT_ENOUGH_REPLICAS; 34 more like it until 9.996s
+    6.526s  broker 1: refuses 35 requests (35 PRODUCE NOT_ENOUGH_REPLICAS) (until 9.996s)
    10.000s  broker 1: crash 'leader' (crash of 1) begins
    10.000s  broker 1: consumers could read to before 7 in epoch 0 (end of term)
    10.000s  broker 1: its log has offsets 0 to before 7 of epoch 0 (the process is gone)
@@ -61,5 +61,5 @@ partition story-0:
    21.395s  broker 2: becomes leader in epoch 2: ISR [2], log end offset 7, high watermark 6
             because: restart 'follower' began at 5.000s and crash 'leader' began at 10.000s
    21.395s  broker 2: its leader epochs: entry 1 is epoch 2 from 7 on
-   21.425s  broker 2: refuses PRODUCE of client shop-0: NOT_ENOUGH_REPLICAS; 280 more like it until 49.999s
+   21.425s  broker 2: refuses 281 requests (281 PRODUCE NOT_ENOUGH_REPLICAS) (until 49.999s)
    50.000s  broker 2: consumers could read to before 6 in epoch 2 (end of run)

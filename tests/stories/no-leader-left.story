@@ -43,7 +43,7 @@ partition story-0:
    48.749s  controller of broker 3: leader is now broker 1, before none: clean election, epoch 3, ISR [1]
             because: crash 'follower' began at 5.000s and crash 'leader' began at 26.000s
    48.751s  broker 2: follows broker 1 in epoch 3: log end offset 6, high watermark 0
-   48.854s  broker 1: refuses PRODUCE of client shop-0: NOT_LEADER_OR_FOLLOWER (offset -1); 4 more like it until 48.854s
+   48.854s  broker 1: refuses 5 requests (5 PRODUCE NOT_LEADER_OR_FOLLOWER)
    48.860s  broker 1: becomes leader in epoch 3: ISR [1], log end offset 48, high watermark 48
             because: crash 'follower' began at 5.000s and crash 'leader' began at 26.000s
    48.860s  broker 1: its leader epochs: entry 2 is epoch 3 from 48 on

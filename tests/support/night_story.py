@@ -7,6 +7,7 @@ When it goes on it refuses what it was asked. In the morning broker 3 crashes.
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -151,5 +152,10 @@ def shown(folder: Path, view: str, *arguments: str) -> str:
 
 
 def line_with(text: str, output: str) -> str:
-    (line,) = [line for line in output.splitlines() if text in line]
+    (line,) = [line for line in unfolded(output).splitlines() if text in line]
     return line
+
+
+def unfolded(output: str) -> str:
+    """Output with lines as they were before they were folded for their width."""
+    return re.sub(r"\n( {4}| {12,})(?! |because:|and then|\.\.\.|[\d.]+s )", " ", output)

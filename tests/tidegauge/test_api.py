@@ -6,17 +6,23 @@ import doctest
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
+from xml.etree import ElementTree as ET
 
+import duckdb
 import pytest
 
 import tidegauge
 import tidegauge.api
 from small_clusters import cluster_of, producers_of
+from tidegauge.analysis.tables.all_tables import TABLES
+from tidegauge.engine.process_pool import Ended
 from tidegauge.scenario.reading import Scenario
+from tidegauge.sweeps import many_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 README, PAGE = ROOT / "README.md", ROOT / "docs" / "python.md"
@@ -199,6 +205,48 @@ def test_its_names_are_listed_before_they_are_imported() -> None:
     assert imported == "False"
 
 
+def test_an_interrupted_sweep_leaves_its_finished_runs_and_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C is a KeyboardInterrupt, as in any library, and no exit of the program."""
+
+    def interrupted(perform: Any, planned: Any, *_hosting: object) -> Iterator[Ended[Any]]:
+        yield Ended(0, perform(planned[0]))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(many_runs, "run_on_pool", interrupted)
+    story = {**STORY, "name": "story"}
+    for already in (0, 1):
+        with pytest.raises(KeyboardInterrupt, match=f"{already + 1} of 3 runs are finished in out"):
+            tidegauge.sweep(story, seeds=range(1, 4), out="out")
+        said = capfd.readouterr()
+        assert said.out == ""
+        assert "the same command with this --out resumes" in said.err
+        assert tidegauge.Result(f"out/seed={already + 1}").is_as_expected
+
+
+@pytest.mark.parametrize(
+    ("call", "complaint"),
+    [
+        (lambda: tidegauge.run(STORY, out="full"), "full: is not empty"),
+        (lambda: tidegauge.run(STORY, out="full/x/run"), "cannot be written to: Not a directory"),
+        (lambda: tidegauge.sweep(STORY, seeds=range(0)), "seeds: has no value"),
+        (lambda: tidegauge.sweep(STORY, over={"duration": []}), "duration: has no value"),
+        (lambda: tidegauge.sweep(STORY, over={"seed": [{1}]}), r"\{1\}: is no value of a scenario"),
+        (lambda: tidegauge.sweep(STORY, seeds=range(2), out="full/x/y"), "cannot be written to"),
+        (lambda: tidegauge.sweep(STORY, seeds=range(2), jobs=0), "--jobs 0: must be 1 or more"),
+        (lambda: tidegauge.compare(STORY, "seed", ["1"]), "two to four values, not 1"),
+        (lambda: tidegauge.compare(STORY, "seed", [1, 2], seeds=range(0)), "seeds: has no value"),
+        (lambda: tidegauge.import_cluster("none.txt"), "none.txt: cannot be read"),
+    ],
+)
+def test_a_request_that_cannot_be_fulfilled_is_a_tidegauge_error(call: Any, complaint: str) -> None:
+    Path("full").mkdir()
+    Path("full/x").touch()
+    with pytest.raises(tidegauge.TidegaugeError, match=complaint):
+        call()
+
+
 @pytest.mark.xdist_group("ray")
 @pytest.mark.usefixtures("ray_here")
 def test_a_sweep_is_a_table_of_its_runs_and_a_comparison_has_its_variants() -> None:
@@ -237,6 +285,24 @@ def test_a_result_has_tables_faults_and_a_picture() -> None:
         result.table("fault_cost")
 
 
+def test_a_plot_shows_the_run_over_time_without_a_style_sheet() -> None:
+    """Names can be anything, and each element has its colours: other programs show it, too."""
+    wild = '</svg> class="line" & var(--x)'
+    producers = {"producers": [producers_of(20, "2s", "4s")]}
+    crash = {**CRASH, "name": wild, "at": "3s"}
+    plot = tidegauge.run({**STORY, "faults": [crash], "workload": producers}).plot()
+    drawn = ET.parse(plot.save("plot.svg"))  # noqa: S314 - it is our own
+    assert Path("plot.svg").read_text() == plot._repr_svg_()
+    texts = [each.text for each in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"Active faults", wild} <= {*texts}
+    assert any(str(each).startswith("Records of producers") for each in texts)
+    assert {"style", "stroke"} <= {name for each in drawn.iter() for name in each.attrib}
+    values = [value for each in drawn.iter() for value in each.attrib.values()]
+    assert [each for each in values if "var(" in each and wild not in each] == []
+    with pytest.raises(tidegauge.TidegaugeError, match=r"none/plot.svg: cannot be written to"):
+        plot.save("none/plot.svg")
+
+
 def test_a_query_on_the_command_line_prints_rows_for_people_and_programs(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
@@ -252,6 +318,49 @@ def test_a_query_on_the_command_line_prints_rows_for_people_and_programs(
         assert [line.rstrip() for line in capfd.readouterr().out.splitlines()] == said.splitlines()
     assert subprocess.run([*command, "select x from nowhere"], check=False).returncode != 0
     assert "nowhere" in capfd.readouterr().err
+
+
+def test_tables_of_runs_are_found_described_and_exported_in_sql(tmp_path: Path) -> None:
+    """``show tables`` and ``describe``; a query is one statement, and it reads."""
+    result = tidegauge.run({**STORY, "duration": "20s", "faults": [CRASH]})
+    listed = {each.table: each.one_row for each in result.sql("SHOW TABLES;")}
+    assert [*listed] == [*TABLES]
+    assert "Conditions overlap: choose one" in listed["unavailable"]
+    lag = next(each for each in result.sql("describe isr_changes") if each.column == "lag_ms")
+    assert (lag.type, lag.unit) == ("bigint", "ms")
+    assert len(result.sql("SELECT * FROM Fault_Costs")) == 1
+    assert len(result.sql("pivot fault_costs on fault_name using count(*) group by run")) == 1
+    for query, said in (
+        ("select * from isr_chang", "no table isr_chang; did you mean isr_changes"),
+        ("select foo from isr_changes", 'Candidate bindings: "fault"'),
+        ("select 1; select 2", "has to be one statement, and has 2"),
+        ("insert into elections values (1)", "insert: a query reads tables"),
+    ):
+        with pytest.raises(tidegauge.QueryError, match=re.escape(said)) as wrong:
+            result.sql(query)
+        assert "\\n" not in str(wrong.value)
+    result.sql(f"copy (from fault_costs) to '{tmp_path}/costs.parquet'")
+    assert duckdb.execute(f"from '{tmp_path}/costs.parquet'").fetchall()[0][0] == result.path.name
+
+
+def test_tables_of_a_sweep_are_one_in_sql_and_rows_that_are_wide_have_lines(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """The column run is in SQL, and in the files as TABLES.md says."""
+    tidegauge.sweep({**STORY, "duration": "20s", "faults": [CRASH]}, seeds=range(1, 3), out="swept")
+    command = [sys.executable, "-m", "tidegauge", "sql", "swept"]
+    query = "select run, count(*) as rows from broker_states group by run order by run"
+    subprocess.run([*command, query, "--csv"], check=True)
+    rows = [line.split(",") for line in capfd.readouterr().out.splitlines()[1:]]
+    files = "swept/tables/run=*/broker_states/*.parquet"
+    found = duckdb.execute(query.replace("broker_states", f"'{files}'")).fetchall()
+    assert len(found) == 2
+    assert [[str(run), str(number)] for run, number in found] == rows
+    subprocess.run([*command, "from run_figures order by run"], check=True)
+    printed = capfd.readouterr().out.splitlines()
+    assert printed[0] == "-- row 1"
+    assert printed[1].split() == ["run", rows[0][0]]
+    assert max(map(len, printed)) <= 100
 
 
 def test_an_imported_cluster_runs(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ broker as ``leader`` is. The ids of brokers are not their indexes here, and the 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -19,7 +20,7 @@ from real_clusters import recorded
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.questions.all_questions import QUESTIONS
 from tidegauge.command_line import COMMANDS, Command, app
-from tidegauge.engine.ray_pool import Ended
+from tidegauge.engine.process_pool import Ended
 from tidegauge.simulation.trace_rows.columns import Column, Type
 from tidegauge.simulation.trace_rows.schema import COMMON_COLUMNS, ROW_KINDS
 from tidegauge.sweeps import many_runs
@@ -27,6 +28,10 @@ from tidegauge.traces.directory import Directory
 from tidegauge.traces.run_files import SUMMARY
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.answers_view import Answer
+from tidegauge.views.output import WIDTH
+
+#: A name of a topic, and of clients, that is longer than a line.
+LONG = "archive." + "-".join(["of-all-that-was-ever-ordered"] * 4)
 
 #: An unclean election gives up records (KIP-106), so checks name the row that did it.
 SCENARIO = """
@@ -40,17 +45,18 @@ cluster:
   settings: {zookeeper.session.timeout.ms: 4000}
 zookeeper: {tick_ms: 1000}
 topics:
-  - {name: before, partitions: 2}
+  - {name: LONG, partitions: 2}
   - name: orders
     assignment: {0: [107, 103], 1: [103, 101]}
     settings: {unclean.leader.election.enable: true}
 workload:
   producers:
     - {name: shop, topics: [orders], batches_per_second: 20, settings: {acks: 1}}
+    - {name: LONG, topics: [LONG], batches_per_second: 2}
 faults:
   - {name: first, kind: crash, brokers: [101], at: 5s, for: 9s}
   - {name: second, kind: crash, brokers: [103], at: 12s, for: 8s}
-"""
+""".replace("LONG", LONG)
 
 QUORUM = """
 release: "4.0"
@@ -70,6 +76,9 @@ WORDS = {
     "show broker": "show broker a 103",
     "show client": "show client a shop",
     "show controller": "show controller a",
+    "show cause": "show cause a 1:5",
+    "show zookeeper": "show zookeeper a",
+    "show metadata-log": "show metadata-log kraft",
     "ask": "ask a.yaml broker loss for 5s --seeds 1 --jobs 1 --out asked",
     "show faults": "show faults a",
     "show quorum": "show quorum kraft",
@@ -79,6 +88,8 @@ WORDS = {
     "compare-runs": "compare-runs a b",
     "verify": "verify a",
 }
+#: These are about the other run.
+OF_QUORUM = ("show quorum", "show metadata-log")
 #: Fields that programs read of a view.
 FIELDS = {
     "show partitions": {"partition", "records_lost", "stalled_us", "leader", "worth_a_look"},
@@ -87,6 +98,9 @@ FIELDS = {
     "show client": {"clients", "records_offered", "stalled", "errors", "story"},
     "show controller": {"terms", "elected_us", "events", "queued_us_p99", "story"},
     "show quorum": {"leader", "high_watermark", "nodes", "lag", "terms", "over_time"},
+    "show cause": {"cause_of", "rows", "handle", "speaker", "reasons", "joins"},
+    "show zookeeper": {"path", "data", "version", "owner", "broker", "session"},
+    "show metadata-log": {"time_us", "type", "data", "leader", "isr", "brokerId"},
     "picture": {"edges_us", "under_min_isr", "partition_seconds", "election", "faults"},
 }
 #: These are about scenarios, releases, alerts and figures.
@@ -199,12 +213,35 @@ def test_json_of_a_command_has_names(
     monkeypatch.chdir(folder)
     monkeypatch.setattr(many_runs, "run_on_pool", in_this_process)
     content = json.loads(invoked(*WORDS[name].split(), "--json"))
-    of_others = {"read-logs": "logged", "show quorum": "kraft"}
+    of_others = {"read-logs": "logged", **dict.fromkeys(OF_QUORUM, "kraft")}
     names = RunFolder(folder / of_others.get(name, "a")).directory
     fields = {field for _, field, _ in fields_of(content)}
     assert fields
     assert FIELDS.get(name, set()) <= fields
     assert raw_numbers(content, names) == []
+
+
+@pytest.mark.parametrize("name", [name for name in WORDS if name.startswith("show ")])
+def test_people_read_the_same_in_100_columns(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    words = WORDS[name].split()
+    options = ["--all", "--handles"] if "story" in FIELDS.get(name, ()) else []
+    for asked in (words, [*words, *options]):
+        lines = invoked(*asked).splitlines()
+        assert [line for line in lines if len(line) > WIDTH] == []
+
+
+@pytest.mark.parametrize(
+    "words", ["show client a {0}", "show partition a {0}-1", "show broker a 101 --at 20s"]
+)
+def test_long_names_are_folded(words: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kafka's topics have up to 249 characters."""
+    monkeypatch.chdir(folder)
+    text = invoked(*words.format(LONG).split())
+    assert max(map(len, text.splitlines())) <= WIDTH
+    assert LONG in re.sub(r"\n *", "", text)
 
 
 def test_answers_to_questions_have_names(folder: Path, tmp_path: Path) -> None:

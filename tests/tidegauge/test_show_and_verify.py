@@ -9,6 +9,7 @@ from string import Formatter
 import pytest
 from typer.testing import CliRunner, Result
 
+from night_story import line_with, unfolded
 from tidegauge.command_line import app
 from tidegauge.runs.trace_events import Names, event_of
 from tidegauge.simulation.trace_rows.row import RowSlot
@@ -83,11 +84,6 @@ def story(folder: Path, *options: str) -> str:
     result = run("show", "partition", folder, "orders-0", *options)
     assert result.exit_code == 0, result.stderr
     return result.stdout
-
-
-def line_with(text: str, output: str) -> str:
-    (line,) = [line for line in output.splitlines() if text in line]
-    return line
 
 
 def test_every_kind_of_row_has_words_about_its_own_columns() -> None:
@@ -194,7 +190,7 @@ def test_a_time_without_rows_is_told_as_that(cut: Path) -> None:
 
 
 def test_partitions_that_are_worth_a_look_come_first(cut: Path) -> None:
-    lines = run("show", "partitions", cut).output.splitlines()
+    lines = unfolded(run("show", "partitions", cut).output).splitlines()
     assert lines[0] == "2 partitions, 1 of them worth a look; no acknowledged record is lost"
     name, lost, isr_changes, terms, reasons = lines[3].split(maxsplit=4)
     assert (name, lost, isr_changes, terms) == ("orders-0", "0", "2", "1")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 from typer.testing import CliRunner
 
-from scenario_runs import run_of
+from scenario_runs import rows_of, run_of
 from small_clusters import cluster_of, producers_of
 from tidegauge.command_line import app
 from tidegauge.traces.run_folder import RunFolder
@@ -69,3 +70,21 @@ def test_an_unknown_client_is_an_error_that_lists_the_groups(crashed: RunFolder)
     result = CliRunner().invoke(app, ["show", "client", str(crashed.path), "shup"])
     assert result.exit_code == 2
     assert "no such client or group; the groups are: shop, patient, readers" in result.output
+
+
+def test_batches_that_producers_give_up_share_a_line_in_both_stories(crashed: RunFolder) -> None:
+    """Without retries each batch fails by itself, until the group hears of the next leader."""
+    given_up = len(rows_of(crashed, "batch_failed"))
+    assert given_up > 10
+    for view in (("client", "shop"), ("partition", "story-0")):
+        result = CliRunner().invoke(app, ["show", view[0], str(crashed.path), view[1], "--json"])
+        told = [
+            line["words"]
+            for line in json.loads(result.stdout)["story"]
+            if "give up" in line["words"] or "gives up" in line["words"]
+        ]
+        assert len(told) < given_up / 3
+        counts = [
+            re.search(r"give up ([\d,]+) batches, .*\(until [\d.]+s\)", each) for each in told
+        ]
+        assert sum(int(each[1]) if each else 1 for each in counts) == given_up

@@ -1,8 +1,15 @@
-"""Runs on a warm actor: each is what it would be alone, whatever has run there before."""
+"""Runs on a warm actor or process: each is what it is alone, whatever has run there before."""
 
 from __future__ import annotations
 
 import json
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -12,12 +19,14 @@ import pytest
 import ray
 from typer.testing import CliRunner
 
+from descendants import descendants
 from swept_scenario import CRASHES
 from tidegauge.command_line import app
+from tidegauge.engine.contract import HERE, RayUnavailableError
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.layout.kept_tables import KeptTables
-from tidegauge.engine.ray_cluster import HERE, RayUnavailableError
-from tidegauge.engine.ray_pool import run_on_pool
+from tidegauge.engine.pool import in_order, run_on_pool
+from tidegauge.engine.process_pool import calls_in_processes
 from tidegauge.engine.simulate import simulate, simulate_plan
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import load_scenario
@@ -135,18 +144,66 @@ def no_ray(monkeypatch: pytest.MonkeyPatch) -> str:
     return "Ray does not start here: The node timed out during startup."
 
 
-def half(number: int) -> float:
-    if number % 2:
-        raise ValueError(f"{number} is odd")
-    return number / 2
-
-
-def test_where_ray_does_not_start_calls_are_made_one_after_the_other(no_ray: str) -> None:
+def test_where_ray_does_not_start_calls_are_made_in_as_many_processes(no_ray: str) -> None:
     warnings: list[str] = []
-    with closing(run_on_pool(half, [10, 11, 12], 2, HERE, warnings.append)) as calls:
-        ended = [*calls]
-    assert ended == [(0, 5.0, None), (1, None, "11 is odd"), (2, 6.0, None)]
-    assert warnings == [f"{no_ray}: without it, one after the other, which takes longer"]
+    with closing(run_on_pool(math.sqrt, [25, -1, 36], 2, HERE, warnings.append)) as calls:
+        ended = [*in_order(calls)]
+    assert ended == [(0, 5.0, None), (1, None, "math domain error"), (2, 6.0, None)]
+    assert warnings == [f"{no_ray}: plain processes replace it, 2 at once"]
+
+
+def test_where_ray_is_not_installed_calls_are_made_in_processes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "tidegauge.engine.ray_cluster", None)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    warnings: list[str] = []
+    with closing(run_on_pool(math.sqrt, [25], warn=warnings.append)) as calls:
+        assert [*calls] == [(0, 5.0, None)]
+    (line,) = warnings
+    assert re.fullmatch(r"Ray cannot be imported: .*: plain processes replace it, 1 at once", line)
+
+
+def test_a_process_that_dies_is_the_error_of_its_call_and_another_takes_its_place() -> None:
+    signals = [signal.SIGCONT, signal.SIGKILL, signal.SIGCONT]
+    with closing(calls_in_processes(signal.raise_signal, signals, 1)) as calls:
+        errors = [ended.error for ended in calls]
+    assert errors == [None, "its process died: SIGKILL", None]
+
+
+def test_calls_in_processes_are_interrupted_and_no_process_stays(tmp_path: Path) -> None:
+    """One sleeps for a minute, and cleans up; closing the calls waits for that, and no longer."""
+    begun, ended = tmp_path / "begun", tmp_path / "ended"
+    program = f"""
+import time
+from pathlib import Path
+Path({str(begun)!r}).touch()
+try:
+    time.sleep(60)
+finally:
+    Path({str(ended)!r}).touch()
+"""
+    before = {*descendants(os.getpid())}
+    since_s = time.monotonic()
+    with closing(calls_in_processes(exec, ["", program, program], 2)) as calls:
+        assert next(calls).number == 0
+        while not begun.exists():
+            time.sleep(0.01)
+    assert ended.exists()
+    assert time.monotonic() - since_s < 30
+    assert {*descendants(os.getpid())} <= before
+
+
+def test_a_program_without_a_guard_can_call_in_processes(tmp_path: Path) -> None:
+    """It is not imported by the processes, which would begin processes of their own."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import math\n"
+        "from tidegauge.engine.process_pool import calls_in_processes\n"
+        "print([ended.result for ended in calls_in_processes(math.sqrt, [4], 1)])\n"
+    )
+    ran = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.stderr) == ("[2.0]\n", "")
 
 
 def test_a_cluster_that_cannot_be_joined_is_an_error(no_ray: str) -> None:
@@ -154,7 +211,7 @@ def test_a_cluster_that_cannot_be_joined_is_an_error(no_ray: str) -> None:
     assert no_ray
     with (
         pytest.raises(RayUnavailableError, match=message),
-        closing(run_on_pool(half, [10], address="auto")) as calls,
+        closing(run_on_pool(math.sqrt, [10], address="auto")) as calls,
     ):
         next(calls)
 
@@ -164,7 +221,7 @@ def test_commands_without_ray_run_all_seeds_or_end_in_one_line(no_ray: str, tmp_
     file = tmp_path / "one-crash.yaml"
     file.write_text(ONE_CRASH)
     seeds = CliRunner().invoke(
-        app, ["run", str(file), "--seeds", "1..2", "--out", str(tmp_path / "seeds")]
+        app, ["run", str(file), "--seeds", "1..2", "--jobs", "1", "--out", str(tmp_path / "seeds")]
     )
     assert seeds.exit_code == 0, seeds.output
     assert seeds.stderr.count(no_ray) == 1

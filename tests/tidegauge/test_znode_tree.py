@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from night_story import unfolded
 from scenario_runs import rows_of, run_of
 from tidegauge.command_line import app
 from tidegauge.engine.layout.cluster_tables import new_topology
@@ -413,7 +414,7 @@ def test_rows_about_znodes_are_told_by_path_and_broker(
 def test_show_lists_the_tree_a_line_for_each_znode(run: Run) -> None:
     result = show(run.path, "--at", "12s")
     assert result.exit_code == 0, result.stderr
-    head, *lines = result.stdout.splitlines()
+    head, *lines = unfolded(result.stdout).splitlines()
     assert head == f"ZooKeeper at 12.000s: {len(lines)} znodes"
     assert [line.split()[0] for line in lines] == [node.path for node in znode_tree(run, 12 * S)]
     (state,) = [line for line in lines if "orders/partitions/1/state" in line]
@@ -429,7 +430,7 @@ def test_show_lists_the_tree_a_line_for_each_znode(run: Run) -> None:
 
 
 def test_show_lists_the_end_of_the_run_if_no_time_is_given(run: Run) -> None:
-    head, *lines = show(run.path).stdout.splitlines()
+    head, *lines = unfolded(show(run.path).stdout).splitlines()
     assert head == f"ZooKeeper at the end: {len(lines)} znodes"
     assert "/controller_epoch 2 dataVersion=2" in lines
 

@@ -27,10 +27,12 @@ from tidegauge.replication.release_versions import (
     Release,
 )
 from tidegauge.runs.compared import ComparedFigure, caveat, compared
+from tidegauge.runs.histories import History, history_of
 from tidegauge.scenario.other_mode.converted import converted
 from tidegauge.scenario.other_mode.settings import Change
 from tidegauge.scenario.reading import Scenario
 from tidegauge.scenario.text.changes import with_changes
+from tidegauge.scenario.text.errors import counted
 from tidegauge.scenario.text.yaml_file import comment, lines_of, read_scenario_file
 from tidegauge.sweeps.sweep_content import FIGURES, SweptRun, content_of, worst_of
 from tidegauge.sweeps.sweep_folder import Axis, run_name
@@ -79,13 +81,19 @@ class CompareRequest(NamedTuple):
 
     def variants(self) -> list[Variant]:
         """The variants, in the order of their values; the command ends if one cannot be run."""
+        values = self.axis.values
+        if not _LEAST_VARIANTS <= len(values) <= _MOST_VARIANTS:
+            raise TidegaugeError(
+                f"{self.axis.path} {','.join(values)}: a comparison has two to four values, not "
+                f"{len(values)}"
+            )
         base = loaded(self.request)
         if self.axis.path == "mode":
             variants = self._in_modes(base)
         elif self.axis.path == "release":
             variants = self._in_releases(base)
         else:
-            variants = [self._with_value(value) for value in self.axis.values]
+            variants = [self._with_value(value) for value in values]
         labels = [each.label for each in variants]
         for label in labels:
             if labels.count(label) > 1:
@@ -163,7 +171,7 @@ def compared_axis(
 ) -> tuple[tuple[str, ...], Axis]:
     """The changes that all variants have, and the axis along which they differ.
 
-    The command ends unless there is one axis with two to four values.
+    The command ends unless there is one axis.
     """
     fixed, axes = fixed_and_axes(texts)
     for axis in axes:
@@ -183,11 +191,6 @@ def compared_axis(
             f"{names} are two axes: a comparison has one; give the other one a single value"
         )
     (axis,) = axes
-    if not _LEAST_VARIANTS <= len(axis.values) <= _MOST_VARIANTS:
-        said = ",".join(axis.values)
-        raise TidegaugeError(
-            f"{axis.path} {said}: a comparison has two to four values, not {len(axis.values)}"
-        )
     return fixed, axis
 
 
@@ -223,6 +226,27 @@ class Comparison(NamedTuple):
     folder: Path
     #: The content of ``comparison.json``.
     content: dict[str, Any]
+
+    def __repr__(self) -> str:
+        labels = " and ".join(variant.label for variant in self.variants)
+        figures = counted(len(self.figures), "figure")
+        return f"<Comparison {labels}: {counted(len(self.runs), 'run')}, {figures}; {self.folder}>"
+
+    def table(self) -> History[Any]:
+        """A row for each figure: its mean and interval in each variant, and the verdict."""
+        return history_of(
+            {
+                "figure": figure.name,
+                "unit": figure.unit,
+                **{
+                    f"{label}_{part}": None if found is None else getattr(found, part)
+                    for label, found in figure.by_variant.items()
+                    for part in ("mean", "low", "high")
+                },
+                "verdict": figure.verdict,
+            }
+            for figure in self.figures
+        )
 
     @property
     def is_well(self) -> bool:

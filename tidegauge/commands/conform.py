@@ -14,6 +14,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from tidegauge.commands.loading import announce_compilation, warn
 from tidegauge.commands.rule_options import ConformOptions, GalleryOptions
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.engine.contract import HERE
+from tidegauge.engine.pool import in_order, run_on_pool
 from tidegauge.laboratory.conformance.conform import Conformance, conform
 from tidegauge.laboratory.conformance.known_differences import KnownDifferences, known_differences
 from tidegauge.laboratory.conformance.recorded_schedule import (
@@ -93,17 +95,13 @@ def _conform(play: _Play) -> Conformance:
 
 
 def _results(work: Callable[[Input], Output], inputs: Sequence[Input]) -> Generator[Output]:
-    """The results of many calls, in their order: of a pool of actors, or of this process.
+    """The results of many calls, in their order: of a pool, or of this process.
 
     The command ends if a process dies.
     """
     if len(inputs) < _WORTH_A_POOL:
         yield from map(work, inputs)
         return
-    # It takes a second to be imported.
-    from tidegauge.engine.ray_cluster import HERE  # noqa: PLC0415
-    from tidegauge.engine.ray_pool import in_order, run_on_pool  # noqa: PLC0415
-
     with closing(run_on_pool(work, inputs, address=HERE, warn=warn)) as calls:
         for ended in in_order(calls):
             if ended.result is None:

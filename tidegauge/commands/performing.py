@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from math import isfinite, nan
@@ -26,8 +27,15 @@ from tidegauge.scenario.text.errors import counted
 from tidegauge.scenario.warnings import left_to_chance
 from tidegauge.simulation.quantities import format_duration
 from tidegauge.traces.run_files import MANIFEST
-from tidegauge.traces.run_folder import new_run_folder
-from tidegauge.views.output import INTERRUPTED, console, print_json, report
+from tidegauge.traces.run_folder import new_run_folder, written_to
+from tidegauge.views.output import (
+    INTERRUPTED,
+    console,
+    print_command,
+    print_hanging,
+    print_json,
+    report,
+)
 from tidegauge.views.overview import show_unreachable
 from tidegauge.views.progress import progress_bar
 from tidegauge.views.summary_view import show_chance, show_summary, show_verdicts
@@ -68,7 +76,7 @@ def perform(
         over_seeds: the command that runs the scenario with other seeds.
     """
     try:
-        with progress_bar(scenario.duration_us) as progress:
+        with written_to(out), progress_bar(scenario.duration_us) as progress:
             simulate(
                 scenario,
                 out,
@@ -86,12 +94,6 @@ def perform(
         typer.echo(f"tidegauge: {error}", err=True)
         typer.echo(f"{_so_far(out, is_kept=is_kept)}: {again}", err=True)
         raise typer.Exit(1) from None
-    except FileExistsError as error:
-        raise TidegaugeError(str(error)) from error
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise TidegaugeError(f"{out}: cannot be written to: {error.strerror}") from error
     except KeyboardInterrupt:
         typer.echo(f"\nStopped: {_so_far(out, is_kept=is_kept)}: {again}")
         raise typer.Exit(INTERRUPTED) from None
@@ -99,9 +101,11 @@ def perform(
 
 
 def _so_far(out: Path, *, is_kept: bool) -> str:
-    """A line about the unfinished run, or nothing of it if it had not begun."""
-    if not is_kept or not (out / MANIFEST).exists():
+    """A line about the unfinished run."""
+    if not is_kept:
         return "Again"
+    if not (out / MANIFEST).exists():
+        return f"{out} has no run yet. Again"
     return f"{out} is unfinished but readable: tidegauge show partitions {out}. Again"
 
 
@@ -150,7 +154,7 @@ def run_scenario(options: RunOptions) -> None:
         if options.seeds is None:
             content, is_well = _run(options)
         else:
-            # It needs Ray, which takes a second to be imported.
+            # It takes a while to be imported, and a single run does without.
             from tidegauge.commands.performing_many import sweep_over_seeds  # noqa: PLC0415
 
             content, is_well = sweep_over_seeds(options, seeds_of(options.seeds))
@@ -192,20 +196,23 @@ def _watched(
 def _run(request: RunOptions) -> tuple[dict[str, Any] | None, bool]:
     """Run a scenario and print its results; return the summary and whether it is as expected."""
     scenario = loaded(request)
-    show_warnings(scenario)
+    show_warnings(scenario, most=None if request.verbose else 1)
     out = request.out or new_run_folder(f"{scenario.name}-{scenario.seed}")
     announce_compilation()
     hosting = hosted(request.hosting, ClusterPlan(scenario))
-    typer.echo(
+    speed = _speed(request)
+    watching = _watched(request, scenario, speed)
+    print_hanging(
+        console(),
+        "",
         f"{scenario.name}: {counted(len(scenario.broker_ids()), 'broker')} of Kafka "
         f"{scenario.release}{' with KRaft' if scenario.has_kraft else ''}, "
-        f"{format_duration(scenario.duration_us)} of virtual time, seed {scenario.seed}, "
-        f"into {out}; "
-        f"{hosting.description(request.hosting)}"
+        f"{format_duration(scenario.duration_us)} of virtual time, seed {scenario.seed}",
     )
+    if request.verbose or hosting.asks_for_ray:
+        print_hanging(console(), "", hosting.description(request.hosting))
     again = request.command(scenario.seed, scenario.trace)
-    speed = _speed(request)
-    with _watched(request, scenario, speed) as watchers:
+    with watching as watchers:
         run = perform(
             *(scenario, out, engine_of(hosting), again),
             speed=speed,
@@ -215,20 +222,31 @@ def _run(request: RunOptions) -> tuple[dict[str, Any] | None, bool]:
     return run.summary, _show(run, request, scenario, again)
 
 
+def _has_a_story(run: Run) -> bool:
+    """Whether one partition is worth a look before the list: the only one, or one with trouble."""
+    assert run.summary is not None
+    troubles = ("records_lost_by_partition", "partitions_stalled")
+    return len(run.names.partitions) == 1 or any(run.summary[name] for name in troubles)
+
+
 def _show(run: Run, request: RunOptions, scenario: Scenario, again: str) -> bool:
     """Print the results of a run, and return whether they are as expected."""
     assert run.summary is not None
-    for warning in run.summary["warnings"]:
-        typer.echo(f"tidegauge: {warning}", err=True)
     is_verbose = request.verbose
+    warnings = run.summary["warnings"]
+    for warning in warnings if is_verbose else warnings[:1]:
+        typer.echo(f"tidegauge: {warning}", err=True)
     show_summary(run.summary, has_quorum=scenario.has_kraft, is_verbose=is_verbose)
     if is_verbose:
         show_unreachable(console(), run)
     unexpected = show_verdicts(console(), run, is_verbose=is_verbose)
     show_chance(left_to_chance(scenario), request.over_seeds(), is_verbose=is_verbose)
-    typer.echo(f"Next: tidegauge show partitions {run.path}")
-    typer.echo(f"      tidegauge report {run.path}")
-    typer.echo(f"Again: {again}")
+    story = "partition" if _has_a_story(run) else "partitions"
+    folder = shlex.quote(str(run.path))
+    print_hanging(
+        console(), "Next: ", f"tidegauge show {story} {folder}; tidegauge report {folder}"
+    )
+    print_command("Again", again)
     waited_in_vain = bool(run.summary["steps_timed_out"])
     if waited_in_vain:
         typer.echo(

@@ -23,9 +23,9 @@ from tidegauge.sweeps.many_runs import Outcome, PlannedRun, outcome_of, run_all
 from tidegauge.sweeps.sweep_content import FIGURES, SweptRun, content_of, worst_of
 from tidegauge.sweeps.sweep_folder import Axis, finished_run, run_name, sweep_folder
 from tidegauge.traces.run_files import SWEEP
-from tidegauge.traces.run_folder import new_run_folder, write_json_atomically
+from tidegauge.traces.run_folder import new_run_folder, write_json_atomically, written_to
 from tidegauge.traces.summary_figures import FORMS
-from tidegauge.views.output import INTERRUPTED, console, print_json, report
+from tidegauge.views.output import console, print_json, report
 from tidegauge.views.progress import check_jobs, runs_progress
 from tidegauge.views.sweep_report import show_sweep
 
@@ -192,13 +192,8 @@ def _values(text: str) -> Axis:
 @contextmanager
 def folder_of_runs(out: Path) -> Iterator[None]:
     """Lock the folder of many runs while entered; the command ends if they cannot be there."""
-    try:
-        with sweep_folder(out):
-            yield
-    except OSError as error:
-        raise TidegaugeError(
-            f"{error.filename or out}: cannot be written to: {error.strerror}"
-        ) from error
+    with written_to(out), sweep_folder(out):
+        yield
 
 
 def perform_runs(
@@ -218,6 +213,9 @@ def perform_runs(
         jobs: the number of parallel runs; None: the number of CPUs.
         address: the Ray cluster to join; None: as :func:`run_all` says.
         figures: the figures of each run.
+
+    Raises:
+        KeyboardInterrupt: it was interrupted, and has said how many runs are finished.
     """
     outcomes: dict[str, Outcome] = {}
     for each in planned:
@@ -231,11 +229,9 @@ def perform_runs(
     try:
         _run_missing(missing, out, outcomes, figures, jobs, address)
     except KeyboardInterrupt:
-        typer.echo(
-            f"\nStopped: {len(outcomes)} of {counted(len(planned), 'run')} are finished in {out}; "
-            "the same command with this --out resumes"
-        )
-        raise typer.Exit(INTERRUPTED) from None
+        finished = f"{len(outcomes)} of {counted(len(planned), 'run')} are finished in {out}"
+        typer.echo(f"\nStopped: {finished}; the same command with this --out resumes")
+        raise KeyboardInterrupt(finished) from None
     return [SweptRun(each.setting, each.seed, each.name, outcomes[each.name]) for each in planned]
 
 

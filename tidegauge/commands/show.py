@@ -71,7 +71,12 @@ def show_partitions(options: view_options.ShowPartitionsOptions) -> None:
 def show_partition(options: view_options.ShowPartitionOptions) -> None:
     """Perform ``tidegauge show partition``."""
     story, run = _story(options), _opened(options.run)
-    number = partition_view.partition_number(options.partition, run.names)
+    name = overview.worst_partition(run) if options.partition is None else options.partition
+    number = partition_view.partition_number(name, run.names)
+    if options.partition is None:
+        several = len(run.names.partitions) > 1
+        which = "the worst, the first one of show partitions" if several else "the only partition"
+        typer.echo(f"note: {name} is {which}", err=True)
     if options.as_json:
         print_json(partition_view.partition_for_programs(run, number, story))
     else:
@@ -123,14 +128,22 @@ def show_faults(options: view_options.ShowFaultsOptions) -> None:
 def show_cause(options: view_options.ShowCauseOptions) -> None:
     """Perform ``tidegauge show cause``."""
     run = _opened(options.run)
-    overview.show_cause(console(), run, event_of_handle(options.handle, run))
+    event = event_of_handle(options.handle, run)
+    if options.as_json:
+        print_json(overview.cause_for_programs(run, event))
+    else:
+        overview.show_cause(console(), run, event)
 
 
 def show_zookeeper(options: view_options.ShowZookeeperOptions) -> None:
     """Perform ``tidegauge show zookeeper``."""
     run = _opened(options.run)
     _check_that_it_is_simulated(run, "zookeeper: logs do not have ZooKeeper's tree")
-    controller_view.show_zookeeper(console(), run, _at_us(run, options.at))
+    at_us = _at_us(run, options.at)
+    if options.as_json:
+        print_json(controller_view.zookeeper_for_programs(run, at_us))
+    else:
+        controller_view.show_zookeeper(console(), run, at_us)
 
 
 def show_quorum(options: view_options.ShowQuorumOptions) -> None:
@@ -151,8 +164,11 @@ def _check_that_it_is_simulated(run: Run, why: str) -> None:
 
 def show_metadata_log(options: view_options.ShowMetadataLogOptions) -> None:
     """Perform ``tidegauge show metadata-log``."""
-    span = parse_span(options.begin, options.end)
-    quorum_view.show_metadata_log(console(), _opened(options.run), span)
+    span, run = parse_span(options.begin, options.end), _opened(options.run)
+    if options.as_json:
+        print_json(quorum_view.metadata_log_for_programs(run, span))
+    else:
+        quorum_view.show_metadata_log(console(), run, span)
 
 
 def picture(options: view_options.PictureOptions) -> None:

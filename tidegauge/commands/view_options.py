@@ -35,13 +35,14 @@ class ShowPartitionOptions(NamedTuple):
 
     \b
     Examples:
+      tidegauge show partition runs/rack-outage
       tidegauge show partition runs/rack-outage orders-0
       tidegauge show partition runs/rack-outage orders-0 --from 10s --to 20s --all
     """
 
     run: shared.RunPath
-    #: The partition.
-    partition: Annotated[str, typer.Argument(metavar="TOPIC-PARTITION")]
+    #: The partition. Default: the first one of `show partitions`.
+    partition: Annotated[str | None, typer.Argument(metavar="TOPIC-PARTITION")] = None
     begin: shared.From = None
     end: shared.To = None
     details: Details = False
@@ -132,6 +133,7 @@ class ShowCauseOptions(NamedTuple):
     run: shared.RunPath
     #: The row; --handles prints this in lines of stories.
     handle: Annotated[str, typer.Argument(metavar="PROCESS:SEQUENCE")]
+    as_json: shared.AsJson = False
 
 
 class ShowZookeeperOptions(NamedTuple):
@@ -144,6 +146,7 @@ class ShowZookeeperOptions(NamedTuple):
 
     run: shared.RunPath
     at: shared.At = None
+    as_json: shared.AsJson = False
 
 
 class ShowQuorumOptions(NamedTuple):
@@ -170,6 +173,7 @@ class ShowMetadataLogOptions(NamedTuple):
     run: shared.RunPath
     begin: shared.From = None
     end: shared.To = None
+    as_json: shared.AsJson = False
 
 
 class PictureOptions(NamedTuple):

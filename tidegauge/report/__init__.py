@@ -5,6 +5,7 @@
 ``one_run.py``             the run of the report, and how it is asked
 ``headline.py``            the result in a sentence, for the first screen
 ``page.py``                the page around the sections, with ``page.css`` and ``page.js``
+``picture.py``             some charts of one run as one SVG, for Python
 =========================  =======================================================================
 
 The sections: ``clients.py``, ``failures.py``, ``partition_story.py``, ``faults.py`` and

@@ -298,18 +298,26 @@ class Chart(NamedTuple):
 
     def html(self) -> str:
         """A figure."""
-        height = _HEIGHT if self.up else _LANE * len(self.lanes)
-        up = self.up or Axis(1)
         keys = "".join(key.html() for key in self.keys)
         listed = f'<ul class="keys">{keys}</ul>' if keys else ""
-        drawn = "".join(mark.svg(self.along, up) for mark in self.marks)
         return (
             f"<figure><figcaption><b>{escape(self.title)}</b>{listed}</figcaption>"
             f'<div class="plot{"" if self.up else " lanes"}">'
-            f'<svg role="img" aria-label="{escape(self.label)}" height="{height}">'
-            f"{self._bands()}{self._upwards()}{self._along(height)}{drawn}{self._names()}"
-            "</svg></div></figure>"
+            f'<svg role="img" aria-label="{escape(self.label)}" height="{self.height}">'
+            f"{self.drawn()}</svg></div></figure>"
         )
+
+    @property
+    def height(self) -> int:
+        """The height of the part between the axes, in pixels."""
+        return _HEIGHT if self.up else _LANE * len(self.lanes)
+
+    def drawn(self) -> str:
+        """The elements within an SVG of this height, and below and left of it those of axes."""
+        up = self.up or Axis(1)
+        marks = "".join(mark.svg(self.along, up) for mark in self.marks)
+        axes = f"{self._upwards()}{self._along(self.height)}"
+        return f"{self._bands()}{axes}{marks}{self._names()}"
 
     def _bands(self) -> str:
         spans = [

@@ -11,6 +11,7 @@ from tidegauge.report.panels import (
     Mark,
     Panel,
     Point,
+    Series,
     collected,
     folded_panels,
     levels,
@@ -39,15 +40,19 @@ _SERVICE = Panel(
     scaled_by="offered",
 )
 
-PANELS = (
-    Panel(
-        "Stalled partitions",
-        "partitions",
-        (
-            Mark("stalled", "for producers: a batch has waited for over 1 s", BAD, "level"),
-            Mark("reads_stalled", "for consumers: a fetch has", WARNING, "level"),
-        ),
+_STALLED = Panel(
+    "Stalled partitions",
+    "partitions",
+    (
+        Mark("stalled", "for producers: a batch has waited for over 1 s", BAD, "level"),
+        Mark("reads_stalled", "for consumers: a fetch has", WARNING, "level"),
     ),
+)
+
+#: Those of a picture of the run.
+PICTURED = (_SERVICE, _STALLED)
+PANELS = (
+    _STALLED,
     Panel(
         "Requests with an error",
         "requests",
@@ -91,8 +96,7 @@ def _service(run: OneRun, topics: Sequence[Mapping[str, Any]]) -> Iterator[Piece
         "select * from client_groups"
         " order by records_unsent desc, stalled_us desc, records_failed desc, client_group"
     )
-    found = collected(run, _queries(run))
-    found |= _by_bucket(run, found.get("acknowledged", []))
+    found = series(run)
     yield _in_short(run, topics, groups)
     chart = panel_chart(run, _SERVICE, found)
     if chart is not None:
@@ -108,6 +112,12 @@ def _service(run: OneRun, topics: Sequence[Mapping[str, Any]]) -> Iterator[Piece
     yield from _refusals(run)
     tables = ("client_groups", "clients", "refusals")
     yield Commands([run.command("analyze", "RUN", "--table", name) for name in tables])
+
+
+def series(run: OneRun) -> Series:
+    """The series of its panels."""
+    found = collected(run, _queries(run))
+    return found | _by_bucket(run, found.get("acknowledged", []))
 
 
 def _queries(run: OneRun) -> Iterator[str]:

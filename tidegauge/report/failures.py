@@ -17,6 +17,7 @@ from tidegauge.report.panels import (
     Mark,
     Panel,
     Point,
+    Series,
     collected,
     counts,
     folded_panels,
@@ -53,6 +54,26 @@ _UNHEALTHY = Panel(
     ),
 )
 
+_ELECTIONS = Panel(
+    "Leader elections",
+    "partitions",
+    (
+        Mark("clean", "from the ISR", GOOD, "bar"),
+        Mark("unclean", "unclean: from outside it", BAD, "bar"),
+    ),
+)
+_ISR_CHANGES = Panel(
+    "Changes of ISRs",
+    "changes",
+    (
+        Mark("expand", "expanded by leaders", GOOD, "bar"),
+        Mark("shrink", "shrunk by leaders", WARNING, "bar"),
+        Mark("removal", "removed by the controller", WORSE, "bar"),
+    ),
+)
+
+#: Those of a picture of the run.
+PICTURED = (_UNHEALTHY, _ELECTIONS, _ISR_CHANGES)
 PANELS = (
     Panel(
         "Replicas in sync",
@@ -67,23 +88,8 @@ PANELS = (
         "partitions",
         (Mark("under_replicated", "UnderReplicatedPartitions, all brokers", WARNING, "line"),),
     ),
-    Panel(
-        "Leader elections",
-        "partitions",
-        (
-            Mark("clean", "from the ISR", GOOD, "bar"),
-            Mark("unclean", "unclean: from outside it", BAD, "bar"),
-        ),
-    ),
-    Panel(
-        "Changes of ISRs",
-        "changes",
-        (
-            Mark("expand", "expanded by leaders", GOOD, "bar"),
-            Mark("shrink", "shrunk by leaders", WARNING, "bar"),
-            Mark("removal", "removed by the controller", WORSE, "bar"),
-        ),
-    ),
+    _ELECTIONS,
+    _ISR_CHANGES,
     Panel(
         "Lag of high watermarks behind log ends",
         "records",
@@ -119,15 +125,20 @@ def _pieces(run: OneRun) -> Iterator[Piece]:
     yield from _checks(run)
     yield from _costs(run)
     yield Tiles(_tiles(figures, stalled_partitions(run.tables), without_writes(run)))
-    found = collected(run, _queries(run))
-    replicas = float(sum(len(each["replicas"]) for each in run.manifest["partitions"]))
-    found["assigned"] = [Point(0, replicas), Point(run.duration_us, replicas)]
+    found = series(run)
     chart = panel_chart(run, _UNHEALTHY, found)
     if chart is not None:
         yield chart
     yield from folded_panels(run, PANELS, found)
     yield from answers(run, QUESTIONS)
     yield Commands([run.command("show", "partitions", "RUN"), run.command("picture", "RUN")])
+
+
+def series(run: OneRun) -> Series:
+    """The series of its panels."""
+    replicas = float(sum(len(each["replicas"]) for each in run.manifest["partitions"]))
+    assigned = [Point(0, replicas), Point(run.duration_us, replicas)]
+    return collected(run, _queries(run)) | {"assigned": assigned}
 
 
 def _costs(run: OneRun) -> Iterator[Piece]:
@@ -274,7 +285,7 @@ def _tiles(
         text = f"records unsent, of {figures['records_offered']:,} offered"
         tiles.append(Tile(f"{unsent:,}", text, is_bad=unsent > 0))
     if idle.partitions:
-        text = f"the longest that a partition refused acks=all writes: {idle.longest}"
+        text = f"the longest that a partition could not take acks=all writes: {idle.longest}"
         is_bad = idle.longest_us >= _A_SECOND * 1e6
         tiles.append(Tile(duration_text(idle.longest_us), text, is_bad=is_bad))
     return [

@@ -45,7 +45,7 @@ QUESTIONS = ("failover-budget", "restart-headroom", "notification-batching")
 
 def section(run: OneRun) -> Section:
     """The section."""
-    pieces: list[Piece] = [_lanes(run) if run.faults else Words("No fault in this run.")]
+    pieces: list[Piece] = [lanes(run) if run.faults else Words("No fault in this run.")]
     pieces += answers(run, QUESTIONS)
     pieces += panels.folded_panels(run, PANELS, panels.collected(run, _queries(run)))
     pieces.append(replay.folded(run))
@@ -63,7 +63,7 @@ def _queries(run: OneRun) -> Iterator[str]:
     yield panels.measured("notifications", run.bucket_us, {"notified": "max(partition_count)"})
 
 
-def _lanes(run: OneRun) -> charts.Chart:
+def lanes(run: OneRun) -> charts.Chart:
     """The active faults: a lane for each."""
     by_lane = fault_lanes(run.faults, _LANES)
     spans = [

@@ -8,6 +8,9 @@ from tidegauge.report.section import Piece, Section
 
 _HERE = Path(__file__).parent
 
+#: The style sheet, also of charts alone.
+STYLE = (_HERE / "page.css").read_text()
+
 # The browser enforces that no resource is loaded.
 _NOTHING_FROM_ELSEWHERE = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
@@ -32,7 +35,7 @@ def page(title: str, result: Sequence[Piece], sections: Sequence[Section]) -> st
 <meta http-equiv="Content-Security-Policy" content="{_NOTHING_FROM_ELSEWHERE}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(title)}</title>
-<style>{(_HERE / "page.css").read_text()}</style>
+<style>{STYLE}</style>
 </head>
 <body>
 <header><h1>{escape(title)}</h1><button type="button" id="theme">Light or dark</button></header>

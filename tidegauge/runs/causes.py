@@ -10,7 +10,7 @@ each row or else its cause, as the analysis does, then the causes on the way tha
 """
 
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -123,6 +123,30 @@ def _fault_behind(reason: TraceRow, run: RunFolder) -> TraceRow | None:
             return now
         now = run.leads_to(now)
     return None
+
+
+def outcomes_of_steps(run: Run) -> dict[int, Counter[str]]:
+    """By step: the leaders elected for its request, and the partitions that were refused, by error.
+
+    Only a quorum's active controller responds to the request of a step for each partition.
+
+    Raises:
+        TraceError: a trace file is damaged.
+    """
+    found: dict[int, Counter[str]] = {}
+    if len(run.table("step_answered").get("step", ())) == 0:
+        return found
+    for event in run.events_of("leader_elected", "step_partition_answered"):
+        if event.kind == "step_partition_answered":
+            found.setdefault(event.step, Counter())[event.error] += 1
+            continue
+        handled = run.change_row(event.row["cause_process"], event.row["cause_sequence"])
+        if handled is None:
+            continue
+        asked = run.change_row(handled["cause_process"], handled["cause_sequence"])
+        if asked is not None and asked.kind == "step_taken":
+            found.setdefault(asked["step"], Counter())["elected"] += 1
+    return found
 
 
 class Strand(NamedTuple):

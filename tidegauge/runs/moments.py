@@ -1,15 +1,19 @@
 """Groups of rows in a story: a fault in all processes that it hits, or many changes at once.
 
-When a broker dies, hundreds of partitions change their leader within a few milliseconds. One line
-for each would hide all other events. So rows about partitions that belong to one *family* and
-follow each other within :data:`GAP_US` are one moment, if they are more than :data:`FEW`: its line
-has their counts, and the first names. A row that is not about a partition (a session, an event of
-the controller) stands alone, and ends all moments before it.
+Rows are alike by the :class:`Likeness` of a story. When a broker dies, hundreds of partitions
+change their leader within a few milliseconds. One line for each would hide all other events. So
+rows about partitions that belong to one *family* and follow each other within a second are one
+moment, if they are more than three: its line has their counts, and the first names. A row that is
+not about a partition (a session, an event of the controller) stands alone, and ends all moments
+before it.
+
+In the story of a partition most rows stand alone. Only what clients repeat by the thousand shares a
+line: requests and their refusals, acknowledgements of one leader, batches that producers give up.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from tidegauge.runs.causes import FAULTS, because
 from tidegauge.runs.run import Run
@@ -20,55 +24,76 @@ from tidegauge.simulation.quantities import time_text
 #: Rows of one family; at least one.
 Moment: TypeAlias = list[TraceEvent]
 
-#: Up to this number of rows each has its own line.
-FEW = 3
-#: A longer time without a row of the family ends a moment.
-GAP_US = 1_000_000
 #: The number of partitions, or reasons, that are named.
 NAMED = 3
 
 ROLES = frozenset({"became_leader", "became_follower"})
 ISR_CHANGES = ("isr_update_sent", "isr_shrunk", "isr_expanded", "isr_update_failed")
 
-ROLES = frozenset({"became_leader", "became_follower"})
-ISR_CHANGES = ("isr_update_sent", "isr_shrunk", "isr_expanded", "isr_update_failed")
+#: Kinds of rows that share a line in the story of a partition, if these columns are equal.
+_REPEATED = {
+    "request_refused": ("process", "api_key", "error"),
+    "acknowledged": ("process", "leader_epoch"),
+    "batch_failed": (),
+    "send_failed": (),
+}
 
 
-def moments(rows: Iterable[TraceEvent], *, one_by_one: bool = False) -> list[Moment]:
-    """Group rows that share a line of a story.
+class Likeness(NamedTuple):
+    """The rows that share a line of a story."""
 
-    Args:
-        rows: the rows, in their total order.
-        one_by_one: group only the rows of a fault.
-    """
+    #: Equal for rows that are alike; None: the row stands alone, and ends all moments before it.
+    key: Callable[[TraceEvent], object | None]
+    #: Up to this number of rows each has its own line.
+    few: int = 1
+    #: A longer time without a row of its kind ends a moment.
+    gap_us: int = 1 << 62
+
+
+def _key_of_many(row: TraceEvent) -> object | None:
+    return (row.process, _family(row.kind)) if "partition" in row.row.columns else None
+
+
+def _key_in_partition(row: TraceEvent) -> object | None:
+    columns = _REPEATED.get(row.kind)
+    return None if columns is None else (row.kind, *(row.row[column] for column in columns))
+
+
+#: Each row by itself.
+ONE_BY_ONE = Likeness(lambda _row: None)
+#: In the story of a broker, of clients or of the controllers.
+OF_MANY = Likeness(_key_of_many, few=3, gap_us=1_000_000)
+#: In the story of a partition.
+IN_PARTITION = Likeness(_key_in_partition)
+
+
+def moments(rows: Iterable[TraceEvent], likeness: Likeness) -> list[Moment]:
+    """Group rows, in their total order, that share a line of a story; and all rows of a fault."""
     found: list[Moment] = []
     faults: dict[tuple[str, int, int], Moment] = {}
-    #: The moments that may still grow, by process and family.
-    growing: dict[tuple[str, str], Moment] = {}
+    #: The moments that may still grow, by the keys of their rows.
+    growing: dict[object, Moment] = {}
     for row in rows:
         if row.kind in FAULTS:
-            key = (row.kind, row.row["fault"], row.time_us)
-            if key in faults:
-                faults[key].append(row)
+            fault = (row.kind, row.row["fault"], row.time_us)
+            if fault in faults:
+                faults[fault].append(row)
                 continue
-            faults[key] = [row]
-            found.append(faults[key])
+            faults[fault] = [row]
+            found.append(faults[fault])
             growing.clear()
-        elif one_by_one or "partition" not in row.row.columns:
-            found.append([row])
+            continue
+        alike = likeness.key(row)
+        if alike is None:
             growing.clear()
-        else:
-            _grow(found, growing, row)
-    return sorted(_few_apart(found), key=lambda moment: moment[0].row.place)
-
-
-def _grow(found: list[Moment], growing: dict[tuple[str, str], Moment], row: TraceEvent) -> None:
-    family = (row.process, _family(row.kind))
-    moment = growing.get(family)
-    if moment is None or row.time_us - moment[-1].time_us > GAP_US:
-        moment = growing[family] = []
-        found.append(moment)
-    moment.append(row)
+        moment = growing.get(alike)
+        if moment is None or row.time_us - moment[-1].time_us > likeness.gap_us:
+            moment = []
+            found.append(moment)
+            if alike is not None:
+                growing[alike] = moment
+        moment.append(row)
+    return sorted(_few_apart(found, likeness.few), key=lambda moment: moment[0].row.place)
 
 
 def _family(kind: str) -> str:
@@ -77,9 +102,9 @@ def _family(kind: str) -> str:
     return "ISR changes" if kind in ISR_CHANGES else kind
 
 
-def _few_apart(found: Iterable[Moment]) -> Iterable[Moment]:
+def _few_apart(found: Iterable[Moment], few: int) -> Iterable[Moment]:
     for moment in found:
-        if len(moment) <= FEW and moment[0].kind not in FAULTS:
+        if len(moment) <= few and moment[0].kind not in FAULTS:
             yield from ([row] for row in moment)
         else:
             yield moment
@@ -91,17 +116,17 @@ def speaker(moment: Moment) -> str:
     return f"{first} (+{others})" if others else first
 
 
-def moment_words(moment: Moment) -> str:
-    """A moment in words, with the partitions that it is about."""
+def moment_words(moment: Moment, *, with_partitions: bool = True) -> str:
+    """A moment in words, with the partitions that it is about if they are wanted."""
     first = moment[0]
     if len(moment) == 1 or first.kind in FAULTS:
-        is_about_one = first.row.columns.get("partition", -1) >= 0
+        is_about_one = with_partitions and first.row.columns.get("partition", -1) >= 0
         return f"{first.partition}: {first.words}" if is_about_one else first.words
     words = _TOGETHER.get(_family(first.kind), _others)(moment)
     begin, end = time_text(first.time_us), time_text(moment[-1].time_us)
     until = "" if begin == end else f" (until {end})"
-    is_about_any = any(row.row.columns.get("partition", -1) >= 0 for row in moment)
-    return f"{words}: {_partitions(moment)}{until}" if is_about_any else f"{words}{until}"
+    named = _partitions(moment) if with_partitions else ""
+    return f"{words}: {named}{until}" if named else f"{words}{until}"
 
 
 def reasons(moment: Moment, run: Run) -> list[str]:
@@ -122,7 +147,9 @@ def reasons(moment: Moment, run: Run) -> list[str]:
 
 
 def _partitions(moment: Moment) -> str:
-    every = list(dict.fromkeys(str(row.partition) for row in moment))
+    """The first partitions of a moment and the number of others; empty if it is about none."""
+    about = (row for row in moment if row.row.columns.get("partition", -1) >= 0)
+    every = list(dict.fromkeys(str(row.partition) for row in about))
     named = ", ".join(every[:NAMED])
     return f"{named} and {len(every) - NAMED} more" if len(every) > NAMED else named
 
@@ -151,6 +178,30 @@ def _isr_changes(moment: Moment) -> str:
     refusals = f" ({', '.join(sorted(errors))})" if errors else ""
     changes = [f"{counts[kind]} {words[kind]}" for kind in ISR_CHANGES if counts[kind]]
     return f"ISR changes: {', '.join(changes)}{refusals}"
+
+
+def _given_up(moment: Moment) -> str:
+    records = counted(sum(row.records for row in moment), "record")
+    does = "producers give up" if moment[0].kind == "batch_failed" else "producers cannot send"
+    why = f" ({_counted(moment, _error)})" if moment[0].kind == "batch_failed" else ""
+    return f"{does} {counted(len(moment), 'batch')}, {records} in all{why}"
+
+
+def _error(row: TraceEvent) -> str:
+    return row.words_of("error")
+
+
+def _acknowledgements(moment: Moment) -> str:
+    """Offsets that a leader acknowledged in one epoch, by the acks of their producers."""
+    if len({(row.partition, row.leader_epoch) for row in moment}) > 1:
+        return _others(moment)
+    records: Counter[str] = Counter()
+    for event in moment:
+        records[str(event.acks)] += event.end_offset - event.first_offset
+    first = min(event.first_offset for event in moment)
+    last = max(event.end_offset for event in moment) - 1
+    counts = ", ".join(f"{count:,} with acks={acks}" for acks, count in sorted(records.items()))
+    return f"acknowledged of epoch {moment[0].leader_epoch}: {counts}; offsets {first} to {last}"
 
 
 def _refusals(moment: Moment) -> str:
@@ -199,6 +250,8 @@ _TOGETHER: dict[str, Callable[[Moment], str]] = {
     "roles": _roles,
     "ISR changes": _isr_changes,
     "request_refused": _refusals,
+    "acknowledged": _acknowledgements,
+    **dict.fromkeys(("batch_failed", "send_failed"), _given_up),
     "leader_elected": _elections,
     "removed_from_isr": _removals,
     **dict.fromkeys(("truncated", "log_lost"), _shortened),

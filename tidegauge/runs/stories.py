@@ -1,28 +1,28 @@
 """Stories of a run: the events of a partition, a broker, a client, the controllers; their reasons.
 
-A line of a story is a moment (``moments.py``): one row, or many rows of one family. In the story of
-a partition rows stand alone, and refusals of the same request or acknowledgements of one leader
-share a line.
+A line of a story is a moment (``moments.py``): one row, or many rows that are alike.
 """
 
-from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from tidegauge.runs.controllers import controller_events
-from tidegauge.runs.moments import Moment, moment_words, moments, reasons, speaker
+from tidegauge.runs.moments import (
+    IN_PARTITION,
+    OF_MANY,
+    ONE_BY_ONE,
+    Moment,
+    moment_words,
+    moments,
+    reasons,
+    speaker,
+)
 from tidegauge.runs.partitions import partition_events
 from tidegauge.runs.run import Run
 from tidegauge.runs.trace_events import TraceEvent
 from tidegauge.scenario.text.errors import duration_text
 from tidegauge.simulation.quantities import time_text
 
-_ACKNOWLEDGED = "acknowledged"
-#: Kinds of rows of which many share a line, if these columns are equal.
-_TOGETHER = {
-    "request_refused": ("process", "api_key", "error"),
-    _ACKNOWLEDGED: ("process", "leader_epoch"),
-}
 #: Kinds of rows by which a log gets shorter.
 _CUT = ("truncated", "log_lost")
 #: All times of any run, in microseconds.
@@ -78,7 +78,8 @@ def story(
         TraceError: a trace file is damaged.
     """
     shown = (event for event in events if event.time_us in times)
-    return [story_line(moment, run) for moment in moments(shown, one_by_one=details)]
+    likeness = ONE_BY_ONE if details else OF_MANY
+    return [story_line(moment, run) for moment in moments(shown, likeness)]
 
 
 def controller_story(
@@ -97,7 +98,7 @@ def controller_story(
     shown = (event for event in events if event.time_us in times)
     return [
         story_line(moment, run, _event_words(moment[0], queued))
-        for moment in moments(shown, one_by_one=details)
+        for moment in moments(shown, ONE_BY_ONE if details else OF_MANY)
     ]
 
 
@@ -125,10 +126,12 @@ def partition_story(
     events = partition_events(run, partition, details=details)
     shown = (event for event in events if event.time_us in times)
     if details:
-        found: Iterable[Moment] = moments(shown, one_by_one=True)
+        found = moments(shown, ONE_BY_ONE)
     else:
-        found = _with_like_together(moments(_without_repeated_logs(shown), one_by_one=True))
-    return [story_line(moment, run, _words(moment)) for moment in found]
+        found = moments(_without_repeated_logs(shown), IN_PARTITION)
+    return [
+        story_line(moment, run, moment_words(moment, with_partitions=False)) for moment in found
+    ]
 
 
 def _without_repeated_logs(events: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
@@ -148,52 +151,3 @@ def _without_repeated_logs(events: Iterable[TraceEvent]) -> Iterator[TraceEvent]
             if told == log[event.epoch]:
                 continue
         yield event
-
-
-def _words(moment: Moment) -> str:
-    first, last = moment[0], moment[-1]
-    if len(moment) == 1 or first.kind not in _TOGETHER:
-        return first.words
-    until = time_text(last.time_us)
-    if first.kind == _ACKNOWLEDGED:
-        return f"{_acknowledgements(moment)}, until {until}"
-    return f"{first.words}; {len(moment) - 1:,} more like it until {until}"
-
-
-def _with_like_together(moments: Iterable[Moment]) -> Iterator[Moment]:
-    """Join consecutive refusals of the same request, and acknowledgements, by the thousand.
-
-    An acknowledgement between two others of the same leader and epoch needs no line, whatever its
-    acks are; and a refusal between them ends no moment of acknowledgements.
-    """
-    #: The moments that may still grow; any other row ends them all.
-    growing: dict[tuple[object, ...], Moment] = {}
-    order: list[Moment] = []
-    for moment in moments:
-        if moment[0].kind not in _TOGETHER:
-            growing.clear()
-            order.append(moment)
-            continue
-        key = _likeness(moment[0])
-        if key in growing:
-            growing[key] += moment
-        else:
-            growing[key] = list(moment)
-            order.append(growing[key])
-    yield from order
-
-
-def _likeness(event: TraceEvent) -> tuple[object, ...]:
-    """A key that is equal for rows that share a line."""
-    return (event.kind, *(event.row[column] for column in _TOGETHER[event.kind]))
-
-
-def _acknowledgements(moment: Moment) -> str:
-    """Offsets that a leader acknowledged in one epoch, by the acks of their producers."""
-    records: Counter[str] = Counter()
-    for event in moment:
-        records[str(event.acks)] += event.end_offset - event.first_offset
-    first = min(event.first_offset for event in moment)
-    last = max(event.end_offset for event in moment) - 1
-    counts = ", ".join(f"{count:,} with acks={acks}" for acks, count in sorted(records.items()))
-    return f"acknowledged of epoch {moment[0].leader_epoch}: {counts}; offsets {first} to {last}"

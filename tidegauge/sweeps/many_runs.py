@@ -1,4 +1,4 @@
-"""Many runs on a pool of warm actors: seeds of a scenario, or variants of it.
+"""Many runs on a pool of warm processes: seeds of a scenario, or variants of it.
 
 Each run has the same results as it would have alone. A run that fails, or whose process dies, is
 reported as failed, and the others continue.
@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from tidegauge.engine.inline_engine import inline
-from tidegauge.engine.ray_pool import run_on_pool
+from tidegauge.engine.pool import run_on_pool
 from tidegauge.engine.simulate import simulate_plan
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import load_scenario
@@ -77,8 +77,8 @@ def run_all(
         jobs: the number of parallel runs; None: the number of CPUs.
         address: the Ray cluster to join; None: that of RAY_ADDRESS, else Ray starts here.
             The machines of a cluster have to share the files and folders of the runs.
-        warn: is told in a line why all runs are performed in this process, where Ray does not
-            start.
+        warn: is told in a line why the runs are performed in processes of this machine, where
+            Ray does not start.
 
     Raises:
         RayUnavailableError: Ray cannot be joined.

@@ -12,6 +12,7 @@ from tidegauge.runs.stories import story
 from tidegauge.runs.trace_events import TraceEvent
 from tidegauge.simulation.quantities import time_text
 from tidegauge.simulation.trace_rows.codes import BROKER_ABSENT
+from tidegauge.views.output import in_column, name_width, print_hanging
 from tidegauge.views.partition_view import listed
 from tidegauge.views.story_lines import StoryOptions, print_story, when_text
 
@@ -44,7 +45,7 @@ def show_broker(out: Console, run: Run, broker: int, options: StoryOptions) -> N
     _print_facts(out, run, broker, described_broker(run, broker, end_us), end_us)
     out.print()
     events = broker_events(run, broker, details=options.details)
-    print_story(out, story(events, run, options.span, details=options.details), options)
+    print_story(out, run, story(events, run, options.span, details=options.details), options)
 
 
 def show_broker_at(out: Console, run: Run, broker: int, at_us: int) -> None:
@@ -60,19 +61,18 @@ def _print_facts(
     out: Console, run: Run, broker: int, state: BrokerDescription, at_us: int | None
 ) -> None:
     identity = run.names.broker_id(broker)
-    out.print(
-        f"Broker {identity} {when_text(at_us)}: {_life(state.life)}", style="bold", soft_wrap=True
-    )
+    life = f"Broker {identity} {when_text(run, at_us)}: {_life(state.life)}"
+    print_hanging(out, "", Text(life, style="bold"))
     for fault in state.faults:
         words = f"{fault.words_of('fault')}, since {time_text(fault.time_us)}"
-        out.print(f"  hit by:      {words}", style="bold yellow", soft_wrap=True)
+        print_hanging(out, "  hit by:      ", Text(words, style="bold yellow"))
     if run.names.controllers:
-        out.print(f"  controller:  {_taken_for(state.registration)}", soft_wrap=True)
+        print_hanging(out, "  controller:  ", _taken_for(state.registration))
     else:
-        out.print(f"  session:     {_session(state.session)}", soft_wrap=True)
+        print_hanging(out, "  session:     ", _session(state.session))
         out.print(f"  registered:  {_registered(state.registration)}")
         out.print(f"  controller:  {_seen(state.seen)}")
-    out.print(f"  replicas:    {_role_counts(state.replicas)}", soft_wrap=True)
+    print_hanging(out, "  replicas:    ", _role_counts(state.replicas))
 
 
 def _life(life: TraceEvent | None) -> str:
@@ -127,7 +127,7 @@ def _role_counts(replicas: Sequence[ReplicaState]) -> str:
 
 def _print_replicas(out: Console, replicas: Sequence[ReplicaState]) -> None:
     """Print all replicas: those with a note first, then those that it leads."""
-    width = max(len("partition"), *(len(each.partition) for each in replicas))
+    width = name_width(["partition", *(each.partition for each in replicas)])
     isrs = [UNTOLD if each.isr is None else f"[{listed(each.isr)}]" for each in replicas]
     isr_width = max(len("ISR"), *map(len, isrs))
     out.print(
@@ -142,15 +142,13 @@ def _print_replicas(out: Console, replicas: Sequence[ReplicaState]) -> None:
     )
     for replica, isr in order:
         as_of = UNTOLD if replica.as_of_us is None else time_text(replica.as_of_us)
-        line = Text(
-            f"{replica.partition:{width}}  {replica.role:8}"
+        line = (
+            f"{in_column(out, replica.partition, width)}  {replica.role:8}"
             f"  {_number(replica.leader_epoch):>5}  {isr:{isr_width}}"
             f"  {_number(replica.log_end_offset):>10}  {_number(replica.high_watermark):>14}"
-            f"  {as_of}"
+            f"  {as_of}  "
         )
-        if replica.note:
-            line.append(f"  {replica.note}", style="red")
-        out.print(line, soft_wrap=True)
+        print_hanging(out, line, Text(replica.note, style="red"))
 
 
 def _number(number: int | None) -> str:

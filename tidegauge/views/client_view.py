@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
 from tidegauge.analysis.tables.unavailable import LABELS
 from tidegauge.runs import clients
@@ -13,6 +14,7 @@ from tidegauge.runs.stories import story
 from tidegauge.runs.trace_events import TraceEvent
 from tidegauge.scenario.text.errors import counted, duration_text
 from tidegauge.simulation.quantities import time_text
+from tidegauge.views.output import print_hanging
 from tidegauge.views.story_lines import StoryOptions, print_story
 
 #: The most lines of one kind among the facts.
@@ -48,11 +50,11 @@ def show_client(out: Console, run: Run, name: str, options: StoryOptions) -> Non
     processes = clients.clients_called(name, run.names)
     events = clients.client_events(run, processes, details=options.details)
     known = ", ".join(run.names.clients[process].name for process in processes)
-    out.print(f"Client {name}: {known}", style="bold", soft_wrap=True)
+    print_hanging(out, "", Text(f"Client {name}: {known}", style="bold"))
     for title, words in _facts(run, processes, events):
-        out.print(f"  {title + ':':17}{words}", soft_wrap=True)
+        print_hanging(out, f"  {title + ':':17}", words)
     out.print()
-    print_story(out, story(events, run, options.span, details=options.details), options)
+    print_story(out, run, story(events, run, options.span, details=options.details), options)
 
 
 def _facts(

@@ -15,6 +15,7 @@ from tidegauge.runs.znode_tree import znode_tree
 from tidegauge.scenario.text.errors import counted, duration_text
 from tidegauge.simulation.quantities import time_text
 from tidegauge.views import story_lines
+from tidegauge.views.output import print_hanging
 
 #: Room for a duration.
 _WIDTH = 10
@@ -40,7 +41,7 @@ def show_controller(out: Console, run: Run, options: story_lines.StoryOptions) -
     _print_terms(out, controller_terms(run), run.names)
     _print_durations(out, _durations(run.tables, options.span))
     lines = controller_story(run, options.span, details=options.details)
-    story_lines.print_lines(out, lines, handles=options.handles)
+    story_lines.print_lines(out, lines, handles=options.handles, end_us=run.end_us)
     if not lines:
         out.print("No events of the controller in this time.")
 
@@ -109,7 +110,8 @@ def _cells(*texts: str) -> list[str]:
 def show_controller_at(out: Console, run: Run, at_us: int) -> None:
     """Print the controller at a time, its live brokers, and leaderless partitions."""
     known = controller_knowledge(run, at_us)
-    out.print(f"{_controller(known.terms, run.names)} {story_lines.when_text(at_us)}", style="bold")
+    when = story_lines.when_text(run, at_us)
+    out.print(f"{_controller(known.terms, run.names)} {when}", style="bold")
     for stale in known.terms[1:]:
         words = f"{_member(stale, run.names)}, epoch {stale.epoch}: has not resigned yet"
         out.print(f"  still believes to be:  {words}", style="red")
@@ -119,7 +121,7 @@ def show_controller_at(out: Console, run: Run, at_us: int) -> None:
     if not known.terms:
         return
     alive = ", ".join(map(str, known.alive))
-    out.print(f"  knows as alive:        {alive or 'none'}", soft_wrap=True)
+    print_hanging(out, "  knows as alive:        ", alive or "none")
     out.print(f"  without a leader:      {counted(len(known.leaderless), 'partition')}")
     partitions_by_reason: dict[str, list[str]] = {}
     for partition, why in known.leaderless.items():
@@ -130,11 +132,8 @@ def show_controller_at(out: Console, run: Run, at_us: int) -> None:
             if len(partitions) > story_lines.LISTED
             else ""
         )
-        out.print(
-            f"    {why}: {', '.join(partitions[: story_lines.LISTED])}{more}",
-            style="red",
-            soft_wrap=True,
-        )
+        named = ", ".join(partitions[: story_lines.LISTED])
+        print_hanging(out, "    ", Text(f"{why}: {named}{more}", style="red"))
 
 
 def _controller(terms: list[ControllerTerm], names: Names) -> str:
@@ -152,10 +151,18 @@ def _member(term: ControllerTerm, names: Names) -> str:
     return f"{'controller' if names.controllers else 'broker'} {term.controller}"
 
 
+def zookeeper_for_programs(run: Run, at_us: int | None) -> list[dict[str, Any]]:
+    """All znodes; raises as :func:`~tidegauge.runs.znode_tree.znode_tree`."""
+    return [
+        {**znode._asdict(), "owner": None if znode.owner is None else znode.owner._asdict()}
+        for znode in znode_tree(run, at_us)
+    ]
+
+
 def show_zookeeper(out: Console, run: Run, at_us: int | None) -> None:
     """Print all znodes, in the manner of ``zookeeper-shell``."""
     znodes = znode_tree(run, at_us)
-    out.print(f"ZooKeeper {story_lines.when_text(at_us)}: {len(znodes)} znodes", style="bold")
+    out.print(f"ZooKeeper {story_lines.when_text(run, at_us)}: {len(znodes)} znodes", style="bold")
     for znode in znodes:
         line = Text(f"{znode.path} ")
         line.append("null" if znode.data is None else znode.data, style="bold")
@@ -163,4 +170,4 @@ def show_zookeeper(out: Console, run: Run, at_us: int | None) -> None:
         if znode.owner is not None:
             broker, session = znode.owner
             line.append(f" ephemeralOwner=session {session} of broker {broker}")
-        out.print(line, soft_wrap=True)
+        print_hanging(out, "", line)

@@ -1,5 +1,6 @@
 """The output of ``tidegauge show faults``: the cost of each fault, and the steps beside them."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import fill
 from typing import Any, NamedTuple
@@ -11,6 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from tidegauge.analysis.making.run_tables import RunTables
+from tidegauge.runs.causes import outcomes_of_steps
+from tidegauge.runs.run import Run
 from tidegauge.scenario.text.errors import counted, duration_text
 from tidegauge.simulation.quantities import time_text
 from tidegauge.traces.run_folder import RunFolder
@@ -60,6 +63,8 @@ class FaultCosts(NamedTuple):
     #: The row of ``fault_service``.
     service: dict[str, Any]
     topics: list[dict[str, Any]]
+    #: The truncations of logs that it has a part in.
+    truncations: list[dict[str, Any]]
 
 
 def fault_costs(tables: RunTables) -> list[FaultCosts]:
@@ -67,7 +72,7 @@ def fault_costs(tables: RunTables) -> list[FaultCosts]:
     tables.make(
         (
             *("fault_costs", "fault_outages", "fault_failures", "fault_sessions"),
-            *("fault_service", "fault_topics", "cause_counts", "steps"),
+            *("fault_service", "fault_topics", "cause_counts", "steps", "truncations"),
         )
     )
     costs = tables.rows("select * exclude (run) from fault_costs order by begin_us, fault")
@@ -83,6 +88,8 @@ def fault_costs(tables: RunTables) -> list[FaultCosts]:
     }
     topics = tables.rows("select * from fault_topics order by partitions desc, topic, fault")
 
+    truncations = tables.rows("select * from truncations order by time_us, process, sequence")
+
     def of(fault: int, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return [row for row in rows if row["fault"] == fault]
 
@@ -94,12 +101,13 @@ def fault_costs(tables: RunTables) -> list[FaultCosts]:
             of(each["fault"], sessions),
             services[each["fault"]],
             of(each["fault"], topics),
+            [row for row in truncations if each["fault"] in (row["faults"] or ())],
         )
         for each in costs
     ]
 
 
-def show_faults(out: Console, run: RunFolder, tables: RunTables) -> None:
+def show_faults(out: Console, run: Run, tables: RunTables) -> None:
     """Print a table of the faults of a run, the account of each, and its steps."""
     costs = fault_costs(tables)
     if costs:
@@ -120,7 +128,7 @@ def show_faults(out: Console, run: RunFolder, tables: RunTables) -> None:
     for line in (*_cause_lines(tables), *_standing_lines(tables)):
         out.print(line, style="dim")
     _show_given_up(out, run)
-    _show_steps(out, tables)
+    _show_steps(out, run, tables)
 
 
 def _table_of(costs: Sequence[FaultCosts]) -> Table:
@@ -233,6 +241,8 @@ def _lines(each: FaultCosts, run: RunFolder) -> Iterator[tuple[str, str]]:
     has_quorum = bool(run.directory.controllers)
     if costs["records_lost"]:
         yield "LOST", counted(costs["records_lost"], "acknowledged record")
+    if each.truncations:
+        yield "truncated", _truncated(each.truncations)
     if each.sessions:
         yield "sessions ended", _sessions(each.sessions, begin_us)
     if costs["first_led_us"] is not None:
@@ -288,6 +298,17 @@ def _control_lines(
     if run.manifest["trace"] == "all":
         requests = f"{costs['update_metadata_requests'] or 0:,} meanwhile"
     yield "UpdateMetadata", requests
+
+
+def _truncated(truncations: list[dict[str, Any]]) -> str:
+    """The logs that were truncated, and the first of them: records that a new leader may lack."""
+    named = [
+        f"broker {row['broker']} {counted(row['records'], 'record')} of {row['topic_partition']} "
+        f"at {time_text(row['time_us'])}"
+        for row in truncations[:_NAMED]
+    ]
+    more = len(truncations) - _NAMED
+    return ", ".join(named) + (f" and {more:,} more logs" if more > 0 else "")
 
 
 def _sessions(sessions: list[dict[str, Any]], begin_us: int) -> str:
@@ -396,7 +417,7 @@ def _show_given_up(out: Console, run: RunFolder) -> None:
         out.print(f"Producers gave up {counted(given_up, 'record')} in the whole run.", style="dim")
 
 
-def _show_steps(out: Console, tables: RunTables) -> None:
+def _show_steps(out: Console, run: Run, tables: RunTables) -> None:
     steps = tables.rows("select * from steps order by step")
     if not steps:
         return
@@ -404,7 +425,9 @@ def _show_steps(out: Console, tables: RunTables) -> None:
     for title in ("step", "taken", "waited", "lasted"):
         table.add_column(title, justify="right")
     table.add_column("outcome", overflow="fold")
+    outcomes = outcomes_of_steps(run)
     for each in steps[:_TOLD]:
+        outcome = _counted_outcome(outcomes.get(each["step"])) or each["outcome"] or "not reached"
         waited, lasted = (
             "-" if each[name] is None else duration_text(each[name])
             for name in ("waited_us", "lasted_us")
@@ -414,9 +437,16 @@ def _show_steps(out: Console, tables: RunTables) -> None:
             "never" if each["taken_us"] is None else time_text(each["taken_us"]),
             waited,
             lasted,
-            escape(f"{each['outcome'] or 'not reached'}: {each['step_text']}"),
+            escape(f"{outcome}: {each['step_text']}"),
         )
     out.print()
     out.print(table)
     if len(steps) > _TOLD:
         out.print(f"... and {len(steps) - _TOLD} more")
+
+
+def _counted_outcome(partitions: Counter[str] | None) -> str:
+    """The outcomes of the partitions of one request, such as ``2 elected, 4 not needed``."""
+    words = {"ELECTION_NOT_NEEDED": "not needed"}
+    counts = (partitions or Counter()).items()
+    return ", ".join(f"{count:,} {words.get(each, each)}" for each, count in counts)

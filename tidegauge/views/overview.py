@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.report.headline import reassignment_lines, stalled_partitions
 from tidegauge.runs.causes import Strand, cause_strands
 from tidegauge.runs.clients import unreachable_lines
@@ -19,6 +20,7 @@ from tidegauge.runs.run import Run
 from tidegauge.runs.stories import story_line
 from tidegauge.runs.trace_events import TraceEvent
 from tidegauge.scenario.text.errors import counted, duration_text
+from tidegauge.views.output import in_column, name_width, print_hanging
 from tidegauge.views.story_lines import LISTED, print_lines
 
 if TYPE_CHECKING:
@@ -66,7 +68,8 @@ _TOLD = {
 def show_unreachable(out: Console, run: Run) -> None:
     """Print which groups of clients knew for long only brokers that they could not reach."""
     for line in unreachable_lines(run):
-        out.print(f"\n{line}", style="yellow", soft_wrap=True)
+        out.print()
+        print_hanging(out, "", Text(line, style="yellow"))
 
 
 def partitions_for_programs(run: Run) -> list[dict[str, Any]]:
@@ -81,6 +84,19 @@ def partitions_for_programs(run: Run) -> list[dict[str, Any]]:
         }
         for each in run.tables.rows(_RANKED)
     ]
+
+
+def worst_partition(run: Run) -> str:
+    """The name of the first of the partitions, the worst first.
+
+    Raises:
+        TidegaugeError: the run has no partition.
+    """
+    ranked = run.tables.rows(f"select topic_partition from ({_RANKED}) limit 1")  # noqa: S608
+    if not ranked:
+        raise TidegaugeError(f"{run.path}: the run has no partition")
+    name: str = ranked[0]["topic_partition"]
+    return name
 
 
 def _causes(run: Run) -> dict[int, list[str]]:
@@ -101,16 +117,12 @@ def show_partitions(out: Console, run: Run) -> None:
     _show_stalled(out, run.tables)
     for moved in reassignment_lines(run.summary) if run.summary and not run.is_of_logs else ():
         out.print(f"reassignment: {moved}")
-    width = max((len(each["topic_partition"]) for each in partitions), default=0)
+    width = name_width(each["topic_partition"] for each in partitions)
     out.print(f"\n{'partition':{width}}    lost  ISR changes  terms  worth a look", style="bold")
     for each, its_reasons in list(zip(partitions, reasons, strict=True))[:LISTED]:
-        line = Text(
-            f"{each['topic_partition']:{width}}  {_lost(each)}"
-            f"  {each['isr_changes']:11}  {each['leader_terms']:5}  "
-        )
-        line.append(", ".join(its_reasons), style="red")
-        line.rstrip()
-        out.print(line, soft_wrap=True)
+        name = in_column(out, each["topic_partition"], width)
+        figures = f"{name}  {_lost(each)}  {each['isr_changes']:11}  {each['leader_terms']:5}  "
+        print_hanging(out, figures, Text(", ".join(its_reasons), style="red"))
     if len(partitions) > LISTED:
         out.print(f"... and {len(partitions) - LISTED} more")
     if partitions:
@@ -127,7 +139,7 @@ def _show_stalled(out: Console, tables: RunTables) -> None:
     unsent = ""
     if figures["records_unsent"]:
         unsent = f"; {figures['records_unsent']:,} of {figures['records_offered']:,} records unsent"
-    out.print(f"{stalled.text}{unsent}", style="red" if stalled.stalled else None)
+    out.print(f"{stalled.text}{unsent}", style="red" if stalled.stalled else None, markup=False)
 
 
 def _lost(figures: dict[str, Any]) -> str:
@@ -144,7 +156,10 @@ def _heading(partitions: list[dict[str, Any]], striking: int, *, of_logs: bool) 
     losses = "no acknowledged record is lost"
     if lost:
         is_or_are = "is" if lost == 1 else "are"
-        losses = f"{counted(lost, 'acknowledged record')} of {where:,} {is_or_are} lost"
+        losses = (
+            f"{counted(lost, 'acknowledged record')} of {counted(where, 'partition')} "
+            f"{is_or_are} lost"
+        )
     return f"{counted(len(partitions), 'partition')}, {striking} of them worth a look; {losses}"
 
 
@@ -169,6 +184,22 @@ def _reasons(figures: dict[str, Any], causes: list[str]) -> Iterator[str]:
 
 #: The number of rows shown at the beginning of a chain that is too long to list.
 LAST = 10
+
+
+def cause_for_programs(run: Run, event: TraceEvent) -> list[dict[str, Any]]:
+    """A row and its chain of triggers, then each cause beside that.
+
+    Raises:
+        TraceError: a trace file is damaged.
+    """
+    return [
+        {
+            "cause_of": strand.cause_of and strand.cause_of.handle,
+            "rows": [story_line([each], run)._asdict() for each in strand.rows],
+            "joins": strand.joins and strand.joins.handle,
+        }
+        for strand in cause_strands(run, event)
+    ]
 
 
 def show_cause(out: Console, run: Run, event: TraceEvent) -> None:

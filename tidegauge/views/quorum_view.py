@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
 from tidegauge.runs import quorum as quorums
 from tidegauge.runs.quorum import DescribedQuorum
 from tidegauge.runs.run import Run
 from tidegauge.simulation.quantities import time_text
+from tidegauge.views.answers_view import fitting_columns
+from tidegauge.views.output import print_hanging
 from tidegauge.views.story_lines import Span, when_text
 
 #: At so many times, in even distances, lags are printed.
@@ -25,7 +26,7 @@ def show_quorum(out: Console, run: Run, at_us: int | None) -> None:
     """
     quorums.check_has_quorum(run, "quorum")
     quorum = quorums.described_quorum(run, at_us)
-    out.print(f"Quorum {when_text(at_us)}", style="bold")
+    out.print(f"Quorum {when_text(run, at_us)}", style="bold")
     if quorum is None:
         out.print("No controller has started yet.")
         return
@@ -79,7 +80,7 @@ def _print_status(out: Console, quorum: DescribedQuorum) -> None:
         ("CurrentVoters", f"[{voters}]"),
         ("CurrentObservers", f"[{observers}]"),
     ):
-        out.print(f"{name + ':':24}{value}", soft_wrap=True, markup=False, highlight=False)
+        print_hanging(out, f"{name + ':':24}", str(value))
 
 
 def _print_replication(out: Console, quorum: DescribedQuorum) -> None:
@@ -145,21 +146,39 @@ def _waiting(quorum: DescribedQuorum) -> tuple[str, str]:
 
 
 def _print_table(out: Console, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    widths = [max(map(len, cells)) for cells in zip(headings, *rows, strict=True)]
+    """Print a table; columns without room have a table below, with the first column again."""
+    fitting = fitting_columns(headings, rows, out.width, least=2)
+    widths = [max(map(len, cells)) for cells in zip(headings, *rows, strict=True)][:fitting]
     for number, row in enumerate([headings, *rows]):
-        cells = (f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
+        cells = (f"{cell:{width}}" for cell, width in zip(row, widths, strict=False))
         out.print("  ".join(cells).rstrip(), style="bold" if number == 0 else "", soft_wrap=True)
+    if fitting < len(headings):
+        out.print()
+        first, *others = ((row[0], *row[fitting:]) for row in [headings, *rows])
+        _print_table(out, first, others)
+
+
+def metadata_log_for_programs(run: Run, span: Span) -> list[dict[str, Any]]:
+    """The committed records of the metadata log; raises as :func:`show_metadata_log`."""
+    quorums.check_has_quorum(run, "metadata-log")
+    return [
+        {"time_us": record.time_us, "type": record.name, "data": record.data}
+        for record in quorums.metadata_records(run)
+        if record.time_us in span
+    ]
 
 
 def show_metadata_log(out: Console, run: Run, span: Span) -> None:
-    """Print the records, in the manner of ``kafka-dump-log --cluster-metadata-decoder``."""
-    quorums.check_has_quorum(run, "metadata-log")
-    count = 0
-    for record in quorums.metadata_records(run):
-        if record.time_us not in span:
-            continue
-        count += 1
-        payload = json.dumps({"type": record.name, "data": record.data}, separators=(",", ":"))
-        out.print(Text(f"{time_text(record.time_us):>10}  payload: {payload}"), soft_wrap=True)
-    if count == 0:
+    """Print the records, in the manner of ``kafka-dump-log --cluster-metadata-decoder``.
+
+    Raises:
+        TidegaugeError: the cluster has ZooKeeper.
+        TraceError: a trace file is damaged.
+    """
+    records = metadata_log_for_programs(run, span)
+    for record in records:
+        time = time_text(record.pop("time_us"))
+        payload = json.dumps(record, separators=(",", ":"))
+        print_hanging(out, f"{time:>10}  ", f"payload: {payload}")
+    if not records:
         out.print("No records in this time.")

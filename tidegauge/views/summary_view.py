@@ -1,6 +1,7 @@
 """The end of ``tidegauge run``: figures, verdicts of checks, the story of an unexpected break."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import typer
@@ -11,9 +12,11 @@ from tidegauge.runs.causes import cause_strands
 from tidegauge.runs.replicas import misled_replica
 from tidegauge.runs.run import Run
 from tidegauge.runs.stories import story_line
+from tidegauge.scenario.model.scenario import ANY_VERDICT
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import time_text
 from tidegauge.traces.checks import CHECKS
+from tidegauge.views.output import console, print_command, print_hanging
 from tidegauge.views.story_lines import print_lines
 
 #: Longer times are in seconds.
@@ -21,8 +24,8 @@ _LONG_MS = 1_000
 
 #: The number of items that a line names: partitions, settings, groups of clients, checks.
 _LISTED = 5
-#: The number of unexpected checks that are explained in the short output.
-_EXPLAINED = 2
+#: The number of lines with figures in the short output, which has 15 lines with all others.
+_FIGURES = 6
 
 
 def show_summary(summary: dict[str, Any], *, has_quorum: bool, is_verbose: bool) -> None:
@@ -33,23 +36,25 @@ def show_summary(summary: dict[str, Any], *, has_quorum: bool, is_verbose: bool)
         has_quorum: whether the cluster has KRaft, whose control plane has other figures.
         is_verbose: also print the other figures, in which groups of clients have a line each.
     """
-    for line in _figure_lines(summary):
-        typer.echo(line)
+    for line in islice(_figure_lines(summary), None if is_verbose else _FIGURES):
+        print_hanging(console(), "", line)
     for line in _other_lines(summary, has_quorum=has_quorum) if is_verbose else ():
-        typer.echo(line)
+        print_hanging(console(), "", line)
 
 
 def _figure_lines(summary: dict[str, Any]) -> Iterator[str]:
     """What clients met, what is lost, the outages, and the slowest clients."""
-    yield _stall_line(summary, "producers", "")
+    yield f"stalled for {_stalls(summary, 'producers', '')}"
     if summary["partition_seconds_reads_stalled"]:
-        yield _stall_line(summary, "consumers", "reads_")
+        yield f"stalled for {_stalls(summary, 'consumers', 'reads_')}"
     yield (
         f"records: {summary['records_offered']:,} offered = "
         f"{summary['records_acknowledged']:,} acknowledged + "
         f"{summary['records_failed']:,} failed + {summary['records_unsent']:,} unsent + "
-        f"{summary['records_in_flight']:,} in flight; "
-        f"{summary['records_acknowledged_lost']:,} of the acknowledged ones lost, "
+        f"{summary['records_in_flight']:,} in flight"
+    )
+    yield (
+        f"         of the acknowledged ones {summary['records_acknowledged_lost']:,} lost, "
         f"{summary['records_acknowledged_unavailable']:,} unavailable; "
         f"{summary['records_duplicated']:,} duplicated, {summary['records_consumed']:,} consumed"
     )
@@ -62,8 +67,8 @@ def _figure_lines(summary: dict[str, Any]) -> Iterator[str]:
         )
     yield (
         f"partition-seconds: {summary['partition_seconds_offline']:,.1f} offline, "
-        f"{summary['partition_seconds_not_accepting']:,.1f} without a leader that accepts writes, "
-        f"{summary['partition_seconds_under_min_isr']:,.1f} under min.insync.replicas, "
+        f"{summary['partition_seconds_not_accepting']:,.1f} not accepting writes, "
+        f"{summary['partition_seconds_under_min_isr']:,.1f} under min ISR, "
         f"{summary['partition_seconds_at_min_isr']:,.1f} at it"
     )
     moves = "; ".join(reassignment_lines(summary))
@@ -132,16 +137,16 @@ def _some(items: Sequence[str]) -> str:
     return ", ".join(items[:_LISTED]) + more
 
 
-def _stall_line(summary: dict[str, Any], clients: str, reads: str) -> str:
+def _stalls(summary: dict[str, Any], clients: str, reads: str) -> str:
     """The number of partitions that were stalled for clients, and the times."""
     seconds = summary[f"partition_seconds_{reads}stalled"]
     return (
-        f"stalled for {clients}: {counted(summary[f'partitions_{reads}stalled'], 'partition')} "
+        f"{clients}: {counted(summary[f'partitions_{reads}stalled'], 'partition')} "
         f"({summary[f'partitions_{reads}stalled_most']:,} at once), "
         f"{seconds:,.1f} partition-seconds, longest "
         f"{summary[f'longest_{reads}stall_seconds']:,.1f} s"
         if seconds
-        else f"stalled for {clients}: no partition for over 1 s"
+        else f"{clients}: no partition for over 1 s"
     )
 
 
@@ -156,7 +161,7 @@ def show_chance(left_to_chance: list[str], over_seeds: str, *, is_verbose: bool)
     for place, decided in enumerate(left_to_chance if is_verbose else ()):
         typer.echo(f"{'       ' if place else 'chance:'} {decided}")
     if left_to_chance:
-        typer.echo(f"This is one seed. The spread: {over_seeds}")
+        print_command("This is one seed. The spread", over_seeds)
 
 
 def _about(milliseconds: float) -> str:
@@ -193,7 +198,7 @@ _KAFKA_14704 = (
 
 
 def show_verdicts(out: Console, run: Run, *, is_verbose: bool) -> list[str]:
-    """Print the number of checks by verdict, the unexpected ones, and return the names of these.
+    """Print the number of checks by verdict, and the first unexpected one; return their names.
 
     Args:
         out: the output.
@@ -204,9 +209,9 @@ def show_verdicts(out: Console, run: Run, *, is_verbose: bool) -> list[str]:
     checks: dict[str, dict[str, Any]] = run.summary["checks"]
     unexpected = [name for name, found in checks.items() if not found["as_expected"]]
     more = "" if is_verbose or not checks else "; --verbose prints each, and all other figures"
-    out.print(f"{_counts_line(checks)}{more}", soft_wrap=True)
+    print_hanging(out, "", f"{_counts_line(checks)}{more}")
     width = max((len(name) for name in checks), default=0)
-    for name in checks if is_verbose else unexpected[:_EXPLAINED]:
+    for name in checks if is_verbose else unexpected[:1]:
         found = checks[name]
         style = "" if found["as_expected"] else "bold red"
         holds = f"holds{_permitted_loss(run.summary) if name == _LOSS else ''}"
@@ -236,7 +241,15 @@ def _counts_line(checks: dict[str, dict[str, Any]]) -> str:
         names = [name for name, each in expected.items() if are_wanted(each)]
         if names:
             parts.append(f"{words}: {_some(names)}")
+    of_file = [name for name, each in checks.items() if _is_of_another_release(each)]
+    if of_file:
+        parts.append(f"broken in the scenario's own release only: {_some(of_file)}")
     return f"checks: {'; '.join(parts)}"
+
+
+def _is_of_another_release(found: dict[str, Any]) -> bool:
+    """Whether a check holds that is expected to be broken in the scenario's own release."""
+    return found["verdict"] is True and found["expected"] == ANY_VERDICT
 
 
 def _verdict_text(found: dict[str, Any], holds: str) -> str:
