@@ -47,13 +47,10 @@ def write_run(history: RealHistory, folder: Path) -> RunFolder:
     """Write the run of a history: the whole folder, or nothing.
 
     Raises:
-        LogsError: no line is about a partition or broker, or the folder cannot be written.
+        LogsError: no line is about replication, or the folder cannot be written.
     """
-    if not history.partitions and not history.brokers and not history.lives:
-        raise LogsError(
-            "the logs have no line about a partition, broker or controller: they are not those of"
-            " Kafka, or their level is above INFO"
-        )
+    if not history.partitions and not history.brokers and not history.controllers:
+        raise LogsError(_empty(history))
     cluster = logged_cluster(history, folder.resolve().name)
     rows = rows_of(history, cluster)
     draft = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
@@ -68,6 +65,26 @@ def write_run(history: RealHistory, folder: Path) -> RunFolder:
     except OSError as error:
         raise LogsError(f"{folder}: cannot be written: {error.strerror or error}") from error
     return RunFolder(folder)
+
+
+def _empty(history: RealHistory) -> str:
+    """The error of logs without a history: what was found, and what was sought."""
+    nodes = sorted({file.node for file in history.found.files if file.node is not None})
+    release = history.configuration.release
+    found = [
+        counted(len(history.content.files), "file"),
+        f"of nodes {', '.join(map(str, nodes))}" if nodes else "of no node",
+    ]
+    if history.last_ms > 0:
+        found.append(f"from {wall_clock(history.first_ms)} to {wall_clock(history.last_ms)}")
+    if release.is_logged:
+        found.append(f"of Kafka {release.number}")
+    found.append(f"with {counted(len(history.lives), 'start')} of processes")
+    return (
+        f"the logs have no line of replication, about a partition, a registration or a controller:"
+        f" found were {' '.join(found)}; sought are state-change.log and controller.log beside"
+        " server.log, at level INFO"
+    )
 
 
 def _write_into(
@@ -91,6 +108,9 @@ def logs_part(history: RealHistory) -> dict[str, Any]:
         "first_line_ms": history.first_ms,
         "last_line": wall_clock(history.last_ms),
         "clock_offsets": [each._asdict() for each in history.offsets],
+        "settings": history.configuration.settings.names,
+        "longest_session_ms": history.longest_session_ms,
+        "notices": history.notices,
         "not_in_logs": [
             "log end offsets and high watermarks between changes",
             "records and acknowledgements",
@@ -159,6 +179,8 @@ class FoundInLogs(NamedTuple):
     is_release_logged: bool
     #: The release that it is read as, if it is newer than those that are known.
     newer_than_known: list[str]
+    #: Lines about all that is not as the logs print it, or of another cluster.
+    notices: list[str]
     nodes: list[FoundNode]
     #: Numbers of partitions, elections and so on, by their names.
     counts: dict[str, int]
@@ -175,6 +197,7 @@ class FoundInLogs(NamedTuple):
         if not self.is_release_logged:
             yield "no line names the release: assumed is the newest one"
         yield from self.newer_than_known
+        yield from self.notices
         heads = ("first line", "last line")
         yield f"{'node':>16}  files       MB  {heads[0]:23}  {heads[1]:23}  clock"
         for node in self.nodes:
@@ -206,6 +229,7 @@ class FoundInLogs(NamedTuple):
             "release": self.release,
             "is_release_logged": self.is_release_logged,
             "newer_than_known": self.newer_than_known,
+            "notices": self.notices,
             "nodes": [
                 {**node._asdict(), "clock": None if node.clock is None else node.clock._asdict()}
                 for node in self.nodes
@@ -268,8 +292,9 @@ def found_in_logs(history: RealHistory, run: RunFolder) -> FoundInLogs:
     return FoundInLogs(
         mode="kraft" if history.is_kraft else "zookeeper",
         release=run.manifest["scenario"]["release"],
-        is_release_logged=any(of_kind(history.events, log_events.KafkaVersion)),
+        is_release_logged=history.configuration.release.is_logged,
         newer_than_known=run.manifest["newer_than_known"],
+        notices=history.notices,
         nodes=nodes,
         counts=counts,
         unread=unread,

@@ -14,7 +14,9 @@ from tidegauge.real_cluster.logs.clock_offsets import ClockOffset, clock_offsets
 from tidegauge.real_cluster.logs.log_events import LogEvent
 from tidegauge.real_cluster.logs.log_files import FoundLogs, LogsError
 from tidegauge.real_cluster.logs.log_reading import ClusterContent, read_logs
+from tidegauge.real_cluster.logs.logged_configuration import Configuration, configuration_of
 from tidegauge.real_cluster.logs.partition_states import Line, State, earlier_by_brokers, states_of
+from tidegauge.replication.release_versions import KRAFT_MODE
 
 #: More would take more than a gigabyte of memory.
 _MOST_LINES = 500_000
@@ -79,7 +81,12 @@ class RealHistory(NamedTuple):
     brokers: list[broker_states.BrokerChange]
     controllers: list[broker_states.ControllerChange]
     lives: list[broker_states.Life]
+    #: The shortest time from a killed process's last line to the end of its session.
+    longest_session_ms: int | None
+    configuration: Configuration
     is_kraft: bool
+    #: Lines about all that is not as the logs print it, or of another cluster.
+    notices: list[str]
     #: The first and the last time of any line, on the common clock.
     first_ms: int
     last_ms: int
@@ -90,12 +97,15 @@ def real_history(
     progress: Callable[[int, int], None] = lambda _done, _all: None,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> RealHistory:
-    """Read the logs of a cluster, and derive its history.
+    """Read the logs of a cluster, and derive its history: of the last one if its id changes.
 
     Args:
         found: the files.
         progress: called with the bytes that are read, and those of all files.
         meanwhile: called once, while other processes read if there are such.
+
+    Raises:
+        LogsError: the logs are of two clusters at once, or of a release that is too old.
     """
     content = read_logs(found.files, progress, meanwhile)
     nodes = {file.node for file in found.files if file.node is not None}
@@ -115,49 +125,115 @@ def real_history(
     for node, _, last_ms in spans:
         if node is not None:
             last_of[node] = max(last_ms, last_of.get(node, last_ms))
-    is_kraft = any(isinstance(event, _OF_QUORUM) for event in events)
+    cluster = _last_cluster(events, last_of)
+    events = [each for each in events if each.time_ms >= cluster.begin_ms or _is_kept(each)]
+    rows = _rows_since(cluster.begin_ms, content, ahead)
+    configuration = configuration_of(events, found.files, _leaderless_isrs(rows, content.isrs))
+    has_kraft = configuration.mode == KRAFT_MODE
     lives = broker_states.lives_of(events, last_of)
     brokers = broker_states.broker_changes(events, lives)
-    timeout_ms = broker_states.session_timeout_ms(events, is_kraft=is_kraft)
     return RealHistory(
         found=found,
         # The rows are in the states now; they may be hundreds of megabytes.
         content=content._replace(rows=content.rows[:0]),
         offsets=offsets,
         events=events,
-        partitions=_partitions(content, ahead, events, brokers if is_kraft else []),
+        partitions=_partitions(rows, content, events, brokers, configuration),
         brokers=brokers,
         controllers=broker_states.controllers_of(events),
-        lives=broker_states.with_deaths(lives, brokers, last_of, timeout_ms),
-        is_kraft=is_kraft,
-        first_ms=min((first_ms for _, first_ms, _ in spans), default=0),
+        lives=broker_states.with_deaths(lives, brokers, last_of, configuration.session_timeout_ms),
+        longest_session_ms=broker_states.longest_session_ms(lives, brokers, last_of),
+        configuration=configuration,
+        is_kraft=has_kraft,
+        notices=[*cluster.notices, *configuration.notices],
+        first_ms=max(cluster.begin_ms, min((first_ms for _, first_ms, _ in spans), default=0)),
         last_ms=max((last_ms for _, _, last_ms in spans), default=0),
     )
 
 
-#: Only a cluster with KRaft has such events.
-_OF_QUORUM = (
-    log_events.RegisterBrokerRecord,
-    log_events.BrokerRegistrationChangeRecord,
-    log_events.QuorumLeader,
-    log_events.ActiveController,
-    log_events.Incarnation,
-)
+class _LastCluster(NamedTuple):
+    """The cluster that the history is of: the last one that the lines name."""
+
+    #: No line of it is earlier.
+    begin_ms: int
+    notices: list[str]
 
 
-def _partitions(
-    content: ClusterContent,
-    ahead: dict[int, int],
-    events: list[LogEvent],
-    fences: list[broker_states.BrokerChange],
-) -> list[PartitionHistory]:
-    names = _named(content.partitions, events)
-    births, deaths = _topics_lives(events)
-    gone, back = _fences(fences)
+def _last_cluster(events: list[LogEvent], last_of: dict[int, int]) -> _LastCluster:
+    """The last cluster: another cluster id ends a history, for nothing of it is left.
+
+    Args:
+        events: all events, in the order of time.
+        last_of: the time of the last line of each node.
+
+    Raises:
+        LogsError: two clusters run at the same time.
+    """
+    named = of_kind(events, log_events.ClusterNamed)
+    last = {each.node: each.cluster_id for each in named}
+    known = named[-1].cluster_id if named else ""
+    others = [each for each in named if each.cluster_id != known]
+    if not others:
+        return _LastCluster(0, [])
+    first = next(each for each in named if each.cluster_id == known)
+    starts = [
+        each.time_ms
+        for each in of_kind(events, log_events.ProcessStarting)
+        if last.get(each.node) == known and others[-1].time_ms < each.time_ms <= first.time_ms
+    ]
+    begin_ms = min(starts, default=first.time_ms)
+    other = others[-1].cluster_id
+    strangers = [node for node, cluster in last.items() if cluster != known]
+    is_later = any(last_of.get(node, 0) > begin_ms for node in strangers)
+    if is_later or first.time_ms < others[-1].time_ms:
+        nodes = "; ".join(f"{cluster} of node {node}" for node, cluster in sorted(last.items()))
+        raise LogsError(f"the logs are of two clusters at once ({nodes}): read each by itself")
+    text = f"cluster {known} begins with another id: the lines of cluster {other} are left out"
+    return _LastCluster(begin_ms, [text])
+
+
+def _is_kept(event: LogEvent) -> bool:
+    """Whether the time of an event is only that of its first line, or of its file."""
+    return isinstance(
+        event,
+        log_events.Setting
+        | log_events.KafkaVersion
+        | log_events.SessionNegotiated
+        | log_events.MetadataVersion,
+    )
+
+
+def _rows_since(
+    begin_ms: int, content: ClusterContent, ahead: dict[int, int]
+) -> partition_rows.Rows:
+    """The rows of partitions from a time on, on the common clock."""
     rows = content.rows.copy()
     for node, offset in ahead.items():
         if offset:
             rows["time_ms"][rows["node"] == node] -= offset
+    return rows[rows["time_ms"] >= begin_ms] if begin_ms else rows
+
+
+def _leaderless_isrs(
+    rows: partition_rows.Rows, isrs: list[tuple[int, ...]]
+) -> set[tuple[int, ...]]:
+    """The ISRs that lines name of partitions without a leader."""
+    numbers = rows["isr"][(rows["leader"] == -1) & (rows["isr"] >= 0)]
+    return {isrs[number] for number in np.unique(numbers).tolist()}
+
+
+def _partitions(
+    rows: partition_rows.Rows,
+    content: ClusterContent,
+    events: list[LogEvent],
+    brokers: list[broker_states.BrokerChange],
+    configuration: Configuration,
+) -> list[PartitionHistory]:
+    names = _named(content.partitions, events)
+    births, deaths = _topics_lives(events)
+    has_elr = configuration.features.has_eligible_leader_replicas
+    fences = brokers if configuration.mode == KRAFT_MODE else []
+    gone, back = _fences(fences)
     # Lines of one partition together, in the order of time.
     if not len(rows):
         return []
@@ -180,9 +256,9 @@ def _partitions(
         assert name is not None
         lines = [_line(row, content) for row in rows[begin:end].tolist()]
         created = births.get(name.topic) or _created_again(lines, deaths.get(name.topic, []))
-        states = states_of(lines, created, deaths.get(name.topic, []))
+        states = states_of(lines, created, deaths.get(name.topic, []), has_elr=has_elr)
         if fences:
-            earlier_by_brokers(states, gone, back)
+            earlier_by_brokers(states, gone, back, has_elr=has_elr)
         if states:
             partitions.append(_partition(name, states, lines, roles.get(number, [])))
     partitions.sort(key=lambda each: each.partition)
@@ -190,16 +266,25 @@ def _partitions(
 
 
 def _topics_lives(events: list[LogEvent]) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
-    """The times at which topics were created, as far as their ids show it, and deleted."""
+    """The times at which topics were created, as far as their ids show it, and deleted.
+
+    Another id of the same name is another topic, so the one before was deleted.
+    """
     births: dict[str, list[int]] = defaultdict(list)
     deaths: dict[str, list[int]] = defaultdict(list)
     topic_ids: set[str] = set()
     for event in events:
-        if isinstance(event, log_events.TopicRecord) and event.topic_id not in topic_ids:
-            topic_ids.add(event.topic_id)
-            births[event.topic].append(event.time_ms)
-        elif isinstance(event, log_events.TopicDeleted):
+        if isinstance(event, log_events.TopicDeleted):
             deaths[event.topic].append(event.time_ms)
+        elif (
+            isinstance(event, log_events.TopicRecord | log_events.TopicIdLearned)
+            and event.topic_id not in topic_ids
+        ):
+            topic_ids.add(event.topic_id)
+            born, died = births[event.topic], deaths[event.topic]
+            if born and not any(time_ms >= born[-1] for time_ms in died):
+                died.append(event.time_ms)
+            born.append(event.time_ms)
     return births, deaths
 
 

@@ -370,15 +370,12 @@ class _PartitionRows:
 
     def _plan_election(self, change: _Change) -> int:
         before, state = change
-        unclean = state.unclean
-        if not self._rows.is_kraft:
-            unclean = before.is_isr_logged and state.leader not in (before.isr or ())
         return self._add_decision(
             controller_rows.LeaderElected,
             state,
             self._rows.loss_of((before.leader, *change.lost), before.time_ms, state.time_ms),
             old_leader=self._rows.broker(before.leader),
-            unclean=int(unclean),
+            unclean=int(state.unclean),
         )
 
     def _plan_removals(self, change: _Change) -> int | None:
