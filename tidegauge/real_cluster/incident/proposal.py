@@ -32,6 +32,7 @@ from tidegauge.real_cluster.incident.sightings import Sightings
 from tidegauge.real_cluster.incident.topology import (
     Timings,
     Topology,
+    heed_losses,
     number_controllers,
     timings_of,
     topology_of,
@@ -100,7 +101,9 @@ def proposed_scenario(
     """
     history = cluster_history(run)
     topology = topology_of(history, properties)
-    return _Writer(history, topology, sightings or Sightings()).proposal(
+    sightings = sightings or Sightings()
+    heed_losses(topology, history, sightings)
+    return _Writer(history, topology, sightings).proposal(
         name or str(history.scenario.get("name", run.path.name)), str(run.path)
     )
 

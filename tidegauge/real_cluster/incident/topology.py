@@ -20,6 +20,7 @@ from tidegauge.real_cluster.describe.described_quorum import described_quorum
 from tidegauge.real_cluster.describe.input_file import Notice, named
 from tidegauge.real_cluster.describe.server_properties import ServerProperties
 from tidegauge.real_cluster.incident.cluster_history import ClusterHistory
+from tidegauge.real_cluster.incident.sightings import Sightings
 from tidegauge.real_cluster.logs.logged_configuration import SESSION_TIMEOUTS
 from tidegauge.replication.release_versions import KRAFT_MODE, Mode, Release
 from tidegauge.scenario.model.settings import broker_defaults, controller_defaults
@@ -78,17 +79,16 @@ def topology_of(history: ClusterHistory, properties: Sequence[ServerProperties])
     newer = Release.parse(release).newer_than_known
     if newer is not None:
         topology.notices.append(Notice("release", newer))
-    is_dated = SESSION_TIMEOUTS[topology.mode] in history.logged_settings
+    session_timeout = SESSION_TIMEOUTS[topology.mode]
     if properties:
         _take_properties(topology, history, properties)
-    elif history.is_from_logs and not is_dated:
+    elif history.is_from_logs and session_timeout not in history.logged_settings:
         text = (
-            f"no server.properties, and no line prints the session timeout: it is the default of "
-            f"{release}; give the files of the brokers if theirs differs, since deaths are dated "
+            f"no server.properties, and no line prints {session_timeout}: it is the default of "
+            f"{release}; give the files of the brokers if theirs differ, since deaths are dated "
             "by it"
         )
         topology.notices.append(Notice("settings", text))
-    _heed_losses(topology, None if is_dated else history.longest_session_ms)
     topology.notices += [Notice("release", text) for text in history.notices]
     return topology
 
@@ -167,26 +167,39 @@ def _prefer_printed(topology: Topology, printed: Topology, names: frozenset[str]
     }
 
 
-def _heed_losses(topology: Topology, longest_ms: int | None) -> None:
-    """Take no session timeout that a loss of a broker contradicts.
+def heed_losses(topology: Topology, history: ClusterHistory, sightings: Sightings) -> None:
+    """Take no session timeout that the loss of a broker contradicts, unless nodes print it.
 
-    A broker sent its last heartbeat at most an interval before its last line, and its session
-    ended a timeout later.
-
-    Args:
-        topology: with a session timeout of a file, or the default.
-        longest_ms: the shortest time from a broker's last line to the end of its session; None:
-            there is none, or the timeout is printed.
+    A session ends a timeout after the last heartbeat that arrived, which was up to an interval
+    before the broker's last line, and before its peers lost their connections.
     """
-    has_kraft = topology.mode == KRAFT_MODE
     name = SESSION_TIMEOUTS[topology.mode]
-    assumed_ms = topology.value(name)
-    if longest_ms is None or assumed_ms <= longest_ms + timings_of(topology).heartbeat_us // _MS:
+    if not history.is_from_logs or name in history.logged_settings:
         return
-    (topology.controller_settings if has_kraft else topology.settings)[name] = longest_ms
+    timings = timings_of(topology)
+    longest_us = timings.session_us + timings.check_us + timings.heartbeat_us
+    expired = [
+        (broker, event.time_us)
+        for broker, events in history.lives.items()
+        for event in events
+        if event.is_expired
+    ]
+    seen_us = [
+        expired_us - lost_us
+        for broker, expired_us in expired
+        if (lost_us := sightings.death_us(broker, expired_us - longest_us, expired_us)) is not None
+    ]
+    if history.longest_session_ms is not None:
+        seen_us.append(history.longest_session_ms * _MS)
+    shortest_us = min(seen_us, default=timings.session_us)
+    if timings.session_us <= shortest_us + timings.heartbeat_us:
+        return
+    has_kraft = topology.mode == KRAFT_MODE
+    settings = topology.controller_settings if has_kraft else topology.settings
+    settings[name] = shortest_us // _MS
     text = (
-        f"{name} is not {assumed_ms} ms: a session ended {longest_ms} ms after the last line of"
-        " its broker; that is taken"
+        f"{name} is not {timings.session_us // _MS}: a session ended {settings[name]} ms after the"
+        " last sign of life of its broker; that is taken"
     )
     topology.notices.append(Notice("settings", text))
 

@@ -188,6 +188,8 @@ class FoundInLogs(NamedTuple):
     unread: list[tuple[str, str]]
     #: States whose ISR no line has.
     states_without_isr: int
+    #: ISRs that leaders announced and no line confirms.
+    announced: list[dict[str, Any]]
     #: The ids of the quorum's voters, one set after the other, if they changed.
     voter_sets: list[list[int]]
 
@@ -213,6 +215,11 @@ class FoundInLogs(NamedTuple):
                 f"{counted(self.states_without_isr, 'state')} without an ISR in any line: assumed"
                 " from the state before"
             )
+        if self.announced:
+            yield (
+                f"{counted(len(self.announced), 'ISR')} announced by a leader, without a line that"
+                " confirms it: no state of the run"
+            )
         if self.voter_sets:
             sets = "; then ".join(", ".join(map(str, each)) for each in self.voter_sets)
             yield f"voters of the quorum:  {sets} (the run does not have these changes)"
@@ -236,6 +243,7 @@ class FoundInLogs(NamedTuple):
             ],
             "counts": self.counts,
             "states_without_isr": self.states_without_isr,
+            "announced_isrs": self.announced,
             "voter_sets": self.voter_sets,
             "not_read": [{"file": path, "reason": reason} for path, reason in self.unread],
         }
@@ -299,6 +307,16 @@ def found_in_logs(history: RealHistory, run: RunFolder) -> FoundInLogs:
         counts=counts,
         unread=unread,
         states_without_isr=sum(not state.is_isr_logged for state in states),
+        announced=[
+            {
+                "partition": f"{each.partition.topic}-{each.partition.number}",
+                "time": wall_clock(announced.time_ms),
+                "leader": announced.leader,
+                "isr": list(announced.isr),
+            }
+            for each in history.partitions
+            for announced in each.announced
+        ],
         voter_sets=_voter_sets(history),
     )
 

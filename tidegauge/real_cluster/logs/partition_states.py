@@ -8,10 +8,10 @@ line: so the controller's writes fill the versions that no leader has written, i
 their epochs.
 
 A line that intends or restates a state, or logs one without a write, adds none: its epoch or
-version is there already.
+version is there already. An ISR that a leader announces, and that no line confirms, is no state.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,6 +25,7 @@ from tidegauge.real_cluster.logs import partition_rows
 _LONGEST_CHANGE_MS = 5_000
 #: The longest time by which lines of a new topic precede the line of its creation.
 _SLACK_MS = 100
+_ANNOUNCEMENTS = (partition_rows.LineKind.SHRINKING, partition_rows.LineKind.EXPANDING)
 #: Of more members the orders of their fences are too many to be tried.
 _MOST_ENDS = 5
 
@@ -66,6 +67,14 @@ class State:
     controller: int | None = None
     #: The controller has accepted it from the leader.
     altered: bool = False
+
+
+class AnnouncedIsr(NamedTuple):
+    """An ISR that a leader has announced, and that no line confirms."""
+
+    time_ms: int
+    leader: int
+    isr: tuple[int, ...]
 
 
 def states_of(
@@ -324,6 +333,30 @@ def _find_leaders_changes(states: list[State], lines: list[Line]) -> None:
                 and 0 <= state.time_ms - line.time_ms <= _LONGEST_CHANGE_MS
                 for line in intents
             )
+
+
+def announced_isrs(lines: list[Line], states: list[State]) -> list[AnnouncedIsr]:
+    """The ISRs that leaders announced and that no state has: refused, or never answered.
+
+    Args:
+        lines: all lines about a partition, in the order of their times.
+        states: its states.
+    """
+    announced: list[AnnouncedIsr] = []
+    times = [state.time_ms for state in states]
+    for line in lines:
+        if line.isr is None or line.kind not in _ANNOUNCEMENTS:
+            continue
+        first, last = (bisect_left(times, line.time_ms - late) for late in (_SLACK_MS, 0))
+        is_confirmed = any(
+            state.leader == line.node and set(state.isr or ()) == set(line.isr)
+            for state in states[first : last + 1]
+        )
+        # A leader that is refused announces it again.
+        is_repeated = bool(announced) and announced[-1][1:] == (line.node, line.isr)
+        if not is_confirmed and not is_repeated:
+            announced.append(AnnouncedIsr(line.time_ms, line.node, line.isr))
+    return announced
 
 
 def _order_times(states: list[State]) -> None:

@@ -15,7 +15,14 @@ from tidegauge.real_cluster.logs.log_events import LogEvent
 from tidegauge.real_cluster.logs.log_files import FoundLogs, LogsError
 from tidegauge.real_cluster.logs.log_reading import ClusterContent, read_logs
 from tidegauge.real_cluster.logs.logged_configuration import Configuration, configuration_of
-from tidegauge.real_cluster.logs.partition_states import Line, State, earlier_by_brokers, states_of
+from tidegauge.real_cluster.logs.partition_states import (
+    AnnouncedIsr,
+    Line,
+    State,
+    announced_isrs,
+    earlier_by_brokers,
+    states_of,
+)
 from tidegauge.replication.release_versions import KRAFT_MODE
 
 #: More would take more than a gigabyte of memory.
@@ -67,6 +74,8 @@ class PartitionHistory(NamedTuple):
     assignments: list[AssignmentChange]
     truncations: list[Truncation]
     roles: list[Role]
+    #: ISRs that leaders announced and that no line confirms: they are no states.
+    announced: list[AnnouncedIsr]
 
 
 class RealHistory(NamedTuple):
@@ -419,4 +428,5 @@ def _partition(
         for line in lines
         if line.kind == partition_rows.LineKind.TRUNCATED
     ]
-    return PartitionHistory(name, states, assigned, truncations, roles)
+    announced = announced_isrs(lines, states)
+    return PartitionHistory(name, states, assigned, truncations, roles, announced)
