@@ -71,18 +71,16 @@ def _empty(history: RealHistory) -> str:
     """The error of logs without a history: what was found, and what was sought."""
     nodes = sorted({file.node for file in history.found.files if file.node is not None})
     release = history.configuration.release
-    found = [
-        counted(len(history.content.files), "file"),
-        f"of nodes {', '.join(map(str, nodes))}" if nodes else "of no node",
-    ]
+    found = [counted(len(history.content.files), "file")]
+    found[0] += f" of {'node' if len(nodes) == 1 else 'nodes'} {', '.join(map(str, nodes))}"
     if history.last_ms > 0:
         found.append(f"from {wall_clock(history.first_ms)} to {wall_clock(history.last_ms)}")
     if release.is_logged:
-        found.append(f"of Kafka {release.number}")
-    found.append(f"with {counted(len(history.lives), 'start')} of processes")
+        found.append(f"Kafka {release.number}")
+    found.append(counted(len(history.lives), "start"))
     return (
-        f"the logs have no line of replication, about a partition, a registration or a controller:"
-        f" found were {' '.join(found)}; sought are state-change.log and controller.log beside"
+        "the logs have no line of replication, about a partition, a registration or a controller;"
+        f" found: {', '.join(found)}; sought: state-change.log and controller.log beside"
         " server.log, at level INFO"
     )
 

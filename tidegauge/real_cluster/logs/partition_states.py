@@ -386,7 +386,8 @@ def earlier_by_brokers(
     for before, state in pairwise(states):
         if state.by_leader or state.created or state.deleted:
             continue
-        lost = set(before.isr or ()) - set(state.isr or ())
+        # Without a leader all members are gone, though the last one may stay in the ISR.
+        lost = set(before.isr or ()) - set((state.isr or ()) if state.leader >= 0 else ())
         if state.leader != before.leader:
             lost.add(before.leader)
         # Of several fences the last one made the state.

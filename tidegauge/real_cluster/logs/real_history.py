@@ -195,7 +195,7 @@ def _last_cluster(events: list[LogEvent], last_of: dict[int, int]) -> _LastClust
     strangers = [node for node, cluster in last.items() if cluster != known]
     is_later = any(last_of.get(node, 0) > begin_ms for node in strangers)
     if is_later or first.time_ms < others[-1].time_ms:
-        nodes = "; ".join(f"{cluster} of node {node}" for node, cluster in sorted(last.items()))
+        nodes = "; ".join(f"{node} is of {cluster}" for node, cluster in sorted(last.items()))
         raise LogsError(f"the logs are of two clusters at once ({nodes}): read each by itself")
     text = f"cluster {known} begins with another id: the lines of cluster {other} are left out"
     return _LastCluster(begin_ms, [text])

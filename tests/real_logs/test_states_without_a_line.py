@@ -1,0 +1,128 @@
+"""States that lines leave open: what Kafka's rules tell of them, and no more than that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from real_clusters import history_of, states_in
+from tidegauge.real_cluster.logs.real_history import RealHistory
+
+_FEATURES = (
+    "00:00:00,600 [ControllerServer id=10] Loaded new metadata FinalizedFeatures[metadataVersion="
+    "4.1-IV1, finalizedFeatures={{group.version=1, metadata.version=27{}}},"
+    " finalizedFeaturesEpoch=7]."
+)
+_WITH_ELR = ", eligible.leader.replicas.version=1"
+_REGISTERED = (
+    "00:00:01,000 [QuorumController id=10] Replayed initial RegisterBrokerRecord for broker {0}:"
+    " RegisterBrokerRecord(brokerId={0}, isMigratingZkBroker=false, incarnationId=inc-{0},"
+    " brokerEpoch={0}, endPoints=[], features=[], rack=null, fenced=false,"
+    " inControlledShutdown=false, logDirs=[])"
+)
+_FENCED = (
+    "{1} [QuorumController id=10] Replayed BrokerRegistrationChangeRecord modifying the"
+    " registration for broker {0}: BrokerRegistrationChangeRecord(brokerId={0}, brokerEpoch={0},"
+    " fenced=1, inControlledShutdown=0, logDirs=[])"
+)
+_LEADS = (
+    "{} [Broker id={}] Leader t-0 with topic id Some(x) starts at leader epoch {} from offset 0"
+    " with partition epoch {}, high watermark 0, ISR [{}], adding replicas [] and removing"
+    " replicas [] . Previous leader None and previous leader epoch was -1."
+)
+_FOLLOWS = (
+    "{} [Broker id={}] Follower t-0 starts at leader epoch {} from offset 0 with partition epoch"
+    " {} and high watermark 0. Current leader is {}. Previous leader Some(1) and previous leader"
+    " epoch was 0."
+)
+
+
+def _history(
+    tmp_path: Path, release: str, features: str, fences: list[str], brokers: dict[int, list[str]]
+) -> RealHistory:
+    head = f"00:00:00,500 Kafka version: {release} (kafka.X)"
+    registered = [_REGISTERED.format(broker) for broker in (1, 2, 3)]
+    active = "00:00:00,550 [QuorumController id=10] Becoming the active controller at epoch 1, next"
+    controller = [head, active, *filter(None, [features]), *registered, *fences]
+    files = {"controller-10/controller.log": "\n".join(controller)}
+    for broker, lines in brokers.items():
+        files[f"broker-{broker}/state-change.log"] = "\n".join(lines)
+    return history_of(tmp_path, files)
+
+
+@pytest.mark.parametrize(
+    ("release", "features", "isr"),
+    [
+        ("3.9.0", "", (1,)),
+        ("4.1.0", _FEATURES.format(_WITH_ELR), ()),
+        ("4.1.0", _FEATURES.format(""), (1,)),
+        # No line has the feature: a new cluster of 4.1 has it, and one of 4.0 has not.
+        ("4.1.0", "", ()),
+        ("4.0.0", "", (1,)),
+    ],
+)
+def test_the_last_member_stays_in_the_isr_unless_it_is_an_eligible_leader(
+    tmp_path: Path, release: str, features: str, isr: tuple[int, ...]
+) -> None:
+    """KIP-966. Only a follower that comes back logs the state, and it does not know the ISR."""
+    brokers = {
+        1: [_LEADS.format("00:00:05,000", 1, 0, 4, "1")],
+        2: [_FOLLOWS.format("00:01:00,000", 2, 1, 5, -1)],
+    }
+    history = _history(tmp_path, release, features, [], brokers)
+    assert states_in(history) == [("t-0", 4, 1, 0, (1,)), ("t-0", 5, -1, 1, isr)]
+    assert [state.is_isr_logged for state in history.partitions[0].states] == [True, False]
+
+
+def test_without_eligible_leaders_the_last_leader_is_the_last_member(tmp_path: Path) -> None:
+    """The epoch was raised once, so broker 1 led until the end: broker 2 had left before."""
+    brokers = {
+        1: [_LEADS.format("00:00:05,000", 1, 0, 0, "1,2")],
+        2: [_FOLLOWS.format("00:01:00,300", 2, 1, 2, -1)],
+    }
+    history = _history(tmp_path, "3.9.0", "", [], brokers)
+    assert states_in(history) == [("t-0", 0, 1, 0, (1, 2)), ("t-0", 2, -1, 1, (1,))]
+
+
+@pytest.mark.parametrize("features", [_FEATURES.format(_WITH_ELR), _FEATURES.format("")])
+def test_fences_tell_the_states_that_nobody_was_left_to_log(tmp_path: Path, features: str) -> None:
+    """All brokers are killed; the fence of each makes a change of its own."""
+    fences = [
+        _FENCED.format(broker, at)
+        for broker, at in ((3, "00:00:20,000"), (1, "00:00:21,000"), (2, "00:00:22,000"))
+    ]
+    brokers = {
+        1: [_LEADS.format("00:00:05,000", 1, 0, 0, "1,2,3")],
+        3: [_FOLLOWS.format("00:01:00,000", 3, 2, 3, -1)],
+    }
+    history = _history(tmp_path, "4.1.0", features, fences, brokers)
+    assert states_in(history) == [
+        ("t-0", 0, 1, 0, (1, 2, 3)),
+        ("t-0", 1, 1, 0, (1, 2)),
+        ("t-0", 2, 2, 1, (2,)),
+        ("t-0", 3, -1, 2, () if _WITH_ELR in features else (2,)),
+    ]
+    times = [state.time_ms - history.first_ms for state in history.partitions[0].states]
+    assert times == [4_500, 19_500, 20_500, 21_500]
+
+
+def test_an_unclean_election_needs_all_members_of_the_isr(tmp_path: Path) -> None:
+    """Between partition epochs 4 and 6 the new leader may have joined the ISR."""
+    for version, is_unclean in ((5, True), (6, False)):
+        brokers = {
+            1: [_LEADS.format("00:00:05,000", 1, 0, 4, "1")],
+            2: [_LEADS.format("00:01:00,000", 2, 1, version, "2")],
+        }
+        history = _history(tmp_path / str(version), "3.9.0", "", [], brokers)
+        assert [state.unclean for state in history.partitions[0].states] == [False, is_unclean]
+
+
+def test_an_eligible_leader_is_elected_cleanly(tmp_path: Path) -> None:
+    """KIP-966: it is no member of the ISR; only the controller's line calls an election unclean."""
+    brokers = {
+        1: [_LEADS.format("00:00:05,000", 1, 0, 4, "1")],
+        2: [_LEADS.format("00:01:00,000", 2, 1, 5, "2")],
+    }
+    history = _history(tmp_path, "4.1.0", _FEATURES.format(_WITH_ELR), [], brokers)
+    assert not any(state.unclean for state in history.partitions[0].states)
