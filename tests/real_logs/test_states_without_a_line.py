@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from real_clusters import history_of, states_in
+from tidegauge.real_cluster.logs.logged_cluster import logged_cluster
 from tidegauge.real_cluster.logs.real_history import RealHistory
+from tidegauge.real_cluster.logs.run_rows import rows_of
+from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 
 _FEATURES = (
     "00:00:00,600 [ControllerServer id=10] Loaded new metadata FinalizedFeatures[metadataVersion="
@@ -126,3 +130,22 @@ def test_an_eligible_leader_is_elected_cleanly(tmp_path: Path) -> None:
     }
     history = _history(tmp_path, "4.1.0", _FEATURES.format(_WITH_ELR), [], brokers)
     assert not any(state.unclean for state in history.partitions[0].states)
+
+
+def test_an_assumed_isr_is_no_event(tmp_path: Path) -> None:
+    """Broker 2 leads, and no line tells why: broker 1 may have died, or given the lead back."""
+    brokers = {
+        1: [_LEADS.format("00:00:05,000", 1, 0, 0, "1,2,3")],
+        3: [_FOLLOWS.format("00:01:00,000", 3, 1, 1, 2)],
+    }
+    history = _history(tmp_path, "3.9.0", "", [], brokers)
+    rows = rows_of(history, logged_cluster(history, "mine"))
+    kinds = Counter(ROW_KINDS[kind].name for kind in rows["kind"].tolist())
+    assert kinds["leader_elected"] == 1
+    assert kinds["removed_from_isr"] == 0
+    fence = [_FENCED.format(1, "00:00:30,000")]
+    history = _history(tmp_path / "fenced", "3.9.0", "", fence, brokers)
+    rows = rows_of(history, logged_cluster(history, "mine"))
+    kinds = Counter(ROW_KINDS[kind].name for kind in rows["kind"].tolist())
+    assert kinds["removed_from_isr"] == 1
+    assert states_in(history)[1] == ("t-0", 1, 2, 1, (2, 3))

@@ -54,8 +54,10 @@ class State:
     leader: int = partition_rows.MISSING
     leader_epoch: int = partition_rows.MISSING
     isr: tuple[int, ...] | None = None
-    #: Whether a line has the ISR; else it is the rest of the ISR before.
+    #: Whether a line has the ISR; else it follows from rules ...
     is_isr_logged: bool = True
+    #: ... or from nothing: then it is the rest of the ISR before, and nobody is told to leave.
+    is_isr_assumed: bool = False
     controller_epoch: int = partition_rows.MISSING
     assignment: partition_rows.Assignment | None = None
     created: bool = False
@@ -257,18 +259,18 @@ def _fill(states: list[State], *, has_elr: bool) -> None:
             state.controller_epoch = before.controller_epoch
         if state.isr is None:
             after = states[place + 1 :]
-            isr = _left_of(before, state) if state.leader >= 0 else None
-            state.isr = (
-                _without_leader(before, state, after, has_elr=has_elr) if isr is None else isr
-            )
-            state.is_isr_logged = False
+            known = _without_leader(before, state, after, has_elr=has_elr)
+            state.isr = _left_of(before, state) if known is None else known
+            state.is_isr_logged, state.is_isr_assumed = False, known is None
         before = state
 
 
 def _left_of(before: State, state: State) -> tuple[int, ...]:
-    """The ISR that a state with a leader has at least, where no line has it."""
+    """The rest of the ISR before that a state has at least, where no line and no rule has it."""
     if before.isr is None:
-        return (state.leader,)
+        return () if state.leader < 0 else (state.leader,)
+    if state.leader < 0:
+        return before.isr
     if state.leader != before.leader and before.leader in before.isr:
         left = tuple(each for each in before.isr if each != before.leader)
         return left if state.leader in left else (*left, state.leader)
@@ -277,23 +279,25 @@ def _left_of(before: State, state: State) -> tuple[int, ...]:
 
 def _without_leader(
     before: State, state: State, after: list[State], *, has_elr: bool
-) -> tuple[int, ...]:
-    """The ISR of a state without a leader, where no line has it.
+) -> tuple[int, ...] | None:
+    """The ISR of a state without a leader, where no line has it; None: no rule has it.
 
     With eligible leader replicas the last member leaves it, too. Else it stays: the leader if it
-    is the only one that led since the state before, or the one that is elected later. Where lines
-    leave it open, the ISR is taken as before. Source: PartitionChangeBuilder.build@4.1.0.
+    is the only one that led since the state before, or the one that is elected later.
+    Source: PartitionChangeBuilder.build@4.1.0.
     """
-    if has_elr or before.isr is None:
+    if state.leader >= 0 or (before.isr is None and not has_elr):
+        return None
+    if has_elr:
         return ()
-    if len(before.isr) == 1 or before.leader < 0:
-        return before.isr
-    if before.leader in before.isr and state.leader_epoch == before.leader_epoch + 1:
-        return (before.leader,)
-    elected = next((each for each in after if each.leader >= 0), None)
-    if elected is not None and elected.leader in before.isr and not elected.unclean:
-        return (elected.leader,)
-    return before.isr
+    isr = before.isr or ()
+    if len(isr) == 1 or before.leader < 0:
+        return isr
+    led = [each for each in after if each.leader >= 0][:1]
+    last = [each.leader for each in led if not each.unclean]
+    if state.leader_epoch == before.leader_epoch + 1:
+        last = [before.leader]
+    return tuple(last) if last and last[0] in isr else None
 
 
 def _find_unclean_elections(states: list[State]) -> None:
@@ -390,12 +394,23 @@ def earlier_by_brokers(
         lost = set(before.isr or ()) - set((state.isr or ()) if state.leader >= 0 else ())
         if state.leader != before.leader:
             lost.add(before.leader)
+            if state.is_isr_assumed and state.leader >= 0:
+                _settle_by_fences(before, state, gone_ms.get(before.leader, []))
         # Of several fences the last one made the state.
         _move(state, before, sorted(each for broker in lost for each in gone_ms.get(broker, [])))
         if before.leader < 0 <= state.leader:
             _move(state, before, back_ms.get(state.leader, []))
     _order_times(states)
     _add_missing_ends(states, gone_ms, has_elr=has_elr)
+
+
+def _settle_by_fences(before: State, state: State, gone_ms: list[int]) -> None:
+    """Give a state with another leader its ISR: without the one before if that was fenced."""
+    if any(before.time_ms <= each <= state.time_ms for each in gone_ms):
+        state.is_isr_assumed = before.is_isr_assumed
+    elif state.leader in (before.isr or ()):
+        # The preferred leader was elected: all are in sync as before.
+        state.isr = before.isr
 
 
 def _add_missing_ends(states: list[State], gone_ms: dict[int, list[int]], *, has_elr: bool) -> None:
@@ -431,7 +446,7 @@ def _add_missing_ends(states: list[State], gone_ms: dict[int, list[int]], *, has
             place = states.index(state)
             states[place:place] = [each for each in possible[0] if each.version < state.version]
             if not state.is_isr_logged:
-                state.isr = possible[0][-1].isr
+                state.isr, state.is_isr_assumed = possible[0][-1].isr, False
 
 
 def _ends(
