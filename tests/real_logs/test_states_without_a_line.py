@@ -79,14 +79,46 @@ def test_the_last_member_stays_in_the_isr_unless_it_is_an_eligible_leader(
     assert [state.is_isr_logged for state in history.partitions[0].states] == [True, False]
 
 
-def test_without_eligible_leaders_the_last_leader_is_the_last_member(tmp_path: Path) -> None:
-    """The epoch was raised once, so broker 1 led until the end: broker 2 had left before."""
+@pytest.mark.parametrize(
+    ("leader_epoch", "version", "last"),
+    [
+        # Broker 1 led until the end: broker 2 had left before.
+        (1, 2, (1,)),
+        # Broker 2 led last: it was the only one left.
+        (2, 2, (2,)),
+    ],
+)
+def test_without_eligible_leaders_the_leader_epoch_tells_the_last_member(
+    tmp_path: Path, leader_epoch: int, version: int, last: tuple[int, ...]
+) -> None:
     brokers = {
         1: [_LEADS.format("00:00:05,000", 1, 0, 0, "1,2")],
-        2: [_FOLLOWS.format("00:01:00,300", 2, 1, 2, -1)],
+        2: [_FOLLOWS.format("00:01:00,300", 2, leader_epoch, version, -1)],
     }
     history = _history(tmp_path, "3.9.0", "", [], brokers)
-    assert states_in(history) == [("t-0", 0, 1, 0, (1, 2)), ("t-0", 2, -1, 1, (1,))]
+    assert states_in(history) == [
+        ("t-0", 0, 1, 0, (1, 2)),
+        ("t-0", version, -1, leader_epoch, last),
+    ]
+    assert not history.partitions[0].states[1].is_isr_assumed
+
+
+def test_an_isr_of_a_partition_without_a_leader_shows_the_feature(tmp_path: Path) -> None:
+    """A cluster that was upgraded to 4.1 has no eligible leaders, and here no line of them."""
+    stated = (
+        "00:00:50,000 [Broker id=3] Skipped the become-follower state change for u-0 with topic id"
+        " Some(x) and partition state LeaderAndIsrPartitionState(topicName='u', partitionIndex=0,"
+        " controllerEpoch=-1, leader=-1, leaderEpoch=7, isr=[{}], partitionEpoch=9,"
+        " replicas=[1, 3], addingReplicas=[], removingReplicas=[], isNew=false, leaderRecoveryState=0) since it is"
+        " already a follower with leader epoch 7."
+    )
+    for shown, isr in (("1", (1,)), ("", ())):
+        brokers = {
+            1: [_LEADS.format("00:00:05,000", 1, 0, 4, "1")],
+            3: [stated.format(shown), _FOLLOWS.format("00:01:00,000", 3, 1, 5, -1)],
+        }
+        history = _history(tmp_path / (shown or "none"), "4.1.0", "", [], brokers)
+        assert states_in(history)[1] == ("t-0", 5, -1, 1, isr)
 
 
 @pytest.mark.parametrize("features", [_FEATURES.format(_WITH_ELR), _FEATURES.format("")])

@@ -305,7 +305,7 @@ class FinalizedFeatures(LogEvent):
 @_read_from(
     rb"\[BrokerMetadataPublisher id=(?P<node>\d+)\] ",
     rb"Publishing initial metadata at offset ",
-    rb".*? with metadata\.version (?:Optional\[)?(?P<version>\d+\.\d+(?:-IV\d+)?)",
+    rb".*? with metadata\.version (?:Optional\[)?(?P<version>\d+\.\d+(?:-IV\d+)?)[\]. ]",
     is_kept_once=True,
 )
 class MetadataVersion(LogEvent):

@@ -81,6 +81,15 @@ class LoggedFeatures(NamedTuple):
     is_logged: bool
 
 
+class ShownByPartitions(NamedTuple):
+    """The parts of partitions' lines that show whether there are eligible leader replicas."""
+
+    #: The ISRs of partitions without a leader.
+    leaderless_isrs: set[tuple[int, ...]]
+    #: A partition has an eligible leader replica.
+    has_eligible_leader: bool
+
+
 class Configuration(NamedTuple):
     """The configuration of a cluster."""
 
@@ -100,14 +109,14 @@ class Configuration(NamedTuple):
 def configuration_of(
     events: Sequence[LogEvent],
     files: Collection[LogFile],
-    leaderless_isrs: Collection[tuple[int, ...]],
+    shown: ShownByPartitions,
 ) -> Configuration:
     """The configuration that lines tell.
 
     Args:
         events: all events, in the order of time.
         files: the files of all nodes.
-        leaderless_isrs: the ISRs that lines name of partitions without a leader.
+        shown: by the lines about partitions.
 
     Raises:
         LogsError: the release is too old.
@@ -117,7 +126,7 @@ def configuration_of(
     settings = _settings_of(events, files, release.number, mode)
     features = LoggedFeatures(None, has_eligible_leader_replicas=False, is_logged=True)
     if mode == KRAFT_MODE:
-        features = _features_of(events, release.number, leaderless_isrs)
+        features = _features_of(events, release.number, shown)
     of_session = settings.controllers if mode == KRAFT_MODE else settings.common
     session_timeout_ms = int(of_session.get(SESSION_TIMEOUTS[mode], 0))
     return Configuration(mode, release, features, settings, session_timeout_ms)
@@ -194,7 +203,7 @@ def _release_of(versions: Sequence[log_events.KafkaVersion], mode: Mode) -> Logg
 
 
 def _features_of(
-    events: Sequence[LogEvent], release: str, leaderless_isrs: Collection[tuple[int, ...]]
+    events: Sequence[LogEvent], release: str, shown: ShownByPartitions
 ) -> LoggedFeatures:
     """The features of a quorum.
 
@@ -203,20 +212,19 @@ def _features_of(
     does. Source: PartitionChangeBuilder.build@4.1.0.
     """
     levels = {each.name: each.level for each in of_kind(events, log_events.FeatureLevel)}
-    versions = [each.version for each in of_kind(events, log_events.MetadataVersion)]
-    version = _known_version(
-        levels.get("metadata.version", versions[-1] if versions else ""), release
-    )
-    by_default = kraft_cells_of(release, version)["eligible_leader_replicas_by_default"].value
+    named = [each.version for each in of_kind(events, log_events.MetadataVersion)][-1:]
+    version = _known_version(levels.get("metadata.version", "".join(named)), release)
+    cells = kraft_cells_of(release, version)
     lists = of_kind(events, log_events.FinalizedFeatures)
+    is_on: bool | None = None
     if lists:
-        return LoggedFeatures(version, f"{_ELR_FEATURE}=" in lists[-1].features, is_logged=True)
-    if _ELR_FEATURE in levels:
+        is_on = f"{_ELR_FEATURE}=" in lists[-1].features
+    elif _ELR_FEATURE in levels:
         is_on = levels[_ELR_FEATURE] not in ("", "0")
-        return LoggedFeatures(version, is_on, is_logged=True)
-    if leaderless_isrs:
-        return LoggedFeatures(version, not all(leaderless_isrs), is_logged=True)
-    return LoggedFeatures(version, bool(by_default), is_logged=False)
+    elif shown.has_eligible_leader or shown.leaderless_isrs:
+        is_on = shown.has_eligible_leader or not all(shown.leaderless_isrs)
+    by_default = bool(cells["eligible_leader_replicas_by_default"].value)
+    return LoggedFeatures(version, by_default if is_on is None else is_on, is_on is not None)
 
 
 def _known_version(text: str, release: str) -> str | None:

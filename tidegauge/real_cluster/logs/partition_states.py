@@ -293,11 +293,19 @@ def _without_leader(
     isr = before.isr or ()
     if len(isr) == 1 or before.leader < 0:
         return isr
-    led = [each for each in after if each.leader >= 0][:1]
-    last = [each.leader for each in led if not each.unclean]
     if state.leader_epoch == before.leader_epoch + 1:
-        last = [before.leader]
-    return tuple(last) if last and last[0] in isr else None
+        return (before.leader,) if before.leader in isr else None
+    led = [each for each in after if each.leader >= 0][:1]
+    last = {(each.leader,) for each in led if each.leader in isr and not each.unclean}
+    if state.version == before.version + len(isr) and len(isr) <= _MOST_ENDS:
+        # Each member has left by a change of its own.
+        last = {
+            ends[-1].isr or ()
+            for order in permutations((state.time_ms, broker) for broker in isr)
+            for ends in _ends(before, order, has_elr=has_elr)
+            if ends[-1].leader_epoch == state.leader_epoch
+        }
+    return next(iter(last)) if len(last) == 1 else None
 
 
 def _find_unclean_elections(states: list[State]) -> None:

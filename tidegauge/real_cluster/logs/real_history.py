@@ -14,7 +14,11 @@ from tidegauge.real_cluster.logs.clock_offsets import ClockOffset, clock_offsets
 from tidegauge.real_cluster.logs.log_events import LogEvent
 from tidegauge.real_cluster.logs.log_files import FoundLogs, LogsError
 from tidegauge.real_cluster.logs.log_reading import ClusterContent, read_logs
-from tidegauge.real_cluster.logs.logged_configuration import Configuration, configuration_of
+from tidegauge.real_cluster.logs.logged_configuration import (
+    Configuration,
+    ShownByPartitions,
+    configuration_of,
+)
 from tidegauge.real_cluster.logs.partition_states import (
     AnnouncedIsr,
     Line,
@@ -137,7 +141,7 @@ def real_history(
     cluster = _last_cluster(events, last_of)
     events = [each for each in events if each.time_ms >= cluster.begin_ms or _is_kept(each)]
     rows = _rows_since(cluster.begin_ms, content, ahead)
-    configuration = configuration_of(events, found.files, _leaderless_isrs(rows, content.isrs))
+    configuration = configuration_of(events, found.files, _shown_by_partitions(rows, content))
     has_kraft = configuration.mode == KRAFT_MODE
     lives = broker_states.lives_of(events, last_of)
     brokers = broker_states.broker_changes(events, lives)
@@ -223,12 +227,13 @@ def _rows_since(
     return rows[rows["time_ms"] >= begin_ms] if begin_ms else rows
 
 
-def _leaderless_isrs(
-    rows: partition_rows.Rows, isrs: list[tuple[int, ...]]
-) -> set[tuple[int, ...]]:
-    """The ISRs that lines name of partitions without a leader."""
-    numbers = rows["isr"][(rows["leader"] == -1) & (rows["isr"] >= 0)]
-    return {isrs[number] for number in np.unique(numbers).tolist()}
+def _shown_by_partitions(rows: partition_rows.Rows, content: ClusterContent) -> ShownByPartitions:
+    """The parts of partitions' lines that show whether there are eligible leader replicas."""
+    isrs = rows["isr"][(rows["leader"] == -1) & (rows["isr"] >= 0)]
+    return ShownByPartitions(
+        {content.isrs[number] for number in np.unique(isrs).tolist()},
+        any(each.eligible_leaders for each in content.assignments),
+    )
 
 
 def _partitions(
