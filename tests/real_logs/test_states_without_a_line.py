@@ -77,6 +77,8 @@ def test_the_last_member_stays_in_the_isr_unless_it_is_an_eligible_leader(
     history = _history(tmp_path, release, features, [], brokers)
     assert states_in(history) == [("t-0", 4, 1, 0, (1,)), ("t-0", 5, -1, 1, isr)]
     assert [state.is_isr_logged for state in history.partitions[0].states] == [True, False]
+    is_open = release != "3.9.0" and not features
+    assert any("eligible leader replicas" in notice for notice in history.notices) == is_open
 
 
 @pytest.mark.parametrize(
@@ -109,8 +111,8 @@ def test_an_isr_of_a_partition_without_a_leader_shows_the_feature(tmp_path: Path
         "00:00:50,000 [Broker id=3] Skipped the become-follower state change for u-0 with topic id"
         " Some(x) and partition state LeaderAndIsrPartitionState(topicName='u', partitionIndex=0,"
         " controllerEpoch=-1, leader=-1, leaderEpoch=7, isr=[{}], partitionEpoch=9,"
-        " replicas=[1, 3], addingReplicas=[], removingReplicas=[], isNew=false, leaderRecoveryState=0) since it is"
-        " already a follower with leader epoch 7."
+        " replicas=[1, 3], addingReplicas=[], removingReplicas=[], isNew=false,"
+        " leaderRecoveryState=0) since it is already a follower with leader epoch 7."
     )
     for shown, isr in (("1", (1,)), ("", ())):
         brokers = {
@@ -119,6 +121,7 @@ def test_an_isr_of_a_partition_without_a_leader_shows_the_feature(tmp_path: Path
         }
         history = _history(tmp_path / (shown or "none"), "4.1.0", "", [], brokers)
         assert states_in(history)[1] == ("t-0", 5, -1, 1, isr)
+        assert history.notices == []
 
 
 @pytest.mark.parametrize("features", [_FEATURES.format(_WITH_ELR), _FEATURES.format("")])

@@ -223,6 +223,8 @@ def _features_of(
         is_on = levels[_ELR_FEATURE] not in ("", "0")
     elif shown.has_eligible_leader or shown.leaderless_isrs:
         is_on = shown.has_eligible_leader or not all(shown.leaderless_isrs)
+    if is_on is None and not cells["eligible_leader_replicas_possible"].value:
+        is_on = False
     by_default = bool(cells["eligible_leader_replicas_by_default"].value)
     return LoggedFeatures(version, by_default if is_on is None else is_on, is_on is not None)
 

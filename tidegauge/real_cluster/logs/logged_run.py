@@ -184,8 +184,10 @@ class FoundInLogs(NamedTuple):
     counts: dict[str, int]
     #: Files that are not logs, and those that could not be read to the end.
     unread: list[tuple[str, str]]
-    #: States whose ISR no line has.
+    #: States whose ISR no line has: it follows from rules ...
     states_without_isr: int
+    #: ... or is assumed.
+    states_with_assumed_isr: int
     #: ISRs that leaders announced and no line confirms.
     announced: list[dict[str, Any]]
     #: The ids of the quorum's voters, one set after the other, if they changed.
@@ -210,8 +212,8 @@ class FoundInLogs(NamedTuple):
             yield f"{name + ':':22} {number:,}"
         if self.states_without_isr:
             yield (
-                f"{counted(self.states_without_isr, 'state')} without an ISR in any line: assumed"
-                " from the state before"
+                f"{counted(self.states_without_isr, 'state')} without an ISR in any line: by rules,"
+                f" or assumed ({self.states_with_assumed_isr})"
             )
         if self.announced:
             yield (
@@ -241,6 +243,7 @@ class FoundInLogs(NamedTuple):
             ],
             "counts": self.counts,
             "states_without_isr": self.states_without_isr,
+            "states_with_assumed_isr": self.states_with_assumed_isr,
             "announced_isrs": self.announced,
             "voter_sets": self.voter_sets,
             "not_read": [{"file": path, "reason": reason} for path, reason in self.unread],
@@ -305,6 +308,7 @@ def found_in_logs(history: RealHistory, run: RunFolder) -> FoundInLogs:
         counts=counts,
         unread=unread,
         states_without_isr=sum(not state.is_isr_logged for state in states),
+        states_with_assumed_isr=sum(state.is_isr_assumed for state in states),
         announced=[
             {
                 "partition": f"{each.partition.topic}-{each.partition.number}",

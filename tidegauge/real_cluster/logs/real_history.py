@@ -145,20 +145,22 @@ def real_history(
     has_kraft = configuration.mode == KRAFT_MODE
     lives = broker_states.lives_of(events, last_of)
     brokers = broker_states.broker_changes(events, lives)
+    partitions = _partitions(rows, content, events, brokers, configuration)
+    notices = [*cluster.notices, *configuration.notices, *_assumed(configuration, partitions)]
     return RealHistory(
         found=found,
         # The rows are in the states now; they may be hundreds of megabytes.
         content=content._replace(rows=content.rows[:0]),
         offsets=offsets,
         events=events,
-        partitions=_partitions(rows, content, events, brokers, configuration),
+        partitions=partitions,
         brokers=brokers,
         controllers=broker_states.controllers_of(events),
         lives=broker_states.with_deaths(lives, brokers, last_of, configuration.session_timeout_ms),
         longest_session_ms=broker_states.longest_session_ms(lives, brokers, last_of),
         configuration=configuration,
         is_kraft=has_kraft,
-        notices=[*cluster.notices, *configuration.notices],
+        notices=notices,
         first_ms=max(cluster.begin_ms, min((first_ms for _, first_ms, _ in spans), default=0)),
         last_ms=max((last_ms for _, _, last_ms in spans), default=0),
     )
@@ -234,6 +236,18 @@ def _shown_by_partitions(rows: partition_rows.Rows, content: ClusterContent) -> 
         {content.isrs[number] for number in np.unique(isrs).tolist()},
         any(each.eligible_leaders for each in content.assignments),
     )
+
+
+def _assumed(configuration: Configuration, partitions: list[PartitionHistory]) -> list[str]:
+    """The line about eligible leader replicas, if states depend on them and no line shows them."""
+    features = configuration.features
+    depends = any(
+        state.leader < 0 and not state.is_isr_logged for each in partitions for state in each.states
+    )
+    if features.is_logged or not depends:
+        return []
+    state = "on" if features.has_eligible_leader_replicas else "off"
+    return [f"eligible leader replicas are taken as {state}, as in a new cluster: no line shows it"]
 
 
 def _partitions(
