@@ -296,7 +296,9 @@ def _without_leader(
     if state.leader_epoch == before.leader_epoch + 1:
         return (before.leader,) if before.leader in isr else None
     led = [each for each in after if each.leader >= 0][:1]
-    last = {(each.leader,) for each in led if each.leader in isr and not each.unclean}
+    last: set[tuple[int, ...]] = {
+        (each.leader,) for each in led if each.leader in isr and not each.unclean
+    }
     if state.version == before.version + len(isr) and len(isr) <= _MOST_ENDS:
         # Each member has left by a change of its own.
         last = {
