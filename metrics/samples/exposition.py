@@ -146,8 +146,11 @@ class Exposition:
     ) -> Samples:
         """A sample for each existing row."""
         rows = np.flatnonzero(there)
-        labels = self._respelled(spelled, table.labels(rows))
-        return Samples(spelled, table.targets[rows], labels, values[rows])
+        texts = table.labels(rows)
+        if spelled.only is not None:
+            own = np.array([spelled.only.has(labels_of(text)) for text in texts.tolist()], bool)
+            rows, texts = rows[own], texts[own]
+        return Samples(spelled, table.targets[rows], self._respelled(spelled, texts), values[rows])
 
     def _of_totals(
         self, spelled: SpelledFamily, table: Table, values: NDArray[Any], there: layout.Flags

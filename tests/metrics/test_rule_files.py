@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tidegauge.metrics.spellings.all_spellings import SPELLINGS
 from tidegauge.rehearsal.alerts import RuleFileError, alerts_of, read_rule_file
+from tidegauge.rehearsal.metric_names import alerts_on, never_made, recognised_spelling
 
 GROUPS = """
 groups:
@@ -131,3 +133,84 @@ def test_an_alert_that_reads_no_metric_says_nothing_of_an_incident(tmp_path: Pat
     text = "groups: [{name: g, rules: [{alert: Watchdog, expr: vector(1)}]}]"
     (alert,), _ = alerts_of([read_rule_file(written(tmp_path, text))], {"up"})
     assert not alert.is_simulated
+
+
+@pytest.mark.parametrize(
+    ("spelling", "metric"),
+    [
+        # Names of Strimzi, of kafka-observ-lib and of most rules in small letters.
+        ("strimzi", "kafka_server_replicamanager_underreplicatedpartitions"),
+        ("strimzi", "kafka_controller_controllerstats_uncleanleaderelections_total"),
+        ("grafana-cloud", "kafka_server_replicamanager_isrshrinkspersec"),
+        ("bitnami", "kafka_server_replicamanager_total_underreplicatedpartitions_value"),
+        ("jmx-exporter", "kafka_server_replicamanager_value"),
+        ("jmx-exporter with capitals", "kafka_server_ReplicaManager_Value"),
+        ("strimzi with capitals", "kafka_server_ReplicaManager_UnderReplicatedPartitions"),
+    ],
+)
+def test_the_exporter_of_rules_is_recognised(spelling: str, metric: str, tmp_path: Path) -> None:
+    text = f"groups: [{{name: g, rules: [{{alert: A, expr: {metric} and up}}]}}]"
+    found = recognised_spelling([read_rule_file(written(tmp_path, text))])
+    assert found.name == spelling
+    assert never_made([metric], found._replace(rules=())) == {metric: None}
+
+
+def test_rules_that_several_exporters_serve_are_those_of_the_one_with_most_alerts(
+    tmp_path: Path,
+) -> None:
+    text = """
+groups:
+  - name: kafka
+    rules:
+      - {alert: Offline, expr: kafka_controller_kafkacontroller_offlinepartitionscount > 0}
+      - {alert: Shrinks, expr: kafka_server_replicamanager_isrshrinkspersec > 0}
+"""
+    file = read_rule_file(written(tmp_path, text))
+    assert recognised_spelling([file]).name == "grafana-cloud"
+
+
+@pytest.mark.parametrize(
+    ("spelling", "metric", "own"),
+    [
+        (
+            *("strimzi", "kafka_server_replicamanager_isrshrinkspersec"),
+            "kafka_server_replicamanager_isrshrinks_total",
+        ),
+        (
+            *("jmx-exporter", "kafka_server_replicamanager_leadercount"),
+            'kafka_server_replicamanager_value{name="LeaderCount"}',
+        ),
+        # Without rules a JMX exporter gives this name to many values.
+        ("confluent", "kafka_server_replicamanager_value", None),
+        # Strimzi's names have the type of the MBean.
+        ("strimzi", "kafka_server_underreplicatedpartitions", None),
+    ],
+)
+def test_an_exporter_never_makes_a_name_but_its_own_for_the_value(
+    spelling: str, metric: str, own: str | None
+) -> None:
+    assert never_made([metric], SPELLINGS[spelling]) == {metric: own}
+
+
+@pytest.mark.parametrize(
+    "metric", ["jvm_memory_bytes_used", "kafka_consumer_lag", "kafka_server_raft_metrics_fish"]
+)
+def test_a_metric_that_is_not_simulated_is_no_name_that_is_never_made(metric: str) -> None:
+    """Grafana's rules take any MBean of Kafka, and the others are not Kafka's."""
+    assert never_made([metric], SPELLINGS["grafana-cloud"]) == {}
+
+
+def test_a_rule_with_an_alternative_that_a_cluster_may_have_is_not_dead(tmp_path: Path) -> None:
+    """Also not one that reads what a recording rule makes of it."""
+    text = """
+groups:
+  - name: kafka
+    rules:
+      - {record: "of:two", expr: kafka_server_replicamanager_isrshrinkspersec or jvm_heap}
+      - {record: "of:one", expr: kafka_server_replicamanager_isrshrinkspersec}
+      - {alert: May, expr: "of:two > 0"}
+      - {alert: Dead, expr: "of:one > 0"}
+"""
+    may, dead = alerts_on([read_rule_file(written(tmp_path, text))], SPELLINGS["strimzi"]).alerts
+    assert (may.missing, may.never_made) == (["of:two"], {})
+    assert dead.never_made == {"of:one": None}

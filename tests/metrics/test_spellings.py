@@ -26,7 +26,7 @@ from tidegauge.metrics.spellings.all_spellings import (
     SpellingError,
     spelling_of,
 )
-from tidegauge.metrics.spellings.spelling import SpelledFamily, Spelling
+from tidegauge.metrics.spellings.spelling import Rows, SpelledFamily, Spelling
 from tidegauge.scenario.cluster_plan import ClusterPlan
 
 SHRINKS = MBean("kafka.server:type=ReplicaManager,name=IsrShrinksPerSec", "Count")
@@ -201,6 +201,42 @@ def test_an_operators_own_rules_are_a_spelling(tmp_path: Path) -> None:
         assert own.spell(Family(LEADERS, "gauge", Scope.BROKER, "starts", "No rule.")) is None
         exporters = {one.name for one in own.spelled(FAMILIES)}
         assert {"kafka_brokers", "tidegauge_speed_ratio"} <= exporters
+
+
+LISTED = """
+lowercaseOutputName: true
+rules:
+- pattern: kafka.network<type=RequestMetrics, name=(.+)PerSec, request=(Produce|Fetch)><>Count
+  name: my_$1
+  labels: {request: "$2"}
+- pattern: kafka.network<type=RequestMetrics, name=(.+)PerSec, request=(Leader.+)><>Count
+  name: my_$2
+- pattern: kafka.network<type=RequestMetrics, name=(.+)PerSec, request=(.+), error=([L-N].+)><>Count
+  name: my_errors
+  labels: {request: "$2", error: "$3"}
+- pattern: kafka.network<type=RequestMetrics, name=RemoteTimeMs, request=(.+)><>Count
+  name: my_waits
+  labels: {request: "$1"}
+"""
+
+
+def test_rules_that_list_requests_are_tried_on_those_that_exist(tmp_path: Path) -> None:
+    """Each row has the name of the first rule that takes its values, as in JmxCollector."""
+    file = tmp_path / "rules.yaml"
+    file.write_text(LISTED)
+    families = [each for each in FAMILIES if each.scope in (Scope.REQUEST, Scope.REQUEST_ERROR)]
+    found = {one.name: one for one in spelling_of(str(file)).spelled(families)}
+    listed = found["my_requests"].only
+    assert listed is not None
+    assert listed.values == {("Produce",), ("Fetch",)}
+    # A name may be made of a value that is known.
+    assert found["my_leaderandisr"].only == Rows(("request",), frozenset({("LeaderAndIsr",)}))
+    errors = found["my_errors"].only
+    assert errors is not None
+    assert errors.has({"request": "Produce", "error": "LEADER_NOT_AVAILABLE"})
+    assert not errors.has({"request": "Produce", "error": "CORRUPT_MESSAGE"})
+    # All of them have this name: nothing has to be chosen.
+    assert found["my_waits"].only is None
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,20 @@ from tidegauge.commands.shared_options import words_of
 from tidegauge.commands.watching import spelling_named
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.rehearsal import incidents
-from tidegauge.rehearsal.alerts import Alert, RuleFile, alerts_of, misspelt_metrics, read_rule_file
+from tidegauge.rehearsal.alerts import Alert, RuleFile, read_rule_file
+from tidegauge.rehearsal.metric_names import (
+    alerts_on,
+    misspelt_metrics,
+    recognised_spelling,
+    served_metrics,
+)
 from tidegauge.rehearsal.promtool import Intervals, check_rules, find_promtool
-from tidegauge.scenario.text.errors import did_you_mean
+from tidegauge.scenario.text.errors import counted, did_you_mean
 from tidegauge.simulation.quantities import parse_time
-from tidegauge.views.alert_report import content_of, show_beginning, show_incident, show_summary
+from tidegauge.views.alert_matrix import show_matrix
+from tidegauge.views.alert_report import content_of, show_beginning, show_summary, why_untested
 from tidegauge.views.output import INTERRUPTED, console, print_json, report
-from tidegauge.views.progress import jobs_of, make_batch_folder
+from tidegauge.views.progress import jobs_of, make_batch_folder, working
 
 ALL = "all"
 _ASKED = re.compile(r"(?P<alert>.+)=(?P<verb>fires|silent)(?:@(?P<incident>.+))?")
@@ -39,11 +46,29 @@ def rehearse_alerts(options: AlertsOptions) -> None:
         same = options._replace(rules=paths, more_rules=None, incidents=None, jobs=None, keep=None)
         same = same._replace(expect=None, as_json=False)
         again = shlex.join(["tidegauge", "alerts", *words_of(same)])
-        show_summary(console(), rehearsal, ended, again)
+        is_detailed = options.verbose or len(names) == 1
+        show_summary(console(), rehearsal, ended, again, is_detailed=is_detailed)
     if options.as_json:
         print_json(content_of(rehearsal, ended))
-    if not all(each.is_as_expected for each in ended):
+    if not any(each.is_judged for each in ended):
+        raise TidegaugeError(_why_nothing_was_judged(rehearsal))
+    if rehearsal.misspelt or not all(each.is_as_expected for each in ended):
         raise typer.Exit(1)
+
+
+def _why_nothing_was_judged(rehearsal: incidents.Rehearsal) -> str:
+    if rehearsal.misspelt:
+        return f"nothing was judged: {rehearsal.misspelt[0]}"
+    if any(alert.is_simulated for alert in rehearsal.alerts.alerts):
+        return (
+            "nothing was judged: no incident that was tried expects anything of these alerts; "
+            "healthy-day expects every alert to be silent, and --expect RULE=fires adds an "
+            "expectation"
+        )
+    return (
+        "nothing was judged: each alert needs a metric that is not simulated, or by a name that "
+        f"{rehearsal.spelling.name} never makes; --metrics-spelling names another exporter"
+    )
 
 
 def _incidents_of(options: Sequence[str]) -> list[str]:
@@ -85,9 +110,9 @@ def _prepared(
     """The input of all incidents; the command ends if a file or promtool cannot be used."""
     intervals = _intervals(options.scrape_interval, options.evaluation_interval)
     files = _rule_files(paths)
-    named = spelling_named(options.metrics_spelling)
-    served = incidents.served_metrics(named)
-    alerts = alerts_of(files, served)
+    written = options.metrics_spelling
+    spelling = recognised_spelling(files) if written is None else spelling_named(written)
+    alerts = alerts_on(files, spelling)
     if not alerts.alerts:
         raise TidegaugeError(f"{', '.join(map(str, paths))}: there is no alert in it")
     asked = [_asked(text, alerts.alerts, names) for text in options.expect or []]
@@ -96,9 +121,9 @@ def _prepared(
     program = find_promtool(options.promtool)
     with TemporaryDirectory(prefix="tidegauge-alerts-") as folder:
         check_rules(program, files, Path(folder))
-    misspelt = misspelt_metrics(files, served)
+    misspelt = misspelt_metrics(files, served_metrics(spelling))
     return incidents.Rehearsal(
-        files, alerts, program, intervals, options.keep, named, asked, misspelt
+        files, alerts, program, intervals, options.keep, spelling, asked, misspelt
     )
 
 
@@ -116,10 +141,12 @@ def _asked(text: str, alerts: Sequence[Alert], names: Sequence[str]) -> incident
                 f"--expect {text}: no {kind} {match[kind]} is tried; "
                 f"{did_you_mean(match[kind], those)}"
             )
-    missing = known[match["alert"]].missing
-    if missing:
+    if known[match["alert"]].missing:
+        alert = known[match["alert"]]
+        meant = ", ".join(alert.misspelt.values())
         raise TidegaugeError(
-            f"--expect {text}: {match['alert']} needs {', '.join(missing)}, which is not exported"
+            f"--expect {text}: {alert.name} {why_untested(alert)}, which is not exported"
+            + (f"; did you mean {meant}?" if meant else "")
         )
     named = match["incident"]
     incident = None if named is None else incidents.load_incident(named).name
@@ -138,15 +165,17 @@ def _rule_files(paths: Sequence[Path]) -> list[RuleFile]:
 def _rehearsed(
     rehearsal: incidents.Rehearsal, names: Sequence[str], jobs: int
 ) -> list[incidents.Rehearsed]:
-    """The result of each incident, in their order; each is shown as soon as it is known."""
+    """The result of each incident, in their order."""
     out = console()
-    show_beginning(out, rehearsal, len(names), jobs)
-    shown: list[incidents.Rehearsed] = []
+    tried: list[incidents.Rehearsed] = []
     try:
-        for each in incidents.rehearse(rehearsal, names, jobs, warn):
-            show_incident(out, each)
-            shown.append(each)
+        show_beginning(out, rehearsal, len(names), jobs)
+        with working(f"0 of {counted(len(names), 'incident')} tried") as tell:
+            for each in incidents.rehearse(rehearsal, names, jobs, warn):
+                tried.append(each)
+                tell(f"{len(tried)} of {counted(len(names), 'incident')} tried")
     except KeyboardInterrupt:
-        typer.echo(f"\nStopped: {len(shown)} of {len(names)} incidents were tried")
+        show_matrix(out, rehearsal, tried)
+        typer.echo(f"\nStopped: {len(tried)} of {len(names)} incidents were tried")
         raise typer.Exit(INTERRUPTED) from None
-    return shown
+    return tried
