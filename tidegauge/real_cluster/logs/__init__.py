@@ -8,6 +8,7 @@
 ``partition_lines.py``       the table of lines about partitions
 ``log_events.py``            events of brokers, controllers and topics, and their lines
 ``log_reading.py``           all files read with these tables, by several processes
+``last_cluster.py``          the content without that of a cluster with another id
 ``clock_offsets.py``         offsets of clocks, from causes that precede their effects
 ``partition_states.py``      the states of a partition from the lines about it
 ``broker_states.py``         registrations, processes, controllers

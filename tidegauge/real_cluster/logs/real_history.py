@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tidegauge.real_cluster.logs import broker_states, log_events, partition_rows
 from tidegauge.real_cluster.logs.broker_states import of_kind
 from tidegauge.real_cluster.logs.clock_offsets import ClockOffset, clock_offsets
+from tidegauge.real_cluster.logs.last_cluster import last_cluster
 from tidegauge.real_cluster.logs.log_events import LogEvent
 from tidegauge.real_cluster.logs.log_files import FoundLogs, LogsError
 from tidegauge.real_cluster.logs.log_reading import ClusterContent, read_logs
@@ -120,7 +121,8 @@ def real_history(
     Raises:
         LogsError: the logs are of two clusters at once, or of a release that is too old.
     """
-    content = read_logs(found.files, progress, meanwhile)
+    cluster = last_cluster(read_logs(found.files, progress, meanwhile))
+    content = cluster.content
     nodes = {file.node for file in found.files if file.node is not None}
     offsets = clock_offsets(content, nodes)
     ahead = {each.node: each.offset_ms for each in offsets}
@@ -129,18 +131,17 @@ def real_history(
         key=lambda event: event.time_ms,
     )
     spans = [
-        (file.node, extent.first_ms - offset_ms, extent.last_ms - offset_ms)
+        (file.node, max(extent.first_ms, begin_ms) - offset_ms, extent.last_ms - offset_ms)
         for file, extent in content.files.items()
         for offset_ms in [ahead.get(file.node or 0, 0)]
-        if extent.first_ms >= 0
+        for begin_ms in [cluster.begins_ms.get(file.node or 0, 0)]
+        if extent.first_ms >= 0 and extent.last_ms >= begin_ms
     ]
     last_of: dict[int, int] = {}
     for node, _, last_ms in spans:
         if node is not None:
             last_of[node] = max(last_ms, last_of.get(node, last_ms))
-    cluster = _last_cluster(events, last_of)
-    events = [each for each in events if each.time_ms >= cluster.begin_ms or _is_kept(each)]
-    rows = _rows_since(cluster.begin_ms, content, ahead)
+    rows = _rows_of(content, ahead)
     configuration = configuration_of(events, found.files, _shown_by_partitions(rows, content))
     has_kraft = configuration.mode == KRAFT_MODE
     lives = broker_states.lives_of(events, last_of)
@@ -161,72 +162,18 @@ def real_history(
         configuration=configuration,
         is_kraft=has_kraft,
         notices=notices,
-        first_ms=max(cluster.begin_ms, min((first_ms for _, first_ms, _ in spans), default=0)),
+        first_ms=min((first_ms for _, first_ms, _ in spans), default=0),
         last_ms=max((last_ms for _, _, last_ms in spans), default=0),
     )
 
 
-class _LastCluster(NamedTuple):
-    """The cluster that the history is of: the last one that the lines name."""
-
-    #: No line of it is earlier.
-    begin_ms: int
-    notices: list[str]
-
-
-def _last_cluster(events: list[LogEvent], last_of: dict[int, int]) -> _LastCluster:
-    """The last cluster: another cluster id ends a history, for nothing of it is left.
-
-    Args:
-        events: all events, in the order of time.
-        last_of: the time of the last line of each node.
-
-    Raises:
-        LogsError: two clusters run at the same time.
-    """
-    named = of_kind(events, log_events.ClusterNamed)
-    last = {each.node: each.cluster_id for each in named}
-    known = named[-1].cluster_id if named else ""
-    others = [each for each in named if each.cluster_id != known]
-    if not others:
-        return _LastCluster(0, [])
-    first = next(each for each in named if each.cluster_id == known)
-    starts = [
-        each.time_ms
-        for each in of_kind(events, log_events.ProcessStarting)
-        if last.get(each.node) == known and others[-1].time_ms < each.time_ms <= first.time_ms
-    ]
-    begin_ms = min(starts, default=first.time_ms)
-    other = others[-1].cluster_id
-    strangers = [node for node, cluster in last.items() if cluster != known]
-    is_later = any(last_of.get(node, 0) > begin_ms for node in strangers)
-    if is_later or first.time_ms < others[-1].time_ms:
-        nodes = "; ".join(f"{node} is of {cluster}" for node, cluster in sorted(last.items()))
-        raise LogsError(f"the logs are of two clusters at once ({nodes}): read each by itself")
-    text = f"cluster {known} begins with another id: the lines of cluster {other} are left out"
-    return _LastCluster(begin_ms, [text])
-
-
-def _is_kept(event: LogEvent) -> bool:
-    """Whether the time of an event is only that of its first line, or of its file."""
-    return isinstance(
-        event,
-        log_events.Setting
-        | log_events.KafkaVersion
-        | log_events.SessionNegotiated
-        | log_events.MetadataVersion,
-    )
-
-
-def _rows_since(
-    begin_ms: int, content: ClusterContent, ahead: dict[int, int]
-) -> partition_rows.Rows:
-    """The rows of partitions from a time on, on the common clock."""
+def _rows_of(content: ClusterContent, ahead: dict[int, int]) -> partition_rows.Rows:
+    """The rows of partitions, on the common clock."""
     rows = content.rows.copy()
     for node, offset in ahead.items():
         if offset:
             rows["time_ms"][rows["node"] == node] -= offset
-    return rows[rows["time_ms"] >= begin_ms] if begin_ms else rows
+    return rows
 
 
 def _shown_by_partitions(rows: partition_rows.Rows, content: ClusterContent) -> ShownByPartitions:
