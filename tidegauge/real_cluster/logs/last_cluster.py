@@ -5,10 +5,9 @@ epochs and versions in these begin again, so the lines of the cluster before are
 done by the clock of each node: clocks are compared by lines of one cluster only.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Mapping
 from typing import NamedTuple
-
-import numpy as np
 
 from tidegauge.real_cluster.logs import log_events
 from tidegauge.real_cluster.logs.broker_states import of_kind
@@ -27,16 +26,24 @@ _TIMELESS = (
 
 
 class LastCluster(NamedTuple):
-    """The content that is of the last cluster."""
+    """The last cluster of some files."""
 
-    content: ClusterContent
-    #: By node: no line of the cluster is earlier by its clock; none: all lines are of it.
+    #: By node: no line of it is earlier, by the clock of the node; empty: there is no other.
     begins_ms: Mapping[int, int]
     notices: tuple[str, ...]
 
+    def events_in(self, content: ClusterContent) -> list[log_events.LogEvent]:
+        """The events of a content that are of this cluster."""
+        return [
+            event
+            for event in content.events
+            for begin_ms in [self.begins_ms.get(event.node, 0)]
+            if event.time_ms >= begin_ms or (isinstance(event, _TIMELESS) and begin_ms != _NEVER_MS)
+        ]
+
 
 def last_cluster(content: ClusterContent) -> LastCluster:
-    """The content of files without that of former clusters.
+    """The last cluster of which files have lines.
 
     Raises:
         LogsError: two clusters run at the same time.
@@ -44,17 +51,17 @@ def last_cluster(content: ClusterContent) -> LastCluster:
     named = of_kind(content.events, log_events.ClusterNamed)
     ids = {each.cluster_id for each in named}
     if len(ids) <= 1:
-        return LastCluster(content, {}, ())
+        return LastCluster({}, ())
     known = named[-1].cluster_id
     begins_ms = _begins_of(known, content)
     begin_ms = min(begins_ms.values())
-    lasts_ms = {
-        file.node: extent.last_ms for file, extent in content.files.items() if file.node is not None
-    }
+    lasts_ms: dict[int | None, int] = defaultdict(int)
+    for file, extent in content.files.items():
+        lasts_ms[file.node] = max(lasts_ms[file.node], extent.last_ms)
     last = {each.node: each.cluster_id for each in named}
     for node, cluster in sorted(last.items()):
         if cluster != known:
-            if lasts_ms.get(node, 0) > begin_ms:
+            if lasts_ms[node] > begin_ms:
                 nodes = "; ".join(f"{each} is of {last[each]}" for each in sorted(last))
                 raise LogsError(
                     f"the logs are of two clusters at once ({nodes}): read each by itself"
@@ -65,7 +72,7 @@ def last_cluster(content: ClusterContent) -> LastCluster:
     begins_ms |= dict.fromkeys(silent, begin_ms)
     left_out = ", ".join(sorted(ids - {known}))
     notice = f"cluster {known} begins with another id: the lines of cluster {left_out} are left out"
-    return LastCluster(_since(begins_ms, content), begins_ms, (notice,))
+    return LastCluster(begins_ms, (notice,))
 
 
 def _begins_of(known: str, content: ClusterContent) -> dict[int, int]:
@@ -81,22 +88,3 @@ def _begins_of(known: str, content: ClusterContent) -> dict[int, int]:
             else:
                 begins_ms.setdefault(event.node, starts_ms.get(event.node, event.time_ms))
     return begins_ms
-
-
-def _since(begins_ms: Mapping[int, int], content: ClusterContent) -> ClusterContent:
-    """The content of each node from a time on."""
-    rows = content.rows
-    is_kept = np.ones(len(rows), bool)
-    for node, begin_ms in begins_ms.items():
-        is_kept &= (rows["node"] != node) | (rows["time_ms"] >= begin_ms)
-    return content._replace(rows=rows[is_kept], events=[*_events_since(begins_ms, content.events)])
-
-
-def _events_since(
-    begins_ms: Mapping[int, int], events: Iterable[log_events.LogEvent]
-) -> Iterable[log_events.LogEvent]:
-    for event in events:
-        begin_ms = begins_ms.get(event.node, 0)
-        is_timeless = isinstance(event, _TIMELESS) and begin_ms != _NEVER_MS
-        if event.time_ms >= begin_ms or is_timeless:
-            yield event

@@ -177,11 +177,12 @@ def _line_of(release: str) -> tuple[int, ...]:
 
 
 def _release_of(versions: Sequence[log_events.KafkaVersion], mode: Mode) -> LoggedRelease:
-    """The release that most nodes print."""
+    """The release that most nodes have printed last: they may have been upgraded."""
     if not versions:
         return LoggedRelease(DEFAULT_RELEASES[mode], is_logged=False)
-    counts = Counter(map(_apache_release, versions))
-    chosen = max(sorted(counts, key=_line_of), key=counts.__getitem__)
+    last = {each.node: _apache_release(each) for each in versions}
+    counts = Counter(last.values())
+    chosen = max(counts, key=lambda release: (counts[release], _line_of(release)))
     printed = sorted({each.printed for each in versions if _apache_release(each) == chosen})
     name = f"Kafka {chosen}" if printed == [chosen] else f"Kafka {' or '.join(printed)}"
     line, notices = _line_of(chosen), []
@@ -189,8 +190,9 @@ def _release_of(versions: Sequence[log_events.KafkaVersion], mode: Mode) -> Logg
         raise LogsError(f"{name} is too old for its logs to be read: {_TOO_OLD[mode]}")
     if printed != [chosen]:
         notices.append(f"{name} is read as Apache Kafka {chosen}")
-    if len(counts) > 1:
-        others = ", ".join(f"{each} by {count}" for each, count in sorted(counts.items()))
+    releases = {_apache_release(each) for each in versions}
+    if len(releases) > 1:
+        others = ", ".join(sorted(releases, key=_line_of))
         notices.append(f"nodes print several releases ({others}): read as {chosen}")
     if mode == KRAFT_MODE and line < _FIRST_LINE_WITH_FENCES:
         notices.append("controllers of KRaft before 3.6 log no fence: brokers' states are missing")

@@ -121,8 +121,12 @@ def real_history(
     Raises:
         LogsError: the logs are of two clusters at once, or of a release that is too old.
     """
-    cluster = last_cluster(read_logs(found.files, progress, meanwhile))
-    content = cluster.content
+    content = read_logs(found.files, progress, meanwhile)
+    cluster = last_cluster(content)
+    if cluster.begins_ms:
+        # Of equal lines about a partition the first is kept: it may be of the cluster before.
+        content = read_logs(found.files, progress, since_ms=cluster.begins_ms)
+        content = content._replace(events=cluster.events_in(content))
     nodes = {file.node for file in found.files if file.node is not None}
     offsets = clock_offsets(content, nodes)
     ahead = {each.node: each.offset_ms for each in offsets}
