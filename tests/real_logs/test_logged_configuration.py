@@ -221,3 +221,20 @@ def test_a_loss_that_contradicts_the_default_timeout_counts(tmp_path: Path) -> N
     told = _proposal(logs, tmp_path)
     assert "broker.session.timeout.ms is not 9000: a session ended 4327 ms after" in told
     assert _CRASH in told
+
+
+def test_a_session_timeout_that_only_brokers_print_gives_way_to_a_loss(tmp_path: Path) -> None:
+    """It is a setting of the controllers, whose settings no line has here."""
+    logs = recorded("kraft-4.1.0-b1_leader_kill", tmp_path)
+    for file in logs.glob("*/server.properties"):
+        file.unlink()
+    for file in logs.glob("controller-*/server.log"):
+        kept = (line for line in file.read_text().splitlines() if not line.startswith("\t"))
+        file.write_text("\n".join(kept) + "\n")
+    for file in logs.glob("broker-*/server.log"):
+        text = file.read_text()
+        file.write_text(text.replace("session.timeout.ms = 4000", "session.timeout.ms = 20000"))
+    told = _proposal(logs, tmp_path)
+    assert "no line prints broker.session.timeout.ms: taken are 20000 ms" in told
+    assert "broker.session.timeout.ms is not 20000: a session ended 4327 ms after" in told
+    assert _CRASH in told

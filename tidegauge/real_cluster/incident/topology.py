@@ -84,9 +84,9 @@ def topology_of(history: ClusterHistory, properties: Sequence[ServerProperties])
         _take_properties(topology, history, properties)
     elif history.is_from_logs and session_timeout not in history.logged_settings:
         text = (
-            f"no server.properties, and no line prints {session_timeout}: it is the default of "
-            f"{release}; give the files of the brokers if theirs differ, since deaths are dated "
-            "by it"
+            f"no server.properties, and no line prints {session_timeout}: taken are "
+            f"{topology.value(session_timeout)} ms; give the files of the nodes if theirs differ, "
+            "since deaths are dated by it"
         )
         topology.notices.append(Notice("settings", text))
     topology.notices += [Notice("release", text) for text in history.notices]

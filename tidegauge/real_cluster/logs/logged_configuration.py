@@ -60,15 +60,18 @@ class LoggedSettings(NamedTuple):
     common: dict[str, Value]
     #: By broker, where they differ.
     own: dict[int, dict[str, Value]]
-    #: Of a quorum's controllers.
+    #: Of a quorum's controllers; brokers print them, too, mostly of one configuration ...
     controllers: dict[str, Value]
+    #: ... but only controllers know them.
+    controllers_print: bool = True
     notices: tuple[str, ...] = ()
 
     @property
     def names(self) -> list[str]:
-        """The names of all of them."""
+        """The names of those that the nodes print for which they count."""
+        of_controllers = self.controllers if self.controllers_print else ()
         own = (name for values in self.own.values() for name in values)
-        return sorted({*self.common, *self.controllers, *own})
+        return sorted({*self.common, *of_controllers, *own})
 
 
 class LoggedFeatures(NamedTuple):
@@ -255,14 +258,14 @@ def _settings_of(
     if mode == ZOOKEEPER_MODE:
         return _with_negotiated(settings, events)
     of_quorum = {node: own for node, own in printed.items() if roles.get(node) != "broker"}
-    # Brokers print the settings of controllers, too, mostly of one configuration.
-    of_quorum = of_quorum or printed
-    agreed, differing = _common(of_quorum, controller_defaults(release))
+    agreed, differing = _common(of_quorum or printed, controller_defaults(release))
     names = sorted({name for values in differing.values() for name in values})
     notices = [
         f"controllers print different values of {name}: assumed is the default" for name in names
     ]
-    return settings._replace(controllers=agreed, notices=tuple(notices))
+    return settings._replace(
+        controllers=agreed, controllers_print=bool(of_quorum), notices=tuple(notices)
+    )
 
 
 def _common(
