@@ -210,16 +210,18 @@ def test_a_printed_setting_comes_before_a_file_that_lies_beside_the_logs(tmp_pat
     assert _CRASH in told
 
 
-def test_a_loss_that_contradicts_the_default_timeout_counts(tmp_path: Path) -> None:
-    """No line and no file has the timeout of 4 s; the default of 9 s would date the death wrong."""
+@pytest.mark.parametrize("wrong_ms", [9000, 1000])
+def test_a_loss_that_contradicts_the_timeout_counts(tmp_path: Path, wrong_ms: int) -> None:
+    """No line has the timeout of 4 s; that of a file would date the death wrong."""
     logs = recorded("kraft-4.1.0-b1_leader_kill", tmp_path)
     for file in logs.glob("*/server.properties"):
-        file.unlink()
+        text = file.read_text()
+        file.write_text(text.replace("session.timeout.ms=4000", f"session.timeout.ms={wrong_ms}"))
     for file in logs.glob("*/server.log"):
         kept = (line for line in file.read_text().splitlines() if not line.startswith("\t"))
         file.write_text("\n".join(kept) + "\n")
     told = _proposal(logs, tmp_path)
-    assert "broker.session.timeout.ms is not 9000: a session ended 4327 ms after" in told
+    assert f"broker.session.timeout.ms is not {wrong_ms}: a session ended 4327 ms after" in told
     assert _CRASH in told
 
 

@@ -170,33 +170,33 @@ def _prefer_printed(topology: Topology, printed: Topology, names: frozenset[str]
 def heed_losses(topology: Topology, history: ClusterHistory, sightings: Sightings) -> None:
     """Take no session timeout that the loss of a broker contradicts, unless nodes print it.
 
-    A session ends a timeout after the last heartbeat that arrived, which was up to an interval
-    before the broker's last line, and before its peers lost their connections.
+    A session ends a timeout after the last heartbeat that arrived, up to the period of the check
+    later. That heartbeat was up to an interval before the broker's peers lost their connections,
+    after its last line. Where they did not, the last line bounds the timeout from above.
     """
     name = SESSION_TIMEOUTS[topology.mode]
     if not history.is_from_logs or name in history.logged_settings:
         return
     timings = timings_of(topology)
-    longest_us = timings.session_us + timings.check_us + timings.heartbeat_us
-    expired = [
-        (broker, event.time_us)
-        for broker, events in history.lives.items()
-        for event in events
-        if event.is_expired
-    ]
-    seen_us = [
-        expired_us - lost_us
-        for broker, expired_us in expired
-        if (lost_us := sightings.death_us(broker, expired_us - longest_us, expired_us)) is not None
-    ]
-    if history.longest_session_ms is not None:
-        seen_us.append(history.longest_session_ms * _MS)
-    shortest_us = min(seen_us, default=timings.session_us)
-    if timings.session_us <= shortest_us + timings.heartbeat_us:
+    seen_us = []
+    for broker, events in history.lives.items():
+        for expired_us in (event.time_us for event in events if event.is_expired):
+            last_line_us = sightings.last_line_us(broker, expired_us) or 0
+            lost_us = sightings.death_us(broker, last_line_us, expired_us)
+            if lost_us is not None:
+                seen_us.append(expired_us - lost_us)
+    slack_us = timings.heartbeat_us
+    if seen_us:
+        least_us, most_us = min(seen_us) - timings.check_us - slack_us, min(seen_us)
+    elif history.longest_session_ms is not None:
+        least_us, most_us = 0, history.longest_session_ms * _MS
+    else:
+        return
+    if least_us <= timings.session_us <= most_us + slack_us:
         return
     has_kraft = topology.mode == KRAFT_MODE
     settings = topology.controller_settings if has_kraft else topology.settings
-    settings[name] = shortest_us // _MS
+    settings[name] = most_us // _MS
     text = (
         f"{name} is not {timings.session_us // _MS}: a session ended {settings[name]} ms after the"
         " last sign of life of its broker; that is taken"
