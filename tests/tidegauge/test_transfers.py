@@ -50,7 +50,8 @@ TEN_MEGABYTES = {"records_per_batch": 100, "record_bytes": RECORD_BYTES}
 
 def bulk(rate: float, start: str, stop: str, **settings: int | str) -> dict[str, Any]:
     """Batches of 10 MB."""
-    return producers_of(rate, start, stop, **{"send.buffer.bytes": -1} | settings) | TEN_MEGABYTES
+    own = {"send.buffer.bytes": -1, "batch.size": 100 * RECORD_BYTES} | settings
+    return producers_of(rate, start, stop, **own) | TEN_MEGABYTES
 
 
 def cluster(resources: dict[str, Any], *producers: dict[str, Any], **parts: Any) -> Scenario:
@@ -90,7 +91,7 @@ def test_a_response_uses_both_cards_at_the_same_time(
 def test_produce_requests_of_a_connection_do_not_overtake(tmp_path: Path) -> None:
     """Large and small ones of two producers share broker 1's network; each keeps its order."""
     topics = [{"name": "story", "assignment": {number: [1] for number in range(40)}}]
-    small = producers_of(20, "3s", "5s", acks=0)
+    small = producers_of(20, "3s", "5s", acks=0, **{"batch.size": 10 * RECORD_BYTES})
     large = small | {"name": "bulk", "records_per_batch": 10, "record_bytes": RECORD_BYTES}
     run = run_of(
         cluster({"network_in": "25MB/s"}, small, large, topics=topics, duration="8s"),
