@@ -49,7 +49,7 @@ def written(megabytes: float, **parts: Any) -> dict[str, Any]:
         "record_bytes": RECORD_BYTES,
         "start": "10s",
         "stop": "18s",
-        "settings": {"acks": 1, "send.buffer.bytes": -1},
+        "settings": {"acks": 1, "send.buffer.bytes": -1, "batch.size": 100 * RECORD_BYTES},
     } | parts
 
 
