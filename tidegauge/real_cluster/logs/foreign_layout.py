@@ -1,0 +1,261 @@
+"""Layouts of logs other than Kafka's own: found in a sample, and brought into Kafka's own.
+
+A line of most layouts has some words before its message: the time and the level, in either order;
+between and behind them a thread, a logger, a line number, a dash; and before them the words that
+every line of the file has, such as the container's name, or the time and the host of a journal. A
+thread in brackets is one word. So a layout is the number of words in each of these places, and the
+place of the logger. The number is counted where a message begins that is surely one of Kafka's.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from tidegauge.real_cluster.logs.json_lines import JsonLines, json_lines_of
+from tidegauge.real_cluster.logs.log_layout import HEADER, LEVEL, SECOND, ZONE
+
+#: The beginning of a message: most have the speaker in brackets, with its id.
+_MESSAGE = re.compile(rb"\[[A-Z]\w*+ [^\]\n=]{0,300}+=|Kafka version: |Registered |starting[ ]")
+#: The id of the speaker.
+_SPEAKER_ID = re.compile(rb"\[[A-Z][^\]\n]*?(?:[iI]d|broker)=(\d+)[,\] ]")
+_SAMPLE_MESSAGES = 300
+
+_TIME = (
+    rb"[\[(]?(?P<second>" + SECOND + rb")(?P<fraction>[,.]\d{3})?+\d*+"
+    rb"(?:[ ]?(?P<zone>" + ZONE + rb")(?!\w))?+[\])]?[,:|]?"
+)
+_LEVEL = rb"[\[(]?(?<![\w.-])(?P<level>" + LEVEL + rb")(?![\w.-])[\])]?[:|]?"
+_WORD = rb"(?:\[[^\]\n]*+\]\S*+|\S++)"
+_SPACE = rb"[ \t]++"
+#: A logger, bare or in brackets, with a line number: ``[kafka.server.KafkaServer]``, ``Log:66``.
+_LOGGER_WORD = re.compile(
+    rb"[\[(]?(?:[a-zA-Z$][\w$-]*\.)+[\w$-]+(?::\d+)?[\])]?[:-]?"
+    rb"|[A-Z][\w$]*[a-z][\w$]*(?::\d+)?:?|\w+:\d+"
+)
+_LOGGER = rb"[\[(]?+(?P<logger>[\w.$-]*+)\S*+"
+#: The logger at the end of a line; some layouts put the thread behind it.
+LOGGER_AT_END = re.compile(rb"[ ]\(([\w.$-]*)(?::\d+)?\)(?: \[[^\]\n]*\])?[ \r]*$", re.MULTILINE)
+
+_TIMES, _LEVELS, _WORDS = (re.compile(each) for each in (_TIME, _LEVEL, _WORD))
+#: A file whose messages have no speaker is taken to have nothing between level and message.
+_LEVEL_AND_MESSAGE = re.compile(_LEVEL + _SPACE)
+_COLORS = re.compile(rb"\x1b\[[\d;]*m")
+#: Words that name no node: numbers, times, months, and those of container engines.
+_NAMELESS = re.compile(
+    rb"[\W\d_]*|20\d\d-\S*|[A-Z][a-z]{2}|std(?:out|err)|[FP]|\[?(?:" + LEVEL + rb")\]?"
+)
+_MOST_NAMES = 200
+#: At least one of so many messages is in one line.
+_MOST_LONG = 10
+
+
+class Layout(NamedTuple):
+    """The steps that bring the lines of a file into Kafka's own layout; each may be absent."""
+
+    json: JsonLines | None = None
+    is_colored: bool = False
+    #: The words that every line begins with.
+    prefix: re.Pattern[bytes] | None = None
+    #: The place of the word in the prefix that names the node; None: none does.
+    name_place: int | None = None
+    #: A line with its words before the message, and the same line in Kafka's own layout.
+    head: re.Pattern[bytes] | None = None
+    own_line: bytes = b""
+    #: Only lines of these names, by all words of the prefix; None: of all.
+    named: re.Pattern[bytes] | None = None
+
+    def own(self, lines: bytes) -> bytes:
+        """Whole lines of the file in Kafka's own layout."""
+        return self.own_texts(self.texts(lines))
+
+    def texts(self, lines: bytes) -> bytes:
+        """The lines without JSON and colors."""
+        if self.json is not None:
+            lines = self.json.texts(lines)
+        return _COLORS.sub(b"", lines) if self.is_colored else lines
+
+    def own_texts(self, texts: bytes) -> bytes:
+        """Lines of ``texts`` in Kafka's own layout."""
+        if self.named is not None:
+            texts = b"".join(self.named.findall(texts))
+        elif self.prefix is not None:
+            texts = self.prefix.sub(b"", texts)
+        return texts if self.head is None else self.head.sub(self.own_line, texts)
+
+    def names_in(self, texts: bytes) -> set[bytes]:
+        """The words of ``texts`` that name a node; other words, too, where lines are noise."""
+        assert self.name_place is not None
+        before = (_WORD + _SPACE) * self.name_place
+        return set(re.findall(rb"^" + before + rb"(" + _WORD + rb")", texts, re.MULTILINE))
+
+    def of(self, names: Sequence[bytes]) -> "Layout":
+        """The layout of the lines of these nodes alone; without names that of all lines."""
+        if not names:
+            return self
+        assert self.prefix is not None
+        assert self.name_place is not None
+        chosen = rb"(?:" + rb"|".join(map(re.escape, names)) + rb")(?=[ \t])"
+        words = (_WORD + _SPACE) * self.name_place + chosen
+        named = rb"^(?=" + words + rb")" + self.prefix.pattern[1:] + rb"([^\n]*+\n?)"
+        return self._replace(
+            json=self.json and self.json._replace(names=tuple(names)),
+            named=re.compile(named, re.MULTILINE),
+        )
+
+
+class _Shape(NamedTuple):
+    """The numbers of words before a message."""
+
+    prefix: int
+    #: Spaces behind the prefix; 0: it ends with a colon.
+    gap: int
+    is_level_first: bool
+    #: Words between time and level, and behind both.
+    between: int
+    behind: int
+    #: The time in brackets comes first, the level is bare.
+    is_bracketed: bool
+
+
+class _Head(NamedTuple):
+    """The words before a message."""
+
+    shape: _Shape
+    prefix: list[bytes]
+    words: list[bytes]
+    #: The id of the speaker; None: the line has none.
+    node: bytes | None
+    has_logger_at_end: bool
+
+
+def layout_of(sample: bytes) -> Layout | None:
+    """The layout of a file that begins so; None: it is no log."""
+    json = json_lines_of(sample)
+    layout = Layout(json, is_colored=_COLORS.search(sample) is not None)
+    texts = layout.texts(sample)
+    heads = list(islice(_heads_in(texts), _SAMPLE_MESSAGES))
+    if not heads:
+        return None
+    shape = Counter(head.shape for head in heads).most_common(1)[0][0]
+    return _of_shape(layout, shape, [head for head in heads if head.shape == shape])
+
+
+def _heads_in(texts: bytes) -> Iterator[_Head]:
+    """The words before the first message of each line that has one.
+
+    Where no message is surely one of Kafka's, messages begin behind the level.
+    """
+    begins = [found.start() for found in _MESSAGE.finditer(texts)]
+    line_end = 0
+    for at in begins or [found.end() for found in _LEVEL_AND_MESSAGE.finditer(texts)]:
+        if at >= line_end:
+            begin = texts.rfind(b"\n", 0, at) + 1
+            line_end = texts.find(b"\n", at) + 1 or len(texts)
+            head = _head_of(texts[begin:at], texts[at:line_end])
+            if head is not None:
+                yield head
+
+
+def _head_of(text: bytes, message: bytes) -> _Head | None:
+    """The words before a message; None: no time and level are among them."""
+    time = level = None
+    for time in _TIMES.finditer(text):  # noqa: B007  # the last
+        pass
+    for level in _LEVELS.finditer(text):  # noqa: B007  # the last
+        pass
+    if time is None or level is None:
+        return None
+    first, second = (time, level) if time.start() < level.start() else (level, time)
+    prefix = text[: first.start()]
+    words = [
+        _WORDS.findall(text[first.end() : second.start()]),
+        _WORDS.findall(text[second.end() :]),
+    ]
+    own = HEADER.match(text, first.start())
+    shape = _Shape(
+        len(_WORDS.findall(prefix)),
+        len(prefix) - len(prefix.rstrip(b" \t")),
+        first is level,
+        *map(len, words),
+        is_bracketed=own is not None and own.start(4) == level.start("level"),
+    )
+    speaker = _SPEAKER_ID.match(message)
+    return _Head(
+        shape,
+        _WORDS.findall(prefix),
+        [*words[0], *words[1]],
+        None if speaker is None else speaker[1],
+        LOGGER_AT_END.search(message) is not None,
+    )
+
+
+def _of_shape(layout: Layout, shape: _Shape, heads: Sequence[_Head]) -> Layout:
+    """A layout with words before the message."""
+    if shape.prefix:
+        layout = layout._replace(
+            prefix=re.compile(rb"^" + _prefix(shape), re.MULTILINE), name_place=_name_place(heads)
+        )
+    # Messages of several lines have it behind the last one.
+    with_logger = sum(head.has_logger_at_end for head in heads)
+    has_logger = with_logger > 0 and _MOST_LONG * with_logger >= len(heads)
+    if shape.is_bracketed and not shape.between and not shape.behind and has_logger:
+        return layout
+    place = None if has_logger else _logger_place(heads)
+    words = [
+        (_LOGGER if number == place else _WORD) + _SPACE
+        for number in range(shape.between + shape.behind)
+    ]
+    between, behind = b"".join(words[: shape.between]), b"".join(words[shape.between :])
+    first, second = (_LEVEL, _TIME) if shape.is_level_first else (_TIME, _LEVEL)
+    space = rb"[ \t]*+"
+    head = rb"^" + first + space + between + second + space + behind + rb"(?P<message>[^\r\n]*+)"
+    logger = b"" if has_logger else b" ()" if place is None else rb" (\g<logger>)"
+    return layout._replace(
+        head=re.compile(head, re.MULTILINE),
+        own_line=rb"[\g<second>\g<fraction>\g<zone>] \g<level> \g<message>" + logger,
+    )
+
+
+def _prefix(shape: _Shape) -> bytes:
+    words = (_WORD + _SPACE) * (shape.prefix - 1)
+    if not shape.gap:
+        # As grep names the file, and the number of the line.
+        return words + rb"[^\s:]++:(?:\d++:)?+"
+    return words + _WORD + rb"[ \t]{%d}" % shape.gap
+
+
+def _name_place(heads: Sequence[_Head]) -> int | None:
+    """The place of the word that names the node.
+
+    Lines with the same word there have speakers of one id. Of several such places it is the one
+    that tells most nodes apart.
+    """
+    best, most = None, -1
+    for place in range(len(heads[0].prefix)):
+        nodes: dict[bytes, set[bytes]] = defaultdict(set)
+        for head in heads:
+            nodes[head.prefix[place]] |= {head.node} if head.node else set()
+        if (
+            len(nodes) > _MOST_NAMES
+            or any(map(_NAMELESS.fullmatch, nodes))
+            or any(len(ids) > 1 for ids in nodes.values())
+        ):
+            continue
+        told = len({node for ids in nodes.values() for node in ids})
+        if told > most:
+            best, most = place, told
+    return best
+
+
+def _logger_place(heads: Sequence[_Head]) -> int | None:
+    """The place of the logger among the words between and behind time and level."""
+    counts = Counter(
+        place
+        for head in heads
+        for place, word in enumerate(head.words)
+        if _LOGGER_WORD.fullmatch(word)
+    )
+    found = counts.most_common(1)
+    return found[0][0] if found and 2 * found[0][1] > len(heads) else None

@@ -1,0 +1,148 @@
+"""The bytes of a log file: plain or compressed, whole or a part, in blocks of whole entries.
+
+All that is readable of a torn compressed file is read.
+"""
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self, cast
+
+from tidegauge.real_cluster.logs.foreign_layout import Layout
+from tidegauge.real_cluster.logs.log_layout import ENTRY, SAMPLE_BYTES
+
+#: Read at once; an entry of more than twice this is cut.
+_BLOCK_BYTES = 4 << 20
+
+
+def unreadable(error: Exception) -> str:
+    """The problem of a file whose reading fails."""
+    return f"cannot be read: {getattr(error, 'strerror', None) or error}"
+
+
+class LogStream:
+    """A log file, opened for reading."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a file.
+
+        Raises:
+            OSError: it cannot be opened.
+        """
+        self.is_compressed = path.suffix == ".gz"
+        opened = gzip.GzipFile(path) if self.is_compressed else path.open("rb")
+        self._file = cast("BinaryIO", opened)
+        #: The end of the compressed file is missing.
+        self.is_torn = False
+
+    def read(self, size: int) -> bytes:
+        """The next bytes, fewer only at the end of the file.
+
+        Raises:
+            OSError, zlib.error: they cannot be read.
+        """
+        if not self.is_compressed:
+            return self._file.read(size)
+        parts = []
+        left = size
+        try:
+            while left and (part := cast("gzip.GzipFile", self._file).read1(left)):
+                parts.append(part)
+                left -= len(part)
+        except EOFError:
+            self.is_torn = True
+        return b"".join(parts)
+
+    def lines(self, begin: int = 0, end: int | None = None) -> Iterator[bytes]:
+        """The lines that begin in a part of the file, in blocks of whole lines.
+
+        A line that begins with the first byte of a part is one of the part before.
+
+        Args:
+            begin: the first byte of the part.
+            end: the byte behind the part; None: the end of the file.
+
+        Raises:
+            OSError, zlib.error: they cannot be read.
+        """
+        self._file.seek(begin)
+        carried, is_inside, left = b"", begin == 0, _BLOCK_BYTES if end is None else end - begin
+        while left > 0 and (read := self.read(min(_BLOCK_BYTES, left))):
+            left -= 0 if end is None else len(read)
+            data = carried + read
+            if not is_inside:
+                start = data.find(b"\n") + 1
+                if not start:
+                    continue
+                data, is_inside = data[start:], True
+            cut = data.rfind(b"\n") + 1
+            if not cut and len(data) < 2 * _BLOCK_BYTES:
+                carried = data
+                continue
+            cut = cut or len(data)
+            yield data[:cut]
+            carried = data[cut:]
+        if end is not None and is_inside:
+            carried += self._behind(end)[0]
+        if carried:
+            yield carried
+
+    def _behind(self, end: int) -> tuple[bytes, bytes]:
+        """The rest of the line that a part's end cuts, and some of the lines that follow."""
+        self._file.seek(end)
+        more = self.read(SAMPLE_BYTES)
+        cut = more.find(b"\n") + 1 or len(more)
+        return more[:cut], more[cut:]
+
+    def blocks(self, layout: Layout, begin: int = 0, end: int | None = None) -> Iterator[bytes]:
+        """The entries that begin in a part of the file, in blocks of whole entries.
+
+        They are in Kafka's own layout.
+
+        Args:
+            layout: that of the file.
+            begin: the first byte of the part.
+            end: the byte behind the part; None: the end of the file.
+
+        Raises:
+            OSError, zlib.error: they cannot be read.
+        """
+        carried, is_inside = b"", begin == 0
+        for lines in self.lines(begin, end):
+            data = carried + layout.own(lines)
+            if not is_inside:
+                # An entry that begins in the part before is read with that.
+                start = _first_entry(data)
+                data, is_inside = data[start:], start < len(data)
+            cut = data.rfind(b"\n" + ENTRY) + 1
+            if not cut and len(data) < 2 * _BLOCK_BYTES:
+                carried = data
+                continue
+            cut = cut or len(data)
+            yield data[:cut]
+            carried = data[cut:]
+        if end is not None and is_inside:
+            # The last entry continues in the next part.
+            more = layout.own(self._behind(end)[1])
+            carried += more[: _first_entry(more)]
+        if carried:
+            yield carried
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._file.close()
+
+
+def _first_entry(lines: bytes) -> int:
+    """The place of the first entry that begins in these lines; their end if none does."""
+    if lines.startswith(ENTRY):
+        return 0
+    return lines.find(b"\n" + ENTRY) + 1 or len(lines)
