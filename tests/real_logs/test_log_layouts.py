@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from real_clusters import LOGS, written
+from real_clusters import LOGS, states_in
 from tidegauge.real_cluster.logs.log_files import found_logs
 from tidegauge.real_cluster.logs.real_history import RealHistory, real_history
 
@@ -194,8 +194,11 @@ _KINDS: dict[str, _Written] = {
 }
 
 
-@pytest.mark.parametrize("cluster", _ENTRIES)
-@pytest.mark.parametrize("kind", _KINDS)
+#: The cluster of each kind; the loggers matter with ZooKeeper, the names of the nodes with KRaft.
+_CASES = [(kind, _KRAFT if kind in _PREFIXES else _ZOOKEEPER) for kind in _KINDS]
+
+
+@pytest.mark.parametrize(("kind", "cluster"), _CASES)
 def test_the_history_is_the_same_in_each_layout(
     histories: dict[str, tuple[Any, ...]], tmp_path: Path, kind: str, cluster: str
 ) -> None:
@@ -204,21 +207,91 @@ def test_the_history_is_the_same_in_each_layout(
     assert _history_of(tmp_path) == histories[cluster]
 
 
-_NAMING = (
-    *("kubectl logs --prefix", "docker compose", "docker compose in colors", "stern"),
-    *("stern --timestamps", "journalctl", "journalctl of one host", "syslog", "grep"),
-    *("Logstash", "Fluent Bit"),
-)
+_NAMING = ("kubectl logs --prefix", "docker compose", "journalctl of one host", "Fluent Bit")
 
 
-@pytest.mark.parametrize("cluster", _ENTRIES)
-@pytest.mark.parametrize("kind", _NAMING)
+@pytest.mark.parametrize(("kind", "cluster"), list(zip(_NAMING, [*_ENTRIES] * 2, strict=True)))
 def test_the_lines_of_all_nodes_in_one_file_are_told_apart(
     histories: dict[str, tuple[Any, ...]], tmp_path: Path, kind: str, cluster: str
 ) -> None:
-    entries = [entry for of_node in _ENTRIES[cluster].values() for entry in of_node]
-    entries.sort(key=lambda entry: entry.time)
     file = tmp_path / "everything.txt"
-    text = "".join(f"{_KINDS[kind](entry)}\n" for entry in entries)
+    text = "".join(f"{_KINDS[kind](entry)}\n" for entry in _merged(cluster))
     file.write_text(f"Attaching to broker-1, broker-2, broker-3\n{text}")
     assert _history_of(file) == histories[cluster]
+
+
+def _merged(cluster: str) -> list[_Entry]:
+    """The entries of all nodes, by their times."""
+    entries = [entry for of_node in _ENTRIES[cluster].values() for entry in of_node]
+    return sorted(entries, key=lambda entry: entry.time)
+
+
+@pytest.mark.parametrize("cluster", _ENTRIES)
+def test_brokers_of_one_installation_write_to_the_same_file(
+    histories: dict[str, tuple[Any, ...]], tmp_path: Path, cluster: str
+) -> None:
+    """The ids stand in the lines; lines about logs name the folder of their broker."""
+    (tmp_path / "server.log").write_text(
+        "".join(
+            f"{entry.own.replace('/var/lib/kafka-logs', f'/var/lib/{entry.node}')}\n"
+            for entry in _merged(cluster)
+        )
+    )
+    (tmp_path / "server.properties").write_text("broker.id=1\n")
+    *told, nodes = _history_of(tmp_path)
+    assert (*told, nodes - {None}) == histories[cluster]
+
+
+@pytest.mark.parametrize("cluster", _ENTRIES)
+def test_a_layout_with_whole_seconds_tells_the_same_states(tmp_path: Path, cluster: str) -> None:
+    """Strimzi's own for Kafka 4: the offset of a clock is uncertain by a second."""
+    layout = "{e.time:.19} {e.level:5} [{thread}] {e.short}:66 - {e.message}"
+    found = []
+    for name, written_as in (("own", lambda entry: entry.own), ("strimzi", _in_layout(layout))):
+        (tmp_path / name).mkdir()
+        for node, text in _in_files(cluster, written_as):
+            (tmp_path / name / f"{node}.log").write_text(text)
+        found.append(real_history(found_logs(tmp_path / name)))
+    own, strimzi = found
+    assert states_in(strimzi) == states_in(own)
+    for name in ("brokers", "controllers", "lives"):
+        assert len(getattr(strimzi, name)) == len(getattr(own, name))
+    assert (strimzi.first_ms, strimzi.last_ms) == (
+        own.first_ms // 1000 * 1000,
+        own.last_ms // 1000 * 1000,
+    )
+    assert {(each.offset_ms, each.uncertainty_ms) for each in strimzi.offsets} == {(0, 999)}
+
+
+_NOISE = st.lists(
+    st.sampled_from(
+        [
+            *(
+                "===> User",
+                "uid=1000(appuser) gid=1000(appuser)",
+                "",
+                "\tat kafka.X.run(X.scala:1)",
+            ),
+            *("java.io.IOException: refused", "[0.005s][info][gc] Using G1", "[2026 is no time]"),
+            *('{"no": "entry"}', "WARN: a line of a script", "2026-11-22 a date alone"),
+        ]
+    ),
+    max_size=4,
+)
+
+
+@settings(max_examples=10, deadline=None)
+@given(noise=st.lists(_NOISE, min_size=4, max_size=4), place=st.integers(1, 300))
+def test_noise_before_between_and_behind_entries_changes_nothing(
+    histories: dict[str, tuple[Any, ...]],
+    tmp_path_factory: pytest.TempPathFactory,
+    noise: list[list[str]],
+    place: int,
+) -> None:
+    folder = tmp_path_factory.mktemp("noise")
+    for node, text in _in_files(_ZOOKEEPER, lambda entry: entry.own):
+        entries = text.split("\n[20")
+        entries[place % len(entries)] += "\n".join(["", *noise[1]])
+        lines = [*noise[0], "\n[20".join(entries), *noise[2]]
+        (folder / f"{node}.log").write_text("\n".join(lines))
+    assert _history_of(folder) == histories[_ZOOKEEPER]

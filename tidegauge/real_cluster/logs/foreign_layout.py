@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from tidegauge.real_cluster.logs.json_lines import JsonLines, json_lines_of
 from tidegauge.real_cluster.logs.log_layout import HEADER, LEVEL, SECOND, ZONE
+from tidegauge.real_cluster.logs.shared_lines import Sharer
 
 #: The beginning of a message: most have the speaker in brackets, with its id.
 _MESSAGE = re.compile(rb"\[[A-Z]\w*+ [^\]\n=]{0,300}+=|Kafka version: |Registered |starting[ ]")
@@ -65,6 +66,8 @@ class Layout(NamedTuple):
     own_line: bytes = b""
     #: Only lines of these names, by all words of the prefix; None: of all.
     named: re.Pattern[bytes] | None = None
+    #: Only entries of this node in a file that several write; None: of all.
+    sharer: Sharer | None = None
 
     def own(self, lines: bytes) -> bytes:
         """Whole lines of the file in Kafka's own layout."""
@@ -84,6 +87,10 @@ class Layout(NamedTuple):
             texts = self.prefix.sub(b"", texts)
         return texts if self.head is None else self.head.sub(self.own_line, texts)
 
+    def chosen(self, block: bytes) -> bytes:
+        """The entries of the node in a block of whole entries in Kafka's own layout."""
+        return block if self.sharer is None else self.sharer.entries_in(block)
+
     def names_in(self, texts: bytes) -> set[bytes]:
         """The words of ``texts`` that name a node; other words, too, where lines are noise."""
         assert self.name_place is not None
@@ -91,11 +98,15 @@ class Layout(NamedTuple):
         return set(re.findall(rb"^" + before + rb"(" + _WORD + rb")", texts, re.MULTILINE))
 
     def of(self, names: Sequence[bytes]) -> "Layout":
-        """The layout of the lines of these nodes alone; without names that of all lines."""
+        """The layout of the lines of one node alone; without names that of all lines.
+
+        Args:
+            names: the words in the place of the name, or the id and the folders of a sharer.
+        """
         if not names:
             return self
-        assert self.prefix is not None
-        assert self.name_place is not None
+        if self.prefix is None or self.name_place is None:
+            return self._replace(sharer=Sharer(names[0], tuple(names[1:])))
         chosen = rb"(?:" + rb"|".join(map(re.escape, names)) + rb")(?=[ \t])"
         words = (_WORD + _SPACE) * self.name_place + chosen
         named = rb"^(?=" + words + rb")" + self.prefix.pattern[1:] + rb"([^\n]*+\n?)"

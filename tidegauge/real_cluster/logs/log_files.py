@@ -8,8 +8,9 @@ several nodes, each with the name of its container.
 import os
 import re
 import zlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from tidegauge.real_cluster.logs.log_nodes import (
     properties_beside,
 )
 from tidegauge.real_cluster.logs.log_stream import LogStream, unreadable
+from tidegauge.real_cluster.logs.shared_lines import sharers_in
 
 #: The content by the file's name: ``server.log``, ``server.log.1``, ``server-2024-05-01.log.gz``.
 _KIND = re.compile(r"(?:^|[-_.])(server|controller|state-change)[-_.](?:.*[-_.])?log(?:[-_.]|$)")
@@ -37,6 +39,8 @@ _MOST_FILES = 20_000
 _DEEPEST = 5
 #: Of a name in a file of several nodes so much is enough to know the node.
 _NAME_SAMPLE_BYTES = 64 << 10
+#: A file is looked into at so many places for the nodes that write to it.
+_SPREAD_SAMPLES = 8
 #: A file with more names has no names of nodes.
 _MOST_NAMES = 1_000
 
@@ -55,7 +59,7 @@ class LogFile(NamedTuple):
     node_role: str
     #: ``server``, ``controller``, ``state-change``, or ``other`` for a log of another name.
     kind: str
-    #: The words that name the node in a file of several; empty: all lines are of one.
+    #: The words by which ``Layout.of`` finds them in a file of several; empty: all are of one.
     names: tuple[bytes, ...] = ()
 
 
@@ -178,7 +182,11 @@ def _lines_in(path: Path, stream: LogStream) -> _Found:
     if layout is not None and layout.name_place is not None:
         return _by_node(path, _samples_by_name(stream, layout))
     if layout is not None:
-        return _Found([NodeLines(path, (), layout.own(sample))], [])
+        own = layout.own(sample)
+        spread = map(layout.own, stream.samples(_SPREAD_SAMPLES, _NAME_SAMPLE_BYTES))
+        if len({sharer.node for part in (own, *spread) for sharer in sharers_in(part)}) > 1:
+            return _Found(_by_sharer(path, stream, layout), [])
+        return _Found([NodeLines(path, (), own)], [])
     if not sample or (_PERHAPS_LOG.search(path.name) and not _OTHER_LOG.search(path.name)):
         return _Found([], [])
     if b"\0" in sample:
@@ -223,6 +231,22 @@ def _by_node(path: Path, samples: dict[bytes, bytes]) -> _Found:
         ],
         problems,
     )
+
+
+def _by_sharer(path: Path, stream: LogStream, layout: Layout) -> list[NodeLines]:
+    """The lines of each node in a file that several write, and those of no node."""
+    folders: dict[bytes, set[bytes]] = defaultdict(set)
+    samples: dict[bytes, bytes] = defaultdict(bytes)
+    for block in stream.blocks(layout):
+        for sharer in sharers_in(block):
+            folders[sharer.node].update(sharer.folders)
+            if len(samples[sharer.node]) < _NAME_SAMPLE_BYTES:
+                samples[sharer.node] += sharer.entries_in(block)[:_NAME_SAMPLE_BYTES]
+    # Containers have folders of the same name: those tell nothing.
+    named = Counter(chain.from_iterable(folders.values()))
+    own = {node: sorted(each for each in folders[node] if named[each] == 1) for node in samples}
+    of_nodes = [NodeLines(path, (node, *own[node]), samples[node]) for node in sorted(samples)]
+    return [*of_nodes, NodeLines(path, (b"",), b"")]
 
 
 def _first_ms(sample: bytes) -> int:

@@ -36,7 +36,7 @@ class NodeLines(NamedTuple):
     """The lines of one node in a log file."""
 
     path: Path
-    #: The words that name the node in a file of several; empty: all lines are of one.
+    #: The words by which ``Layout.of`` finds them in a file of several; empty: all are of one.
     names: tuple[bytes, ...]
     #: The beginning, in Kafka's own layout.
     sample: bytes

@@ -202,10 +202,10 @@ class _Reader:
         """The content of all blocks."""
         rows = self._rows.all()
         rows["node"][rows["node"] == MISSING] = self._node
-        times_ms = [*rows["time_ms"][:1].tolist(), *(event.time_ms for event in self._events)]
         # Lines are not strictly in order.
-        first_ms = min([self._first_ms, *times_ms])
-        extent = Extent(self._bytes, first_ms, self._last_ms, self._step_ms, problem)
+        times_ms = [self._first_ms, self._last_ms, *(event.time_ms for event in self._events)]
+        times_ms += rows["time_ms"][[0, -1]].tolist() if len(rows) else []
+        extent = Extent(self._bytes, min(times_ms), max(times_ms), self._step_ms, problem)
         return _PartContent(part, rows, self._names, list(self._events), extent)
 
     def read(self, block: bytes) -> None:

@@ -4,6 +4,7 @@ All that is readable of a torn compressed file is read.
 """
 
 import gzip
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -53,6 +54,17 @@ class LogStream:
         except EOFError:
             self.is_torn = True
         return b"".join(parts)
+
+    def samples(self, count: int, size: int) -> Iterator[bytes]:
+        """Parts of a plain file from behind the first sample to the end; none of a compressed one.
+
+        Raises:
+            OSError: they cannot be read.
+        """
+        whole = 0 if self.is_compressed else self._file.seek(0, os.SEEK_END)
+        for place in range(SAMPLE_BYTES, whole, max((whole - SAMPLE_BYTES) // count, size)):
+            self._file.seek(place)
+            yield self.read(size)
 
     def lines(self, begin: int = 0, end: int | None = None) -> Iterator[bytes]:
         """The lines that begin in a part of the file, in blocks of whole lines.
@@ -120,14 +132,14 @@ class LogStream:
                 carried = data
                 continue
             cut = cut or len(data)
-            yield data[:cut]
+            yield layout.chosen(data[:cut])
             carried = data[cut:]
         if end is not None and is_inside:
             # The last entry continues in the next part.
             more = layout.own(self._behind(end)[1])
             carried += more[: _first_entry(more)]
         if carried:
-            yield carried
+            yield layout.chosen(carried)
 
     def __enter__(self) -> Self:
         return self
