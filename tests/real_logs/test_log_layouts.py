@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from real_clusters import LOGS, states_in
-from tidegauge.real_cluster.logs.log_files import found_logs
+from tidegauge.real_cluster.logs.log_files import LogsError, found_logs
+from tidegauge.real_cluster.logs.logged_run import write_run
 from tidegauge.real_cluster.logs.real_history import RealHistory, real_history
 
 _ZOOKEEPER, _KRAFT = "zk-2.6.3-c1_term_leader", "kraft-4.1.0-c1_term_leader"
@@ -149,6 +150,7 @@ _LAYOUTS = {
     "the logger before the level": "[{t}+0000] {e.logger} {e.level} {e.message}",
     "a line number behind the logger": "[{e.time}] {e.level} {e.message} ({e.logger}:66)",
     "no logger": "[{e.time}] {e.level} - {e.message}",
+    "a padded level in brackets": "{e.time} [{e.level:5}] {e.logger} - {e.message}",
 }
 _JSON = {
     "Log4j's JsonLayout": _as_json(
@@ -261,6 +263,16 @@ def test_a_layout_with_whole_seconds_tells_the_same_states(tmp_path: Path, clust
         own.last_ms // 1000 * 1000,
     )
     assert {(each.offset_ms, each.uncertainty_ms) for each in strimzi.offsets} == {(0, 999)}
+
+
+def test_an_event_before_the_first_line_is_an_error(tmp_path: Path) -> None:
+    history = real_history(found_logs(LOGS / _ZOOKEEPER))
+    late = history._replace(first_ms=history.lives[0].begin_ms + 7)
+    with pytest.raises(
+        LogsError, match=r"^the logs have an event [\d,]+ ms before their first line$"
+    ):
+        write_run(late, tmp_path / "run")
+    assert not list(tmp_path.iterdir())
 
 
 _NOISE = st.lists(

@@ -27,7 +27,7 @@ _TIME = (
     rb"[\[(]?(?P<second>" + SECOND + rb")(?P<fraction>[,.]\d{3})?+\d*+"
     rb"(?:[ ]?(?P<zone>" + ZONE + rb")(?!\w))?+[\])]?[,:|]?"
 )
-_LEVEL = rb"[\[(]?(?<![\w.-])(?P<level>" + LEVEL + rb")(?![\w.-])[\])]?[:|]?"
+_LEVEL = rb"(?:[\[(][ ]*+)?(?<![\w.-])(?P<level>" + LEVEL + rb")(?![\w.-])(?:[ ]*+[\])])?+[:|]?"
 _WORD = rb"(?:\[[^\]\n]*+\]\S*+|\S++)"
 _SPACE = rb"[ \t]++"
 #: A logger, bare or in brackets, with a line number: ``[kafka.server.KafkaServer]``, ``Log:66``.
@@ -48,6 +48,8 @@ _NAMELESS = re.compile(
     rb"[\W\d_]*|20\d\d-\S*|[A-Z][a-z]{2}|std(?:out|err)|[FP]|\[?(?:" + LEVEL + rb")\]?"
 )
 _MOST_NAMES = 200
+#: JSON objects inside of the texts of JSON objects.
+_DEEPEST = 3
 #: At least one of so many messages is in one line.
 _MOST_LONG = 10
 
@@ -55,7 +57,8 @@ _MOST_LONG = 10
 class Layout(NamedTuple):
     """The steps that bring the lines of a file into Kafka's own layout; each may be absent."""
 
-    json: JsonLines | None = None
+    #: JSON objects, and those inside of their texts.
+    json: tuple[JsonLines, ...] = ()
     is_colored: bool = False
     #: The words that every line begins with.
     prefix: re.Pattern[bytes] | None = None
@@ -71,29 +74,29 @@ class Layout(NamedTuple):
 
     def own(self, lines: bytes) -> bytes:
         """Whole lines of the file in Kafka's own layout."""
-        return self.own_texts(self.texts(lines))
-
-    def texts(self, lines: bytes) -> bytes:
-        """The lines without JSON and colors."""
-        if self.json is not None:
-            lines = self.json.texts(lines)
-        return _COLORS.sub(b"", lines) if self.is_colored else lines
-
-    def own_texts(self, texts: bytes) -> bytes:
-        """Lines of ``texts`` in Kafka's own layout."""
+        texts = self.texts(lines)
         if self.named is not None:
             texts = b"".join(self.named.findall(texts))
         elif self.prefix is not None:
             texts = self.prefix.sub(b"", texts)
         return texts if self.head is None else self.head.sub(self.own_line, texts)
 
+    def texts(self, lines: bytes) -> bytes:
+        """The lines without JSON and colors."""
+        for json in self.json:
+            lines = json.texts(lines)
+        return _COLORS.sub(b"", lines) if self.is_colored else lines
+
     def chosen(self, block: bytes) -> bytes:
         """The entries of the node in a block of whole entries in Kafka's own layout."""
         return block if self.sharer is None else self.sharer.entries_in(block)
 
-    def names_in(self, texts: bytes) -> set[bytes]:
-        """The words of ``texts`` that name a node; other words, too, where lines are noise."""
+    def names_in(self, lines: bytes) -> set[bytes]:
+        """The words of lines that name a node; other words, too, where lines are noise."""
+        if self.json and self.json[0].name is not None:
+            return self.json[0].names_in(lines)
         assert self.name_place is not None
+        texts = self.texts(lines)
         before = (_WORD + _SPACE) * self.name_place
         return set(re.findall(rb"^" + before + rb"(" + _WORD + rb")", texts, re.MULTILINE))
 
@@ -107,11 +110,12 @@ class Layout(NamedTuple):
             return self
         if self.prefix is None or self.name_place is None:
             return self._replace(sharer=Sharer(names[0], tuple(names[1:])))
+        texts = tuple(name.decode("utf-8", "replace") for name in names)
         chosen = rb"(?:" + rb"|".join(map(re.escape, names)) + rb")(?=[ \t])"
         words = (_WORD + _SPACE) * self.name_place + chosen
         named = rb"^(?=" + words + rb")" + self.prefix.pattern[1:] + rb"([^\n]*+\n?)"
         return self._replace(
-            json=self.json and self.json._replace(names=tuple(names)),
+            json=tuple(json._replace(names=texts) for json in self.json),
             named=re.compile(named, re.MULTILINE),
         )
 
@@ -143,8 +147,10 @@ class _Head(NamedTuple):
 
 def layout_of(sample: bytes) -> Layout | None:
     """The layout of a file that begins so; None: it is no log."""
-    json = json_lines_of(sample)
-    layout = Layout(json, is_colored=_COLORS.search(sample) is not None)
+    layout, texts = Layout(), sample
+    while len(layout.json) < _DEEPEST and (json := json_lines_of(texts)) is not None:
+        layout, texts = layout._replace(json=(*layout.json, json)), json.texts(texts)
+    layout = layout._replace(is_colored=_COLORS.search(texts) is not None)
     texts = layout.texts(sample)
     heads = list(islice(_heads_in(texts), _SAMPLE_MESSAGES))
     if not heads:

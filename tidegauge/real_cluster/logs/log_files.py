@@ -199,13 +199,12 @@ def _samples_by_name(stream: LogStream, layout: Layout) -> dict[bytes, bytes]:
     """The first lines of each name of a file, in Kafka's own layout."""
     samples: dict[bytes, bytes] = defaultdict(bytes)
     for lines in stream.lines():
-        texts = layout.texts(lines)
-        names = layout.names_in(texts)
+        names = layout.names_in(lines)
         if len(names | samples.keys()) > _MOST_NAMES:
             break
         for name in names:
             if len(samples[name]) < _NAME_SAMPLE_BYTES:
-                samples[name] += layout.of([name]).own_texts(texts)[:_NAME_SAMPLE_BYTES]
+                samples[name] += layout.of([name]).own(lines)[:_NAME_SAMPLE_BYTES]
     return {name: sample for name, sample in samples.items() if HEADER.search(sample)}
 
 

@@ -53,6 +53,7 @@ _FIRST_OPENING = _MESSAGE + 1
 _FIRST_HEADER = re.compile(rb"^" + HEADER.pattern, re.MULTILINE)
 
 #: The settings of interest in the dump of a start.
+_SETTINGS = b" values: "
 _SETTING_LINE = re.compile(
     rb"\n[ \t]+("
     + b"|".join(re.escape(name.encode()) for name in log_events.SETTINGS)
@@ -213,12 +214,7 @@ class _Reader:
         self._bytes += len(block)
         self._note_times(block)
         self._read_lines(block)
-        if block.find(b" values: ") >= 0:
-            for setting in _SETTING_LINE.finditer(block):
-                name, value = (each.decode("utf-8", "replace") for each in setting.groups())
-                self._add(
-                    log_events.Setting(max(self._first_ms, 0), self._node, name, value), once=True
-                )
+        self._read_settings(block)
         self._rows.compact()
 
     def _read_lines(self, block: bytes) -> None:
@@ -247,6 +243,18 @@ class _Reader:
                         self._rows.add(row)
                 else:
                     self._read_event(line, match, time_ms, block)
+
+    def _read_settings(self, block: bytes) -> None:
+        """Read the settings that starts print, each in a line of the same entry."""
+        at = block.find(_SETTINGS)
+        while at >= 0:
+            end = block.find(b"\n" + ENTRY, at)
+            end = len(block) if end < 0 else end
+            for setting in _SETTING_LINE.finditer(block, at, end):
+                name, value = (each.decode("utf-8", "replace") for each in setting.groups())
+                event = log_events.Setting(max(self._first_ms, 0), self._node, name, value)
+                self._add(event, once=True)
+            at = block.find(_SETTINGS, end)
 
     def _read_event(
         self, line: log_events.EventLine, match: re.Match[bytes], time_ms: int, block: bytes

@@ -16,9 +16,9 @@ _SPEAKER = (
     rb"\[[A-Z][^\]\n=]*(?:listenerType=\w+, )?(?<![\w.])"
     rb"(?:id|nodeId|brokerId|controllerId|replicaId|broker)="
 )
-_OF_NODE = re.compile(rb"^" + HEADER.pattern + _SPEAKER + rb"(\d+)[,\] ]", re.MULTILINE)
+_OF_NODE = re.compile(HEADER.pattern + _SPEAKER + rb"(\d+)[,\] ]")
 #: The settings of a start, in lines that begin with a space.
-_SETTINGS = rb"\w+Config values:[^\n]*+\n"
+_SETTINGS = rb"Config values:[^\n]*+\n"
 _SETTING = rb"[ \t]++[^\n]*+\n"
 _ID = rb"[ \t]+(?:broker|node)\.id = "
 _DUMP = re.compile(_SETTINGS + rb"(?:" + _SETTING + rb")*+")
@@ -35,7 +35,7 @@ _BEGINS = re.compile(
     rb"[^\n]*+\n?",
     re.MULTILINE,
 )
-_SETTINGS_OF_ANY = _SETTINGS + rb"(?:" + _SETTING + rb")*?" + _ID
+_SETTINGS_OF_ANY = rb"\w+" + _SETTINGS + rb"(?:" + _SETTING + rb")*?" + _ID
 
 
 class Sharer(NamedTuple):
