@@ -186,23 +186,23 @@ def _head_of(text: bytes, message: bytes) -> _Head | None:
         return None
     first, second = (time, level) if time.start() < level.start() else (level, time)
     prefix = text[: first.start()]
-    words = [
-        _WORDS.findall(text[first.end() : second.start()]),
-        _WORDS.findall(text[second.end() :]),
-    ]
+    between = _WORDS.findall(text[first.end() : second.start()])
+    behind = _WORDS.findall(text[second.end() :])
     own = HEADER.match(text, first.start())
+    words = _WORDS.findall(prefix)
     shape = _Shape(
-        len(_WORDS.findall(prefix)),
-        len(prefix) - len(prefix.rstrip(b" \t")),
-        first is level,
-        *map(len, words),
+        prefix=len(words),
+        gap=len(prefix) - len(prefix.rstrip(b" \t")),
+        is_level_first=first is level,
+        between=len(between),
+        behind=len(behind),
         is_bracketed=own is not None and own.start(4) == level.start("level"),
     )
     speaker = _SPEAKER_ID.match(message)
     return _Head(
         shape,
-        _WORDS.findall(prefix),
-        [*words[0], *words[1]],
+        words,
+        [*between, *behind],
         None if speaker is None else speaker[1],
         LOGGER_AT_END.search(message) is not None,
     )

@@ -86,7 +86,7 @@ class JsonLines(NamedTuple):
             texts.append(words + text if is_cut else f"{words}{text}\n")
         return "".join(texts).encode("utf-8", "replace")
 
-    def _entry(self, fields: dict[str, Any], message: str) -> str:
+    def _entry(self, fields: Any, message: str) -> str:
         """An entry in Kafka's own layout."""
         assert self.time is not None
         assert self.level is not None

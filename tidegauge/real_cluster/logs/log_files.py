@@ -121,8 +121,8 @@ def found_logs(place: Path) -> FoundLogs:
             timed.append((order, LogFile(each.path, node, role, kind, each.names)))
     timed.sort(key=lambda each: each[0])
     if not timed:
-        for each in unread:
-            raise LogsError(f"{place}: has no log of Kafka: {each.path}: {each.reason}")
+        for path, reason in unread:
+            raise LogsError(f"{place}: has no log of Kafka: {path}: {reason}")
         raise LogsError(
             f"{place}: has no log of Kafka: server.log, controller.log or state-change.log of each"
             " node, such as broker-1/server.log"

@@ -78,7 +78,7 @@ def properties_beside(folder: Path) -> Properties | None:
     for place in (folder, folder / "config", folder.parent, folder.parent / "config"):
         file = place / "server.properties"
         if file.is_file():
-            found = dict(_PROPERTIES.findall(file.read_bytes()[: 1 << 20]))
+            found: dict[bytes, bytes] = dict(_PROPERTIES.findall(file.read_bytes()[: 1 << 20]))
             identity = found.get(b"node.id", found.get(b"broker.id", b""))
             roles = found.get(b"process.roles", b"broker" if b"broker.id" in found else b"")
             return Properties(
