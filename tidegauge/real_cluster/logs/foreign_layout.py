@@ -47,6 +47,7 @@ _COLORS = re.compile(rb"\x1b\[[\d;]*m")
 _NAMELESS = re.compile(
     rb"[\W\d_]*|20\d\d-\S*|[A-Z][a-z]{2}|std(?:out|err)|[FP]|\[?(?:" + LEVEL + rb")\]?"
 )
+_DIGIT = re.compile(rb"\d")
 _MOST_NAMES = 200
 #: JSON objects inside of the texts of JSON objects.
 _DEEPEST = 3
@@ -62,6 +63,7 @@ class Layout(NamedTuple):
     is_colored: bool = False
     #: The words that every line begins with.
     prefix: re.Pattern[bytes] | None = None
+    prefix_words: int = 0
     #: The place of the word in the prefix that names the node; None: none does.
     name_place: int | None = None
     #: A line with its words before the message, and the same line in Kafka's own layout.
@@ -93,9 +95,9 @@ class Layout(NamedTuple):
 
     def names_in(self, lines: bytes) -> set[bytes]:
         """The words of lines that name a node; other words, too, where lines are noise."""
-        if self.json and self.json[0].name is not None:
-            return self.json[0].names_in(lines)
         assert self.name_place is not None
+        if self.prefix_words == 1 and self.json and self.json[0].name is not None:
+            return self.json[0].names_in(lines)
         texts = self.texts(lines)
         before = (_WORD + _SPACE) * self.name_place
         return set(re.findall(rb"^" + before + rb"(" + _WORD + rb")", texts, re.MULTILINE))
@@ -204,7 +206,7 @@ def _head_of(text: bytes, message: bytes) -> _Head | None:
         words,
         [*between, *behind],
         None if speaker is None else speaker[1],
-        LOGGER_AT_END.search(message) is not None,
+        (logger := LOGGER_AT_END.search(message)) is not None and b"." in logger[1],
     )
 
 
@@ -212,14 +214,16 @@ def _of_shape(layout: Layout, shape: _Shape, heads: Sequence[_Head]) -> Layout:
     """A layout with words before the message."""
     if shape.prefix:
         layout = layout._replace(
-            prefix=re.compile(rb"^" + _prefix(shape), re.MULTILINE), name_place=_name_place(heads)
+            prefix=re.compile(rb"^" + _prefix(shape), re.MULTILINE),
+            prefix_words=shape.prefix,
+            name_place=_name_place(heads),
         )
+    place = _logger_place(heads)
     # Messages of several lines have it behind the last one.
     with_logger = sum(head.has_logger_at_end for head in heads)
-    has_logger = with_logger > 0 and _MOST_LONG * with_logger >= len(heads)
+    has_logger = place is None and with_logger > 0 and _MOST_LONG * with_logger >= len(heads)
     if shape.is_bracketed and not shape.between and not shape.behind and has_logger:
         return layout
-    place = None if has_logger else _logger_place(heads)
     words = [
         (_LOGGER if number == place else _WORD) + _SPACE
         for number in range(shape.between + shape.behind)
@@ -247,23 +251,21 @@ def _name_place(heads: Sequence[_Head]) -> int | None:
     """The place of the word that names the node.
 
     Lines with the same word there have speakers of one id. Of several such places it is the one
-    that tells most nodes apart.
+    that tells most nodes apart, else one whose words have numbers.
     """
-    best, most = None, -1
+    ranks: dict[int, tuple[int, bool, int]] = {}
     for place in range(len(heads[0].prefix)):
         nodes: dict[bytes, set[bytes]] = defaultdict(set)
         for head in heads:
             nodes[head.prefix[place]] |= {head.node} if head.node else set()
         if (
-            len(nodes) > _MOST_NAMES
-            or any(map(_NAMELESS.fullmatch, nodes))
-            or any(len(ids) > 1 for ids in nodes.values())
+            len(nodes) <= _MOST_NAMES
+            and not any(map(_NAMELESS.fullmatch, nodes))
+            and all(len(ids) <= 1 for ids in nodes.values())
         ):
-            continue
-        told = len({node for ids in nodes.values() for node in ids})
-        if told > most:
-            best, most = place, told
-    return best
+            told = len({node for ids in nodes.values() for node in ids})
+            ranks[place] = (told, all(map(_DIGIT.search, nodes)), -place)
+    return max(ranks, key=ranks.__getitem__, default=None)
 
 
 def _logger_place(heads: Sequence[_Head]) -> int | None:

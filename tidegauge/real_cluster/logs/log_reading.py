@@ -189,6 +189,7 @@ class _Reader:
 
     def __init__(self, file: LogFile) -> None:
         self._node = MISSING if file.node is None else file.node
+        self._is_of_several = bool(file.names)
         self._names = Names()
         self._rows = partition_rows.RowBuffer()
         self._events: dict[log_events.LogEvent, None] = {}
@@ -299,7 +300,13 @@ class _Reader:
         while last is None and place > first.start():
             place = block.rfind(b"\n" + ENTRY, first.start(), place)
             last = HEADER.match(block, place + 1) if place >= 0 else first
-        self._last_ms = max(self._last_ms, self._clock.time_ms(last or first))
+        ends = [first, last or first]
+        if self._is_of_several:
+            # The logs of several nodes may stand behind each other.
+            ends += HEADER.finditer(block)
+        times_ms = [self._clock.time_ms(end) for end in ends]
+        self._first_ms = min([self._first_ms, *(each for each in times_ms if each >= 0)])
+        self._last_ms = max([self._last_ms, *times_ms])
 
 
 def _together(contents: list[_PartContent]) -> ClusterContent:
