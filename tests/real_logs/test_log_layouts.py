@@ -189,10 +189,15 @@ _JSON = {
         lambda e: {"kubernetes": {"pod_name": f"my-cluster-{e.node}", "host": "a"}}, "log"
     ),
 }
+_COMPOSED = {
+    "docker compose of Logstash": lambda e: f"kafka-{e.node}-1  | {_JSON['Logstash'](e)}",
+    "Docker of Logstash": lambda e: json.dumps({"log": f"{_JSON['Logstash'](e)}\n"}),
+}
 _KINDS: dict[str, _Written] = {
     **{name: _with_prefix(prefix) for name, prefix in _PREFIXES.items()},
     **{name: _in_layout(layout) for name, layout in _LAYOUTS.items()},
     **_JSON,
+    **_COMPOSED,
 }
 
 
@@ -209,10 +214,13 @@ def test_the_history_is_the_same_in_each_layout(
     assert _history_of(tmp_path) == histories[cluster]
 
 
-_NAMING = ("kubectl logs --prefix", "docker compose", "journalctl of one host", "Fluent Bit")
+_NAMING = (
+    *("kubectl logs --prefix", "docker compose", "journalctl of one host", "grep", "Fluent Bit"),
+    "docker compose of Logstash",
+)
 
 
-@pytest.mark.parametrize(("kind", "cluster"), list(zip(_NAMING, [*_ENTRIES] * 2, strict=True)))
+@pytest.mark.parametrize(("kind", "cluster"), list(zip(_NAMING, [*_ENTRIES] * 3, strict=True)))
 def test_the_lines_of_all_nodes_in_one_file_are_told_apart(
     histories: dict[str, tuple[Any, ...]], tmp_path: Path, kind: str, cluster: str
 ) -> None:

@@ -145,7 +145,7 @@ class ReadLogsOptions(NamedTuple):
       tidegauge describe runs/outage --at 90s
     """
 
-    #: A folder with a folder of logs for each node, or with the logs of one node.
+    #: A folder with the logs of all nodes, in folders or side by side, or a single file.
     folder: Annotated[Path, typer.Argument(metavar="DIR")]
     #: The folder of the run to write.
     out: Annotated[Path, typer.Option("--out", "-o", metavar="RUN")]

@@ -10,17 +10,15 @@ place of the logger. The number is counted where a message begins that is surely
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import islice
-from typing import NamedTuple
+from itertools import chain, islice
+from typing import NamedTuple, Self
 
 from tidegauge.real_cluster.logs.json_lines import JsonLines, json_lines_of
 from tidegauge.real_cluster.logs.log_layout import HEADER, LEVEL, SECOND, ZONE
-from tidegauge.real_cluster.logs.shared_lines import Sharer
+from tidegauge.real_cluster.logs.shared_lines import SPEAKER_ID, Sharer
 
 #: The beginning of a message: most have the speaker in brackets, with its id.
 _MESSAGE = re.compile(rb"\[[A-Z]\w*+ [^\]\n=]{0,300}+=|Kafka version: |Registered |starting[ ]")
-#: The id of the speaker.
-_SPEAKER_ID = re.compile(rb"\[[A-Z][^\]\n]*?(?:[iI]d|broker)=(\d+)[,\] ]")
 _SAMPLE_MESSAGES = 300
 
 _TIME = (
@@ -48,6 +46,8 @@ _NAMELESS = re.compile(
     rb"[\W\d_]*|20\d\d-\S*|[A-Z][a-z]{2}|std(?:out|err)|[FP]|\[?(?:" + LEVEL + rb")\]?"
 )
 _DIGIT = re.compile(rb"\d")
+#: Behind the name of a file, as grep writes it.
+_LINE_NUMBER = rb"(?:\d++:)?+"
 _MOST_NAMES = 200
 #: JSON objects inside of the texts of JSON objects.
 _DEEPEST = 3
@@ -62,26 +62,33 @@ class Layout(NamedTuple):
     json: tuple[JsonLines, ...] = ()
     is_colored: bool = False
     #: The words that every line begins with.
-    prefix: re.Pattern[bytes] | None = None
-    prefix_words: int = 0
+    prefix: tuple["_PrefixWord", ...] = ()
     #: The place of the word in the prefix that names the node; None: none does.
     name_place: int | None = None
     #: A line with its words before the message, and the same line in Kafka's own layout.
     head: re.Pattern[bytes] | None = None
     own_line: bytes = b""
-    #: Only lines of these names, by all words of the prefix; None: of all.
-    named: re.Pattern[bytes] | None = None
+    #: Only lines of these names; empty: of all.
+    names: tuple[bytes, ...] = ()
     #: Only entries of this node in a file that several write; None: of all.
     sharer: Sharer | None = None
 
     def own(self, lines: bytes) -> bytes:
         """Whole lines of the file in Kafka's own layout."""
         texts = self.texts(lines)
-        if self.named is not None:
-            texts = b"".join(self.named.findall(texts))
-        elif self.prefix is not None:
-            texts = self.prefix.sub(b"", texts)
+        if self.names:
+            texts = b"".join(re.findall(self._prefix() + rb"([^\n]*+\n?)", texts, re.MULTILINE))
+        elif self.prefix:
+            texts = re.sub(self._prefix(), b"", texts, flags=re.MULTILINE)
         return texts if self.head is None else self.head.sub(self.own_line, texts)
+
+    def _prefix(self) -> bytes:
+        """The pattern of the prefix of a line."""
+        words = [each.word for each in self.prefix]
+        if self.name_place is not None and self.names:
+            words[self.name_place] = rb"(?:" + rb"|".join(map(re.escape, self.names)) + rb")"
+        gaps = (each.gap for each in self.prefix)
+        return b"^" + b"".join(chain.from_iterable(zip(words, gaps, strict=True)))
 
     def texts(self, lines: bytes) -> bytes:
         """The lines without JSON and colors."""
@@ -96,13 +103,13 @@ class Layout(NamedTuple):
     def names_in(self, lines: bytes) -> set[bytes]:
         """The words of lines that name a node; other words, too, where lines are noise."""
         assert self.name_place is not None
-        if self.prefix_words == 1 and self.json and self.json[0].name is not None:
+        if len(self.prefix) == 1 and self.json and self.json[0].name is not None:
             return self.json[0].names_in(lines)
-        texts = self.texts(lines)
-        before = (_WORD + _SPACE) * self.name_place
-        return set(re.findall(rb"^" + before + rb"(" + _WORD + rb")", texts, re.MULTILINE))
+        before = b"".join(each.word + each.gap for each in self.prefix[: self.name_place])
+        name = rb"^" + before + rb"(" + self.prefix[self.name_place].word + rb")"
+        return set(re.findall(name, self.texts(lines), re.MULTILINE))
 
-    def of(self, names: Sequence[bytes]) -> "Layout":
+    def of(self, names: tuple[bytes, ...]) -> Self:
         """The layout of the lines of one node alone; without names that of all lines.
 
         Args:
@@ -110,16 +117,18 @@ class Layout(NamedTuple):
         """
         if not names:
             return self
-        if self.prefix is None or self.name_place is None:
-            return self._replace(sharer=Sharer(names[0], tuple(names[1:])))
+        if self.name_place is None:
+            return self._replace(sharer=Sharer(names[0], names[1:]))
         texts = tuple(name.decode("utf-8", "replace") for name in names)
-        chosen = rb"(?:" + rb"|".join(map(re.escape, names)) + rb")(?=[ \t])"
-        words = (_WORD + _SPACE) * self.name_place + chosen
-        named = rb"^(?=" + words + rb")" + self.prefix.pattern[1:] + rb"([^\n]*+\n?)"
-        return self._replace(
-            json=tuple(json._replace(names=texts) for json in self.json),
-            named=re.compile(named, re.MULTILINE),
-        )
+        json = tuple(each._replace(names=texts) for each in self.json)
+        return self._replace(names=names, json=json)
+
+
+class _PrefixWord(NamedTuple):
+    """The patterns of a word before each line, and of the gap behind it."""
+
+    word: bytes = _WORD
+    gap: bytes = _SPACE
 
 
 class _Shape(NamedTuple):
@@ -191,7 +200,7 @@ def _head_of(text: bytes, message: bytes) -> _Head | None:
     between = _WORDS.findall(text[first.end() : second.start()])
     behind = _WORDS.findall(text[second.end() :])
     own = HEADER.match(text, first.start())
-    words = _WORDS.findall(prefix)
+    words = _WORDS.findall(re.sub(rb":" + _LINE_NUMBER + rb"$", b":", prefix))
     shape = _Shape(
         prefix=len(words),
         gap=len(prefix) - len(prefix.rstrip(b" \t")),
@@ -200,7 +209,7 @@ def _head_of(text: bytes, message: bytes) -> _Head | None:
         behind=len(behind),
         is_bracketed=own is not None and own.start(4) == level.start("level"),
     )
-    speaker = _SPEAKER_ID.match(message)
+    speaker = SPEAKER_ID.match(message)
     return _Head(
         shape,
         words,
@@ -213,11 +222,7 @@ def _head_of(text: bytes, message: bytes) -> _Head | None:
 def _of_shape(layout: Layout, shape: _Shape, heads: Sequence[_Head]) -> Layout:
     """A layout with words before the message."""
     if shape.prefix:
-        layout = layout._replace(
-            prefix=re.compile(rb"^" + _prefix(shape), re.MULTILINE),
-            prefix_words=shape.prefix,
-            name_place=_name_place(heads),
-        )
+        layout = layout._replace(prefix=_prefix(shape), name_place=_name_place(heads))
     place = _logger_place(heads)
     # Messages of several lines have it behind the last one.
     with_logger = sum(head.has_logger_at_end for head in heads)
@@ -239,12 +244,11 @@ def _of_shape(layout: Layout, shape: _Shape, heads: Sequence[_Head]) -> Layout:
     )
 
 
-def _prefix(shape: _Shape) -> bytes:
-    words = (_WORD + _SPACE) * (shape.prefix - 1)
+def _prefix(shape: _Shape) -> tuple[_PrefixWord, ...]:
+    last = _PrefixWord(gap=rb"[ \t]{%d}" % shape.gap)
     if not shape.gap:
-        # As grep names the file, and the number of the line.
-        return words + rb"[^\s:]++:(?:\d++:)?+"
-    return words + _WORD + rb"[ \t]{%d}" % shape.gap
+        last = _PrefixWord(rb"[^\s:]++:", _LINE_NUMBER)
+    return (*[_PrefixWord()] * (shape.prefix - 1), last)
 
 
 def _name_place(heads: Sequence[_Head]) -> int | None:

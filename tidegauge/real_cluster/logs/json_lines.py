@@ -15,27 +15,28 @@ from typing import Any, NamedTuple
 
 from tidegauge.real_cluster.logs.log_layout import LEVEL, SECOND
 
-Path = tuple[str, ...]
+#: The names of fields within fields that lead to a value.
+FieldPath = tuple[str, ...]
 
 #: The fields of the layouts and collectors that are in use.
-_MESSAGES: Sequence[Path] = (
+_MESSAGES: Sequence[FieldPath] = (
     *(("message",), ("msg",), ("log",), ("MESSAGE",), ("textPayload",), ("line",), ("text",)),
     *(("jsonPayload", "message"), ("event", "original")),
 )
-_TIMES: Sequence[Path] = (
+_TIMES: Sequence[FieldPath] = (
     *(("@timestamp",), ("timestamp",), ("instant",), ("timeMillis",), ("time",), ("ts",)),
     *(("date",), ("jsonPayload", "timestamp")),
 )
-_LEVELS: Sequence[Path] = (
+_LEVELS: Sequence[FieldPath] = (
     *(("level",), ("log.level",), ("log", "level"), ("severity",), ("loglevel",)),
     *(("jsonPayload", "level"),),
 )
-_LOGGERS: Sequence[Path] = (
+_LOGGERS: Sequence[FieldPath] = (
     *(("loggerName",), ("logger_name",), ("logger",), ("log.logger",), ("log", "logger")),
     *(("category",), ("class",), ("jsonPayload", "logger")),
 )
 #: Where an object names the container, the pod or the machine; the narrowest name first.
-_NAMES: Sequence[Path] = (
+_NAMES: Sequence[FieldPath] = (
     *(("kubernetes", "pod_name"), ("kubernetes", "pod", "name"), ("kubernetes.pod_name",)),
     *(("resource", "labels", "pod_name"), ("pod_name",), ("pod",), ("container_name",)),
     *(("container", "name"), ("container",), ("service",), ("_SYSTEMD_UNIT",), ("hostname",)),
@@ -56,13 +57,13 @@ _UNITS = ((1e11, 1), (1e14, 1e3), (1e17, 1e6), (float("inf"), 1e9))
 class JsonLines(NamedTuple):
     """The fields of the JSON objects of a file."""
 
-    message: Path
+    message: FieldPath
     #: The fields of an entry; without time and level the message is a line of text.
-    time: Path | None
-    level: Path | None
-    logger: Path | None
+    time: FieldPath | None
+    level: FieldPath | None
+    logger: FieldPath | None
     #: The name of the container; None: no object has it.
-    name: Path | None
+    name: FieldPath | None
     #: The lines of other containers are left out; empty: none is.
     names: tuple[str, ...] = ()
 
@@ -118,7 +119,7 @@ def json_lines_of(sample: bytes) -> JsonLines | None:
     return JsonLines(message, time, level, _usual(objects, _LOGGERS), _usual(objects, _NAMES))
 
 
-def _usual(objects: Sequence[dict[str, Any]], paths: Sequence[Path]) -> Path | None:
+def _usual(objects: Sequence[dict[str, Any]], paths: Sequence[FieldPath]) -> FieldPath | None:
     """The first of these fields that most objects have; None: none."""
     counts = Counter(
         path for fields in objects for path in paths if _at(fields, path) not in (None, "")
@@ -151,7 +152,7 @@ def _object_in(line: str) -> tuple[str, dict[str, Any]] | None:
         return None
 
 
-def _at(fields: Any, path: Path) -> Any:
+def _at(fields: Any, path: FieldPath) -> Any:
     """The value that fields of fields lead to; None: there is none."""
     for name in path:
         if not isinstance(fields, dict):
@@ -160,7 +161,7 @@ def _at(fields: Any, path: Path) -> Any:
     return fields
 
 
-def _name(fields: Any, path: Path) -> str:
+def _name(fields: Any, path: FieldPath) -> str:
     """A name without spaces; empty: there is none."""
     name = _at(fields, path)
     return "".join(name.split()) if isinstance(name, str) else ""

@@ -100,26 +100,13 @@ def found_logs(place: Path) -> FoundLogs:
     """
     if not place.exists():
         raise LogsError(f"{place}: does not exist")
-    timed: list[tuple[tuple[object, ...], LogFile]] = []
-    unread: dict[Unread, None] = {}
-    for folder, paths in _folders_below(place) if place.is_dir() else [(place.parent, [place])]:
-        lines: list[NodeLines] = []
-        for path in paths:
-            if _kind_of(path) or path == place:
-                found = _lines_of(path)
-                lines += found.lines
-                unread |= dict.fromkeys(Unread(path, reason) for reason in found.problems)
-        properties = properties_beside(folder) if lines else None
-        if properties is not None and (reason := contradicts(properties, lines)) is not None:
-            unread[Unread(properties.path, reason)] = None
-            properties = None
-        identities = identities_of(folder, lines, properties)
-        for each, (node, role) in zip(lines, identities, strict=True):
-            kind = _kind_of(each.path) or _OTHER
-            first_ms = _first_ms(each.sample)
-            order = (node is None, node or 0, str(folder), kind, first_ms, str(each.path))
-            timed.append((order, LogFile(each.path, node, role, kind, each.names)))
-    timed.sort(key=lambda each: each[0])
+    folders = _folders_below(place) if place.is_dir() else [(place.parent, [place])]
+    found = [
+        _found_in(folder, [path for path in paths if _kind_of(path) or path == place])
+        for folder, paths in folders
+    ]
+    timed = sorted(chain.from_iterable(files for files, _ in found))
+    unread = list(dict.fromkeys(chain.from_iterable(unread for _, unread in found)))
     if not timed:
         for path, reason in unread:
             raise LogsError(f"{place}: has no log of Kafka: {path}: {reason}")
@@ -127,7 +114,40 @@ def found_logs(place: Path) -> FoundLogs:
             f"{place}: has no log of Kafka: server.log, controller.log or state-change.log of each"
             " node, such as broker-1/server.log"
         )
-    return FoundLogs([file for _, file in timed], list(unread))
+    return FoundLogs([each.file for each in timed], unread)
+
+
+class _Ordered(NamedTuple):
+    """A log file with its place among the others: by node and kind, the oldest first."""
+
+    is_of_no_node: bool
+    node: int
+    folder: str
+    kind: str
+    first_ms: int
+    file: LogFile
+
+
+def _found_in(folder: Path, paths: list[Path]) -> tuple[list[_Ordered], list[Unread]]:
+    """The log files of one folder."""
+    lines: list[NodeLines] = []
+    unread: list[Unread] = []
+    for path in paths:
+        found = _lines_of(path)
+        lines += found.lines
+        unread += [Unread(path, reason) for reason in found.problems]
+    properties = properties_beside(folder) if lines else None
+    if properties is not None and (reason := contradicts(properties, lines)) is not None:
+        unread.append(Unread(properties.path, reason))
+        properties = None
+    files = []
+    identities = identities_of(folder, lines, properties)
+    for each, (node, role) in zip(lines, identities, strict=True):
+        kind = _kind_of(each.path) or _OTHER
+        file = LogFile(each.path, node, role, kind, each.names)
+        first_ms = _first_ms(each.sample)
+        files.append(_Ordered(node is None, node or 0, str(folder), kind, first_ms, file))
+    return files, unread
 
 
 def _folders_below(folder: Path) -> Iterator[tuple[Path, list[Path]]]:
@@ -204,7 +224,7 @@ def _samples_by_name(stream: LogStream, layout: Layout) -> dict[bytes, bytes]:
             break
         for name in names:
             if len(samples[name]) < _NAME_SAMPLE_BYTES:
-                samples[name] += layout.of([name]).own(lines)[:_NAME_SAMPLE_BYTES]
+                samples[name] += layout.of((name,)).own(lines)[:_NAME_SAMPLE_BYTES]
     return {name: sample for name, sample in samples.items() if HEADER.search(sample)}
 
 

@@ -16,7 +16,9 @@ _SPEAKER = (
     rb"\[[A-Z][^\]\n=]*(?:listenerType=\w+, )?(?<![\w.])"
     rb"(?:id|nodeId|brokerId|controllerId|replicaId|broker)="
 )
-_OF_NODE = re.compile(HEADER.pattern + _SPEAKER + rb"(\d+)[,\] ]")
+#: The id of the speaker, at the begin of a message.
+SPEAKER_ID = re.compile(_SPEAKER + rb"(\d+)[,\] ]")
+_OF_NODE = re.compile(HEADER.pattern + SPEAKER_ID.pattern)
 #: The settings of a start, in lines that begin with a space.
 _SETTINGS = rb"Config values:[^\n]*+\n"
 _SETTING = rb"[ \t]++[^\n]*+\n"
