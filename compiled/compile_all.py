@@ -10,6 +10,7 @@ import gc
 import importlib
 import os
 import pkgutil
+import select
 import subprocess
 import sys
 import time
@@ -53,8 +54,22 @@ _WORTH_WORKERS = 20
 #: How often the parent looks which functions are kept, for its caller's sake.
 _LOOK_S = 1.0
 
-#: Gets the number of functions that are compiled by now, and of those to be compiled.
-Progress = Callable[[int, int], None]
+#: Processor time of a function, in that of an inner rule (26 ms where all 1,877 took 83 s): machine
+#: code of the fifty outermost rules took 42 % of the time, five sixths of it in ``LARGE_RULES``.
+_RULE_COST = 6
+_LARGE_RULE_COST = 90
+
+
+class Compiled(NamedTuple):
+    """The progress of a compilation."""
+
+    functions: int  #: how many are compiled by now
+    of: int  #: how many were to be compiled
+    share: float  #: of the work that is done, by the usual time of each function, up to 1
+
+
+#: Gets the progress every second, whether a function has been compiled in it or not.
+Progress = Callable[[Compiled], None]
 
 
 class CompilationError(TidegaugeError):
@@ -157,20 +172,31 @@ def _compile_in_workers(progress: Progress | None) -> None:
         assert workers.stdout is not None
         try:
             # Only those still missing: to find all files took an eighth of a processor.
-            files = {file for file in map(_file_of, missing) if file is not None}
-            looked = 0.0
-            # A byte for each function, and the end when the last worker has ended.
-            while workers.stdout.read(1):
-                if progress is not None and time.monotonic() - looked > _LOOK_S:
+            costs = {file: _cost(each) for each in missing if (file := _file_of(each)) is not None}
+            all_costs, looked = sum(costs.values()), 0.0
+            pipe = workers.stdout.fileno()
+            while True:
+                has_come, _, _ = select.select([pipe], [], [], _LOOK_S)
+                # A byte for each function, and the end when the last worker has ended.
+                if has_come and not os.read(pipe, len(missing)):
+                    break
+                if progress is not None and time.monotonic() - looked >= _LOOK_S:
                     looked = time.monotonic()
-                    files = {file for file in files if not file.exists()}
-                    progress(len(missing) - len(files), len(missing))
+                    costs = {file: cost for file, cost in costs.items() if not file.exists()}
+                    share = 1 - sum(costs.values()) / all_costs
+                    progress(Compiled(len(missing) - len(costs), len(missing), share))
         except BaseException:
             os.killpg(workers.pid, SIGKILL)
             raise
         if workers.wait() != 0:
             errors.seek(0)
             raise CompilationError(f"compiling the rules failed:\n{errors.read()[-2000:]}")
+
+
+def _cost(function: Any) -> int:
+    if isinstance(function, InnerRule):
+        return 1
+    return _LARGE_RULE_COST if function.__module__ in LARGE_RULES else _RULE_COST
 
 
 def _in_order() -> list[Any]:

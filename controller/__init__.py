@@ -31,6 +31,8 @@ ZooKeeper's server                          the room ``zookeeper``
 /config/topics, /config/changes             ``zookeeper/topic_configs.py``
 throttles in /config                        ``zookeeper/topic_configs.py``
 QuorumController (KRaft)                    the room ``kraft``
+unclean election (KRaft), and of the ELR    ``kraft_partitions/partition_change.py``,
+..                                          ``kraft/elections.py`` (periodic)
 PartitionChangeBuilder (KRaft)              the room ``kraft_partitions``
 KafkaRaftClient (KRaft)                     the room ``raft``
 ==========================================  ================================================

@@ -39,6 +39,11 @@ class ShippedScenario(NamedTuple):
     virtual_seconds: float
     #: The first paragraph of its description.
     question: str
+    description: str
+
+    def is_about(self, word: str) -> bool:
+        """Whether a word is in its name or description, in upper or lower case."""
+        return word.casefold() in f"{self.name} {self.description}".casefold()
 
     @property
     def kafka(self) -> str:
@@ -87,6 +92,7 @@ def described_scenario(name: str, file: Path, scenario: Scenario) -> ShippedScen
         partitions=sum(len(scenario.assignments(topic)) for topic in scenario.topics),
         virtual_seconds=scenario.duration_us / 1e6,
         question=" ".join(scenario.description.strip().split("\n\n")[0].split()),
+        description=scenario.description,
     )
 
 

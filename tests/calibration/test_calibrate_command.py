@@ -67,7 +67,8 @@ def test_validate_marks_no_calibrated_parameter(tmp_path: Path, mine: Path) -> N
         "--logs", RANDOM, "-o", costs
     )
     fitted = yaml.safe_load(costs.read_text())["costs"]
-    before, after = run("validate", mine), run("validate", mine, "--costs", costs)
+    before = run("validate", mine, "--verbose")
+    after = run("validate", mine, "--verbose", "--costs", costs)
     assert after.exit_code == 0, after.output
     assert "* costs.broker_start " in before.output
     assert "* costs.controller_election " in after.output
@@ -79,7 +80,7 @@ def test_validate_marks_no_calibrated_parameter(tmp_path: Path, mine: Path) -> N
 def test_an_option_overrides_a_calibrated_parameter(tmp_path: Path, mine: Path) -> None:
     costs = tmp_path / "costs.yaml"
     calibrated("--logs", RANDOM, "-o", costs)
-    result = run("validate", mine, "--costs", costs, "--set", "costs.broker_stop=2s")
+    result = run("validate", mine, "-v", "--costs", costs, "--set", "costs.broker_stop=2s")
     assert "costs.broker_stop                           2.00 s" in result.output
 
 

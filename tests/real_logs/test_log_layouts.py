@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from real_clusters import LOGS, states_in
+from tidegauge.real_cluster.logs import log_reading, log_stream
 from tidegauge.real_cluster.logs.log_files import LogsError, found_logs
 from tidegauge.real_cluster.logs.logged_run import write_run
 from tidegauge.real_cluster.logs.real_history import RealHistory, real_history
@@ -234,6 +235,20 @@ def _merged(cluster: str) -> list[_Entry]:
     """The entries of all nodes, by their times."""
     entries = [entry for of_node in _ENTRIES[cluster].values() for entry in of_node]
     return sorted(entries, key=lambda entry: entry.time)
+
+
+@pytest.mark.parametrize("kind", ["Strimzi before Kafka 4", "docker compose", "Docker"])
+def test_a_large_file_is_read_in_parts(
+    histories: dict[str, tuple[Any, ...]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+) -> None:
+    monkeypatch.setattr(log_reading, "_PART_BYTES", 20_000)
+    monkeypatch.setattr(log_stream, "_BLOCK_BYTES", 9_000)
+    for node, text in _in_files(_ZOOKEEPER, _KINDS[kind]):
+        (tmp_path / f"{node}.log").write_text(text)
+    assert _history_of(tmp_path) == histories[_ZOOKEEPER]
 
 
 @pytest.mark.parametrize("cluster", _ENTRIES)

@@ -743,3 +743,17 @@ def test_the_help_of_the_command_has_examples() -> None:
     shown = CliRunner().invoke(app, ["releases", "--help"])
     assert shown.exit_code == 0
     assert "tidegauge releases 2.6.3 --protocol 0.10.2" in shown.stdout
+
+
+def test_two_releases_are_put_side_by_side_with_only_what_differs() -> None:
+    """KIP-537 gives a session 18 s and a follower 30 s; KIP-352 changes under-replication."""
+    shown = CliRunner().invoke(app, ["releases", "2.4", "2.6"])
+    rows = [line.split() for line in shown.stdout.splitlines()]
+    assert ["replica.lag.time.max.ms", "10000", "30000"] in rows
+    assert ["under_replicated_without_adding", "no", "yes"] in rows
+    assert not any(line[:1] == ["min.insync.replicas"] for line in rows)
+    assert max(map(len, shown.stdout.splitlines())) <= 100
+    alike = CliRunner().invoke(app, ["releases", "4.4", "4.4.0"])
+    assert "No rule and no default differs." in alike.stdout
+    refused = CliRunner().invoke(app, ["releases", "2.4", "2.6", "--protocol", "2.0"])
+    assert refused.exit_code == 2

@@ -152,7 +152,7 @@ def test_a_scenario_is_told_in_the_order_of_time(tmp_path: Path) -> None:
 
 
 def test_what_is_no_default_has_no_star(tmp_path: Path) -> None:
-    lines = validate(file_of(IDLE, tmp_path / "idle.yaml")).stdout.splitlines()
+    lines = validate(file_of(IDLE, tmp_path / "idle.yaml"), "--verbose").stdout.splitlines()
     (request,) = [line for line in lines if "costs.request " in line]
     (append,) = [line for line in lines if "costs.append " in line]
     assert request.split() == ["costs.request", "50", "us"]
@@ -160,7 +160,7 @@ def test_what_is_no_default_has_no_star(tmp_path: Path) -> None:
 
 
 def test_the_cluster_its_clients_and_what_is_not_modelled_are_told(tmp_path: Path) -> None:
-    said = validate(file_of(BUSY, tmp_path / "busy.yaml")).stdout
+    said = validate(file_of(BUSY, tmp_path / "busy.yaml"), "--verbose").stdout
     assert "5 brokers of Kafka 2.6.3: 3 in rack a, 2 in rack b" in said
     assert "2 topics, 50 partitions, 140 replicas" in said
     assert "shop: 3 producers, 700 batches/s of 100 bytes to orders, logs, acks=1" in said
@@ -180,6 +180,24 @@ def test_who_would_host_what_is_told_for_actors(
 ) -> None:
     lines = validate(file_of(BUSY, tmp_path / "busy.yaml"), *options).stdout.splitlines()
     assert [each for each in lines if each.startswith("actors")] == ([line] if line else [])
+
+
+def test_an_imported_cluster_is_answered_for_in_a_screen_size_and_duration_first(
+    tmp_path: Path,
+) -> None:
+    """A hundred columns; the rest is behind --verbose, and counted."""
+    cluster, out = FOLDER / "real-cluster", tmp_path / "mine.yaml"
+    imported = ["import", str(cluster / "topics.txt"), "--release", "4.4", "-o", str(out)]
+    imported += ["--properties", str(cluster / "server-*.properties")]
+    assert CliRunner().invoke(app, imported).exit_code == 0
+    brief, whole = validate(out).stdout.splitlines(), validate(out, "--verbose").stdout.splitlines()
+    assert len(brief) < 24 < len(whole)
+    assert max(map(len, brief + whole)) <= 100
+    names = [line.split()[0] for line in brief if line[:1].strip()][:6]
+    assert names == ["scenario", "lasts", "cluster", "quorum", "holds", "run"]
+    (depends,) = [line for line in brief if line.startswith("depends")]
+    starred = sum(line.startswith("    * ") for line in whole)
+    assert f"{starred} of them defaults" in depends
 
 
 def test_another_seed_draws_other_faults(tmp_path: Path) -> None:
@@ -263,6 +281,6 @@ def test_the_resources_that_an_answer_depends_on_are_named(tmp_path: Path) -> No
         ("resources.network_out", "125MB/s", False),
         ("resources.brokers.3.network_in", "20MB/s", False),
     ]
-    shown = validate(file).stdout
+    shown = validate(file, "--verbose").stdout
     assert "* resources.network_in" in shown
     assert "* resources.network_out" not in shown

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -37,15 +37,15 @@ def show_releases(options: ReleasesOptions) -> None:
             raise TidegaugeError(
                 f"--{option} needs a release, as in: tidegauge releases 3.9 --{option} {example}"
             )
+    if options.other is not None and options.protocol is not None:
+        raise TidegaugeError("--protocol is that of one release, and two are compared")
     try:
-        if options.as_json:
-            print_json(
-                _changes()
-                if options.release is None
-                else _one(options.release, options.protocol, options.mode)
-            )
-        elif options.release is None:
-            _show_changes(console())
+        if options.release is None:
+            print_json(_changes()) if options.as_json else _show_changes(console())
+        elif options.other is not None:
+            _show_differences(options, _Pair.of(options.release, options.other, options.mode))
+        elif options.as_json:
+            print_json(_one(options.release, options.protocol, options.mode))
         else:
             _show_one(console(), options.release, options.protocol, options.mode)
     except ValueError as error:
@@ -90,6 +90,92 @@ def _show_one(console: Console, release: str, protocol: str | None, mode: str | 
     if chosen == release_versions.KRAFT_MODE:
         _print_sourced(console, "Rules of KRaft", kraft_cells_of(release, protocol))
     _print_sourced(console, "Defaults", default_cells_of(release, chosen))
+
+
+class _Compared(NamedTuple):
+    """A release beside another one."""
+
+    release: release_versions.Release
+    mode: release_versions.Mode
+
+    @property
+    def words(self) -> str:
+        return f"{self.release} with {release_versions.MODE_NAMES[self.mode]}"
+
+    def cells(self, kind: str) -> Mapping[str, release_versions.Cell]:
+        """The rules, rules of KRaft or defaults of the release; nothing where it has none."""
+        release = str(self.release)
+        if kind == "rules":
+            return rule_cells_of(release, mode=self.mode)
+        if kind == "defaults":
+            return default_cells_of(release, self.mode)
+        return kraft_cells_of(release) if self.mode == release_versions.KRAFT_MODE else {}
+
+
+class _Pair(NamedTuple):
+    """Two releases to compare."""
+
+    first: _Compared
+    second: _Compared
+
+    @classmethod
+    def of(cls, first: str, second: str, mode: str | None) -> "_Pair":
+        """Both with this control plane, or each with its own.
+
+        Raises:
+            ValueError: one is no release, or does not have that control plane.
+        """
+        parsed = (release_versions.Release.parse(first), release_versions.Release.parse(second))
+        return cls(*(_Compared(each, each.mode(mode)) for each in parsed))
+
+    def differing(self, kind: str) -> dict[str, tuple[release_versions.Cell, ...]]:
+        """The cells of both releases, of each rule or default that both have and that differs."""
+        first, second = self.first.cells(kind), self.second.cells(kind)
+        return {
+            name: (cell, second[name])
+            for name, cell in first.items()
+            if name in second and value_name(cell.value) != value_name(second[name].value)
+        }
+
+
+#: The kinds of differences between two releases, and their titles.
+_KINDS = {"rules": "rule", "kraft_rules": "rule of KRaft", "defaults": "default"}
+
+
+def _show_differences(options: ReleasesOptions, pair: _Pair) -> None:
+    """Print the rules and defaults that differ between two releases, side by side."""
+    differing = {kind: pair.differing(kind) for kind in _KINDS}
+    if options.as_json:
+        print_json(
+            {
+                "releases": [
+                    {"release": str(each.release), "mode": each.mode, "kafka": each.words}
+                    for each in pair
+                ],
+                **{
+                    kind: {name: [_cell(cell) for cell in cells] for name, cells in found.items()}
+                    for kind, found in differing.items()
+                },
+            }
+        )
+        return
+    out = console()
+    out.print(f"{pair.first.words}, and {pair.second.words}; only what differs")
+    meanings = switch_meanings()
+    for kind, found in differing.items():
+        if not found:
+            continue
+        grid = Grid(_KINDS[kind], *(str(each.release) for each in pair), box=SIMPLE_HEAD)
+        grid.pad_edge = grid.show_edge = False
+        for name, cells in found.items():
+            grid.add_row(Text(name, style="bold"), *(value_name(cell.value) for cell in cells))
+            if name in meanings:
+                grid.add_row(Text(meanings[name], style="dim"))
+        out.print("", grid, sep="\n")
+    if not any(differing.values()):
+        out.print("No rule and no default differs.")
+    if pair.first.mode != pair.second.mode:
+        out.print("\nRules of KRaft are compared with --mode kraft, where both releases have it.")
 
 
 def _changes() -> dict[str, Any]:

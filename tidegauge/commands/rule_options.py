@@ -9,9 +9,9 @@ from tidegauge.commands import shared_options as shared
 
 
 class ReleasesOptions(NamedTuple):
-    """Show the rules and defaults of a release.
+    """Show the rules and defaults of a release, or the differences between two releases.
 
-    Without a release the command prints the differences between releases.
+    Without a release the command prints each rule, and the releases that changed it.
 
     Each rule is a switch from Kafka's source. The method and release of the source are printed
     with it.
@@ -21,6 +21,8 @@ class ReleasesOptions(NamedTuple):
       tidegauge releases                           each rule, and where it changed
       tidegauge releases 2.6                       rules and defaults of 2.6.3
       tidegauge releases 2.0.0                     rules and defaults of 2.0.0
+      tidegauge releases 2.4 2.6                   all that differs between 2.4.1 and 2.6.3
+      tidegauge releases 3.9 4.4 --mode kraft      the same with KRaft in both
       tidegauge releases 2.6.3 --protocol 0.10.2   with the protocol of 0.10.2
       tidegauge releases 3.9 --mode kraft          without ZooKeeper
       tidegauge releases 4.4 --protocol 4.3        with metadata.version 4.3-IV0
@@ -29,6 +31,8 @@ class ReleasesOptions(NamedTuple):
 
     #: A release such as 2.6.3, or a line such as 2.6 for its last patch.
     release: Annotated[str | None, typer.Argument()] = None
+    #: Another release, to compare the first one with.
+    other: Annotated[str | None, typer.Argument()] = None
     #: inter.broker.protocol.version of the brokers, or with KRaft metadata.version of the cluster.
     #: Default: the release's own.
     protocol: Annotated[str | None, typer.Option(metavar="VERSION")] = None

@@ -30,23 +30,25 @@ class DemoOptions(NamedTuple):
 
 
 class ScenariosOptions(NamedTuple):
-    """List the shipped scenarios, and the question that each answers; or tell one of them.
+    """List the shipped scenarios, a line for each; or those about a word, or tell one of them.
 
-    The list has the number of partitions at the start, and durations in virtual time. With NAME
-    the command prints the scenario's description and its faults and steps with their times. Run a
-    scenario by its name, or copy and change its file.
+    With the name of a scenario the command prints its size, its description, and its faults and
+    steps with their times. Any other word lists the scenarios that have it in their name or
+    description. Run a scenario by its name, or copy and change its file.
 
     \b
     Examples:
       tidegauge scenarios
+      tidegauge scenarios unclean
+                                 those about unclean elections
       tidegauge scenarios isr-storm
       tidegauge scenarios --json
       tidegauge run isr-storm
                                  run one of them
     """
 
-    #: A shipped scenario, or a scenario file. Default: all shipped ones.
-    name: Annotated[str | None, typer.Argument(metavar="NAME")] = None
+    #: A shipped scenario, a scenario file, or a word. Default: all shipped ones.
+    name: Annotated[str | None, typer.Argument(metavar="NAME|WORD")] = None
     #: Print JSON, with the files' paths.
     as_json: Annotated[bool, typer.Option("--json")] = False
 
@@ -302,11 +304,11 @@ class LintOptions(NamedTuple):
 class ValidateOptions(NamedTuple):
     """Check a scenario, and predict its run, without running it.
 
-    The command prints the size of the cluster, the timetable of faults and steps, the settings
-    without effect, and the cost parameters and resources on which the result depends. It predicts
-    the time and memory of an inline run on this machine from the size of the cluster and its
-    expected events, by costs that were measured and a short calibration of this machine; most
-    predictions are within a factor of 1.5.
+    The command prints the size of the cluster, the time and memory of a run, and the timetable of
+    faults and steps. With --verbose it lists topics, clients, the settings without effect, and the
+    cost parameters and resources on which the result depends. The prediction is that of an inline
+    run on this machine, from the size of the cluster and its expected events, by costs that were
+    measured and a short calibration of this machine; most predictions are within a factor of 1.5.
 
     Likely mistakes, such as min.insync.replicas above the replication factor, are printed first,
     on standard error. The findings of `tidegauge lint` are printed last, a line for each.
@@ -317,6 +319,7 @@ class ValidateOptions(NamedTuple):
     \b
     Examples:
       tidegauge validate my-cluster.yaml
+      tidegauge validate my-cluster.yaml --verbose
       tidegauge validate rack-power-loss --actors 2
       tidegauge validate isr-storm --set topics.orders.partitions=100000
       tidegauge validate my-cluster.yaml --costs costs.yaml
@@ -333,5 +336,7 @@ class ValidateOptions(NamedTuple):
     costs: shared.CostsFile = None
     #: Another seed; it draws other faults.
     seed: int | None = None
+    #: List topics, clients, settings without effect, costs and resources, too.
+    verbose: Annotated[bool, typer.Option("--verbose", "-v")] = False
     #: Print JSON, for other programs.
     as_json: Annotated[bool, typer.Option("--json")] = False

@@ -2,6 +2,8 @@
 
 import json
 import shlex
+from collections.abc import Callable, Sequence
+from importlib.resources import files
 from pathlib import Path
 from textwrap import fill
 
@@ -18,11 +20,12 @@ from tidegauge.scenario.shipped import (
     described_scenario,
     described_scenarios,
     find_scenario,
+    shipped_scenarios,
 )
 from tidegauge.scenario.text.errors import counted, did_you_mean
 from tidegauge.scenario.timetable import fault_words, timetable
 from tidegauge.simulation.quantities import format_duration, time_text
-from tidegauge.views.output import console, print_json
+from tidegauge.views.output import console, print_hanging, print_json
 
 _INDENT = 4 * " "
 #: The number of faults and steps that are listed.
@@ -31,39 +34,63 @@ _LISTED = 40
 _PACKAGE = Path(__file__).parents[1]
 #: The folder of the manual: inside of the package where it is installed, beside it in a checkout.
 _MANUAL = next(each for each in (_PACKAGE / "docs", _PACKAGE.parent / "docs") if each.exists())
+#: The page of the result tables, which is generated.
+_TABLES = Path(str(files("tidegauge.analysis") / "TABLES.md"))
+
+
+#: The headings of the list, and which scenarios stand below each.
+_SUBJECTS: dict[str, Callable[[ShippedScenario], bool]] = {
+    "Questions about a cluster": lambda each: (
+        not (each.is_mechanism or each.is_in_gallery or each.is_incident)
+    ),
+    "Mechanisms of replication, one by one": lambda each: each.is_mechanism,
+    "Bugs of KRaft, which `tidegauge gallery` runs in two releases": lambda each: (
+        each.is_in_gallery
+    ),
+    "Incidents on which `tidegauge alerts` tests alert rules": lambda each: each.is_incident,
+}
 
 
 def list_scenarios(options: ScenariosOptions) -> None:
     """Perform ``tidegauge scenarios``."""
-    if options.name is not None:
-        _tell(options.name, as_json=options.as_json)
+    word = options.name
+    if word is not None and _is_scenario(word):
+        _tell(word, as_json=options.as_json)
         return
-    described = described_scenarios()
+    described = [each for each in described_scenarios() if word is None or each.is_about(word)]
+    if word is not None and not described:
+        near = did_you_mean(word, [name for name in shipped_scenarios() if word[0] == name[0]])
+        raise TidegaugeError(
+            f"{word}: no such file, and no shipped scenario of that name or about it; {near}"
+        )
     if options.as_json:
         print_json([{**each._asdict(), "file": str(each.file)} for each in described])
         return
     out = console()
-    for title, are_mechanisms in (
-        ("Questions about a cluster", False),
-        ("Mechanisms of replication, one by one", True),
-    ):
-        out.print(title, style="bold")
-        for each in described:
-            is_in_a_line = each.is_incident or each.is_in_gallery
-            if not is_in_a_line and each.is_mechanism == are_mechanisms:
-                _print(out, each)
-        out.print()
-    for title, are_incidents in (
-        ("Bugs of KRaft, which `tidegauge gallery` runs in two releases", False),
-        ("Incidents on which `tidegauge alerts` tests alert rules", True),
-    ):
-        out.print(title, style="bold")
-        out.print()
-        for each in described:
-            if each.is_incident if are_incidents else each.is_in_gallery:
-                _print_in_a_line(out, each)
-        out.print()
-    out.print(f"The files are in {FOLDER}", soft_wrap=True)
+    for subject, belongs in _SUBJECTS.items():
+        _print_list(out, subject, [each for each in described if belongs(each)])
+    out.print("tidegauge scenarios NAME   tells one of them")
+    out.print("tidegauge scenarios WORD   lists those with a word in their name or description")
+    out.print("tidegauge run NAME         runs one")
+    out.print(f"\nThe files are in {FOLDER}", soft_wrap=True)
+
+
+def _is_scenario(name: str) -> bool:
+    file = Path(name)
+    return name in shipped_scenarios() or file.suffix in {".yaml", ".yml"} or file.is_file()
+
+
+def _print_list(out: Console, subject: str, scenarios: Sequence[ShippedScenario]) -> None:
+    """Print scenarios below their subject, each with the first sentence of its story."""
+    if not scenarios:
+        return
+    out.print(subject, style="bold")
+    width = max(len(each.name) for each in scenarios)
+    for each in scenarios:
+        sentence = each.question.split(". ")[0].removesuffix(".")
+        line = Text.assemble((each.name.ljust(width), "bold cyan"), f"  {sentence}")
+        out.print(line, no_wrap=True, overflow="ellipsis")
+    out.print()
 
 
 def _tell(name: str, *, as_json: bool) -> None:
@@ -76,7 +103,6 @@ def _tell(name: str, *, as_json: bool) -> None:
             {
                 **described._asdict(),
                 "file": str(file),
-                "description": scenario.description,
                 "timetable": [planned._asdict() for planned in timetable(scenario)],
                 "checks": scenario.checks,
             }
@@ -100,12 +126,16 @@ def print_timetable(scenario: Scenario) -> None:
     typer.echo("\nFaults and steps:" if planned else "\nThere are no faults and no steps.")
     for time_us, is_exact, words in planned[:_LISTED]:
         when = time_text(time_us)
-        typer.echo(f"  {when if is_exact else f'from {when}':>15}  {words}")
+        _print_planned(when if is_exact else f"from {when}", words)
     if len(planned) > _LISTED:
         typer.echo(f"  ... and {len(planned) - _LISTED} more")
     for place, fault in enumerate(scenario.faults):
         if fault.at_us is None:
-            typer.echo(f"  {'begun by a step':>15}  {fault_words(scenario, place)}")
+            _print_planned("begun by a step", fault_words(scenario, place))
+
+
+def _print_planned(when: str, words: str) -> None:
+    print_hanging(console(), f"  {when:>15}  ", words)
 
 
 def _print(out: Console, scenario: ShippedScenario) -> None:
@@ -123,13 +153,6 @@ def _filled(text: str, out: Console) -> str:
     return fill(text, out.width, initial_indent=_INDENT, subsequent_indent=_INDENT)
 
 
-def _print_in_a_line(out: Console, scenario: ShippedScenario) -> None:
-    """Print a scenario of a long, uniform list: only the first words of its story."""
-    story = scenario.question.split(": ")[0].split(". ")[0].removesuffix(".")
-    line = Text.assemble((scenario.name, "bold cyan"), f"   {scenario.kafka}: {story}")
-    out.print(line, no_wrap=True, overflow="ellipsis")
-
-
 def show_schema(_options: SchemaOptions) -> None:
     """Perform ``tidegauge schema``."""
     typer.echo(schema_text(), nl=False)
@@ -137,7 +160,7 @@ def show_schema(_options: SchemaOptions) -> None:
 
 def show_docs(options: DocsOptions) -> None:
     """Perform ``tidegauge docs``."""
-    pages = {file.stem: file for file in _MANUAL.glob("*.md")}
+    pages = {file.stem: file for file in _MANUAL.glob("*.md")} | {"tables": _TABLES}
     if options.name is None:
         width = max(map(len, pages))
         for name in sorted(pages):

@@ -1,29 +1,29 @@
-"""``tidegauge validate``: a scenario checked, and its run predicted, without running it."""
+"""A scenario without a run: ``tidegauge validate`` predicts its size, ``lint`` finds its faults."""
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import typer
 
-from tidegauge.commands.lint import show_findings
 from tidegauge.commands.loading import loaded, show_warnings, warned_of
 from tidegauge.commands.performing import hosted
 from tidegauge.commands.run_options import RunOptions
-from tidegauge.commands.scenario_options import ValidateOptions
+from tidegauge.commands.scenario_options import LintOptions, ValidateOptions
 from tidegauge.commands.scenarios import print_timetable
 from tidegauge.compiled.compile_all import is_compiled
 from tidegauge.engine.grouping import grouping_of, usual_groups
 from tidegauge.engine.prediction import Prediction, predict
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.scenario.lint.lint import findings_of
+from tidegauge.scenario.lint.finding import Finding
+from tidegauge.scenario.lint.lint import CHECKS, findings_of
 from tidegauge.scenario.model.workload import ClientGroup
 from tidegauge.scenario.text.errors import counted, duration_text
 from tidegauge.scenario.timetable import timetable
 from tidegauge.scenario.used_resources import LeanedOn, UsedResource, leaned_on, used_resources
 from tidegauge.simulation.quantities import format_duration
-from tidegauge.views.output import print_json
+from tidegauge.views.output import console, print_hanging, print_json
 
 #: The number of topics and settings that are listed.
 _LISTED = 40
@@ -56,7 +56,7 @@ def validate_scenario(options: ValidateOptions) -> None:
     if options.as_json:
         print_json(_as_json(plan, prediction, groups))
     else:
-        _print(plan, prediction, groups)
+        _print(plan, prediction, groups, verbose=options.verbose)
         show_findings(findings_of(plan.scenario), shlex.quote(options.scenario))
 
 
@@ -65,38 +65,50 @@ def _groups(plan: ClusterPlan, actors: int | None) -> list[str]:
     return grouping_of(plan, actors or usual_groups(plan, os.cpu_count() or 1)).names
 
 
-def _print(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> None:
+def _print(plan: ClusterPlan, prediction: Prediction, groups: list[str], *, verbose: bool) -> None:
+    """Print the size and the cost of a run, then its timetable, and if asked what it depends on."""
     for name, words in _size(plan).items():
         _entry(name, words)
-    for topic in _topics(plan):
-        _entry("topic", topic)
-    for group in _clients(plan):
+    _entry("run", _cost_words(prediction))
+    for group in _clients(plan) if verbose else _clients_in_short(plan):
         _entry("clients", group)
+    for topic in _topics(plan) if verbose else ():
+        _entry("topic", topic)
     if groups:
         _entry("actors", f"{len(groups)}: {'; '.join(groups)}")
-    print_timetable(plan.scenario)
-    _print_prediction(prediction)
+    costs, resources = leaned_on(plan.scenario), used_resources(plan.scenario)
     settings = plan.scenario.settings_not_modelled()
-    if settings:
-        typer.echo("\nSettings that are not modelled, and have no effect:")
-        for setting in settings[:_LISTED]:
-            typer.echo(f"  {setting}")
-        if len(settings) > _LISTED:
-            typer.echo(f"  ... and {len(settings) - _LISTED} more")
-    _print_costs(leaned_on(plan.scenario))
-    _print_resources(used_resources(plan.scenario))
+    if not verbose:
+        _entry("depends", _dependence(costs, resources, settings))
+    print_timetable(plan.scenario)
+    if verbose:
+        _print_prediction(prediction)
+        _print_settings(settings)
+        _print_costs(costs)
+        _print_resources(resources)
 
 
 def _entry(name: str, words: str) -> None:
-    typer.echo(f"{name:<10}{words}")
+    print_hanging(console(), f"{name:<10}", words)
 
 
-def _controllers(plan: ClusterPlan) -> str:
-    if not plan.is_kraft:
-        return ""
-    elr = "with" if plan.scenario.has_eligible_leader_replicas() else "without"
+def _cost_words(prediction: Prediction) -> str:
+    once = "" if is_compiled() else ", and once the compilation of the rules: tidegauge compile"
     return (
-        f"; KRaft: {counted(len(plan.controllers), 'controller')}, {elr} eligible leader replicas"
+        f"some {_time_words(prediction.seconds)} and {_memory_words(prediction.memory_bytes)} "
+        f"inline, mostly within a factor of 1.5{once}"
+    )
+
+
+def _dependence(
+    costs: Sequence[LeanedOn], resources: Sequence[UsedResource], settings: Sequence[str]
+) -> str:
+    """The number of costs, resources and settings that ``--verbose`` lists."""
+    defaults = sum(each.is_default for each in costs) + sum(each.is_default for each in resources)
+    without = f"; {counted(len(settings), 'setting')} without effect" if settings else ""
+    return (
+        f"on {counted(len(costs), 'cost')} and {counted(len(resources), 'resource')}, {defaults} "
+        f"of them defaults, not measured on your brokers{without}: --verbose lists them"
     )
 
 
@@ -112,10 +124,17 @@ def _size(plan: ClusterPlan) -> dict[str, str]:
         "lasts": f"{format_duration(scenario.duration_us)} of virtual time"
         + (", then until the cluster has recovered" if scenario.liveness else ""),
         "cluster": f"{counted(len(plan.brokers), 'broker')} of Kafka {', '.join(releases)}: "
-        f"{placed}{_controllers(plan)}",
+        f"{placed}",
+        **(_controllers(plan) if plan.is_kraft else {}),
         "holds": f"{counted(len(scenario.topics), 'topic')}, "
         f"{counted(len(plan.partitions), 'partition')}, {counted(replicas, 'replica')}",
     }
+
+
+def _controllers(plan: ClusterPlan) -> dict[str, str]:
+    elr = "with" if plan.scenario.has_eligible_leader_replicas() else "without"
+    controllers = counted(len(plan.controllers), "controller")
+    return {"quorum": f"{controllers} (KRaft), {elr} eligible leader replicas"}
 
 
 def _topics(plan: ClusterPlan) -> list[str]:
@@ -154,6 +173,20 @@ def _clients(plan: ClusterPlan) -> list[str]:
     return lines
 
 
+def _clients_in_short(plan: ClusterPlan) -> list[str]:
+    """The number of clients in one line, and each group that would never begin."""
+    workload = plan.scenario.workload
+    rate = sum(producers.batches_per_second for producers in workload.producers)
+    line = (
+        f"{counted(sum(group.clients for group in workload.producers), 'producer')} with "
+        f"{rate:,.6g} batches/s, "
+        f"{counted(sum(group.clients for group in workload.consumers), 'consumer')}"
+    )
+    groups = (*workload.producers, *workload.consumers)
+    late = [f"{group.name}{_never(plan, group)}" for group in groups if _never(plan, group)]
+    return [line, *late]
+
+
 def _named(topics: Sequence[str]) -> str:
     """The names of topics, of many only the first ones."""
     named, left = topics[:_NAMED], len(topics) - _NAMED
@@ -172,15 +205,22 @@ def _print_prediction(prediction: Prediction) -> None:
         for name, count in sorted(events._asdict().items(), key=lambda part: -part[1])
         if count >= 1
     )
-    typer.echo("\nPrediction of an inline run, mostly within a factor of 1.5:")
-    typer.echo(f"  events  {_rounded(events.total)} ({parts})")
+    typer.echo("\nParts of the prediction:")
+    print_hanging(console(), "  events  ", f"{_rounded(events.total)} ({parts})")
     parts_s = prediction.set_up_s, prediction.loop_s, prediction.end_s
     spans = zip(("set-up", "loop", "end"), parts_s, strict=True)
     each = ", ".join(f"{name} {_time_words(seconds)}" for name, seconds in spans)
     typer.echo(f"  time    {_time_words(prediction.seconds)} ({each})")
-    if not is_compiled():
-        typer.echo("          and once the compilation of the rules: tidegauge compile")
-    typer.echo(f"  memory  {_memory_words(prediction.memory_bytes)}")
+
+
+def _print_settings(settings: Sequence[str]) -> None:
+    if not settings:
+        return
+    typer.echo("\nSettings that are not modelled, and have no effect:")
+    for setting in settings[:_LISTED]:
+        typer.echo(f"  {setting}")
+    if len(settings) > _LISTED:
+        typer.echo(f"  ... and {len(settings) - _LISTED} more")
 
 
 def _rounded(count: float) -> str:
@@ -253,3 +293,47 @@ def _as_json(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> di
         "leans_on": [parameter._asdict() for parameter in leaned_on(scenario)],
         "resources": [resource._asdict() for resource in used_resources(scenario)],
     }
+
+
+# Findings.
+
+
+def lint_scenario(options: LintOptions) -> None:
+    """Perform ``tidegauge lint``."""
+    scenario = loaded(RunOptions(options.scenario, changes=options.changes))
+    found, changes = findings_of(scenario), options.changes or []
+    if options.as_json:
+        findings = [
+            {"check": name, **finding.as_json(options.scenario, changes)}
+            for name, finding in found.items()
+        ]
+        print_json({"name": scenario.name, "checks": [*CHECKS], "findings": findings})
+    else:
+        _print_findings(found, options.scenario, changes)
+    if options.strict and found:
+        raise typer.Exit(1)
+
+
+def _print_findings(found: Mapping[str, Finding], file: str, changes: Sequence[str]) -> None:
+    for name, finding in found.items():
+        print_hanging(console(), "", f"{name}: {finding.concerned}")
+        print_hanging(console(), "  risk    ", finding.risk)
+        print_hanging(console(), "  remedy  ", finding.remedy)
+        typer.echo(f"  try     {finding.simulation.text(file, changes)}\n")
+    typer.echo(f"{counted(len(found), 'finding')} of {counted(len(CHECKS), 'check')}")
+
+
+def show_findings(found: Mapping[str, Finding], file: str) -> None:
+    """Print a line for each finding, below the output of another command.
+
+    Args:
+        found: the findings, by their checks.
+        file: the scenario, as the command that explains them is typed.
+    """
+    if not found:
+        return
+    number = counted(len(found), "finding")
+    typer.echo()
+    print_hanging(console(), "", f"{number}, which `tidegauge lint {file}` explains:")
+    for name, finding in found.items():
+        print_hanging(console(), "  ", f"{name}: {finding.concerned}")

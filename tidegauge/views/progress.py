@@ -20,7 +20,8 @@ from tidegauge.simulation.quantities import short_time_text
 from tidegauge.views.output import console
 
 if TYPE_CHECKING:
-    # It would import the engine, which most commands with a progress do without.
+    # They would import the compiler and the engine, which most commands with a progress do without.
+    from tidegauge.compiled.compile_all import Compiled
     from tidegauge.engine.contract import Passed
     from tidegauge.engine.contract import Progress as RunProgress
 
@@ -38,18 +39,18 @@ def working(what: str) -> Iterator[Callable[[str], None]]:
     Yields:
         The function to call with other words, once the activity changes.
     """
+    began_s = time.monotonic()
     out = console()
     if out.is_terminal:
         with out.status(what) as status:
-            yield status.update
+            yield lambda words: status.update(_so_far(words, began_s))
         return
     words = [what]
     ended = threading.Event()
-    began_s = time.monotonic()
 
     def tell() -> None:
         while not ended.wait(LINE_S):
-            typer.echo(f"{words[-1]}: {time.monotonic() - began_s:.0f} s so far", err=True)
+            typer.echo(_so_far(words[-1], began_s), err=True)
 
     teller = threading.Thread(target=tell, daemon=True)
     teller.start()
@@ -58,6 +59,10 @@ def working(what: str) -> Iterator[Callable[[str], None]]:
     finally:
         ended.set()
         teller.join()
+
+
+def _so_far(words: str, began_s: float) -> str:
+    return f"{words}: {time.monotonic() - began_s:.0f} s so far"
 
 
 #: Speeds are those of the last seconds.
@@ -249,6 +254,25 @@ class BatchPace:
             return None
         self._told_s, self._told = now_s, self.done
         return f"{self.done} of {counted(self._total, 'run')}{self.left(now_s)}"
+
+
+class CompilationPace:
+    """The progress of a compilation in words, and the time for the rest at the same pace."""
+
+    def __init__(self, now_s: float) -> None:
+        """Begin without any progress."""
+        self._first_s = now_s
+
+    def words(self, done: Compiled, now_s: float) -> str:
+        """``compiling, 42 % (1,512 of 1,877 functions), some 43 s left``."""
+        elapsed_s = now_s - self._first_s
+        words = f"compiling, {100 * done.share:.0f} % ({done.functions:,} of {done.of:,} functions)"
+        is_known = _KNOWN_SHARE <= done.share < 1
+        return words + (left_text(elapsed_s / done.share * (1 - done.share)) if is_known else "")
+
+
+#: Up to this part of a compilation the imports at its begin would be most of an estimate.
+_KNOWN_SHARE = 0.03
 
 
 def left_text(seconds: float) -> str:
