@@ -19,7 +19,8 @@ from tidegauge.real_cluster.logs.shared_lines import SPEAKER_ID, Sharer
 
 #: The beginning of a message: most have the speaker in brackets, with its id.
 _MESSAGE = re.compile(rb"\[[A-Z]\w*+ [^\]\n=]{0,300}+=|Kafka version: |Registered |starting[ ]")
-_SAMPLE_MESSAGES = 300
+#: A message may have the beginnings of others in it.
+_SAMPLE_BEGINS, _SAMPLE_MESSAGES = 1_000, 300
 
 _TIME = (
     rb"[\[(]?(?P<second>" + SECOND + rb")(?P<fraction>[,.]\d{3})?+\d*+"
@@ -72,6 +73,11 @@ class Layout(NamedTuple):
     names: tuple[bytes, ...] = ()
     #: Only entries of this node in a file that several write; None: of all.
     sharer: Sharer | None = None
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the file is in Kafka's own layout already."""
+        return not (self.json or self.is_colored or self.prefix or self.head)
 
     def own(self, lines: bytes) -> bytes:
         """Whole lines of the file in Kafka's own layout."""
@@ -175,9 +181,10 @@ def _heads_in(texts: bytes) -> Iterator[_Head]:
 
     Where no message is surely one of Kafka's, messages begin behind the level.
     """
-    begins = [found.start() for found in _MESSAGE.finditer(texts)]
+    begins = [found.start() for found in islice(_MESSAGE.finditer(texts), _SAMPLE_BEGINS)]
+    levels = islice(_LEVEL_AND_MESSAGE.finditer(texts), _SAMPLE_BEGINS)
     line_end = 0
-    for at in begins or [found.end() for found in _LEVEL_AND_MESSAGE.finditer(texts)]:
+    for at in begins or [found.end() for found in levels]:
         if at >= line_end:
             begin = texts.rfind(b"\n", 0, at) + 1
             line_end = texts.find(b"\n", at) + 1 or len(texts)

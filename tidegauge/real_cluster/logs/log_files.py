@@ -41,6 +41,7 @@ _DEEPEST = 5
 _NAME_SAMPLE_BYTES = 64 << 10
 #: A file is looked into at so many places for the nodes that write to it.
 _SPREAD_SAMPLES = 8
+_SPREAD_SAMPLE_BYTES = 16 << 10
 #: A file with more names has no names of nodes.
 _MOST_NAMES = 1_000
 
@@ -203,7 +204,7 @@ def _lines_in(path: Path, stream: LogStream) -> _Found:
         return _by_node(path, _samples_by_name(stream, layout))
     if layout is not None:
         own = layout.own(sample)
-        spread = map(layout.own, stream.samples(_SPREAD_SAMPLES, _NAME_SAMPLE_BYTES))
+        spread = map(layout.own, stream.samples(_SPREAD_SAMPLES, _SPREAD_SAMPLE_BYTES))
         if len({sharer.node for part in (own, *spread) for sharer in sharers_in(part)}) > 1:
             return _Found(_by_sharer(path, stream, layout), [])
         return _Found([NodeLines(path, (), own)], [])

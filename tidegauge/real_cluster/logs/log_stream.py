@@ -66,46 +66,13 @@ class LogStream:
             self._file.seek(place)
             yield self.read(size)
 
-    def lines(self, begin: int = 0, end: int | None = None) -> Iterator[bytes]:
-        """The lines that begin in a part of the file, in blocks of whole lines.
-
-        A line that begins with the first byte of a part is one of the part before.
-
-        Args:
-            begin: the first byte of the part.
-            end: the byte behind the part; None: the end of the file.
+    def lines(self) -> Iterator[bytes]:
+        """The lines of the file, in blocks of whole lines.
 
         Raises:
             OSError, zlib.error: they cannot be read.
         """
-        self._file.seek(begin)
-        carried, is_inside, left = b"", begin == 0, _BLOCK_BYTES if end is None else end - begin
-        while left > 0 and (read := self.read(min(_BLOCK_BYTES, left))):
-            left -= 0 if end is None else len(read)
-            data = carried + read
-            if not is_inside:
-                start = data.find(b"\n") + 1
-                if not start:
-                    continue
-                data, is_inside = data[start:], True
-            cut = data.rfind(b"\n") + 1
-            if not cut and len(data) < 2 * _BLOCK_BYTES:
-                carried = data
-                continue
-            cut = cut or len(data)
-            yield data[:cut]
-            carried = data[cut:]
-        if end is not None and is_inside:
-            carried += self._behind(end)[0]
-        if carried:
-            yield carried
-
-    def _behind(self, end: int) -> tuple[bytes, bytes]:
-        """The rest of the line that a part's end cuts, and some of the lines that follow."""
-        self._file.seek(end)
-        more = self.read(SAMPLE_BYTES)
-        cut = more.find(b"\n") + 1 or len(more)
-        return more[:cut], more[cut:]
+        return self._pieces(b"\n", 0, None)
 
     def blocks(self, layout: Layout, begin: int = 0, end: int | None = None) -> Iterator[bytes]:
         """The entries that begin in a part of the file, in blocks of whole entries.
@@ -120,8 +87,50 @@ class LogStream:
         Raises:
             OSError, zlib.error: they cannot be read.
         """
+        if layout.is_own:
+            blocks = self._pieces(b"\n" + ENTRY, begin, end)
+        else:
+            blocks = self._translated(layout, begin, end)
+        return map(layout.chosen, blocks)
+
+    def _pieces(self, mark: bytes, begin: int, end: int | None) -> Iterator[bytes]:
+        """The lines or entries that begin in a part of the file, in blocks of whole ones.
+
+        One that begins with the first byte of a part belongs to the part before.
+
+        Args:
+            mark: a line break, and the first bytes of each.
+            begin: the first byte of the part.
+            end: the byte behind the part; None: the end of the file.
+        """
+        self._file.seek(begin)
+        carried, is_inside, left = b"", begin == 0, _BLOCK_BYTES if end is None else end - begin
+        while left > 0 and (read := self.read(min(_BLOCK_BYTES, left))):
+            left -= 0 if end is None else len(read)
+            data = carried + read
+            if not is_inside:
+                start = data.find(mark) + 1
+                if not start:
+                    continue
+                data, is_inside = data[start:], True
+            cut = data.rfind(mark) + 1
+            if not cut and len(data) < 2 * _BLOCK_BYTES:
+                carried = data
+                continue
+            cut = cut or len(data)
+            yield data[:cut]
+            carried = data[cut:]
+        if end is not None and is_inside:
+            # The last one continues in the next part.
+            more = self.read(SAMPLE_BYTES)
+            carried += more[: more.find(mark) + 1] or more
+        if carried:
+            yield carried
+
+    def _translated(self, layout: Layout, begin: int, end: int | None) -> Iterator[bytes]:
+        """The entries of ``blocks`` in a file of another layout."""
         carried, is_inside = b"", begin == 0
-        for lines in self.lines(begin, end):
+        for lines in self._pieces(b"\n", begin, end):
             data = carried + layout.own(lines)
             if not is_inside:
                 # An entry that begins in the part before is read with that.
@@ -132,14 +141,15 @@ class LogStream:
                 carried = data
                 continue
             cut = cut or len(data)
-            yield layout.chosen(data[:cut])
+            yield data[:cut]
             carried = data[cut:]
         if end is not None and is_inside:
-            # The last entry continues in the next part.
-            more = layout.own(self._behind(end)[1])
+            self._file.seek(end)
+            more = self.read(SAMPLE_BYTES)
+            more = layout.own(more[more.find(b"\n") + 1 :])
             carried += more[: _first_entry(more)]
         if carried:
-            yield layout.chosen(carried)
+            yield carried
 
     def __enter__(self) -> Self:
         return self
