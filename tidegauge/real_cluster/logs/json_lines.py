@@ -21,7 +21,7 @@ FieldPath = tuple[str, ...]
 #: The fields of the layouts and collectors that are in use.
 _MESSAGES: Sequence[FieldPath] = (
     *(("message",), ("msg",), ("log",), ("MESSAGE",), ("textPayload",), ("line",), ("text",)),
-    *(("jsonPayload", "message"), ("event", "original")),
+    *(("jsonPayload", "message"), ("event", "original"), ("short_message",)),
 )
 _TIMES: Sequence[FieldPath] = (
     *(("@timestamp",), ("timestamp",), ("instant",), ("timeMillis",), ("time",), ("ts",)),
@@ -33,14 +33,14 @@ _LEVELS: Sequence[FieldPath] = (
 )
 _LOGGERS: Sequence[FieldPath] = (
     *(("loggerName",), ("logger_name",), ("logger",), ("log.logger",), ("log", "logger")),
-    *(("category",), ("class",), ("jsonPayload", "logger")),
+    *(("category",), ("class",), ("jsonPayload", "logger"), ("_logger",)),
 )
 #: Where an object names the container, the pod or the machine; the narrowest name first.
 _NAMES: Sequence[FieldPath] = (
     *(("kubernetes", "pod_name"), ("kubernetes", "pod", "name"), ("kubernetes.pod_name",)),
     *(("resource", "labels", "pod_name"), ("pod_name",), ("pod",), ("container_name",)),
     *(("container", "name"), ("container",), ("service",), ("_SYSTEMD_UNIT",), ("hostname",)),
-    *(("host", "name"), ("host",), ("source_host",), ("_HOSTNAME",)),
+    *(("labels", "pod"), ("host", "name"), ("host",), ("source_host",), ("_HOSTNAME",)),
 )
 
 _SECOND, _LEVEL = re.compile(SECOND.decode()), re.compile(rf"\b(?:{LEVEL.decode()})\b")
