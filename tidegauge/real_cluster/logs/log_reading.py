@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from itertools import pairwise
@@ -67,6 +67,8 @@ class Part(NamedTuple):
     file: LogFile
     begin: int
     end: int
+    #: Earlier lines about partitions are left out.
+    since_ms: int = 0
 
 
 class Extent(NamedTuple):
@@ -119,6 +121,7 @@ def read_logs(
     files: list[LogFile],
     progress: Callable[[int, int], None] = lambda _done, _all: None,
     meanwhile: Callable[[], None] = lambda: None,
+    since_ms: Mapping[int, int] = {},
 ) -> ClusterContent:
     """Read all files.
 
@@ -126,8 +129,13 @@ def read_logs(
         files: the files.
         progress: called with the bytes that are read, and those of all files.
         meanwhile: called once, while other processes read if there are such.
+        since_ms: by node, the time before which lines about partitions are left out.
     """
-    parts = [part for file in files for part in _parts_of(file)]
+    parts = [
+        part._replace(since_ms=since_ms.get(part.file.node or 0, 0))
+        for file in files
+        for part in _parts_of(file)
+    ]
     whole = sum(part.end - part.begin for part in parts)
     done = 0
     contents: dict[Part, _PartContent] = {}
@@ -169,6 +177,7 @@ def _contents(
 def _content_of(part: Part) -> _PartContent:
     """Read a part of a file."""
     reader = _Reader(part.file)
+    reader.since_ms = part.since_ms
     problem = None
     try:
         with LogStream(part.file.path) as stream:
@@ -195,6 +204,7 @@ class _Reader:
         self._events: dict[log_events.LogEvent, None] = {}
         #: Events that are kept once, without their times.
         self._kept_once: set[log_events.LogEvent] = set()
+        self.since_ms = 0
         self._clock = log_layout.LogClock()
         self._first_ms = self._last_ms = -1
         self._step_ms = MILLISECONDS
@@ -240,6 +250,8 @@ class _Reader:
                 if time_ms < 0:
                     break
                 if isinstance(line, PartitionLine):
+                    if time_ms < self.since_ms:
+                        break
                     for row in line.rows(match, self._names, time_ms):
                         self._rows.add(row)
                 else:
