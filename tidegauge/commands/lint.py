@@ -1,6 +1,7 @@
 """``tidegauge lint``: faults of a cluster that show without a run."""
 
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 
 import typer
 
@@ -9,9 +10,8 @@ from tidegauge.commands.run_options import RunOptions
 from tidegauge.commands.scenario_options import LintOptions
 from tidegauge.scenario.lint.finding import Finding
 from tidegauge.scenario.lint.lint import CHECKS, findings_of
-from tidegauge.scenario.lint.settings import settings_not_simulated
 from tidegauge.scenario.text.errors import counted
-from tidegauge.views.output import print_json, wrapped
+from tidegauge.views.output import WIDTH, print_json
 
 
 def lint_scenario(options: LintOptions) -> None:
@@ -32,9 +32,9 @@ def lint_scenario(options: LintOptions) -> None:
 
 def _print(found: Mapping[str, Finding], file: str, changes: Sequence[str]) -> None:
     for name, finding in found.items():
-        typer.echo(f"{name}: {finding.concerned}")
-        typer.echo(f"  risk    {finding.risk}")
-        typer.echo(f"  remedy  {finding.remedy}")
+        _say(f"{name}: {finding.concerned}")
+        _say(f"  risk    {finding.risk}")
+        _say(f"  remedy  {finding.remedy}")
         typer.echo(f"  try     {finding.simulation.text(file, changes)}\n")
     typer.echo(f"{counted(len(found), 'finding')} of {counted(len(CHECKS), 'check')}")
 
@@ -42,20 +42,18 @@ def _print(found: Mapping[str, Finding], file: str, changes: Sequence[str]) -> N
 def show_findings(found: Mapping[str, Finding], file: str) -> None:
     """Print a line for each finding, below the output of another command.
 
-    Mistakes are left out, as a warning was printed, and settings without effect, as that command
-    lists them.
-
     Args:
         found: the findings, by their checks.
         file: the scenario, as the command that explains them is typed.
     """
-    left = {
-        name: finding
-        for name, finding in found.items()
-        if not CHECKS[name].is_mistake and CHECKS[name] is not settings_not_simulated
-    }
-    if not left:
+    if not found:
         return
-    typer.echo(f"\n{counted(len(left), 'finding')}, which `tidegauge lint {file}` explains:")
-    for name, finding in left.items():
-        typer.echo(wrapped("  ", f"{name}: {finding.concerned}"))
+    typer.echo(f"\n{counted(len(found), 'finding')}, which `tidegauge lint {file}` explains:")
+    for name, finding in found.items():
+        _say(f"{name}: {finding.concerned}", "  ")
+
+
+def _say(text: str, lead: str = "") -> None:
+    """Print a text within the width of the output, its further lines indented below the first."""
+    for line in wrap(text, WIDTH, initial_indent=lead, subsequent_indent=f"{lead}          "):
+        typer.echo(line)

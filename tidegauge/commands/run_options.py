@@ -265,7 +265,7 @@ class CompareOptions(NamedTuple):
 
 
 class AskOptions(NamedTuple):
-    """Ask what a fault would do to a cluster: over twenty seeds, in at most fifteen lines.
+    """Ask what a fault would do to a cluster: over twenty seeds, on one screen.
 
     The answer has the fault, then for records lost, time without responses and partitions that are
     offline or refuse writes the median, the worst seed, the number of seeds with any of it, and
@@ -274,7 +274,8 @@ class AskOptions(NamedTuple):
 
     FILE is a real cluster (tidegauge import), or any other scenario. All runs begin with all
     brokers up and with preferred leaders. Faults and steps of the file are left out. Producers are
-    added if it has none. Runs are on actors of Ray, one for each CPU; their scenario stays as a
+    and consumers are added if it has none. Topics that refuse acks=all without any fault are left
+    out, and named. Runs are on actors of Ray, one for each CPU; their scenario stays as a
     file in the new folder runs/FILE-QUESTION.
 
     QUESTION is free in case and order of its words; an unknown one is answered with the list. An
@@ -291,8 +292,10 @@ class AskOptions(NamedTuple):
       tidegauge ask mine.yaml controller loss for 1m
       tidegauge ask mine.yaml quorum loss for 10m
       tidegauge ask mine.yaml rolling restart of rack a, 2 at a time
+      tidegauge ask mine.yaml rolling restart with AZ loss of rack b
       tidegauge ask mine.yaml upgrade, 2 at a time
       tidegauge ask mine.yaml reassign topic orders to brokers 1,2,3
+      tidegauge ask mine.yaml reassign topic orders to 1,2,3 throttle 10MB/s with 2GB a replica
       tidegauge ask mine.yaml slow disk on broker 2 delay 300ms for 5m
       tidegauge ask mine.yaml rolling restart --seeds 50 --out runs/roll
       tidegauge ask mine.yaml AZ loss --set cluster.settings.min.insync.replicas=1
@@ -317,15 +320,15 @@ class UpgradeOptions(NamedTuple):
     """Run a cluster and its upgrade under standard faults, and print what changes.
 
     The command answers what another release, or KRaft, would change. A broker is killed, some are
-    restarted, the active controller and a rack are lost: each fault has a table of its figures in
-    both. Lists of settings follow: other defaults, and settings without a meaning.
-
-    Before the runs it prints the way to that release: the releases between, the migration to KRaft,
-    the oldest clients, the setting that keeps the time of a failover, and the cluster's own
-    settings that the release no longer has.
+    restarted, the active controller and a rack are lost, each with three seeds. The answer fits on
+    a screen: the way to that release, the oldest clients, the setting that keeps the time of a
+    failover, the cluster's own settings that the release no longer has, and the figures that differ
+    beyond their spread. --verbose prints all figures of each fault with their reasons, and all
+    defaults and settings that change.
 
     SCENARIO is a real cluster (tidegauge import), or any other. Its own faults and steps are left
-    out: all runs begin with all brokers up and with preferred leaders.
+    out, and topics that refuse acks=all without any fault: all runs begin with all brokers up and
+    with preferred leaders.
 
     \b
     Examples:
@@ -340,8 +343,11 @@ class UpgradeOptions(NamedTuple):
     #: A broker's server.properties, a folder of such files, or a pattern in quotes; repeatable. For
     #: settings that a scenario does not take: passwords and keys, and addresses.
     properties: Annotated[list[Path] | None, typer.Option(metavar="FILE")] = None
-    seeds: shared.Seeds = None
+    #: Run each fault with each of these seeds.
+    seeds: Annotated[str, typer.Option(metavar="A..B")] = "1..3"
     jobs: shared.Jobs = None
+    #: All figures of each fault, their reasons, and all settings that change.
+    verbose: bool = False
     #: Folder for all runs, with one comparison for each fault. Default: a new folder
     #: runs/NAME-to-RELEASE.
     out: Annotated[Path | None, typer.Option(metavar="DIR")] = None

@@ -67,6 +67,8 @@ def read_feature_levels(file: Path) -> FeatureLevels:
 
 #: The first release whose clusters can have eligible leader replicas.
 _FIRST_WITH_ELR = "4.0.0"
+#: New clusters have them, upgraded ones do not (KIP-966).
+_FIRST_WITH_ELR_BY_DEFAULT = "4.1"
 #: Of a dump without TopicId: the last line before it whose leaders notify ZooKeeper by default.
 _WITHOUT_TOPIC_ID = "2.6"
 
@@ -85,6 +87,8 @@ class ChosenRelease:
     metadata_version: str | None = None
     #: With KRaft, from the first release that can have them.
     eligible_leader_replicas: bool | None = None
+    #: Whether that is a guess.
+    is_elr_guessed: bool = False
     notices: input_file.Notices = field(default_factory=input_file.Notices)
 
 
@@ -132,14 +136,20 @@ def _choose_features(
         chosen.metadata_version = str(features.metadata_version)
     if release < Release.parse(_FIRST_WITH_ELR) and not dump.has_filled_elr:
         return
-    has_level = features is not None and features.eligible_leader_replicas
-    chosen.eligible_leader_replicas = dump.has_filled_elr or has_level
-    if not chosen.eligible_leader_replicas and features is None:
+    if features is not None:
+        has_level = features.eligible_leader_replicas
+        chosen.eligible_leader_replicas = dump.has_filled_elr or has_level
+        return
+    has_by_default = release >= Release.parse(_FIRST_WITH_ELR_BY_DEFAULT)
+    chosen.eligible_leader_replicas = dump.has_filled_elr or has_by_default
+    chosen.is_elr_guessed = not dump.has_filled_elr
+    if chosen.is_elr_guessed:
         chosen.notices.add(
             "release",
-            "eligible leader replicas are off: no partition in the dump has any. If the cluster "
-            "has them (kafka-features.sh describe), use --features, or delete "
-            "eligible_leader_replicas",
+            "whether the cluster has eligible leader replicas is unknown: a healthy dump shows "
+            "none. Assumed is a new cluster, which has them from "
+            f"{_FIRST_WITH_ELR_BY_DEFAULT} on; one that was upgraded to it has not: --features has "
+            "the fact (kafka-features.sh describe), or change eligible_leader_replicas",
         )
 
 
