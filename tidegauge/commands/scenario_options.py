@@ -110,8 +110,10 @@ class ImportOptions(NamedTuple):
       tidegauge import describe.txt --release 3.9 -o mine.yaml
     """
 
-    #: A file with the output of kafka-topics.sh --describe; - for standard input.
-    describe: Annotated[Path, typer.Argument(metavar="DESCRIBE")]
+    #: The output of kafka-topics.sh --describe, resources of Strimzi (Kafka, KafkaNodePool,
+    #: KafkaTopic), or both; a folder or a pattern in quotes of such resources; - for standard
+    #: input.
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...")]
     out: shared.NewFile
     #: A broker's server.properties, a folder of such files, or a pattern in quotes; repeatable.
     properties: Annotated[list[Path] | None, typer.Option(metavar="FILE")] = None

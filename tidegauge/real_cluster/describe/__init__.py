@@ -2,8 +2,11 @@
 
 =========================  ==============================================================
 ``input_file.py``          the lines of any input file, errors and notices about it
+``cluster_sources.py``     the files of an import: dumps and resources, known by their content
 ``describe_dump.py``       the output of kafka-topics --describe
 ``described_cluster.py``   the brokers of such a dump, those down, missing parts
+``strimzi_resources.py``   Kafka, KafkaNodePool and KafkaTopic of Strimzi, as YAML
+``strimzi_cluster.py``     the nodes and topics that its operator makes of them
 ``server_properties.py``   brokers' server.properties, read as Java reads them
 ``cluster_settings.py``    several of those: common settings, racks, protocol
 ``release_hints.py``       the release of Kafka of the files, and the output of kafka-features

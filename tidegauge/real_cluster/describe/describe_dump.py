@@ -67,6 +67,7 @@ class DescribedTopic:
     """A topic's line, if the dump has it, and its partitions by number."""
 
     name: str
+    file: Path
     line: int
     #: None: the topic has no line of its own.
     partition_count: int | None = None
@@ -96,16 +97,15 @@ class DescribeDump:
         return input_file.input_error(self.file, line, message)
 
 
-def read_describe_dump(file: Path) -> DescribeDump:
-    """The topics and partitions that a file describes.
+def read_describe_dump(file: Path, text: str) -> DescribeDump:
+    """The topics and partitions that a file of this text describes.
 
     Raises:
-        InputError: the file cannot be read, a line of it is not valid or contradicts another, or it
-            describes no partition.
+        InputError: a line of it is not valid or contradicts another, or it describes no partition.
     """
     dump = DescribeDump(file)
     skipped: list[str] = []
-    for number, line in enumerate(input_file.lines_of(input_file.read_text(file)), start=1):
+    for number, line in enumerate(input_file.lines_of(text), start=1):
         columns = _columns(line)
         if not line.strip() or set(line.strip()) <= {"\ufeff"}:
             continue
@@ -149,7 +149,7 @@ def _add_line(dump: DescribeDump, number: int, columns: list[tuple[str, str]]) -
         raise dump.error(number, f"cannot be read: {name!r} is not the name of a topic")
     line = _Line(dump, number, values)
     if "Partition" in values:
-        topic = dump.topics.setdefault(name, DescribedTopic(name, number))
+        topic = dump.topics.setdefault(name, DescribedTopic(name, dump.file, number))
         topic.is_marked_for_deletion |= line.is_marked_for_deletion()
         _add_partition(dump, topic, line.partition())
     elif "PartitionCount" in values:
@@ -202,9 +202,8 @@ class _Line:
             raise self._error("PartitionCount", f"a number from 1 to {MOST_PARTITIONS}")
         if "ReplicationFactor" in self.values:
             self._count("ReplicationFactor")
-        return DescribedTopic(
-            name, self.number, count, self._settings(), self.is_marked_for_deletion()
-        )
+        deleted = self.is_marked_for_deletion()
+        return DescribedTopic(name, self.dump.file, self.number, count, self._settings(), deleted)
 
     def partition(self) -> DescribedPartition:
         """The partition that the line describes."""

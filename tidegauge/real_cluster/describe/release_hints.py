@@ -21,6 +21,7 @@ from pathlib import Path
 from tidegauge.real_cluster.describe import input_file
 from tidegauge.real_cluster.describe.cluster_settings import BrokerFiles
 from tidegauge.real_cluster.describe.describe_dump import DescribeDump
+from tidegauge.real_cluster.describe.server_properties import Property
 from tidegauge.replication import release_versions
 from tidegauge.replication.release_versions import KRAFT_MODE, ProtocolVersion, Release
 
@@ -68,7 +69,7 @@ def read_feature_levels(file: Path) -> FeatureLevels:
 #: The first release whose clusters can have eligible leader replicas.
 _FIRST_WITH_ELR = "4.0.0"
 #: New clusters have them, upgraded ones do not (KIP-966).
-_FIRST_WITH_ELR_BY_DEFAULT = "4.1"
+_FIRST_WITH_ELR_BY_DEFAULT = "4.1-IV0"
 #: Of a dump without TopicId: the last line before it whose leaders notify ZooKeeper by default.
 _WITHOUT_TOPIC_ID = "2.6"
 
@@ -87,8 +88,9 @@ class ChosenRelease:
     metadata_version: str | None = None
     #: With KRaft, from the first release that can have them.
     eligible_leader_replicas: bool | None = None
-    #: Whether that is a guess.
+    #: Whether that is a guess, and whether the mode is one.
     is_elr_guessed: bool = False
+    is_mode_guessed: bool = False
     notices: input_file.Notices = field(default_factory=input_file.Notices)
 
 
@@ -105,9 +107,12 @@ def choose_release(
     protocols = {} if is_kraft else _protocols(files)
     chosen = ChosenRelease(_parsed(wanted or _WITHOUT_TOPIC_ID))
     if not wanted:
-        suggested = (
-            _release_with_kraft(dump, features) if is_kraft else _release_by_files(protocols, dump)
-        )
+        if files.release:
+            suggested = _release_of_resource(files.release)
+        elif is_kraft:
+            suggested = _release_with_kraft(dump, features)
+        else:
+            suggested = _release_by_files(protocols, dump)
         chosen.release, reason = suggested
         text = f"simulated as Kafka {chosen.release}: {reason}; --release chooses another"
         chosen.notices.add("release", text)
@@ -115,39 +120,52 @@ def choose_release(
     try:
         chosen.mode = release.mode(KRAFT_MODE if is_kraft else None)
     except ValueError as error:
-        raise input_file.InputError(
-            f"--release {wanted}: {error}, and the cluster is of KRaft"
-        ) from error
+        message = f"{error}, and the cluster is of KRaft"
+        if files.release and not wanted:
+            raise files.release.error(message) from error
+        raise input_file.InputError(f"--release {wanted}: {message}") from error
+    chosen.is_mode_guessed = len(release.modes) > 1 and not (is_kraft or files.nodes())
     if chosen.mode != KRAFT_MODE:
         _set_protocols(chosen, files, protocols)
         return chosen
     if not is_kraft:
         text = f"Kafka {release} has no ZooKeeper: the cluster is simulated with KRaft"
         chosen.notices.add("release", text)
-    _choose_features(chosen, dump, features)
+    _choose_features(chosen, files, dump, features)
     return chosen
 
 
 def _choose_features(
-    chosen: ChosenRelease, dump: DescribeDump, features: FeatureLevels | None
+    chosen: ChosenRelease,
+    files: BrokerFiles,
+    dump: DescribeDump,
+    features: FeatureLevels | None,
 ) -> None:
     release = Release.parse(chosen.release)
-    if features and features.metadata_version != release.metadata_version():
-        chosen.metadata_version = str(features.metadata_version)
+    version = release.metadata_version()
+    if features:
+        version = features.metadata_version
+    elif written := files.metadata_version:
+        try:
+            version = release.metadata_version(written.text)
+        except ValueError as error:
+            raise written.error(str(error)) from error
+    if version != release.metadata_version():
+        chosen.metadata_version = str(version)
     if release < Release.parse(_FIRST_WITH_ELR) and not dump.has_filled_elr:
         return
     if features is not None:
         has_level = features.eligible_leader_replicas
         chosen.eligible_leader_replicas = dump.has_filled_elr or has_level
         return
-    has_by_default = release >= Release.parse(_FIRST_WITH_ELR_BY_DEFAULT)
+    has_by_default = version >= ProtocolVersion.parse(_FIRST_WITH_ELR_BY_DEFAULT)
     chosen.eligible_leader_replicas = dump.has_filled_elr or has_by_default
     chosen.is_elr_guessed = not dump.has_filled_elr
     if chosen.is_elr_guessed:
         chosen.notices.add(
             "release",
             "whether the cluster has eligible leader replicas is unknown: a healthy dump shows "
-            "none. Assumed is a new cluster, which has them from "
+            "none. Assumed is a new cluster, which has them from metadata.version "
             f"{_FIRST_WITH_ELR_BY_DEFAULT} on; one that was upgraded to it has not: --features has "
             "the fact (kafka-features.sh describe), or change eligible_leader_replicas",
         )
@@ -170,11 +188,19 @@ def _protocols(files: BrokerFiles) -> dict[int | None, ProtocolVersion]:
     return versions
 
 
+def _release_of_resource(written: Property) -> tuple[str, str]:
+    """A release, and the reason for choosing it."""
+    try:
+        return str(Release.parse(written.text)), "the version of the Kafka resource"
+    except ValueError as error:
+        raise written.error(str(error)) from error
+
+
 def _release_with_kraft(dump: DescribeDump, features: FeatureLevels | None) -> tuple[str, str]:
     """A release, and the reason for choosing it."""
     if features:
         return _parsed(features.line), f"its brokers support metadata.version {features.line}"
-    if not dump.has_eligible_replicas and "Elr" not in dump.columns:
+    if dump.columns and not dump.has_eligible_replicas and "Elr" not in dump.columns:
         return _parsed("3.6"), "the cluster is of KRaft, and the tool, without Elr, older than 3.7"
     newest = str(release_versions.all_releases(KRAFT_MODE)[-1])
     return newest, "the newest, for a cluster of KRaft"
@@ -197,6 +223,8 @@ def _release_by_files(
         return newest, "the dump has TopicId, so brokers are of 2.8 or newer"
     if "Elr" in dump.columns:
         return newest, "the dump has Elr, so the tool is of 3.7 or newer"
+    if not dump.columns:
+        return newest, "the newest, for a cluster with ZooKeeper"
     return _parsed(_WITHOUT_TOPIC_ID), "the dump has no TopicId, so the tool is older than 2.8"
 
 
