@@ -3,6 +3,7 @@
 import json
 import shlex
 from collections.abc import Callable, Sequence
+from importlib.resources import files
 from pathlib import Path
 from textwrap import fill
 
@@ -33,6 +34,8 @@ _LISTED = 40
 _PACKAGE = Path(__file__).parents[1]
 #: The folder of the manual: inside of the package where it is installed, beside it in a checkout.
 _MANUAL = next(each for each in (_PACKAGE / "docs", _PACKAGE.parent / "docs") if each.exists())
+#: The page of the result tables, which is generated.
+_TABLES = Path(str(files("tidegauge.analysis") / "TABLES.md"))
 
 
 #: The headings of the list, and which scenarios stand below each.
@@ -157,7 +160,7 @@ def show_schema(_options: SchemaOptions) -> None:
 
 def show_docs(options: DocsOptions) -> None:
     """Perform ``tidegauge docs``."""
-    pages = {file.stem: file for file in _MANUAL.glob("*.md")}
+    pages = {file.stem: file for file in _MANUAL.glob("*.md")} | {"tables": _TABLES}
     if options.name is None:
         width = max(map(len, pages))
         for name in sorted(pages):

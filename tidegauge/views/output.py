@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
@@ -60,6 +61,17 @@ def print_hanging(out: Console, before: str, text: str | Text) -> None:
     for place, line in enumerate(text.wrap(out, out.width - indent)):
         line.rstrip()
         out.print(Text(" " * indent if place else before).append_text(line), soft_wrap=True)
+
+
+def print_command(label: str, command: str) -> None:
+    """Print a shell command behind its label; a long one goes on below, behind backslashes."""
+    room = console().width - len(" \\")
+    lines = [f"{label}:"]
+    for word in map(shlex.quote, shlex.split(command)):
+        if len(lines[-1]) + 1 + len(word) > room and lines[-1].strip():
+            lines.append("   ")
+        lines[-1] += f" {word}"
+    typer.echo(" \\\n".join(lines))
 
 
 def name_width(names: Iterable[str]) -> int:

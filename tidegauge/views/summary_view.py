@@ -12,9 +12,11 @@ from tidegauge.runs.causes import cause_strands
 from tidegauge.runs.replicas import misled_replica
 from tidegauge.runs.run import Run
 from tidegauge.runs.stories import story_line
+from tidegauge.scenario.model.scenario import ANY_VERDICT
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import time_text
 from tidegauge.traces.checks import CHECKS
+from tidegauge.views.output import print_command
 from tidegauge.views.story_lines import print_lines
 
 #: Longer times are in seconds.
@@ -158,7 +160,7 @@ def show_chance(left_to_chance: list[str], over_seeds: str, *, is_verbose: bool)
     for place, decided in enumerate(left_to_chance if is_verbose else ()):
         typer.echo(f"{'       ' if place else 'chance:'} {decided}")
     if left_to_chance:
-        typer.echo(f"This is one seed. The spread: {over_seeds}")
+        print_command("This is one seed. The spread", over_seeds)
 
 
 def _about(milliseconds: float) -> str:
@@ -238,7 +240,15 @@ def _counts_line(checks: dict[str, dict[str, Any]]) -> str:
         names = [name for name, each in expected.items() if are_wanted(each)]
         if names:
             parts.append(f"{words}: {_some(names)}")
+    of_file = [name for name, each in checks.items() if _is_of_another_release(each)]
+    if of_file:
+        parts.append(f"broken in the scenario's own release only: {_some(of_file)}")
     return f"checks: {'; '.join(parts)}"
+
+
+def _is_of_another_release(found: dict[str, Any]) -> bool:
+    """Whether a check holds that is expected to be broken in the scenario's own release."""
+    return found["verdict"] is True and found["expected"] == ANY_VERDICT
 
 
 def _verdict_text(found: dict[str, Any], holds: str) -> str:
