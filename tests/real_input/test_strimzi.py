@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 import yaml
-from typer.testing import CliRunner, Result
 
-from tidegauge.command_line import app
-from tidegauge.scenario.reading import load_scenario
+from tests.support.importing import Importing
 
 POOLS = """
 apiVersion: kafka.strimzi.io/v1
@@ -85,33 +83,16 @@ spec:
 """
 
 
-class Shell:
-    """A folder in which resources are imported."""
+class Shell(Importing):
+    """A shell in which resources are imported."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self.out = folder / "mine.yaml"
+    def files(self, *texts: str) -> list[Path]:
+        """Files with these texts, 0.yaml and so on."""
+        return [self.file(f"{number}.yaml", text) for number, text in enumerate(texts)]
 
-    def run(self, *texts: str) -> Result:
-        """Import these files."""
-        files = [self._folder / f"{number}.yaml" for number, _ in enumerate(texts)]
-        for file, text in zip(files, texts, strict=True):
-            file.write_text(text)
-        command = ["import", *map(str, files), "-o", str(self.out), "--force"]
-        return CliRunner().invoke(app, command)
-
-    def imported(self, *texts: str) -> tuple[dict[str, Any], str]:
-        """The scenario of these files, which is valid, and the output in one line."""
-        result = self.run(*texts)
-        assert result.exit_code == 0, result.output
-        load_scenario(self.out)
-        return yaml.safe_load(self.out.read_text()), " ".join(result.output.split())
-
-    def refused(self, *texts: str) -> str:
-        """The error about these files, without the folder."""
-        result = self.run(*texts)
-        assert result.exit_code == 2, result.output
-        return result.stderr.strip().removeprefix(f"tidegauge: {self._folder}/")
+    def of_resources(self, *texts: str) -> tuple[dict[str, Any], str]:
+        """The scenario of resources, and the output in one line."""
+        return self.imported(*self.files(*texts))
 
 
 @pytest.fixture
@@ -123,7 +104,7 @@ def test_pools_become_brokers_and_controllers_with_the_settings_of_the_cluster(
     shell: Shell,
 ) -> None:
     """Strimzi numbers nodes pool by pool, as Kubernetes lists pools: by name (NodeIdAssignor)."""
-    data, output = shell.imported(KAFKA + "---" + POOLS, TOPICS)
+    data, output = shell.of_resources(KAFKA + "---" + POOLS, TOPICS)
     assert (data["release"], data["mode"], data["metadata_version"]) == (
         "4.2.0",
         "kraft",
@@ -148,7 +129,7 @@ def test_pools_become_brokers_and_controllers_with_the_settings_of_the_cluster(
 def test_topics_are_those_of_kafka_topics_and_the_settings_fill_in_the_others(
     shell: Shell,
 ) -> None:
-    data, output = shell.imported(KAFKA, POOLS, TOPICS)
+    data, output = shell.of_resources(KAFKA, POOLS, TOPICS)
     orders, other = data["topics"]
     assert (orders["name"], len(orders["assignment"])) == ("orders", 6)
     assert orders["settings"] == {"min.insync.replicas": 3, "retention.ms": 1000}
@@ -173,23 +154,25 @@ def test_node_ids_are_those_of_the_status_then_those_of_the_annotation(shell: Sh
     items[1]["status"] = {"nodeIds": [0, 7, 8]}
     items[2]["metadata"]["annotations"] = {"strimzi.io/next-node-ids": "[7, 10-12]"}
     items[2]["spec"]["template"] = {"pod": template}
-    data, _ = shell.imported(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items}))
+    data, _ = shell.of_resources(
+        yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items})
+    )
     assert data["cluster"]["racks"] == {"west": [1, 10, 11, 12]}
 
 
 def test_a_cluster_with_zookeeper_keeps_it(shell: Shell) -> None:
-    data, output = shell.imported(WITH_ZOOKEEPER)
+    data, output = shell.of_resources(WITH_ZOOKEEPER)
     assert (data["release"], data["protocol"], "mode" in data) == ("3.2.0", "3.1-IV0", False)
     assert data["cluster"]["brokers"] == [0, 1, 2, 3, 4]
     assert "no file has broker.rack: all brokers are in one rack" in output
     annotated = WITH_ZOOKEEPER.replace(
         "{name: old}", "{name: old, annotations: {strimzi.io/kraft: enabled}}"
     ).replace("3.2.0", "3.7.0")
-    assert shell.imported(annotated)[0]["mode"] == "kraft"
+    assert shell.of_resources(annotated)[0]["mode"] == "kraft"
 
 
 def test_resources_that_are_missing_are_assumed_and_named(shell: Shell) -> None:
-    data, output = shell.imported(KAFKA)
+    data, output = shell.of_resources(KAFKA)
     assert (data["cluster"]["brokers"], data["controllers"]["count"]) == ([0, 1, 2], 3)
     (topic,) = data["topics"]
     assert (topic["name"], len(topic["assignment"])) == ("assumed-topic", 9)
@@ -197,18 +180,14 @@ def test_resources_that_are_missing_are_assumed_and_named(shell: Shell) -> None:
     assert "no KafkaTopic is in the files: assumed is assumed-topic, of 9 partitions" in output
 
 
-def test_a_dump_has_the_topics_beside_resources(shell: Shell, tmp_path: Path) -> None:
-    dump = tmp_path / "describe.txt"
-    dump.write_text(
+def test_a_dump_has_the_topics_and_resources_of_a_folder_have_the_nodes(shell: Shell) -> None:
+    dump = shell.file(
+        "describe.txt",
         "Topic: t\tPartitionCount: 1\tReplicationFactor: 2\tConfigs: \n"
-        "\tTopic: t\tPartition: 0\tLeader: 2\tReplicas: 2,1\tIsr: 2,1\tElr: \tLastKnownElr: \n"
+        "\tTopic: t\tPartition: 0\tLeader: 2\tReplicas: 2,1\tIsr: 2,1\tElr: \tLastKnownElr: \n",
     )
-    shell.run(KAFKA, POOLS)
-    command = ["import", str(dump), str(tmp_path), "-o", str(tmp_path / "a.yml"), "--force"]
-    shell.out.unlink()
-    result = CliRunner().invoke(app, command)
-    assert result.exit_code == 0, result.output
-    data = yaml.safe_load((tmp_path / "a.yml").read_text())
+    shell.files(KAFKA, POOLS, TOPICS)
+    data, _ = shell.imported(dump, shell.folder)
     assert [topic["assignment"] for topic in data["topics"]] == [{0: [2, 1]}]
     assert data["cluster"]["log_directories"] == 2
 
@@ -238,4 +217,4 @@ def test_a_dump_has_the_topics_beside_resources(shell: Shell, tmp_path: Path) ->
 def test_resources_that_cannot_be_read_are_refused_with_their_line(
     files: list[str], error: str, shell: Shell
 ) -> None:
-    assert shell.refused(*files).startswith(error)
+    assert shell.refused(*shell.files(*files)).startswith(error)

@@ -175,6 +175,7 @@ def requested_import(options: ImportOptions) -> ImportRequest:
         options.up or [],
         options.down or [],
         options.log_dirs,
+        options.quorum,
         measured_clients(options),
     )
 

@@ -17,6 +17,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from tidegauge.real_cluster.describe.input_file import Notices, input_error, named
+from tidegauge.real_cluster.describe.kraft_tools import MetadataQuorum
 from tidegauge.real_cluster.describe.server_properties import Property, ServerProperties
 from tidegauge.replication.kraft_releases import kraft_cells_of
 from tidegauge.replication.release_versions import KRAFT_MODE, Mode
@@ -180,6 +181,8 @@ class BrokerFiles:
     #: The release and the metadata.version, where the resources of an operator name them.
     release: Property | None = None
     metadata_version: Property | None = None
+    #: The quorum of controllers, if its tool was asked.
+    quorum: MetadataQuorum | None = None
     notices: Notices = field(default_factory=Notices)
 
     def all(self) -> list[ServerProperties]:
@@ -203,7 +206,7 @@ class BrokerFiles:
 
     def are_of_kraft(self) -> bool:
         """Whether the files are of nodes without ZooKeeper."""
-        return any(file.is_of_kraft() for file in self.nodes())
+        return bool(self.quorum) or any(file.is_of_kraft() for file in self.nodes())
 
 
 @dataclass

@@ -10,23 +10,27 @@ from pathlib import Path
 from typing import Any
 
 from tidegauge.real_cluster.describe import input_file, topic_rates
+from tidegauge.real_cluster.describe.broker_configs import read_properties
 from tidegauge.real_cluster.describe.cluster_settings import (
     broker_files,
     cluster_settings,
     topic_settings,
 )
-from tidegauge.real_cluster.describe.cluster_sources import read_sources
-from tidegauge.real_cluster.describe.describe_dump import DescribedPartition, DescribedTopic
+from tidegauge.real_cluster.describe.describe_dump import (
+    DescribedPartition,
+    DescribedTopic,
+    DescribeDump,
+    read_describe_dump,
+)
 from tidegauge.real_cluster.describe.described_cluster import DescribedCluster, described_cluster
 from tidegauge.real_cluster.describe.described_quorum import described_quorum
+from tidegauge.real_cluster.describe.kraft_tools import read_feature_levels, read_metadata_quorum
 from tidegauge.real_cluster.describe.log_sizes import LogSizes, read_log_dirs, with_sizes
 from tidegauge.real_cluster.describe.reassignment_plan import read_reassignment_plan
-from tidegauge.real_cluster.describe.release_hints import (
-    ChosenRelease,
-    choose_release,
-    read_feature_levels,
-)
-from tidegauge.real_cluster.describe.server_properties import Property, read_server_properties
+from tidegauge.real_cluster.describe.release_hints import ChosenRelease, choose_release
+from tidegauge.real_cluster.describe.server_properties import Property
+from tidegauge.real_cluster.describe.strimzi_cluster import StrimziCluster, strimzi_cluster
+from tidegauge.real_cluster.describe.strimzi_resources import is_yaml, strimzi_resources
 from tidegauge.replication.release_versions import KRAFT_MODE
 from tidegauge.replication.releases import rules_of
 from tidegauge.scenario.model.settings import Value, broker_defaults
@@ -60,6 +64,7 @@ class ImportRequest:
     up: Sequence[int] = ()
     down: Sequence[int] = ()
     log_dirs: Path | None = None
+    quorum: Path | None = None
     #: The rates of a monitoring system, instead of ``rates``.
     measured: topic_rates.WorkloadReader | None = None
 
@@ -70,10 +75,8 @@ class ImportRequest:
 
     def files(self) -> list[Path]:
         """All files, in the order in which they are read."""
-        others = [
-            file for file in (self.reassignment, self.rates, self.features, self.log_dirs) if file
-        ]
-        return [*self.sources, *self.properties, *others]
+        others = (self.reassignment, self.rates, self.features, self.log_dirs, self.quorum)
+        return [*self.sources, *self.properties, *(file for file in others if file)]
 
 
 @dataclass
@@ -119,20 +122,38 @@ def _filled(parts: Mapping[str, Any]) -> dict[str, Any]:
     return {name: part for name, part in parts.items() if part not in (None, [], {})}
 
 
+def _read_sources(files: Sequence[Path]) -> tuple[DescribeDump, StrimziCluster | None]:
+    """The topics of a cluster, and its nodes if there are resources; a dump's topics come first."""
+    texts = [(file, input_file.read_text(file)) for file in files]
+    documents = [each for each in texts if is_yaml(*each)]
+    dumps = [each for each in texts if each not in documents]
+    if len(dumps) > 1:
+        message = f"is a second dump beside {input_file.file_text(dumps[0][0])}: import one"
+        raise input_file.input_error(dumps[1][0], None, message)
+    resources = strimzi_cluster(strimzi_resources(documents)) if documents else None
+    if resources and not dumps:
+        return resources.dump, resources
+    return read_describe_dump(*dumps[0]), resources
+
+
 class _Parts:
     """The parts of a scenario, as they follow from the files of a request."""
 
     def __init__(self, request: ImportRequest) -> None:
         self._request = request
         self.notices = input_file.Notices()
-        dump, resources = read_sources(request.sources)
-        files = [read_server_properties(file) for file in request.properties]
+        dump, resources = _read_sources(request.sources)
+        files = read_properties(request.properties)
         self._files = broker_files([*files, *(resources.files if resources else ())])
         if resources:
             self._files.release = resources.release
             self._files.metadata_version = resources.metadata_version
             self.notices += resources.notices
-        self.cluster = described_cluster(dump, self._files.by_broker, request.up, request.down)
+        others = [*self._files.by_broker]
+        if request.quorum:
+            self._files.quorum = read_metadata_quorum(request.quorum)
+            others += self._files.quorum.observers
+        self.cluster = described_cluster(dump, others, request.up, request.down)
         features = read_feature_levels(request.features) if request.features else None
         self.release = choose_release(request.release, self._files, dump, features)
         #: The release and the mode, by which settings are read.
@@ -149,8 +170,8 @@ class _Parts:
     def data(self) -> dict[str, Any]:
         """The scenario as a mapping."""
         hosts = {broker for _, each in self.cluster.partitions() for broker in each.replicas}
-        idle = [broker for broker in self._files.by_broker if broker not in hosts]
-        text = "brokers that have a file and no replica in the dump, up"
+        idle = [broker for broker in self.cluster.up() if broker not in hosts]
+        text = "brokers that have no replica in the dump, up"
         self.notices.name("brokers", text, idle)
         request, release = self._request, self.release
         of_kraft = {

@@ -2,69 +2,22 @@
 
 A dump does not contain the release: the tool that printed it may be of another release than the
 brokers. The settings may show it, by inter.broker.protocol.version. KRaft has columns and settings
-of its own; the levels of its features show the release and its metadata.version. The output of
-``kafka-features.sh describe`` has a line for each feature, with columns between which there are
-tabs::
-
-    Feature: metadata.version  SupportedMinVersion: 3.3-IV3  SupportedMaxVersion: 4.1-IV1
-        FinalizedVersionLevel: 4.0-IV3  Epoch: 5
+of its own; the levels of its features show the release and its metadata.version.
 
 Whether a KRaft cluster has eligible leader replicas (KIP-966) does not follow from its release: an
 upgraded cluster keeps them off. They are on where the dump has some, or where the feature has a
 level.
 """
 
-import re
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from tidegauge.real_cluster.describe import input_file
 from tidegauge.real_cluster.describe.cluster_settings import BrokerFiles
 from tidegauge.real_cluster.describe.describe_dump import DescribeDump
+from tidegauge.real_cluster.describe.kraft_tools import FeatureLevels
 from tidegauge.real_cluster.describe.server_properties import Property
 from tidegauge.replication import release_versions
 from tidegauge.replication.release_versions import KRAFT_MODE, ProtocolVersion, Release
-
-_FEATURE = re.compile(
-    r"\s*Feature:\s*(\S+)\s+SupportedMinVersion:\s*\S+\s+SupportedMaxVersion:\s*(\S+)\s+"
-    r"FinalizedVersionLevel:\s*(\S+)(?:\s.*)?"
-)
-
-
-@dataclass(frozen=True)
-class FeatureLevels:
-    """The features of a cluster that a scenario takes."""
-
-    metadata_version: ProtocolVersion
-    #: The newest line of releases whose metadata.version all brokers support: "4.1".
-    line: str
-    eligible_leader_replicas: bool
-
-
-def read_feature_levels(file: Path) -> FeatureLevels:
-    """The levels in a file.
-
-    Raises:
-        InputError: the file cannot be read, has no metadata.version, or an unknown one.
-    """
-    found: dict[str, tuple[int, str, str]] = {}
-    for number, line in enumerate(input_file.lines_of(input_file.read_text(file)), start=1):
-        match = _FEATURE.fullmatch(line)
-        if match:
-            found[match[1]] = (number, match[2], match[3])
-    if "metadata.version" not in found:
-        message = "has no metadata.version: is it the output of kafka-features.sh describe?"
-        raise input_file.input_error(file, None, message)
-    number, newest, level = found["metadata.version"]
-    try:
-        version = ProtocolVersion.parse(level)
-        line = ".".join(map(str, ProtocolVersion.parse(newest).line))
-        Release.parse(line)
-    except ValueError as error:
-        raise input_file.input_error(file, number, f"metadata.version: {error}") from error
-    _, _, eligible = found.get("eligible.leader.replicas.version", (0, "0", "0"))
-    return FeatureLevels(version, line, eligible != "0")
-
 
 #: The first release whose clusters can have eligible leader replicas.
 _FIRST_WITH_ELR = "4.0.0"
