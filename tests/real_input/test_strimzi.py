@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.importing import Importing
+from importing import Importing
 
 POOLS = """
 apiVersion: kafka.strimzi.io/v1

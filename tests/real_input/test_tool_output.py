@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.importing import Importing
+from importing import Importing
 
 KRAFT = """\
 Topic: orders\tTopicId: q6t8O81ZR3Odgwr8kOJx6Q\tPartitionCount: 2\tReplicationFactor: 3\tConfigs:
