@@ -50,7 +50,7 @@ COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
         "import": Command(scenario_options.ImportOptions, "import_cluster:import_cluster"),
         "calibrate": Command(scenario_options.CalibrateOptions, "calibrate:calibrate_costs"),
         "generate": Command(scenario_options.GenerateOptions, "generate:generate_scenario"),
-        "lint": Command(scenario_options.LintOptions, "lint:lint_scenario"),
+        "lint": Command(scenario_options.LintOptions, "validate:lint_scenario"),
         "validate": Command(scenario_options.ValidateOptions, "validate:validate_scenario"),
         "schema": Command(scenario_options.SchemaOptions, "scenarios:show_schema"),
     },

@@ -98,7 +98,7 @@ def test_what_came_of_a_run_is_told(tiny: Path, tmp_path: Path) -> None:
     assert "tiny: 2 brokers" in result.output
     assert "4s of virtual time, seed 5" in result.output
     assert "records: 5 offered = 5 acknowledged + 0 failed + 0 unsent + " in result.output
-    assert "; 0 of the acknowledged ones lost, 0 unavailable; " in result.output
+    assert " of the acknowledged ones 0 lost, 0 unavailable; " in result.output
     assert "check liveness" in result.output
     assert f"trace_sha256 {sha256_of(RunFolder(out))}" in result.output.splitlines()
     assert f"Next: tidegauge show partition {out}" in result.output.replace(" \\\n   ", "")
@@ -131,7 +131,7 @@ def test_a_run_of_120_topics_is_told_in_fifteen_lines_and_all_of_it_if_wanted(
     # Below `Again:` the command goes on.
     lines = [line for line in result.output.splitlines() if not line.startswith("    ")]
     assert len(lines) <= 15, "\n".join(lines)
-    assert "; for consumers: " in result.output
+    assert "\nstalled for consumers: " in result.output
     summary = RunFolder(tmp_path / "run").summary
     assert summary is not None
     p99_ms = {name: each["p99"] for name, each in summary["produce_ms"].items()}
@@ -207,8 +207,8 @@ def test_a_run_without_a_folder_gets_one_of_its_own(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     said = [run(tiny, "--set", "name=nightly/tiny").output for _ in range(2)]
-    assert "Next: tidegauge show partition runs/nightly-tiny-5\n" in said[0]
-    assert "Next: tidegauge report runs/nightly-tiny-5-2\n" in said[1]
+    assert "Next: tidegauge show partition runs/nightly-tiny-5; " in said[0]
+    assert "tidegauge report runs/nightly-tiny-5-2\n" in said[1]
     one, other = (RunFolder(Path("runs") / f"nightly-tiny-5{end}") for end in ("", "-2"))
     assert sha256_of(one) == sha256_of(other)
 

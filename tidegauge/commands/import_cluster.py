@@ -12,7 +12,6 @@ from textwrap import wrap
 
 import typer
 
-from tidegauge.commands.lint import show_findings
 from tidegauge.commands.loading import (
     check_new_file,
     show_warnings,
@@ -21,6 +20,7 @@ from tidegauge.commands.loading import (
 )
 from tidegauge.commands.scenario_options import CalibrateOptions, ImportOptions
 from tidegauge.commands.shared_options import parsed
+from tidegauge.commands.validate import show_findings
 from tidegauge.commands.watching import spelling_named
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.real_cluster.describe.imported_scenario import (

@@ -242,8 +242,10 @@ def _show(run: Run, request: RunOptions, scenario: Scenario, again: str) -> bool
     unexpected = show_verdicts(console(), run, is_verbose=is_verbose)
     show_chance(left_to_chance(scenario), request.over_seeds(), is_verbose=is_verbose)
     story = "partition" if _has_a_story(run) else "partitions"
-    for command in (f"show {story}", "report"):
-        print_command("Next", f"tidegauge {command} {shlex.quote(str(run.path))}")
+    folder = shlex.quote(str(run.path))
+    print_hanging(
+        console(), "Next: ", f"tidegauge show {story} {folder}; tidegauge report {folder}"
+    )
     print_command("Again", again)
     waited_in_vain = bool(run.summary["steps_timed_out"])
     if waited_in_vain:

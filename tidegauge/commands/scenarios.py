@@ -25,7 +25,7 @@ from tidegauge.scenario.shipped import (
 from tidegauge.scenario.text.errors import counted, did_you_mean
 from tidegauge.scenario.timetable import fault_words, timetable
 from tidegauge.simulation.quantities import format_duration, time_text
-from tidegauge.views.output import console, print_json, wrapped
+from tidegauge.views.output import console, print_hanging, print_json
 
 _INDENT = 4 * " "
 #: The number of faults and steps that are listed.
@@ -135,7 +135,7 @@ def print_timetable(scenario: Scenario) -> None:
 
 
 def _print_planned(when: str, words: str) -> None:
-    typer.echo(wrapped(f"  {when:>15}  ", words))
+    print_hanging(console(), f"  {when:>15}  ", words)
 
 
 def _print(out: Console, scenario: ShippedScenario) -> None:

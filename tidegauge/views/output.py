@@ -6,7 +6,6 @@ import shlex
 import sys
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
-from textwrap import fill
 
 import typer
 from rich.console import Console
@@ -85,18 +84,6 @@ def in_column(out: Console, name: str, width: int) -> str:
         out.print(Text(name))
         name = ""
     return f"{name:{width}}"
-
-
-def wrapped(begin: str, words: str) -> str:
-    """Words behind the begin of a line, in columns of their own where they need more lines."""
-    return fill(
-        words,
-        WIDTH,
-        initial_indent=begin,
-        subsequent_indent=len(begin) * " ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
 
 
 def report(*, as_json: bool) -> AbstractContextManager[object]:

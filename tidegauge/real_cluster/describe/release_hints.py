@@ -84,7 +84,7 @@ def choose_release(
     if not is_kraft:
         text = f"Kafka {release} has no ZooKeeper: the cluster is simulated with KRaft"
         chosen.notices.add("release", text)
-    _choose_features(chosen, files, dump, features)
+    _choose_features(chosen, files, dump, features, is_migrated=not is_kraft)
     return chosen
 
 
@@ -93,16 +93,11 @@ def _choose_features(
     files: BrokerFiles,
     dump: DescribeDump,
     features: FeatureLevels | None,
+    *,
+    is_migrated: bool,
 ) -> None:
     release = Release.parse(chosen.release)
-    version = release.metadata_version()
-    if features:
-        version = features.metadata_version
-    elif written := files.metadata_version:
-        try:
-            version = release.metadata_version(written.text)
-        except ValueError as error:
-            raise written.error(str(error)) from error
+    version = _metadata_version(release, files, features)
     if version != release.metadata_version():
         chosen.metadata_version = str(version)
     if release < Release.parse(_FIRST_WITH_ELR) and not dump.has_filled_elr:
@@ -111,17 +106,36 @@ def _choose_features(
         has_level = features.eligible_leader_replicas
         chosen.eligible_leader_replicas = dump.has_filled_elr or has_level
         return
-    has_by_default = version >= ProtocolVersion.parse(_FIRST_WITH_ELR_BY_DEFAULT)
+    is_new = version >= ProtocolVersion.parse(_FIRST_WITH_ELR_BY_DEFAULT)
+    has_by_default = is_new and not is_migrated
     chosen.eligible_leader_replicas = dump.has_filled_elr or has_by_default
     chosen.is_elr_guessed = not dump.has_filled_elr
     if chosen.is_elr_guessed:
+        assumed = (
+            "the migrated cluster, which has none"
+            if is_migrated
+            else "a new cluster, which has them from metadata.version "
+            f"{_FIRST_WITH_ELR_BY_DEFAULT} on; one that was upgraded to it has not"
+        )
         chosen.notices.add(
             "release",
             "whether the cluster has eligible leader replicas is unknown: a healthy dump shows "
-            "none. Assumed is a new cluster, which has them from metadata.version "
-            f"{_FIRST_WITH_ELR_BY_DEFAULT} on; one that was upgraded to it has not: --features has "
-            "the fact (kafka-features.sh describe), or change eligible_leader_replicas",
+            f"none. Assumed is {assumed}: --features has the fact "
+            "(kafka-features.sh describe), or change eligible_leader_replicas",
         )
+
+
+def _metadata_version(
+    release: Release, files: BrokerFiles, features: FeatureLevels | None
+) -> ProtocolVersion:
+    """The metadata.version that the files have, or else that of a new cluster."""
+    if features:
+        return features.metadata_version
+    written = files.metadata_version
+    try:
+        return release.metadata_version(written.text if written else None)
+    except ValueError as error:
+        raise (written.error(str(error)) if written else error) from error
 
 
 def _parsed(wanted: str) -> str:
