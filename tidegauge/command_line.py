@@ -103,7 +103,7 @@ Examples:
   tidegauge demo             run a demonstration
   tidegauge run quickstart
                              run a scenario
-  tidegauge sweep quickstart --set faults.crash.for=10s,20s,40s
+  tidegauge sweep quickstart --set cluster.settings.replica.lag.time.max.ms=10000,30000
                              run it with several values, and compare the runs
   tidegauge compare quickstart --modes zookeeper,kraft
                              run it with ZooKeeper and with KRaft, and compare

@@ -25,7 +25,7 @@ _LONG_MS = 1_000
 #: The number of items that a line names: partitions, settings, groups of clients, checks.
 _LISTED = 5
 #: The number of lines with figures in the short output, which has 15 lines with all others.
-_FIGURES = 6
+_FIGURES = 7
 
 
 def show_summary(summary: dict[str, Any], *, has_quorum: bool, is_verbose: bool) -> None:
