@@ -60,7 +60,7 @@ spec: {partitions: 6, replicas: 3, config: {min.insync.replicas: 3, retention.ms
 apiVersion: kafka.strimzi.io/v1
 kind: KafkaTopic
 metadata: {name: with-defaults, labels: {strimzi.io/cluster: trade}}
-spec: {topicName: With_Defaults}
+spec: {topicName: With_Defaults, config: }
 ---
 apiVersion: kafka.strimzi.io/v1
 kind: KafkaTopic

@@ -233,8 +233,12 @@ def test_log_dirs_may_have_gone_through_jq(kept: str, banner: str, shell: Shell)
     partitions = [{"partition": "orders-0", "size": 5_000_000, "offsetLag": 0, "isFuture": False}]
     directory = {"partitions": partitions, "error": None, "logDir": "/data"}
     brokers = [{"broker": each, "logDirs": [directory]} for each in (1, 2, 3)]
-    outputs = {"all": [{"version": 1, "brokers": brokers}], "brokers": [brokers]}
-    text = "\n".join(json.dumps(each, indent=2) for each in outputs.get(kept, brokers))
+    outputs: dict[str, list[Any]] = {
+        "all": [{"version": 1, "brokers": brokers}],
+        "brokers": [brokers],
+        "each broker": brokers,
+    }
+    text = "\n".join(json.dumps(each, indent=2) for each in outputs[kept])
     file = shell.file("log-dirs.json", f"{banner}{text}\n")
     (topic,) = shell.of_dump(KRAFT, "--log-dirs", file)[0]["topics"]
     assert topic["size"] == {0: "5MB"}

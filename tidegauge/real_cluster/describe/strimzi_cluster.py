@@ -148,7 +148,7 @@ def _config(kafka: Resource, config: Config, notices: Notices) -> dict[str, Prop
         path = ("spec", "kafka", "config", name)
         if name.startswith(_KEPT_BY_OPERATOR) and not name.startswith(_FREE_ALL_THE_SAME):
             ignored.append(name)
-        elif value is not None:
+        else:
             written[name] = Property(_text(kafka, path, value), kafka.file, kafka.line(*path))
     notices.name("settings", "left out, as Strimzi's operator ignores them", ignored)
     return written
@@ -342,7 +342,6 @@ class _Topics:
             topic.settings = {
                 setting: _text(each, ("spec", "config", setting), value)
                 for setting, value in spec.config.items()
-                if value is not None
             }
             topics[name] = topic
         self._notices.name(

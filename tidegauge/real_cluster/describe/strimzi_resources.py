@@ -63,7 +63,7 @@ def _as_text(value: object) -> object:
 
 _Text = Annotated[str, BeforeValidator(_as_text)]
 _Replicas = Annotated[int, Field(ge=0, le=10_000)]
-#: Names of settings, with values of any kind; a missing value is none.
+#: Names of settings, with values of any kind.
 Config = dict[str, Any]
 
 
@@ -210,11 +210,19 @@ class Resource:
     def _parsed(self, model: type[_Model], part: str) -> _Model:
         if part not in self.data:
             raise self.error((part,), "is missing")
+        data = _without_nulls(self.data[part])
         try:
-            return model.model_validate(self.data[part])
+            return model.model_validate(data)
         except ValidationError as error:
-            problem = problems_in(error, self.data[part])[0]
+            problem = problems_in(error, data)[0]
             raise self.error((part, *problem.path), problem.message) from error
+
+
+def _without_nulls(data: Any) -> Any:
+    """The same without keys that have no value: Kubernetes takes them for missing."""
+    if isinstance(data, dict):
+        return {key: _without_nulls(value) for key, value in data.items() if value is not None}
+    return [_without_nulls(each) for each in data] if isinstance(data, list) else data
 
 
 @dataclass(frozen=True)
