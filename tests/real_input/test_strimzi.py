@@ -165,6 +165,8 @@ def test_a_cluster_with_zookeeper_keeps_it(shell: Shell) -> None:
     assert (data["release"], data["protocol"], "mode" in data) == ("3.2.0", "3.1-IV0", False)
     assert data["cluster"]["brokers"] == [0, 1, 2, 3, 4]
     assert "no file has broker.rack: all brokers are in one rack" in output
+    migrated = WITH_ZOOKEEPER + "---" + POOLS.replace("trade", "old")
+    assert shell.of_resources(migrated)[0]["cluster"]["brokers"] == [0, 1, 2, 3]
     annotated = WITH_ZOOKEEPER.replace(
         "{name: old}", "{name: old, annotations: {strimzi.io/kraft: enabled}}"
     ).replace("3.2.0", "3.7.0")
@@ -187,9 +189,11 @@ def test_a_dump_has_the_topics_and_resources_of_a_folder_have_the_nodes(shell: S
         "\tTopic: t\tPartition: 0\tLeader: 2\tReplicas: 2,1\tIsr: 2,1\tElr: \tLastKnownElr: \n",
     )
     shell.files(KAFKA, POOLS, TOPICS)
-    data, _ = shell.imported(dump, shell.folder)
+    data, output = shell.imported(dump, shell.folder)
     assert [topic["assignment"] for topic in data["topics"]] == [{0: [2, 1]}]
     assert data["cluster"]["log_directories"] == 2
+    assert "KafkaTopics are left out, as the dump has the topics: orders, with-defaults" in output
+    assert "replicas are placed" not in output
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@
 ``describe_dump.py``       the output of kafka-topics --describe
 ``described_cluster.py``   the brokers of such a dump, those down, missing parts
 ``strimzi_resources.py``   Kafka, KafkaNodePool and KafkaTopic of Strimzi, as YAML
-``strimzi_cluster.py``     the nodes and topics that its operator makes of them
+``strimzi_cluster.py``     the nodes that its operator makes of them
+``strimzi_topics.py``      the topics, placed as Kafka places new ones
 ``server_properties.py``   brokers' server.properties, read as Java reads them
 ``broker_configs.py``      the output of kafka-configs --describe, laid over these
 ``cluster_settings.py``    several of those: common settings, racks, protocol

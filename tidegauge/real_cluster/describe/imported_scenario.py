@@ -31,6 +31,7 @@ from tidegauge.real_cluster.describe.release_hints import ChosenRelease, choose_
 from tidegauge.real_cluster.describe.server_properties import Property
 from tidegauge.real_cluster.describe.strimzi_cluster import StrimziCluster, strimzi_cluster
 from tidegauge.real_cluster.describe.strimzi_resources import is_yaml, strimzi_resources
+from tidegauge.real_cluster.describe.strimzi_topics import topics_as_created
 from tidegauge.replication.release_versions import KRAFT_MODE
 from tidegauge.replication.releases import rules_of
 from tidegauge.scenario.model.settings import Value, broker_defaults
@@ -130,10 +131,15 @@ def _read_sources(files: Sequence[Path]) -> tuple[DescribeDump, StrimziCluster |
     if len(dumps) > 1:
         message = f"is a second dump beside {input_file.file_text(dumps[0][0])}: import one"
         raise input_file.input_error(dumps[1][0], None, message)
-    resources = strimzi_cluster(strimzi_resources(documents)) if documents else None
-    if resources and not dumps:
-        return resources.dump, resources
-    return read_describe_dump(*dumps[0]), resources
+    if not documents:
+        return read_describe_dump(*dumps[0]), None
+    resources = strimzi_resources(documents)
+    cluster = strimzi_cluster(resources)
+    if not dumps:
+        return topics_as_created(resources, cluster), cluster
+    names = [each.metadata.name for each in resources.topics]
+    cluster.notices.name("input", "KafkaTopics are left out, as the dump has the topics", names)
+    return read_describe_dump(*dumps[0]), cluster
 
 
 class _Parts:

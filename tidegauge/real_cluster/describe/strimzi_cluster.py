@@ -1,12 +1,11 @@
-"""The nodes and topics that Strimzi's operator makes of the resources of a cluster.
+"""The nodes that Strimzi's operator makes of the resources of a cluster.
 
 Each node gets the server.properties that the operator would write, as far as a scenario takes it:
 its id, its roles, its rack, its log directories, and the settings in ``spec.kafka.config``. Node
 ids are those of ``status``. A pool without them gets the free ids in turn, pool by pool in the
 order of their names, or those in the annotation strimzi.io/next-node-ids.
 
-Resources do not have the racks of nodes, the places of replicas and topics without a KafkaTopic:
-these are assumed.
+Resources do not have the racks of nodes: these are assumed, and so are nodes without a pool.
 
 Source: NodeIdAssignor, NodeIdRange, KafkaClusterSpec.FORBIDDEN_PREFIXES, Strimzi 1.2.
 """
@@ -15,14 +14,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count, cycle
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from tidegauge.real_cluster.describe.describe_dump import (
-    DescribedPartition,
-    DescribedTopic,
-    DescribeDump,
-)
 from tidegauge.real_cluster.describe.input_file import Notices, named
 from tidegauge.real_cluster.describe.server_properties import Property, ServerProperties
 from tidegauge.real_cluster.describe.strimzi_resources import (
@@ -34,20 +27,16 @@ from tidegauge.real_cluster.describe.strimzi_resources import (
     Storage,
     StrimziResources,
 )
-from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE
-from tidegauge.scenario.model.limits import MOST_PARTITIONS
-from tidegauge.scenario.model.replica_placement import JavaRandom, drawn_placement
+from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE, Mode
 from tidegauge.scenario.text.errors import counted
 
 _BROKER, _CONTROLLER = "broker", "controller"
 #: Nodes of each role, and zones, of which the files have no number.
 _ASSUMED_NODES = 3
 _ASSUMED_ZONES = 3
-_ASSUMED_TOPIC = "assumed-topic"
-#: Partitions of that topic, for each broker.
-_ASSUMED_PARTITIONS = 3
-_REPLICATION_FACTOR = "default.replication.factor"
+REPLICATION_FACTOR = "default.replication.factor"
 _NEXT_IDS = "strimzi.io/next-node-ids"
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 #: Settings that the operator writes itself: it ignores those of a resource that begin so, but for
 #: some.
@@ -78,8 +67,11 @@ class StrimziCluster:
 
     #: The files of the nodes, as the operator writes them.
     files: list[ServerProperties]
-    #: The topics, as if they were described right after they were created.
-    dump: DescribeDump
+    #: The rack of each broker, "" if it has none.
+    rack_of: dict[int, str]
+    #: The settings of all nodes.
+    config: dict[str, Property]
+    mode: Mode
     #: spec.kafka.version and metadataVersion, if they are there.
     release: Property | None
     metadata_version: Property | None
@@ -118,18 +110,15 @@ def strimzi_cluster(resources: StrimziResources) -> StrimziCluster:
     config = _config(kafka, spec.kafka.config, notices)
     pools = _pools(resources, config, notices, is_kraft=is_kraft)
     nodes = _nodes(resources, pools, notices)
-    brokers = {each.node_id: each.zone or "" for each in nodes if _BROKER in each.pool.roles}
-    if not brokers:
-        raise kafka.error(
-            ("spec", "kafka"), "has no broker: all pools are of controllers, or empty"
-        )
-    files = [_server_properties(each, nodes, config, is_kraft=is_kraft) for each in nodes]
-    mode = KRAFT_MODE if is_kraft else ZOOKEEPER_MODE
-    topics = _Topics(kafka, brokers, config, mode, notices)
-    dump = DescribeDump(kafka.file, topics.of(resources.topics))
+    rack_of = {each.node_id: each.zone or "" for each in nodes if _BROKER in each.pool.roles}
+    if not rack_of:
+        message = "has no broker: all pools are of controllers, or empty"
+        raise kafka.error(("spec", "kafka"), message)
     return StrimziCluster(
-        files,
-        dump,
+        [_server_properties(each, nodes, config, is_kraft=is_kraft) for each in nodes],
+        rack_of,
+        config,
+        KRAFT_MODE if is_kraft else ZOOKEEPER_MODE,
         _version(kafka, "version", spec.kafka.version),
         _version(kafka, "metadataVersion", spec.kafka.metadata_version) if is_kraft else None,
         notices,
@@ -149,17 +138,17 @@ def _config(kafka: Resource, config: Config, notices: Notices) -> dict[str, Prop
         if name.startswith(_KEPT_BY_OPERATOR) and not name.startswith(_FREE_ALL_THE_SAME):
             ignored.append(name)
         else:
-            written[name] = Property(_text(kafka, path, value), kafka.file, kafka.line(*path))
+            written[name] = Property(text_of(kafka, path, value), kafka.file, kafka.line(*path))
     notices.name("settings", "left out, as Strimzi's operator ignores them", ignored)
     return written
 
 
-def _text(resource: Resource, path: tuple[str, ...], value: object) -> str:
+def text_of(resource: Resource, path: tuple[str, ...], value: object) -> str:
     """The text of a value in server.properties."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):
-        return ",".join(_text(resource, path, each) for each in value)
+        return ",".join(text_of(resource, path, each) for each in value)
     if isinstance(value, dict):
         raise resource.error(path, "must be a value, not a mapping")
     return str(value)
@@ -171,7 +160,9 @@ def _pools(
     """The pools of nodes with their ids."""
     kafka, cluster = resources.kafka, resources.kafka.spec(KafkaSpec).kafka
     if resources.pools:
-        return _pools_of_resources(resources.pools, cluster.storage)
+        pools = _pools_of_resources(resources.pools, cluster.storage)
+        # Controllers of a cluster that is being migrated from ZooKeeper have no part yet.
+        return [each for each in pools if is_kraft or _BROKER in each.roles]
     brokers = cluster.replicas
     if brokers is None:
         brokers = max(_ASSUMED_NODES, *_replication_factors(resources, config))
@@ -192,12 +183,13 @@ def _replication_factors(
     resources: StrimziResources, config: Mapping[str, Property]
 ) -> Iterator[int]:
     """The numbers of replicas in the files: there are as many brokers at least."""
-    yield _number(config, _REPLICATION_FACTOR) or 1
+    yield number_of(config, REPLICATION_FACTOR) or 1
     for each in resources.topics:
         yield each.spec(KafkaTopicSpec).replicas or 1
 
 
-def _number(config: Mapping[str, Property], name: str) -> int | None:
+def number_of(config: Mapping[str, Property], name: str) -> int | None:
+    """The value of a setting; None if there is none, or it is no number of this size."""
     written = config.get(name)
     return int(written.text) if written and re.fullmatch("[1-9][0-9]{0,4}", written.text) else None
 
@@ -240,12 +232,9 @@ def _zones_of_affinity(template: Any) -> Iterator[str]:
     for name in ("pod", "affinity", "nodeAffinity", _REQUIRED, "nodeSelectorTerms"):
         place = place.get(name) if isinstance(place, dict) else None
     for term in place if isinstance(place, list) else ():
-        for each in term.get("matchExpressions") or ():
+        for each in term.get("matchExpressions", ()) if isinstance(term, dict) else ():
             if "zone" in str(each.get("key")) and each.get("operator") == "In":
-                yield from map(str, each.get("values") or ())
-
-
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+                yield from map(str, each.get("values", ()))
 
 
 def _nodes(resources: StrimziResources, pools: Sequence[_Pool], notices: Notices) -> list[_Node]:
@@ -301,82 +290,3 @@ def _server_properties(
 def _log_dirs(storage: Storage | None) -> Iterator[str]:
     for volume in range(storage.log_directories if storage else 1):
         yield f"/var/lib/kafka/data-{volume}"
-
-
-class _Topics:
-    """The topics of a cluster that has no dump."""
-
-    def __init__(
-        self,
-        kafka: Resource,
-        rack_of: Mapping[int, str],
-        config: Mapping[str, Property],
-        mode: Any,
-        notices: Notices,
-    ) -> None:
-        self._kafka = kafka
-        self._rack_of = rack_of
-        self._config = config
-        self._mode = mode
-        self._notices = notices
-
-    def of(self, resources: Sequence[Resource]) -> dict[str, DescribedTopic]:
-        """The topics of resources; if there are none, an assumed one."""
-        topics = {}
-        too_large = []
-        for each in resources:
-            spec = each.spec(KafkaTopicSpec)
-            name = spec.topic_name or each.metadata.name
-            partitions = spec.partitions or _number(self._config, "num.partitions") or 1
-            wanted = spec.replicas if spec.replicas not in (None, -1) else None
-            replicas = wanted or _number(self._config, _REPLICATION_FACTOR) or 1
-            if partitions > MOST_PARTITIONS:
-                message = f"must be {MOST_PARTITIONS:,} at most"
-                raise each.error(("spec", "partitions"), message)
-            if replicas > len(self._rack_of):
-                too_large.append(f"{name} ({replicas})")
-                continue
-            topic = self._created(
-                each.file, each.line("spec", "config"), name, partitions, replicas
-            )
-            topic.settings = {
-                setting: _text(each, ("spec", "config", setting), value)
-                for setting, value in spec.config.items()
-            }
-            topics[name] = topic
-        self._notices.name(
-            "partitions",
-            f"topics of more replicas than the {counted(len(self._rack_of), 'broker')}, which "
-            "cannot be created, are left out",
-            too_large,
-        )
-        return topics or {_ASSUMED_TOPIC: self._assumed()}
-
-    def _assumed(self) -> DescribedTopic:
-        brokers = len(self._rack_of)
-        wanted = _number(self._config, _REPLICATION_FACTOR) or _ASSUMED_NODES
-        replicas, partitions = min(wanted, brokers), brokers * _ASSUMED_PARTITIONS
-        self._notices.add(
-            "partitions",
-            f"no KafkaTopic is in the files: assumed is {_ASSUMED_TOPIC}, of "
-            f"{counted(partitions, 'partition')} and {counted(replicas, 'replica')}: add the "
-            "output of kafka-topics.sh --describe, or KafkaTopic resources, to the files",
-        )
-        return self._created(self._kafka.file, 1, _ASSUMED_TOPIC, partitions, replicas)
-
-    def _created(
-        self, file: Path, line: int, name: str, partitions: int, replicas: int
-    ) -> DescribedTopic:
-        """A topic whose replicas are where Kafka places those of a new one."""
-        random = JavaRandom.of(0, name)
-        placed = drawn_placement(self._rack_of, partitions, replicas, self._mode, random)
-        self._notices.add(
-            "partitions",
-            "replicas are placed as Kafka places those of a new topic: the output of "
-            "kafka-topics.sh --describe has the real places",
-        )
-        described = {
-            number: DescribedPartition(number, brokers[0], tuple(brokers), tuple(brokers))
-            for number, brokers in enumerate(placed)
-        }
-        return DescribedTopic(name, file, line, partitions, partitions=described)
