@@ -141,7 +141,7 @@ class ReadLogsOptions(NamedTuple):
 
     --scenario proposes brokers, topics, faults and steps that would leave such logs. run plays
     them, and compare-runs puts both runs side by side. Deaths are dated by lost connections, or by
-    timeouts in server.properties.
+    timeouts that the nodes print, or that are in server.properties.
 
     \b
     Examples:

@@ -32,6 +32,7 @@ from tidegauge.real_cluster.incident.sightings import Sightings
 from tidegauge.real_cluster.incident.topology import (
     Timings,
     Topology,
+    heed_losses,
     number_controllers,
     timings_of,
     topology_of,
@@ -100,7 +101,9 @@ def proposed_scenario(
     """
     history = cluster_history(run)
     topology = topology_of(history, properties)
-    return _Writer(history, topology, sightings or Sightings()).proposal(
+    sightings = sightings or Sightings()
+    heed_losses(topology, history, sightings)
+    return _Writer(history, topology, sightings).proposal(
         name or str(history.scenario.get("name", run.path.name)), str(run.path)
     )
 
@@ -332,17 +335,11 @@ class _Writer:
         return list(topics.values())
 
     def _topics_with_unclean_elections(self) -> set[str]:
-        """The topics with an elected leader from outside of an ISR that had members."""
+        """The topics with an elected leader from outside of the ISR."""
         if self._topology.settings.get(_UNCLEAN) is True:
             return set()
         history = self._history
-        found = {
-            history.partitions[partition].topic
-            for partition, before, after in history.changes()
-            if before.isr
-            and after.leader not in (None, before.leader, *before.isr)
-            and after.isr == (after.leader,)
-        }
+        found = {history.partitions[partition].topic for partition in history.unclean}
         if found:
             text = (
                 f"{_UNCLEAN} is true for {named(sorted(found))}: a leader from outside of the ISR "

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from functools import cache
@@ -89,6 +89,8 @@ class Part(NamedTuple):
     file: LogFile
     begin: int
     end: int
+    #: Earlier lines about partitions are left out.
+    since_ms: int = 0
 
 
 class Extent(NamedTuple):
@@ -137,6 +139,7 @@ def read_logs(
     files: list[LogFile],
     progress: Callable[[int, int], None] = lambda _done, _all: None,
     meanwhile: Callable[[], None] = lambda: None,
+    since_ms: Mapping[int, int] = {},
 ) -> ClusterContent:
     """Read all files.
 
@@ -144,8 +147,13 @@ def read_logs(
         files: the files.
         progress: called with the bytes that are read, and those of all files.
         meanwhile: called once, while other processes read if there are such.
+        since_ms: by node, the time before which lines about partitions are left out.
     """
-    parts = [part for file in files for part in _parts_of(file)]
+    parts = [
+        part._replace(since_ms=since_ms.get(part.file.node or 0, 0))
+        for file in files
+        for part in _parts_of(file)
+    ]
     whole = sum(part.end - part.begin for part in parts)
     done = 0
     contents: dict[Part, _PartContent] = {}
@@ -187,6 +195,7 @@ def _contents(
 def _content_of(part: Part) -> _PartContent:
     """Read a part of a file."""
     reader = _Reader(part.file)
+    reader.since_ms = part.since_ms
     problem = None
     try:
         with LogStream(part.file.path) as stream:
@@ -212,6 +221,7 @@ class _Reader:
         self._events: dict[log_events.LogEvent, None] = {}
         #: Events that are kept once, without their times.
         self._kept_once: set[log_events.LogEvent] = set()
+        self.since_ms = 0
         self._clock = log_layout.LogClock()
         self._first_ms = self._last_ms = -1
         self._bytes = 0
@@ -259,6 +269,8 @@ class _Reader:
                 if time_ms < 0:
                     break
                 if isinstance(line, PartitionLine):
+                    if time_ms < self.since_ms:
+                        break
                     for row in line.rows(match, self._names, time_ms):
                         self._rows.add(row)
                 else:

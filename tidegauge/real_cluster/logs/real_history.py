@@ -11,10 +11,24 @@ from numpy.typing import NDArray
 from tidegauge.real_cluster.logs import broker_states, log_events, partition_rows
 from tidegauge.real_cluster.logs.broker_states import of_kind
 from tidegauge.real_cluster.logs.clock_offsets import ClockOffset, clock_offsets
+from tidegauge.real_cluster.logs.last_cluster import last_cluster
 from tidegauge.real_cluster.logs.log_events import LogEvent
 from tidegauge.real_cluster.logs.log_files import FoundLogs, LogsError
 from tidegauge.real_cluster.logs.log_reading import ClusterContent, read_logs
-from tidegauge.real_cluster.logs.partition_states import Line, State, earlier_by_brokers, states_of
+from tidegauge.real_cluster.logs.logged_configuration import (
+    Configuration,
+    ShownByPartitions,
+    configuration_of,
+)
+from tidegauge.real_cluster.logs.partition_states import (
+    AnnouncedIsr,
+    Line,
+    State,
+    announced_isrs,
+    earlier_by_brokers,
+    states_of,
+)
+from tidegauge.replication.release_versions import KRAFT_MODE
 
 #: More would take more than a gigabyte of memory.
 _MOST_LINES = 500_000
@@ -65,6 +79,8 @@ class PartitionHistory(NamedTuple):
     assignments: list[AssignmentChange]
     truncations: list[Truncation]
     roles: list[Role]
+    #: ISRs that leaders announced and that no line confirms: they are no states.
+    announced: list[AnnouncedIsr]
 
 
 class RealHistory(NamedTuple):
@@ -79,7 +95,12 @@ class RealHistory(NamedTuple):
     brokers: list[broker_states.BrokerChange]
     controllers: list[broker_states.ControllerChange]
     lives: list[broker_states.Life]
+    #: The shortest time from a killed process's last line to the end of its session.
+    longest_session_ms: int | None
+    configuration: Configuration
     is_kraft: bool
+    #: Lines about all that is not as the logs print it, or of another cluster.
+    notices: list[str]
     #: The first and the last time of any line, on the common clock.
     first_ms: int
     last_ms: int
@@ -90,14 +111,22 @@ def real_history(
     progress: Callable[[int, int], None] = lambda _done, _all: None,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> RealHistory:
-    """Read the logs of a cluster, and derive its history.
+    """Read the logs of a cluster, and derive its history: of the last one if its id changes.
 
     Args:
         found: the files.
         progress: called with the bytes that are read, and those of all files.
         meanwhile: called once, while other processes read if there are such.
+
+    Raises:
+        LogsError: the logs are of two clusters at once, or of a release that is too old.
     """
     content = read_logs(found.files, progress, meanwhile)
+    cluster = last_cluster(content)
+    if cluster.begins_ms:
+        # Of equal lines about a partition the first is kept: it may be of the cluster before.
+        content = read_logs(found.files, progress, since_ms=cluster.begins_ms)
+        content = content._replace(events=cluster.events_in(content))
     nodes = {file.node for file in found.files if file.node is not None}
     offsets = clock_offsets(content, nodes)
     ahead = {each.node: each.offset_ms for each in offsets}
@@ -106,58 +135,84 @@ def real_history(
         key=lambda event: event.time_ms,
     )
     spans = [
-        (file.node, extent.first_ms - offset_ms, extent.last_ms - offset_ms)
+        (file.node, max(extent.first_ms, begin_ms) - offset_ms, extent.last_ms - offset_ms)
         for file, extent in content.files.items()
         for offset_ms in [ahead.get(file.node or 0, 0)]
-        if extent.first_ms >= 0
+        for begin_ms in [cluster.begins_ms.get(file.node or 0, 0)]
+        if extent.first_ms >= 0 and extent.last_ms >= begin_ms
     ]
     last_of: dict[int, int] = {}
     for node, _, last_ms in spans:
         if node is not None:
             last_of[node] = max(last_ms, last_of.get(node, last_ms))
-    is_kraft = any(isinstance(event, _OF_QUORUM) for event in events)
+    rows = _rows_of(content, ahead)
+    configuration = configuration_of(events, found.files, _shown_by_partitions(rows, content))
+    has_kraft = configuration.mode == KRAFT_MODE
     lives = broker_states.lives_of(events, last_of)
     brokers = broker_states.broker_changes(events, lives)
-    timeout_ms = broker_states.session_timeout_ms(events, is_kraft=is_kraft)
+    partitions = _partitions(rows, content, events, brokers, configuration)
+    notices = [*cluster.notices, *configuration.notices, *_assumed(configuration, partitions)]
     return RealHistory(
         found=found,
         # The rows are in the states now; they may be hundreds of megabytes.
         content=content._replace(rows=content.rows[:0]),
         offsets=offsets,
         events=events,
-        partitions=_partitions(content, ahead, events, brokers if is_kraft else []),
+        partitions=partitions,
         brokers=brokers,
         controllers=broker_states.controllers_of(events),
-        lives=broker_states.with_deaths(lives, brokers, last_of, timeout_ms),
-        is_kraft=is_kraft,
+        lives=broker_states.with_deaths(lives, brokers, last_of, configuration.session_timeout_ms),
+        longest_session_ms=broker_states.longest_session_ms(lives, brokers, last_of),
+        configuration=configuration,
+        is_kraft=has_kraft,
+        notices=notices,
         first_ms=min((first_ms for _, first_ms, _ in spans), default=0),
         last_ms=max((last_ms for _, _, last_ms in spans), default=0),
     )
 
 
-#: Only a cluster with KRaft has such events.
-_OF_QUORUM = (
-    log_events.RegisterBrokerRecord,
-    log_events.BrokerRegistrationChangeRecord,
-    log_events.QuorumLeader,
-    log_events.ActiveController,
-    log_events.Incarnation,
-)
-
-
-def _partitions(
-    content: ClusterContent,
-    ahead: dict[int, int],
-    events: list[LogEvent],
-    fences: list[broker_states.BrokerChange],
-) -> list[PartitionHistory]:
-    names = _named(content.partitions, events)
-    births, deaths = _topics_lives(events)
-    gone, back = _fences(fences)
+def _rows_of(content: ClusterContent, ahead: dict[int, int]) -> partition_rows.Rows:
+    """The rows of partitions, on the common clock."""
     rows = content.rows.copy()
     for node, offset in ahead.items():
         if offset:
             rows["time_ms"][rows["node"] == node] -= offset
+    return rows
+
+
+def _shown_by_partitions(rows: partition_rows.Rows, content: ClusterContent) -> ShownByPartitions:
+    """The parts of partitions' lines that show whether there are eligible leader replicas."""
+    isrs = rows["isr"][(rows["leader"] == -1) & (rows["isr"] >= 0)]
+    return ShownByPartitions(
+        {content.isrs[number] for number in np.unique(isrs).tolist()},
+        any(each.eligible_leaders for each in content.assignments),
+    )
+
+
+def _assumed(configuration: Configuration, partitions: list[PartitionHistory]) -> list[str]:
+    """The line about eligible leader replicas, if states depend on them and no line shows them."""
+    features = configuration.features
+    depends = any(
+        state.leader < 0 and not state.is_isr_logged for each in partitions for state in each.states
+    )
+    if features.is_logged or not depends:
+        return []
+    state = "on" if features.has_eligible_leader_replicas else "off"
+    return [f"eligible leader replicas are taken as {state}, as in a new cluster: no line shows it"]
+
+
+def _partitions(
+    rows: partition_rows.Rows,
+    content: ClusterContent,
+    events: list[LogEvent],
+    brokers: list[broker_states.BrokerChange],
+    configuration: Configuration,
+) -> list[PartitionHistory]:
+    names = _named(content.partitions, events)
+    births, deaths = _topics_lives(events)
+    has_elr = configuration.features.has_eligible_leader_replicas
+    fences = brokers if configuration.mode == KRAFT_MODE else []
+    gone, back = _fences(fences)
     # Lines of one partition together, in the order of time.
     if not len(rows):
         return []
@@ -180,9 +235,9 @@ def _partitions(
         assert name is not None
         lines = [_line(row, content) for row in rows[begin:end].tolist()]
         created = births.get(name.topic) or _created_again(lines, deaths.get(name.topic, []))
-        states = states_of(lines, created, deaths.get(name.topic, []))
+        states = states_of(lines, created, deaths.get(name.topic, []), has_elr=has_elr)
         if fences:
-            earlier_by_brokers(states, gone, back)
+            earlier_by_brokers(states, gone, back, has_elr=has_elr)
         if states:
             partitions.append(_partition(name, states, lines, roles.get(number, [])))
     partitions.sort(key=lambda each: each.partition)
@@ -190,16 +245,25 @@ def _partitions(
 
 
 def _topics_lives(events: list[LogEvent]) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
-    """The times at which topics were created, as far as their ids show it, and deleted."""
+    """The times at which topics were created, as far as their ids show it, and deleted.
+
+    Another id of the same name is another topic, so the one before was deleted.
+    """
     births: dict[str, list[int]] = defaultdict(list)
     deaths: dict[str, list[int]] = defaultdict(list)
     topic_ids: set[str] = set()
     for event in events:
-        if isinstance(event, log_events.TopicRecord) and event.topic_id not in topic_ids:
-            topic_ids.add(event.topic_id)
-            births[event.topic].append(event.time_ms)
-        elif isinstance(event, log_events.TopicDeleted):
+        if isinstance(event, log_events.TopicDeleted):
             deaths[event.topic].append(event.time_ms)
+        elif (
+            isinstance(event, log_events.TopicRecord | log_events.TopicIdLearned)
+            and event.topic_id not in topic_ids
+        ):
+            topic_ids.add(event.topic_id)
+            born, died = births[event.topic], deaths[event.topic]
+            if born and not any(time_ms >= born[-1] for time_ms in died):
+                died.append(event.time_ms)
+            born.append(event.time_ms)
     return births, deaths
 
 
@@ -334,4 +398,5 @@ def _partition(
         for line in lines
         if line.kind == partition_rows.LineKind.TRUNCATED
     ]
-    return PartitionHistory(name, states, assigned, truncations, roles)
+    announced = announced_isrs(lines, states)
+    return PartitionHistory(name, states, assigned, truncations, roles, announced)

@@ -241,11 +241,15 @@ class _Change(NamedTuple):
 
     before: State
     state: State
+    #: The last ISR before that is not assumed.
+    old_isr: tuple[int, ...]
 
     @property
     def lost(self) -> list[int]:
-        """The brokers that have left the ISR."""
-        return [broker for broker in self.before.isr or () if broker not in (self.state.isr or ())]
+        """The brokers that have left the ISR, as far as lines or rules tell it."""
+        if self.state.is_isr_assumed:
+            return []
+        return [broker for broker in self.old_isr if broker not in (self.state.isr or ())]
 
 
 class _PartitionRows:
@@ -266,9 +270,12 @@ class _PartitionRows:
     def plan(self) -> None:
         """Plan all of them."""
         before: State | None = None
+        isr: tuple[int, ...] = ()
         for state in self._history.states:
-            cause = None if before is None else self._plan_change(_Change(before, state))
+            cause = None if before is None else self._plan_change(_Change(before, state, isr))
             self._plan_state(state, before, cause)
+            if before is None or not state.is_isr_assumed:
+                isr = state.isr or ()
             before = None if state.deleted else state
         self._plan_roles()
         self._plan_assignments()
@@ -327,7 +334,7 @@ class _PartitionRows:
 
     def _plan_change(self, change: _Change) -> int | None:
         """The row of the change that leads to a state."""
-        before, state = change
+        before, state, _ = change
         if state.deleted:
             return None
         if state.by_leader and state.leader in self._rows.brokers:
@@ -356,33 +363,30 @@ class _PartitionRows:
         return self._planned.add(row, state.time_ms, process, cause, **values)
 
     def _plan_leaders_change(self, change: _Change) -> int | None:
-        before, state = change
-        old, new = set(before.isr or ()), set(state.isr or ())
+        _, state, old_isr = change
+        old, new = set(old_isr), set(state.isr or ())
         if old == new:
             return None
         return self._planned.add(
             replica_rows.IsrShrunk if len(new) < len(old) else replica_rows.IsrExpanded,
             state.time_ms,
             self._rows.brokers[state.leader],
-            old_isr=self._packed(before.isr),
+            old_isr=self._packed(old_isr),
             **self._common(state),
         )
 
     def _plan_election(self, change: _Change) -> int:
-        before, state = change
-        unclean = state.unclean
-        if not self._rows.is_kraft:
-            unclean = before.is_isr_logged and state.leader not in (before.isr or ())
+        before, state, _ = change
         return self._add_decision(
             controller_rows.LeaderElected,
             state,
             self._rows.loss_of((before.leader, *change.lost), before.time_ms, state.time_ms),
             old_leader=self._rows.broker(before.leader),
-            unclean=int(unclean),
+            unclean=int(state.unclean),
         )
 
     def _plan_removals(self, change: _Change) -> int | None:
-        before, state = change
+        before, state, _ = change
         lost = change.lost
         if not lost and before.leader >= 0 > state.leader and not self._rows.is_kraft:
             # The last member stays in the ISR; its leadership ends.
