@@ -26,6 +26,7 @@ from tidegauge.simulation.messages.controller_requests import (
     AlterReassignmentsRequest,
     ControlledShutdownRequest,
     ControlResponse,
+    UncleanElectionRequest,
 )
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.timers import FaultBegin, FaultChange
@@ -86,6 +87,15 @@ def handle_alter_reassignments(world: ControlPlane, request: AlterReassignmentsR
     """Source: KafkaApis.handleAlterPartitionReassignmentsRequest@2.4.0."""
     controller = world.processes[request.destination].number
     enqueue(world, controller, request, codes.REASSIGNMENT_ALTERED)
+    return True
+
+
+@CONTROLLER.handles(UncleanElectionRequest)
+@inner_rule
+def handle_unclean_election(world: ControlPlane, request: UncleanElectionRequest) -> bool:
+    """Source: KafkaApis.handleElectReplicaLeader@2.4.0 (KIP-460)."""
+    controller = world.processes[request.destination].number
+    enqueue(world, controller, request, codes.UNCLEAN_ELECTION)
     return True
 
 

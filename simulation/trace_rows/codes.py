@@ -186,6 +186,8 @@ INCREMENTAL_ALTER_CONFIGS = code(28)
 WRITE_NO_OP_RECORD = code(29)
 ALLOCATE_PRODUCER_IDS = code(30)
 
+UNCLEAN_ELECTION = code(31)
+
 #: Events that move replicas.
 REASSIGNMENTS = (
     REASSIGNMENT_ASKED_FOR,
@@ -228,6 +230,7 @@ CONTROLLER_EVENT_NAMES: dict[int, str] = {
     28: "incrementalAlterConfigs",
     29: "writeNoOpRecord",
     30: "allocateProducerIds",
+    31: "ManualLeaderBalance (unclean)",
 }
 
 
