@@ -11,7 +11,13 @@ from tidegauge.scenario.model import parts
 from tidegauge.scenario.model.deployment import Deployment
 from tidegauge.scenario.model.fault import BrokerFault, Stop
 from tidegauge.scenario.model.references import no_replica, partition_is_there
-from tidegauge.scenario.model.selectors import OPERATOR, BrokerSelector, LinkEnd, MachineSelector
+from tidegauge.scenario.model.selectors import (
+    OPERATOR,
+    BrokerSelector,
+    LinkEnd,
+    MachineSelector,
+    ServerSelector,
+)
 from tidegauge.scenario.text.errors import Path, Problem, counted
 from tidegauge.simulation.quantities import format_duration
 
@@ -119,6 +125,34 @@ keeps: [{broker: 2, topic: orders, partition: 0, offset: 100}]
     def plan(self, record: FaultRecord) -> None:
         """Sessions have their whole timeout again."""
         record.refreshes_sessions = True
+
+
+class DiskLossFault(BrokerFault):
+    """Controllers of KRaft are killed, and lose their disks; they start with empty ones.
+
+    Their logs, snapshots, epochs and votes are gone: the danger of a quorum whose voters are named
+    by controller.quorum.voters. A controller with an empty log votes for any other, also for one
+    that lacks committed records, and may vote twice in an epoch. Checks report what comes of it.
+    """
+
+    effect = "killed, and their disks lost: {targets}"
+    examples = ("{kind: disk_loss, at: 30s, for: 1m, brokers: [controller:1]}",)
+    stop = Stop.KILLED
+
+    kind: Literal["disk_loss"]
+    brokers: parts.Some[ServerSelector] = Field(
+        description="Controllers whose disks are lost: `controller:NUMBER`, `controllers`."
+    )
+
+    def problems(self, path: Path, scenario: Deployment) -> Iterator[Problem]:
+        """The targets that do not exist; ZooKeeper, and brokers."""
+        yield from super().problems(path, scenario)
+        if not scenario.has_kraft:
+            yield Problem((*path, "kind"), "it needs mode: kraft")
+        for place, selector in enumerate(self.brokers):
+            if selector.selects_brokers:
+                message = "is no controller; a broker has the fault log_directory_failure"
+                yield Problem((*path, "brokers", place), message)
 
 
 class RestartFault(BrokerFault):
@@ -246,4 +280,6 @@ leadership_back: at_end
         record.stops = False
 
 
-ProcessFault = PauseFault | CrashFault | PowerLossFault | RestartFault | RollingRestartFault
+ProcessFault = (
+    PauseFault | CrashFault | PowerLossFault | DiskLossFault | RestartFault | RollingRestartFault
+)

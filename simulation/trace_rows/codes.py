@@ -119,6 +119,7 @@ STOPS = {
     6: "halts: a log directory has failed, and there is no other, or its release needs all",
     7: "exits: no controller has registered it in time",
     8: "halts: its request for producer ids has failed to authenticate",
+    9: "exits: the quorum's leader lacks metadata that the broker has read as committed",
 }
 STOP_KILLED = code(1)
 STOP_POWER = code(2)
@@ -128,6 +129,7 @@ STOP_OUT_OF_RANGE = code(5)
 STOP_LOG_DIRECTORY = code(6)
 STOP_NOT_REGISTERED = code(7)
 STOP_FAILED_ALLOCATION = code(8)
+STOP_METADATA_TRUNCATED = code(9)
 
 #: ``progress``: of a rolling restart.
 ROLL_STATES = {
