@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
+from tidegauge.replication.release_versions import Release
 from tidegauge.scenario.model import parts
-from tidegauge.scenario.model.deployment import Deployment
+from tidegauge.scenario.model.cluster import ProtocolText, ReleaseText
+from tidegauge.scenario.model.deployment import Deployment, Versions
 from tidegauge.scenario.model.fault import BrokerFault, Stop
 from tidegauge.scenario.model.references import no_replica, partition_is_there
 from tidegauge.scenario.model.selectors import (
@@ -202,6 +204,8 @@ on_timeout: stop
 pause: 10s
 leadership_back: at_end
 """,
+        '{kind: rolling_restart, at: 5m, to_release: "3.9"}',
+        '{kind: rolling_restart, at: 8m, to_release: "3.9", to_protocol: "3.9"}',
     )
     stop = Stop.CLEANLY
     is_planned = True
@@ -212,6 +216,17 @@ leadership_back: at_end
     )
     batch: Annotated[int, parts.Unit("brokers")] = Field(
         default=1, ge=1, description="Number of brokers that are restarted together."
+    )
+    to_release: ReleaseText | None = Field(
+        default=None,
+        description="Release with which the brokers start: an upgrade, with the settings that they "
+        "have had. Their inter.broker.protocol.version stays, with KRaft the cluster's "
+        "metadata.version. Default: they keep their releases.",
+    )
+    to_protocol: ProtocolText | None = Field(
+        default=None,
+        description="inter.broker.protocol.version with which the brokers start; not with KRaft. "
+        "Default: they keep it.",
     )
     stopped_for_us: parts.PositiveDuration = Field(
         default=10_000_000,
@@ -258,10 +273,23 @@ leadership_back: at_end
         """Its effect in words."""
         count = len(self.hit_brokers(scenario))
         each = format_duration(self.stopped_for_us)
+        versions = [each for each in (self.to_release, self.to_protocol) if each is not None]
+        upgraded = f"; from then on {' with protocol '.join(versions)}" if versions else ""
         return (
             f"{counted(count, 'broker')} restarted cleanly, {self.batch} at a time, each down for "
-            f"{each}"
+            f"{each}{upgraded}"
         )
+
+    @property
+    def is_upgrade(self) -> bool:
+        """Whether brokers start with other versions than those with which they were stopped."""
+        return self.to_release is not None or self.to_protocol is not None
+
+    def after(self, before: Versions) -> Versions:
+        """The versions of a broker that it has restarted."""
+        release = Release.parse(before.release)
+        protocol = self.to_protocol or str(release.version(before.mode, before.protocol))
+        return Versions(self.to_release or before.release, protocol, before.mode)
 
     def hit_brokers(self, scenario: Deployment) -> list[int]:
         """Ids of the brokers that it restarts, in this order."""
