@@ -102,6 +102,7 @@ def test_an_operator_has_a_replica_lead_that_the_setting_does_not_permit(
     assert state_writes(run, 1) == until_offline(1, left=[1])
     (elected,) = rows_of(run, "leader_elected", unclean=1)
     assert (elected["partition"], elected["old_leader"]) == (0, NO_LEADER)
+    assert run.summary is not None
     assert run.summary["steps_taken"] == len(asked_uncleanly(release).steps)
 
 

@@ -118,6 +118,7 @@ def requests(run: RunFolder, kind: type[ControllerRequest]) -> list[Requested]:
 
 def broken(run: RunFolder) -> list[str]:
     """The checks that a run breaks."""
+    assert run.summary is not None
     return [name for name, found in run.summary["checks"].items() if found["broken"]]
 
 
