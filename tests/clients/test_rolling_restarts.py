@@ -13,8 +13,11 @@ import pytest
 
 from isr_stories import process_named
 from life_stories import of_broker, story
+from process_groups import groups_of
 from quorum_stories import quorum_story
-from scenario_runs import rows_of, run_of
+from scenario_runs import rows_of, run_of, summary
+from tidegauge.engine.inline_engine import inline
+from tidegauge.engine.simulate import simulate
 from tidegauge.scenario.reading import ScenarioError, scenario_from_mapping
 from tidegauge.simulation.trace_rows.codes import (
     ALTER_PARTITION,
@@ -231,6 +234,18 @@ def test_brokers_of_a_new_release_keep_the_protocol_until_they_are_rolled_again(
     assert [time_us for time_us in asked if stops[3] < time_us < done[1]]
     last_is_back = when(run, ROLL_STARTED)[-1]
     assert not [time_us for time_us in notified if time_us > last_is_back + 5 * SECOND]
+
+
+def test_an_upgrade_is_the_same_in_groups_of_processes(tmp_path: Path) -> None:
+    """A broker and its controller, in groups of their own, get the new rules each by itself."""
+    upgrade = roll(to_release="2.8", to_protocol="2.8")
+    scenario = story(TOPICS, [], faults=[upgrade], duration="25s")
+    groups = [[process] for group in groups_of(scenario, 1) for process in group]
+    one = simulate(scenario, tmp_path / "one")
+    many = simulate(scenario, tmp_path / "many", make_engine=inline(groups))
+    plain = simulate(story(TOPICS, [], faults=[roll()], duration="25s"), tmp_path / "plain")
+    hashes = [summary(run)["trace_sha256"] for run in (one, many, plain)]
+    assert hashes[0] == hashes[1] != hashes[2]
 
 
 @pytest.mark.parametrize("is_upgraded", [False, True])
