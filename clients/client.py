@@ -12,7 +12,7 @@ from tidegauge.clients.handlers import CLIENT
 from tidegauge.clients.producer import (
     handle_produce_times_out,
     lose_produce_requests,
-    plan_next_batch,
+    plan_next_send,
 )
 from tidegauge.clients.sequences import handle_id_times_out, lose_id_request, request_producer_id
 from tidegauge.clients.stalls import begin_to_read
@@ -102,7 +102,7 @@ def _start(world: Clients, timer: timers.ClientStart) -> None:
     if client.kind == PRODUCER:
         if client.is_idempotent:
             request_producer_id(world, process)
-        plan_next_batch(world, client, process)
+        plan_next_send(world, client, process)
         return
     begin_to_read(world, client)
     if consumer_group.commits(client):

@@ -1,7 +1,7 @@
 """The state of clients: producers, consumers, and the operator of the steps."""
 
 from tidegauge.clients.latency_counts import LatencyCount
-from tidegauge.compiled.lists import LinkedList
+from tidegauge.compiled.lists import LinkedList, Pool, Slots
 from tidegauge.compiled.records import Record, Records, flag, i32, i64
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.messages.client_requests import PartitionAppend
@@ -17,8 +17,8 @@ OPERATOR = code(2)
 #: Target.listed: in the list of partitions without a leader.
 LEADERLESS = code(-2)
 
-#: With fewer free batches than this the pool is enlarged; an event takes one at most.
-FEW_BATCHES = code(8)
+#: Records of a pool that the sends of one event may take: it is enlarged where fewer are free.
+FEW_SENDS = code(8)
 
 
 class TargetList(Record):
@@ -45,7 +45,8 @@ class ProducerSettings(Record):
     max_in_flight: i64
     linger_us: i64
     max_request_bytes: i64
-    #: buffer.memory.
+    #: batch.size and buffer.memory.
+    batch_bytes: i64
     buffer_bytes: i64
     max_block_us: i64
     is_idempotent: flag
@@ -90,17 +91,19 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     # Producers.
     start_us: i64
     stop_us: i64
-    #: Between two batches of this client.
+    #: Between two sends of this client.
     period_ns: i64
-    #: Batches made so far, and those that were not made, as the client was stopped when they were
+    #: Sends made so far, and those that were not made, as the client was stopped when they were
     #: due.
     sent: i64
     skipped: i64
-    records_per_batch: i64
+    records_per_send: i64
+    #: Batches that were opened for them.
+    batches: i64
     #: The next of its known partitions to be written to, and the step to the one after.
     next_target: i64
     stride: i64
-    #: Bytes of buffer.memory that pending batches take.
+    #: Bytes of buffer.memory that batches without an outcome take.
     buffered_bytes: i64
     #: The application waits in send() for memory, since when, and which of its waits it is.
     blocked: flag
@@ -117,17 +120,18 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     oldest: i64 = -1
     youngest: i64 = -1
     oldest_timely: i64 = -1
-    #: The longest that a batch has taken, or waited for, as far as it is counted.
+    #: The longest that a send has taken, or waited for, as far as it is counted.
     longest_us: i64
     #: The same since the last sample, which was due at this time: their number, and their time in
     #: all.
     sample_due_us: i64
-    sampled_batches: i64
+    sampled_sends: i64
     sampled_taken_us: i64
     sampled_longest_us: i64
 
-    #: A timer for stalls is set.
+    #: A timer for stalls is set; another one for the delivery timeout of its oldest batch.
     stall_timer: flag
+    expiry_timer: flag
 
     # Idempotent producers (``sequences.py``).
     #: Its release bumps its epoch where it finds a gap; older ones ask for another id (KIP-360).
@@ -248,7 +252,7 @@ class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSetti
     records_failed: i64
     #: In batches without an outcome; those sent with acks=0 never have one.
     records_in_flight: i64
-    #: Records of batches that were due while the application waited; counted at the end of the run.
+    #: Records of sends that were due while the application waited; counted at the end of the run.
     records_unsent: i64
     records_duplicated: i64
     records_consumed: i64
@@ -272,6 +276,8 @@ class Target(Record):
     known: i32
 
     # Producers: the partition's batches in the accumulator (``accumulator.py``).
+    #: The number of its records that a batch has room for.
+    batch_records: i32
     #: Those that wait to be sent, in this order.
     queue_first: i32 = -1
     queue_last: i32 = -1
@@ -325,8 +331,6 @@ class Target(Record):
     #: Reads of it are stalled.
     reads_stall: flag
     # Producers again.
-    #: A timer looks whether its first batch has waited too long.
-    expiry_timer: flag
     #: The last append is not known: a batch that had been sent has expired.
     is_unresolved: flag
     #: Its numbers begin with 0 in the next epoch.
@@ -372,7 +376,7 @@ class Batch(Record):
     next: i64
     index: i64
     client: i64
-    #: Its number among the batches of its client; -1: free.
+    #: Its number among the batches of its client, in the order of their creation; -1: free.
     number: i64 = -1
     target: i64
     records: i64
@@ -412,6 +416,20 @@ class Batch(Record):
     is_overdue: flag
     older: i64
     younger: i64
+    #: The send for which it was created has its last records here, and not in a later batch.
+    ends_send: flag
+    #: Later sends whose last records are here, in ``Clients.joined_sends``.
+    first_joined: i64 = -1
+    last_joined: i64 = -1
+    joined: i64
+
+
+class JoinedSend(Record):
+    """A send whose last records are in a batch that was there before it."""
+
+    #: Next of those in its batch, or of the free ones.
+    next: i64
+    sent_us: i64
 
 
 class Step(Record):
@@ -560,10 +578,13 @@ class LiveBroker(Record):
 
 
 class BatchPool(Record):
-    """Free batches: one record."""
+    """Free batches and joined sends: one record."""
 
     free_batch: i64 = -1
     free_batches: i64
+    #: The number of batches that the sends of an event may open.
+    few_batches: i64
+    joined_slots: Slots
     #: Numbers of clients and of steps.
     clients: i64
     steps: i64
@@ -580,6 +601,9 @@ LATE = LinkedList("batches", "next_late", "first_late", None, "previous_late")
 #: Batches of a producer without an outcome, oldest first, and free ones (``BatchPool``).
 WITHOUT_OUTCOME = LinkedList("batches", "younger", "oldest", "youngest", "older")
 FREE_BATCHES = LinkedList("batches", "next", "free_batch")
+#: Sends that have joined a batch, and free ones.
+JOINED = LinkedList("joined_sends", "next", "first_joined", "last_joined")
+JOINED_SLOTS = Pool("joined_sends", "next")
 #: Partitions of a ``TargetList``.
 LISTED = LinkedList("client_targets", "next_listed", "first", "last", "previous_listed")
 
@@ -595,6 +619,7 @@ class Clients(Cluster, part=4):
     client_targets: Records[Target]
     connections: Records[Connection]
     batches: Records[Batch]
+    joined_sends: Records[JoinedSend]
     #: The outcome of an attempt without a response: one record.
     lost_appends: Records[PartitionAppend]
     steps: Records[Step]
@@ -606,7 +631,7 @@ class Clients(Cluster, part=4):
     #: One record, and one for each broker.
     answers: Records[Answer]
     live_brokers: Records[LiveBroker]
-    #: Counts of batches by the time until their acknowledgement: at ``client * BUCKETS``
+    #: Counts of sends by the time until their outcome: at ``client * BUCKETS``
     #: (``latency_counts.py``).
     latencies: Records[LatencyCount]
 

@@ -1,4 +1,4 @@
-"""The times of the batches that were offered to producers (``stalls.py``): counts by duration.
+"""The times of the sends that were offered to producers (``stalls.py``): counts by duration.
 
 A duration falls into one of eight steps of its power of two, so a percentile that is read from the
 counts is exact to an eighth: its rank has a place within the step. The longest is exact.
@@ -19,9 +19,9 @@ BUCKETS = code(_POWERS * _STEPS)
 
 
 class LatencyCount(Record):
-    """The number of batches of about one duration."""
+    """The number of sends of about one duration."""
 
-    batches: i64
+    sends: i64
 
 
 @rule

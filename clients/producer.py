@@ -1,13 +1,16 @@
-"""A producer: batches at a steady rate, retries, time-outs, and the duplicates of both.
+"""A producer: sends at a steady rate, retries, time-outs, and the duplicates of both.
 
-Batches wait in the accumulator (``accumulator.py``) and leave in requests. A batch whose error may
-pass is sent again after retry.backoff.ms, until ``retries`` or delivery.timeout.ms are used up. If
+A send hands so many records of one partition to the accumulator (``accumulator.py``), which puts
+them into batches; these leave in requests. A batch whose error may pass is sent again after
+retry.backoff.ms, until ``retries`` or delivery.timeout.ms are used up. The latter fails a batch in
+flight, too: of its late response only the append counts. If
 it had been appended when its response was late or an error, the retry appends it again, unless the
 producer is idempotent (``sequences.py``). Both appends are counted from the responses themselves,
 also from those that come too late for the producer.
 
-Batches that wait or are in flight take buffer.memory. Where there is too little for another batch
-the application waits in send(), for max.block.ms at most.
+Batches that wait or are in flight take buffer.memory. Where there is too little for the batches
+that a send opens, the application waits in send(), for max.block.ms at most; a send with several
+batches waits for the memory of all.
 
 Source: ``KafkaProducer.doSend``, ``BufferPool``, ``Sender`` @2.4.0.
 """
@@ -38,17 +41,17 @@ _FALSE = code(False)
 _MOST_EXPIRED = 64
 
 
-# Making batches.
+# Sends.
 
 
 @inner_rule
-def plan_next_batch(world: client_state.Clients, client: client_state.Client, process: int) -> None:
-    """Set the timer for the next batch.
+def plan_next_send(world: client_state.Clients, client: client_state.Client, process: int) -> None:
+    """Set the timer for the next send.
 
-    No batch is made for the time in which the client was stopped, or waited for memory.
+    There is none for the time in which the client was stopped, or waited for memory.
     """
     if stalls.due_us(client, client.sent + client.skipped) < world.context[0].time_us:
-        stalls.skip_batches(world, process, world.context[0].time_us + 1)
+        stalls.skip_sends(world, process, world.context[0].time_us + 1)
     next_us = stalls.due_us(client, client.sent + client.skipped)
     if next_us < client.stop_us:
         timers.ProducerSends.at(world, next_us)
@@ -57,7 +60,7 @@ def plan_next_batch(world: client_state.Clients, client: client_state.Client, pr
 @CLIENT.handles(timers.ProducerSends)
 @inner_rule
 def handle_producer_sends(world: client_state.Clients, timer: timers.ProducerSends) -> None:
-    """Make one batch for the next partition in turn, and send it, as soon as there is memory.
+    """Send the next records to the next partition in turn, as soon as there is memory.
 
     Source: KafkaProducer.doSend, BufferPool.allocate@2.4.0.
     """
@@ -67,7 +70,7 @@ def handle_producer_sends(world: client_state.Clients, timer: timers.ProducerSen
         # The liveness phase has begun meanwhile.
         return
     if _has_memory(world, client):
-        _send_next_batch(world, process)
+        _send(world, process)
         return
     client.blocked = True
     client.blocked_since_us = world.context[0].time_us
@@ -78,7 +81,7 @@ def handle_producer_sends(world: client_state.Clients, timer: timers.ProducerSen
         accumulator.drain_all(world, process)
 
 
-# Batches of a producer from the next one on.
+# Sends of a producer from the next one on.
 _NO_TURN = code(0)
 _ONE_TURN = code(1)
 _TWO_TURNS = code(2)
@@ -98,51 +101,29 @@ def _next_target(client: client_state.Client) -> int:
 
 @inner_rule
 def _has_memory(world: client_state.Clients, client: client_state.Client) -> bool:
-    """Whether buffer.memory has room for the next batch."""
-    partition = world.client_targets[_next_target(client)].partition
-    size_bytes = client.records_per_batch * world.partitions[partition].record_bytes
-    return client.buffered_bytes + size_bytes <= client.buffer_bytes
+    """Whether buffer.memory has room for the next send."""
+    needed_bytes = accumulator.memory_of_send(world, client, _next_target(client))
+    return client.buffered_bytes + needed_bytes <= client.buffer_bytes
 
 
 @inner_rule
-def _send_next_batch(world: client_state.Clients, process: int) -> None:
-    """Make one batch for the next partition in turn, and plan the one after it."""
+def _send(world: client_state.Clients, process: int) -> None:
+    """Append the records of a send to the next partition in turn, and plan the next one."""
     number = client_of(world, process)
     client = world.clients[number]
-    pool = world.pool[0]
-    batch = world.batches[client_state.FREE_BATCHES.take_first(world, pool)]
-    pool.free_batches -= 1
-    if pool.free_batches < client_state.FEW_BATCHES:
-        world.context[0].needs_room = True
-    batch.client = number
-    batch.number = client.sent
-    batch.target = _next_target(client)
-    batch.records = client.records_per_batch
-    partition = world.client_targets[batch.target].partition
-    batch.size_bytes = batch.records * world.partitions[partition].record_bytes
-    batch.attempts = 0
-    batch.created_us = world.context[0].time_us
-    batch.done = False
-    batch.unanswered = 0
-    batch.in_flight = False
-    batch.appended_offset = NONE
-    batch.producer_id = NONE
-    batch.producer_epoch = NONE
-    batch.first_sequence = NONE
-    batch.is_renumbered = False
-    client.buffered_bytes += batch.size_bytes
-    client.records_in_flight += batch.records
-    stalls.watch_batch(world, client, batch)
+    place = _next_target(client)
+    is_ready = accumulator.append(world, number, place)
+    client.records_in_flight += client.records_per_send
     _count_sent(client)
     _load_next_targets(world, client)
-    accumulator.enqueue(world, batch)
-    accumulator.offer(world, process, batch.target)
-    plan_next_batch(world, client, process)
+    if is_ready:
+        accumulator.offer(world, process, place)
+    plan_next_send(world, client, process)
 
 
 @inner_rule
 def _load_next_targets(world: client_state.Clients, client: client_state.Client) -> None:
-    """Have the processor load what the next batches need, each a step further than the last time.
+    """Have the processor load what the next sends need, each a step further than the last time.
 
     A partition's place stands in its target, and that of its brokers in the partition.
     """
@@ -158,7 +139,7 @@ def _load_next_targets(world: client_state.Clients, client: client_state.Client)
 def _count_sent(client: client_state.Client) -> None:
     client.next_target += client.stride
     client.sent += 1
-    client.records_sent += client.records_per_batch
+    client.records_sent += client.records_per_send
 
 
 @CLIENT.handles(timers.SendBlocks)
@@ -176,14 +157,14 @@ def handle_send_blocks(world: client_state.Clients, timer: timers.SendBlocks) ->
     row = SendFailed.write(
         world,
         partition=world.client_targets[_next_target(client)].partition,
-        batch=client.sent,
-        records=client.records_per_batch,
+        send=client.sent,
+        records=client.records_per_send,
         waited_us=world.context[0].time_us - client.blocked_since_us,
     )
     stalls.count_duration(world, process, row.waited_us)
-    client.records_failed += client.records_per_batch
+    client.records_failed += client.records_per_send
     _count_sent(client)
-    plan_next_batch(world, client, process)
+    plan_next_send(world, client, process)
 
 
 @inner_rule
@@ -195,7 +176,7 @@ def _go_on(world: client_state.Clients, process: int) -> None:
     if client.blocked and _has_memory(world, client):
         stalls.go_on_sending(world, client)
         if world.context[0].time_us < client.stop_us:
-            _send_next_batch(world, process)
+            _send(world, process)
 
 
 @inner_rule
@@ -221,24 +202,32 @@ def handle_producer_wakes(world: client_state.Clients, timer: timers.ProducerWak
 @CLIENT.handles(timers.BatchExpires)
 @inner_rule
 def handle_batch_expires(world: client_state.Clients, timer: timers.BatchExpires) -> None:
-    """Give up the batches of a partition that have waited for delivery.timeout.ms.
+    """Give up the batches that have had no outcome for delivery.timeout.ms, in flight or not.
 
-    Source: RecordAccumulator.expiredBatches, Sender.sendProducerData@2.4.0.
+    Source: RecordAccumulator.expiredBatches, Sender.getExpiredInflightBatches@2.4.0.
     """
     process = timer.destination
     client = world.clients[client_of(world, process)]
-    target = world.client_targets[timer.target]
-    target.expiry_timer = False
+    client.expiry_timer = False
     # More would be too many rows at once; the timer fires again at once.
     for _ in range(_MOST_EXPIRED):
-        if target.queue_first == NONE:
+        if not _has_expired(world, client, client.oldest):
             break
-        if not accumulator.is_expired(world, client, world.batches[target.queue_first]):
-            break
-        batch = accumulator.take_first_batch(world, target)
+        batch = world.batches[client.oldest]
+        place = batch.target
+        if not batch.in_flight:
+            accumulator.take_out(world, batch)
         _fail(world, process, batch, errors.REQUEST_TIMED_OUT, _FALSE)
-    accumulator.offer(world, process, timer.target)
+        if not _has_expired(world, client, world.client_targets[place].queue_first):
+            accumulator.offer(world, process, place)
+    accumulator.watch_expiry(world, client)
     _go_on(world, process)
+
+
+@inner_rule
+def _has_expired(world: client_state.Clients, client: client_state.Client, index: int) -> bool:
+    """Whether there is a batch of this index, and its delivery.timeout.ms is used up."""
+    return index != NONE and accumulator.is_expired(world, client, world.batches[index])
 
 
 @CLIENT.handles(InitProducerIdResponse)
@@ -307,10 +296,11 @@ def _take_outcome(
 
 @inner_rule
 def _acknowledge(world: client_state.Clients, process: int, batch: client_state.Batch) -> None:
-    """The application gets a batch's acknowledgement."""
+    """The application gets a batch's acknowledgement, unless the batch has expired in flight."""
     client = world.clients[batch.client]
-    _decide(world, client, process, batch)
-    client.records_acknowledged += batch.records
+    if not batch.done:
+        _decide(world, client, process, batch)
+        client.records_acknowledged += batch.records
     if client.is_idempotent:
         sequences.note_acknowledged(world, client, world.client_targets[batch.target], batch)
 
@@ -322,10 +312,10 @@ def _decide(
     process: int,
     batch: client_state.Batch,
 ) -> None:
-    """A batch has an outcome: count its time."""
+    """A batch has an outcome: count the times of its sends."""
     sent_batches.finish(world, client, batch)
     client.records_in_flight -= batch.records
-    stalls.count_duration(world, process, world.context[0].time_us - batch.created_us)
+    stalls.count_sends(world, process, batch)
 
 
 @inner_rule
@@ -440,6 +430,9 @@ def _retry_or_fail(
         errors.KAFKA_STORAGE_ERROR,
     ):
         request_metadata(world, process)
+    if batch.done:
+        # It has expired in flight.
+        return
     has_attempts = batch.attempts <= client.retries
     may_retry = has_attempts and not accumulator.is_expired(world, client, batch)
     if may_retry and error in (

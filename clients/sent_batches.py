@@ -61,12 +61,21 @@ def watch_deadline(world: client_state.Clients, connection: client_state.Connect
 
 
 @inner_rule
+def memory_of(client: client_state.Client, size_bytes: int) -> int:
+    """The bytes of buffer.memory that a batch takes: batch.size, or those of its one record.
+
+    Source: RecordAccumulator.append@2.4.0.
+    """
+    return max(client.batch_bytes, size_bytes)
+
+
+@inner_rule
 def finish(
     world: client_state.Clients, client: client_state.Client, batch: client_state.Batch
 ) -> None:
     """The producer waits for no outcome of a batch: its memory is free."""
     batch.done = True
-    client.buffered_bytes -= batch.size_bytes
+    client.buffered_bytes -= memory_of(client, batch.size_bytes)
     forget_batch(world, client, batch)
 
 
@@ -133,5 +142,12 @@ def free_if_over(world: client_state.Clients, batch: client_state.Batch) -> None
         _is_late_no_more(world, batch)
     pool = world.pool[0]
     batch.number = NONE
+    if batch.joined > 0:
+        client_state.JOINED_SLOTS.give_back_list(
+            world, pool.joined_slots, batch.first_joined, batch.last_joined, batch.joined
+        )
+        batch.first_joined = NONE
+        batch.last_joined = NONE
+        batch.joined = 0
     client_state.FREE_BATCHES.insert(world, pool, NONE, batch.index)
     pool.free_batches += 1

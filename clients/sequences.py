@@ -224,7 +224,8 @@ def note_failed(
 
     ``is_adjusted``: its number was surely not taken.
 
-    Source: Sender.failBatch@1.1.0, TransactionManager.handleFailedBatch@2.5.0.
+    Source: Sender.failBatch@1.1.0, Sender.sendProducerData@2.4.0,
+    TransactionManager.handleFailedBatch@2.5.0.
     """
     if batch.first_sequence == NONE:
         return
@@ -239,7 +240,8 @@ def note_failed(
             _need_bump(client, target)
         elif batch.producer_id == client.producer_id:
             _close_gap(world, target, batch)
-    else:
+    elif batch.attempts > 1 or not batch.in_flight:
+        # A batch that expires in its first attempt is not in retry.
         _leave_unresolved(client, target, batch)
 
 

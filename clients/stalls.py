@@ -1,6 +1,6 @@
-"""Outcomes as clients see them: the batches offered to a producer, and stalled writes and reads.
+"""Outcomes as clients see them: the sends offered to a producer, and stalled writes and reads.
 
-**Offered batches** are due at a steady rate. One that is due while the application waits for memory
+**Offered sends** are due at a steady rate. One that is due while the application waits for memory
 is not made: it is *unsent*, and so are its records. At any time
 
     offered = acknowledged + failed + unsent + in flight
@@ -8,10 +8,10 @@ is not made: it is *unsent*, and so are its records. At any time
 where *in flight* are the records of batches without an outcome, in the accumulator or on their way.
 The outcome of a batch sent with acks=0 is never known.
 
-Every offered batch has a duration, so that an outage shows in the percentiles: until it was
-acknowledged or given up, all retries included; of an unsent one until the application could go on;
-without an outcome, until the run ends. As for delivery.timeout.ms its clock begins when it is
-appended to the accumulator. Batches sent with acks=0 have none.
+Every offered send has a duration, so that an outage shows in the percentiles: until the batch of
+its last record was acknowledged or given up, all retries included; of an unsent one until the
+application could go on; without an outcome, until the run ends. Its clock begins when its records
+are appended to the accumulator. Sends with acks=0 have none.
 
 **Writes** of a partition are stalled while its producer has a batch, waiting in the accumulator or
 in flight, that is older than ``STALLED_US`` and has no outcome. A write with acks=all waits for
@@ -41,45 +41,55 @@ from tidegauge.simulation.trace_rows.detail_rows import ProducerSampled
 
 @inner_rule
 def due_us(client: client_state.Client, number: int) -> int:
-    """The time at which a batch is due: the rate is kept on average to the nanosecond."""
+    """The time at which a send is due: the rate is kept on average to the nanosecond."""
     return client.start_us + number * client.period_ns // 1000
 
 
 @inner_rule
 def count_duration(world: client_state.Clients, process: int, duration_us: int) -> None:
-    """Count the time of a batch."""
+    """Count the time of a send."""
     number = client_of(world, process)
     client = world.clients[number]
     client.longest_us = max(client.longest_us, duration_us)
-    world.latencies[number * BUCKETS + bucket_of(duration_us)].batches += 1
+    world.latencies[number * BUCKETS + bucket_of(duration_us)].sends += 1
     now_us = world.context[0].time_us
     if now_us >= client.sample_due_us:
         _sample(world, client)
         client.sample_due_us = now_us + world.context[0].sample_period_us
-    client.sampled_batches += 1
+    client.sampled_sends += 1
     client.sampled_taken_us += duration_us
     client.sampled_longest_us = max(client.sampled_longest_us, duration_us)
 
 
 @inner_rule
+def count_sends(world: client_state.Clients, process: int, batch: client_state.Batch) -> None:
+    """Count the times of the sends that end in a batch."""
+    now_us = world.context[0].time_us
+    if batch.ends_send:
+        count_duration(world, process, now_us - batch.created_us)
+    for place in client_state.JOINED.of(world, batch):
+        count_duration(world, process, now_us - world.joined_sends[place].sent_us)
+
+
+@inner_rule
 def _sample(world: client_state.Clients, client: client_state.Client) -> None:
-    """Write a sample of the times of the batches with an outcome since the last one."""
-    if client.sampled_batches == 0:
+    """Write a sample of the times of the sends with an outcome since the last one."""
+    if client.sampled_sends == 0:
         return
     ProducerSampled.write(
         world,
-        batches=client.sampled_batches,
+        batches=client.sampled_sends,
         taken_us=client.sampled_taken_us,
         longest_us=client.sampled_longest_us,
     )
-    client.sampled_batches = 0
+    client.sampled_sends = 0
     client.sampled_taken_us = 0
     client.sampled_longest_us = 0
 
 
 @inner_rule
-def skip_batches(world: client_state.Clients, process: int, before_us: int) -> None:
-    """Skip the batches that were due before a time and were not made."""
+def skip_sends(world: client_state.Clients, process: int, before_us: int) -> None:
+    """Skip the sends that were due before a time and were not made."""
     client = world.clients[client_of(world, process)]
     now_us = world.context[0].time_us
     number = client.sent + client.skipped
@@ -105,20 +115,20 @@ def close_client(world: client_state.Clients, process: int) -> None:
         client.records_in_flight = offered - client.records_acknowledged - client.records_failed
     if client.kind == client_state.PRODUCER:
         _close_producer(world, client, process)
-        offered = (client.sent + client.skipped) * client.records_per_batch
+        offered = (client.sent + client.skipped) * client.records_per_send
     client_rows.ClientTotals.write(world, client, records_offered=offered)
 
 
 @inner_rule
 def _close_producer(world: client_state.Clients, client: client_state.Client, process: int) -> None:
-    """A batch without an outcome counts with the time for which it has waited."""
+    """A send without an outcome counts with the time for which it has waited."""
     now_us = world.context[0].time_us
     if client.blocked:
         client.blocked_us += min(now_us, client.stop_us) - client.blocked_since_us
-    skip_batches(world, process, min(now_us, client.stop_us))
-    client.records_unsent = client.skipped * client.records_per_batch
+    skip_sends(world, process, min(now_us, client.stop_us))
+    client.records_unsent = client.skipped * client.records_per_send
     for index in client_state.WITHOUT_OUTCOME.of(world, client):
-        count_duration(world, process, now_us - world.batches[index].created_us)
+        count_sends(world, process, world.batches[index])
     _sample(world, client)
 
 

@@ -73,7 +73,7 @@ def counts_of(hosted: Sequence[int], world: World) -> GroupCounts:
     for place, name in enumerate(COST_NAMES, int(NETWORK_TABLES)):
         use = world.quantile_uses[place]
         costs[name] = (int(use.times), int(use.total_us))
-    latencies = column(world.latencies, "batches").reshape(-1, int(BUCKETS)).copy()
+    latencies = column(world.latencies, "sends").reshape(-1, int(BUCKETS)).copy()
     of_clients = {name: column(world.clients, name).copy() for name in _OF_EACH_CLIENT}
     return GroupCounts(hashes, counts, costs, latencies, of_clients)
 

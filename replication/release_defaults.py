@@ -294,6 +294,9 @@ DEFAULTS: Table = {
         Cell("0.10.2.0", 0, "ProducerConfig.LINGER_MS_CONFIG@0.10.2.0"),
         Cell("4.0.0", 5, "KIP-1030, ProducerConfig.LINGER_MS_CONFIG@4.0.0"),
     ),
+    "batch.size": (
+        Cell("0.10.2.0", 16 * 1024, "ProducerConfig.BATCH_SIZE_CONFIG@0.10.2.0"),
+    ),
     "max.request.size": (
         Cell("0.10.2.0", 1024 * 1024, "ProducerConfig.MAX_REQUEST_SIZE_CONFIG@0.10.2.0"),
     ),

@@ -194,8 +194,20 @@ def batches_per_second(plan: ClusterPlan) -> Rates:
     batches = np.zeros(len(plan.partitions))
     for group in plan.scenario.workload.producers:
         numbers = plan.numbers_of_topics(group.topics)
-        batches[numbers] += group.batches_per_second / len(numbers)
+        batches[numbers] += _batches_of(plan, group) / len(numbers)
     return batches
+
+
+def _batches_of(plan: ClusterPlan, group: ProducerGroup) -> float:
+    """The batches a second of a group: a send opens some, or joins one that lingers."""
+    settings = plan.scenario.producer_settings(group)
+    of_a_send = group.batches_of_a_send(settings["batch.size"])
+    if of_a_send > 1:
+        return group.batches_per_second * of_a_send
+    ways = math.lcm(group.clients, len(plan.numbers_of_topics(group.topics)))
+    lingering = int(group.batches_per_second / ways * settings["linger.ms"] / 1e3)
+    sends_of_a_batch = settings["batch.size"] // (group.records_per_batch * group.record_bytes)
+    return group.batches_per_second / max(1, min(1 + lingering, sends_of_a_batch))
 
 
 def _batches_in_all(plan: ClusterPlan) -> float:
@@ -203,7 +215,7 @@ def _batches_in_all(plan: ClusterPlan) -> float:
     sent = 0.0
     for group in plan.scenario.workload.producers:
         stop_us = end_us if group.stop_us is None else min(group.stop_us, end_us)
-        sent += group.batches_per_second * max(0, stop_us - group.start_us) / 1e6
+        sent += _batches_of(plan, group) * max(0, stop_us - group.start_us) / 1e6
     return sent
 
 
@@ -350,7 +362,7 @@ def _events_of_refusals(plan: ClusterPlan) -> float:
         refused = int(np.count_nonzero(is_refused[partitions]))
         if refused:
             seconds = max(0, plan.scenario.duration_us - group.start_us) / 1e6
-            rate = group.batches_per_second / len(partitions)
+            rate = _batches_of(plan, group) / len(partitions)
             events += _PER_RETRY * refused * _retries(plan, group, seconds, rate)
     return events
 

@@ -2,7 +2,7 @@
 
 Throughput comes from the samples of replicas, so it is as fine as ``sample_every``. Errors are rows
 of the trace themselves. Single requests are recorded with ``--trace-level all`` only. The times of
-batches until their outcomes are in the summary (``produce_ms``), and in ``producer_sampled`` rows.
+sends until their outcomes are in the summary (``produce_ms``), and in ``producer_sampled`` rows.
 """
 
 # ruff: noqa: S608 - queries are put together from texts of this room

@@ -204,7 +204,7 @@ def _of_each(name: str) -> str:
 
 
 _PER_SECOND = "records of all topics that producers write to"
-_BATCH = "from the moment when a batch was made until its outcome"
+_BATCH = "from the moment when a send was made until its outcome"
 
 FAULT_SERVICE = ResultTable(
     "fault_service",

@@ -1,10 +1,12 @@
 """Invariants of clients: batches of producers, connections, positions of consumers."""
 
 from tidegauge.clients import client_state
+from tidegauge.clients.sent_batches import memory_of
 from tidegauge.compiled.rules import code
 from tidegauge.engine.invariants import checked
 from tidegauge.simulation.kernel import CLIENT, NONE
 from tidegauge.simulation.messages.timers import (
+    BatchExpires,
     ConsumerPolls,
     MetadataRefresh,
     ProducerSends,
@@ -18,6 +20,7 @@ _walk_late = checked.walk_of(__name__, "_walk_late", client_state.LATE)
 
 _walk_numbered = checked.walk_of(__name__, "_walk_numbered", client_state.NUMBERED)
 _walk_made = checked.walk_of(__name__, "_walk_made", client_state.WITHOUT_OUTCOME)
+_walk_joined = checked.walk_of(__name__, "_walk_joined", client_state.JOINED)
 _walk_targets = checked.walk_of(__name__, "_walk_targets", client_state.LISTED)
 
 # Owners of batches, behind the connections.
@@ -88,9 +91,38 @@ def batches_are_in_flight_on_their_connection(world: checked.Checked) -> int:
         expected = 0 if batch.done else _WAITS + 1
         if batch.in_flight:
             expected = connection + 1
-        if found != expected or (batch.in_flight and batch.done):
+        if found != expected:
             return index
     return checked.HOLDS
+
+
+@CLIENTS.of("batches")
+def batches_have_room_for_their_records(world: checked.Checked) -> int:
+    """A batch has records, no more than it has room for."""
+    for index, batch in enumerate(world.batches):
+        if batch.number == NONE:
+            continue
+        target = world.client_targets[batch.target]
+        record_bytes = world.partitions[target.partition].record_bytes
+        if not 0 < batch.records <= target.batch_records:
+            return index
+        if batch.size_bytes != batch.records * record_bytes:
+            return index
+    return checked.HOLDS
+
+
+@CLIENTS.of("batches")
+def every_joined_send_has_one_place(world: checked.Checked) -> int:
+    """A batch counts the sends that have joined it; each of the others is free."""
+    slots = world.pool[0].joined_slots
+    checked.clear_marks(world, slots.used)
+    for index, batch in enumerate(world.batches):
+        if _walk_joined(world, batch.first_joined, batch.last_joined, index) != batch.joined:
+            return index
+    given_back = _walk_joined(world, slots.first_free, checked.ANY, _FREE)
+    if slots.free != given_back + len(world.joined_sends) - slots.used:
+        return 0
+    return checked.first_unmarked(world, slots.used)
 
 
 @CLIENTS.of("client_targets")
@@ -124,7 +156,7 @@ def buffered_bytes_are_those_of_batches(world: checked.Checked) -> int:
         size_bytes = 0
         for batch in world.batches:
             if batch.number != NONE and batch.client == number and not batch.done:
-                size_bytes += batch.size_bytes
+                size_bytes += memory_of(client, batch.size_bytes)
         if size_bytes != client.buffered_bytes or size_bytes > client.buffer_bytes:
             return number
     return checked.HOLDS
@@ -296,5 +328,7 @@ def client_timers_match_their_owners(world: checked.Checked) -> int:
         if checked.pending(world, process, ProducerSends.KIND) > 1:
             return number
         if checked.pending(world, process, StallLooks.KIND) != (1 if client.stall_timer else 0):
+            return number
+        if checked.pending(world, process, BatchExpires.KIND) != (1 if client.expiry_timer else 0):
             return number
     return checked.HOLDS

@@ -47,6 +47,7 @@ KAFKA_NAMES = {
     # Clients.
     "max_in_flight": "max.in.flight.requests.per.connection",
     "max_request_bytes": "max.request.size",
+    "batch_bytes": "batch.size",
     "buffer_bytes": "buffer.memory",
     "is_idempotent": "enable.idempotence",
     "connection_setup_timeout_ms": "socket.connection.setup.timeout.ms",

@@ -339,6 +339,7 @@ def new_clients(plan: ClusterPlan) -> client_state.Clients:
         client_targets=sum(map(len, targets)),
         connections=len(plan.clients) * len(plan.brokers),
         batches=0,
+        joined_sends=0,
         lost_appends=1,
         steps=steps.steps,
         awaited_brokers=steps.members,
@@ -353,7 +354,7 @@ def new_clients(plan: ClusterPlan) -> client_state.Clients:
     clients.pool[0].clients = len(plan.clients)
     clients.pool[0].steps = len(plan.scenario.steps)
     clients.pool[0].brokers_awaited = len(plan.brokers) - len(plan.down_at_first)
-    enlarge_clients(clients)
+    clients.pool[0].few_batches = client_state.FEW_SENDS
     first_known = first_target = first_key = 0
     for number, planned in enumerate(plan.clients):
         client = clients.clients[number]
@@ -369,6 +370,9 @@ def new_clients(plan: ClusterPlan) -> client_state.Clients:
         if planned.group is not None:
             connections = clients.connections[number * len(plan.brokers) :][: len(plan.brokers)]
             _plan_connections(plan, planned.group, client, connections)
+        if client.kind == client_state.PRODUCER:
+            _plan_batches(plan, client, clients)
+    enlarge_clients(clients)
     column(clients.clients, "member_key")[:] = first_key + np.arange(len(plan.clients))
     return clients
 
@@ -398,12 +402,13 @@ def _enter_partitions(
 
 
 def enlarge_clients(world: client_state.Clients) -> None:
-    """Double the table of batches where few are left."""
+    """Enlarge the tables of batches and of joined sends where few are left."""
     pool = world.pool[0]
-    if pool.free_batches > client_state.FEW_BATCHES:
+    client_state.JOINED_SLOTS.enlarge(world, pool.joined_slots, int(client_state.FEW_SENDS))
+    if pool.free_batches > pool.few_batches:
         return
     count = len(world.batches)
-    world.batches = grown(world.batches, 2 * count + 256)
+    world.batches = grown(world.batches, 2 * count + 248 + int(pool.few_batches))
     column(world.batches, "index")[count:] = np.arange(count, len(world.batches))
     chain_free(column(world.batches, "next"), count, int(pool.free_batch))
     pool.free_batch = count
@@ -450,9 +455,22 @@ def _plan_producer(
     client.period_ns = group_period_ns * group.clients
     client.start_us = group.start_us + number * group_period_ns // 1000
     client.stop_us = group.stop_us if group.stop_us is not None else _NEVER_US
-    client.records_per_batch = group.records_per_batch
+    client.records_per_send = group.records_per_batch
     client.next_target = number
     client.stride = group.clients
+
+
+def _plan_batches(
+    plan: ClusterPlan, client: client_state.Client, clients: client_state.Clients
+) -> None:
+    """Enter the number of records that a batch of each partition has room for."""
+    targets = clients.client_targets[client.first_target :][: client.target_count]
+    record_bytes = plan.partitions.columns.record_bytes[column(targets, "partition")]
+    batch_records = np.maximum(1, client.batch_bytes // record_bytes)
+    set_columns(targets, batch_records=batch_records)
+    batches = -(-client.records_per_send // int(batch_records.min()))
+    pool = clients.pool[0]
+    pool.few_batches = max(pool.few_batches, client_state.FEW_SENDS * batches)
 
 
 def _plan_consumer(plan: ClusterPlan, group: ConsumerGroup, client: client_state.Client) -> None:

@@ -362,7 +362,7 @@ def read_clients(
     """
     for number in range(len(world.clients)):
         client = world.clients[number]
-        cluster[0].records_unsent += client.skipped * client.records_per_batch
+        cluster[0].records_unsent += client.skipped * client.records_per_send
         cluster[0].blocked_producers += 1 if client.blocked else 0
         for place in range(client.first_target, client.first_target + client.target_count):
             target = world.client_targets[place]

@@ -93,26 +93,38 @@ def _of_producers(scenario: Scenario) -> Iterator[Problem]:
     batches = waiting = 0.0
     for place, group in enumerate(scenario.workload.producers):
         path = ("workload", "producers", place)
-        batch_bytes = group.records_per_batch * group.record_bytes
-        if batch_bytes > limits.MOST_BATCH_BYTES:
-            message = f"a batch has {batch_bytes:,} bytes; {limits.MOST_BATCH_BYTES:,} is the most"
+        settings = scenario.producer_settings(group)
+        of_a_send = group.batches_of_a_send(settings["batch.size"])
+        if of_a_send > limits.MOST_BATCHES_OF_A_SEND:
+            message = (
+                f"a send has {of_a_send:,} batches of batch.size={settings['batch.size']}; "
+                f"{limits.MOST_BATCHES_OF_A_SEND:,} is the most"
+            )
+            yield Problem((*path, "records_per_batch"), message)
+        memory_bytes = of_a_send * max(settings["batch.size"], group.record_bytes)
+        if memory_bytes > settings["buffer.memory"]:
+            message = (
+                f"a send needs {memory_bytes:,} bytes of buffer.memory, which has "
+                f"{settings['buffer.memory']:,}: each of its batches takes batch.size "
+                f"({settings['batch.size']:,}), or one record"
+            )
             yield Problem((*path, "records_per_batch"), message)
         end_us = scenario.duration_us if group.stop_us is None else group.stop_us
         seconds = max(0, min(end_us, scenario.duration_us) - group.start_us) / 1e6
         sent = group.batches_per_second * seconds
-        batches += sent
-        if sent * batch_bytes > limits.MOST_BYTES:
-            message = f"sends {sent * batch_bytes:.2g} bytes; {limits.MOST_BYTES:.2g} is the most"
+        batches += sent * of_a_send
+        sent_bytes = sent * group.records_per_batch * group.record_bytes
+        if sent_bytes > limits.MOST_BYTES:
+            message = f"sends {sent_bytes:.2g} bytes; {limits.MOST_BYTES:.2g} is the most"
             yield Problem((*path, "batches_per_second"), message)
-        settings = scenario.producer_settings(group)
         kept_seconds = settings.get("delivery.timeout.ms", 2**31) / 1e3
         waiting += group.batches_per_second * min(seconds, kept_seconds)
     for count, most, what in (
-        (batches, limits.MOST_BATCHES, "send"),
-        (waiting, limits.MOST_WAITING_BATCHES, "may keep, while no leader responds,"),
+        (batches, limits.MOST_BATCHES, "send {} batches"),
+        (waiting, limits.MOST_WAITING_SENDS, "may keep, while no leader responds, {} sends"),
     ):
         if count > most:
-            message = f"{what} {count:,.0f} batches; {most:,} is the most"
+            message = f"{what.format(f'{count:,.0f}')}; {most:,} is the most"
             yield Problem(("workload", "producers"), message)
 
 

@@ -45,10 +45,10 @@ MOST_PER_SECOND = 1_000_000
 LEAST_PER_SECOND = 1 / 3_600_000
 #: All that producers send in a run: some ten hours of work for one core.
 MOST_BATCHES = 1_000_000_000
-#: Batches that producers may have to keep while no leader responds.
-MOST_WAITING_BATCHES = 20_000_000
-#: Kafka's batches count their bytes in 32 bits (DefaultRecordBatch.LENGTH@2.6.0).
-MOST_BATCH_BYTES = 2**31 - 1
+#: Sends whose records producers may have to keep while no leader responds.
+MOST_WAITING_SENDS = 20_000_000
+#: A producer's memory has room for the batches of eight such sends.
+MOST_BATCHES_OF_A_SEND = 10_000
 #: The limit of a group of producers in a run; sums of sizes fit into 64 bits.
 MOST_BYTES = 2**60
 

@@ -44,7 +44,8 @@ from tidegauge.scenario.text.errors import Path, Problem, ProblemsError, path_te
 PRODUCER_SETTINGS = (
     *("acks", "retries", "request.timeout.ms", "delivery.timeout.ms", "retry.backoff.ms"),
     *("max.in.flight.requests.per.connection", "metadata.max.age.ms", "enable.idempotence"),
-    *("linger.ms", "max.request.size", "buffer.memory", "max.block.ms", "send.buffer.bytes"),
+    *("linger.ms", "batch.size", "max.request.size", "buffer.memory", "max.block.ms"),
+    "send.buffer.bytes",
 )
 #: With KRaft: of every node, broker or controller. Brokers have no use for the last two here, as
 #: no node reads their copies of the metadata log.
@@ -187,7 +188,7 @@ _MAY_BE_ZERO = {
     *("retries", "retry.backoff.ms", "fetch.max.wait.ms", "fetch.min.bytes"),
     "metadata.recovery.rebootstrap.trigger.ms",
     *THROTTLED_RATES,
-    *("linger.ms", "max.block.ms"),
+    *("linger.ms", "batch.size", "max.block.ms"),
 }
 #: -1: as the operating system has them.
 _SOCKET_BUFFERS = {

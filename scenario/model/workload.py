@@ -44,15 +44,23 @@ class ClientGroup(Part):
 
 
 class ProducerGroup(ClientGroup):
-    """Producers: one batch after the other, round robin over all partitions of the topics."""
+    """Producers: one send after the other, round robin over all partitions of the topics."""
 
     batches_per_second: float = Field(
         ge=LEAST_PER_SECOND,
         le=MOST_PER_SECOND,
         allow_inf_nan=False,
-        description="Rate of the whole group, in batches per second.",
+        description="Rate of the whole group, in sends per second. A send hands records_per_batch "
+        "records to the producer at once, all for the next partition in turn. Sends that wait for "
+        "the same partition share a batch, up to batch.size, as in Kafka's producer.",
     )
-    records_per_batch: int = Field(default=1, ge=1, lt=2**31, description="Records in a batch.")
+    records_per_batch: int = Field(
+        default=1,
+        ge=1,
+        lt=2**31,
+        description="Records of a send. Those that do not fit into one batch (batch.size) are "
+        "several.",
+    )
     record_bytes: int = Field(
         default=100, ge=1, lt=2**31, description="Size of a record, in bytes."
     )
@@ -61,6 +69,14 @@ class ProducerGroup(ClientGroup):
         alias="stop",
         description="End of the group. Default: the end of the run.",
     )
+
+    def batches_of_a_send(self, batch_bytes: int) -> int:
+        """The number of batches that a send opens if none waits.
+
+        Args:
+            batch_bytes: batch.size.
+        """
+        return -(-self.records_per_batch // max(1, batch_bytes // self.record_bytes))
 
 
 class ConsumerGroup(ClientGroup):

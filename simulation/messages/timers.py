@@ -24,10 +24,7 @@ class ProducerWakes(Timer, kind=85):
 
 
 class BatchExpires(Timer, kind=130):
-    """The delivery.timeout.ms of a partition's first batch are over."""
-
-    #: The partition's place in ``Clients.client_targets``.
-    target: i64
+    """The delivery.timeout.ms of a producer's oldest batch are over."""
 
 
 class SendBlocks(Timer, kind=131):

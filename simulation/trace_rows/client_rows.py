@@ -16,12 +16,12 @@ class BatchFailed(PartitionRow, number=40):
 
 
 class SendFailed(PartitionRow, number=102):
-    """The application has waited max.block.ms for buffer.memory: the batch is not sent."""
+    """The application has waited max.block.ms for buffer.memory: its send() has failed."""
 
-    STORY = "producer cannot send batch {batch} of {records:record}: no memory for {waited_us}"
+    STORY = "send {send} of {records:record} fails: no memory for {waited_us}"
 
-    batch: column.Batch
-    records: column.Records
+    send: column.Send
+    records: column.SentRecords
     waited_us: column.WaitedUs
 
 

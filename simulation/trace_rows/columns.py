@@ -180,8 +180,8 @@ Epoch = Annotated[i64, Column(EPOCH, "leader epoch of the records; -1: none")]
 QuorumEpoch = Annotated[i64, Column(EPOCH, "epoch of the controllers' quorum")]
 LeaderEpoch = Annotated[i64, Column(EPOCH, "leader epoch")]
 
-TakenUs = Annotated[i64, Column(TIME, "time until the outcome, of all batches together")]
-LongestUs = Annotated[i64, Column(TIME, "... of the slowest batch")]
+TakenUs = Annotated[i64, Column(TIME, "time until the outcome, of all sends together")]
+LongestUs = Annotated[i64, Column(TIME, "... of the slowest send")]
 BlockedUs = Annotated[i64, Column(TIME, "time that the application waited for memory, in all")]
 FailingUs = Annotated[i64, Column(TIME, "time since the first failed commit")]
 LagMs = Annotated[
@@ -286,7 +286,7 @@ AtMinIsr = Annotated[
     ),
 ]
 Attempts = Annotated[i64, Column(COUNT, "attempts that a producer made", unit="attempts")]
-BatchesDone = Annotated[i64, Column(COUNT, "batches that had an outcome", unit="batches")]
+BatchesDone = Annotated[i64, Column(COUNT, "sends that had an outcome", unit="sends")]
 BrokerCount = Annotated[
     i64, Column(COUNT, "brokers in the batch of a rolling restart", unit="brokers")
 ]
@@ -315,6 +315,7 @@ Reassigning = Annotated[
     i64, Column(COUNT, "partitions led here that are being reassigned", unit="partitions")
 ]
 Records = Annotated[i64, Column(COUNT, "records in the batch", unit="records")]
+SentRecords = Annotated[i64, Column(COUNT, "records of the send", unit="records")]
 RecordsAcknowledged = Annotated[
     i64, Column(COUNT, "records acknowledged to the client", unit="records")
 ]
@@ -354,6 +355,7 @@ Acks = Annotated[
 ]
 Attempt = Annotated[i64, Column(NUMBER, "number of the attempt, from 1")]
 Batch = Annotated[i64, Column(NUMBER, "number of the batch within its producer")]
+Send = Annotated[i64, Column(NUMBER, "number of the send within its producer")]
 Notification = Annotated[
     i64,
     Column(

@@ -185,12 +185,12 @@ class ConsumerSampled(Sample, number=90):
 
 
 class ProducerSampled(Sample, number=113):
-    """The batches of a producer that had an outcome since its last such row, or its start.
+    """The sends of a producer that had an outcome since its last such row, or its start.
 
     It is written with the first outcome after sample_every, and at the end of the run.
     """
 
-    STORY = "{batches:batch} had an outcome: {taken_us} in all, the slowest {longest_us}"
+    STORY = "{batches:send} had an outcome: {taken_us} in all, the slowest {longest_us}"
 
     batches: column.BatchesDone
     taken_us: column.TakenUs

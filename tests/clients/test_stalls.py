@@ -116,7 +116,8 @@ def test_records_offered_are_acknowledged_failed_unsent_or_in_flight(
     tmp_path: Path, max_block_ms: int
 ) -> None:
     """buffer.memory is full after ten batches: the rest is unsent, or fails after max.block.ms."""
-    run = _outage(tmp_path / "run", "all", **{"buffer.memory": 1000, "max.block.ms": max_block_ms})
+    settings = {"buffer.memory": 1000, "batch.size": 0, "max.block.ms": max_block_ms}
+    run = _outage(tmp_path / "run", "all", **settings)
     summary = run.summary
     assert summary is not None
     outcomes = ("acknowledged", "failed", "unsent", "in_flight")

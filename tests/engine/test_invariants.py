@@ -822,6 +822,17 @@ def _(world: World) -> None:
     world.batches[sent].broker = (world.batches[sent].broker + 1) % 3
 
 
+@violates("batches_have_room_for_their_records")
+def _(world: World) -> None:
+    used = first_where(world.batches, lambda each: each.number != NONE)
+    world.batches[used].records = world.client_targets[0].batch_records + 1
+
+
+@violates("every_joined_send_has_one_place")
+def _(world: World) -> None:
+    world.batches[0].joined += 1
+
+
 @violates("queues_of_partitions_are_whole")
 def _(world: World) -> None:
     world.client_targets[0].queue_length += 1

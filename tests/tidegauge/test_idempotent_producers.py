@@ -146,7 +146,7 @@ def test_five_in_flight_stay_in_order_across_a_leader_change(tmp_path: Path) -> 
 
 def test_a_full_buffer_blocks_the_application_until_batches_are_done(tmp_path: Path) -> None:
     """buffer.memory: 10 batches of 100 bytes wait or are in flight, and no more are made."""
-    small = {"buffer.memory": 1000}
+    small = {"buffer.memory": 1000, "batch.size": 0}
     run = run_of(
         cluster_of(
             duration="12s",
@@ -162,7 +162,7 @@ def test_a_full_buffer_blocks_the_application_until_batches_are_done(tmp_path: P
 
 def test_send_fails_after_max_block_ms(tmp_path: Path) -> None:
     """max.block.ms: the send() fails, and the next one is tried (BufferExhaustedException)."""
-    settings = {"buffer.memory": 1000, "max.block.ms": 500}
+    settings = {"buffer.memory": 1000, "batch.size": 0, "max.block.ms": 500}
     run = run_of(
         cluster_of(
             duration="12s",

@@ -22,8 +22,8 @@ _CRASH = "{name: crash, kind: crash, at: 30s, for: 25s, brokers: [2]}"
 _CUT = "{name: cut, kind: cut_link, at: 65s, for: 2m, between: [[1], [2, 3, 4, 5, 6]]}"
 _NO_MEMORY = (
     "{name: shop, topics: [orders], batches_per_second: 200, records_per_batch: 10, settings: {"
-    "acks: all, buffer.memory: 100000, max.block.ms: 2000, delivery.timeout.ms: 8000, "
-    "request.timeout.ms: 4000}}"
+    "acks: all, batch.size: 1000, buffer.memory: 100000, max.block.ms: 2000, "
+    "delivery.timeout.ms: 8000, request.timeout.ms: 4000}}"
 )
 
 #: Each has what another has not: elections in either mode, a roll, lost records, the last known

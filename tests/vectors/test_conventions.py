@@ -18,6 +18,7 @@ SHIPPED = FOLDER / "kafka_rules_vectors.json"
 CONVENTIONS: dict[str, Any] = {
     **json.loads(SHIPPED.read_text())["conventions"],
     **json.loads((FOLDER / "producer_state_vectors.json").read_text())["conventions"],
+    **json.loads((FOLDER / "accumulator_vectors.json").read_text())["conventions"],
 }
 
 

@@ -10,6 +10,7 @@ the module below. To add an operation or something to be seen, add a method to t
 """
 
 from vector_runner import (
+    accumulator,
     checkpoints,
     controller,
     epoch_cache,
@@ -26,6 +27,7 @@ from vector_runner.vector_file import VectorFile, load_vectors
 __all__ = [
     "AREAS",
     "VectorFile",
+    "accumulator",
     "checkpoints",
     "controller",
     "epoch_cache",
