@@ -76,7 +76,7 @@ from tidegauge.simulation.messages.kinds import IS_REQUEST
 from tidegauge.simulation.messages.timers import BrokerStart, Disconnected, FaultBegin, FaultChange
 from tidegauge.simulation.messages.zookeeper_requests import ConfigChanged, ThrottlesChanged
 from tidegauge.simulation.slow_disks import end_restart_later, tell_controller_of_end
-from tidegauge.simulation.topology import controller_process, is_kraft, row_of
+from tidegauge.simulation.topology import controller_process, is_kraft, row_of, upgrade
 from tidegauge.simulation.trace_rows.codes import STOP_KILLED
 
 #: Modules that are imported for their handlers, which enter themselves.
@@ -245,6 +245,8 @@ def _bring_back(world: Brokers, broker: int, fault: int) -> None:
         tell_controller_of_end(world, broker, fault)
     if world.faults[fault].kind == POWER_LOSS and process.without_power == 0:
         reset_all(world, broker)
+    if not process.alive:
+        upgrade(world, broker, world.faults[fault].upgrade)
     if process.held_down == 0 and not process.alive:
         start(world, broker)
 

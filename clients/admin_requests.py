@@ -22,7 +22,10 @@ from tidegauge.simulation.events import items_of, new_item
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import quorum_requests
-from tidegauge.simulation.messages.controller_requests import AlterReassignmentsRequest
+from tidegauge.simulation.messages.controller_requests import (
+    AlterReassignmentsRequest,
+    UncleanElectionRequest,
+)
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.timers import RequestTimesOut, StepLooks
 from tidegauge.simulation.messages.zookeeper_requests import (
@@ -314,13 +317,18 @@ def _ask_for_moves(world: Clients, step: Step) -> None:
 
 
 @inner_rule
-def alter_reassignments(world: Clients, process: int, controller: int) -> None:
-    """Ask the controller to move replicas otherwise than it does, or not at all.
+def request_of_zookeepers_controller(world: Clients, process: int, controller: int) -> None:
+    """Ask the controller itself: to elect uncleanly, or to move replicas otherwise or not at all.
 
-    Source: KafkaAdminClient.alterPartitionReassignments@2.4.0 (KIP-455).
+    Source: KafkaAdminClient.electLeaders (KIP-460), alterPartitionReassignments@2.4.0 (KIP-455).
     """
     step = world.steps[world.clients[client_of(world, process)].step]
     to = controller_process(world, controller)
+    if step.action == ELECTS_UNCLEANLY:
+        election = UncleanElectionRequest.to(world, to)
+        new_item(world, election, step.partition, NamedPartition)
+        _write(world, election)
+        return
     request = AlterReassignmentsRequest.to(world, to)
     _add_moves(world, step, request)
     _write(world, request)

@@ -167,7 +167,10 @@ def _take(world: Clients, process: int) -> None:
     if is_kraft(world) and step.action == admin_requests.REASSIGNS:
         _ask_for(world, process, _REASSIGNED)
         return
-    if step.action == admin_requests.ALTERS_REASSIGNMENTS and not is_kraft(world):
+    if not is_kraft(world) and step.action in (
+        admin_requests.ALTERS_REASSIGNMENTS,
+        admin_requests.ELECTS_UNCLEANLY,
+    ):
         _ask_for(world, process, _CONTROLLER)
         return
     if step.action in (
@@ -319,7 +322,7 @@ def _take_awaited(world: Clients, answer: Answer, process: int) -> None:
         _await(world, process, is_awaited)
     elif client.waiting == _CONTROLLER:
         if answer.controller != NONE:
-            admin_requests.alter_reassignments(world, process, answer.controller)
+            admin_requests.request_of_zookeepers_controller(world, process, answer.controller)
         _go_on(world, process)
     elif client.waiting == _REASSIGNED:
         _move_if_done(world, answer, process)

@@ -26,10 +26,12 @@ from tidegauge.simulation.messages.controller_requests import (
     AlterReassignmentsRequest,
     ControlledShutdownRequest,
     ControlResponse,
+    UncleanElectionRequest,
 )
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.timers import FaultBegin, FaultChange
 from tidegauge.simulation.messages.zookeeper_requests import ZkChildrenRequest, ZkWatch
+from tidegauge.simulation.topology import upgrade
 from tidegauge.simulation.trace_rows import codes
 from tidegauge.simulation.trace_rows.codes import ALTER_PARTITION as ALTER
 
@@ -86,6 +88,15 @@ def handle_alter_reassignments(world: ControlPlane, request: AlterReassignmentsR
     """Source: KafkaApis.handleAlterPartitionReassignmentsRequest@2.4.0."""
     controller = world.processes[request.destination].number
     enqueue(world, controller, request, codes.REASSIGNMENT_ALTERED)
+    return True
+
+
+@CONTROLLER.handles(UncleanElectionRequest)
+@inner_rule
+def handle_unclean_election(world: ControlPlane, request: UncleanElectionRequest) -> bool:
+    """Source: KafkaApis.handleElectReplicaLeader@2.4.0 (KIP-460)."""
+    controller = world.processes[request.destination].number
+    enqueue(world, controller, request, codes.UNCLEAN_ELECTION)
     return True
 
 
@@ -249,13 +260,19 @@ def _void(world: ControlPlane, controller: int) -> None:
 
 @rule
 def take_controller_fault(world: ControlPlane, event: FaultChange) -> None:
-    """A fault has begun at a controller: it dies with its broker's process."""
+    """A fault has begun at a controller: it dies with its broker's process.
+
+    Once a restart is over, its broker may have another release.
+    """
     fault = world.faults[event.fault]
+    controller = world.processes[event.destination].number
+    if event.kind != FaultBegin.KIND and not world.controllers[controller].running:
+        upgrade(world, controller, fault.upgrade)
     if event.kind == FaultBegin.KIND and fault.stops and fault.kind != RESTART:
         dies(world, event.destination)
         # Its place is not a process of its own: it waits for the broker to come back.
         lives(world, event.destination)
-        _die(world, world.processes[event.destination].number)
+        _die(world, controller)
 
 
 _handle = CONTROLLER.dispatcher(__name__, "_handle", ControlPlane, Event)

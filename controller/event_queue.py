@@ -21,6 +21,7 @@ SHUT_DOWN_BROKER     move leaders away from a broker that is to stop, and take i
                      ISRs (``events/broker_changes.py``)
 PREFERRED_ELECTION   let preferred replicas lead, as somebody asks
 AUTO_REBALANCE       ... or as too many are led by others (``events/preferred_elections.py``)
+UNCLEAN_ELECTION     let any live replica lead where there is no leader, as somebody asks
 ELECT_UNCLEANLY      elect where there is no leader, as a topic now allows it
 ALTER_PARTITION      write the ISRs that a leader proposes (``events/alter_partition.py``)
 REASSIGNMENT_*       move replicas: somebody asks for it, an ISR has changed, brokers have
@@ -57,9 +58,11 @@ from tidegauge.controller.events.preferred_elections import (
 )
 from tidegauge.controller.events.reassignments import advance_reassignment
 from tidegauge.controller.events.topic_changes import (
+    advance_requested_unclean_election,
     advance_topic_change,
     advance_unclean_election,
     note_altered_moves,
+    note_unclean_election,
 )
 from tidegauge.controller.events.topic_deletions import (
     advance_topic_deletion,
@@ -156,6 +159,10 @@ def _note_content(world: ControlPlane, controller: int, event: Event) -> None:
         note_altered_moves(
             world, controller, view_as(event, controller_requests.AlterReassignmentsRequest)
         )
+    elif event.phase == codes.UNCLEAN_ELECTION:
+        note_unclean_election(
+            world, controller, view_as(event, controller_requests.UncleanElectionRequest)
+        )
     elif event.phase == codes.REASSIGNMENT_ISR_CHANGE:
         note_isr_change(world, controller, view_as(event, ZkWatch).znode)
 
@@ -230,6 +237,8 @@ def _advance_as_controller(world: ControlPlane, controller: int) -> None:
         _advance_log_dirs(world, controller, event)
     elif event == codes.ELECT_UNCLEANLY:
         advance_unclean_election(world, controller)
+    elif event == codes.UNCLEAN_ELECTION:
+        advance_requested_unclean_election(world, controller)
     else:
         advance_auto_rebalance(world, controller)
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from tidegauge.replication.release_versions import Mode
 from tidegauge.scenario.model.component_faults import Fault, LogDirectoryFailureFault, fault_name
+from tidegauge.scenario.model.deployment import Versions
 from tidegauge.scenario.model.fault import Stop
 from tidegauge.scenario.model.process_faults import RestartFault, RollingRestartFault
 from tidegauge.scenario.model.request_steps import ProduceStep
@@ -355,6 +356,14 @@ class ClusterPlan:
             for roll, broker in self.rolled
         ]
         return (*self.scenario.faults, *restarts)
+
+    @cached_property
+    def upgrades(self) -> tuple[Versions | None, ...]:
+        """The versions of each broker in ``rolled`` from that restart on; None: no others."""
+        return tuple(
+            after if self.rolling_restart(place).is_upgrade else None
+            for place, after in self.scenario.versions_after_rolls()
+        )
 
     def rolling_restart(self, place: int) -> RollingRestartFault:
         """The rolling restart at a place among the scenario's faults."""

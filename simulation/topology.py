@@ -13,7 +13,7 @@ from tidegauge.compiled.records import Record, Records, flag, i32, i64
 from tidegauge.compiled.rules import Tables, inner_rule
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.replica_list import EMPTY, NO_REPLICA, append
-from tidegauge.simulation.kernel import CONTROLLER, QUORUM_CONTROLLER, ZOOKEEPER, Kernel
+from tidegauge.simulation.kernel import CONTROLLER, NONE, QUORUM_CONTROLLER, ZOOKEEPER, Kernel
 
 
 class Sizes(Record):
@@ -76,7 +76,7 @@ class Slot(Record):
 
 
 class Topology(Tables, part=1):
-    """Tables that never change during a run."""
+    """Tables that never change during a run, but for the rules of brokers that are upgraded."""
 
     sizes: Records[Sizes]
     partitions: Records[ClusterPartition]
@@ -84,6 +84,8 @@ class Topology(Tables, part=1):
     slots: Records[Slot]
     #: The release switches of each broker.
     rules: Records[ReleaseRules]
+    #: Those that brokers have once they are upgraded, at ``Fault.upgrade``.
+    upgraded_rules: Records[ReleaseRules]
     #: The numbers of processes, by their role.
     process_ranges: Records[NumberRange]
     #: The numbers that ZooKeeper's tree has, by sort (``zookeeper_tree.py``).
@@ -112,6 +114,13 @@ def number_ranges(first: int, counts: Iterable[int]) -> tuple[range, ...]:
     """Ranges of so many numbers each, one behind the other."""
     ends = accumulate(counts, initial=first)
     return tuple(range(begin, end) for begin, end in pairwise(ends))
+
+
+@inner_rule
+def upgrade(world: Topology, broker: int, number: int) -> None:
+    """A broker that is down gets another release, if that is planned; its controller, too."""
+    if number != NONE:
+        world.rules[broker] = world.upgraded_rules[number]
 
 
 @inner_rule

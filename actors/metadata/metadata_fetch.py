@@ -27,6 +27,7 @@ KafkaRaftClient.maybeSendFetchToBestNode@4.2.0.
 """
 
 from tidegauge.actors.metadata.metadata_publisher import publish, write_down_snapshot
+from tidegauge.actors.process.lifecycle import halt
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.lifecycles import Lifecycle
@@ -44,7 +45,7 @@ from tidegauge.simulation.metadata_log import METADATA_RECORD_BYTES, drawn_serve
 from tidegauge.simulation.random_streams import BOOTSTRAP_VOTERS
 from tidegauge.simulation.sampled_stats import count_request, count_response, record_value
 from tidegauge.simulation.topology import quorum_process
-from tidegauge.simulation.trace_rows.codes import LOADED
+from tidegauge.simulation.trace_rows.codes import LOADED, STOP_METADATA_TRUNCATED
 
 
 @inner_rule
@@ -167,6 +168,10 @@ def handle_raft_fetch_response(world: Brokers, response: quorum_requests.RaftFet
         return
     if response.snapshot_offset != NONE:
         _fetch_snapshot(world, broker, response.snapshot_epoch, response.snapshot_offset, 0)
+        return
+    if response.log_end_offset < world.lifecycles[broker].high_watermark:
+        # Source: KafkaMetadataLog.truncateTo@3.9.0.
+        halt(world, broker, STOP_METADATA_TRUNCATED)
         return
     _note_fetched(world, world.lifecycles[broker], response)
     cordon_directories(world, broker, response.cordoned_log_dirs)

@@ -1,4 +1,4 @@
-"""Topics that are new, and topics that now allow unclean election.
+"""Topics that are new, and unclean elections: a topic now allows them, or an operator asks for one.
 
 The replicas that a controller is asked to move, by a znode or by AlterPartitionReassignments.
 
@@ -9,7 +9,8 @@ about a partition (``reassignments.py`` does the work).
 
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.partitions.channels import send_requests_to_brokers
-from tidegauge.controller.partitions.partition_changes import bring_online
+from tidegauge.controller.partitions.leader_and_isr import NO_LEADER, UNCLEAN
+from tidegauge.controller.partitions.partition_changes import bring_online, elect_selected
 from tidegauge.controller.partitions.replica_states import bring_replica_online
 from tidegauge.controller.state import assignments
 from tidegauge.controller.state.control_plane import (
@@ -17,11 +18,15 @@ from tidegauge.controller.state.control_plane import (
     broker_at,
     is_deleted,
     partition_at,
+    state_at,
 )
 from tidegauge.replication.replica_list import EMPTY, contains, first, rest, without
 from tidegauge.simulation.events import append_event, free_event, items_of, new_item
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.controller_requests import AlterReassignmentsRequest
+from tidegauge.simulation.messages.controller_requests import (
+    AlterReassignmentsRequest,
+    UncleanElectionRequest,
+)
 from tidegauge.simulation.messages.zookeeper_requests import (
     NamedPartition,
     ZkResponse,
@@ -76,6 +81,40 @@ def advance_unclean_election(world: ControlPlane, controller: int) -> None:
     state.phase += 1
     if phase == 0:
         bring_online(world, controller, state.topic)
+    else:
+        send_requests_to_brokers(world, controller)
+        state.event = NONE
+
+
+@inner_rule
+def note_unclean_election(
+    world: ControlPlane, controller: int, request: UncleanElectionRequest
+) -> None:
+    """Select the partitions of an ElectLeaders that have no live leader.
+
+    Source: KafkaController.processReplicaLeaderElection@2.4.0 (KIP-460).
+    """
+    for named in items_of(world, request, NamedPartition):
+        known = partition_at(world, controller, named.partition)
+        leader = state_at(world, controller, named.partition).leader
+        is_led = leader != NO_LEADER
+        if is_led:
+            is_led = broker_at(world, controller, broker_of(world, named.partition, leader)).alive
+        is_gone = is_deleted(world, controller, named.partition)
+        known.selected = known.has_state and not is_led and not is_gone
+
+
+@inner_rule
+def advance_requested_unclean_election(world: ControlPlane, controller: int) -> None:
+    """One phase of an unclean election that an operator asks for.
+
+    Source: KafkaController.onReplicaElection@2.4.0.
+    """
+    state = world.controllers[controller]
+    phase = state.phase
+    state.phase += 1
+    if phase == 0:
+        elect_selected(world, controller, UNCLEAN)
     else:
         send_requests_to_brokers(world, controller)
         state.event = NONE

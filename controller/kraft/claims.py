@@ -101,14 +101,19 @@ def _commit(world: Quorum, end_offset: int) -> None:
 @QUORUM.handles(LeadershipClaimed)
 @inner_rule
 def handle_leadership_claimed(world: Quorum, timer: LeadershipClaimed) -> bool:
-    """The voter leads, and has committed a record of its epoch: once all is replayed, claim."""
+    """The voter leads, and has committed a record of its epoch: once all is replayed, claim.
+
+    More is committed already if its log lacks committed records, as controllers have lost their
+    disks: such a controller does not become active.
+    """
     voter = this_voter(world)
     if voter.state != LEADER or voter.epoch != timer.epoch:
         return False
-    if world.active_controller[0].committed_offset >= timer.offset:
+    state = world.active_controller[0]
+    if state.committed_offset < timer.offset:
+        LeadershipClaimed.after(world, 0, timer)
+    elif state.committed_offset == timer.offset or state.epoch == NONE:
         _claim(world)
-        return False
-    LeadershipClaimed.after(world, 0, timer)
     return False
 
 

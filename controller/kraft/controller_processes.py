@@ -5,11 +5,19 @@ what ends it        what is left
 ==================  =====================================================================
 crash (SIGKILL)     its epoch and vote, and its log: the page cache is the machine's
 loss of power       its epoch and vote, and what it had flushed of its log; peers get no notice
+loss of its disk    nothing: it may vote again in an epoch, and for a log shorter than its own was
 clean stop          all of that; it hands over first, if it leads the quorum
 ==================  =====================================================================
 
 Its state in memory, its queue and the responses that wait for a commit are gone. A start replays
 the log: that is a part of the time that it takes.
+
+A disk that is lost is replaced by an empty one, formatted (kafka-storage format), in a static
+quorum: the controller is the voter that it was. Records that it had acknowledged may be in fewer
+logs than a majority then. If a voter without such a record is elected, its controller never becomes
+active here, and processes that have read the record exit as they truncate it (KafkaMetadataLog
+.truncateTo): a voter is started again by its supervisor, and truncates, as it no longer knows what
+is committed.
 
 Source: ControllerServer.startup and shutdown, KafkaRaftClient.shutdown@4.1.0.
 """
@@ -27,6 +35,8 @@ from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.kinds import IS_REFUSED
 from tidegauge.simulation.messages.timers import FaultBegin, FaultChange
 from tidegauge.simulation.rows import BROKER_START_COST, cost_us
+
+DISK_LOSS = faults.FAULT_CODES.new("disk_loss", 12)
 
 
 @rule
@@ -49,6 +59,8 @@ def _take_down(world: Quorum, process: int, kind: int) -> None:
         _end(world, process, kind != faults.POWER_LOSS)
     if kind == faults.POWER_LOSS:
         processes.lose_power_of_voter(world)
+    elif kind == DISK_LOSS:
+        processes.lose_disk_of_voter(world)
 
 
 @inner_rule

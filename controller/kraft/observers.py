@@ -38,7 +38,7 @@ from tidegauge.simulation.topology import slot_of
 @QUORUM.handles(RaftFetchRequest)
 @inner_rule
 def handle_raft_fetch(world: Quorum, request: RaftFetchRequest) -> bool:
-    """Answer at once if there is more than the observer has, else let the fetch wait.
+    """Answer at once if there is more than the observer has, or less, else let the fetch wait.
 
     A follower of the leader gets its log instead (``controller/raft/replication.py``).
     """
@@ -50,7 +50,7 @@ def handle_raft_fetch(world: Quorum, request: RaftFetchRequest) -> bool:
     if needs_snapshot(world, request):
         offer_snapshot(world, request)
         return False
-    if _has_more(world, request):
+    if _has_more(world, request) or request.high_watermark > voter.drained_offset:
         _answer(world, request)
         return False
     request.deadline_us = world.context[0].time_us + FETCH_WAIT_US

@@ -51,6 +51,8 @@ CONTROLLED_SHUTDOWN = code(2)
 REASSIGN = code(3)
 #: No election: the leader stays, and its epoch grows.
 RAISE_EPOCH = code(4)
+#: As OFFLINE, whether the topic allows an unclean election or not: an operator asks for it.
+UNCLEAN = code(5)
 
 # Outcomes of an election.
 NOBODY_ELECTED = code(0)

@@ -237,8 +237,9 @@ def _elect(world: control_plane.ControlPlane, controller: int, partition: int) -
             shutting_down_replicas(world, controller, partition),
         )
     else:
+        allows_unclean = known.unclean_enabled or strategy == leader_and_isr.UNCLEAN
         outcome = leader_and_isr.offline_partition_leader_election(
-            proposal, replicas, live, known.unclean_enabled
+            proposal, replicas, live, allows_unclean
         )
     known.unclean = outcome == leader_and_isr.ELECTED_UNCLEAN
     return outcome != leader_and_isr.NOBODY_ELECTED and may_enter(known.state, ONLINE_PARTITION)

@@ -265,13 +265,21 @@ def handle_voter_fetch_response(world: Raft, response: quorum_requests.RaftFetch
         fetch_snapshot(world, response.snapshot_epoch, response.snapshot_offset, 0)
         return False
     if response.diverging_epoch != NONE:
-        snapshots.truncate_to_diverging(world, response.diverging_epoch, response.diverging_offset)
-        snapshots.write_log_row(world, True)
-        fetch_log(world)
+        _truncate(world, response)
         return False
     if not _append(world, response):
         fetch_log(world)
     return False
+
+
+@inner_rule
+def _truncate(world: Raft, response: quorum_requests.RaftFetchResponse) -> None:
+    """Truncate the log, and fetch on; the process exits if the leader lacks a committed record."""
+    if snapshots.truncate_to_diverging(world, response.diverging_epoch, response.diverging_offset):
+        snapshots.write_log_row(world, True)
+        fetch_log(world)
+    else:
+        tell_stopped(world)
 
 
 @inner_rule

@@ -124,3 +124,16 @@ def lose_power_of_voter(world: Raft) -> None:
     if voter.flushed_offset < voter.drained_offset:
         truncate_to(world, voter.flushed_offset)
         write_log_row(world, True)
+
+
+@inner_rule
+def lose_disk_of_voter(world: Raft) -> None:
+    """The file quorum-state, the log and the snapshots are gone; the process has ended."""
+    voter = this_voter(world)
+    voter.epoch = 0
+    voter.leader = NONE
+    voter.voted_for = NONE
+    voter.log_start_offset = 0
+    voter.snapshot_count = 0
+    truncate_to(world, 0)
+    write_log_row(world, True)

@@ -117,13 +117,19 @@ def truncate_to(world: Raft, offset: int) -> None:
 
 
 @inner_rule
-def truncate_to_diverging(world: Raft, epoch: int, offset: int) -> None:
+def truncate_to_diverging(world: Raft, epoch: int, offset: int) -> bool:
     """Remove records that the leader lacks: its largest epoch not beyond ours ends at an offset.
 
-    Source: ReplicatedLog.truncateToEndOffset@4.1.0.
+    False: the voter knows that one of them is committed, and removes nothing.
+
+    Source: ReplicatedLog.truncateToEndOffset, KafkaMetadataLog.truncateTo@4.1.0.
     """
     own_epoch, own_end = epoch_end(world, epoch)
-    truncate_to(world, min(own_end, offset) if own_epoch == epoch else own_end)
+    end_offset = min(own_end, offset) if own_epoch == epoch else own_end
+    if end_offset < this_voter(world).high_watermark:
+        return False
+    truncate_to(world, end_offset)
+    return True
 
 
 @inner_rule

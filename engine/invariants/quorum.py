@@ -5,6 +5,7 @@ Invariants of the voters of a KRaft quorum: leaders, logs, timers.
 
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
+from tidegauge.controller.kraft.controller_processes import DISK_LOSS
 from tidegauge.controller.kraft.partition_records import is_active
 from tidegauge.engine.invariants.checked import HOLDS, Checked, Invariants, is_within, pending
 from tidegauge.replication.replica_list import EMPTY, contains, first, rest, size, without
@@ -217,16 +218,29 @@ VOTERS = Invariants()
 
 @VOTERS.of("voters")
 def one_voter_leads_an_epoch(world: Checked) -> int:
-    """No two voters are leaders of one epoch, and a leader knows itself as that."""
+    """No two voters are leaders of one epoch, and a leader knows itself as that.
+
+    A voter that has lost its disk can have voted for both.
+    """
     for number, voter in enumerate(world.voters):
         if voter.state != LEADER:
             continue
         if voter.leader != number:
             return number
         for other in range(number):
-            if world.voters[other].state == LEADER and world.voters[other].epoch == voter.epoch:
+            is_same = world.voters[other].epoch == voter.epoch
+            if world.voters[other].state == LEADER and is_same and _lost_disks(world) == 0:
                 return number
     return HOLDS
+
+
+@inner_rule
+def _lost_disks(world: Checked) -> int:
+    """The number of faults by which controllers lose their disks in this run."""
+    count = 0
+    for fault in world.faults:
+        count += 1 if fault.kind == DISK_LOSS else 0
+    return count
 
 
 @VOTERS.of("epoch_starts")

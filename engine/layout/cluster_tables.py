@@ -22,6 +22,7 @@ from tidegauge.replication.release_versions import Release
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import pack
 from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan, PlannedClient
+from tidegauge.scenario.model.deployment import Versions
 from tidegauge.scenario.model.parts import CLOSEST_REPLICA, REBOOTSTRAP, STRATEGY
 from tidegauge.scenario.model.settings import OFFSETS_TOPIC
 from tidegauge.scenario.model.workload import ClientGroup, ConsumerGroup, ProducerGroup
@@ -58,7 +59,8 @@ def new_topology(plan: ClusterPlan) -> Topology:
     sizes[0].partitions = len(plan.partitions)
     sizes[0].width = plan.width
     sizes[0].log_directories = plan.scenario.cluster.log_directories
-    hosts, rules = plan.partitions.columns.hosts, _new_rules(plan)
+    hosts = plan.partitions.columns.hosts
+    rules = _rules_for(plan, [plan.scenario.release_of(broker) for broker in plan.brokers])
     slots = new_records(Slot, len(hosts))
     set_columns(
         slots,
@@ -74,6 +76,7 @@ def new_topology(plan: ClusterPlan) -> Topology:
         partitions=_partitions(plan),
         slots=slots,
         rules=rules,
+        upgraded_rules=_rules_for(plan, [each for each in plan.upgrades if each is not None]),
         process_ranges=_range_rows(plan.process_ranges),
         tree_ranges=_range_rows(plan.tree_ranges),
     )
@@ -135,10 +138,9 @@ def _set_orders(plan: ClusterPlan) -> list[int]:
     ]
 
 
-def _new_rules(plan: ClusterPlan) -> Records[ReleaseRules]:
-    """The release switches of every broker."""
-    rules = new_records(ReleaseRules, len(plan.brokers))
-    versions = [plan.scenario.release_of(broker) for broker in plan.brokers]
+def _rules_for(plan: ClusterPlan, versions: Sequence[Versions]) -> Records[ReleaseRules]:
+    """The release switches of brokers with these versions."""
+    rules = new_records(ReleaseRules, len(versions))
     rules_for = {each: rules_of(*each) for each in {*versions}}
     for index, each in enumerate(versions):
         rules[index] = rules_for[each]

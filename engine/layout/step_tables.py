@@ -310,6 +310,9 @@ def plan_faults(plan: ClusterPlan, world: Kernel) -> None:
         for bit, hit in enumerate(planned.sides(plan.scenario)):
             for end in hit:
                 world.fault_roles[number * count + plan.process_of(end)].side |= 1 << bit
+    upgrades = itertools.count()
     for place, (roll, _) in enumerate(plan.rolled):
-        stopped_us = plan.rolling_restart(roll).stopped_for_us
-        world.faults[len(plan.scenario.faults) + place].stopped_us = stopped_us
+        restart = world.faults[len(plan.scenario.faults) + place]
+        restart.stopped_us = plan.rolling_restart(roll).stopped_for_us
+        if plan.upgrades[place] is not None:
+            restart.upgrade = next(upgrades)

@@ -14,6 +14,7 @@ from tidegauge.scenario.coherence.mode_coherence import (
     problems_of_mode,
     problems_of_other_modes,
     problems_of_preexisting_states,
+    problems_of_upgrades,
     problems_of_versions,
 )
 from tidegauge.scenario.coherence.size import (
@@ -325,5 +326,5 @@ _STAGES: tuple[tuple[Callable[[Scenario], Iterator[Problem]], ...], ...] = (
     (problems_of_preexisting_states,),
     (problems_of_cluster_size,),
     (_workload, problems_of_faults, problems_of_fault_rates, _steps, _alerts),
-    (problems_of_workload_size, _drawn_faults),
+    (problems_of_workload_size, _drawn_faults, problems_of_upgrades),
 )

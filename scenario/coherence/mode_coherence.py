@@ -14,6 +14,7 @@ from tidegauge.scenario.model.component_faults import (
 )
 from tidegauge.scenario.model.costs import costs_of_other_modes
 from tidegauge.scenario.model.fault import BrokerFault, FaultOfAnyKind
+from tidegauge.scenario.model.process_faults import RollingRestartFault
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.selectors import CONTROLLER, CONTROLLERS, ZOOKEEPER, Selector
 from tidegauge.scenario.model.settings import (
@@ -91,6 +92,20 @@ def _problems_with_kraft(scenario: Scenario) -> Iterator[Problem]:
             yield Problem((*path, "release"), str(error))
     if scenario.eligible_leader_replicas:
         yield from _problems_of_elr(scenario, version)
+
+
+def problems_of_upgrades(scenario: Scenario) -> Iterator[Problem]:
+    """Check that upgraded brokers support the mode, and the version that they have then."""
+    for place, fault in enumerate(scenario.faults):
+        if isinstance(fault, RollingRestartFault) and fault.to_protocol and scenario.has_kraft:
+            yield Problem(("faults", place, "to_protocol"), _no_meaning(scenario))
+            return
+    for place, versions in scenario.versions_after_rolls():
+        try:
+            Release.parse(versions.release).version(versions.mode, versions.protocol)
+        except ValueError as error:
+            yield Problem(("faults", place), str(error))
+            return
 
 
 def problems_of_cordons(scenario: Scenario) -> Iterator[Problem]:

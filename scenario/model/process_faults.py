@@ -7,11 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
+from tidegauge.replication.release_versions import Release
 from tidegauge.scenario.model import parts
-from tidegauge.scenario.model.deployment import Deployment
+from tidegauge.scenario.model.cluster import ProtocolText, ReleaseText
+from tidegauge.scenario.model.deployment import Deployment, Versions
 from tidegauge.scenario.model.fault import BrokerFault, Stop
 from tidegauge.scenario.model.references import no_replica, partition_is_there
-from tidegauge.scenario.model.selectors import OPERATOR, BrokerSelector, LinkEnd, MachineSelector
+from tidegauge.scenario.model.selectors import (
+    OPERATOR,
+    BrokerSelector,
+    LinkEnd,
+    MachineSelector,
+    ServerSelector,
+)
 from tidegauge.scenario.text.errors import Path, Problem, counted
 from tidegauge.simulation.quantities import format_duration
 
@@ -121,6 +129,34 @@ keeps: [{broker: 2, topic: orders, partition: 0, offset: 100}]
         record.refreshes_sessions = True
 
 
+class DiskLossFault(BrokerFault):
+    """Controllers of KRaft are killed, and lose their disks; they start with empty ones.
+
+    Their logs, snapshots, epochs and votes are gone: the danger of a quorum whose voters are named
+    by controller.quorum.voters. A controller with an empty log votes for any other, also for one
+    that lacks committed records, and may vote twice in an epoch. Checks report what comes of it.
+    """
+
+    effect = "killed, and their disks lost: {targets}"
+    examples = ("{kind: disk_loss, at: 30s, for: 1m, brokers: [controller:1]}",)
+    stop = Stop.KILLED
+
+    kind: Literal["disk_loss"]
+    brokers: parts.Some[ServerSelector] = Field(
+        description="Controllers whose disks are lost: `controller:NUMBER`, `controllers`."
+    )
+
+    def problems(self, path: Path, scenario: Deployment) -> Iterator[Problem]:
+        """The targets that do not exist; ZooKeeper, and brokers."""
+        yield from super().problems(path, scenario)
+        if not scenario.has_kraft:
+            yield Problem((*path, "kind"), "it needs mode: kraft")
+        for place, selector in enumerate(self.brokers):
+            if selector.selects_brokers:
+                message = "is no controller; a broker has the fault log_directory_failure"
+                yield Problem((*path, "brokers", place), message)
+
+
 class RestartFault(BrokerFault):
     """Brokers are stopped cleanly, and start when the fault ends.
 
@@ -173,6 +209,8 @@ on_timeout: stop
 pause: 10s
 leadership_back: at_end
 """,
+        '{kind: rolling_restart, at: 5m, to_release: "3.9"}',
+        '{kind: rolling_restart, at: 8m, to_release: "3.9", to_protocol: "3.9"}',
     )
     stop = Stop.CLEANLY
     is_planned = True
@@ -184,6 +222,17 @@ leadership_back: at_end
     )
     batch: Annotated[int, parts.Unit("brokers")] = Field(
         default=1, ge=1, description="Number of brokers that are restarted together."
+    )
+    to_release: ReleaseText | None = Field(
+        default=None,
+        description="Release with which the brokers start: an upgrade, with the settings that they "
+        "have had. Their inter.broker.protocol.version stays, with KRaft the cluster's "
+        "metadata.version. Default: they keep their releases.",
+    )
+    to_protocol: ProtocolText | None = Field(
+        default=None,
+        description="inter.broker.protocol.version with which the brokers start; not with KRaft. "
+        "Default: they keep it.",
     )
     stopped_for_us: parts.PositiveDuration = Field(
         default=10_000_000,
@@ -230,10 +279,23 @@ leadership_back: at_end
         """Its effect in words."""
         count = len(self.hit_brokers(scenario))
         each = format_duration(self.stopped_for_us)
+        versions = [each for each in (self.to_release, self.to_protocol) if each is not None]
+        upgraded = f"; from then on {' with protocol '.join(versions)}" if versions else ""
         return (
             f"{counted(count, 'broker')} restarted cleanly, {self.batch} at a time, each down for "
-            f"{each}"
+            f"{each}{upgraded}"
         )
+
+    @property
+    def is_upgrade(self) -> bool:
+        """Whether brokers start with other versions than those with which they were stopped."""
+        return self.to_release is not None or self.to_protocol is not None
+
+    def after(self, before: Versions) -> Versions:
+        """The versions of a broker that it has restarted."""
+        release = Release.parse(before.release)
+        protocol = self.to_protocol or str(release.version(before.mode, before.protocol))
+        return Versions(self.to_release or before.release, protocol, before.mode)
 
     def hit_brokers(self, scenario: Deployment) -> list[int]:
         """Ids of the brokers that it restarts, in this order."""
@@ -252,4 +314,6 @@ leadership_back: at_end
         record.stops = False
 
 
-ProcessFault = PauseFault | CrashFault | PowerLossFault | RestartFault | RollingRestartFault
+ProcessFault = (
+    PauseFault | CrashFault | PowerLossFault | DiskLossFault | RestartFault | RollingRestartFault
+)

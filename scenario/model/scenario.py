@@ -32,9 +32,10 @@ from tidegauge.scenario.model import parts
 from tidegauge.scenario.model.cluster import NEVER, Topic
 from tidegauge.scenario.model.component_faults import Fault
 from tidegauge.scenario.model.costs import costs_of_other_modes
-from tidegauge.scenario.model.deployment import Deployment, read_of
+from tidegauge.scenario.model.deployment import Deployment, Versions, read_of
 from tidegauge.scenario.model.fault_rates import FaultRate
 from tidegauge.scenario.model.limits import MOST_FAULTS, MOST_STEPS
+from tidegauge.scenario.model.process_faults import RollingRestartFault
 from tidegauge.scenario.model.replica_placement import Assignments, by_number
 from tidegauge.scenario.model.request_steps import Step
 from tidegauge.scenario.model.settings import (
@@ -313,6 +314,18 @@ class Scenario(Deployment):
             for move in step.moves():
                 moves[move.topic].append(move)
         return moves
+
+    def versions_after_rolls(self) -> Iterator[tuple[int, Versions]]:
+        """The place of each rolling restart, once for each of its brokers, and its versions then.
+
+        The order is that of the faults, and within each that of its brokers.
+        """
+        known: dict[int, Versions] = {}
+        for place, fault in enumerate(self.faults):
+            if isinstance(fault, RollingRestartFault):
+                for broker in fault.hit_brokers(self):
+                    known[broker] = fault.after(known.get(broker, self.release_of(broker)))
+                    yield place, known[broker]
 
     def with_offsets_topic(self) -> Scenario:
         """The same with __consumer_offsets as its last topic, if a group commits and there is none.

@@ -75,7 +75,12 @@ class PreferredElectionStep(StepOfAnyKind):
 
 
 class UncleanElectionStep(parts.OfPartition, StepOfAnyKind):
-    """Request an unclean election of a partition without leader, by ElectLeaders; KRaft only."""
+    """Request an unclean election of a partition without leader, by ElectLeaders (KIP-460).
+
+    So does kafka-leader-election --election-type unclean. The request goes to the controller that
+    ZooKeeper names; if there is none, the step ends. With KRaft the controllers are asked one after
+    the other, until the active one answers.
+    """
 
     examples: ClassVar[tuple[str, ...]] = (
         "{do: unclean_election, at: 2m, topic: orders, partition: 0}",
@@ -84,11 +89,9 @@ class UncleanElectionStep(parts.OfPartition, StepOfAnyKind):
     do: Literal["unclean_election"]
 
     def problems(self, path: Path, scenario: Deployment) -> Iterator[Problem]:
-        """A partition that does not exist; ZooKeeper, with which it is not simulated."""
+        """A partition that does not exist; controllers that do not know the request."""
         yield from partition_is_there(path, self, scenario)
-        if not scenario.has_kraft:
-            message = "is simulated in mode kraft only; use unclean.leader.election.enable"
-            yield Problem((*path, "do"), message)
+        yield from _old_controllers(path, scenario)
 
     def plan(self, record: StepRecord, numbers: Numbers) -> None:
         """The partition."""
@@ -209,7 +212,7 @@ class DeleteTopicStep(AdminStep):
 
 
 def _old_controllers(path: Path, scenario: Deployment) -> Iterator[Problem]:
-    """Check the releases of brokers: any of them can become controller and move replicas."""
+    """Check the releases of brokers: any of them can become controller and get the request."""
     releases = {scenario.release_of(broker).release for broker in scenario.broker_ids()}
     old = sorted(each for each in releases if Release.parse(each) < _FIRST_TO_REASSIGN)
     if old:

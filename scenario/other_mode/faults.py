@@ -246,6 +246,8 @@ def _with_zookeeper(to: Conversion, path: Path, fault: _Fault) -> dict[str, Any]
     hit = selected(selectors, to.scenario.controllers)
     if not hit.controllers:
         return dict(fault)
+    if fault["kind"] == "disk_loss":
+        return _without_controllers(to, path, fault, hit)
     if hit.is_majority:
         return _outage(to, path, fault, hit)
     first = to.scenario.first_controller()
@@ -287,7 +289,8 @@ def _without_controllers(
 ) -> dict[str, Any] | None:
     """A fault of brokers alone; None: it hit only controllers."""
     numbers = ", ".join(f"controller:{number}" for number in sorted(hit.controllers))
-    why = "no disk of a controller is modelled" if fault["kind"] == "slow_disk" else _STANDBY
+    is_of_disk = fault["kind"] in {"slow_disk", "disk_loss"}
+    why = "no disk of a controller is modelled" if is_of_disk else _STANDBY
     if not hit.others:
         to.note(path, f"left out: {why} ({numbers})")
         return None

@@ -95,6 +95,13 @@ class AlterReassignmentsRequest(ControllerRequest, kind=66):
     """
 
 
+class UncleanElectionRequest(ControllerRequest, kind=137, api_key=43):
+    """Somebody asks for leaders of partitions that have none, in the ISR or not.
+
+    Its entries are of ``NamedPartition`` (``zookeeper_requests.py``).
+    """
+
+
 class ControlPartition(PartitionData):
     """A partition in a request of a controller."""
 

@@ -119,6 +119,7 @@ STOPS = {
     6: "halts: a log directory has failed, and there is no other, or its release needs all",
     7: "exits: no controller has registered it in time",
     8: "halts: its request for producer ids has failed to authenticate",
+    9: "exits: the quorum's leader lacks metadata that the broker has read as committed",
 }
 STOP_KILLED = code(1)
 STOP_POWER = code(2)
@@ -128,6 +129,7 @@ STOP_OUT_OF_RANGE = code(5)
 STOP_LOG_DIRECTORY = code(6)
 STOP_NOT_REGISTERED = code(7)
 STOP_FAILED_ALLOCATION = code(8)
+STOP_METADATA_TRUNCATED = code(9)
 
 #: ``progress``: of a rolling restart.
 ROLL_STATES = {
@@ -186,6 +188,8 @@ INCREMENTAL_ALTER_CONFIGS = code(28)
 WRITE_NO_OP_RECORD = code(29)
 ALLOCATE_PRODUCER_IDS = code(30)
 
+UNCLEAN_ELECTION = code(31)
+
 #: Events that move replicas.
 REASSIGNMENTS = (
     REASSIGNMENT_ASKED_FOR,
@@ -228,6 +232,7 @@ CONTROLLER_EVENT_NAMES: dict[int, str] = {
     28: "incrementalAlterConfigs",
     29: "writeNoOpRecord",
     30: "allocateProducerIds",
+    31: "ManualLeaderBalance (unclean)",
 }
 
 

@@ -13,9 +13,15 @@ import pytest
 
 from isr_stories import process_named
 from life_stories import of_broker, story
+from process_groups import groups_of
+from quorum_stories import quorum_story
 from scenario_runs import rows_of, run_of
-from tidegauge.scenario.reading import ScenarioError
+from tidegauge.engine.inline_engine import inline
+from tidegauge.engine.simulate import simulate
+from tidegauge.scenario.reading import ScenarioError, scenario_from_mapping
 from tidegauge.simulation.trace_rows.codes import (
+    ALTER_PARTITION,
+    ISR_CHANGE,
     ROLL_DONE,
     ROLL_GIVES_UP,
     ROLL_GOES_ON_ANYWAY,
@@ -199,3 +205,86 @@ def test_while_zookeeper_is_silent_nobody_goes_on(tmp_path: Path) -> None:
 def test_it_names_brokers_that_there_are() -> None:
     with pytest.raises(ScenarioError, match="there is no broker 7"):
         story(TOPICS, [], faults=[roll(brokers=[7])])
+
+
+# Upgrades.
+
+
+def changes_of_isrs(run: RunFolder, event: int) -> list[int]:
+    """When controllers were told of ISRs by notifications, or were asked for them by leaders."""
+    return [row["time_us"] for row in rows_of(run, "controller_event", event_kind=event)]
+
+
+def test_brokers_of_a_new_release_keep_the_protocol_until_they_are_rolled_again(
+    tmp_path: Path,
+) -> None:
+    """KIP-497: leaders ask the controller for their ISRs from inter.broker.protocol.version 2.7 on.
+
+    In between, leaders of both protocols are side by side.
+    """
+    upgrade = roll(to_release="2.8")
+    finish = roll(at="30s", to_protocol="2.8")
+    run = rolled(tmp_path / "run", upgrade, finish, duration="60s")
+    done = when(run, ROLL_DONE)
+    assert len(done) == 2
+    stops = when(run, ROLL_STOPS)
+    notified, asked = changes_of_isrs(run, ISR_CHANGE), changes_of_isrs(run, ALTER_PARTITION)
+    assert [time_us for time_us in notified if stops[0] < time_us < stops[3]]
+    assert not [time_us for time_us in asked if time_us < stops[3]]
+    assert [time_us for time_us in asked if stops[3] < time_us < done[1]]
+    last_is_back = when(run, ROLL_STARTED)[-1]
+    assert not [time_us for time_us in notified if time_us > last_is_back + 5 * SECOND]
+
+
+def test_an_upgrade_is_the_same_in_groups_of_processes(tmp_path: Path) -> None:
+    """A broker and its controller, in groups of their own, get the new rules each by itself."""
+    upgrade = roll(to_release="2.8", to_protocol="2.8")
+    scenario = story(TOPICS, [], faults=[upgrade], duration="25s")
+    groups = [[process] for group in groups_of(scenario, 1) for process in group]
+    one = simulate(scenario, tmp_path / "one")
+    many = simulate(scenario, tmp_path / "many", make_engine=inline(groups))
+    plain = simulate(story(TOPICS, [], faults=[roll()], duration="25s"), tmp_path / "plain")
+    hashes = [(run.summary or {})["trace_sha256"] for run in (one, many, plain)]
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+@pytest.mark.parametrize("is_upgraded", [False, True])
+def test_an_upgraded_leader_commits_nothing_under_min_isr(
+    is_upgraded: bool, tmp_path: Path
+) -> None:
+    """KAFKA-15583, a rule of the release, whatever the metadata.version: from 3.7 on."""
+    upgrade = {"to_release": "3.9"} if is_upgraded else {}
+    dies = {"kind": "crash", "brokers": [2], "at": "20s"}
+    produces = {"do": "produce", "at": "40s", "topic": "t0", "partition": 0, "acks": 1}
+    scenario = quorum_story(
+        [[1, 2]],
+        topic={"min.insync.replicas": 2},
+        release="3.6",
+        mode="kraft",
+        faults=[roll(brokers=[1, 2], leadership_back="at_end", **upgrade), dies],
+        steps=[{**produces, "records": 4}, {"after": "2s", "do": "observe"}],
+    )
+    run = run_of(scenario, tmp_path / "run")
+    seen = of_broker(run, "observed", 1)[-1]
+    assert seen["log_end_offset"] == 4
+    assert seen["high_watermark"] == (0 if is_upgraded else 4)
+
+
+@pytest.mark.parametrize(
+    ("release", "upgrade", "message"),
+    [
+        ("2.8", {"to_release": "2.6"}, "2.6"),
+        ("2.6", {"to_release": "4.1"}, "inter.broker.protocol.version"),
+        ("4.1", {"to_protocol": "3.9"}, "has no meaning"),
+    ],
+)
+def test_an_upgrade_that_brokers_cannot_make_is_one_clear_error(
+    release: str, upgrade: dict[str, str], message: str
+) -> None:
+    parts = {
+        "duration": "1m",
+        "cluster": {"brokers": 3},
+        "topics": [{"name": "t", "partitions": 1}],
+    }
+    with pytest.raises(ScenarioError, match=message):
+        scenario_from_mapping(parts | {"release": release, "faults": [roll(**upgrade)]}, "upgrade")

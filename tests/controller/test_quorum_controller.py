@@ -59,6 +59,31 @@ def test_without_elr_the_last_member_stays_in_the_isr(tmp_path: Path) -> None:
     assert states(run_of(story, tmp_path / "r"))[-1] == State(-1, [3], [], [], 3, 3, 0)
 
 
+def test_of_two_brokers_that_die_together_the_one_fenced_last_has_to_return(
+    tmp_path: Path,
+) -> None:
+    """KAFKA-19452: it leads for a moment, though it is dead, and is the ISR that is left.
+
+    The other one is back for 20 s before it, with the same records, and is not elected.
+    """
+    story = quorum_story(
+        [[1, 2]],
+        faults=[crash(1, 10, 20), crash(2, 10.2, 40)],
+        release="4.0",
+        eligible_leader_replicas=False,
+    )
+    run = run_of(story, tmp_path / "r")
+    assert states(run) == [
+        State(1, [1, 2], [], [], 0, 0, 0),
+        State(2, [2], [], [], 1, 1, 0),
+        State(-1, [2], [], [], 2, 2, 0),
+        State(2, [2], [], [], 3, 3, 0),
+        State(2, [2, 1], [], [], 3, 4, 0),
+    ]
+    *_, elected = run.rows("leader_elected")
+    assert elected["time_us"] > 40 * SECOND
+
+
 def test_the_last_leader_waits_until_the_other_of_the_elr_is_back(tmp_path: Path) -> None:
     """All were killed, so each leaves the ELR when it registers; only then the last one may lead.
 

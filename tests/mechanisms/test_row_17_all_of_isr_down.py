@@ -22,6 +22,7 @@ from partition_fates import (
 )
 from scenario_runs import rows_of, run_of, shipped
 from tidegauge.replication.errors import NONE, NOT_LEADER_OR_FOLLOWER
+from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.traces.run_folder import RunFolder
 
 ALL = -1
@@ -74,6 +75,35 @@ def test_without_unclean_elections_only_a_member_of_the_isr_is_elected(
         held = [Records(0, 0, 5), Records(1, 5, 8), Records(3, 8, 9)]
         assert [log_of(run, broker, partition) for broker in (1, 2)] == [held] * 2
     assert not any(row["unclean"] for row in run.rows("leader_elected"))
+
+
+def asked_uncleanly(release: str) -> Scenario:
+    """Schedule f1, and the operator has broker 2 lead partition 0 before broker 1 is back."""
+    steps = as_written("17-all-of-isr-down")["steps"]
+    (produces,) = [number for number, step in enumerate(steps) if step.get("to") == 2]
+    at = {"topic": "story", "partition": 0}
+    asked = [
+        {"after": "300ms", "do": "unclean_election", **at},
+        {"when": {"leader": {**at, "is": 2}}, "within": "1s", "do": "unclean_election", **at},
+    ]
+    return retold("17-all-of-isr-down", release=release, steps=[*steps[:produces], *asked])
+
+
+@pytest.mark.parametrize("release", ["2.4", "3.9"])
+def test_an_operator_has_a_replica_lead_that_the_setting_does_not_permit(
+    release: str, tmp_path: Path
+) -> None:
+    """KIP-460, KafkaController.processReplicaLeaderElection@2.4.0: once, and for that partition.
+
+    A second request finds a live leader (ELECTION_NOT_NEEDED).
+    """
+    run = run_of(asked_uncleanly(release), tmp_path / "run")
+    assert state_writes(run, 0) == [*until_offline(0, left=[1]), StateWrite(3, 2, [2], 3, 3)]
+    assert state_writes(run, 1) == until_offline(1, left=[1])
+    (elected,) = rows_of(run, "leader_elected", unclean=1)
+    assert (elected["partition"], elected["old_leader"]) == (0, NO_LEADER)
+    assert run.summary is not None
+    assert run.summary["steps_taken"] == len(asked_uncleanly(release).steps)
 
 
 def test_the_partition_is_offline_as_long_as_the_member_of_the_isr_is_away(tmp_path: Path) -> None:

@@ -41,8 +41,8 @@ BEFORE: dict[str, list[dict[str, Any]]] = {
 
 #: The faults, steps and settings of one mode alone, and a release of it.
 ONLY_IN: dict[str, str] = {
-    "unclean_election": "4.1",
     "authentication_failure": "4.1",
+    "disk_loss": "4.1",
     "cordoned.log.dirs": "4.4",
 }
 

@@ -132,8 +132,8 @@ WRONG = [
     ("append: 20us", "append: 0us", "24: costs.append", "1us or more"),
     ("append: 20us", "append: 20", "24: costs.append", "such as 250ms, not 20"),
     # Faults.
-    ("kind: pause", "kind: flood", "26: faults[0].kind", "pause, crash, power_loss, restart"),
-    ("kind: pause, ", "", "26: faults[0].kind", "pause, crash, power_loss, restart"),
+    ("kind: pause", "kind: flood", "26: faults[0].kind", "power_loss, disk_loss, restart"),
+    ("kind: pause, ", "", "26: faults[0].kind", "power_loss, disk_loss, restart"),
     ("at: 30s", "at: 30", "26: faults[0].at", "such as 250ms, not 30"),
     ("at: 30s", "at: 60s", "26: faults[0].at", "1m is too late: the run ends at 1m"),
     ("for: 12s", "for: 0s", "26: faults[0].for", "longer than 0"),

@@ -116,6 +116,12 @@ def requests(run: RunFolder, kind: type[ControllerRequest]) -> list[Requested]:
     ]
 
 
+def broken(run: RunFolder) -> list[str]:
+    """The checks that a run breaks."""
+    assert run.summary is not None
+    return [name for name, found in run.summary["checks"].items() if found["broken"]]
+
+
 def logs(run: RunFolder, voter: int) -> list[TraceRow]:
     """All that is said of a voter's log."""
     return [row for row in run.rows("voter_log") if row["broker"] == FIRST + voter]

@@ -16,10 +16,12 @@ from tidegauge.simulation.trace_rows.codes import (
     LEADER,
     PROSPECTIVE,
     RESIGNED,
+    STOP_METADATA_TRUNCATED,
+    UNATTACHED,
     VOTER_STATES,
     VOTER_STOPPED,
 )
-from voter_stories import SECOND, claims, cut, fault, logs, requests, states, voters_story
+from voter_stories import SECOND, broken, claims, cut, fault, logs, requests, states, voters_story
 
 
 def test_only_a_candidate_becomes_leader() -> None:
@@ -121,6 +123,38 @@ def test_a_paused_leader_hears_of_its_successor(tmp_path: Path) -> None:
     assert voter != 0
     last = states(run, 0)[-1]
     assert (last.state, last.epoch) == (FOLLOWER, epoch)
+
+
+def test_a_voter_that_has_lost_its_disk_fetches_all_of_the_log(tmp_path: Path) -> None:
+    """QuorumState.initialize: without quorum-state it knows no epoch, and has not voted."""
+    story = voters_story([fault("disk_loss", 1, at_s=4, for_s=1)])
+    run = run_of(story, tmp_path / "r")
+    returned = [each for each in states(run, 1) if each.time_us > 5 * SECOND]
+    assert [(each.state, each.epoch) for each in returned] == [(UNATTACHED, 0), (FOLLOWER, 1)]
+    ends = [row["log_end_offset"] for row in logs(run, 1)]
+    assert 0 in ends
+    assert ends[-1] == logs(run, 0)[-1]["log_end_offset"]
+    assert broken(run) == []
+
+
+def test_a_voter_that_has_lost_its_disk_helps_a_stale_one_to_lead(tmp_path: Path) -> None:
+    """KafkaMetadataLog.truncateTo@4.1.0: nobody truncates below its high watermark.
+
+    Voter 2 misses records that 0 and 1 have committed. When 0 dies, 1 votes with an empty log for
+    2, and the records are lost: the broker exits, and no controller becomes active. Voter 0 takes
+    the records off its log when it is back.
+    """
+    faults = [
+        cut(2, [0, 1], at_s=3, for_s=5),
+        fault("crash", 0, at_s=7.9, for_s=12),
+        fault("disk_loss", 1, at_s=7.9, for_s=0.1),
+    ]
+    run = run_of(voters_story(faults, duration="30s"), tmp_path / "r")
+    assert {"committed_metadata_kept", "quorum_leader_complete"} <= set(broken(run))
+    assert [voter for _, voter, _ in claims(run)] == [0]
+    assert [row["stop"] for row in run.rows("broker_stopped")] == [STOP_METADATA_TRUNCATED]
+    (cut_off,) = [row for row in logs(run, 0) if row["truncated"]]
+    assert cut_off["time_us"] > 20 * SECOND
 
 
 def test_the_only_voter_elects_itself(tmp_path: Path) -> None:

@@ -91,11 +91,13 @@ _CONTROLLER = rb"\[Controller id=(?P<node>\d+)\] "
 _QUORUM = rb"\[QuorumController id=(?P<node>\d+)\] "
 _ANY_QUORUM = rb"(?:\[QuorumController id=\d+\] )?"
 _ANY = b""
+#: Some layouts shorten the logger, put the number of the line behind it, or have none.
+_KAFKA_SERVER = rb"\((?:[\w.]*\bKafkaServer(?::\d+)?)?\)"
 
 # The process of a broker or a controller.
 
 
-@_read_from(_ANY, rb"starting \(kafka\.server\.KafkaServer\)")
+@_read_from(_ANY, rb"starting " + _KAFKA_SERVER)
 class ProcessStarting(LogEvent):
     """The process of a node starts."""
 
@@ -115,7 +117,7 @@ class QuorumNodeStarting(ProcessStarting):
     """The process of a broker or a controller of a quorum starts."""
 
 
-@_read_from(rb"\[KafkaServer id=(?P<node>\d+)\] ", rb"started \(kafka\.server\.KafkaServer\)")
+@_read_from(rb"\[KafkaServer id=(?P<node>\d+)\] ", rb"started " + _KAFKA_SERVER)
 @_read_from(_BROKER_SERVER, rb"Transition from STARTING to STARTED")
 class ProcessStarted(LogEvent):
     """A broker serves requests."""

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tidegauge.compiled.records import dtype_of
 from tidegauge.real_cluster.logs.broker_states import ABSENT, ACTIVE, BrokerChange
+from tidegauge.real_cluster.logs.log_files import LogsError
 from tidegauge.real_cluster.logs.logged_cluster import LoggedCluster
 from tidegauge.real_cluster.logs.partition_rows import Assignment
 from tidegauge.real_cluster.logs.partition_states import State, joined
@@ -70,7 +71,7 @@ class _Planned:
         """
         columns = ROW_KINDS[row.KIND].columns
         assert values.keys() <= set(columns), (row, values)
-        time_ms, rank = max(time_ms, self._first_ms), _RANKS.get(row, _RANK_OF_PARTITIONS)
+        rank = _RANKS.get(row, _RANK_OF_PARTITIONS)
         if cause is not None:
             cause_ms, cause_rank = self._cells[cause * self._WIDTH : cause * self._WIDTH + 2]
             rank = max(rank, cause_rank) if time_ms <= cause_ms else rank
@@ -82,10 +83,17 @@ class _Planned:
         return place
 
     def laid_out(self) -> NDArray[np.void]:
-        """The rows in their order, with microseconds, numbers and causes."""
+        """The rows in their order, with microseconds, numbers and causes.
+
+        Raises:
+            LogsError: a row is before time 0.
+        """
         cells = np.frombuffer(self._cells, np.int64).reshape(-1, self._WIDTH)
         order = np.lexsort((cells[:, 1], cells[:, 0]))
         cells = cells[order]
+        if len(cells) and cells[0, 0] < self._first_ms:
+            before_ms = self._first_ms - cells[0, 0]
+            raise LogsError(f"the logs have an event {before_ms:,} ms before their first line")
         places = np.empty(len(order), np.int64)
         places[order] = np.arange(len(order))
         rows = np.zeros(len(order), dtype_of(RowSlot))
