@@ -10,6 +10,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextvars import copy_context
 from importlib import import_module
 from typing import Annotated, Any, NamedTuple, NoReturn
 
@@ -171,7 +172,8 @@ class Commands(Group):
     def invoke(self, ctx: Any) -> object:
         """Perform the named command."""
         try:
-            return super().invoke(ctx)
+            # In a context of its own: the wall clock of the shown run ends with the command.
+            return copy_context().run(super().invoke, ctx)
         except TidegaugeError as error:
             _end(str(error))
         except BrokenPipeError:

@@ -70,7 +70,7 @@ def show_partitions(options: view_options.ShowPartitionsOptions) -> None:
 
 def show_partition(options: view_options.ShowPartitionOptions) -> None:
     """Perform ``tidegauge show partition``."""
-    story, run = _story(options), _opened(options.run)
+    run, story = _opened(options.run), _story(options)
     number = partition_view.partition_number(options.partition, run.names)
     if options.as_json:
         print_json(partition_view.partition_for_programs(run, number, story))
@@ -80,7 +80,7 @@ def show_partition(options: view_options.ShowPartitionOptions) -> None:
 
 def show_broker(options: view_options.ShowBrokerOptions) -> None:
     """Perform ``tidegauge show broker``."""
-    story, run = _story(options), _opened(options.run)
+    run, story = _opened(options.run), _story(options)
     broker, at_us = broker_index(options.broker, run.names), _at_us(run, options.at)
     if options.as_json:
         print_json(broker_view.broker_for_programs(run, broker, story, at_us))
@@ -92,7 +92,7 @@ def show_broker(options: view_options.ShowBrokerOptions) -> None:
 
 def show_client(options: view_options.ShowClientOptions) -> None:
     """Perform ``tidegauge show client``."""
-    story, run = _story(options), _opened(options.run)
+    run, story = _opened(options.run), _story(options)
     if options.as_json:
         print_json(client_view.client_for_programs(run, options.client, story))
     else:
@@ -101,7 +101,7 @@ def show_client(options: view_options.ShowClientOptions) -> None:
 
 def show_controller(options: view_options.ShowControllerOptions) -> None:
     """Perform ``tidegauge show controller``."""
-    story, run = _story(options), _opened(options.run)
+    run, story = _opened(options.run), _story(options)
     at_us = _at_us(run, options.at)
     if options.as_json:
         print_json(controller_view.controller_for_programs(run, story, at_us))
@@ -159,7 +159,7 @@ def _check_that_it_is_simulated(run: Run, why: str) -> None:
 
 def show_metadata_log(options: view_options.ShowMetadataLogOptions) -> None:
     """Perform ``tidegauge show metadata-log``."""
-    span, run = parse_span(options.begin, options.end), _opened(options.run)
+    run, span = _opened(options.run), parse_span(options.begin, options.end)
     if options.as_json:
         print_json(quorum_view.metadata_log_for_programs(run, span))
     else:

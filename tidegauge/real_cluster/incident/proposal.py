@@ -44,7 +44,7 @@ from tidegauge.real_cluster.incident.truncated_start import (
 from tidegauge.runs.run import Run
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
 from tidegauge.scenario.text.yaml_file import comment, lines_of
-from tidegauge.simulation.quantities import format_duration, short_time_text
+from tidegauge.simulation.quantities import format_duration, short_seconds_text, short_time_text
 from tidegauge.traces.run_folder import write_text_atomically
 
 #: Time before the run in which brokers of an existing cluster start.
@@ -420,7 +420,7 @@ def write_proposal(
 
 def _introduction(proposal: Proposal) -> Iterator[str]:
     yield from comment(f"Proposed by `tidegauge read-logs --scenario` from {proposal.source}.")
-    earlier = short_time_text(abs(proposal.earlier_us))
+    earlier = short_seconds_text(abs(proposal.earlier_us))
     if proposal.earlier_us:
         way = "earlier" if proposal.earlier_us > 0 else "later"
         yield from comment(f"Times here are {earlier} {way} than those of that run.")

@@ -207,6 +207,7 @@ def _registered_before(history: RealHistory) -> set[int]:
     for change in history.brokers:
         first.setdefault(change.broker, change.reason != REGISTERED)
     registered = {broker for broker, was_there in first.items() if was_there}
+    registered |= history.active_at_begin
     # Members of an ISR without any line of the control plane were there all the time.
     silent = {
         broker

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,21 @@ from tidegauge.real_cluster.logs.clock_offsets import ClockOffset, clock_offsets
 from tidegauge.real_cluster.logs.log_events import LogEvent
 from tidegauge.real_cluster.logs.log_files import FoundLogs, LogsError
 from tidegauge.real_cluster.logs.log_reading import ClusterContent, read_logs
-from tidegauge.real_cluster.logs.partition_states import Line, State, earlier_by_brokers, states_of
+from tidegauge.real_cluster.logs.log_window import (
+    LogWindow,
+    brokers_within,
+    controllers_within,
+    lives_within,
+    states_within,
+)
+from tidegauge.real_cluster.logs.partition_states import (
+    Line,
+    State,
+    earlier_by_brokers,
+    joined,
+    states_of,
+)
+from tidegauge.simulation.wall_clock import WallClock
 
 #: More would take more than a gigabyte of memory.
 _MOST_LINES = 500_000
@@ -80,15 +94,30 @@ class RealHistory(NamedTuple):
     controllers: list[broker_states.ControllerChange]
     lives: list[broker_states.Life]
     is_kraft: bool
-    #: The first and the last time of any line, on the common clock.
-    first_ms: int
-    last_ms: int
+    #: The brokers that are active as the window begins, and have no change that says so.
+    active_at_begin: frozenset[int]
+    #: From the first line to the last one, on the common clock.
+    lines: WallClock
+    #: The window that was asked for, and the time that it is.
+    window: LogWindow
+    span: WallClock
+
+    @property
+    def first_ms(self) -> int:
+        """The begin of the window."""
+        return self.span.first_ms
+
+    @property
+    def last_ms(self) -> int:
+        """The end of the window."""
+        return self.span.last_ms
 
 
 def real_history(
     found: FoundLogs,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
     meanwhile: Callable[[], None] = lambda: None,
+    window: LogWindow = LogWindow(),
 ) -> RealHistory:
     """Read the logs of a cluster, and derive its history.
 
@@ -96,6 +125,10 @@ def real_history(
         found: the files.
         progress: called with the bytes that are read, and those of all files.
         meanwhile: called once, while other processes read if there are such.
+        window: the part of the time that the history has.
+
+    Raises:
+        LogsError: no line is in the window, or it has more changes than a run can hold.
     """
     content = read_logs(found.files, progress, meanwhile)
     nodes = {file.node for file in found.files if file.node is not None}
@@ -115,25 +148,54 @@ def real_history(
     for node, _, last_ms in spans:
         if node is not None:
             last_of[node] = max(last_ms, last_of.get(node, last_ms))
-    is_kraft = any(isinstance(event, _OF_QUORUM) for event in events)
+    is_kraft = any(
+        isinstance(event, _OF_QUORUM) or _is_without_zookeeper(event) for event in events
+    )
     lives = broker_states.lives_of(events, last_of)
     brokers = broker_states.broker_changes(events, lives)
     timeout_ms = broker_states.session_timeout_ms(events, is_kraft=is_kraft)
+    lives = broker_states.with_deaths(lives, brokers, last_of, timeout_ms)
+    lines = WallClock(
+        min((first_ms for _, first_ms, _ in spans), default=0),
+        max((last_ms for _, _, last_ms in spans), default=0),
+    )
+    controllers = broker_states.controllers_of(events)
+    names = _named(content.partitions, events)
+    rows = _rows_of_partitions(content, ahead, names)
+    last_event_ms = max(
+        rows["time_ms"].max(initial=-1), *(each.time_ms for each in (*brokers, *controllers)), -1
+    )
+    span = window.span(lines, int(last_event_ms))
+    fences = brokers if is_kraft else []
+    partitions = _partitions(_Rows(rows, names, content), events, fences, lives, span)
+    brokers, active = brokers_within(brokers, span)
     return RealHistory(
         found=found,
         # The rows are in the states now; they may be hundreds of megabytes.
         content=content._replace(rows=content.rows[:0]),
         offsets=offsets,
-        events=events,
-        partitions=_partitions(content, ahead, events, brokers if is_kraft else []),
+        events=[event for event in events if event.time_ms <= span.last_ms],
+        partitions=partitions,
         brokers=brokers,
-        controllers=broker_states.controllers_of(events),
-        lives=broker_states.with_deaths(lives, brokers, last_of, timeout_ms),
+        controllers=controllers_within(controllers, span),
+        lives=lives_within(lives, span),
         is_kraft=is_kraft,
-        first_ms=min((first_ms for _, first_ms, _ in spans), default=0),
-        last_ms=max((last_ms for _, _, last_ms in spans), default=0),
+        active_at_begin=active,
+        lines=lines,
+        window=window,
+        span=span,
     )
 
+
+def _is_without_zookeeper(event: LogEvent) -> bool:
+    """Whether a line names a release that has KRaft only (KIP-833: from 4.0 on)."""
+    if not isinstance(event, log_events.KafkaVersion):
+        return False
+    major = event.release.partition(".")[0]
+    return major.isdigit() and int(major) >= _FIRST_WITH_KRAFT_ONLY
+
+
+_FIRST_WITH_KRAFT_ONLY = 4
 
 #: Only a cluster with KRaft has such events.
 _OF_QUORUM = (
@@ -145,31 +207,50 @@ _OF_QUORUM = (
 )
 
 
-def _partitions(
-    content: ClusterContent,
-    ahead: dict[int, int],
-    events: list[LogEvent],
-    fences: list[broker_states.BrokerChange],
-) -> list[PartitionHistory]:
-    names = _named(content.partitions, events)
-    births, deaths = _topics_lives(events)
-    gone, back = _fences(fences)
+def _rows_of_partitions(
+    content: ClusterContent, ahead: dict[int, int], names: list[TopicPartition | None]
+) -> partition_rows.Rows:
+    """The lines about partitions with names, on the common clock."""
     rows = content.rows.copy()
     for node, offset in ahead.items():
         if offset:
             rows["time_ms"][rows["node"] == node] -= offset
+    if len(rows):
+        rows["partition"] = _same_partition(names)[rows["partition"]]
+    named: partition_rows.Rows = rows[rows["partition"] >= 0]
+    return named
+
+
+class _Rows(NamedTuple):
+    """The lines about partitions, and all that their numbers stand for."""
+
+    rows: partition_rows.Rows
+    names: list[TopicPartition | None]
+    content: ClusterContent
+
+
+def _partitions(
+    of_partitions: _Rows,
+    events: list[LogEvent],
+    fences: list[broker_states.BrokerChange],
+    lives: list[broker_states.Life],
+    span: WallClock,
+) -> list[PartitionHistory]:
+    rows, names, content = of_partitions
+    births, deaths = _topics_lives(events)
+    gone, back = _fences(fences)
+    rows = rows[rows["time_ms"] <= span.last_ms]
     # Lines of one partition together, in the order of time.
     if not len(rows):
         return []
-    rows["partition"] = _same_partition(names)[rows["partition"]]
-    rows = rows[rows["partition"] >= 0]
     roles = _roles(rows, content, events)
     rows = partition_rows.earliest(rows, partition_rows.INTENTS)
     rows = rows[np.lexsort((rows["time_ms"], rows["partition"]))]
-    if len(rows) > _MOST_LINES:
+    within = np.count_nonzero(rows["time_ms"] >= span.first_ms)
+    if within > _MOST_LINES:
         raise LogsError(
-            f"the logs have {len(rows):,} changes of partitions, more than the {_MOST_LINES:,}"
-            " that a run can hold: read fewer nodes, or a shorter time"
+            f"the logs have {within:,} changes of partitions, more than the {_MOST_LINES:,} that a"
+            " run can hold: read fewer nodes, or a shorter time (--from, --to)"
         )
     found, begins = np.unique(rows["partition"], return_index=True)
     partitions: list[PartitionHistory] = []
@@ -183,8 +264,10 @@ def _partitions(
         states = states_of(lines, created, deaths.get(name.topic, []))
         if fences:
             earlier_by_brokers(states, gone, back)
-        if states:
-            partitions.append(_partition(name, states, lines, roles.get(number, [])))
+        history = _partition(name, states, lines, roles.get(number, []))
+        within = _partition_within(history, lives, span)
+        if within.states:
+            partitions.append(within)
     partitions.sort(key=lambda each: each.partition)
     return partitions
 
@@ -335,3 +418,49 @@ def _partition(
         if line.kind == partition_rows.LineKind.TRUNCATED
     ]
     return PartitionHistory(name, states, assigned, truncations, roles)
+
+
+def _partition_within(
+    history: PartitionHistory, lives: list[broker_states.Life], span: WallClock
+) -> PartitionHistory:
+    """The history of a partition in a window: first its state, assignment and roles at the begin.
+
+    A role ends with the process that has it.
+    """
+    states = states_within(history.states, span)
+    exists = bool(states) and states[0].time_ms < span.first_ms
+    ends = [life for life in lives if life.end_ms is not None and life.end_ms < span.first_ms]
+    assignment: list[AssignmentChange] = []
+    roles: dict[int, Role] = {}
+    if exists:
+        assignment = [
+            each for each in known_assignments(history.assignments) if each.time_ms < span.first_ms
+        ][-1:]
+        for role in history.roles:
+            if role.time_ms < span.first_ms and not any(
+                life.node == role.broker and role.time_ms <= (life.end_ms or 0) for life in ends
+            ):
+                roles[role.broker] = role
+
+    def is_within(time_ms: int) -> bool:
+        return span.first_ms <= time_ms <= span.last_ms
+
+    return PartitionHistory(
+        history.partition,
+        states,
+        [*assignment, *(each for each in history.assignments if is_within(each.time_ms))],
+        [each for each in history.truncations if is_within(each.time_ms)],
+        [*roles.values(), *(each for each in history.roles if is_within(each.time_ms))],
+    )
+
+
+def known_assignments(changes: Iterable[AssignmentChange]) -> Iterator[AssignmentChange]:
+    """The whole assignment after each change, as far as lines have it."""
+    known = partition_rows.Assignment()
+    for time_ms, change in changes:
+        if change.replicas is None and change.removing == () and known.removing:
+            # Only the leader's line shows that a reassignment is done.
+            left = tuple(each for each in known.replicas or () if each not in known.removing)
+            change = change._replace(replicas=left or None)  # noqa: PLW2901
+        known = joined(change, known) or change
+        yield AssignmentChange(time_ms, known)

@@ -19,8 +19,12 @@ from tidegauge.compiled.records import dtype_of
 from tidegauge.real_cluster.logs.broker_states import ABSENT, ACTIVE, BrokerChange
 from tidegauge.real_cluster.logs.logged_cluster import LoggedCluster
 from tidegauge.real_cluster.logs.partition_rows import Assignment
-from tidegauge.real_cluster.logs.partition_states import State, joined
-from tidegauge.real_cluster.logs.real_history import PartitionHistory, RealHistory
+from tidegauge.real_cluster.logs.partition_states import State
+from tidegauge.real_cluster.logs.real_history import (
+    PartitionHistory,
+    RealHistory,
+    known_assignments,
+)
 from tidegauge.replication.replica_list import pack
 from tidegauge.simulation.trace_rows import codes, controller_rows, process_rows, replica_rows
 from tidegauge.simulation.trace_rows.row import ROW_VALUES, Row, RowSlot
@@ -429,14 +433,8 @@ class _PartitionRows:
 
     def _plan_assignments(self) -> None:
         """Rows of the replicas, where they or their roles in a reassignment have changed."""
-        known = Assignment()
         last = self._replicas(Assignment(self._first_replicas))
-        for time_ms, change in self._history.assignments:
-            if change.replicas is None and change.removing == () and known.removing:
-                # Only the leader's line shows that a reassignment is done.
-                left = tuple(each for each in known.replicas or () if each not in known.removing)
-                change = change._replace(replicas=left or None)  # noqa: PLW2901
-            known = joined(change, known) or change
+        for time_ms, known in known_assignments(self._history.assignments):
             replicas = self._replicas(known)
             if known.replicas is None or replicas == last:
                 continue
