@@ -52,7 +52,9 @@ class TimeAxis(NamedTuple):
             [short_seconds_text(edges_us[at]), *(clock.texts(edges_us[at]) if clock else ())]
             for at in places
         ]
-        lines = ["".join(f"{text:<{_MARK_EVERY}}" for text in line) for line in zip(*texts)]
+        lines = [
+            "".join(f"{text:<{_MARK_EVERY}}" for text in line) for line in zip(*texts, strict=True)
+        ]
         ruler = "".join("|" if place in places else "-" for place in range(self.width))
         return [line.rstrip() for line in lines], ruler
 

@@ -21,6 +21,8 @@ from tidegauge.real_cluster.logs.partition_states import State
 from tidegauge.simulation.quantities import MAX_DURATION_US, format_duration
 from tidegauge.simulation.wall_clock import DAY_MS, Moment, WallClock, wall_clock_text
 
+_MINUTE_MS = 60_000
+
 
 class LogWindow(NamedTuple):
     """The window that is asked for; None: from the first line on, or up to the last one."""
@@ -67,12 +69,16 @@ class LogWindow(NamedTuple):
             return middle_ms - self.within_ms, middle_ms + self.within_ms
         begin_ms, end_ms = lines
         if not self.is_asked_for and end_ms - begin_ms > DAY_MS:
-            return last_event_ms - DAY_MS, last_event_ms
+            # From a full minute on, and less than a day: each time of day is there once.
+            return (last_event_ms - DAY_MS) // _MINUTE_MS * _MINUTE_MS + _MINUTE_MS, last_event_ms
         if self.begin is not None:
             begin_ms = _resolved("--from", self.begin, lines)
         if self.end is not None:
             end_ms = _resolved("--to", self.end, lines)
         return begin_ms, end_ms
+
+
+ALL_OR_LAST_DAY = LogWindow()
 
 
 def _resolved(option: str, moment: Moment, lines: WallClock) -> int:

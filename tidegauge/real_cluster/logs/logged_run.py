@@ -52,10 +52,8 @@ def write_run(history: RealHistory, folder: Path) -> RunFolder:
     """
     if not history.partitions and not history.brokers and not history.lives:
         if history.span != history.lines:
-            begin, end = map(wall_clock_text, history.span)
-            raise LogsError(
-                f"no line is about a partition or broker up to {end}, nor from {begin} on"
-            )
+            end = wall_clock_text(history.last_ms)
+            raise LogsError(f"no line up to {end} is about a partition, broker or controller")
         raise LogsError(
             "the logs have no line about a partition, broker or controller: they are not those of"
             " Kafka, or their level is above INFO"

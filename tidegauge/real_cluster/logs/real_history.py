@@ -15,6 +15,7 @@ from tidegauge.real_cluster.logs.log_events import LogEvent
 from tidegauge.real_cluster.logs.log_files import FoundLogs, LogsError
 from tidegauge.real_cluster.logs.log_reading import ClusterContent, read_logs
 from tidegauge.real_cluster.logs.log_window import (
+    ALL_OR_LAST_DAY,
     LogWindow,
     brokers_within,
     controllers_within,
@@ -117,7 +118,7 @@ def real_history(
     found: FoundLogs,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
     meanwhile: Callable[[], None] = lambda: None,
-    window: LogWindow = LogWindow(),
+    window: LogWindow = ALL_OR_LAST_DAY,
 ) -> RealHistory:
     """Read the logs of a cluster, and derive its history.
 
