@@ -25,6 +25,7 @@ from tidegauge.real_cluster.incident.cluster_history import (
     cluster_history,
 )
 from tidegauge.real_cluster.incident.controller_loss import controller_losses
+from tidegauge.real_cluster.incident.idle_times import cut_out, idle_times
 from tidegauge.real_cluster.incident.lagging import assumed_workload, lags
 from tidegauge.real_cluster.incident.operator_steps import is_created_in_run, operator_steps
 from tidegauge.real_cluster.incident.proposed_faults import FaultWriter, ProposedFault
@@ -71,7 +72,7 @@ class Proposal:
 
     #: As a mapping, its fields in the order in which people read them.
     data: dict[str, Any]
-    #: A time of the run is this much earlier in the scenario.
+    #: A time of the run is this much earlier in the scenario, without the idle times before it.
     earlier_us: int
     source: str
     faults: list[ProposedFault] = field(default_factory=list)
@@ -100,15 +101,25 @@ def proposed_scenario(
     """
     history = cluster_history(run)
     topology = topology_of(history, properties)
-    return _Writer(history, topology, sightings or Sightings()).proposal(
-        name or str(history.scenario.get("name", run.path.name)), str(run.path)
-    )
+    idle = idle_times(history.times_us)
+    history, sightings = cut_out(idle, history, sightings or Sightings())
+    introduced = {"name": name or str(history.scenario.get("name", run.path.name))}
+    if idle:
+        introduced["description"] = idle.description(run)
+    writer = _Writer(history, topology, sightings, idle.notices(run))
+    return writer.proposal(introduced, str(run.path))
 
 
 class _Writer:
     """Writes the parts of a proposed scenario."""
 
-    def __init__(self, history: ClusterHistory, topology: Topology, sightings: Sightings) -> None:
+    def __init__(
+        self,
+        history: ClusterHistory,
+        topology: Topology,
+        sightings: Sightings,
+        notices: list[Notice],
+    ) -> None:
         self._history = history
         self._topology = topology
         self._sightings = sightings
@@ -127,16 +138,21 @@ class _Writer:
         #: The time at which the last broker had registered for the first time, in a cluster that
         #: starts.
         self._up_us = max((back for _, back in self._first.values()), default=0)
-        self._notices: list[Notice] = []
+        self._notices = notices
 
-    def proposal(self, name: str, source: str) -> Proposal:
-        """The whole scenario."""
+    def proposal(self, introduced: dict[str, str], source: str) -> Proposal:
+        """The whole scenario.
+
+        Args:
+            introduced: its name, and its description if it has one.
+            source: the run.
+        """
         history, topology = self._history, self._topology
         faults = self._find_faults()
         steps = self._steps()
         end_us = history.end_us - self._earlier_us + _TAIL_US
         data: dict[str, Any] = {
-            "name": name,
+            **introduced,
             "duration": f"{-(-end_us // 1_000_000)}s",
             "release": topology.release,
             "mode": topology.mode,

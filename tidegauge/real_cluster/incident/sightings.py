@@ -11,10 +11,12 @@ In logs all clients within brokers and controllers name the node: ``Node 1 disco
 death.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +104,27 @@ class Sightings:
         """The first line of a process after a time, up to a span."""
         later = [begin for begin, end in self._lines.get(node, []) if end > after_us]
         return max(later[0], after_us + 1) if later else None
+
+    def moved(
+        self, moved_us: Callable[[int], int], is_left_out: Callable[[int], bool]
+    ) -> Sightings:
+        """The same at other times, in the same order, without those that are left out."""
+
+        def of_times(times: Mapping[int, list[int]]) -> dict[int, list[int]]:
+            return {
+                node: [moved_us(each) for each in of_node if not is_left_out(each)]
+                for node, of_node in times.items()
+            }
+
+        lines = {
+            node: [
+                (moved_us(begin), moved_us(end))
+                for begin, end in spans
+                if not (is_left_out(begin) and is_left_out(end))
+            ]
+            for node, spans in self._lines.items()
+        }
+        return Sightings(of_times(self._lost), lines, of_times(self._paused))
 
     def write(self, folder: Path) -> None:
         """Write them into the folder of a run.
