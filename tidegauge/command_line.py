@@ -126,7 +126,8 @@ Examples:
 
 _SHOW = """Explain what happened in a run, and why.
 
-Times are virtual, since the beginning of the run: 10s, 12.345s, 4m.
+Times are virtual, since the beginning of the run: 10s, 12.345s, 4m. For a run of `read-logs` they
+are also those of its logs, in UTC: 23:56:48, 2026-11-22T23:56:48.
 
 \b
 Examples:

@@ -19,7 +19,7 @@ from tidegauge.real_cluster.logs.log_window import LogWindow
 from tidegauge.real_cluster.logs.real_history import real_history
 from tidegauge.runs.run import Run
 from tidegauge.simulation.quantities import parse_time
-from tidegauge.simulation.wall_clock import parse_moment
+from tidegauge.simulation.wall_clock import Moment, parse_moment
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.output import print_json, report
 from tidegauge.views.progress import working
@@ -87,13 +87,17 @@ def _window(options: ReadLogsOptions) -> LogWindow:
         raise TidegaugeError("--around excludes --from and --to")
     if options.around is None and options.within is not None:
         raise TidegaugeError("--within: has no effect without --around TIME")
-    named = {"--from": options.begin, "--to": options.end, "--around": options.around}
-    moments = (
-        None if text is None else parsed(option, text, parse_moment)
-        for option, text in named.items()
-    )
     within_us = parsed("--within", options.within or _WITHIN, parse_time)
-    return LogWindow(*moments, within_ms=within_us // 1000)
+    return LogWindow(
+        _moment("--from", options.begin),
+        _moment("--to", options.end),
+        _moment("--around", options.around),
+        within_us // 1000,
+    )
+
+
+def _moment(option: str, text: str | None) -> Moment | None:
+    return None if text is None else parsed(option, text, parse_moment)
 
 
 def _import_writing() -> None:

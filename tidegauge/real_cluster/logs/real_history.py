@@ -163,10 +163,10 @@ def real_history(
     controllers = broker_states.controllers_of(events)
     names = _named(content.partitions, events)
     rows = _rows_of_partitions(content, ahead, names)
-    last_event_ms = max(
-        rows["time_ms"].max(initial=-1), *(each.time_ms for each in (*brokers, *controllers)), -1
-    )
-    span = window.span(lines, int(last_event_ms))
+    events_ms = [change.time_ms for change in brokers]
+    events_ms += [change.time_ms for change in controllers]
+    events_ms += rows["time_ms"].tolist()
+    span = window.span(lines, max(events_ms, default=lines.last_ms))
     fences = brokers if is_kraft else []
     partitions = _partitions(_Rows(rows, names, content), events, fences, lives, span)
     brokers, active = brokers_within(brokers, span)
@@ -247,10 +247,10 @@ def _partitions(
     roles = _roles(rows, content, events)
     rows = partition_rows.earliest(rows, partition_rows.INTENTS)
     rows = rows[np.lexsort((rows["time_ms"], rows["partition"]))]
-    within = np.count_nonzero(rows["time_ms"] >= span.first_ms)
-    if within > _MOST_LINES:
+    in_window = np.count_nonzero(rows["time_ms"] >= span.first_ms)
+    if in_window > _MOST_LINES:
         raise LogsError(
-            f"the logs have {within:,} changes of partitions, more than the {_MOST_LINES:,} that a"
+            f"the logs have {in_window:,} changes of partitions, more than the {_MOST_LINES:,} that a"
             " run can hold: read fewer nodes, or a shorter time (--from, --to)"
         )
     found, begins = np.unique(rows["partition"], return_index=True)
