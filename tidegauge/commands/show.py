@@ -132,8 +132,7 @@ def show_cause(options: view_options.ShowCauseOptions) -> None:
 
 def show_zookeeper(options: view_options.ShowZookeeperOptions) -> None:
     """Perform ``tidegauge show zookeeper``."""
-    run = _opened(options.run)
-    _check_that_it_is_simulated(run, "zookeeper: logs do not have ZooKeeper's tree")
+    run = _opened_simulated(options.run, "zookeeper: logs do not have ZooKeeper's tree")
     at_us = _at_us(run, options.at)
     if options.as_json:
         print_json(controller_view.zookeeper_for_programs(run, at_us))
@@ -143,8 +142,7 @@ def show_zookeeper(options: view_options.ShowZookeeperOptions) -> None:
 
 def show_quorum(options: view_options.ShowQuorumOptions) -> None:
     """Perform ``tidegauge show quorum``."""
-    run = _opened(options.run)
-    _check_that_it_is_simulated(run, "quorum: logs do not have the states of all voters")
+    run = _opened_simulated(options.run, "quorum: logs do not have the states of all voters")
     at_us = _at_us(run, options.at)
     if options.as_json:
         print_json(quorum_view.quorum_for_programs(run, at_us))
@@ -152,9 +150,12 @@ def show_quorum(options: view_options.ShowQuorumOptions) -> None:
         quorum_view.show_quorum(console(), run, at_us)
 
 
-def _check_that_it_is_simulated(run: Run, why: str) -> None:
-    if run.is_of_logs:
+def _opened_simulated(run: Path, why: str) -> Run:
+    opened = opened_run(run, "show partitions")
+    if opened.is_of_logs:
         raise TidegaugeError(f"show {why}; show controller has the active controllers")
+    print_notes(opened)
+    return opened
 
 
 def show_metadata_log(options: view_options.ShowMetadataLogOptions) -> None:

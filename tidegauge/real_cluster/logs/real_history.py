@@ -63,8 +63,8 @@ class Role(NamedTuple):
     time_ms: int
     broker: int
     leads: bool
-    #: The leader; -1: none; None: the line does not name it.
-    leader: int | None
+    #: The leader; -1: none, or no line names that of the epoch.
+    leader: int
     leader_epoch: int
     #: Unknown below 0.
     version: int
@@ -250,8 +250,8 @@ def _partitions(
     in_window = np.count_nonzero(rows["time_ms"] >= span.first_ms)
     if in_window > _MOST_LINES:
         raise LogsError(
-            f"the logs have {in_window:,} changes of partitions, more than the {_MOST_LINES:,} that a"
-            " run can hold: read fewer nodes, or a shorter time (--from, --to)"
+            f"the logs have {in_window:,} changes of partitions, more than the {_MOST_LINES:,} that"
+            " a run can hold: read fewer nodes, or a shorter time (--from, --to)"
         )
     found, begins = np.unique(rows["partition"], return_index=True)
     partitions: list[PartitionHistory] = []
@@ -328,7 +328,7 @@ def _roles(
                 time_ms=row.time_ms,
                 broker=row.node,
                 leads=row.kind == partition_rows.LineKind.LEADS,
-                leader=None if row.leader == partition_rows.MISSING else row.leader,
+                leader=row.leader,
                 leader_epoch=row.leader_epoch,
                 version=max(row.version, -1),
                 isr=None if row.isr == partition_rows.MISSING else content.isrs[row.isr],
@@ -417,6 +417,13 @@ def _partition(
         Truncation(line.time_ms, line.node, line.offset)
         for line in lines
         if line.kind == partition_rows.LineKind.TRUNCATED
+    ]
+    of_epoch = {state.leader_epoch: state.leader for state in reversed(states)}
+    roles = [
+        role._replace(leader=of_epoch.get(role.leader_epoch, -1))
+        if role.leader == partition_rows.MISSING
+        else role
+        for role in roles
     ]
     return PartitionHistory(name, states, assigned, truncations, roles)
 

@@ -415,10 +415,7 @@ class _PartitionRows:
                 }
             else:
                 row = replica_rows.BecameFollower
-                leader = role.leader
-                if leader is None:
-                    leader = _leader_in(self._history.states, role.leader_epoch)
-                own = {"leader": self._rows.broker(leader)}
+                own = {"leader": self._rows.broker(role.leader)}
             self._planned.add(
                 row,
                 role.time_ms,
@@ -458,8 +455,3 @@ class _PartitionRows:
             "eligible_leaders": self._packed(assignment.eligible_leaders),
             "recovering": int(bool(assignment.recovering)),
         }
-
-
-def _leader_in(states: list[State], leader_epoch: int) -> int:
-    """The leader of an epoch; -1 if no line names it."""
-    return next((each.leader for each in states if each.leader_epoch == leader_epoch), _UNKNOWN)
