@@ -48,6 +48,10 @@ TEXTS = ("run", "kind")
 PART_BYTES = 4_000_000
 
 
+class QueryError(TidegaugeError):
+    """A query of result tables is wrong; the message is one line."""
+
+
 class RequestError(TidegaugeError):
     """A request for an unknown kind, column or option; the message is one line."""
 

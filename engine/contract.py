@@ -20,6 +20,7 @@ from tidegauge.engine.group_states import GroupCounts
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.traces.run_folder import new_trace_files
 
 
 class EngineError(TidegaugeError):
@@ -175,7 +176,19 @@ class EngineInput(NamedTuple):
     #: The speed limit, as a multiple of real time; None: no limit.
     speed: float | None
     #: Observes the run.
-    onlooker: Onlooker | None = None
+    onlooker: Onlooker | None
+    #: Writes the manifest: from then on the run can be read.
+    write_manifest: Callable[[], None]
+
+    def new_trace_files(self, groups: int) -> list[Path]:
+        """A file for the rows of each group; the run can be read although it has no rows yet.
+
+        Raises:
+            FileExistsError: another run has begun in the folder.
+        """
+        files = new_trace_files(self.folder, groups)
+        self.write_manifest()
+        return files
 
 
 #: Makes an engine, to be entered; nothing is written if that fails.

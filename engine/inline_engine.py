@@ -22,7 +22,6 @@ from tidegauge.engine.liveness import RESTART_US
 from tidegauge.engine.loop_sampler import LoopSampler
 from tidegauge.metrics.snapshots.snapshot import Snapshot, merged, part_of
 from tidegauge.simulation.kernel import QUORUM_CONTROLLER
-from tidegauge.traces.run_folder import new_trace_files
 from tidegauge.traces.trace_file import TraceWriter
 
 #: With a pace, the real time of one step.
@@ -69,7 +68,7 @@ class InlineEngine:
                 group.join(grouping.hosted, number)
                 group.exchange.link(shared)
                 group.exchange.state.in_turn = True
-        files = new_trace_files(run.folder, len(self._groups))
+        files = run.new_trace_files(len(self._groups))
         self._writers = [TraceWriter(file) for file in files]
         self._sinks = [self._sink(writer.write) for writer in self._writers]
         self._sampler = LoopSampler(self._groups)

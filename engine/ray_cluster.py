@@ -5,11 +5,14 @@ between actors do not pass through it (``engine/exchange/rings.py``).
 """
 
 import os
+import signal
 import socket
+import sys
+import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import ray
 from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
@@ -63,11 +66,18 @@ def ray_cluster(address: str | None, module: str | None = None) -> Iterator[None
         first_line = str(error).strip().partition("\n")[0]
         where = "Ray does not start here" if address == HERE else f"{address}: cannot join Ray"
         raise RayUnavailableError(f"{where}: {one_line(first_line)}") from error
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _end)
     try:
         yield
     finally:
         ray.shutdown()
         _idle.clear()
+
+
+def _end(number: int, _: object) -> NoReturn:
+    """End without a word, with the status of the signal; Ray's own handler prints its stack."""
+    sys.exit(128 + number)
 
 
 #: Actors without work, by their kind: later work of that kind has them, while Ray stays up.

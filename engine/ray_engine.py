@@ -31,7 +31,6 @@ from tidegauge.engine.hosted_group import GroupOutcome, GroupReport, HostedGroup
 from tidegauge.engine.ray_cluster import cluster_cpus, node_address, node_cpus, placed, ray_cluster
 from tidegauge.metrics.snapshots.snapshot import Snapshot, merged
 from tidegauge.simulation.trace_rows.row import RowSlot
-from tidegauge.traces.run_folder import new_trace_files
 
 #: The interval at which the driver checks the actors.
 _WATCH_PERIOD_S = 0.2
@@ -99,12 +98,12 @@ class RayEngine:
 
     def __enter__(self) -> Self:
         with ExitStack() as begun:
+            options = begun.enter_context(placed(self._grouping.machines))
             self._files = [
                 begun.enter_context(file.open("wb"))
-                for file in new_trace_files(self._run.folder, len(self._grouping.hosted))
+                for file in self._run.new_trace_files(len(self._grouping.hosted))
             ]
             begun.callback(self._kill)
-            options = begun.enter_context(placed(self._grouping.machines))
             self._make_actors(options)
             self._connect()
             self._open = begun.pop_all()

@@ -91,9 +91,12 @@ def simulate_plan(
     started = time.perf_counter()
     scenario = plan.scenario
     stream = RowStream(plan)
-    run = EngineInput(plan, folder, stream, progress, speed, onlooker)
-    with make_engine(run) as engine:
+
+    def write_manifest() -> None:
         write_json_atomically(folder / MANIFEST, manifest_of(plan, over_seeds))
+
+    run = EngineInput(plan, folder, stream, progress, speed, onlooker, write_manifest)
+    with make_engine(run) as engine:
         _run(engine, scenario.duration_us, scrapes)
         loop = engine.figures()
         engine.close(scenario.duration_us, REASON_END)

@@ -25,8 +25,8 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from tidegauge.scenario.coherence.coherence import problems_of
-from tidegauge.scenario.model.scenario import Scenario
-from tidegauge.scenario.text.changes import with_changes
+from tidegauge.scenario.model.scenario import ANY_VERDICT, Scenario
+from tidegauge.scenario.text.changes import Changed, with_changes
 from tidegauge.scenario.text.errors import (
     Path,
     Problem,
@@ -85,7 +85,26 @@ def _changed_scenario(
         """A changed value has no line in the file."""
         return None if changed.has(path) else line_of(path)
 
-    return _scenario(changed.data, source, line_of_own)
+    return _scenario(_without_expected_breaks(data, changed), source, line_of_own)
+
+
+#: Fields whose other values have other bugs and other promises.
+_RULES = ("release", "mode")
+
+
+def _without_expected_breaks(data: Mapping[str, Any], changed: Changed) -> object:
+    """The changed content, without the breaks that the file expects of its own release."""
+    now = changed.data
+    if not isinstance(now, Mapping) or all(data.get(name) == now.get(name) for name in _RULES):
+        return now
+    checks = now.get("checks")
+    if not isinstance(checks, Mapping):
+        return now
+    kept = {
+        name: verdict if verdict is True or changed.has(("checks", name)) else ANY_VERDICT
+        for name, verdict in checks.items()
+    }
+    return {**now, "checks": kept}
 
 
 def written_scenario(path: pathlib.Path) -> Scenario:

@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tidegauge.api import (
+        QueryError,
         Result,
         RunError,
         ScenarioError,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "QueryError",
     "Result",
     "RunError",
     "ScenarioError",
@@ -73,5 +75,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """The names for users, before they are imported."""
-    return sorted({*globals(), *__all__})
+    """The names for users, before they are imported, without those that this file imports."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

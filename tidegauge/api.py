@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from tidegauge.analysis.requests import QueryError
 from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.contract import EngineMaker, Progress
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from tidegauge.report.picture import RunPicture
 
 __all__ = [
+    "QueryError",
     "Result",
     "RunError",
     "ScenarioError",
@@ -158,7 +160,7 @@ def sweep(
         over: the values of each path that has several: ``{"faults.crash.for": ["10s", "40s"]}``.
         seeds: the seeds of each setting. Default: the scenario's.
         changes: other values in all runs, by their paths.
-        figures: the figures of each run (``tidegauge sweep --list-figures``). Default: lost
+        figures: the figures of each run (``tidegauge sweep SCENARIO --figures``). Default: lost
             records, and the times offline and under min ISR.
         out: the folder of the runs. Default: ``runs/NAME-sweep``, with a number after it if that
             folder exists.

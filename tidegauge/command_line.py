@@ -5,6 +5,7 @@ it. The function's module is imported when the command is performed, so ``--help
 Errors that users read are printed here and nowhere else.
 """
 
+import atexit
 import errno
 import inspect
 import os
@@ -50,7 +51,7 @@ COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
         "import": Command(scenario_options.ImportOptions, "import_cluster:import_cluster"),
         "calibrate": Command(scenario_options.CalibrateOptions, "calibrate:calibrate_costs"),
         "generate": Command(scenario_options.GenerateOptions, "generate:generate_scenario"),
-        "lint": Command(scenario_options.LintOptions, "lint:lint_scenario"),
+        "lint": Command(scenario_options.LintOptions, "validate:lint_scenario"),
         "validate": Command(scenario_options.ValidateOptions, "validate:validate_scenario"),
         "schema": Command(scenario_options.SchemaOptions, "scenarios:show_schema"),
     },
@@ -82,7 +83,7 @@ COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
         "report": Command(result_options.ReportOptions, "reports:report_run"),
         "replay-view": Command(result_options.ReplayViewOptions, "reports:replay_view"),
         "analyze": Command(result_options.AnalyzeOptions, "reports:analyze_runs"),
-        "sql": Command(result_options.SqlOptions, "reports:select_rows"),
+        "sql": Command(result_options.SqlOptions, "sql:select_rows"),
         "read-logs": Command(result_options.ReadLogsOptions, "read_logs:read_logs"),
         "compare-runs": Command(result_options.CompareRunsOptions, "replay:compare_runs"),
         "replay": Command(result_options.ReplayOptions, "replay:replay_run"),
@@ -103,7 +104,7 @@ Examples:
   tidegauge demo             run a demonstration
   tidegauge run quickstart
                              run a scenario
-  tidegauge sweep quickstart --set faults.crash.for=10s,20s,40s
+  tidegauge sweep quickstart --set cluster.settings.replica.lag.time.max.ms=10000,30000
                              run it with several values, and compare the runs
   tidegauge compare quickstart --modes zookeeper,kraft
                              run it with ZooKeeper and with KRaft, and compare
@@ -215,9 +216,12 @@ def _performed_later(command: Command) -> Callable[..., None]:
     """The function of a command for Typer: its parameters are the fields of the options."""
 
     def perform(**values: Any) -> None:
+        options = command.options(**values)
+        if hasattr(options, "look_first"):
+            options.look_first()
         module, _, function = command.place.partition(":")
         performer = getattr(import_module(f"tidegauge.commands.{module}"), function)
-        performer(command.options(**values))
+        performer(options)
 
     parameters = parameters_of(command.options)
     function: Any = perform
@@ -240,7 +244,24 @@ def main() -> None:
         app()
     except KeyboardInterrupt:
         _stopped()
-        sys.exit(INTERRUPTED)
+        _leave()
+    except SystemExit as ended:
+        if ended.code == INTERRUPTED:
+            _leave()
+        raise
+
+
+def _leave() -> NoReturn:
+    """End after an interruption, without the end of the interpreter if Ray is there.
+
+    A thread of Ray that is in the middle of a call crashes when the interpreter ends.
+    """
+    if "ray" in sys.modules:
+        atexit._run_exitfuncs()  # noqa: SLF001 - it has no public name
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(INTERRUPTED)
+    sys.exit(INTERRUPTED)
 
 
 def _end(message: str) -> NoReturn:

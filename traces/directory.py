@@ -7,6 +7,7 @@ has its topic, the brokers in its slots and its need for in-sync replicas. All t
 has numbers, too: a range for each sort (``simulation/zookeeper_tree.py``).
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -252,7 +253,16 @@ class Directory:
 
         return [brokers.get(slot) for slot in unpack(replicas)]
 
-    # Faults.
+    # Steps and faults.
+
+    def step_text(self, number: int) -> str:
+        """What a step of the scenario does, with its fields but those for its time."""
+        steps = self._manifest["scenario"].get("steps", ())
+        if not 0 <= number < len(steps):
+            return f"step {number + 1}"
+        fields = steps[number].items()
+        said = (f"{name} {_said(value)}" for name, value in fields if name not in _WHEN)
+        return " ".join([steps[number]["do"], *said])
 
     def fault(self, number: int) -> str:
         """Kind and name of a fault, such as ``cut_link 'cut-1'``."""
@@ -272,3 +282,11 @@ class Directory:
         """Kind and name of a fault, with its text in the scenario."""
         text = self.faults[number].text if 0 <= number < len(self.faults) else ""
         return f"{self.fault(number)} ({text})" if text else self.fault(number)
+
+
+#: The fields of a step for its time; ``do`` comes first anyway.
+_WHEN = ("at", "after", "when", "within", "do")
+
+
+def _said(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))

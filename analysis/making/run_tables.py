@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,19 +15,35 @@ import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 from tidegauge.analysis.making.duckdb_engine import DuckDBEngine, connected, quoted
 from tidegauge.analysis.making.engine import Engine
 from tidegauge.analysis.making.written_tables import files_of, made_of, write_tables
-from tidegauge.analysis.requests import FoundRun, Paths, runs_at
-from tidegauge.analysis.tables.all_tables import TABLES
+from tidegauge.analysis.requests import FoundRun, Paths, QueryError, runs_at
+from tidegauge.analysis.tables.all_tables import TABLES, catalogue, no_table
 from tidegauge.analysis.tables.dialect import for_duckdb
 from tidegauge.analysis.tables.result_table import read_by
-from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.scenario.text.errors import one_line
 
 #: The relation of where the figures of each run end, as in ``tables/topology.py``.
 _RUNS = "runs"
 
 
-class QueryError(TidegaugeError):
-    """A query is wrong."""
+_READS = (
+    duckdb.StatementType.SELECT,
+    duckdb.StatementType.EXPLAIN,
+    duckdb.StatementType.COPY,
+    duckdb.StatementType.MULTI,
+)
+_ONE = "a query has to be one statement,"
+_READS_ONLY = "a query reads tables; only copy (select ...) to 'FILE' writes"
+#: Errors of DuckDB about a query, and not about the machine.
+_OF_QUERIES = (duckdb.ProgrammingError, duckdb.DataError, duckdb.NotSupportedError)
+_NO_TABLE = re.compile(r"Table with name (\S+) does not exist")
+
+
+def _reason(error: duckdb.Error) -> str:
+    """The reason why a query is wrong, in one line and in our own tables."""
+    missing = _NO_TABLE.search(str(error))
+    if missing is not None:
+        return no_table(missing[1])
+    return " ".join(str(error).partition("\n\nLINE ")[0].split())
 
 
 class RunTables:
@@ -93,14 +110,36 @@ class RunTables:
     def arrow(self, sql: str) -> Any:
         """The same as an Arrow table.
 
+        ``show tables`` lists the tables and their meanings, ``describe TABLE`` its columns.
+
         Raises:
-            QueryError: the query is wrong.
+            QueryError: the query is wrong, is not one statement, or changes tables.
         """
+        listed = catalogue(sql)
+        if listed is not None:
+            return pa.Table.from_pylist(listed)
+        text = for_duckdb(sql)
         try:
-            self._have(read_by(sql))
-            return _of_64_bits(self._database.sql(for_duckdb(sql)).to_arrow_table())
-        except (duckdb.ProgrammingError, duckdb.DataError) as error:
-            raise QueryError(one_line(f"{sql.strip()}: {error}")) from error
+            statements = self._database.extract_statements(text)
+            if len(statements) != 1:
+                raise QueryError(one_line(f"{sql.strip()}: {_ONE} and has {len(statements)}"))
+            if statements[0].type not in _READS:
+                kind = statements[0].type.name.lower()
+                raise QueryError(one_line(f"{sql.strip()}: {kind}: {_READS_ONLY}"))
+            self._have(self._read_by(text))
+            return _of_64_bits(self._database.sql(text).to_arrow_table())
+        except duckdb.Error as error:
+            if isinstance(error, _OF_QUERIES):
+                raise QueryError(one_line(f"{sql.strip()}: {_reason(error)}")) from error
+            raise
+
+    def _read_by(self, sql: str) -> set[str]:
+        """The names that a query of DuckDB reads from."""
+        try:
+            return {name.lower() for name in self._database.get_table_names(sql)}
+        except duckdb.Error:
+            # It cannot be bound before its tables are there, such as with `using` and `pivot`.
+            return read_by(sql.lower()) or set(re.findall(r"\w+", sql.lower()))
 
     def _have(self, names: Iterable[str]) -> None:
         if _RUNS in names and _RUNS not in self._known:

@@ -1,5 +1,8 @@
 """All result tables, and the page that documents their columns."""
 
+import re
+from difflib import get_close_matches
+
 from tidegauge.analysis.tables import (
     acknowledged,
     broker_states,
@@ -92,7 +95,15 @@ _HEAD = """\
 # Result tables
 
 The content of `tables/`: Parquet files, in a folder `run=<name>` for each run with a folder for
-each table. DuckDB, Spark, Polars and pandas read them with the pattern `tables/run=*/elections/*`.
+each table. DuckDB and Spark read those of many runs so:
+
+```
+duckdb.sql("from 'runs/sweep/tables/run=*/elections/*.parquet'")
+spark.read.option("basePath", "runs/sweep/tables").parquet("runs/sweep/tables/run=*/elections")
+```
+
+The column `run` comes from the names of folders: Spark needs the `basePath` for it, and DuckDB the
+`.parquet`. `tidegauge sql FOLDER "show tables"` lists the tables of a run or a sweep.
 
 Times are microseconds of virtual time since the run began, brokers are ids, and an interval lasts
 from `begin_us` to just before `end_us`. Figures and intervals end with the run: the liveness phase
@@ -126,3 +137,29 @@ def _order_of(table: ResultTable) -> str:
     """The order of the rows in a run's files."""
     names = ", ".join(f"`{name}`" for name in table.key[1:])
     return f" In the order of {names}." if names else ""
+
+
+_SHOW = re.compile(r"show\s+(?:all\s+)?tables", re.IGNORECASE)
+_DESCRIBE = re.compile(r"(?:describe|desc|show)\s+(?:table\s+)?\"?(\w+)\"?", re.IGNORECASE)
+
+
+def catalogue(sql: str) -> list[dict[str, str]] | None:
+    """The tables and their meanings, or the columns of one; None: the query asks for neither."""
+    asked = sql.strip().rstrip("; \n")
+    if _SHOW.fullmatch(asked):
+        return [{"table": table.name, "one_row": table.meaning} for table in TABLES.values()]
+    described = _DESCRIBE.fullmatch(asked)
+    if described is None or described[1].lower() not in TABLES:
+        return None
+    return [
+        {"column": name, "type": kind, "unit": unit, "meaning": meaning}
+        for name, kind, unit, meaning in TABLES[described[1].lower()].columns
+    ]
+
+
+def no_table(name: str) -> str:
+    """The error for an unknown table, with the names that are near."""
+    near = get_close_matches(name.lower(), TABLES, n=5, cutoff=0.5)
+    near += [each for each in TABLES if name.lower() in each and each not in near]
+    meant = f"did you mean {' or '.join(near)}? " if near else ""
+    return f"there is no table {name}; {meant}`show tables` lists all"

@@ -20,7 +20,6 @@ They come from the manifests of the runs:
 ===================  ==============================================================================
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -37,9 +36,6 @@ _NEVER_CAPPED = 1 << 30
 
 #: The kind of faults that have parts: restarts.
 ROLL = "rolling_restart"
-#: The fields of a step for its time; ``do`` comes first anyway.
-_WHEN = ("at", "after", "when", "within", "do")
-
 _NUMBER, _TEXT, _FLAG, _NUMBERS = pa.int64(), pa.string(), pa.bool_(), pa.list_(pa.int64())
 
 _SCHEMAS = {
@@ -235,12 +231,7 @@ def _faults(run: _Run) -> Iterator[tuple[Any, ...]]:
 
 def _steps(run: _Run) -> Iterator[tuple[Any, ...]]:
     for number, step in enumerate(run.manifest["scenario"].get("steps", ())):
-        said = (f"{name} {_said(value)}" for name, value in step.items() if name not in _WHEN)
-        yield run.name, number, step["do"], " ".join([step["do"], *said])
-
-
-def _said(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+        yield run.name, number, step["do"], run.directory.step_text(number)
 
 
 def _processes(run: _Run) -> Iterator[tuple[Any, ...]]:

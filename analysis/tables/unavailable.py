@@ -111,8 +111,8 @@ _STALLED = f"""
 
 UNAVAILABLE = result_table.ResultTable(
     "unavailable",
-    "one interval after start-up in which a partition was, without a break, in an unwanted "
-    "condition",
+    "one condition of one partition, in an interval after start-up in which it held without a "
+    "break. Conditions overlap: choose one, as in `where condition = 'offline'`, before adding up",
     (
         result_table.RUN,
         *result_table.PARTITION,

@@ -73,6 +73,10 @@ Listed = Annotated[tuple[_Item, ...], Field(strict=False)]
 Some = Annotated[tuple[_Item, ...], Field(strict=False, min_length=1)]
 
 
+#: Names that other tools give to fields.
+_OTHER = {"id": "name"}
+
+
 class Part(BaseModel):
     """A part of a scenario; immutable once read."""
 
@@ -90,7 +94,10 @@ class Part(BaseModel):
         unknown = [name for name in data if name not in known]
         if unknown:
             raise ProblemsError(
-                [Problem((name,), f"unknown name; {did_you_mean(name, known)}") for name in unknown]
+                [
+                    Problem((name,), f"unknown name; {did_you_mean(_OTHER.get(name, name), known)}")
+                    for name in unknown
+                ]
             )
         return data
 

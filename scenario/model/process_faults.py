@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from tidegauge.scenario.model import parts
 from tidegauge.scenario.model.deployment import Deployment
@@ -146,6 +146,11 @@ class LeadershipAfter(parts.Part):
     )
 
 
+def _all_by_default(written: object) -> object:
+    """No list, as by default, for the word all."""
+    return () if written == "all" else written
+
+
 class RollingRestartFault(BrokerFault):
     """Brokers are restarted cleanly one after the other, as operators do.
 
@@ -173,8 +178,9 @@ leadership_back: at_end
     is_planned = True
 
     kind: Literal["rolling_restart"]
-    brokers: parts.Listed[BrokerSelector] = Field(
-        default=(), description="Brokers to restart, in this order. Default: all, by their ids."
+    brokers: Annotated[parts.Listed[BrokerSelector], BeforeValidator(_all_by_default)] = Field(
+        default=(),
+        description="Brokers to restart, in this order. Default: all, by their ids.",
     )
     batch: Annotated[int, parts.Unit("brokers")] = Field(
         default=1, ge=1, description="Number of brokers that are restarted together."
@@ -193,7 +199,7 @@ leadership_back: at_end
     poll_us: parts.PositiveDuration = Field(
         default=5_000_000,
         alias="poll",
-        description="Interval between two checks of the condition of wait_for_isr.",
+        description="Interval between two checks of the condition of wait_for_full_isr.",
     )
     timeout_us: parts.PositiveDuration = Field(
         default=600_000_000,

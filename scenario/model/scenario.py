@@ -152,9 +152,12 @@ class AlertExpectations(parts.Part):
         return alert in self.silent
 
 
+#: The expected verdict of a check of which nothing is expected.
+ANY_VERDICT = "any"
+
 _CHECKS_SCHEMA = {
     "type": "object",
-    "properties": {name: {"enum": [True, False, "unknown"]} for name in CHECK_NAMES},
+    "properties": {name: {"enum": [True, False, "unknown", ANY_VERDICT]} for name in CHECK_NAMES},
     "additionalProperties": False,
 }
 
@@ -188,7 +191,8 @@ class Scenario(Deployment):
     checks: Annotated[dict[str, Any], WithJsonSchema(_CHECKS_SCHEMA)] = Field(
         default_factory=dict,
         description="Expected verdicts of checks, by name. Default for each: true, or false if "
-        "a setting permits it.",
+        "a setting permits it. With `any` no verdict fails the run: so false becomes if --set "
+        "changes the release or the mode.",
     )
     alerts: AlertExpectations | None = Field(
         default=None,
@@ -205,9 +209,9 @@ class Scenario(Deployment):
             if name not in CHECK_NAMES
         ]
         problems += [
-            Problem((name,), f"must be true, false or unknown, not {verdict!r}")
+            Problem((name,), f"must be true, false, unknown or {ANY_VERDICT}, not {verdict!r}")
             for name, verdict in checks.items()
-            if not isinstance(verdict, bool) and verdict != "unknown"
+            if not isinstance(verdict, bool) and verdict not in ("unknown", ANY_VERDICT)
         ]
         if problems:
             raise ProblemsError(problems)

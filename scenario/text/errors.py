@@ -124,8 +124,16 @@ def problems_in(error: ValidationError, data: object) -> list[Problem]:
             problems += [Problem((*path, *below), message) for below, message in cause.problems]
         else:
             problems.append(Problem(path, _message(details, cause)))
+    # A list whose items are refused is too short only because of that.
+    short = [
+        _path_in(data, each["loc"], is_missing=False)
+        for each in error.errors(include_url=False)
+        if each["type"] == "too_short"
+    ]
+    above = {path[:end] for path, _ in problems for end in range(len(path))}
+    left = (each for each in problems if each.path not in short or each.path not in above)
     # A value that stands for two fields has each problem twice.
-    return list(dict.fromkeys(problems))
+    return list(dict.fromkeys(left))
 
 
 def _path_in(data: Any, location: Path, *, is_missing: bool) -> Path:
@@ -151,7 +159,7 @@ _MESSAGES = {
     "model_type": "must be a mapping",
     "model_attributes_type": "must be a mapping",
     "dict_type": "must be a mapping",
-    "tuple_type": "must be a list",
+    "tuple_type": "must be a list in brackets",
     "int_type": "must be a whole number",
     "float_type": "must be a number",
     "bool_type": "must be true or false",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from scenario_runs import shipped
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.requests import runs_at
 from tidegauge.command_line import app
-from tidegauge.engine.contract import Passed
+from tidegauge.engine.contract import Engine, EngineInput, Passed
 from tidegauge.engine.simulate import simulate
 from tidegauge.traces.run_folder import RunFolder
 
@@ -43,6 +44,20 @@ def test_it_ends_with_its_last_row(interrupted: RunFolder) -> None:
     assert interrupted.end_us == interrupted.last_time_us + 1
     (found,) = runs_at(interrupted.path)
     assert found.end_us() == interrupted.end_us
+
+
+def test_it_can_be_read_before_its_first_row(tmp_path: Path) -> None:
+    """Actors of Ray take seconds to begin: Ctrl-C meanwhile leaves a run of 0 s."""
+
+    def beginning(run: EngineInput) -> AbstractContextManager[Engine]:
+        for file in run.new_trace_files(2):
+            file.touch()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate(shipped("quickstart"), tmp_path / "run", make_engine=beginning)
+    tables = RunTables([tmp_path / "run"], tmp_path / "tables")
+    assert tables.rows("select count(*) as changes from isr_changes") == [{"changes": 0}]
 
 
 def test_a_finished_run_ends_where_its_scenario_says(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from functools import cache
 from itertools import pairwise
@@ -204,7 +205,8 @@ def test_findings_are_printed_with_risk_remedy_and_command() -> None:
     change = "topics.orders.settings.min.insync.replicas=3"
     result = lint("quickstart", "--set", change, "--strict")
     assert result.exit_code == 1
-    first, risk, remedy, command, _, last = result.stdout.splitlines()
+    unfolded = re.sub(r"\n {4,}", " ", result.stdout)
+    first, risk, remedy, command, _, last = unfolded.splitlines()
     assert first == (
         "min_insync_replicas_of_all_replicas: 60 partitions "
         "(orders-0, orders-1, orders-2, orders-3 and 56 more)"
@@ -222,12 +224,11 @@ def test_an_import_and_a_validation_end_with_the_findings(tmp_path: Path) -> Non
     dump, out = DATA / "real_input" / "kafka-2.6.3-healthy-describe.txt", tmp_path / "mine.yaml"
     imported = CliRunner().invoke(app, ["import", str(dump), "-o", str(out)])
     validated = CliRunner().invoke(app, ["validate", str(out)])
-    listed = ["  min_insync_replicas_of_all_replicas: ", "  single_replica: "]
+    listed = [f"  {name}: " for name in found(out)]
     assert {"settings_not_simulated", "min_insync_replicas_above_replicas"} < found(out).keys()
     for result in (imported, validated):
-        assert f"which `tidegauge lint {out}` explains:" in result.stdout
+        assert f"which `tidegauge lint {out}` explains:" in re.sub(r"\n {4}", " ", result.stdout)
         assert all(name in result.stdout for name in listed)
-        assert "settings_not_simulated" not in result.stdout
         assert "min.insync.replicas is above the replication factor" in result.stderr
 
 

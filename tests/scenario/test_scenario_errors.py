@@ -384,3 +384,21 @@ faults:
 def test_an_error_in_a_mapping_names_its_source_without_a_line() -> None:
     with pytest.raises(ScenarioError, match=r"^notebook: cluster\.brokers: must be from 1"):
         scenario_from_mapping({"duration": "1s", "cluster": {"brokers": 0}}, "notebook")
+
+
+@pytest.mark.parametrize(
+    ("sound", "wrong", "error"),
+    [
+        ("name: nap", "id: nap", "faults[0].id: unknown name; did you mean name?"),
+        (
+            "brokers: [2]}",
+            "brokers: all}",
+            'faults[0].brokers: must be a list in brackets, not "all"',
+        ),
+        ("brokers: [2]}", "brokers: [b:1]}", "faults[0].brokers[0]: must be a broker's id"),
+    ],
+)
+def test_a_slip_in_a_fault_is_one_error(tmp_path: Path, sound: str, wrong: str, error: str) -> None:
+    """A list whose only item is refused is not called empty, too."""
+    (line,) = errors_in(tmp_path, SOUND.replace(sound, wrong, 1))
+    assert line.startswith(f"wrong.yaml:26: {error}")

@@ -30,7 +30,7 @@ partition story-0:
    10.856s  broker 2: consumers could read to before 0 in epoch 1 (ISR changed)
    18.000s  broker 2: writes an isr_change_notification about 1 partition, 7144 ms after its last ISR change, 17500 ms after its last notification
    18.043s  controller of broker 3: reads isr_change_notification 0 about 1 partition
-   30.000s  operator: step 0 of the scenario is taken
+   30.000s  operator: step 1: preferred_election topic story partition 0
    30.044s  controller of broker 3: leader is now broker 1, before broker 2: clean election, epoch 2, ISR [2,3,1]
             because: a preferred election
    30.046s  broker 1: becomes leader in epoch 2: ISR [2,3,1], log end offset 0, high watermark 0

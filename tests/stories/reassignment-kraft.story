@@ -24,7 +24,7 @@ partition story-0:
     1.252s  broker 3: follows broker 1 in epoch 0: log end offset 0, high watermark 0
     2.007s  broker 2: its leader epochs: entry 0 is epoch 0 from 0 on
     2.007s  broker 3: its leader epochs: entry 0 is epoch 0 from 0 on
-   10.000s  operator: step 0 of the scenario is taken
+   10.000s  operator: step 1: alter_reassignments partitions [{"topic":"story","partition":0,"replicas":[1,2,4]}]
    10.029s  controller 3000: moves replicas, now [1,2,4,3]: [4] are added, [3] will be removed
    10.029s  controller 3000: the state is written by controller 3000: leader broker 1, epoch 0, ISR [1,2,3], partition epoch 1
    10.029s  controller 3000: eligible leaders are []; of the replicas [1,2,4,3], [4] are being added, [3] removed

@@ -16,7 +16,7 @@ partition story-0:
     0.583s  broker 3: follows broker 1 in epoch 0: log end offset 0, high watermark 0
     2.002s  broker 2: its leader epochs: entry 0 is epoch 0 from 0 on
     2.002s  broker 3: its leader epochs: entry 0 is epoch 0 from 0 on
-   10.000s  operator: step 0 of the scenario is taken
+   10.000s  operator: step 1: reassign version 1 partitions [{"topic":"story","partition":0,"replicas":[1,2,4]}] topics []
    10.042s  controller of broker 3: moves replicas, now [1,2,4,3]: [4] are added, [3] will be removed
    10.043s  zookeeper: the assignment is [1,2,4,3] now; [4] are being added, [3] removed
    10.054s  controller of broker 3: raises the leader epoch of broker 1 to 1, ISR [1,2,3]: the replicas are [1,2,4,3]

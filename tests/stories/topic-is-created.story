@@ -4,7 +4,7 @@ steps: [{at: 5s, do: create_topic, topic: story}]
 ---
 partition story-0:
     0.016s  controller of broker 3: broker 3 becomes controller, controller epoch 1
-    5.000s  operator: step 0 of the scenario is taken
+    5.000s  operator: step 1: create_topic topic story
     5.042s  controller of broker 3: leader is now broker 1, before none: clean election, epoch 0, ISR [1,2,3]
             because: a step of the scenario
     5.043s  broker 1: becomes leader in epoch 0: ISR [1,2,3], log end offset 0, high watermark 0

@@ -10,7 +10,7 @@ partition story-0:
     0.587s  broker 1: its leader epochs: entry 0 is epoch 0 from 0 on
     0.587s  broker 2: follows broker 1 in epoch 0: log end offset 0, high watermark 0
     0.587s  broker 3: follows broker 1 in epoch 0: log end offset 0, high watermark 0
-    5.000s  operator: step 0 of the scenario is taken
+    5.000s  operator: step 1: delete_topic topic story
     5.049s  controller of broker 3: takes broker 1 out of the ISR, now [2,3]: leader none, epoch 1
             because: a step of the scenario
     5.054s  controller of broker 3: takes broker 2 out of the ISR, now [3]: leader none, epoch 2

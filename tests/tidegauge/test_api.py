@@ -13,11 +13,13 @@ from textwrap import dedent
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import duckdb
 import pytest
 
 import tidegauge
 import tidegauge.api
 from small_clusters import cluster_of, producers_of
+from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.engine.process_pool import Ended
 from tidegauge.scenario.reading import Scenario
 from tidegauge.sweeps import many_runs
@@ -316,6 +318,49 @@ def test_a_query_on_the_command_line_prints_rows_for_people_and_programs(
         assert [line.rstrip() for line in capfd.readouterr().out.splitlines()] == said.splitlines()
     assert subprocess.run([*command, "select x from nowhere"], check=False).returncode != 0
     assert "nowhere" in capfd.readouterr().err
+
+
+def test_tables_of_runs_are_found_described_and_exported_in_sql(tmp_path: Path) -> None:
+    """``show tables`` and ``describe``; a query is one statement, and it reads."""
+    result = tidegauge.run({**STORY, "duration": "20s", "faults": [CRASH]})
+    listed = {each.table: each.one_row for each in result.sql("SHOW TABLES;")}
+    assert [*listed] == [*TABLES]
+    assert "Conditions overlap: choose one" in listed["unavailable"]
+    lag = next(each for each in result.sql("describe isr_changes") if each.column == "lag_ms")
+    assert (lag.type, lag.unit) == ("bigint", "ms")
+    assert len(result.sql("SELECT * FROM Fault_Costs")) == 1
+    assert len(result.sql("pivot fault_costs on fault_name using count(*) group by run")) == 1
+    for query, said in (
+        ("select * from isr_chang", "no table isr_chang; did you mean isr_changes"),
+        ("select foo from isr_changes", 'Candidate bindings: "fault"'),
+        ("select 1; select 2", "has to be one statement, and has 2"),
+        ("insert into elections values (1)", "insert: a query reads tables"),
+    ):
+        with pytest.raises(tidegauge.QueryError, match=re.escape(said)) as wrong:
+            result.sql(query)
+        assert "\\n" not in str(wrong.value)
+    result.sql(f"copy (from fault_costs) to '{tmp_path}/costs.parquet'")
+    assert duckdb.execute(f"from '{tmp_path}/costs.parquet'").fetchall()[0][0] == result.path.name
+
+
+def test_tables_of_a_sweep_are_one_in_sql_and_rows_that_are_wide_have_lines(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """The column run is in SQL, and in the files as TABLES.md says."""
+    tidegauge.sweep({**STORY, "duration": "20s", "faults": [CRASH]}, seeds=range(1, 3), out="swept")
+    command = [sys.executable, "-m", "tidegauge", "sql", "swept"]
+    query = "select run, count(*) as rows from broker_states group by run order by run"
+    subprocess.run([*command, query, "--csv"], check=True)
+    rows = [line.split(",") for line in capfd.readouterr().out.splitlines()[1:]]
+    files = "swept/tables/run=*/broker_states/*.parquet"
+    found = duckdb.execute(query.replace("broker_states", f"'{files}'")).fetchall()
+    assert len(found) == 2
+    assert [[str(run), str(number)] for run, number in found] == rows
+    subprocess.run([*command, "from run_figures order by run"], check=True)
+    printed = capfd.readouterr().out.splitlines()
+    assert printed[0] == "-- row 1"
+    assert printed[1].split() == ["run", rows[0][0]]
+    assert max(map(len, printed)) <= 100
 
 
 def test_an_imported_cluster_runs(tmp_path: Path) -> None:

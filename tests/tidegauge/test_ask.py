@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 from tidegauge.command_line import app
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
+from tidegauge.views.answer_view import case_lines
 from tidegauge.what_if.asked_scenario import asked_scenario
 from tidegauge.what_if.question import Given, read_question
 from tidegauge.what_if.questions import QUESTIONS
@@ -30,7 +31,7 @@ CLUSTER: dict[str, Any] = {
     ],
     "faults": [{"kind": "crash", "at": "20s", "for": "10s", "brokers": [1]}],
 }
-MOST_LINES = 15
+MOST_LINES = 17
 PAGE = Path(__file__).parents[2] / "docs" / "questions.md"
 
 
@@ -97,7 +98,8 @@ def test_the_printed_command_runs_the_worst_seed_again() -> None:
     assert len(lines) <= MOST_LINES
     assert "rack c (2 brokers, 1 controller) without power, for 1m" in lines[1]
     assert "The file's own faults and steps are left out (1)." in lines[2]
-    assert "no producers; added: 10 batches a second" in lines[2]
+    assert "no producers; added: 10 batches a second" in lines[3]
+    assert "no consumers; added: 4 that read" in lines[4]
     (row,) = (line for line in lines if line.startswith("longest stall of writes"))
     worst = re.match(r"longest stall of writes +[\d.]+ s +([\d.]+) s", row)
     command = re.match(r"Worst \(longest stall of writes: ([\d.]+) s\): tidegauge (.*)", lines[-1])
@@ -165,6 +167,17 @@ def test_parameters_that_do_not_fit_are_named_with_an_example(text: str, error: 
         ("Rolling restart, 2 at a time", "rolling restart", Given(batch=2)),
         ("slow disk 2 delay 300ms", "slow disk", Given(brokers=(2,), delay_us=300_000)),
         ("the controller dies", "controller loss", Given()),
+        ("rolling restart for 60s", "rolling restart", Given(lasts_us=60_000_000)),
+        (
+            "rolling restart, then AZ loss of rack b",
+            "AZ loss during rolling restart",
+            Given(rack="b"),
+        ),
+        (
+            "reassign orders to 1,2,3 with 2GB a replica",
+            "reassign",
+            Given(topics=("orders",), brokers=(1, 2, 3), replica_bytes=2_000_000_000),
+        ),
     ],
 )
 def test_words_are_free_in_case_and_order(text: str, name: str, given: Given) -> None:
@@ -174,6 +187,53 @@ def test_words_are_free_in_case_and_order(text: str, name: str, given: Given) ->
 
 def cluster(**parts: Any) -> Scenario:
     return scenario_from_mapping({**CLUSTER, **parts}, "mine.yaml")
+
+
+def in_question(text: str, **parts: Any) -> tuple[dict[str, Any], tuple[str, ...], Scenario]:
+    """The mapping of a question's scenario, the notes about it, and the scenario."""
+    data = {name: part for name, part in {**CLUSTER, **parts}.items() if part}
+    own = scenario_from_mapping(data, "mine.yaml")
+    made = asked_scenario(data, own, read_question(text, QUESTIONS, own))
+    return dict(made.data), made.notes, scenario_from_mapping(made.data, "mine.yaml")
+
+
+def test_a_topic_that_never_accepts_acks_all_is_named_and_left_out() -> None:
+    """Up to 3.6 two required replicas of one refuse every write (KAFKA-15583), fault or none."""
+    audit = {"name": "audit", "partitions": 2, "replication_factor": 1}
+    audit["settings"] = {"min.insync.replicas": 2}
+    parts = {"release": "2.6", "controllers": {}, "topics": [*CLUSTER["topics"], audit]}
+    made, notes, _ = in_question("rolling restart", **parts)
+    assert [topic["name"] for topic in made["topics"]] == ["orders", "clicks"]
+    assert "audit: never accepts acks=all (min.insync.replicas 2 above RF 1)" in notes[0]
+    made, notes, _ = in_question("reassign audit to 1", **parts)
+    assert "audit" in [topic["name"] for topic in made["topics"]]
+    made, *_ = in_question("rolling restart", **parts | {"release": "3.9"})
+    assert "audit" in made["workload"]["producers"][0]["topics"]
+
+
+def test_a_reassignment_says_what_it_copies_or_that_sizes_are_unknown() -> None:
+    _, notes, scenario = in_question("reassign topic clicks to brokers 5,6 throttle 10MB/s")
+    assert "Logs of clicks are empty" in notes[0]
+    (line,) = case_lines(scenario)
+    assert "clicks: 2 partitions move" in line
+    assert line.endswith("throttle 10MB/s for each broker; sizes unknown: logs begin empty")
+    _, notes, scenario = in_question("reassign clicks to 5,6 with 2GB a replica throttle 10MB/s")
+    (line,) = case_lines(scenario)
+    copies = int(line.partition(" new replica")[0].rpartition(" ")[2])
+    assert line.endswith(f"{2 * copies}GB to copy")
+    assert scenario.duration_us > copies * 100_000_000
+
+
+def test_a_rack_is_lost_while_a_broker_of_another_one_restarts() -> None:
+    """Half of the brokers are through, and the one that is down is not of the lost rack."""
+    question = "rolling restart with AZ loss of rack {}"
+    own = cluster()
+    for rack in own.cluster.racks:
+        (_, loss) = in_question(question.format(rack))[2].faults
+        assert loss.at_us is not None
+        down = int((loss.at_us - 60_000_000) / (13_000_000))
+        assert own.broker_ids()[down] not in own.cluster.racks[rack]
+        assert down >= 3
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda each: each.name)

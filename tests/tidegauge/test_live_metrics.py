@@ -174,6 +174,13 @@ def test_what_cannot_be_served_is_said_in_one_line(
     assert not (tmp_path / "run").exists()
 
 
+def test_a_run_is_announced_once_its_options_are_known_to_be_right(
+    tiny: Path, tmp_path: Path
+) -> None:
+    words = ("--inline", "--out", tmp_path / "run", "--metrics", "0", "--metrics-spelling", "mine")
+    assert "virtual time" not in run(tiny, *words).stdout
+
+
 def test_the_file_of_a_run_has_its_series_in_virtual_time(tiny: Path, tmp_path: Path) -> None:
     """OpenMetrics for backfilling: all samples of a series together, a dead broker has none."""
     file = tmp_path / "tiny.om"

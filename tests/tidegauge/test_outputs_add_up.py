@@ -54,9 +54,9 @@ SHORT = ("crash and cut", "move", "no memory")
 OBSERVED = "crash and cut"
 #: As pictures and ``run`` call the conditions.
 CONDITIONS = {
-    "not_accepting": ("not accepting", "without a leader that accepts writes"),
+    "not_accepting": ("not accepting", "not accepting writes"),
     "offline": ("offline", "offline"),
-    "under_min_isr": ("under min ISR", "under min.insync.replicas"),
+    "under_min_isr": ("under min ISR", "under min ISR"),
     "at_min_isr": ("at min ISR", "at it"),
 }
 CHANGES = {
@@ -214,7 +214,7 @@ def test_what_is_offered_is_told_alike(outputs: Outputs) -> None:
         f"{count:,} {place.replace('_', ' ')}" for count, place in zip(counts, places, strict=True)
     )
     assert sum(counts) == offered
-    assert f"records: {offered:,} offered = {words}; " in outputs.run
+    assert f"records: {offered:,} offered = {words}\n" in outputs.run
 
 
 def test_records_are_given_up_once(outputs: Outputs) -> None:
@@ -232,7 +232,7 @@ def test_records_are_given_up_once(outputs: Outputs) -> None:
 
 def test_records_are_lost_alike(outputs: Outputs) -> None:
     lost = outputs.summary["records_acknowledged_lost"]
-    assert f"; {lost:,} of the acknowledged ones lost, " in outputs.run
+    assert f" of the acknowledged ones {lost:,} lost, " in outputs.run
     assert f"{lost:,} acknowledged record" in outputs.show or not lost
     for query in (
         "select sum(records) from lost",

@@ -61,8 +61,18 @@ def refusal(result: Result) -> str:
 
 def again_in(result: Result) -> list[str]:
     """The words of the command that is printed to run the same again, from the scenario on."""
-    (command,) = (line for line in result.output.splitlines() if line.startswith("Again: "))
-    return shlex.split(command.removeprefix("Again: "))[2:]
+    return command_in(result, "Again")[2:]
+
+
+def command_in(result: Result, label: str) -> list[str]:
+    """The words of a command behind its label; a long one goes on behind backslashes."""
+    words: list[str] = []
+    for line in result.output.partition(f"{label}: ")[2].splitlines():
+        assert len(line) <= 100 or len(line.split()) <= 2, line  # a path may be longer
+        words += shlex.split(line.removesuffix(" \\"))
+        if not line.endswith(" \\"):
+            break
+    return words
 
 
 # What it writes and says.
@@ -88,10 +98,10 @@ def test_what_came_of_a_run_is_told(tiny: Path, tmp_path: Path) -> None:
     assert "tiny: 2 brokers" in result.output
     assert "4s of virtual time, seed 5" in result.output
     assert "records: 5 offered = 5 acknowledged + 0 failed + 0 unsent + " in result.output
-    assert "; 0 of the acknowledged ones lost, 0 unavailable; " in result.output
+    assert " of the acknowledged ones 0 lost, 0 unavailable; " in result.output
     assert "check liveness" in result.output
     assert f"trace_sha256 {sha256_of(RunFolder(out))}" in result.output.splitlines()
-    assert f"Next: tidegauge show partitions {out}" in result.output
+    assert f"Next: tidegauge show partition {out}" in result.output.replace(" \\\n   ", "")
 
 
 def test_a_run_of_120_topics_is_told_in_fifteen_lines_and_all_of_it_if_wanted(
@@ -118,9 +128,10 @@ def test_a_run_of_120_topics_is_told_in_fifteen_lines_and_all_of_it_if_wanted(
     words = [word for option in options for word in ("--set", option)]
     result = run(tiny, "--out", tmp_path / "run", *words)
     assert result.exit_code == 1, result.output
-    lines = result.output.splitlines()
-    assert len(lines) <= 15, result.output
-    assert "; for consumers: " in result.output
+    # Below `Again:` the command goes on.
+    lines = [line for line in result.output.splitlines() if not line.startswith("    ")]
+    assert len(lines) <= 15, "\n".join(lines)
+    assert "\nstalled for consumers: " in result.output
     summary = RunFolder(tmp_path / "run").summary
     assert summary is not None
     p99_ms = {name: each["p99"] for name, each in summary["produce_ms"].items()}
@@ -185,8 +196,7 @@ def test_branches_left_to_chance_are_said_with_the_command_for_the_spread(
     options = (*starts, "--set", power)
     result = run(tiny, "--out", tmp_path / "b", "--seed", "6", "--inline", "-v", *options)
     assert "chance: the part of each log that survives f\n" in result.output
-    (command,) = (line for line in result.output.splitlines() if "The spread: " in line)
-    words = shlex.split(command.partition("The spread: ")[2])
+    words = command_in(result, "The spread")
     assert words == ["tidegauge", "run", str(tiny), *options, "--seeds", "1..20"]
     seeds = RunFolder(tmp_path / "b").manifest["over_seeds"]
     assert seeds == shlex.join(words)
@@ -197,8 +207,8 @@ def test_a_run_without_a_folder_gets_one_of_its_own(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     said = [run(tiny, "--set", "name=nightly/tiny").output for _ in range(2)]
-    assert "into runs/nightly-tiny-5;" in said[0]
-    assert "Next: tidegauge show partitions runs/nightly-tiny-5-2; " in said[1]
+    assert "Next: tidegauge show partition runs/nightly-tiny-5; " in said[0]
+    assert "tidegauge report runs/nightly-tiny-5-2\n" in said[1]
     one, other = (RunFolder(Path("runs") / f"nightly-tiny-5{end}") for end in ("", "-2"))
     assert sha256_of(one) == sha256_of(other)
 
@@ -206,7 +216,7 @@ def test_a_run_without_a_folder_gets_one_of_its_own(
 def test_json_is_the_summary_and_nothing_else(tiny: Path, tmp_path: Path) -> None:
     result = run(tiny, "--out", tmp_path / "run", "--json")
     assert json.loads(result.stdout) == RunFolder(tmp_path / "run").summary
-    assert "Next: tidegauge show partitions" in result.stderr
+    assert "Next: tidegauge show partition " in result.stderr
 
 
 # What --set changes. (What paths there are is told in tests/scenario/test_scenario_changes.py.)
@@ -283,6 +293,15 @@ def test_a_scenario_of_data_loss_that_expects_it_ends_well(tmp_path: Path) -> No
     result = run(MECHANISM_10, "--out", tmp_path / "run", "--verbose")
     assert result.exit_code == 0, result.output
     assert "acknowledged_records_lost  BROKEN in 1 partition; first story-0" in result.output
+
+
+def test_a_break_is_expected_in_the_release_of_the_scenario_only(tmp_path: Path) -> None:
+    """KIP-101: with --set release=2.6 nothing is lost, which is no failure of the run."""
+    result = run(MECHANISM_10, "--set", "release=2.6", "--out", tmp_path / "newer")
+    assert result.exit_code == 0, result.output
+    assert "9 of 9 hold; broken in the scenario's own release only: strong_isr," in result.output
+    wanted = ("--set", "release=2.6", "--set", "checks.strong_isr=false")
+    assert run(MECHANISM_10, *wanted, "--out", tmp_path / "wanted").exit_code == 1
 
 
 def test_a_verdict_that_nobody_expected_is_told_with_its_story(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from io import StringIO
 from pathlib import Path
 from statistics import mean
@@ -162,7 +163,9 @@ def test_each_run_is_what_it_is_alone_and_the_worst_can_be_had_again(
     (worst,) = (line for line in result.stderr.splitlines() if line.startswith("Worst"))
     name = found["worst"]["figure"]
     assert worst.startswith(f"Worst, with the most {name.replace('_', ' ')} (")
-    assert worst.endswith(f": {found['worst']['command']}")
+    again = result.stderr.partition("\nAgain: ")[2].partition("\nAll of it: ")[0]
+    assert shlex.split(again.replace("\\\n", "")) == shlex.split(found["worst"]["command"])
+    assert "\nlongest stall seconds" in result.stderr, "what clients saw is among the figures"
     assert found["worst"]["value"] == max(each[name] for each in found["runs"])
     words = found["worst"]["command"].split()[1:]
     assert invoke(*words, "--out", tmp_path / "alone").exit_code == 0
@@ -183,7 +186,8 @@ def test_a_run_that_is_not_as_expected_is_named_and_ends_with_1(
 
 
 def swept(seed: int, lost: int, offline: float, *unexpected: str) -> SweptRun:
-    figures = dict(zip(FIGURES, (lost, offline, 0.0), strict=True))
+    figures = dict.fromkeys(FIGURES, 0.0)
+    figures |= {"records_acknowledged_lost": lost, "partition_seconds_offline": offline}
     return SweptRun((), seed, f"seed={seed}", Outcome(unexpected=unexpected, figures=figures))
 
 

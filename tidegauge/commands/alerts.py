@@ -22,17 +22,12 @@ from tidegauge.rehearsal.metric_names import (
     served_metrics,
 )
 from tidegauge.rehearsal.promtool import Intervals, check_rules, find_promtool
-from tidegauge.scenario.text.errors import did_you_mean
+from tidegauge.scenario.text.errors import counted, did_you_mean
 from tidegauge.simulation.quantities import parse_time
-from tidegauge.views.alert_report import (
-    content_of,
-    show_beginning,
-    show_incident,
-    show_summary,
-    why_untested,
-)
+from tidegauge.views.alert_matrix import show_matrix
+from tidegauge.views.alert_report import content_of, show_beginning, show_summary, why_untested
 from tidegauge.views.output import INTERRUPTED, console, print_json, report
-from tidegauge.views.progress import jobs_of, make_batch_folder
+from tidegauge.views.progress import jobs_of, make_batch_folder, working
 
 ALL = "all"
 _ASKED = re.compile(r"(?P<alert>.+)=(?P<verb>fires|silent)(?:@(?P<incident>.+))?")
@@ -51,16 +46,19 @@ def rehearse_alerts(options: AlertsOptions) -> None:
         same = options._replace(rules=paths, more_rules=None, incidents=None, jobs=None, keep=None)
         same = same._replace(expect=None, as_json=False)
         again = shlex.join(["tidegauge", "alerts", *words_of(same)])
-        show_summary(console(), rehearsal, ended, again)
+        is_detailed = options.verbose or len(names) == 1
+        show_summary(console(), rehearsal, ended, again, is_detailed=is_detailed)
     if options.as_json:
         print_json(content_of(rehearsal, ended))
     if not any(each.is_judged for each in ended):
         raise TidegaugeError(_why_nothing_was_judged(rehearsal))
-    if not all(each.is_as_expected for each in ended):
+    if rehearsal.misspelt or not all(each.is_as_expected for each in ended):
         raise typer.Exit(1)
 
 
 def _why_nothing_was_judged(rehearsal: incidents.Rehearsal) -> str:
+    if rehearsal.misspelt:
+        return f"nothing was judged: {rehearsal.misspelt[0]}"
     if any(alert.is_simulated for alert in rehearsal.alerts.alerts):
         return (
             "nothing was judged: no incident that was tried expects anything of these alerts; "
@@ -144,8 +142,12 @@ def _asked(text: str, alerts: Sequence[Alert], names: Sequence[str]) -> incident
                 f"{did_you_mean(match[kind], those)}"
             )
     if known[match["alert"]].missing:
-        reason = why_untested(known[match["alert"]])
-        raise TidegaugeError(f"--expect {text}: {match['alert']} {reason}, which is not exported")
+        alert = known[match["alert"]]
+        meant = ", ".join(alert.misspelt.values())
+        raise TidegaugeError(
+            f"--expect {text}: {alert.name} {why_untested(alert)}, which is not exported"
+            + (f"; did you mean {meant}?" if meant else "")
+        )
     named = match["incident"]
     incident = None if named is None else incidents.load_incident(named).name
     return incidents.Asked(match["alert"], match["verb"] == "fires", incident, text)
@@ -163,15 +165,17 @@ def _rule_files(paths: Sequence[Path]) -> list[RuleFile]:
 def _rehearsed(
     rehearsal: incidents.Rehearsal, names: Sequence[str], jobs: int
 ) -> list[incidents.Rehearsed]:
-    """The result of each incident, in their order; each is shown as soon as it is known."""
+    """The result of each incident, in their order."""
     out = console()
-    show_beginning(out, rehearsal, len(names), jobs)
-    shown: list[incidents.Rehearsed] = []
+    tried: list[incidents.Rehearsed] = []
     try:
-        for each in incidents.rehearse(rehearsal, names, jobs, warn):
-            show_incident(out, each)
-            shown.append(each)
+        show_beginning(out, rehearsal, len(names), jobs)
+        with working(f"0 of {counted(len(names), 'incident')} tried") as tell:
+            for each in incidents.rehearse(rehearsal, names, jobs, warn):
+                tried.append(each)
+                tell(f"{len(tried)} of {counted(len(names), 'incident')} tried")
     except KeyboardInterrupt:
-        typer.echo(f"\nStopped: {len(shown)} of {len(names)} incidents were tried")
+        show_matrix(out, rehearsal, tried)
+        typer.echo(f"\nStopped: {len(tried)} of {len(names)} incidents were tried")
         raise typer.Exit(INTERRUPTED) from None
-    return shown
+    return tried

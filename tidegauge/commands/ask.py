@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import typer
@@ -21,10 +22,15 @@ from tidegauge.sweeps.sweep_folder import run_name
 from tidegauge.traces.run_files import SWEEP
 from tidegauge.traces.run_folder import new_run_folder, write_json_atomically
 from tidegauge.views.answer_view import case_lines, show_answer
-from tidegauge.views.output import console, print_json, report
+from tidegauge.views.output import WIDTH, console, print_json, report
 from tidegauge.views.progress import check_jobs
-from tidegauge.what_if.asked_scenario import WITHOUT_FAULT, asked_scenario, figures_of
-from tidegauge.what_if.question import read_question
+from tidegauge.what_if.asked_scenario import (
+    WITHOUT_FAULT,
+    asked_scenario,
+    duration_figure,
+    figures_of,
+)
+from tidegauge.what_if.question import Asked, Given, read_question
 from tidegauge.what_if.questions import QUESTIONS
 
 
@@ -36,12 +42,16 @@ def ask_question(options: AskOptions) -> None:
     cluster = loading.loaded(request)
     text = " ".join(options.question)
     asked = read_question(text, QUESTIONS, cluster)
-    made = asked_scenario(comparing.written_scenario(request), cluster, asked)
-    scenario = scenario_from_mapping(made.data, options.scenario)
-    loading.show_warnings(scenario)
-    out = options.out or new_run_folder(scenario.name)
+    data = comparing.written_scenario(request)
+    made = asked_scenario(data, cluster, asked)
+    out = options.out or new_run_folder(made.data["name"])
     file, without_fault = (out / f"{name}.yaml" for name in (asked.question.slug, WITHOUT_FAULT))
     with folder_of_runs(out):
+        if asked.question.during:
+            roll_us = _measured_us(data, cluster, asked, options, out, seeds[0])
+            asked = asked._replace(given=asked.given._replace(roll_us=roll_us))
+            made = asked_scenario(data, cluster, asked)
+        scenario = scenario_from_mapping(made.data, options.scenario)
         _write(file, options.scenario, made.data)
         _write(without_fault, options.scenario, made.without_fault())
         compared, runs = _perform(scenario, file, without_fault, seeds, options.jobs)
@@ -55,8 +65,35 @@ def ask_question(options: AskOptions) -> None:
         print_json({**said, "file": str(file), **content})
     else:
         show_answer(console(), f"{cluster.name}: {text}", scenario, made.notes, runs, content)
+    for line in loading.warned_of(scenario):
+        loading.warn("\n  ".join(wrap(line, WIDTH - len("tidegauge: warning: "))))
     if any(run.outcome.error is not None for run in runs):
         raise typer.Exit(1)
+
+
+def _measured_us(
+    data: Mapping[str, Any],
+    cluster: Scenario,
+    asked: Asked,
+    options: AskOptions,
+    out: Path,
+    seed: int,
+) -> int | None:
+    """The duration of the operation in which a fault begins, by a run of it alone."""
+    (question,) = (each for each in QUESTIONS if each.name == asked.question.during)
+    alone = asked_scenario(data, cluster, Asked(question, Given(batch=asked.given.batch)))
+    file = out / f"{question.slug}-alone.yaml"
+    _write(file, options.scenario, alone.data)
+    scenario = scenario_from_mapping(alone.data, options.scenario)
+    figure = duration_figure(scenario)
+    assert figure is not None
+    run = RequestedRun(
+        (), seed, f"{file.stem},{run_name({}, seed)}", RunOptions(str(file), seed=seed)
+    )
+    with report(as_json=True):
+        (performed,) = perform_runs(scenario.name, [run], out, options.jobs, figures=[figure])
+    seconds = None if performed.outcome.error else performed.outcome.figure(figure)
+    return None if seconds is None else round(seconds * 1e6)
 
 
 def _write(file: Path, of: str, data: Mapping[str, Any]) -> None:

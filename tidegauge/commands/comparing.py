@@ -27,10 +27,12 @@ from tidegauge.replication.release_versions import (
     Release,
 )
 from tidegauge.runs.compared import ComparedFigure, caveat, compared
+from tidegauge.runs.histories import History, history_of
 from tidegauge.scenario.other_mode.converted import converted
 from tidegauge.scenario.other_mode.settings import Change
 from tidegauge.scenario.reading import Scenario
 from tidegauge.scenario.text.changes import with_changes
+from tidegauge.scenario.text.errors import counted
 from tidegauge.scenario.text.yaml_file import comment, lines_of, read_scenario_file
 from tidegauge.sweeps.sweep_content import FIGURES, SweptRun, content_of, worst_of
 from tidegauge.sweeps.sweep_folder import Axis, run_name
@@ -224,6 +226,27 @@ class Comparison(NamedTuple):
     folder: Path
     #: The content of ``comparison.json``.
     content: dict[str, Any]
+
+    def __repr__(self) -> str:
+        labels = " and ".join(variant.label for variant in self.variants)
+        figures = counted(len(self.figures), "figure")
+        return f"<Comparison {labels}: {counted(len(self.runs), 'run')}, {figures}; {self.folder}>"
+
+    def table(self) -> History[Any]:
+        """A row for each figure: its mean and interval in each variant, and the verdict."""
+        return history_of(
+            {
+                "figure": figure.name,
+                "unit": figure.unit,
+                **{
+                    f"{label}_{part}": None if found is None else getattr(found, part)
+                    for label, found in figure.by_variant.items()
+                    for part in ("mean", "low", "high")
+                },
+                "verdict": figure.verdict,
+            }
+            for figure in self.figures
+        )
 
     @property
     def is_well(self) -> bool:

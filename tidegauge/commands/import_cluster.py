@@ -8,10 +8,10 @@ from collections.abc import Collection
 from datetime import datetime
 from math import isfinite
 from pathlib import Path
+from textwrap import wrap
 
 import typer
 
-from tidegauge.commands.lint import show_findings
 from tidegauge.commands.loading import (
     check_new_file,
     show_warnings,
@@ -20,6 +20,7 @@ from tidegauge.commands.loading import (
 )
 from tidegauge.commands.scenario_options import CalibrateOptions, ImportOptions
 from tidegauge.commands.shared_options import parsed
+from tidegauge.commands.validate import show_findings
 from tidegauge.commands.watching import spelling_named
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.real_cluster.describe.imported_scenario import (
@@ -46,6 +47,7 @@ from tidegauge.real_cluster.rates.rate_source import (
 from tidegauge.real_cluster.rates.sample_files import SampleReader
 from tidegauge.scenario.lint.lint import findings_of
 from tidegauge.simulation.quantities import parse_duration, parse_time
+from tidegauge.views.output import WIDTH
 from tidegauge.views.progress import working
 
 _NUMBER = re.compile(r"\d{1,15}(\.\d+)?")
@@ -210,7 +212,8 @@ def _show(imported: ImportedScenario, out: Path) -> None:
     for subject, notices in itertools.groupby(imported.notices, lambda notice: notice.subject):
         typer.echo(f"{subject}:")
         for notice in notices:
-            typer.echo(f"  {notice.text}")
+            for line in wrap(notice.text, WIDTH, initial_indent="  ", subsequent_indent="    "):
+                typer.echo(line)
     scenario = shlex.quote(str(out))
     show_findings(findings_of(imported.scenario), scenario)
     typer.echo(f"Next: tidegauge validate {scenario}")
@@ -227,8 +230,12 @@ def _figures(imported: ImportedScenario) -> list[str]:
     counts = f"{leaderless} without a leader, {short} under-replicated"
     data = imported.data
     with_kraft = " with KRaft" if imported.scenario.has_kraft else ""
+    if "eligible_leader_replicas" in data:
+        is_on = "on" if data["eligible_leader_replicas"] else "off"
+        guess = " (a guess)" if imported.is_elr_guessed else ""
+        with_kraft += f", eligible leader replicas {is_on}{guess}"
     return [
-        f"{data['name']}: Kafka {data['release']}{with_kraft}, {data['duration']} of virtual time",
+        f"{data['name']}: Kafka {data['release']}{with_kraft}; {data['duration']} of virtual time",
         f"brokers: {len(cluster.brokers)}{down}; racks: {', '.join(racks) or 'none'}",
         f"topics: {len(cluster.topics)}; partitions: {len(partitions)}, {counts}",
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from math import isfinite, nan
@@ -27,7 +28,14 @@ from tidegauge.scenario.warnings import left_to_chance
 from tidegauge.simulation.quantities import format_duration
 from tidegauge.traces.run_files import MANIFEST
 from tidegauge.traces.run_folder import new_run_folder, written_to
-from tidegauge.views.output import INTERRUPTED, console, print_json, report
+from tidegauge.views.output import (
+    INTERRUPTED,
+    console,
+    print_command,
+    print_hanging,
+    print_json,
+    report,
+)
 from tidegauge.views.overview import show_unreachable
 from tidegauge.views.progress import progress_bar
 from tidegauge.views.summary_view import show_chance, show_summary, show_verdicts
@@ -93,9 +101,11 @@ def perform(
 
 
 def _so_far(out: Path, *, is_kept: bool) -> str:
-    """A line about the unfinished run, or nothing of it if it had not begun."""
-    if not is_kept or not (out / MANIFEST).exists():
+    """A line about the unfinished run."""
+    if not is_kept:
         return "Again"
+    if not (out / MANIFEST).exists():
+        return f"{out} has no run yet. Again"
     return f"{out} is unfinished but readable: tidegauge show partitions {out}. Again"
 
 
@@ -190,16 +200,19 @@ def _run(request: RunOptions) -> tuple[dict[str, Any] | None, bool]:
     out = request.out or new_run_folder(f"{scenario.name}-{scenario.seed}")
     announce_compilation()
     hosting = hosted(request.hosting, ClusterPlan(scenario))
-    typer.echo(
+    speed = _speed(request)
+    watching = _watched(request, scenario, speed)
+    print_hanging(
+        console(),
+        "",
         f"{scenario.name}: {counted(len(scenario.broker_ids()), 'broker')} of Kafka "
         f"{scenario.release}{' with KRaft' if scenario.has_kraft else ''}, "
-        f"{format_duration(scenario.duration_us)} of virtual time, seed {scenario.seed}, "
-        f"into {out}; "
-        f"{hosting.description(request.hosting)}"
+        f"{format_duration(scenario.duration_us)} of virtual time, seed {scenario.seed}",
     )
+    if request.verbose or hosting.asks_for_ray:
+        print_hanging(console(), "", hosting.description(request.hosting))
     again = request.command(scenario.seed, scenario.trace)
-    speed = _speed(request)
-    with _watched(request, scenario, speed) as watchers:
+    with watching as watchers:
         run = perform(
             *(scenario, out, engine_of(hosting), again),
             speed=speed,
@@ -207,6 +220,13 @@ def _run(request: RunOptions) -> tuple[dict[str, Any] | None, bool]:
             over_seeds=request.over_seeds(),
         )
     return run.summary, _show(run, request, scenario, again)
+
+
+def _has_a_story(run: Run) -> bool:
+    """Whether one partition is worth a look before the list: the only one, or one with trouble."""
+    assert run.summary is not None
+    troubles = ("records_lost_by_partition", "partitions_stalled")
+    return len(run.names.partitions) == 1 or any(run.summary[name] for name in troubles)
 
 
 def _show(run: Run, request: RunOptions, scenario: Scenario, again: str) -> bool:
@@ -221,8 +241,12 @@ def _show(run: Run, request: RunOptions, scenario: Scenario, again: str) -> bool
         show_unreachable(console(), run)
     unexpected = show_verdicts(console(), run, is_verbose=is_verbose)
     show_chance(left_to_chance(scenario), request.over_seeds(), is_verbose=is_verbose)
-    typer.echo(f"Next: tidegauge show partitions {run.path}; tidegauge report {run.path}")
-    typer.echo(f"Again: {again}")
+    story = "partition" if _has_a_story(run) else "partitions"
+    folder = shlex.quote(str(run.path))
+    print_hanging(
+        console(), "Next: ", f"tidegauge show {story} {folder}; tidegauge report {folder}"
+    )
+    print_command("Again", again)
     waited_in_vain = bool(run.summary["steps_timed_out"])
     if waited_in_vain:
         typer.echo(

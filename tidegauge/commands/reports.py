@@ -1,7 +1,5 @@
-"""``tidegauge report``, ``replay-view``, ``analyze``, ``sql`` and ``dashboards``: pages, tables."""
+"""``tidegauge report``, ``replay-view``, ``analyze`` and ``dashboards``: pages, tables."""
 
-import csv
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -19,20 +17,19 @@ from tidegauge.analysis.requests import common_folder, runs_at
 from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.analysis.tables.run_figures import RUN_FIGURES
 from tidegauge.commands.loading import need_spark, opened_run
-from tidegauge.commands.result_options import (
-    AnalyzeOptions,
-    ReplayViewOptions,
-    ReportOptions,
-    SqlOptions,
-)
+from tidegauge.commands.result_options import AnalyzeOptions, ReplayViewOptions, ReportOptions
 from tidegauge.commands.run_options import DashboardsOptions
+from tidegauge.commands.shared_options import parsed
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.metrics.spellings.all_spellings import spelling_of
+from tidegauge.rehearsal.dashboards import panel_needs, read_dashboard
+from tidegauge.rehearsal.metric_names import recognised_spelling
 from tidegauge.report.one_run import OneRun
 from tidegauge.report.page import page
 from tidegauge.report.replay import section
 from tidegauge.report.report import write_report
 from tidegauge.scenario.text.errors import counted, did_you_mean
-from tidegauge.views import answers_view
+from tidegauge.views import answers_view, dashboard_report
 from tidegauge.views.output import console, print_json, report
 from tidegauge.views.progress import number_text, working
 from tidegauge.views.story_lines import print_notes
@@ -71,6 +68,13 @@ _FOLDERS = ("grafana", "prometheus")
 
 def write_dashboards(options: DashboardsOptions) -> None:
     """Perform ``tidegauge dashboards``."""
+    if options.check:
+        _check_dashboards(options, options.check)
+        return
+    if options.folder is None:
+        raise TidegaugeError("dashboards needs a folder to write to, or --check FILE")
+    if options.folder.suffix == ".json":
+        raise TidegaugeError(f"{options.folder}: is not a folder; --check FILE reads a dashboard")
     if options.folder.exists() and (not options.folder.is_dir() or any(options.folder.iterdir())):
         raise TidegaugeError(
             f"{options.folder}: is not an empty folder, and no file is overwritten"
@@ -78,8 +82,28 @@ def write_dashboards(options: DashboardsOptions) -> None:
     for path, source in _files():
         target = options.folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(source.read_bytes())
+        content = source.read_bytes()
+        if path.suffix == ".yml":
+            content = content.replace(b":9404", f":{options.port}".encode())
+        target.write_bytes(content)
         typer.echo(target)
+
+
+def _check_dashboards(options: DashboardsOptions, paths: Sequence[Path]) -> None:
+    dashboards = [read_dashboard(path) for path in dict.fromkeys(paths)]
+    spelling = recognised_spelling([each.as_rules() for each in dashboards])
+    if options.metrics_spelling is not None:
+        spelling = parsed("--metrics-spelling", options.metrics_spelling, spelling_of)
+    checked = [
+        (dashboard, [panel_needs(panel, spelling) for panel in dashboard.panels])
+        for dashboard in dashboards
+    ]
+    if options.as_json:
+        print_json(dashboard_report.content_of(checked, spelling))
+    else:
+        dashboard_report.show_dashboards(console(), checked, spelling)
+    if any(panel.is_wrong for _, panels in checked for panel in panels):
+        raise typer.Exit(1)
 
 
 def _files() -> Iterator[tuple[Path, Traversable]]:
@@ -205,35 +229,3 @@ def _show(out: Console, figures: Sequence[Mapping[str, Any]], folder: Path) -> N
     if len(figures) > answers_view.MOST_ROWS:
         out.print(f"... {len(figures) - answers_view.MOST_ROWS:,} more (--json has all)")
     out.print(f"Tables: {folder}", soft_wrap=True)
-
-
-#: Rows that are printed as a table.
-_PRINTED = 40
-
-
-def select_rows(options: SqlOptions) -> None:
-    """Perform ``tidegauge sql``."""
-    if options.as_csv and options.as_json:
-        raise TidegaugeError("--csv and --json exclude each other")
-    run = opened_run(options.run, "sql")
-    rows = run.tables.rows(options.query)
-    if options.as_json:
-        print_json(rows)
-    elif options.as_csv:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(rows[0] if rows else ())
-        writer.writerows(row.values() for row in rows)
-    else:
-        _print_rows(rows)
-
-
-def _print_rows(rows: Sequence[Mapping[str, Any]]) -> None:
-    screen = console()
-    table = Table(box=None, pad_edge=False)
-    for name in rows[0] if rows else ():
-        table.add_column(name, overflow="fold")
-    for row in rows[:_PRINTED]:
-        table.add_row(*("" if value is None else str(value) for value in row.values()))
-    screen.print(table)
-    more = " (--csv has all)" if len(rows) > _PRINTED else ""
-    screen.print(f"{counted(len(rows), 'row')}{more}")

@@ -98,16 +98,24 @@ class AnalyzeOptions(NamedTuple):
 
 
 class SqlOptions(NamedTuple):
-    """Print the rows that a query finds in the result tables of a run.
+    """Print the rows that a query finds in the result tables of a run, or of all runs of a sweep.
 
-    The SQL is that of DuckDB. TABLES.md in analysis/ describes the tables and their columns. Tables
-    are made as a query needs them, and kept in the folder of the run.
+    The SQL is one statement of DuckDB. `show tables` lists the tables, `describe TABLE` the columns
+    of one with units and meanings, and `tidegauge docs tables` prints both. Tables are made as a
+    query needs them, and kept in the folder of the run. The column `run` tells runs of a sweep
+    apart. `copy (select ...) to 'FILE.parquet'` writes a file; .csv and .json work, too.
+
+    Rows that are wider than the terminal have a line for each column.
 
     \b
     Examples:
+      tidegauge sql runs/first "show tables"
+      tidegauge sql runs/first "describe isr_changes"
       tidegauge sql runs/first "select * from fault_costs"
       tidegauge sql runs/first "select change, count(*) as changes from isr_changes group by all"
       tidegauge sql runs/first "select * from elections" --csv > elections.csv
+      tidegauge sql runs/first "copy (from elections) to 'elections.parquet'"
+      tidegauge sql runs/sweep "select run, count(*) as elections from elections group by run"
     """
 
     run: shared.RunPath

@@ -21,7 +21,8 @@ class RunOptions(NamedTuple):
     not met in time.
 
     --seeds is a sweep over seeds: each run has its own folder. The file sweep.json beside them has
-    mean, interval and worst of partition-seconds and lost records. See also `tidegauge sweep`.
+    mean, interval and worst of lost and failed records, stalls and outages. See also `tidegauge
+    sweep`.
 
     --set changes a field of the scenario. PATH consists of names with dots between them; an item
     of a list has its index or its name. Below `settings` the rest of PATH is the name of one
@@ -265,7 +266,7 @@ class CompareOptions(NamedTuple):
 
 
 class AskOptions(NamedTuple):
-    """Ask what a fault would do to a cluster: over twenty seeds, in at most fifteen lines.
+    """Ask what a fault would do to a cluster: over twenty seeds, on one screen.
 
     The answer has the fault, then for records lost, time without responses and partitions that are
     offline or refuse writes the median, the worst seed, the number of seeds with any of it, and
@@ -274,7 +275,8 @@ class AskOptions(NamedTuple):
 
     FILE is a real cluster (tidegauge import), or any other scenario. All runs begin with all
     brokers up and with preferred leaders. Faults and steps of the file are left out. Producers are
-    added if it has none. Runs are on actors of Ray, one for each CPU; their scenario stays as a
+    and consumers are added if it has none. Topics that refuse acks=all without any fault are left
+    out, and named. Runs are on actors of Ray, one for each CPU; their scenario stays as a
     file in the new folder runs/FILE-QUESTION.
 
     QUESTION is free in case and order of its words; an unknown one is answered with the list. An
@@ -291,8 +293,10 @@ class AskOptions(NamedTuple):
       tidegauge ask mine.yaml controller loss for 1m
       tidegauge ask mine.yaml quorum loss for 10m
       tidegauge ask mine.yaml rolling restart of rack a, 2 at a time
+      tidegauge ask mine.yaml rolling restart with AZ loss of rack b
       tidegauge ask mine.yaml upgrade, 2 at a time
       tidegauge ask mine.yaml reassign topic orders to brokers 1,2,3
+      tidegauge ask mine.yaml reassign topic orders to 1,2,3 throttle 10MB/s with 2GB a replica
       tidegauge ask mine.yaml slow disk on broker 2 delay 300ms for 5m
       tidegauge ask mine.yaml rolling restart --seeds 50 --out runs/roll
       tidegauge ask mine.yaml AZ loss --set cluster.settings.min.insync.replicas=1
@@ -317,15 +321,15 @@ class UpgradeOptions(NamedTuple):
     """Run a cluster and its upgrade under standard faults, and print what changes.
 
     The command answers what another release, or KRaft, would change. A broker is killed, some are
-    restarted, the active controller and a rack are lost: each fault has a table of its figures in
-    both. Lists of settings follow: other defaults, and settings without a meaning.
-
-    Before the runs it prints the way to that release: the releases between, the migration to KRaft,
-    the oldest clients, the setting that keeps the time of a failover, and the cluster's own
-    settings that the release no longer has.
+    restarted, the active controller and a rack are lost, each with three seeds. The answer fits on
+    a screen: the way to that release, the oldest clients, the setting that keeps the time of a
+    failover, the cluster's own settings that the release no longer has, and the figures that differ
+    beyond their spread. --verbose prints all figures of each fault with their reasons, and all
+    defaults and settings that change.
 
     SCENARIO is a real cluster (tidegauge import), or any other. Its own faults and steps are left
-    out: all runs begin with all brokers up and with preferred leaders.
+    out, and topics that refuse acks=all without any fault: all runs begin with all brokers up and
+    with preferred leaders.
 
     \b
     Examples:
@@ -340,8 +344,11 @@ class UpgradeOptions(NamedTuple):
     #: A broker's server.properties, a folder of such files, or a pattern in quotes; repeatable. For
     #: settings that a scenario does not take: passwords and keys, and addresses.
     properties: Annotated[list[Path] | None, typer.Option(metavar="FILE")] = None
-    seeds: shared.Seeds = None
+    #: Run each fault with each of these seeds.
+    seeds: Annotated[str, typer.Option(metavar="A..B")] = "1..3"
     jobs: shared.Jobs = None
+    #: All figures of each fault, their reasons, and all settings that change.
+    verbose: bool = False
     #: Folder for all runs, with one comparison for each fault. Default: a new folder
     #: runs/NAME-to-RELEASE.
     out: Annotated[Path | None, typer.Option(metavar="DIR")] = None
@@ -351,13 +358,16 @@ class AlertsOptions(NamedTuple):
     """Test unchanged alert rules on incidents in simulated time.
 
     Tidegauge runs each incident and scrapes it as Prometheus would. promtool evaluates the rules
-    over these series, so `for` and `keep_firing_for` are Prometheus's own. The report has each
-    alert that fired, its delay after the start of the trouble and its duration, beside the
-    expectations of the incident. It shows late rules, misfires and dead rules. Rules about parts
-    that are not simulated (a JVM, for example) are listed but not judged. Rules with names that the
-    exporter never makes are listed apart: they are dead on a cluster, too.
+    over these series, so `for` and `keep_firing_for` are Prometheus's own. The report begins with
+    a matrix: each alert was firing, pending or silent in each incident, or its metrics do not exist
+    in that mode or release. Then late rules, misfires and dead rules are listed; `--verbose` adds
+    the delay and the duration of each alert, beside the expectations of the incident. Rules about
+    parts that are not simulated (a JVM, for example) are listed but not judged. Rules with names
+    that the exporter never makes are listed apart: they are dead on a cluster, too. A metric whose
+    name is nearly that of an exported one is misspelt, which is an error.
 
-    The exit status is 1 if an expectation failed, and 2 if nothing was judged.
+    The exit status is 1 if an expectation failed or a metric is misspelt, and 2 if nothing was
+    judged.
 
     Shipped incidents have expectations of the rules of well-known files, by their names; a rule of
     yours may have a longer `for`. A healthy day expects every rule to be silent. `--expect` adds
@@ -396,24 +406,50 @@ class AlertsOptions(NamedTuple):
     jobs: shared.Jobs = None
     #: Keep the series of each incident as a promtool test, and promtool's output.
     keep: Annotated[Path | None, typer.Option(metavar="DIR")] = None
+    #: Print the times of each alert in each incident, too.
+    verbose: Annotated[bool, typer.Option("--verbose", "-v")] = False
     as_json: shared.AsJson = False
+
+    def look_first(self) -> None:
+        """Read the files of rules: an error in them need not wait until the engine is imported."""
+        from tidegauge.rehearsal.alerts import read_rule_file  # noqa: PLC0415
+        from tidegauge.scenario.shipped import INCIDENTS  # noqa: PLC0415
+
+        for path in (*self.rules, *(self.more_rules or ())):
+            if path.exists() or not (INCIDENTS / f"{path}.yaml").exists():
+                read_rule_file(path)
 
 
 class DashboardsOptions(NamedTuple):
-    """Write Grafana's dashboard, alert rules and Prometheus's configuration to a folder.
+    """Write Grafana's dashboard, alert rules and Prometheus's configuration; check dashboards.
 
     The files are for a run that serves metrics (`tidegauge run SCENARIO --metrics 9404`). The
     file COVERAGE.md beside them has the meaning of each metric, and the panels of other
     dashboards that stay empty.
 
+    With `--check` nothing is written: the metrics of each panel of your dashboards are listed, by
+    whether they are simulated, are misspelt, or have a name that the exporter never makes. The
+    exit status is 1 if a panel has a name of the last two kinds.
+
     \b
     Examples:
       tidegauge dashboards watching
+      tidegauge dashboards watching --port 9504
       prometheus --config.file=watching/prometheus/prometheus.yml
+      tidegauge dashboards --check kafka-overview.json
     """
 
     #: Folder for the files; new or empty.
-    folder: Annotated[Path, typer.Argument(metavar="DIR")]
+    folder: Annotated[Path | None, typer.Argument(metavar="DIR")] = None
+    #: Port at which the run serves metrics.
+    port: Annotated[int, typer.Option(metavar="PORT", min=1, max=65_535)] = 9404
+    #: File with a dashboard, as Grafana exports it. Repeatable.
+    check: Annotated[list[Path] | None, typer.Option(metavar="FILE")] = None
+    #: Names of Kafka's metrics in the checked dashboards, as for `tidegauge run`. Default:
+    #: recognised from the dashboards.
+    metrics_spelling: Annotated[str | None, typer.Option(metavar="NAME|FILE")] = None
+    #: Print JSON about the checked dashboards.
+    as_json: shared.AsJson = False
 
 
 class CompileOptions(NamedTuple):

@@ -3,6 +3,7 @@
 import json
 import shlex
 from collections.abc import Callable, Sequence
+from importlib.resources import files
 from pathlib import Path
 from textwrap import fill
 
@@ -24,7 +25,7 @@ from tidegauge.scenario.shipped import (
 from tidegauge.scenario.text.errors import counted, did_you_mean
 from tidegauge.scenario.timetable import fault_words, timetable
 from tidegauge.simulation.quantities import format_duration, time_text
-from tidegauge.views.output import console, print_json, wrapped
+from tidegauge.views.output import console, print_hanging, print_json
 
 _INDENT = 4 * " "
 #: The number of faults and steps that are listed.
@@ -33,6 +34,8 @@ _LISTED = 40
 _PACKAGE = Path(__file__).parents[1]
 #: The folder of the manual: inside of the package where it is installed, beside it in a checkout.
 _MANUAL = next(each for each in (_PACKAGE / "docs", _PACKAGE.parent / "docs") if each.exists())
+#: The page of the result tables, which is generated.
+_TABLES = Path(str(files("tidegauge.analysis") / "TABLES.md"))
 
 
 #: The headings of the list, and which scenarios stand below each.
@@ -132,7 +135,7 @@ def print_timetable(scenario: Scenario) -> None:
 
 
 def _print_planned(when: str, words: str) -> None:
-    typer.echo(wrapped(f"  {when:>15}  ", words))
+    print_hanging(console(), f"  {when:>15}  ", words)
 
 
 def _print(out: Console, scenario: ShippedScenario) -> None:
@@ -157,7 +160,7 @@ def show_schema(_options: SchemaOptions) -> None:
 
 def show_docs(options: DocsOptions) -> None:
     """Perform ``tidegauge docs``."""
-    pages = {file.stem: file for file in _MANUAL.glob("*.md")}
+    pages = {file.stem: file for file in _MANUAL.glob("*.md")} | {"tables": _TABLES}
     if options.name is None:
         width = max(map(len, pages))
         for name in sorted(pages):

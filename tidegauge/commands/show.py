@@ -71,7 +71,12 @@ def show_partitions(options: view_options.ShowPartitionsOptions) -> None:
 def show_partition(options: view_options.ShowPartitionOptions) -> None:
     """Perform ``tidegauge show partition``."""
     run, story = _opened(options.run), _story(options)
-    number = partition_view.partition_number(options.partition, run.names)
+    name = overview.worst_partition(run) if options.partition is None else options.partition
+    number = partition_view.partition_number(name, run.names)
+    if options.partition is None:
+        several = len(run.names.partitions) > 1
+        which = "the worst, the first one of show partitions" if several else "the only partition"
+        typer.echo(f"note: {name} is {which}", err=True)
     if options.as_json:
         print_json(partition_view.partition_for_programs(run, number, story))
     else:

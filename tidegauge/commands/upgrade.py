@@ -10,7 +10,13 @@ from tidegauge.commands.loading import loaded, show_warnings
 from tidegauge.commands.run_options import RunOptions, UpgradeOptions
 from tidegauge.commands.shared_options import parsed, seeds_of
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.real_cluster.describe.release_change import FaultCase, fault_cases, in_health
+from tidegauge.real_cluster.describe.release_change import (
+    FaultCase,
+    fault_cases,
+    in_health,
+    never_accepting,
+    without_topics,
+)
 from tidegauge.real_cluster.describe.server_properties import (
     properties_files,
     read_server_properties,
@@ -19,9 +25,10 @@ from tidegauge.real_cluster.describe.upgrade_path import UpgradePath, upgrade_pa
 from tidegauge.replication.release_versions import KRAFT_MODE, Release
 from tidegauge.scenario.other_mode.settings import Change
 from tidegauge.scenario.reading import Scenario
+from tidegauge.scenario.text.errors import counted
 from tidegauge.traces.run_folder import new_run_folder
 from tidegauge.views import comparison_view
-from tidegauge.views.output import console
+from tidegauge.views.output import console, report
 from tidegauge.views.sweep_report import show_surprises
 
 #: Eligible leader replicas stay off in a cluster that was upgraded.
@@ -36,25 +43,44 @@ def upgrade_cluster(options: UpgradeOptions) -> None:
     mode = own.mode if own.mode in release.modes else release.mode()
     if (own.mode, own.release) == (mode, str(release)):
         raise TidegaugeError(f"--to {release}: the cluster has this release and mode already")
-    data = in_health(comparing.written_scenario(request), own.broker_ids())
+    refusing = never_accepting(own)
+    data = without_topics(
+        in_health(comparing.written_scenario(request), own.broker_ids()), refusing
+    )
     before = comparing.converted_variant(data, options.scenario, own.mode, own.release)
     after = _successor(comparing.converted_variant(data, options.scenario, mode, str(release)), own)
     files = [read_server_properties(each) for each in properties_files(options.properties or [])]
     written = {name for file in files for name in file.properties}
     path = upgrade_path(own, after.scenario, written)
-    show_warnings(before.scenario, after.scenario)
     folder = options.out or new_run_folder(f"{own.name}-to-{release}")
-    span = None if options.seeds is None else seeds_of(options.seeds)
+    span = seeds_of(options.seeds)
     screen = console()
-    comparison_view.show_upgrade_path(screen, before.label, after.label, path)
     cases = list(fault_cases(before.scenario))
     screen.print(
-        f"\nChanges from {before.label} to {after.label}: {len(cases)} faults, each in runs of"
-        " its own. They begin with all brokers up, and with preferred leaders.",
-        soft_wrap=True,
+        f"Changes from {before.label} to {after.label}: {len(cases)} faults, each with "
+        f"{counted(len(span), 'seed')}.",
+        style="bold",
     )
-    found = [_case(case, before, after, span, options.jobs, folder / case.name) for case in cases]
-    _show(before, after, path, {case.title: one for case, one in zip(cases, found, strict=True)})
+    for line in refusing.values():
+        screen.print(line, markup=False)
+    comparison_view.show_upgrade_path(
+        screen, before.label, after.label, path, in_full=options.verbose
+    )
+    with report(as_json=True):
+        found = [
+            _case(case, before, after, span, options.jobs, folder / case.name) for case in cases
+        ]
+    by_title = {case.title: one for case, one in zip(cases, found, strict=True)}
+    if options.verbose:
+        _show(before, after, path, by_title)
+    else:
+        figures = {case.name: one.figures for case, one in zip(cases, found, strict=True)}
+        comparison_view.show_upgrade(screen, [before.label, after.label], figures)
+        for comparison in found:
+            show_surprises(screen, comparison.runs)
+        screen.print("More: --verbose, with --out the same runs; or, for each fault:")
+        screen.print(f"  tidegauge report '{folder / cases[0].name}'", soft_wrap=True, markup=False)
+    show_warnings(before.scenario, after.scenario)
     if not all(comparison.is_well for comparison in found):
         raise typer.Exit(1)
 
@@ -73,7 +99,7 @@ def _show(
     comparison_view.show_decisions(
         screen, [figure for each in found.values() for figure in each.figures]
     )
-    comparison_view.show_defaults(screen, before.scenario, after.scenario)
+    comparison_view.show_defaults(screen, before.scenario, after.scenario, path.removed)
     comparison_view.show_settings_that_end(screen, after.changes, path.removed)
     others = [str(each) for each in after.changes if "settings" not in each.path]
     comparison_view.show_changes(screen, after.label, others)
@@ -102,7 +128,7 @@ def _case(
     case: FaultCase,
     before: comparing.Variant,
     after: comparing.Variant,
-    seeds: range | None,
+    seeds: range,
     jobs: int | None,
     out: Path,
 ) -> comparing.Comparison:

@@ -1,29 +1,29 @@
-"""``tidegauge validate``: a scenario checked, and its run predicted, without running it."""
+"""A scenario without a run: ``tidegauge validate`` predicts its size, ``lint`` finds its faults."""
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import typer
 
-from tidegauge.commands.lint import show_findings
 from tidegauge.commands.loading import loaded, show_warnings, warned_of
 from tidegauge.commands.performing import hosted
 from tidegauge.commands.run_options import RunOptions
-from tidegauge.commands.scenario_options import ValidateOptions
+from tidegauge.commands.scenario_options import LintOptions, ValidateOptions
 from tidegauge.commands.scenarios import print_timetable
 from tidegauge.compiled.compile_all import is_compiled
 from tidegauge.engine.grouping import grouping_of, usual_groups
 from tidegauge.engine.prediction import Prediction, predict
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.scenario.lint.lint import findings_of
+from tidegauge.scenario.lint.finding import Finding
+from tidegauge.scenario.lint.lint import CHECKS, findings_of
 from tidegauge.scenario.model.workload import ClientGroup
 from tidegauge.scenario.text.errors import counted, duration_text
 from tidegauge.scenario.timetable import timetable
 from tidegauge.scenario.used_resources import LeanedOn, UsedResource, leaned_on, used_resources
 from tidegauge.simulation.quantities import format_duration
-from tidegauge.views.output import print_json, wrapped
+from tidegauge.views.output import console, print_hanging, print_json
 
 #: The number of topics and settings that are listed.
 _LISTED = 40
@@ -89,7 +89,7 @@ def _print(plan: ClusterPlan, prediction: Prediction, groups: list[str], *, verb
 
 
 def _entry(name: str, words: str) -> None:
-    typer.echo(wrapped(f"{name:<10}", words))
+    print_hanging(console(), f"{name:<10}", words)
 
 
 def _cost_words(prediction: Prediction) -> str:
@@ -206,7 +206,7 @@ def _print_prediction(prediction: Prediction) -> None:
         if count >= 1
     )
     typer.echo("\nParts of the prediction:")
-    typer.echo(wrapped("  events  ", f"{_rounded(events.total)} ({parts})"))
+    print_hanging(console(), "  events  ", f"{_rounded(events.total)} ({parts})")
     parts_s = prediction.set_up_s, prediction.loop_s, prediction.end_s
     spans = zip(("set-up", "loop", "end"), parts_s, strict=True)
     each = ", ".join(f"{name} {_time_words(seconds)}" for name, seconds in spans)
@@ -293,3 +293,47 @@ def _as_json(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> di
         "leans_on": [parameter._asdict() for parameter in leaned_on(scenario)],
         "resources": [resource._asdict() for resource in used_resources(scenario)],
     }
+
+
+# Findings.
+
+
+def lint_scenario(options: LintOptions) -> None:
+    """Perform ``tidegauge lint``."""
+    scenario = loaded(RunOptions(options.scenario, changes=options.changes))
+    found, changes = findings_of(scenario), options.changes or []
+    if options.as_json:
+        findings = [
+            {"check": name, **finding.as_json(options.scenario, changes)}
+            for name, finding in found.items()
+        ]
+        print_json({"name": scenario.name, "checks": [*CHECKS], "findings": findings})
+    else:
+        _print_findings(found, options.scenario, changes)
+    if options.strict and found:
+        raise typer.Exit(1)
+
+
+def _print_findings(found: Mapping[str, Finding], file: str, changes: Sequence[str]) -> None:
+    for name, finding in found.items():
+        print_hanging(console(), "", f"{name}: {finding.concerned}")
+        print_hanging(console(), "  risk    ", finding.risk)
+        print_hanging(console(), "  remedy  ", finding.remedy)
+        typer.echo(f"  try     {finding.simulation.text(file, changes)}\n")
+    typer.echo(f"{counted(len(found), 'finding')} of {counted(len(CHECKS), 'check')}")
+
+
+def show_findings(found: Mapping[str, Finding], file: str) -> None:
+    """Print a line for each finding, below the output of another command.
+
+    Args:
+        found: the findings, by their checks.
+        file: the scenario, as the command that explains them is typed.
+    """
+    if not found:
+        return
+    number = counted(len(found), "finding")
+    typer.echo()
+    print_hanging(console(), "", f"{number}, which `tidegauge lint {file}` explains:")
+    for name, finding in found.items():
+        print_hanging(console(), "  ", f"{name}: {finding.concerned}")

@@ -35,13 +35,14 @@ class ShowPartitionOptions(NamedTuple):
 
     \b
     Examples:
+      tidegauge show partition runs/rack-outage
       tidegauge show partition runs/rack-outage orders-0
       tidegauge show partition runs/rack-outage orders-0 --from 10s --to 20s --all
     """
 
     run: shared.RunPath
-    #: The partition.
-    partition: Annotated[str, typer.Argument(metavar="TOPIC-PARTITION")]
+    #: The partition. Default: the first one of `show partitions`.
+    partition: Annotated[str | None, typer.Argument(metavar="TOPIC-PARTITION")] = None
     begin: shared.From = None
     end: shared.To = None
     details: Details = False

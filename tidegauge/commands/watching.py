@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -54,24 +54,39 @@ def address_of(text: str) -> tuple[str, int]:
     return (match["host"] or LOOPBACK).strip("[]"), int(match["port"])
 
 
+def watched(
+    request: RunOptions, scenario: Scenario, speed: float | None
+) -> AbstractContextManager[Watchers]:
+    """Serve or record the metrics of a run while entered; the command ends if that fails.
+
+    An option that has no such value ends it at once.
+    """
+    if request.metrics is not None:
+        address_of(request.metrics)
+    return _watched(request, scenario, speed, _presentation(request))
+
+
 @contextmanager
-def watched(request: RunOptions, scenario: Scenario, speed: float | None) -> Iterator[Watchers]:
-    """Serve or record the metrics of a run while entered; the command ends if that fails."""
+def _watched(
+    request: RunOptions, scenario: Scenario, speed: float | None, presentation: Presentation
+) -> Iterator[Watchers]:
     with ExitStack() as open_:
         onlooker = scrapes = None
         if request.metrics is not None:
-            onlooker = open_.enter_context(_served(request, scenario, speed))
+            onlooker = open_.enter_context(_served(request, scenario, speed, presentation))
         if request.openmetrics is not None:
-            scrapes = open_.enter_context(_written(request, scenario))
+            scrapes = open_.enter_context(_written(request, scenario, presentation))
         yield Watchers(onlooker, scrapes)
 
 
 @contextmanager
-def _served(request: RunOptions, scenario: Scenario, speed: float | None) -> Iterator[Onlooker]:
+def _served(
+    request: RunOptions, scenario: Scenario, speed: float | None, presentation: Presentation
+) -> Iterator[Onlooker]:
     assert request.metrics is not None
     host, port = address_of(request.metrics)
     try:
-        endpoint = Endpoint(ClusterPlan(scenario), host, port, _presentation(request))
+        endpoint = Endpoint(ClusterPlan(scenario), host, port, presentation)
     except EndpointError as error:
         raise TidegaugeError(f"--metrics {request.metrics}: {error}") from error
     with endpoint:
@@ -102,12 +117,14 @@ def _level(text: str | None) -> Level | None:
 
 
 @contextmanager
-def _written(request: RunOptions, scenario: Scenario) -> Iterator[Scrapes]:
+def _written(
+    request: RunOptions, scenario: Scenario, presentation: Presentation
+) -> Iterator[Scrapes]:
     path = request.openmetrics
     assert path is not None
     try:
         file = OpenMetricsFile(
-            ClusterPlan(scenario), path, _presentation(request), _begin_s(request.openmetrics_start)
+            ClusterPlan(scenario), path, presentation, _begin_s(request.openmetrics_start)
         )
     except OSError as error:
         raise TidegaugeError(

@@ -7,6 +7,7 @@ in virtual time.
 ==========================  ========================================================================
 ``alerts.py``               the rules of files, their alerts, and the metrics that they need
 ``metric_names.py``         the exporter that rules are written for, and names that it never makes
+``dashboards.py``           the panels of Grafana's dashboards, and the metrics that they need
 ``promtool.py``             evaluation of rules over series by promtool; when each alert fired
 ``verdicts.py``             comparison with the expectations of an incident
 ``incidents.py``            each incident run in virtual time, scraped and judged

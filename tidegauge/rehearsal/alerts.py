@@ -102,6 +102,10 @@ def _rule_objects(documents: Iterable[Any]) -> Iterator[dict[str, Any]]:
 
 
 def _groups_of(path: Path, content: Any) -> list[dict[str, Any]]:
+    if isinstance(content, dict) and isinstance(content.get("panels"), list):
+        raise RuleFileError(
+            f"{path}: is a dashboard, not a file of rules; `tidegauge dashboards --check` reads it"
+        )
     groups = content.get("groups") if isinstance(content, dict) else None
     if not isinstance(groups, list) or not groups:
         raise RuleFileError(f"{path}: has neither `groups` of rules nor a {_KIND} object")
@@ -109,13 +113,19 @@ def _groups_of(path: Path, content: Any) -> list[dict[str, Any]]:
         if not isinstance(group, dict) or not isinstance(group.get("name"), str):
             raise RuleFileError(f"{path}: group {place + 1} has no name")
         if not isinstance(group.get("rules") or [], list):
-            raise RuleFileError(f"{path}: group {group['name']}: `rules` must be a list")
+            raise RuleFileError(f"{_group_text(path, group)}: `rules` must be a list")
+        for key in ("interval", "query_offset"):
+            _duration_us(_group_text(path, group), group, key)
     return groups
+
+
+def _group_text(path: Path, group: Mapping[str, Any]) -> str:
+    return f"{path}: group {group['name']}"
 
 
 def _rules_of(path: Path, group: dict[str, Any]) -> Iterator[Rule]:
     for place, rule in enumerate(group.get("rules") or []):
-        which = f"{path}: group {group['name']}, rule {place + 1}"
+        which = f"{_group_text(path, group)}, rule {place + 1}"
         if not isinstance(rule, dict):
             raise RuleFileError(f"{which}: must be a mapping with `alert` or `record`, and `expr`")
         names = [(kind, rule[kind]) for kind in ("alert", "record") if rule.get(kind)]
@@ -128,7 +138,8 @@ def _rules_of(path: Path, group: dict[str, Any]) -> Iterator[Rule]:
             wrong = kind if not isinstance(name, str) else "expr"
             problem = "is missing" if rule.get(wrong) is None else "must be text"
             raise RuleFileError(f"{which} ({name}): `{wrong}` {problem}")
-        times_us = [_duration_us(rule.get(key)) for key in ("for", "keep_firing_for")]
+        which += f" ({name})"
+        times_us = [_duration_us(which, rule, key) for key in ("for", "keep_firing_for")]
         yield Rule(group["name"], name, kind == "alert", str(expression), *times_us)
 
 
@@ -138,11 +149,16 @@ _DURATION = re.compile(
 _UNITS_MS = (31_536_000_000, 604_800_000, 86_400_000, 3_600_000, 60_000, 1_000, 1)
 
 
-def _duration_us(written: Any) -> int:
-    """A duration as Prometheus has it, such as 1h30m; 0 for none, and for one that it refuses."""
-    match = _DURATION.fullmatch(str(written))
-    if match is None:
+def _duration_us(which: str, part: Mapping[str, Any], key: str) -> int:
+    """A duration of a rule or group as Prometheus has it, such as 1h30m; 0 for none."""
+    written = part.get(key)
+    if written is None:
         return 0
+    match = _DURATION.fullmatch(str(written))
+    if match is None or written == "":
+        raise RuleFileError(
+            f"{which}: `{key}: {written}` is not a duration such as 30s, 5m or 1h30m"
+        )
     parts = zip(match.groups(default="0"), _UNITS_MS, strict=True)
     return 1_000 * sum(int(count) * unit_ms for count, unit_ms in parts)
 
@@ -300,6 +316,10 @@ class Alert(NamedTuple):
     #: Those of the missing metrics by which it is dead on a cluster, as the exporter never makes
     #: these names; each with its own name for the same value. None: it has none.
     never_made: Mapping[str, str | None] = {}
+    #: The misspelt ones among the missing metrics, each with the name that is meant.
+    misspelt: Mapping[str, str] = {}
+    #: The expression of its first rule.
+    expression: str = ""
 
     @property
     def is_simulated(self) -> bool:
@@ -334,10 +354,19 @@ def alerts_of(files: Sequence[RuleFile], served: Collection[str]) -> Alerts:
             reads_nothing=not any(needs.served or needs.missing for _, _, needs in found),
             for_us=max(rule.for_us for _, rule, _ in found),
             keep_firing_for_us=max(rule.keep_firing_for_us for _, rule, _ in found),
+            expression=found[0][1].expression,
         )
         for name, found in rules.items()
     ]
     return Alerts(alerts, frozenset(metrics & set(served)))
+
+
+def alerts_without_metrics(files: Sequence[RuleFile], served: Collection[str]) -> set[str]:
+    """The names of alerts none of whose rules has its metrics, where these are served."""
+    names = {*served, *OF_THE_ENGINE, *_recorded(files, served)}
+    alerts = [rule for file in files for rule in file.rules if rule.is_alert]
+    found = {rule.name for rule in alerts if not needs_of(rule.expression, names).missing}
+    return {rule.name for rule in alerts} - found
 
 
 def _recorded(files: Sequence[RuleFile], served: Collection[str]) -> set[str]:

@@ -19,8 +19,8 @@ from tidegauge.engine.simulate import Scrapes, simulate
 from tidegauge.metrics.samples.exposition import Presentation, Scraper
 from tidegauge.metrics.spellings.all_spellings import STRIMZI
 from tidegauge.metrics.spellings.spelling import Spelling
-from tidegauge.rehearsal.alerts import Alerts, RuleFile
-from tidegauge.rehearsal.metric_names import Misspelt
+from tidegauge.rehearsal.alerts import Alerts, RuleFile, alerts_without_metrics
+from tidegauge.rehearsal.metric_names import Misspelt, exported_metrics
 from tidegauge.rehearsal.promtool import Intervals, Promtool, PromtoolError, Recording, evaluate
 from tidegauge.rehearsal.verdicts import IncidentPlan, Judged, judge
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -205,14 +205,7 @@ def rehearse_one(rehearsal: Rehearsal, name: str, folder: Path | None = None) ->
 def _rehearse(rehearsal: Rehearsal, name: str, within: Path | None) -> Rehearsed:
     scenario = load_incident(name)
     kept = _kept_folder(rehearsal, scenario)
-    incident = IncidentPlan(
-        scenario.name,
-        scenario.duration_us,
-        scenario.trouble_begins_us(),
-        scenario.trouble_ends_us(),
-        scenario.alerts or AlertExpectations(),
-        asked_of(rehearsal, scenario.name),
-    )
+    incident = _plan_of(scenario, rehearsal)
     with TemporaryDirectory(prefix="tidegauge-alerts-", dir=within) as made, _whole_or_not(kept):
         folder = Path(made)
         recording = _recording_of(scenario, rehearsal, folder / "run")
@@ -228,6 +221,23 @@ def _rehearse(rehearsal: Rehearsal, name: str, within: Path | None) -> Rehearsed
     known = {alert.name for alert in alerts}
     unknown = [named for named in incident.expected.named() if named not in known]
     return Rehearsed(name, incident, judge(incident, alerts, courses), unknown)
+
+
+def _plan_of(scenario: Scenario, rehearsal: Rehearsal) -> IncidentPlan:
+    exported = exported_metrics(rehearsal.spelling, scenario.mode, scenario.release)
+    without_expectations = scenario.model_copy(update={"alerts": None})
+    return IncidentPlan(
+        scenario.name,
+        scenario.duration_us,
+        scenario.trouble_begins_us(),
+        scenario.trouble_ends_us(),
+        scenario.alerts or AlertExpectations(),
+        asked_of(rehearsal, scenario.name),
+        alerts_without_metrics(rehearsal.files, exported),
+        scenario.mode,
+        without_expectations.trouble_begins_us(),
+        without_expectations.trouble_ends_us(),
+    )
 
 
 @contextmanager

@@ -21,10 +21,13 @@ from tidegauge.metrics.samples.targets import label_text
 from tidegauge.metrics.spellings.all_spellings import SPELLINGS
 from tidegauge.metrics.spellings.spelling import Spelling
 from tidegauge.rehearsal.alerts import OF_THE_ENGINE, Alerts, RuleFile, alerts_of, needs_of
+from tidegauge.replication.release_versions import Release
 
 #: Metrics that a run in virtual time does not have: those of real time and of HTTP scrapes.
 _OF_LIVE_RUNS = {Scope.SIMULATION, Scope.ACTOR, Scope.SCRAPED_TARGET}
 _FAMILIES = tuple(family for family in FAMILIES if family.scope not in _OF_LIVE_RUNS)
+_OF_ZOOKEEPER = {Scope.ZOOKEEPER, Scope.ZOOKEEPER_BROKER, Scope.ZOOKEEPER_CLIENT}
+_OF_A_QUORUM = {Scope.QUORUM_BROKER, Scope.QUORUM_CONTROLLER, Scope.RAFT, Scope.RAFT_STATE}
 
 #: The beginnings of names that an exporter makes of Kafka's MBeans. Others are those of the JVM, of
 #: the system, or of another program.
@@ -36,6 +39,18 @@ _OF_MBEANS = re.compile(
 def served_metrics(spelling: Spelling) -> frozenset[str]:
     """The names of all metrics that a run in virtual time has for rules."""
     return frozenset({UP.name, *(spelled.name for spelled in spelling.spelled(_FAMILIES))})
+
+
+def exported_metrics(spelling: Spelling, mode: str, release: str) -> frozenset[str]:
+    """The names of the metrics that a cluster of this mode and release has."""
+    others = _OF_A_QUORUM if mode == "zookeeper" else _OF_ZOOKEEPER
+    here = [
+        family
+        for family in _FAMILIES
+        if family.scope not in others
+        and (not family.since or Release.parse(family.since) <= Release.parse(release))
+    ]
+    return frozenset({UP.name, *(spelled.name for spelled in spelling.spelled(here))})
 
 
 def recognised_spelling(files: Sequence[RuleFile]) -> Spelling:
@@ -56,7 +71,7 @@ def recognised_spelling(files: Sequence[RuleFile]) -> Spelling:
 
 
 def alerts_on(files: Sequence[RuleFile], spelling: Spelling) -> Alerts:
-    """The alerts in these files, with the names that this exporter never makes.
+    """The alerts in these files, with misspelt names, and those that this exporter never makes.
 
     An alert is dead on a cluster if it had no result with all metrics that are not simulated.
     """
@@ -67,8 +82,12 @@ def alerts_on(files: Sequence[RuleFile], spelling: Spelling) -> Alerts:
     absent -= {rule.name for rule in rules if not rule.is_alert}
     never = never_made(absent, spelling)
     on_cluster = alerts_of(files, served | (absent - never.keys())).alerts
+    misspelt = misspelt_metrics(files, served)
     marked = [
-        alert._replace(never_made={metric: never.get(metric) for metric in dead.missing})
+        alert._replace(
+            never_made={metric: never.get(metric) for metric in dead.missing},
+            misspelt={each.metric: each.meant for each in misspelt if each.rule == alert.name},
+        )
         for alert, dead in zip(alerts, on_cluster, strict=True)
     ]
     return Alerts(marked, metrics)
@@ -135,13 +154,19 @@ def misspelt_metrics(files: Sequence[RuleFile], served: Collection[str]) -> list
         for file in files
         for rule in file.rules
         for metric in sorted(needs_of(rule.expression, names).missing)
-        if (meant := _nearest(metric, names)) is not None
+        if (meant := nearest_metric(metric, names)) is not None
     ]
     return list(dict.fromkeys(found))
 
 
-def _nearest(metric: str, names: Collection[str]) -> str | None:
-    """The name that is most like a metric's in what follows the MBean's domain; None: none is."""
+def nearest_metric(metric: str, names: Collection[str]) -> str | None:
+    """The name that a misspelt metric is meant to have; None: it is not misspelt.
+
+    It is the one that is most like it in what follows the MBean's domain. A name that another
+    exporter makes is not misspelt.
+    """
+    if metric in _values_by_name():
+        return None
     alike, nearest = max((_likeness(metric.lower(), each.lower()), each) for each in sorted(names))
     return nearest if alike >= _LEAST_LIKENESS else None
 

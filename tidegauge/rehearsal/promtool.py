@@ -206,7 +206,8 @@ def evaluate(
     found = dict(_answers(output))
     if sorted(found) != list(times_us):
         raise PromtoolError(_complaint(promtool, output, dict(zip(names, files, strict=True))))
-    return _courses(found, times_us)
+    # Before the first scrape all metrics are absent.
+    return _courses(found, [each for each in times_us if each >= intervals.scrape_us])
 
 
 # The input of promtool.

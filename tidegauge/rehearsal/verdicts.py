@@ -1,6 +1,6 @@
 """The verdicts on alerts in an incident: their times, compared with its expectations."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -24,6 +24,10 @@ class Verdict(StrEnum):
     NOT_SIMULATED = "not simulated"
     #: It reads a metric by a name that the exporter never makes.
     NEVER_EXPORTED = "never exported"
+    #: It reads a misspelt metric.
+    MISSPELT = "misspelt metric"
+    #: It reads a metric that exists only in the other mode, or in later releases.
+    NOT_EXPORTED_HERE = "not exported here"
     # Verdicts that differ from the expectation:
     MISSED = "never fired"
     LATE = "late"
@@ -58,6 +62,12 @@ class IncidentPlan(NamedTuple):
     expected: AlertExpectations
     #: Further expectations, by alert: whether it fires. They hold instead of those of the incident.
     asked: Mapping[str, bool] = {}
+    #: The alerts whose metrics a cluster of its mode and release does not have.
+    not_exported: Collection[str] = ()
+    mode: str = ""
+    #: The first fault or step, and the end of the last fault; None: never, or unknown.
+    faults_begin_us: int | None = None
+    faults_end_us: int | None = None
 
 
 class Expectation(NamedTuple):
@@ -158,6 +168,8 @@ def _verdict(
 ) -> Verdict:
     if not alert.is_simulated:
         return reason_untested(alert)
+    if alert.name in incident.not_exported:
+        return Verdict.NOT_EXPORTED_HERE
     if expectation is None:
         return Verdict.NOT_JUDGED
     if expectation.fires:
@@ -167,6 +179,8 @@ def _verdict(
 
 def reason_untested(alert: Alert) -> Verdict:
     """The verdict on an alert that cannot be tested."""
+    if alert.misspelt:
+        return Verdict.MISSPELT
     return Verdict.NEVER_EXPORTED if alert.never_made else Verdict.NOT_SIMULATED
 
 

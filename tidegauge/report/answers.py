@@ -163,10 +163,13 @@ def _unavailable(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _longest_failover(rows: Sequence[Mapping[str, Any]]) -> str:
     longest = max(rows, key=_whole_us)
-    step = max(_STEPS, key=lambda name: longest[name] or 0)
+    parts = {name: longest[name] or 0 for name in _STEPS}
+    used_us = parts.pop("first_use_us")
+    step = max(parts, key=lambda name: parts[name])
+    used = f"; it was first used {duration_text(used_us)} later" if used_us else ""
     return (
-        f"the longest took {duration_text(_whole_us(longest))}, of which "
-        f"{duration_text(longest[step] or 0)} {_STEPS[step]}"
+        f"the longest took {duration_text(sum(parts.values()))}, of which "
+        f"{duration_text(parts[step])} {_STEPS[step]}{used}"
     )
 
 

@@ -285,7 +285,7 @@ def _tiles(
         text = f"records unsent, of {figures['records_offered']:,} offered"
         tiles.append(Tile(f"{unsent:,}", text, is_bad=unsent > 0))
     if idle.partitions:
-        text = f"the longest that a partition refused acks=all writes: {idle.longest}"
+        text = f"the longest that a partition could not take acks=all writes: {idle.longest}"
         is_bad = idle.longest_us >= _A_SECOND * 1e6
         tiles.append(Tile(duration_text(idle.longest_us), text, is_bad=is_bad))
     return [

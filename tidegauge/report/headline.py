@@ -10,6 +10,7 @@ from tidegauge.analysis.tables.unavailable import REFUSING
 from tidegauge.report.quantities import duration_text
 from tidegauge.report.section import Piece, Words
 from tidegauge.scenario.text.errors import counted
+from tidegauge.simulation.quantities import time_text
 
 if TYPE_CHECKING:
     from tidegauge.analysis.making.run_tables import RunTables
@@ -108,21 +109,21 @@ def _moves(summary: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 class WithoutWrites(NamedTuple):
-    """The partitions that refused acks=all writes for a time."""
+    """The partitions that could not take acks=all writes for a time, if there were any."""
 
     #: Those that took them before or after.
     partitions: int
-    #: ... and refused them for more than a second: not just as leaders changed.
+    #: ... and could not for more than a second: not just as leaders changed.
     for_long: int
     longest_us: int
-    #: The partition that refused them for longest without a break.
+    #: The partition that could not for longest without a break.
     longest: str
     #: Those that never took any, as their topic asks for more replicas than it has.
     always: int
 
     @property
     def is_bad(self) -> bool:
-        """Whether some partition refused them for long."""
+        """Whether some partition could not take them for long."""
         return bool(self.for_long or self.always)
 
 
@@ -133,8 +134,11 @@ def result(run: OneRun) -> list[Piece]:
         Words(what_was_run(run), "note"),
         _verdict(run, stalled, idle, run.figures["records_acknowledged_lost"]),
     ]
+    cause = loss_text(run.tables)
+    if cause is not None:
+        pieces.append(Words(cause, "bad"))
     if stalled is not None:
-        pieces.append(Words(f"{_capital(_refused(run, idle))}.", "bad" if idle.is_bad else ""))
+        pieces.append(Words(f"{_capital(_without(run, idle))}.", "bad" if idle.is_bad else ""))
     if run.summary is None:
         pieces.append(
             Words("The run is not complete: this report covers it up to its last row.", "note")
@@ -196,44 +200,93 @@ def without_writes(run: OneRun) -> WithoutWrites:
 def _verdict(
     run: OneRun, stalled: StalledPartitions | None, idle: WithoutWrites, records_lost: int | None
 ) -> Words:
-    """The result in one sentence: ``60 of 60 partitions stalled for producers, for ...``.
+    """The result in one sentence, losses first: ``60 of 60 partitions stalled for producers ...``.
 
-    Without a producer that counts its stalls, the brokers' refusals count.
+    Without a producer that counts its stalls, the time without acks=all writes counts.
     """
-    outage = _refused(run, idle) if stalled is None else stalled.text
-    losses = (
-        f"{counted(records_lost, 'acknowledged record')} lost"
-        if records_lost
-        else "no acknowledged record lost"
-    )
-    if records_lost is None:
-        losses = "lost records are unknown"
+    outage = _without(run, idle) if stalled is None else stalled.text
     is_bad = records_lost or (idle.is_bad if stalled is None else stalled.stalled)
-    return Words(f"{_capital(outage)}; {losses}.", "verdict bad" if is_bad else "verdict good")
+    if records_lost:
+        text = f"{counted(records_lost, 'acknowledged record')} lost; {outage}"
+    elif records_lost is None:
+        text = f"{outage}; lost records are unknown"
+    else:
+        text = f"{outage}; no acknowledged record lost"
+    return Words(f"{_capital(text)}.", "verdict bad" if is_bad else "verdict good")
 
 
-def _refused(run: OneRun, idle: WithoutWrites) -> str:
-    """The refusals of writes by brokers: ``2 of 80 partitions refused acks=all writes ...``."""
+def loss_text(tables: RunTables) -> str | None:
+    """The largest loss of acknowledged records and its causes; None: none is lost or known.
+
+    A leader that began without them lacks them since it truncated its log, lost the end of it, or
+    never had them: the fault of its election is seldom that of the truncation.
+
+    Raises:
+        KeyError, RunError, ScenarioError, OSError: as :meth:`RunTables.make`.
+    """
+    losses = tables.rows(
+        """
+        select partition, topic_partition, leader, new_leader, began_us, fault_name,
+            sum(records) as records, min(first_offset) as first_offset,
+            max(end_offset) as end_offset
+        from lost where new_leader is not null
+        group by partition, topic_partition, leader, new_leader, began_us, fault_name
+        order by records desc, began_us, partition, leader, new_leader, fault_name limit 1
+        """
+    )
+    if not losses:
+        return None
+    (lost,) = losses
+    text = (
+        f"Lost: {counted(lost['records'], 'record')} of {lost['topic_partition']} that broker "
+        f"{lost['leader']} had acknowledged. Broker {lost['new_leader']} led without "
+        f"{'it' if lost['records'] == 1 else 'them'} from {time_text(lost['began_us'])} on"
+        f"{_by(lost)}"
+    )
+    cuts = tables.rows(
+        f"""
+        select time_us, old_end_offset, end_offset, reason, fault_name from truncations
+        where partition = {lost["partition"]} and broker = {lost["new_leader"]}
+            and time_us <= {lost["began_us"]} and end_offset < {lost["end_offset"]}
+            and old_end_offset > {lost["first_offset"]}
+        order by time_us desc limit 1
+        """
+    )
+    for cut in cuts:
+        does = "had truncated" if cut["reason"] == "follower" else "had lost the end of"
+        text += (
+            f"; it {does} its log from {cut['old_end_offset']} to {cut['end_offset']} at "
+            f"{time_text(cut['time_us'])}{_by(cut)}"
+        )
+    return f"{text}."
+
+
+def _by(charged: Mapping[str, Any]) -> str:
+    return f" ({charged['fault_name']})" if charged["fault_name"] else ""
+
+
+def _without(run: OneRun, idle: WithoutWrites) -> str:
+    """The times without writes: ``2 of 80 partitions could not take acks=all writes for ...``."""
     partitions = len(run.manifest["partitions"])
     all_of_them = counted(partitions, "partition")
     parts = []
     longest = duration_text(idle.longest_us)
     if idle.for_long:
         parts.append(
-            f"{idle.for_long:,} of {all_of_them} refused acks=all writes for more than a second, "
-            f"for up to {longest}"
+            f"{idle.for_long:,} of {all_of_them} could not take acks=all writes for more than a "
+            f"second, for up to {longest}"
         )
     elif idle.partitions:
         parts.append(
-            f"{idle.partitions:,} of {all_of_them} refused acks=all writes for up to {longest}, "
-            "as leaders changed"
+            f"{idle.partitions:,} of {all_of_them} could not take acks=all writes for up to "
+            f"{longest}, as leaders changed"
         )
     elif not idle.always:
-        parts.append(f"no partition of {partitions:,} refused acks=all writes at any time")
+        parts.append(f"all of {all_of_them} could take acks=all writes at any time")
     if idle.always:
         more = "more " if parts else ""
         of = "" if parts else f" of {all_of_them}"
-        parts.append(f"{idle.always:,}{of} {more}refused them all the time")
+        parts.append(f"{idle.always:,}{of} {more}could not take them at all")
     return "; ".join(parts)
 
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from tidegauge.runs.causes import FAULTS
 from tidegauge.runs.partitions import described_states
-from tidegauge.runs.quorum import VOTER_LOG
+from tidegauge.runs.quorum import VOTER_LOG, VOTER_STATE
 from tidegauge.runs.run import Mask, Run
 from tidegauge.runs.trace_events import TraceEvent
-from tidegauge.simulation.trace_rows.codes import BROKER_ABSENT, BROKER_FENCED
+from tidegauge.simulation.trace_rows.codes import BROKER_ABSENT, BROKER_FENCED, RESIGNED
 from tidegauge.traces.trace_file import Table, TraceKind
 
 EVENT_DONE = "controller_event_done"
@@ -120,9 +120,18 @@ def controller_terms(run: Run) -> list[ControllerTerm]:
         TraceError: a trace file is damaged.
     """
     found: list[ControllerTerm] = []
-    for event in run.events_of("controller_elected", "controller_resigned", ACTIVE):
-        if event.kind == "controller_resigned":
+    kinds = ("controller_elected", "controller_resigned", ACTIVE, VOTER_STATE)
+    for event in run.events_of(*kinds):
+        if event.kind == VOTER_STATE:
+            # KafkaRaftClient.transitionToResigned: a leader without the fetches of a majority.
+            if event.row["voter_state"] != RESIGNED:
+                continue
+            its = (event.process, event.quorum_epoch)
+        elif event.kind == "controller_resigned":
             its = (event.process, event.controller_epoch)
+        else:
+            its = None
+        if its is not None:
             found = [
                 term._replace(resigned_us=event.time_us)
                 if (term.process, term.epoch) == its

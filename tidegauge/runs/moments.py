@@ -75,12 +75,12 @@ def moments(rows: Iterable[TraceEvent], likeness: Likeness) -> list[Moment]:
     growing: dict[object, Moment] = {}
     for row in rows:
         if row.kind in FAULTS:
-            key = (row.kind, row.row["fault"], row.time_us)
-            if key in faults:
-                faults[key].append(row)
+            fault = (row.kind, row.row["fault"], row.time_us)
+            if fault in faults:
+                faults[fault].append(row)
                 continue
-            faults[key] = [row]
-            found.append(faults[key])
+            faults[fault] = [row]
+            found.append(faults[fault])
             growing.clear()
             continue
         alike = likeness.key(row)

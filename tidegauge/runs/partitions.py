@@ -11,6 +11,7 @@ in the history, and so are the states in which the quorum has the brokers with a
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import merge
+from itertools import islice
 from typing import Any, NamedTuple
 
 from tidegauge.replication.release_versions import Release
@@ -140,6 +141,10 @@ AROUND = frozenset(
         "controller_resigned",
     }
 )
+#: Rows that a run records at trace level `all`: what replication is about.
+_MOVES = frozenset({"appended", "high_watermark_moved"})
+#: The most of them in a story that can still be read.
+_MOST_MOVES = 60
 NOTIFICATIONS = frozenset({"notification_sent", CREATED, "notification_read"})
 
 
@@ -150,7 +155,8 @@ def partition_events(run: Run, partition: int, *, details: bool = False) -> Iter
         run: the run.
         partition: number of the partition within the cluster.
         details: include rows that are not canonical: samples, and each single request if the
-            run recorded them.
+            run recorded them. Appended records and moved high watermarks are always included if
+            they are few.
 
     Raises:
         TraceError: a trace file is damaged.
@@ -162,12 +168,13 @@ def partition_events(run: Run, partition: int, *, details: bool = False) -> Iter
         partition=partition,
     )
     kinds = AROUND | NOTIFICATIONS | (frozenset({"broker_state"}) if has_quorum else frozenset())
+    moved = [] if details else _few_moves(run, partition)
     hosts = run.directory.all_partitions[partition].slots
     leaders: set[int] = set()
     # Notifications of its leaders: those on their way, by process; written, by sequence number.
     sent: set[int] = set()
     written: set[int] = set()
-    for event in merge(about, run.events_of(*kinds), key=lambda event: event.row.place):
+    for event in merge(about, moved, run.events_of(*kinds), key=lambda event: event.row.place):
         process = event.row["process"]
         if event.kind == "became_leader":
             leaders.add(process)
@@ -188,3 +195,10 @@ def partition_events(run: Run, partition: int, *, details: bool = False) -> Iter
         ):
             continue
         yield event
+
+
+def _few_moves(run: Run, partition: int) -> list[TraceEvent]:
+    """The appended records and moved high watermarks of a small run; none if there are many."""
+    moves = run.events(lambda kind: kind.name in _MOVES, partition=partition)
+    few = list(islice(moves, _MOST_MOVES + 1))
+    return few if len(few) <= _MOST_MOVES else []

@@ -18,12 +18,12 @@ from tidegauge.runs.trace_events import TraceEvent
 from tidegauge.simulation.trace_rows import codes
 from tidegauge.traces.run_folder import RunFolder
 
-_STATE = "voter_state"
+VOTER_STATE = "voter_state"
 _SAMPLED = "metadata_sampled"
 _SNAPSHOT = "metadata_snapshot"
 #: Another end of a controller's metadata log, or another high watermark.
 VOTER_LOG = "voter_log"
-_KINDS = frozenset({_STATE, VOTER_LOG, _SAMPLED, _SNAPSHOT})
+_KINDS = frozenset({VOTER_STATE, VOTER_LOG, _SAMPLED, _SNAPSHOT})
 
 
 class QuorumNode(NamedTuple):
@@ -122,7 +122,7 @@ def quorum_terms(run: Run) -> list[QuorumTerm]:
     """
     terms: list[QuorumTerm] = []
     leading: dict[int, int] = {}
-    for event in run.events_of(_STATE):
+    for event in run.events_of(VOTER_STATE):
         place = leading.pop(event.broker, None)
         if place is not None:
             ended = {"ended_us": event.time_us, "next_state": event.voter_state}
@@ -147,7 +147,7 @@ class _KnownQuorum:
     def take(self, event: TraceEvent) -> None:
         """Take the next row."""
         node = event.broker
-        if event.kind == _STATE:
+        if event.kind == VOTER_STATE:
             self._states[node] = event
             # A sample of a leader no longer holds.
             self._samples.pop(node, None)

@@ -113,6 +113,8 @@ class TraceEvent:
             return _TOLD_BY_ZOOKEEPER[kind](self)
         if kind in _TOLD_BY_QUORUM and names.controllers:
             return _TOLD_BY_QUORUM[kind](self)
+        if kind == "step_taken":
+            return f"step {self.words_of('step')}: {names.step_text(self.row['step'])}"
         if kind not in _KINDS:  # a kind that this release does not know
             return f"{kind} {self.row.columns}"
         story = _KINDS[kind].story
@@ -286,11 +288,18 @@ def _reading_of(kind: str, column: str) -> _Reading:
     if described is not None and described.type in _READINGS:
         return _READINGS[described.type]
     words: Callable[[int], str] = str
-    if column.endswith("_us"):
+    if column == "step":
+        words = _from_one
+    elif column.endswith("_us"):
         words = time_text
     elif column.endswith("_ms"):
         words = "{} ms".format
     return _Reading(lambda _event, number: number, lambda _event, number: words(number))
+
+
+def _from_one(number: int) -> str:
+    """The place of a step, as people count."""
+    return str(number + 1)
 
 
 def _named(column: Column) -> _Reading:

@@ -11,6 +11,9 @@ from tidegauge.traces.summary_figures import MOST, worst_is
 #: The default figures, from ``summary.json``; the first one is the most important.
 FIGURES = (
     "records_acknowledged_lost",
+    "records_failed",
+    "partition_seconds_stalled",
+    "longest_stall_seconds",
     "partition_seconds_offline",
     "partition_seconds_under_min_isr",
 )

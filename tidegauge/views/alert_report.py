@@ -1,9 +1,9 @@
 """The output of ``tidegauge alerts`` about incidents and alerts."""
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from textwrap import fill
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -17,6 +17,7 @@ from tidegauge.rehearsal.promtool import Spell
 from tidegauge.rehearsal.verdicts import Judged, Verdict, duration_text, reason_untested
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import short_time_text
+from tidegauge.views.alert_matrix import folded, show_matrix
 
 _STYLES = {
     Verdict.FIRED: "green",
@@ -28,26 +29,24 @@ _FAILURE = "bold red"
 _INDENT = "  "
 
 
-# During the rehearsal.
+# Before and in the rehearsal.
 
 
 def show_beginning(out: Console, rehearsal: Rehearsal, incidents: int, jobs: int) -> None:
     """Print the number of alerts and incidents, the intervals and promtool's version."""
     files = len(rehearsal.files)
     scrape, evaluation = (duration_text(each) for each in rehearsal.intervals)
-    out.print(
+    text = (
         f"{counted(len(rehearsal.alerts.alerts), 'alert')} of {counted(files, 'file')}, "
         f"{counted(incidents, 'incident')}, {jobs} at once; scraped every {scrape}, evaluated "
-        f"every {evaluation} by promtool {rehearsal.promtool.version}",
-        soft_wrap=True,
+        f"every {evaluation} by promtool {rehearsal.promtool.version}"
     )
+    out.print(folded(text, out.width), markup=False)
     out.print(
         f"metrics named as by {rehearsal.spelling.exporter} ({rehearsal.spelling.name})",
         soft_wrap=True,
         markup=False,
     )
-    for each in rehearsal.misspelt:
-        out.print(str(each), style="yellow", soft_wrap=True, markup=False)
 
 
 def show_incident(out: Console, ended: Rehearsed) -> None:
@@ -57,11 +56,13 @@ def show_incident(out: Console, ended: Rehearsed) -> None:
         out.print(title.append(f"   {ended.error}", style=_FAILURE))
         return
     title.append(f"   {duration_text(ended.incident.duration_us)}")
-    begins_us, ends_us = ended.incident.begins_us, ended.incident.ends_us
-    if begins_us is not None:
-        title.append(f", trouble from {short_time_text(begins_us)} on")
-        if ends_us is not None:
-            title.append(f", over at {short_time_text(ends_us)}")
+    incident = ended.incident
+    faults = incident.faults_begin_us, incident.faults_end_us
+    counted_from = incident.begins_us, incident.ends_us
+    if faults[0] is not None:
+        title.append(f", faults {_times_text(*faults)}")
+    if counted_from not in ((None, None), faults):
+        title.append(f"; delays count {_times_text(*counted_from)}")
     out.print(title)
     rows = [
         each
@@ -81,20 +82,27 @@ def show_incident(out: Console, ended: Rehearsed) -> None:
             out.print(f"{_INDENT}it has no expectations: see its section `alerts`")
 
 
+def _times_text(begin_us: int | None, end_us: int | None) -> str:
+    """From 5m to 10m, of the virtual time of a run."""
+    text = f"from {duration_text(begin_us or 0)}"
+    return f"{text} on" if end_us is None else f"{text} to {duration_text(end_us)}"
+
+
 def _list_alerts(out: Console, title: str, alerts: Sequence[str]) -> None:
     if alerts:
         text = f"{title}: {', '.join(alerts)}"
-        lines = fill(text, out.width, initial_indent=_INDENT, subsequent_indent=2 * _INDENT)
-        out.print(Text(lines, style="dim"))
+        out.print(Text(folded(text, out.width, _INDENT, 2 * _INDENT), style="dim"))
 
 
 def _table(rows: Sequence[Judged]) -> Table:
     grid = Table(box=None, pad_edge=True, show_edge=False, header_style="dim")
     for title in ("", "", "after", "for", "over after", "expected"):
-        grid.add_column(title, overflow="fold")
+        grid.add_column(title, no_wrap=title == "")
     for each in rows:
         style = _FAILURE if each.verdict.is_failure else _STYLES[each.verdict]
-        began = f"(at {short_time_text(each.firing[0].begin_us)})" if each.firing else "never"
+        began = "never"
+        if each.firing:
+            began = f"at {duration_text(each.firing[0].begin_us)} of the run"
         grid.add_row(
             Text(each.verdict.value, style=style),
             Text(each.alert),
@@ -119,31 +127,82 @@ def _spells_text(each: Judged) -> str:
 
 
 def show_summary(
-    out: Console, rehearsal: Rehearsal, ended: Sequence[Rehearsed], command: str
+    out: Console,
+    rehearsal: Rehearsal,
+    ended: Sequence[Rehearsed],
+    command: str,
+    *,
+    is_detailed: bool,
 ) -> None:
-    """Print each alert in a line, then the failures and the commands that repeat them.
+    """Print the matrix of alerts and incidents, the failures, and the command that repeats them.
 
     Args:
         out: the output.
         rehearsal: the alerts and their files.
         ended: the results of all incidents.
         command: the command that tries the same rules again, without the incidents.
+        is_detailed: whether each incident, and each alert, is shown with its times.
     """
+    show_matrix(out, rehearsal, ended)
+    if is_detailed:
+        for one in ended:
+            show_incident(out, one)
+        _show_alerts(out, rehearsal, ended)
+    _show_dead(out, rehearsal, ended)
+    _show_untested(out, rehearsal)
+    _show_failures(out, rehearsal, ended, command)
+
+
+def _show_alerts(out: Console, rehearsal: Rehearsal, ended: Sequence[Rehearsed]) -> None:
     grid = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     grid.add_column("alert", no_wrap=True)
     for title in ("as expected", "fired in", "after"):
         grid.add_column(title, justify="right")
-    grid.add_column("", overflow="fold")
-    dead = dead_alerts(rehearsal, ended)
+    grid.add_column("")
     for alert in rehearsal.alerts.alerts:
-        grid.add_row(*_row(alert, ended, dead))
+        grid.add_row(*_row(alert, ended))
     out.print(
         "\nFor each alert: the incidents with expectations of it that came true, the incidents\n"
-        "in which it fired, and its delay after the start of the trouble"
-        + (".\nDead: it fired in none.\n" if dead else "\n")
+        "in which it fired, and its delay after the start of the trouble\n"
     )
     out.print(grid)
-    _show_untested(out, rehearsal)
+
+
+#: A comparison that only a count without any series could meet; and then there is no count.
+_COUNT_OF_NOTHING = re.compile(
+    r"\s*count\b.*\)\s*(?P<comparison>==\s*0|<\s*1|<=\s*0)\s*", re.DOTALL | re.IGNORECASE
+)
+
+
+def _show_dead(out: Console, rehearsal: Rehearsal, ended: Sequence[Rehearsed]) -> None:
+    dead = dead_alerts(rehearsal, ended)
+    if dead:
+        out.print("\nDead: fired in no incident:")
+    for alert in rehearsal.alerts.alerts:
+        if alert.name in dead:
+            text = f"{alert.name}{_why_dead(alert, ended)}"
+            out.print(folded(text, out.width, _INDENT, 2 * _INDENT), markup=False)
+
+
+def _why_dead(alert: Alert, ended: Sequence[Rehearsed]) -> str:
+    if match := _COUNT_OF_NOTHING.fullmatch(alert.expression):
+        return (
+            f": count(...) {match['comparison']} can never be true, as without series there is "
+            "no count; absent(...) is"
+        )
+    pending = [
+        one.name
+        for one in ended
+        if any(each.alert == alert.name and each.pending for each in one.judged)
+    ]
+    if pending:
+        return f": its `for` of {duration_text(alert.for_us)} was too long in {', '.join(pending)}"
+    return ""
+
+
+def _show_failures(
+    out: Console, rehearsal: Rehearsal, ended: Sequence[Rehearsed], command: str
+) -> None:
     failed = [each for each in ended if not each.is_as_expected]
     expectations = sum(each.verdict.is_judged for one in ended for each in one.judged)
     failures = sum(each.verdict.is_failure for one in ended for each in one.judged)
@@ -156,13 +215,25 @@ def show_summary(
         else "",
         style="bold red" if failed else "bold green",
     )
+    if rehearsal.misspelt:
+        metrics = counted(len({each.metric for each in rehearsal.misspelt}), "metric")
+        out.print(f"{metrics} misspelt: see above", style=_FAILURE)
     for one in failed:
-        _show_failure(out, rehearsal, one, command)
+        _show_failure(out, one)
+    if failed:
+        again = f"{command} --incidents {shlex.quote(','.join(one.name for one in failed))}"
+        names = {None, *(one.incident.name for one in failed if one.incident is not None)}
+        asked = [each for each in rehearsal.asked if each.incident in names]
+        again += "".join(f" --expect {shlex.quote(each.text)}" for each in asked)
+        # Two columns less, for the backslashes.
+        lines = folded(f"Again: {again}", out.width - 2, _INDENT, 2 * _INDENT)
+        out.print(lines.replace("\n", " \\\n"), markup=False, soft_wrap=True)
 
 
 def _show_untested(out: Console, rehearsal: Rehearsal) -> None:
     """Print the alerts that cannot be tested, those that are dead on a cluster apart."""
     reasons = {
+        Verdict.MISSPELT: "Misspelt metrics: errors of the rules; not judged",
         Verdict.NOT_SIMULATED: "Not simulated, so not judged (silent here, or firing forever)",
         Verdict.NEVER_EXPORTED: "Never exported: this exporter makes no such names; not judged",
     }
@@ -172,28 +243,26 @@ def _show_untested(out: Console, rehearsal: Rehearsal) -> None:
             for alert in rehearsal.alerts.alerts
             if not alert.is_simulated and reason_untested(alert) == verdict
         ]
-        if untested:
-            out.print(f"\n{title}:")
-        for alert in untested:
-            out.print(f"{_INDENT}{alert.name}: {why_untested(alert)}", soft_wrap=True, markup=False)
+        if untested or (verdict == Verdict.MISSPELT and rehearsal.misspelt):
+            out.print(f"\n{title}:", style=_FAILURE if verdict == Verdict.MISSPELT else "")
+        for each in rehearsal.misspelt if verdict == Verdict.MISSPELT else ():
+            out.print(folded(str(each), out.width, _INDENT, 2 * _INDENT), markup=False)
+        for alert in untested if verdict != Verdict.MISSPELT else ():
+            text = f"{alert.name}: {why_untested(alert)}"
+            out.print(folded(text, out.width, _INDENT, 2 * _INDENT), markup=False)
 
 
-def _show_failure(out: Console, rehearsal: Rehearsal, one: Rehearsed, command: str) -> None:
+def _show_failure(out: Console, one: Rehearsed) -> None:
     if one.error is not None:
-        out.print(f"{_INDENT}{one.name}: {one.error}", soft_wrap=True, markup=False)
+        text = f"{one.name}: {one.error}"
+        out.print(folded(text, out.width, _INDENT, 2 * _INDENT), markup=False)
     for each in one.judged:
         if each.verdict.is_failure:
-            out.print(
-                f"{_INDENT}{one.name}: {each.alert}: {each.verdict.value}: {_what_it_did(each)}"
-                f"; expected: {each.expected}",
-                soft_wrap=True,
-                markup=False,
+            text = (
+                f"{one.name}: {each.alert}: {each.verdict.value}: {_what_it_did(each)}"
+                f"; expected: {each.expected}"
             )
-    again = f"{command} --incidents {shlex.quote(one.name)}"
-    if one.incident is not None:
-        asked = [each for each in rehearsal.asked if each.incident in (None, one.incident.name)]
-        again += "".join(f" --expect {shlex.quote(each.text)}" for each in asked)
-    out.print(f"{_INDENT}Again: {again}", soft_wrap=True, markup=False)
+            out.print(folded(text, out.width, _INDENT, 2 * _INDENT), markup=False)
 
 
 def _what_it_did(each: Judged) -> str:
@@ -205,7 +274,7 @@ def _what_it_did(each: Judged) -> str:
     return f"{began}, for {_spells_text(each)}"
 
 
-def _row(alert: Alert, ended: Sequence[Rehearsed], dead: Sequence[str]) -> Iterator[str | Text]:
+def _row(alert: Alert, ended: Sequence[Rehearsed]) -> Iterator[str | Text]:
     found = [(one.name, each) for one in ended for each in one.judged if each.alert == alert.name]
     rules = f" ({counted(len(alert.places), 'rule')})" if len(alert.places) > 1 else ""
     yield Text(f"{alert.name}{rules}")
@@ -225,7 +294,7 @@ def _row(alert: Alert, ended: Sequence[Rehearsed], dead: Sequence[str]) -> Itera
         where = ", ".join(name for name, each in found if each.verdict.is_failure)
         yield Text(f"{', '.join(failures)}: {where}", style=_FAILURE)
     else:
-        yield Text("dead" if alert.name in dead else "", style="yellow")
+        yield ""
 
 
 def why_untested(alert: Alert) -> str:
@@ -261,6 +330,7 @@ def content_of(rehearsal: Rehearsal, ended: Sequence[Rehearsed]) -> dict[str, An
                 "is_simulated": alert.is_simulated,
                 "missing_metrics": list(alert.missing),
                 "never_exported_metrics": dict(alert.never_made),
+                "misspelt_metrics": dict(alert.misspelt),
                 "is_dead": alert.name in dead,
             }
             for alert in rehearsal.alerts.alerts
@@ -274,6 +344,7 @@ def _content_of_incident(one: Rehearsed) -> dict[str, Any]:
     return {
         "incident": one.name,
         "error": one.error,
+        "mode": None if incident is None else incident.mode,
         "as_expected": one.is_as_expected,
         "in_none_of_the_files": list(one.unknown),
         "wall_seconds": round(one.seconds, 3),

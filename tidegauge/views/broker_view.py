@@ -45,7 +45,7 @@ def show_broker(out: Console, run: Run, broker: int, options: StoryOptions) -> N
     _print_facts(out, run, broker, described_broker(run, broker, end_us), end_us)
     out.print()
     events = broker_events(run, broker, details=options.details)
-    print_story(out, story(events, run, options.span, details=options.details), options)
+    print_story(out, run, story(events, run, options.span, details=options.details), options)
 
 
 def show_broker_at(out: Console, run: Run, broker: int, at_us: int) -> None:
@@ -61,7 +61,7 @@ def _print_facts(
     out: Console, run: Run, broker: int, state: BrokerDescription, at_us: int | None
 ) -> None:
     identity = run.names.broker_id(broker)
-    life = f"Broker {identity} {when_text(at_us)}: {_life(state.life)}"
+    life = f"Broker {identity} {when_text(run, at_us)}: {_life(state.life)}"
     print_hanging(out, "", Text(life, style="bold"))
     for fault in state.faults:
         words = f"{fault.words_of('fault')}, since {time_text(fault.time_us)}"

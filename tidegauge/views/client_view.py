@@ -54,7 +54,7 @@ def show_client(out: Console, run: Run, name: str, options: StoryOptions) -> Non
     for title, words in _facts(run, processes, events):
         print_hanging(out, f"  {title + ':':17}", words)
     out.print()
-    print_story(out, story(events, run, options.span, details=options.details), options)
+    print_story(out, run, story(events, run, options.span, details=options.details), options)
 
 
 def _facts(

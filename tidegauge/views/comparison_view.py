@@ -1,6 +1,7 @@
 """A comparison on the terminal: figures beside each other, their reasons, and the changes."""
 
-from collections.abc import Callable, Collection, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -99,9 +100,62 @@ def show_changes(out: Console, label: str, changes: Sequence[str]) -> None:
             _print_lines(out, change)
 
 
-def show_defaults(out: Console, before: Scenario, after: Scenario) -> None:
-    """Print the settings that change their default, come or go; of those that are simulated."""
-    found = changed_defaults(before, after)
+#: The figures of a fault, for the lines of an upgrade: the time of a failover is always shown.
+_FAILOVER = "leaderless_last_us"
+#: Lines of figures that differ; `--verbose` has all.
+_MOST_DIFFERENCES = 10
+#: A spread of fewer is no spread.
+_LEAST_SEEDS = 3
+#: The end of the part of a step that a short text has, and the most settings in it.
+_DETAILS = re.compile(r"; |\. |, one by one|: start")
+_MOST_REMOVED = 5
+
+
+def show_upgrade(
+    out: Console, variants: Sequence[str], found: Mapping[str, Sequence[ComparedFigure]]
+) -> None:
+    """Print the time of the failover under each fault, then the figures that differ for certain.
+
+    Args:
+        out: the output.
+        variants: the names of the cluster before and after.
+        found: the figures by the names of the faults.
+    """
+    table = _new_table("mean over the seeds", variants)
+    left = 0
+    for fault, figures in found.items():
+        shown = [each for each in figures if each.name == _FAILOVER or _is_certain(each)]
+        shown.sort(key=lambda each: each.name != _FAILOVER)
+        left += max(0, len(shown) - _MOST_DIFFERENCES // len(found))
+        for figure in shown[: _MOST_DIFFERENCES // len(found)]:
+            means = [figure.by_variant[variant] for variant in variants]
+            cells = ["none" if m is None else value_text(m.mean, figure.unit) for m in means]
+            verdict = "better" if figure.better == variants[-1] else "worse"
+            said = verdict if _is_certain(figure) else ""
+            table.add_row(f"{fault}: {_lower(figure.label)}", *cells, said)
+    out.print(table)
+    if left:
+        out.print(f"{left} more figures differ beyond their spread.")
+
+
+def _is_certain(figure: ComparedFigure) -> bool:
+    """Whether a figure differs by more than its spread over enough seeds."""
+    spreads = _spreads(figure)
+    return bool(figure.worse) and all(each.seeds >= _LEAST_SEEDS for each in spreads)
+
+
+def show_defaults(
+    out: Console, before: Scenario, after: Scenario, removed: Collection[str]
+) -> None:
+    """Print the settings that change their default, come or go; of those that are simulated.
+
+    Of those that go, only the cluster's own that are not listed as removed.
+    """
+    found = [
+        each
+        for each in changed_defaults(before, after)
+        if each.after is not None or (each.own is not None and each.name not in removed)
+    ]
     both = [each for each in found if each.before is not None and each.after is not None]
     gone = [each for each in found if each.after is None]
     new = [each for each in found if each.before is None]
@@ -134,20 +188,25 @@ def _print_group(
         out.print(line, soft_wrap=True, markup=False)
 
 
-def show_upgrade_path(out: Console, before: str, after: str, path: UpgradePath) -> None:
+def show_upgrade_path(
+    out: Console, before: str, after: str, path: UpgradePath, *, in_full: bool
+) -> None:
     """Print the steps and conditions of an upgrade, and the cluster's settings that are gone."""
     if path.steps:
         out.print(f"\nThe way from {before} to {after}", style="bold")
     for number, step in enumerate(path.steps, 1):
-        _print_lines(out, step, f"{number}.")
+        _print_lines(out, step if in_full else _DETAILS.split(step)[0], f"{number}.")
     for condition in path.conditions:
         _print_lines(out, condition)
     if path.removed:
         out.print(f"\nThe cluster's own settings that {after} does not have", style="bold")
-    for name, removed in path.removed.items():
+    most = len(path.removed) if in_full else _MOST_REMOVED
+    for name, removed in [*path.removed.items()][:most]:
         instead = f"use {removed.instead}" if removed.instead else "nothing takes its place"
-        line = f"  {name}: {instead} (gone in {removed.since}, {removed.source})"
-        out.print(line, soft_wrap=True, markup=False)
+        source = f" (gone in {removed.since}, {removed.source})" if in_full else ""
+        _print_lines(out, f"{name}: {instead}{source}")
+    if len(path.removed) > most:
+        _print_lines(out, f"{len(path.removed) - most} more")
 
 
 def show_settings_that_end(

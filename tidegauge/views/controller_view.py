@@ -41,7 +41,7 @@ def show_controller(out: Console, run: Run, options: story_lines.StoryOptions) -
     _print_terms(out, controller_terms(run), run.names)
     _print_durations(out, _durations(run.tables, options.span))
     lines = controller_story(run, options.span, details=options.details)
-    story_lines.print_lines(out, lines, handles=options.handles)
+    story_lines.print_lines(out, lines, handles=options.handles, end_us=run.end_us)
     if not lines:
         out.print("No events of the controller in this time.")
 
@@ -116,7 +116,8 @@ def _cells(*texts: str) -> list[str]:
 def show_controller_at(out: Console, run: Run, at_us: int) -> None:
     """Print the controller at a time, its live brokers, and leaderless partitions."""
     known = controller_knowledge(run, at_us)
-    out.print(f"{_controller(known.terms, run.names)} {story_lines.when_text(at_us)}", style="bold")
+    when = story_lines.when_text(run, at_us)
+    out.print(f"{_controller(known.terms, run.names)} {when}", style="bold")
     for stale in known.terms[1:]:
         words = f"{_member(stale, run.names)}, epoch {stale.epoch}: has not resigned yet"
         out.print(f"  still believes to be:  {words}", style="red")
@@ -167,7 +168,7 @@ def zookeeper_for_programs(run: Run, at_us: int | None) -> list[dict[str, Any]]:
 def show_zookeeper(out: Console, run: Run, at_us: int | None) -> None:
     """Print all znodes, in the manner of ``zookeeper-shell``."""
     znodes = znode_tree(run, at_us)
-    out.print(f"ZooKeeper {story_lines.when_text(at_us)}: {len(znodes)} znodes", style="bold")
+    out.print(f"ZooKeeper {story_lines.when_text(run, at_us)}: {len(znodes)} znodes", style="bold")
     for znode in znodes:
         line = Text(f"{znode.path} ")
         line.append("null" if znode.data is None else znode.data, style="bold")

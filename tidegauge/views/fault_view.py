@@ -63,6 +63,8 @@ class FaultCosts(NamedTuple):
     #: The row of ``fault_service``.
     service: dict[str, Any]
     topics: list[dict[str, Any]]
+    #: The truncations of logs that it has a part in.
+    truncations: list[dict[str, Any]]
 
 
 def fault_costs(tables: RunTables) -> list[FaultCosts]:
@@ -70,7 +72,7 @@ def fault_costs(tables: RunTables) -> list[FaultCosts]:
     tables.make(
         (
             *("fault_costs", "fault_outages", "fault_failures", "fault_sessions"),
-            *("fault_service", "fault_topics", "cause_counts", "steps"),
+            *("fault_service", "fault_topics", "cause_counts", "steps", "truncations"),
         )
     )
     costs = tables.rows("select * exclude (run) from fault_costs order by begin_us, fault")
@@ -86,6 +88,8 @@ def fault_costs(tables: RunTables) -> list[FaultCosts]:
     }
     topics = tables.rows("select * from fault_topics order by partitions desc, topic, fault")
 
+    truncations = tables.rows("select * from truncations order by time_us, process, sequence")
+
     def of(fault: int, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return [row for row in rows if row["fault"] == fault]
 
@@ -97,6 +101,7 @@ def fault_costs(tables: RunTables) -> list[FaultCosts]:
             of(each["fault"], sessions),
             services[each["fault"]],
             of(each["fault"], topics),
+            [row for row in truncations if each["fault"] in (row["faults"] or ())],
         )
         for each in costs
     ]
@@ -236,6 +241,8 @@ def _lines(each: FaultCosts, run: RunFolder) -> Iterator[tuple[str, str]]:
     has_quorum = bool(run.directory.controllers)
     if costs["records_lost"]:
         yield "LOST", counted(costs["records_lost"], "acknowledged record")
+    if each.truncations:
+        yield "truncated", _truncated(each.truncations)
     if each.sessions:
         yield "sessions ended", _sessions(each.sessions, begin_us)
     if costs["first_led_us"] is not None:
@@ -291,6 +298,17 @@ def _control_lines(
     if run.manifest["trace"] == "all":
         requests = f"{costs['update_metadata_requests'] or 0:,} meanwhile"
     yield "UpdateMetadata", requests
+
+
+def _truncated(truncations: list[dict[str, Any]]) -> str:
+    """The logs that were truncated, and the first of them: records that a new leader may lack."""
+    named = [
+        f"broker {row['broker']} {counted(row['records'], 'record')} of {row['topic_partition']} "
+        f"at {time_text(row['time_us'])}"
+        for row in truncations[:_NAMED]
+    ]
+    more = len(truncations) - _NAMED
+    return ", ".join(named) + (f" and {more:,} more logs" if more > 0 else "")
 
 
 def _sessions(sessions: list[dict[str, Any]], begin_us: int) -> str:

@@ -2,10 +2,10 @@
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
-from textwrap import fill
 
 import typer
 from rich.console import Console
@@ -62,6 +62,17 @@ def print_hanging(out: Console, before: str, text: str | Text) -> None:
         out.print(Text(" " * indent if place else before).append_text(line), soft_wrap=True)
 
 
+def print_command(label: str, command: str) -> None:
+    """Print a shell command behind its label; a long one goes on below, behind backslashes."""
+    room = console().width - len(" \\")
+    lines = [f"{label}:"]
+    for word in map(shlex.quote, shlex.split(command)):
+        if len(lines[-1]) + 1 + len(word) > room and lines[-1].strip():
+            lines.append("   ")
+        lines[-1] += f" {word}"
+    typer.echo(" \\\n".join(lines))
+
+
 def name_width(names: Iterable[str]) -> int:
     """The width of a column of names; longer ones than some have lines of their own."""
     return min(max(map(len, names), default=0), _NAME_WIDTH)
@@ -73,18 +84,6 @@ def in_column(out: Console, name: str, width: int) -> str:
         out.print(Text(name))
         name = ""
     return f"{name:{width}}"
-
-
-def wrapped(begin: str, words: str) -> str:
-    """Words behind the begin of a line, in columns of their own where they need more lines."""
-    return fill(
-        words,
-        WIDTH,
-        initial_indent=begin,
-        subsequent_indent=len(begin) * " ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
 
 
 def report(*, as_json: bool) -> AbstractContextManager[object]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.report.headline import reassignment_lines, stalled_partitions
 from tidegauge.runs.causes import Strand, cause_strands
 from tidegauge.runs.clients import unreachable_lines
@@ -85,6 +86,19 @@ def partitions_for_programs(run: Run) -> list[dict[str, Any]]:
     ]
 
 
+def worst_partition(run: Run) -> str:
+    """The name of the first of the partitions, the worst first.
+
+    Raises:
+        TidegaugeError: the run has no partition.
+    """
+    ranked = run.tables.rows(f"select topic_partition from ({_RANKED}) limit 1")  # noqa: S608
+    if not ranked:
+        raise TidegaugeError(f"{run.path}: the run has no partition")
+    name: str = ranked[0]["topic_partition"]
+    return name
+
+
 def _causes(run: Run) -> dict[int, list[str]]:
     """The causes of the losses of each partition, in words."""
     causes: dict[int, list[str]] = {}
@@ -142,7 +156,10 @@ def _heading(partitions: list[dict[str, Any]], striking: int, *, of_logs: bool) 
     losses = "no acknowledged record is lost"
     if lost:
         is_or_are = "is" if lost == 1 else "are"
-        losses = f"{counted(lost, 'acknowledged record')} of {where:,} {is_or_are} lost"
+        losses = (
+            f"{counted(lost, 'acknowledged record')} of {counted(where, 'partition')} "
+            f"{is_or_are} lost"
+        )
     return f"{counted(len(partitions), 'partition')}, {striking} of them worth a look; {losses}"
 
 

@@ -16,7 +16,7 @@ from tidegauge.runs.trace_events import Names
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import time_text
 from tidegauge.views.output import print_hanging
-from tidegauge.views.story_lines import Span, StoryOptions, print_story
+from tidegauge.views.story_lines import Span, StoryOptions, print_story, when_text
 
 _TABLES = ("described_states", "faults", "unavailable", "lost")
 #: The number of losses, and of times without writes, that are printed before a story.
@@ -72,7 +72,7 @@ def show_partition(out: Console, run: Run, partition: int, options: StoryOptions
     """Print a partition's last state, then its story."""
     _show_state(out, run, partition, options.span)
     lines = partition_story(run, partition, options.span, details=options.details)
-    print_story(out, lines, options)
+    print_story(out, run, lines, options)
 
 
 def _show_state(out: Console, run: Run, partition: int, span: Span) -> None:
@@ -84,10 +84,11 @@ def _show_state(out: Console, run: Run, partition: int, span: Span) -> None:
     if state is not None:
         leader = "none" if state.leader is None else str(state.leader)
         isr, replicas = listed(state.isr), listed(state.replicas)
-    when = "At the end" if span.end_us is None else f"At {time_text(span.end_us)}"
+    when = when_text(run, span.end_us)
     said = f"Partition: {number}  Leader: {leader}  Replicas: {replicas}  Isr: {isr}"
     print_hanging(out, "", Text(f"Topic: {topic}  {said}", style="bold"))
-    out.print(f"({when}{'' if state is None else f', in leader epoch {state.leader_epoch}'})")
+    term = "" if state is None else f", in leader epoch {state.leader_epoch}"
+    out.print(f"({when[0].upper()}{when[1:]}{term})")
     for line in _loss_lines(_losses(run.tables, partition)):
         print_hanging(out, "", Text(line, style="bold red"))
     for line in _refusing_lines(_refusing(run.tables, partition)):
@@ -159,7 +160,8 @@ def _refusing(tables: RunTables, partition: int) -> list[_Refusing]:
 
 
 def _refusing_lines(times: list[_Refusing]) -> Iterator[str]:
-    for each in times[:_LISTED]:
+    """The longest of the times, in their order."""
+    for each in sorted(times[:_LISTED], key=lambda each: (each.begin_us, each.condition)):
         until = "the end" if each.end_us is None else time_text(each.end_us)
         active = ", ".join(each.faults)
         faults = f"; faults active when this began: {active}" if active else ""

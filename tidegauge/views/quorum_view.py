@@ -26,7 +26,7 @@ def show_quorum(out: Console, run: Run, at_us: int | None) -> None:
     """
     quorums.check_has_quorum(run, "quorum")
     quorum = quorums.described_quorum(run, at_us)
-    out.print(f"Quorum {when_text(at_us)}", style="bold")
+    out.print(f"Quorum {when_text(run, at_us)}", style="bold")
     if quorum is None:
         out.print("No controller has started yet.")
         return

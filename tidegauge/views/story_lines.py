@@ -1,5 +1,6 @@
 """Lines of a story: time, process, event, and below it the reason; the same in every view."""
 
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -61,20 +62,35 @@ class StoryOptions(NamedTuple):
     handles: bool
 
 
-def print_story(out: Console, lines: Iterable[StoryLine], options: StoryOptions) -> None:
-    """Print the lines of a story, or that there are none."""
+def print_story(
+    out: Console, run: RunFolder, lines: Iterable[StoryLine], options: StoryOptions
+) -> None:
+    """Print the lines of a story, or that there are none; a line tells where the run has ended."""
     lines = list(lines)
-    print_lines(out, lines, handles=options.handles)
+    print_lines(out, lines, handles=options.handles, end_us=run.end_us)
     if not lines:
         out.print("No events in this time.")
 
 
-def print_lines(out: Console, lines: Iterable[StoryLine], *, handles: bool) -> None:
-    """Print lines in columns; handles stand after the time, where they can be copied."""
+def print_lines(
+    out: Console, lines: Iterable[StoryLine], *, handles: bool, end_us: int = sys.maxsize
+) -> None:
+    """Print lines in columns; handles stand after the time, where they can be copied.
+
+    Args:
+        out: the output.
+        lines: the lines, in their order.
+        handles: whether handles are printed.
+        end_us: the end of the run: later lines are those of its liveness phase.
+    """
     lines = list(lines)
+    has_ended = False
     speaker_width = name_width(line.speaker for line in lines)
     handle_width = max((len(line.handle) for line in lines), default=0) if handles else 0
     for line in lines:
+        if not has_ended and _is_after(line, end_us):
+            has_ended = True
+            print_hanging(out, f"{time_text(end_us):>{time_width()}}  ", Text(_END, style="bold"))
         before = f"{time_text(line.time_us):>{time_width()}}  "
         if handles:
             before += f"{line.handle:{handle_width}}  "
@@ -86,6 +102,15 @@ def print_lines(out: Console, lines: Iterable[StoryLine], *, handles: bool) -> N
         print_hanging(out, before, words)
         for reason in line.reasons:
             print_hanging(out, " " * len(before), Text(f"because: {reason}", style="dim"))
+
+
+#: Printed where a run has ended and its liveness phase begins.
+_END = "--- the run has ended; liveness phase: all faults are healed ---"
+
+
+def _is_after(line: StoryLine, end_us: int) -> bool:
+    """Whether a line is of the liveness phase, which begins with the ends of all faults."""
+    return line.time_us > end_us or (line.time_us == end_us and line.kind == "fault_ended")
 
 
 def parse_time(option: str, text: str) -> int:
@@ -119,9 +144,16 @@ def _to_the_millisecond(time_us: int) -> int:
     return time_us if time_us % 1000 else time_us + 999
 
 
-def when_text(at_us: int | None) -> str:
-    """``at 12.345s``, or ``at the end``."""
-    return "at the end" if at_us is None else f"at {time_text(at_us)}"
+def when_text(run: RunFolder, at_us: int | None) -> str:
+    """``at 12.345s``, or ``at the end``: that of the liveness phase if there is one.
+
+    Raises:
+        TraceError: a trace file is damaged.
+    """
+    if at_us is None:
+        is_healed = run.last_time_us > run.end_us
+        return "after the liveness phase, all faults healed" if is_healed else "at the end"
+    return f"at {time_text(at_us)}{' (in the liveness phase)' if at_us > run.end_us else ''}"
 
 
 def moment_of(run: RunFolder, text: str) -> int:

@@ -12,9 +12,11 @@ from tidegauge.runs.causes import cause_strands
 from tidegauge.runs.replicas import misled_replica
 from tidegauge.runs.run import Run
 from tidegauge.runs.stories import story_line
+from tidegauge.scenario.model.scenario import ANY_VERDICT
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import time_text
 from tidegauge.traces.checks import CHECKS
+from tidegauge.views.output import console, print_command, print_hanging
 from tidegauge.views.story_lines import print_lines
 
 #: Longer times are in seconds.
@@ -23,7 +25,7 @@ _LONG_MS = 1_000
 #: The number of items that a line names: partitions, settings, groups of clients, checks.
 _LISTED = 5
 #: The number of lines with figures in the short output, which has 15 lines with all others.
-_FIGURES = 5
+_FIGURES = 7
 
 
 def show_summary(summary: dict[str, Any], *, has_quorum: bool, is_verbose: bool) -> None:
@@ -35,23 +37,24 @@ def show_summary(summary: dict[str, Any], *, has_quorum: bool, is_verbose: bool)
         is_verbose: also print the other figures, in which groups of clients have a line each.
     """
     for line in islice(_figure_lines(summary), None if is_verbose else _FIGURES):
-        typer.echo(line)
+        print_hanging(console(), "", line)
     for line in _other_lines(summary, has_quorum=has_quorum) if is_verbose else ():
-        typer.echo(line)
+        print_hanging(console(), "", line)
 
 
 def _figure_lines(summary: dict[str, Any]) -> Iterator[str]:
     """What clients met, what is lost, the outages, and the slowest clients."""
-    stalled = [_stalls(summary, "producers", "")]
+    yield f"stalled for {_stalls(summary, 'producers', '')}"
     if summary["partition_seconds_reads_stalled"]:
-        stalled.append(_stalls(summary, "consumers", "reads_"))
-    yield f"stalled for {'; for '.join(stalled)}"
+        yield f"stalled for {_stalls(summary, 'consumers', 'reads_')}"
     yield (
         f"records: {summary['records_offered']:,} offered = "
         f"{summary['records_acknowledged']:,} acknowledged + "
         f"{summary['records_failed']:,} failed + {summary['records_unsent']:,} unsent + "
-        f"{summary['records_in_flight']:,} in flight; "
-        f"{summary['records_acknowledged_lost']:,} of the acknowledged ones lost, "
+        f"{summary['records_in_flight']:,} in flight"
+    )
+    yield (
+        f"         of the acknowledged ones {summary['records_acknowledged_lost']:,} lost, "
         f"{summary['records_acknowledged_unavailable']:,} unavailable; "
         f"{summary['records_duplicated']:,} duplicated, {summary['records_consumed']:,} consumed"
     )
@@ -64,8 +67,8 @@ def _figure_lines(summary: dict[str, Any]) -> Iterator[str]:
         )
     yield (
         f"partition-seconds: {summary['partition_seconds_offline']:,.1f} offline, "
-        f"{summary['partition_seconds_not_accepting']:,.1f} without a leader that accepts writes, "
-        f"{summary['partition_seconds_under_min_isr']:,.1f} under min.insync.replicas, "
+        f"{summary['partition_seconds_not_accepting']:,.1f} not accepting writes, "
+        f"{summary['partition_seconds_under_min_isr']:,.1f} under min ISR, "
         f"{summary['partition_seconds_at_min_isr']:,.1f} at it"
     )
     moves = "; ".join(reassignment_lines(summary))
@@ -158,7 +161,7 @@ def show_chance(left_to_chance: list[str], over_seeds: str, *, is_verbose: bool)
     for place, decided in enumerate(left_to_chance if is_verbose else ()):
         typer.echo(f"{'       ' if place else 'chance:'} {decided}")
     if left_to_chance:
-        typer.echo(f"This is one seed. The spread: {over_seeds}")
+        print_command("This is one seed. The spread", over_seeds)
 
 
 def _about(milliseconds: float) -> str:
@@ -206,7 +209,7 @@ def show_verdicts(out: Console, run: Run, *, is_verbose: bool) -> list[str]:
     checks: dict[str, dict[str, Any]] = run.summary["checks"]
     unexpected = [name for name, found in checks.items() if not found["as_expected"]]
     more = "" if is_verbose or not checks else "; --verbose prints each, and all other figures"
-    out.print(f"{_counts_line(checks)}{more}", soft_wrap=True)
+    print_hanging(out, "", f"{_counts_line(checks)}{more}")
     width = max((len(name) for name in checks), default=0)
     for name in checks if is_verbose else unexpected[:1]:
         found = checks[name]
@@ -238,7 +241,15 @@ def _counts_line(checks: dict[str, dict[str, Any]]) -> str:
         names = [name for name, each in expected.items() if are_wanted(each)]
         if names:
             parts.append(f"{words}: {_some(names)}")
+    of_file = [name for name, each in checks.items() if _is_of_another_release(each)]
+    if of_file:
+        parts.append(f"broken in the scenario's own release only: {_some(of_file)}")
     return f"checks: {'; '.join(parts)}"
+
+
+def _is_of_another_release(found: dict[str, Any]) -> bool:
+    """Whether a check holds that is expected to be broken in the scenario's own release."""
+    return found["verdict"] is True and found["expected"] == ANY_VERDICT
 
 
 def _verdict_text(found: dict[str, Any], holds: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from tidegauge.scenario.text.errors import counted
@@ -13,6 +14,7 @@ from tidegauge.sweeps.sweep_content import SweptRun
 from tidegauge.sweeps.sweep_folder import Axis
 from tidegauge.traces.run_files import SWEEP
 from tidegauge.views.answers_view import column_widths, fitting_columns
+from tidegauge.views.output import print_command, print_hanging
 from tidegauge.views.progress import number_text
 from tidegauge.views.story_lines import LISTED
 
@@ -45,9 +47,14 @@ def show_sweep(
     out.print()
     show_surprises(out, runs)
     if len(runs) > 1:
-        out.print(_worst(content["worst"], runs), soft_wrap=True, markup=False)
+        print_hanging(out, "", f"{_worst(content['worst'], runs)}:")
+        print_command("Again", content["worst"]["command"])
     out.print(f"All of it: {folder / SWEEP}", soft_wrap=True, markup=False)
     out.print(f"Next: tidegauge analyze '{folder}/*'", soft_wrap=True, markup=False)
+
+
+#: A path is broken in a heading that is wider.
+_PATH_WIDTH = 24
 
 
 def _new_table() -> Table:
@@ -55,7 +62,20 @@ def _new_table() -> Table:
 
 
 def _add_axis(table: Table, axis: Axis) -> None:
-    table.add_column(axis.name, overflow="fold", min_width=max(map(len, axis.values)))
+    lines = _path_lines(axis.name)
+    least = max(map(len, (*axis.values, *lines)))
+    table.add_column(escape("\n".join(lines)), overflow="fold", min_width=least)
+
+
+def _path_lines(path: str) -> list[str]:
+    """A path for a heading: a long one is broken before dots."""
+    first, *others = path.split(".")
+    lines = [first]
+    for part in others:
+        if len(lines[-1]) + 1 + len(part) > _PATH_WIDTH:
+            lines.append("")
+        lines[-1] += f".{part}"
+    return lines
 
 
 def _print_distributions(
@@ -106,7 +126,7 @@ def _words(name: str) -> str:
 
 
 def _worst(worst: Mapping[str, Any], runs: Sequence[SweptRun]) -> str:
-    """The command that repeats the worst run, after the reason for its rank."""
+    """The reason for the rank of the worst run."""
     (run,) = (each for each in runs if each.folder == worst["folder"])
     if run.outcome.error is not None:
         said = "Worst, since it failed"
@@ -119,7 +139,7 @@ def _worst(worst: Mapping[str, Any], runs: Sequence[SweptRun]) -> str:
             f"Worst, with the {worst['worst_is']} {_words(worst['figure'])} "
             f"({number_text(worst['value'])})"
         )
-    return f"{said}: {worst['command']}"
+    return said
 
 
 def _grid(axes: Sequence[Axis], figure: str, runs: Sequence[SweptRun]) -> Table:
@@ -147,13 +167,13 @@ def _print_lines(
         ]
         for run in runs
     ]
-    # The name of a path is broken anywhere.
-    titles = [*("" for _ in axes), *map(_words, figures)]
-    fitting = fitting_columns(titles, rows, out.width, len(axes) + 1)
+    titles = [*(" ".join(_path_lines(axis.name)) for axis in axes), *map(_words, figures)]
+    # Columns of this table are one character further apart.
+    fitting = fitting_columns(titles, rows, out.width - len(titles), len(axes) + 1)
     table = _new_table()
     for axis in axes:
         _add_axis(table, axis)
-    widths = column_widths(titles[:fitting], rows, out.width)
+    widths = column_widths(titles[:fitting], rows, out.width - fitting)
     for place in range(len(axes), fitting):
         table.add_column(titles[place], justify="right", width=widths[place])
     for row in rows:

@@ -1,22 +1,27 @@
 """The scenario of a question: a cluster in health with its workload, and the question's fault."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tidegauge.real_cluster.describe.release_change import AFTER_S, fault_begins_s, in_health
-from tidegauge.scenario.model.cluster import Topic
+from tidegauge.real_cluster.describe.release_change import (
+    AFTER_S,
+    INTERNAL,
+    fault_begins_s,
+    in_health,
+    never_accepting,
+    without_topics,
+)
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.named_figures import moving_steps
 from tidegauge.scenario.text.errors import counted
-from tidegauge.simulation.quantities import format_duration
-from tidegauge.what_if.question import Asked, QuestionError
+from tidegauge.simulation.quantities import format_duration, format_size
+from tidegauge.what_if.question import Asked, Given, QuestionError
 
 #: Fields about the faults and steps of the file, which are left out with them.
 _ABOUT_ITS_FAULTS = ("fault_rates", "checks", "alerts", "measure_from", "description")
 
-#: Topics of Kafka itself begin like this.
-_INTERNAL = "__"
 #: The added producers: their number, and the rate of all of them for each partition of the topics.
+#: There are as many added consumers.
 _CLIENTS = 4
 _LEAST_BATCHES, _MOST_BATCHES = 10, 1_000
 _RECORDS, _RECORD_BYTES = 10, 200
@@ -68,18 +73,40 @@ def asked_scenario(data: Mapping[str, Any], cluster: Scenario, asked: Asked) -> 
         case = question.case(cluster, asked.given, begin_s * 1_000_000)
     except ValueError as error:
         raise question.error(str(error)) from error
-    healthy = in_health(data, cluster.broker_ids())
+    refusing = never_accepting(cluster, asked.given.topics)
+    healthy = without_topics(in_health(data, cluster.broker_ids()), refusing)
     plain = {name: part for name, part in healthy.items() if name not in _ABOUT_ITS_FAULTS}
     made = plain | {
         "name": f"{cluster.name}-{question.slug}",
         "duration": format_duration((begin_s + AFTER_S) * 1_000_000 + case.lasts_us),
         # The answer ends with the run.
         "liveness": False,
-        "workload": _workload(data, cluster),
+        "topics": _with_sizes(healthy["topics"], asked.given),
+        "workload": _workload(healthy, cluster),
         "faults": list(case.faults),
         "steps": list(case.steps),
     }
-    return AskedScenario(made, tuple(_notes(cluster, made["workload"])))
+    notes = [*_notes_of_sizes(made["topics"], asked.given), *refusing.values()]
+    return AskedScenario(made, (*notes, *_notes(cluster, healthy["workload"], made["workload"])))
+
+
+def _with_sizes(topics: Sequence[Mapping[str, Any]], given: Given) -> list[Mapping[str, Any]]:
+    """The topics, the moving ones with the assumed size where they have none."""
+    if given.replica_bytes is None:
+        return [*topics]
+    size = format_size(given.replica_bytes)
+    return [{"size": size, **topic} if topic["name"] in given.topics else topic for topic in topics]
+
+
+def _notes_of_sizes(topics: Sequence[Mapping[str, Any]], given: Given) -> Iterator[str]:
+    """The moving topics whose logs have no size: they begin empty, and move at once."""
+    unknown = [topic["name"] for topic in topics if "size" not in topic]
+    if empty := [name for name in given.topics if name in unknown]:
+        yield (
+            f"Logs of {', '.join(empty)} are empty, as the file has no sizes: a real move "
+            "takes longer. `tidegauge import --log-dirs` reads them; or assume some: with 2GB a "
+            "replica."
+        )
 
 
 def duration_figure(scenario: Scenario) -> str | None:
@@ -97,19 +124,22 @@ def figures_of(scenario: Scenario) -> dict[str, str]:
 
 
 def _workload(data: Mapping[str, Any], cluster: Scenario) -> dict[str, Any]:
-    """The workload of the file, without ends before the fault; with producers if it has none."""
+    """The workload of a file, without ends before the fault; with clients of a kind it lacks."""
     own = data.get("workload") or {}
     producers = [
         {name: part for name, part in group.items() if name != "stop"}
         for group in own.get("producers") or ()
     ]
-    return {**own, "producers": producers or [_ordinary_producers(cluster)]}
+    producers = producers or [_ordinary_producers(data, cluster)]
+    written = dict.fromkeys(topic for group in producers for topic in group["topics"])
+    readers = {"name": "ordinary-readers", "clients": _CLIENTS, "topics": [*written]}
+    return {**own, "producers": producers, "consumers": own.get("consumers") or [readers]}
 
 
-def _ordinary_producers(cluster: Scenario) -> dict[str, Any]:
-    """Producers for all topics that accept acks=all in health."""
-    topics = [topic for topic in cluster.topics if not topic.name.startswith(_INTERNAL)]
-    topics = [topic for topic in topics if _accepts_acks_all(cluster, topic)] or topics
+def _ordinary_producers(data: Mapping[str, Any], cluster: Scenario) -> dict[str, Any]:
+    """Producers for all topics that are left."""
+    left = {topic["name"] for topic in data["topics"] if not topic["name"].startswith(INTERNAL)}
+    topics = [topic for topic in cluster.topics if topic.name in left]
     if not topics:
         raise QuestionError(f"{cluster.name}: has no topics, so no client could see a fault")
     partitions = sum(topic.partition_count for topic in topics)
@@ -124,20 +154,23 @@ def _ordinary_producers(cluster: Scenario) -> dict[str, Any]:
     }
 
 
-def _accepts_acks_all(cluster: Scenario, topic: Topic) -> bool:
-    settings = topic.effective(cluster.settings_of(cluster.broker_ids()[0]))
-    return bool(settings["min.insync.replicas"] <= cluster.assignments(topic).counts.min())
-
-
-def _notes(cluster: Scenario, workload: Mapping[str, Any]) -> list[str]:
+def _notes(
+    cluster: Scenario, own_workload: Mapping[str, Any], workload: Mapping[str, Any]
+) -> list[str]:
     notes = []
     own = [*cluster.faults, *cluster.steps]
     if own:
         notes.append(f"The file's own faults and steps are left out ({len(own)}).")
-    if not cluster.workload.producers:
+    if not own_workload.get("producers"):
         (added,) = workload["producers"]
         notes.append(
             f"The file has no producers; added: {added['batches_per_second']} batches a second of "
             f"{_RECORDS} records with acks=all, to {counted(len(added['topics']), 'topic')}."
+        )
+    if not own_workload.get("consumers"):
+        (added,) = workload["consumers"]
+        notes.append(
+            f"The file has no consumers; added: {_CLIENTS} that read what producers write "
+            f"({counted(len(added['topics']), 'topic')})."
         )
     return notes

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.text.errors import did_you_mean, one_line
-from tidegauge.simulation.quantities import parse_bandwidth, parse_time
+from tidegauge.simulation.quantities import parse_bandwidth, parse_size, parse_time
 
 
 class QuestionError(TidegaugeError):
@@ -33,6 +33,10 @@ class Given(NamedTuple):
     delay_us: int | None = None
     #: Bytes per second; None: no limit.
     throttle: int | None = None
+    #: The assumed size of each moving replica's log; None: that of the file.
+    replica_bytes: int | None = None
+    #: The duration of the roll by itself, which a first run has measured; None: no run has.
+    roll_us: int | None = None
 
 
 class Case(NamedTuple):
@@ -57,6 +61,8 @@ class Question(NamedTuple):
     takes: Sequence[str]
     #: Makes its case for a cluster. The last argument is its begin, in microseconds.
     case: Callable[[Scenario, Given, int], Case]
+    #: The name of the operation that a first run measures, for the time of the fault in it.
+    during: str = ""
 
     @property
     def slug(self) -> str:
@@ -127,6 +133,7 @@ PARAMETERS: Mapping[str, _Parameter] = {
     "lasts_us": _Parameter(("for",), lambda text, _: _lasting(text)),
     "delay_us": _Parameter(("delay", "by"), lambda text, _: _lasting(text)),
     "throttle": _Parameter(("throttle",), lambda text, _: parse_bandwidth(text)),
+    "replica_bytes": _Parameter(("assuming",), lambda text, _: parse_size(text)),
 }
 
 #: Parameters that need no keyword.
@@ -135,12 +142,14 @@ _NAMES = ("rack", "brokers", "topics")
 #: Words without a meaning of their own.
 _FILLERS = frozenset(
     {*("a", "an", "the", "my", "our", "i", "we", "what", "when", "if", "is", "has", "happens")}
+    | {"during", "then", "while"}
     | {"and", "at", "from", "in", "of", "on", "to", "with"}
 )
 
 #: Other spellings of parameters, and the one that is read.
 _SPELLINGS = (
     (re.compile(r",?\s*\b(\d+) at (?:a time|once)\b", re.IGNORECASE), r" batch \1"),
+    (re.compile(r"(?:with|assuming)\s+(\d\S*) (?:a|per) replica\b", re.IGNORECASE), r"assuming \1"),
     (re.compile(r"(?<=\d)\s*(?:,|\band\b)\s*(?=\d)", re.IGNORECASE), ","),
     (re.compile(r"(\d)\s*(?:seconds?|secs?)\b", re.IGNORECASE), r"\1s"),
     (re.compile(r"(\d)\s*(?:minutes?|mins?)\b", re.IGNORECASE), r"\1m"),

@@ -19,6 +19,8 @@ _RESTART_US = 10 * _SECOND_US
 _UPGRADE_US = 60 * _SECOND_US
 #: The time for one batch of a roll to stop cleanly, and to be back in all ISRs.
 _BACK_IN_ISR_US = 60 * _SECOND_US
+#: The usual time for that.
+_USUAL_RETURN_US = 3 * _SECOND_US
 #: Replicas have this time to move.
 _MOVE_US = 600 * _SECOND_US
 _DISK_DELAY_US = 1_200_000
@@ -68,11 +70,31 @@ def _rolling_restart(cluster: Scenario, given: Given, begin_us: int) -> Case:
     if given.brokers and given.rack:
         raise ValueError("it takes brokers or a rack, not both")
     hit = [f"rack:{given.rack}"] if given.rack else given.brokers
-    return _roll(cluster, given, begin_us, hit, _RESTART_US)
+    return _roll(cluster, given, begin_us, hit, given.lasts_us or _RESTART_US)
+
+
+def _az_loss_in_roll(cluster: Scenario, given: Given, begin_us: int) -> Case:
+    """The rack is lost while a batch of another one is down, about half of the brokers through."""
+    loss = _az_loss(cluster, given, begin_us)
+    roll = _roll(cluster, given._replace(rack=None), begin_us, [], _RESTART_US)
+    (lost,) = loss.faults
+    (rack,) = (name.partition(":")[2] for name in lost["brokers"])
+    brokers, in_rack = cluster.broker_ids(), {*cluster.cluster.racks[rack]}
+    batches = [brokers[at : at + given.batch] for at in range(0, len(brokers), given.batch)]
+    half = len(batches) // 2
+    order = [*range(half, len(batches)), *reversed(range(half))]
+    through = next((at for at in order if in_rack.isdisjoint(batches[at])), half)
+    roll_us = given.roll_us or len(batches) * (_RESTART_US + _USUAL_RETURN_US)
+    at_us = begin_us + roll_us * (2 * through + 1) // (2 * len(batches))
+    return Case(
+        roll.lasts_us + loss.lasts_us,
+        [*roll.faults, {**lost, "at": format_duration(at_us // 1000 * 1000)}],
+    )
 
 
 def _upgrade(cluster: Scenario, given: Given, begin_us: int) -> Case:
     """With KRaft controllers come first, one after the other."""
+    stopped_us = given.lasts_us or _UPGRADE_US
     restarts: list[Mapping[str, Any]] = []
     roll_us = begin_us
     for number in range(cluster.controllers.count if cluster.has_kraft else 0):
@@ -81,12 +103,12 @@ def _upgrade(cluster: Scenario, given: Given, begin_us: int) -> Case:
                 "name": f"controller-{number}",
                 "kind": "restart",
                 "at": format_duration(roll_us),
-                "for": format_duration(_UPGRADE_US),
+                "for": format_duration(stopped_us),
                 "brokers": [f"controller:{number}"],
             }
         )
-        roll_us += _UPGRADE_US + _BACK_IN_ISR_US // 2
-    case = _roll(cluster, given, roll_us, [], _UPGRADE_US)
+        roll_us += stopped_us + _BACK_IN_ISR_US // 2
+    case = _roll(cluster, given, roll_us, [], stopped_us)
     return Case(roll_us - begin_us + case.lasts_us, [*restarts, *case.faults])
 
 
@@ -112,7 +134,7 @@ def _roll(
     return Case(lasts_us, [fault])
 
 
-def _reassign(_: Scenario, given: Given, begin_us: int) -> Case:
+def _reassign(cluster: Scenario, given: Given, begin_us: int) -> Case:
     if not given.topics or not given.brokers:
         raise ValueError("it needs a topic, and the brokers that get its replicas")
     step = {
@@ -122,8 +144,27 @@ def _reassign(_: Scenario, given: Given, begin_us: int) -> Case:
         "brokers": [*given.brokers],
     }
     throttle = {} if given.throttle is None else {"throttle": given.throttle}
-    return Case(given.lasts_us or _MOVE_US, steps=[step | throttle])
+    return Case(given.lasts_us or _move_us(cluster, given), steps=[step | throttle])
 
+
+def _move_us(cluster: Scenario, given: Given) -> int:
+    """The time that replicas have: more than that of all bytes to the brokers at the throttle."""
+    if not given.throttle:
+        return _MOVE_US
+    moved = 0
+    for topic in map(cluster.topic, given.topics):
+        replicas = topic.partition_count * cluster.replication_factor(topic)
+        sizes = topic.size if isinstance(topic.size, dict) else {0: topic.size}
+        known = [int(size) for size in sizes.values() if size is not None]
+        moved += replicas * max(known, default=given.replica_bytes or 0)
+    return _MOVE_US + 2 * _SECOND_US * moved // (given.throttle * len(given.brokers))
+
+
+_LOSSES_OF_RACKS = (
+    *("rack loss", "zone loss", "power loss", "az outage", "rack outage", "zone outage"),
+    *("lose az", "lose rack", "lose zone", "az loses power", "rack loses power"),
+)
+_ROLLS = ("rolling restart", "rolling bounce", "roll")
 
 #: All questions, in the order in which they are listed.
 QUESTIONS = (
@@ -131,10 +172,7 @@ QUESTIONS = (
         "AZ loss",
         "a rack loses power",
         "AZ loss of rack b for 10m",
-        (
-            *("rack loss", "zone loss", "power loss", "az outage", "rack outage", "zone outage"),
-            *("lose az", "lose rack", "lose zone", "az loses power", "rack loses power"),
-        ),
+        _LOSSES_OF_RACKS,
         ("rack", "lasts_us"),
         _az_loss,
     ),
@@ -166,16 +204,25 @@ QUESTIONS = (
         "rolling restart",
         "brokers are restarted cleanly, one batch after the other",
         "rolling restart of rack a, 2 at a time",
-        ("rolling bounce", "roll"),
-        ("brokers", "rack", "batch"),
+        _ROLLS[1:],
+        ("brokers", "rack", "batch", "lasts_us"),
         _rolling_restart,
+    ),
+    Question(
+        "AZ loss during rolling restart",
+        "a rack loses power when half of the brokers are restarted, and the next one is down",
+        "rolling restart with AZ loss of rack b",
+        [f"{roll} {loss}" for roll in _ROLLS for loss in ("az loss", *_LOSSES_OF_RACKS)],
+        ("rack", "batch", "lasts_us"),
+        _az_loss_in_roll,
+        during="rolling restart",
     ),
     Question(
         "upgrade",
         "all controllers and brokers are restarted for new software, each down for 60 s",
         "upgrade, 2 at a time",
         ("rolling upgrade",),
-        ("batch",),
+        ("batch", "lasts_us"),
         _upgrade,
     ),
     Question(
@@ -183,7 +230,7 @@ QUESTIONS = (
         "all replicas of topics move to these brokers",
         "reassign topic orders to brokers 1,2,3",
         ("reassignment", "move topic", "move replicas"),
-        ("topics", "brokers", "throttle", "lasts_us"),
+        ("topics", "brokers", "throttle", "replica_bytes", "lasts_us"),
         _reassign,
     ),
     Question(

@@ -18,6 +18,8 @@ from tidegauge.analysis.questions.all_questions import QUESTIONS
 from tidegauge.command_line import app
 from tidegauge.engine.simulate import simulate
 from tidegauge.report.quantities import duration_text
+from tidegauge.scenario.reading import load_scenario
+from tidegauge.scenario.shipped import shipped_scenarios
 from tidegauge.traces.run_files import SUMMARY
 from tidegauge.traces.run_folder import RunFolder
 
@@ -134,11 +136,11 @@ def test_the_headline_says_what_the_summary_says(page: ReportPage, lost: RunFold
     assert summary["records_acknowledged_lost"] > 0
     longest = duration_text(1e6 * summary["longest_stall_seconds"])
     assert (
-        f"1 of 1 partition stalled for producers, for {longest}; "
-        f"{summary['records_acknowledged_lost']:,} acknowledged records lost."
+        f"{summary['records_acknowledged_lost']:,} acknowledged records lost; "
+        f"1 of 1 partition stalled for producers, for {longest}."
     ) in page.paragraphs
-    refused = "1 of 1 partition refused acks=all writes for more than a second, for up to "
-    assert any(each.startswith(refused) for each in page.paragraphs)
+    without = "1 of 1 partition could not take acks=all writes for more than a second, for up to "
+    assert any(each.startswith(without) for each in page.paragraphs)
     because = next(each for each in page.paragraphs if "lost, of" in each)
     assert because.startswith(
         f"{summary['records_acknowledged_lost']:,} acknowledged records lost, of "
@@ -297,3 +299,21 @@ def test_what_is_no_run_is_refused_in_one_line(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["report", str(tmp_path / "nowhere")])
     assert result.exit_code != 0
     assert "no such folder" in result.output
+
+
+def test_the_first_screen_names_the_truncation_behind_a_loss(tmp_path: Path) -> None:
+    """KIP-101: the fault that elects the short log is not the one that shortened it."""
+    simulate(
+        load_scenario(shipped_scenarios()["10-truncation-to-high-watermark"]), tmp_path / "run"
+    )
+    page = reported(tmp_path / "run")
+    assert page.paragraphs[1].startswith(
+        "2 acknowledged records lost; 1 of 1 partition could not take acks=all writes"
+    )
+    assert page.paragraphs[2] == (
+        "Lost: 2 records of story-0 that broker 2 had acknowledged. Broker 1 led without them "
+        "from 24.045s on (death-of-B); it had truncated its log from 5 to 3 at 17.033s "
+        "(death-of-A)."
+    )
+    failover = next(each for each in page.answers if each.startswith("How long did each failover"))
+    assert "the longest took 6.0 s, of which" in failover

@@ -86,6 +86,8 @@ class ImportedScenario:
     #: As a run reads it.
     scenario: Scenario
     notices: list[input_file.Notice]
+    #: Whether nothing in the files says if the cluster has eligible leader replicas.
+    is_elr_guessed: bool
 
 
 def import_scenario(request: ImportRequest) -> ImportedScenario:
@@ -105,7 +107,9 @@ def import_scenario(request: ImportRequest) -> ImportedScenario:
     _tell_of_settings(parts.notices, scenario)
     _tell_of_refused_writes(parts.notices, scenario, parts.cluster)
     notices = input_file.in_order(parts.notices)
-    return ImportedScenario(data, parts.cluster, request.origins(), scenario, notices)
+    return ImportedScenario(
+        data, parts.cluster, request.origins(), scenario, notices, parts.is_elr_guessed
+    )
 
 
 def _filled(parts: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,6 +138,11 @@ class _Parts:
             self.notices += self._sizes.notices
         for each in (dump, self._files, self.cluster, self._release, self._settings):
             self.notices += each.notices
+
+    @property
+    def is_elr_guessed(self) -> bool:
+        """Whether the mode of eligible leader replicas is a guess."""
+        return self._release.is_elr_guessed
 
     def data(self) -> dict[str, Any]:
         """The scenario as a mapping."""

@@ -6,11 +6,14 @@ replica of every partition leads it, and no reassignment is in progress. So a du
 gives the same answer.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from tidegauge.replication.release_defaults import default_cells_of
 from tidegauge.replication.release_versions import KRAFT_MODE, Mode
+from tidegauge.scenario.lint.linted_cluster import LintedCluster
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.settings import CONTROLLER_SETTINGS, PRODUCER_SETTINGS, Value
 from tidegauge.scenario.text.errors import counted
@@ -103,6 +106,55 @@ def in_health(data: Mapping[str, Any], brokers: Sequence[int]) -> dict[str, Any]
     plain = {name: part for name, part in data.items() if name not in ("steps", "faults")}
     cluster = {**data["cluster"], "brokers": [*brokers], "start": starts}
     return plain | {"cluster": cluster, "topics": topics}
+
+
+#: Topics of Kafka itself begin like this.
+INTERNAL = "__"
+
+
+def never_accepting(scenario: Scenario, kept: Collection[str] = ()) -> dict[str, str]:
+    """The topics that refuse acks=all without any fault, each with the reason and the remedy.
+
+    Their figures are not due to a fault, and are larger than any that are. Kafka's own topics stay,
+    and so do all if there are no others.
+
+    Args:
+        scenario: the cluster.
+        kept: topics that are not left out.
+
+    Source: Partition.effectiveMinIsr@3.8.0, KAFKA-15583.
+    """
+    cluster = LintedCluster(scenario)
+    if cluster.caps_min_insync_replicas:
+        return {}
+    found = {}
+    for topic in cluster.topics:
+        name = topic.topic.name
+        if name in kept or name.startswith(INTERNAL) or not topic.takes_acks_all:
+            continue
+        required, replicas = topic.min_insync_replicas, topic.replicas
+        refusing = np.flatnonzero(required > replicas)
+        if len(refusing):
+            least, factor = int(required[refusing[0]]), int(replicas[refusing[0]])
+            found[name] = (
+                f"{name}: never accepts acks=all (min.insync.replicas {least} above RF {factor}): "
+                f"left out of the figures; min.insync.replicas={max(1, factor - 1)} would mend it"
+            )
+    return found if len(found) < len(scenario.topics) else {}
+
+
+def without_topics(data: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """The mapping of a scenario without these topics, and without clients that have no others."""
+    workload = {
+        kind: [
+            {**group, "topics": left}
+            for group in groups or ()
+            if (left := [topic for topic in group["topics"] if topic not in names])
+        ]
+        for kind, groups in (data.get("workload") or {}).items()
+    }
+    topics = [topic for topic in data.get("topics", ()) if topic["name"] not in names]
+    return {**data, "topics": topics, "workload": workload}
 
 
 def fault_begins_s(scenario: Scenario) -> int:

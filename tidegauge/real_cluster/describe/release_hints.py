@@ -67,6 +67,8 @@ def read_feature_levels(file: Path) -> FeatureLevels:
 
 #: The first release whose clusters can have eligible leader replicas.
 _FIRST_WITH_ELR = "4.0.0"
+#: New clusters have them, upgraded ones do not (KIP-966).
+_FIRST_WITH_ELR_BY_DEFAULT = "4.1"
 #: Of a dump without TopicId: the last line before it whose leaders notify ZooKeeper by default.
 _WITHOUT_TOPIC_ID = "2.6"
 
@@ -85,6 +87,8 @@ class ChosenRelease:
     metadata_version: str | None = None
     #: With KRaft, from the first release that can have them.
     eligible_leader_replicas: bool | None = None
+    #: Whether that is a guess.
+    is_elr_guessed: bool = False
     notices: input_file.Notices = field(default_factory=input_file.Notices)
 
 
@@ -120,26 +124,41 @@ def choose_release(
     if not is_kraft:
         text = f"Kafka {release} has no ZooKeeper: the cluster is simulated with KRaft"
         chosen.notices.add("release", text)
-    _choose_features(chosen, dump, features)
+    _choose_features(chosen, dump, features, is_migrated=not is_kraft)
     return chosen
 
 
 def _choose_features(
-    chosen: ChosenRelease, dump: DescribeDump, features: FeatureLevels | None
+    chosen: ChosenRelease,
+    dump: DescribeDump,
+    features: FeatureLevels | None,
+    *,
+    is_migrated: bool,
 ) -> None:
     release = Release.parse(chosen.release)
     if features and features.metadata_version != release.metadata_version():
         chosen.metadata_version = str(features.metadata_version)
     if release < Release.parse(_FIRST_WITH_ELR) and not dump.has_filled_elr:
         return
-    has_level = features is not None and features.eligible_leader_replicas
-    chosen.eligible_leader_replicas = dump.has_filled_elr or has_level
-    if not chosen.eligible_leader_replicas and features is None:
+    if features is not None:
+        has_level = features.eligible_leader_replicas
+        chosen.eligible_leader_replicas = dump.has_filled_elr or has_level
+        return
+    has_by_default = not is_migrated and release >= Release.parse(_FIRST_WITH_ELR_BY_DEFAULT)
+    chosen.eligible_leader_replicas = dump.has_filled_elr or has_by_default
+    chosen.is_elr_guessed = not dump.has_filled_elr
+    if chosen.is_elr_guessed:
+        assumed = (
+            "the migrated cluster, which has none"
+            if is_migrated
+            else f"a new cluster, which has them from {_FIRST_WITH_ELR_BY_DEFAULT} on; one that "
+            "was upgraded to it has not"
+        )
         chosen.notices.add(
             "release",
-            "eligible leader replicas are off: no partition in the dump has any. If the cluster "
-            "has them (kafka-features.sh describe), use --features, or delete "
-            "eligible_leader_replicas",
+            "whether the cluster has eligible leader replicas is unknown: a healthy dump shows "
+            f"none. Assumed is {assumed}: --features has the fact "
+            "(kafka-features.sh describe), or change eligible_leader_replicas",
         )
 
 
