@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+import re
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from real_clusters import recorded, written
 from tidegauge.command_line import app
+from tidegauge.scenario.text.yaml_file import read_scenario_file
+from tidegauge.simulation.quantities import parse_duration
 from tidegauge.traces.run_folder import RunFolder
 
 #: The recorded cluster's broker 1 dies some 14 s after the first line, and comes back.
@@ -112,6 +118,28 @@ def _before(run: RunFolder, time: str) -> int:
     return sum(_clock_of(run, each) < time for each in times_us)
 
 
+@pytest.mark.parametrize("cluster", ["zk-2.6.3-s1_reassign", "kraft-4.1.0-f1_rf2_kill_ret12"])
+def test_a_moment_is_described_the_same_from_any_begin(cluster: str, tmp_path: Path) -> None:
+    """With reassignments, fenced brokers, and their returns."""
+    logs = recorded(cluster, tmp_path)
+    assert _tidegauge("read-logs", logs, "-o", tmp_path / "whole").exit_code == 0
+    whole = RunFolder(tmp_path / "whole")
+    at = _clock_of(whole, whole.end_us * 6 // 10)
+    of_whole = _tidegauge("describe", whole.path, "--at", at, "--json").stdout
+    begin = _clock_of(whole, whole.end_us // 2)
+    assert _tidegauge("read-logs", logs, "-o", tmp_path / "end", "--from", begin).exit_code == 0
+    of_end = _tidegauge("describe", tmp_path / "end", "--at", at, "--json").stdout
+    assert _states_in(of_end) == _states_in(of_whole)
+
+
+def _states_in(described: str) -> list[dict[str, Any]]:
+    return [
+        {**each, "topic": topic["topic"]} | {"eligible_leaders": None, "last_known_leader": None}
+        for topic in json.loads(described)
+        for each in topic["partitions"]
+    ]
+
+
 def test_around_a_time_there_are_ten_minutes_or_as_many_as_are_named(
     logs: Path, whole: RunFolder, tmp_path: Path
 ) -> None:
@@ -150,3 +178,38 @@ def test_a_time_of_day_is_not_enough_for_logs_of_days(tmp_path: Path) -> None:
     )
     assert refused.exit_code == 2
     assert "--from: is a time of several days: add the date, as in 20" in refused.output
+
+
+def test_a_night_between_two_outages_is_left_out_of_the_proposal(
+    logs: Path, whole: RunFolder, tmp_path: Path
+) -> None:
+    """The broker that died at 23:5x returns in the morning; nobody simulates the night."""
+    begin_us = int(whole.table("broker_stopped")["time_us"].min()) + 8_000_000
+    later = _later(logs, _clock_of(whole, begin_us).replace(".", ","), tmp_path / "later")
+    run, scenario = tmp_path / "run", tmp_path / "night.yaml"
+    made = _tidegauge("read-logs", later, "-o", run, "--scenario", scenario)
+    assert made.exit_code == 0, made.output
+    assert "times:\n  nothing happens from 2026-11-22T" in made.stdout
+    written_one = read_scenario_file(scenario).data
+    assert parse_duration(written_one["duration"]) < 900_000_000
+    assert "Times in which nothing happened are left out: 2026-11-22T" in written_one["description"]
+    (crash,) = written_one["faults"]
+    assert 600_000_000 < parse_duration(crash["for"]) < 640_000_000
+
+
+def _later(logs: Path, time: str, folder: Path) -> Path:
+    """The same logs, whose lines from a time of day on are six hours later."""
+    shutil.copytree(logs, folder)
+    for file in folder.rglob("*.log*"):
+        file.write_text(_TIME.sub(lambda found: _six_hours_later(found, time), file.read_text()))
+    return folder
+
+
+_TIME = re.compile(r"(?m)^\[(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d,\d{3})\]")
+
+
+def _six_hours_later(found: re.Match[str], time: str) -> str:
+    if found[2] < time:
+        return found[0]
+    moment = dt.datetime.fromisoformat(f"{found[1]} {found[2]}") + dt.timedelta(hours=6)
+    return f"[{moment:%Y-%m-%d %H:%M:%S},{moment.microsecond // 1000:03}]"

@@ -48,6 +48,12 @@ def test_views_print_both_clocks(run: Path, words: str, printed: str) -> None:
     assert printed in shown.stdout
 
 
+def test_tables_of_queries_have_both_clocks_and_files_the_numbers(run: Path) -> None:
+    query = ("sql", run, "select time_us from isr_changes order by all limit 1")
+    assert "(23:52:56.806)" in _tidegauge(*query).stdout
+    assert re.fullmatch(r"time_us\n20424\d\d\d\n", _tidegauge(*query, "--csv").stdout)
+
+
 def test_the_report_has_both_clocks(run: Path) -> None:
     assert _tidegauge("report", run).exit_code == 0
     text = (run / "report.html").read_text(encoding="utf-8")

@@ -48,6 +48,13 @@ class IdleTimes(tuple[IdleTime, ...]):
         )
         return time_us - cut_us
 
+    def whole_us(self, left_us: int) -> int:
+        """The time of the run of a time that is left."""
+        for idle in self:
+            if left_us > idle.begin_us:
+                left_us += idle.lasts_us
+        return left_us
+
     def includes(self, time_us: int) -> bool:
         """Whether a time of the run is cut out."""
         return any(idle.begin_us <= time_us < idle.end_us for idle in self)

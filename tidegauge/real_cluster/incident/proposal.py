@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tidegauge.real_cluster.describe.input_file import InputError, Notice, in_order, named
 from tidegauge.real_cluster.describe.server_properties import (
@@ -25,7 +25,7 @@ from tidegauge.real_cluster.incident.cluster_history import (
     cluster_history,
 )
 from tidegauge.real_cluster.incident.controller_loss import controller_losses
-from tidegauge.real_cluster.incident.idle_times import cut_out, idle_times
+from tidegauge.real_cluster.incident.idle_times import IdleTimes, cut_out, idle_times
 from tidegauge.real_cluster.incident.lagging import assumed_workload, lags
 from tidegauge.real_cluster.incident.operator_steps import is_created_in_run, operator_steps
 from tidegauge.real_cluster.incident.proposed_faults import FaultWriter, ProposedFault
@@ -106,8 +106,19 @@ def proposed_scenario(
     introduced = {"name": name or str(history.scenario.get("name", run.path.name))}
     if idle:
         introduced["description"] = idle.description(run)
-    writer = _Writer(history, topology, sightings, idle.notices(run))
-    return writer.proposal(introduced, str(run.path))
+    return _Writer(history, topology, sightings, _Origin(idle, run)).proposal(introduced)
+
+
+class _Origin(NamedTuple):
+    """The run that a history is of, and the times that were cut out of it."""
+
+    idle: IdleTimes
+    run: Run
+
+    def in_logs(self, time_us: int) -> list[str]:
+        """The wall clock at a time of the history; nothing for a simulated run."""
+        clock = self.run.wall_clock
+        return [] if clock is None else [f"{clock.text(self.idle.whole_us(time_us))} in the logs"]
 
 
 class _Writer:
@@ -118,11 +129,12 @@ class _Writer:
         history: ClusterHistory,
         topology: Topology,
         sightings: Sightings,
-        notices: list[Notice],
+        origin: _Origin,
     ) -> None:
         self._history = history
         self._topology = topology
         self._sightings = sightings
+        self._origin = origin
         self._timings: Timings = timings_of(topology)
         self._first = first_registrations(history)
         registered = [registered_us for _, registered_us in self._first.values()]
@@ -138,15 +150,11 @@ class _Writer:
         #: The time at which the last broker had registered for the first time, in a cluster that
         #: starts.
         self._up_us = max((back for _, back in self._first.values()), default=0)
-        self._notices = notices
+        self._notices = origin.idle.notices(origin.run)
 
-    def proposal(self, introduced: dict[str, str], source: str) -> Proposal:
-        """The whole scenario.
-
-        Args:
-            introduced: its name, and its description if it has one.
-            source: the run.
-        """
+    def proposal(self, introduced: dict[str, str]) -> Proposal:
+        """The whole scenario, with its name, and its description if it has one."""
+        source = str(self._origin.run.path)
         history, topology = self._history, self._topology
         faults = self._find_faults()
         steps = self._steps()
@@ -227,6 +235,7 @@ class _Writer:
         if begin.uncertainty_us:
             least, most = (short_time_text(self._at(each)) for each in begin[1:])
             known = f"between {least} and {most}"
+        known = ", ".join([*self._origin.in_logs(begin.at_us), known])
         return f"{name} at {short_time_text(self._at(begin.at_us))} ({known}): {fault.text}"
 
     def _is_never_there(self, broker: int) -> bool:
@@ -251,7 +260,8 @@ class _Writer:
                 written.append({"when": up, "within": "60s", **step.step})
             else:
                 written.append({"at": format_duration(at_us), **step.step})
-            text = f"{step.step['do']} at {short_time_text(at_us)}: {step.evidence}"
+            in_logs = "".join(f" ({each})" for each in self._origin.in_logs(step.time_us))
+            text = f"{step.step['do']} at {short_time_text(at_us)}{in_logs}: {step.evidence}"
             self._notices.append(Notice("steps", text))
         return written
 

@@ -165,7 +165,7 @@ def real_history(
     rows = _rows_of_partitions(content, ahead, names)
     events_ms = [change.time_ms for change in brokers]
     events_ms += [change.time_ms for change in controllers]
-    events_ms += rows["time_ms"].tolist()
+    events_ms += [int(rows["time_ms"].max())] if len(rows) else []
     span = window.span(lines, max(events_ms, default=lines.last_ms))
     fences = brokers if is_kraft else []
     partitions = _partitions(_Rows(rows, names, content), events, fences, lives, span)
