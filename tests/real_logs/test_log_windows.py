@@ -190,10 +190,10 @@ def test_a_night_between_two_outages_is_left_out_of_the_proposal(
     made = _tidegauge("read-logs", later, "-o", run, "--scenario", scenario)
     assert made.exit_code == 0, made.output
     assert "times:\n  nothing happens from 2026-11-22T" in made.stdout
-    written_one = read_scenario_file(scenario).data
-    assert parse_duration(written_one["duration"]) < 900_000_000
-    assert "Times in which nothing happened are left out: 2026-11-22T" in written_one["description"]
-    (crash,) = written_one["faults"]
+    proposed: Any = read_scenario_file(scenario).data
+    assert parse_duration(proposed["duration"]) < 900_000_000
+    assert "Times in which nothing happened are left out: 2026-11-22T" in proposed["description"]
+    (crash,) = proposed["faults"]
     assert 600_000_000 < parse_duration(crash["for"]) < 640_000_000
 
 

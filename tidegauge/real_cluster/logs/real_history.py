@@ -139,16 +139,11 @@ def real_history(
         (event.earlier(ahead.get(event.node, 0)) for event in content.events),
         key=lambda event: event.time_ms,
     )
-    spans = [
-        (file.node, extent.first_ms - offset_ms, extent.last_ms - offset_ms)
-        for file, extent in content.files.items()
-        for offset_ms in [ahead.get(file.node or 0, 0)]
-        if extent.first_ms >= 0
-    ]
+    extents = _extents(content, ahead)
     last_of: dict[int, int] = {}
-    for node, _, last_ms in spans:
-        if node is not None:
-            last_of[node] = max(last_ms, last_of.get(node, last_ms))
+    for each in extents:
+        if each.node is not None:
+            last_of[each.node] = max(each.last_ms, last_of.get(each.node, each.last_ms))
     is_kraft = any(
         isinstance(event, _OF_QUORUM) or _is_without_zookeeper(event) for event in events
     )
@@ -157,14 +152,13 @@ def real_history(
     timeout_ms = broker_states.session_timeout_ms(events, is_kraft=is_kraft)
     lives = broker_states.with_deaths(lives, brokers, last_of, timeout_ms)
     lines = WallClock(
-        min((first_ms for _, first_ms, _ in spans), default=0),
-        max((last_ms for _, _, last_ms in spans), default=0),
+        min((each.first_ms for each in extents), default=0),
+        max((each.last_ms for each in extents), default=0),
     )
     controllers = broker_states.controllers_of(events)
     names = _named(content.partitions, events)
     rows = _rows_of_partitions(content, ahead, names)
-    events_ms = [change.time_ms for change in brokers]
-    events_ms += [change.time_ms for change in controllers]
+    events_ms = [*(each.time_ms for each in brokers), *(each.time_ms for each in controllers)]
     events_ms += [int(rows["time_ms"].max())] if len(rows) else []
     span = window.span(lines, max(events_ms, default=lines.last_ms))
     fences = brokers if is_kraft else []
@@ -186,6 +180,23 @@ def real_history(
         window=window,
         span=span,
     )
+
+
+class _Extent(NamedTuple):
+    """The time of the lines of a file, on the common clock."""
+
+    node: int | None
+    first_ms: int
+    last_ms: int
+
+
+def _extents(content: ClusterContent, ahead: dict[int, int]) -> list[_Extent]:
+    return [
+        _Extent(file.node, extent.first_ms - offset_ms, extent.last_ms - offset_ms)
+        for file, extent in content.files.items()
+        for offset_ms in [ahead.get(file.node or 0, 0)]
+        if extent.first_ms >= 0
+    ]
 
 
 def _is_without_zookeeper(event: LogEvent) -> bool:
