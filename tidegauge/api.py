@@ -224,7 +224,7 @@ def compare(
 
 
 def import_cluster(
-    describe: str | Path,
+    files: str | Path | Sequence[str | Path],
     *,
     properties: Sequence[str | Path] = (),
     release: str | None = None,
@@ -237,7 +237,8 @@ def import_cluster(
     producers can be added; ``imported.notices`` are the assumptions about missing facts.
 
     Args:
-        describe: a file with the output of ``kafka-topics.sh --describe``.
+        files: the output of ``kafka-topics.sh --describe``, resources of Strimzi, or both: a file,
+            or several.
         properties: the brokers' ``server.properties``: files, folders or patterns.
         release: the release of Kafka. Default: guessed from the files.
         duration: the duration of a run.
@@ -250,10 +251,11 @@ def import_cluster(
     from tidegauge.commands.scenario_options import ImportOptions  # noqa: PLC0415
     from tidegauge.real_cluster.describe.imported_scenario import import_scenario  # noqa: PLC0415
 
-    dump = Path(describe)
+    places = [files] if isinstance(files, str | Path) else files
+    sources = [*map(Path, places)]
     options = ImportOptions(
-        dump,
-        out=dump.with_suffix(".yaml"),
+        sources,
+        out=sources[0].with_suffix(".yaml"),
         properties=[*map(Path, properties)],
         release=release,
         duration=duration,

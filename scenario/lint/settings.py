@@ -60,11 +60,10 @@ def _is_of_kraft(name: str, kind: str, _release: str) -> bool:
 def settings_of_other_releases(cluster: LintedCluster) -> Finding | None:
     """Settings that the release does not know: it removed them, or a later one added them.
 
-    For settings without effect in the simulation this is known of 3.9 to 4.4. A setting that it
-    reads is an error in a release that does not have it, unless only some brokers have that
-    release.
+    A setting that the simulation reads is an error in a release that does not have it, unless only
+    some brokers have that release.
 
-    Source: the ConfigDefs of these releases.
+    Source: the ConfigDefs of the last patches of all lines from 0.10.2 to 4.4.
     """
     named = [*_settings_where(cluster, _is_of_another_release), *_of_older_brokers(cluster)]
     return _finding(

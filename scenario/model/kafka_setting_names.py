@@ -8,8 +8,9 @@ storage) are known by that.
 Source: KafkaConfig, TopicConfig, ProducerConfig, ConsumerConfig, CommonClientConfigs and what they
 refer to, @0.10.2.2, @1.1.1, @2.0.1, @2.4.1, @2.6.3, @2.8.2, @3.3.2, @3.6.2 and of October 2024;
 AclAuthorizer@2.6.3, AddPartitionsToTxnConfig and TransactionLogConfig@4.1.0;
-AbstractKafkaConfig.CONFIG_DEF, LogConfig, ProducerConfig and ConsumerConfig@3.9.2, @4.0.2, @4.1.2,
-@4.2.2, @4.3.1 and @4.4.0, whose names tests/data/setting_names.json has by release.
+KafkaConfig.configDef, LogConfig, ProducerConfig and ConsumerConfig of each line from 0.10.2 to 3.8,
+and, with AbstractKafkaConfig.CONFIG_DEF, @3.9.2, @4.0.2, @4.1.2, @4.2.2, @4.3.1 and @4.4.0, whose
+names tests/data/setting_names.json has by release.
 """
 
 from typing import NamedTuple, Self
@@ -68,8 +69,9 @@ _BROKERS = """
     transaction.partition.verification.enable
     transaction.remove.expired.transaction.cleanup.interval.ms transaction.two.phase.commit.enable
     transactional.id.expiration.ms unclean.leader.election.interval.ms unstable.api.versions.enable
-    unstable.feature.versions.enable zookeeper.client.secure zookeeper.clientCnxnSocket
-    zookeeper.connect zookeeper.connection.timeout.ms zookeeper.set.acl zookeeper.sync.time.ms
+    unstable.feature.versions.enable unstable.metadata.versions.enable zookeeper.client.secure
+    zookeeper.clientCnxnSocket zookeeper.connect zookeeper.connection.timeout.ms zookeeper.set.acl
+    zookeeper.sync.time.ms
 """
 _TOPICS = """
     cleanup.policy compression.gzip.level compression.lz4.level compression.type
@@ -87,11 +89,11 @@ _TOPICS = """
 _PRODUCERS = """
     batch.size block.on.buffer.full buffer.memory buffer.memory.allocation.strategy
     compression.gzip.level compression.lz4.level compression.type compression.zstd.level
-    enable.idempotence key.serializer linger.ms max.block.ms max.request.size
-    metadata.fetch.timeout.ms metadata.max.idle.ms partitioner.adaptive.partitioning.enable
-    partitioner.availability.timeout.ms partitioner.class partitioner.ignore.keys
-    partitioner.rack.aware timeout.ms transaction.timeout.ms transaction.two.phase.commit.enable
-    transactional.id value.serializer
+    enable.idempotence internal.auto.downgrade.txn.commit key.serializer linger.ms max.block.ms
+    max.request.size metadata.fetch.timeout.ms metadata.max.idle.ms
+    partitioner.adaptive.partitioning.enable partitioner.availability.timeout.ms partitioner.class
+    partitioner.ignore.keys partitioner.rack.aware timeout.ms transaction.timeout.ms
+    transaction.two.phase.commit.enable transactional.id value.serializer
 """
 _CONSUMERS = """
     allow.auto.create.topics auto.commit.interval.ms check.crcs default.api.timeout.ms
@@ -156,10 +158,148 @@ class _Change(NamedTuple):
 
 
 # fmt: off
-#: The changes since 3.9 by kind, the oldest first, without SASL and without names that patches of
-#: several lines added.
+#: The changes since 0.10.2 by kind, the oldest first, without SASL and without names that patches
+#: of several lines added.
 _CHANGES: dict[str, tuple[_Change, ...]] = {
     "brokers": (
+        _Change.of((0, 11, 0), "adds", """
+            alter.config.policy.class.name
+            delete.records.purgatory.purge.interval.requests
+            group.initial.rebalance.delay.ms
+            log.flush.start.offset.checkpoint.interval.ms
+            transaction.abort.timed.out.transaction.cleanup.interval.ms
+            transaction.max.timeout.ms
+            transaction.remove.expired.transaction.cleanup.interval.ms
+            transaction.state.log.load.buffer.size transaction.state.log.min.isr
+            transaction.state.log.num.partitions
+            transaction.state.log.replication.factor transaction.state.log.segment.bytes
+            transactional.id.expiration.ms
+        """),
+        _Change.of((1, 0), "adds", "queued.max.request.bytes"),
+        _Change.of((1, 1), "adds", """
+            alter.log.dirs.replication.quota.window.num
+            alter.log.dirs.replication.quota.window.size.seconds
+            delegation.token.expiry.check.interval.ms delegation.token.expiry.time.ms
+            delegation.token.master.key delegation.token.max.lifetime.ms
+            max.incremental.fetch.session.cache.slots num.replica.alter.log.dirs.threads
+            password.encoder.cipher.algorithm password.encoder.iterations
+            password.encoder.key.length password.encoder.keyfactory.algorithm
+            password.encoder.old.secret password.encoder.secret
+            replica.alter.log.dirs.io.max.bytes.per.second
+            zookeeper.max.in.flight.requests
+        """),
+        _Change.of((2, 0), "adds", "client.quota.callback.class log.message.downconversion.enable"),
+        _Change.of((2, 1), "adds", "connection.failed.authentication.delay.ms"),
+        _Change.of((2, 2), "adds", """
+            connections.max.reauth.ms control.plane.listener.name group.max.size
+            ssl.principal.mapping.rules
+        """),
+        _Change.of((2, 3), "adds", "log.cleaner.max.compaction.lag.ms max.connections"),
+        _Change.of((2, 4), "adds", "replica.selector.class security.providers"),
+        _Change.of((2, 5), "adds", """
+            fetch.max.bytes zookeeper.clientCnxnSocket zookeeper.ssl.cipher.suites
+            zookeeper.ssl.client.enable zookeeper.ssl.crl.enable
+            zookeeper.ssl.enabled.protocols
+            zookeeper.ssl.endpoint.identification.algorithm
+            zookeeper.ssl.keystore.location zookeeper.ssl.keystore.password
+            zookeeper.ssl.keystore.type zookeeper.ssl.ocsp.enable zookeeper.ssl.protocol
+            zookeeper.ssl.truststore.location zookeeper.ssl.truststore.password
+            zookeeper.ssl.truststore.type
+        """),
+        _Change.of((2, 6), "adds", "ssl.engine.factory.class"),
+        _Change.of((2, 7), "adds", """
+            controller.quota.window.num controller.quota.window.size.seconds
+            max.connection.creation.rate socket.connection.setup.timeout.max.ms
+            socket.connection.setup.timeout.ms ssl.keystore.certificate.chain
+            ssl.keystore.key ssl.truststore.certificates
+        """),
+        _Change.of((2, 8), "adds", """
+            broker.heartbeat.interval.ms broker.session.timeout.ms
+            controller.listener.names controller.quorum.append.linger.ms
+            controller.quorum.election.backoff.max.ms
+            controller.quorum.election.timeout.ms controller.quorum.fetch.timeout.ms
+            controller.quorum.request.timeout.ms controller.quorum.retry.backoff.ms
+            controller.quorum.voters delegation.token.secret.key
+            initial.broker.registration.timeout.ms metadata.log.dir node.id
+            process.roles
+        """),
+        _Change.of((3, 0), "adds", """
+            metadata.log.max.record.bytes.between.snapshots metadata.log.segment.bytes
+            metadata.log.segment.min.bytes metadata.log.segment.ms
+            metadata.max.retention.bytes metadata.max.retention.ms
+            remote.log.index.file.cache.total.size.bytes
+            remote.log.manager.task.interval.ms
+            remote.log.manager.task.retry.backoff.max.ms
+            remote.log.manager.task.retry.backoff.ms
+            remote.log.manager.task.retry.jitter remote.log.manager.thread.pool.size
+            remote.log.metadata.manager.class.name
+            remote.log.metadata.manager.class.path
+            remote.log.metadata.manager.impl.prefix
+            remote.log.metadata.manager.listener.name
+            remote.log.reader.max.pending.tasks remote.log.reader.threads
+            remote.log.storage.manager.class.name remote.log.storage.manager.class.path
+            remote.log.storage.manager.impl.prefix remote.log.storage.system.enable
+        """),
+        _Change.of((3, 0), "removes", """
+            advertised.host.name advertised.port host.name port quota.consumer.default
+            quota.producer.default
+        """),
+        _Change.of((3, 2), "adds", "socket.listen.backlog.size"),
+        _Change.of((3, 2), "removes", "zookeeper.sync.time.ms"),
+        _Change.of((3, 3), "adds", "early.start.listeners metadata.max.idle.interval.ms"),
+        _Change.of((3, 4), "adds", """
+            auto.include.jmx.reporter metadata.log.max.snapshot.interval.ms
+            producer.id.expiration.check.interval.ms producer.id.expiration.ms
+            zookeeper.metadata.migration.enable
+        """),
+        _Change.of((3, 5), "adds", """
+            group.consumer.assignors group.consumer.heartbeat.interval.ms
+            group.consumer.max.heartbeat.interval.ms
+            group.consumer.max.session.timeout.ms group.consumer.max.size
+            group.consumer.min.heartbeat.interval.ms
+            group.consumer.min.session.timeout.ms group.consumer.session.timeout.ms
+            group.coordinator.new.enable group.coordinator.threads
+            server.max.startup.time.ms unstable.api.versions.enable
+        """),
+        _Change.of((3, 6), "adds", """
+            log.local.retention.bytes log.local.retention.ms
+            log.message.timestamp.after.max.ms log.message.timestamp.before.max.ms
+            remote.log.metadata.custom.metadata.max.bytes
+            transaction.partition.verification.enable
+            zookeeper.metadata.migration.min.batch.size
+        """),
+        _Change.of((3, 7), "adds", """
+            eligible.leader.replicas.enable group.coordinator.rebalance.protocols
+            ssl.allow.dn.changes ssl.allow.san.changes telemetry.max.bytes
+            unstable.metadata.versions.enable
+        """),
+        _Change.of((3, 8), "adds", """
+            compression.gzip.level compression.lz4.level compression.zstd.level
+            controller.quorum.bootstrap.servers group.consumer.migration.policy
+            group.coordinator.append.linger.ms log.dir.failure.timeout.ms
+            log.initial.task.delay.ms max.request.partition.size.limit
+            remote.fetch.max.wait.ms remote.log.manager.copier.thread.pool.size
+            remote.log.manager.copy.max.bytes.per.second
+            remote.log.manager.copy.quota.window.num
+            remote.log.manager.copy.quota.window.size.seconds
+            remote.log.manager.expiration.thread.pool.size
+            remote.log.manager.fetch.max.bytes.per.second
+            remote.log.manager.fetch.quota.window.num
+            remote.log.manager.fetch.quota.window.size.seconds
+            unstable.feature.versions.enable
+        """),
+        _Change.of((3, 8), "removes", "unstable.metadata.versions.enable"),
+        _Change.of((3, 9), "adds", """
+            alter.config.policy.kraft.compatibility.enable
+            group.share.delivery.count.limit group.share.enable
+            group.share.heartbeat.interval.ms group.share.max.groups
+            group.share.max.heartbeat.interval.ms
+            group.share.max.record.lock.duration.ms group.share.max.session.timeout.ms
+            group.share.max.size group.share.min.heartbeat.interval.ms
+            group.share.min.record.lock.duration.ms group.share.min.session.timeout.ms
+            group.share.partition.max.record.locks group.share.record.lock.duration.ms
+            group.share.session.timeout.ms unclean.leader.election.interval.ms
+        """),
         _Change.of((4, 0), "adds", """
             add.partitions.to.txn.retry.backoff.max.ms
             add.partitions.to.txn.retry.backoff.ms
@@ -256,6 +396,18 @@ _CHANGES: dict[str, tuple[_Change, ...]] = {
         """),
     ),
     "topics": (
+        _Change.of((2, 0), "adds", "message.downconversion.enable"),
+        _Change.of((2, 3), "adds", "max.compaction.lag.ms"),
+        _Change.of((3, 0), "adds", """
+            local.retention.bytes local.retention.ms remote.storage.enable
+        """),
+        _Change.of((3, 6), "adds", """
+            message.timestamp.after.max.ms message.timestamp.before.max.ms
+        """),
+        _Change.of((3, 8), "adds", """
+            compression.gzip.level compression.lz4.level compression.zstd.level
+        """),
+        _Change.of((3, 9), "adds", "remote.log.copy.disable remote.log.delete.on.disable"),
         _Change.of((4, 0), "removes", """
             message.downconversion.enable message.format.version
             message.timestamp.difference.max.ms
@@ -266,6 +418,32 @@ _CHANGES: dict[str, tuple[_Change, ...]] = {
         """),
     ),
     "producers": (
+        _Change.of((0, 11, 0), "adds", """
+            enable.idempotence metrics.recording.level reconnect.backoff.max.ms
+            transaction.timeout.ms transactional.id
+        """),
+        _Change.of((0, 11, 0), "removes", """
+            block.on.buffer.full metadata.fetch.timeout.ms timeout.ms
+        """),
+        _Change.of((2, 1), "adds", "client.dns.lookup delivery.timeout.ms"),
+        _Change.of((2, 4), "adds", "security.providers"),
+        _Change.of((2, 5), "adds", "metadata.max.idle.ms"),
+        _Change.of((2, 6), "adds", "internal.auto.downgrade.txn.commit ssl.engine.factory.class"),
+        _Change.of((2, 7), "adds", """
+            socket.connection.setup.timeout.max.ms socket.connection.setup.timeout.ms
+            ssl.keystore.certificate.chain ssl.keystore.key ssl.truststore.certificates
+        """),
+        _Change.of((3, 0), "removes", "internal.auto.downgrade.txn.commit"),
+        _Change.of((3, 3), "adds", """
+            partitioner.adaptive.partitioning.enable partitioner.availability.timeout.ms
+            partitioner.ignore.keys
+        """),
+        _Change.of((3, 4), "adds", "auto.include.jmx.reporter"),
+        _Change.of((3, 7), "adds", "enable.metrics.push retry.backoff.max.ms"),
+        _Change.of((3, 8), "adds", """
+            compression.gzip.level compression.lz4.level compression.zstd.level
+            metadata.recovery.strategy
+        """),
         _Change.of((4, 0), "adds", "metadata.recovery.rebootstrap.trigger.ms"),
         _Change.of((4, 0), "removes", "auto.include.jmx.reporter"),
         _Change.of((4, 1), "adds", "transaction.two.phase.commit.enable"),
@@ -276,6 +454,24 @@ _CHANGES: dict[str, tuple[_Change, ...]] = {
         """),
     ),
     "consumers": (
+        _Change.of((0, 11, 0), "adds", "isolation.level reconnect.backoff.max.ms"),
+        _Change.of((2, 0), "adds", "default.api.timeout.ms"),
+        _Change.of((2, 1), "adds", "client.dns.lookup"),
+        _Change.of((2, 3), "adds", "allow.auto.create.topics client.rack group.instance.id"),
+        _Change.of((2, 4), "adds", "security.providers"),
+        _Change.of((2, 6), "adds", """
+            internal.throw.on.fetch.stable.offset.unsupported ssl.engine.factory.class
+        """),
+        _Change.of((2, 7), "adds", """
+            socket.connection.setup.timeout.max.ms socket.connection.setup.timeout.ms
+            ssl.keystore.certificate.chain ssl.keystore.key ssl.truststore.certificates
+        """),
+        _Change.of((3, 4), "adds", "auto.include.jmx.reporter"),
+        _Change.of((3, 7), "adds", """
+            enable.metrics.push group.protocol group.remote.assignor
+            retry.backoff.max.ms
+        """),
+        _Change.of((3, 8), "adds", "metadata.recovery.strategy"),
         _Change.of((4, 0), "adds", "metadata.recovery.rebootstrap.trigger.ms"),
         _Change.of((4, 0), "removes", "auto.include.jmx.reporter"),
         _Change.of((4, 1), "adds", "share.acknowledgement.mode"),
@@ -290,7 +486,7 @@ _CHANGES: dict[str, tuple[_Change, ...]] = {
 def is_in_line(name: str, kind: str, line: tuple[int, ...]) -> bool:
     """Whether a line of releases, such as (4, 0), has a setting of a known name.
 
-    A name that no release since 3.9 added or removed is taken to be in all of them.
+    A name that no release since 0.10.2 added or removed is taken to be in all of them.
     """
     # Brokers and controllers have the same ConfigDef.
     changes = _CHANGES["brokers" if kind == "controllers" else kind]

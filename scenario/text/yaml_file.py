@@ -13,6 +13,7 @@ import pathlib
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -52,17 +53,43 @@ class ScenarioFile(NamedTuple):
 
 def read_scenario_file(path: pathlib.Path) -> ScenarioFile:
     """The content of a YAML file; a ``ScenarioError`` if it cannot be read."""
-    try:
+    with _errors_about(path):
         text = _text_of(path)
         _refuse_deep_nesting(path, text)
         loader = _Loader(text)
         root = loader.get_single_node()
         if root is None:
             raise _unreadable(path, "is empty")
-        _refuse_endless_content(path, root)
-        # Before the content is made, since that writes merged keys into the nodes.
-        _refuse_repeated_keys(path, root, set())
-        return ScenarioFile(loader.construct_document(root), root)
+        return _constructed(path, loader, root)
+
+
+def read_documents(path: pathlib.Path, text: str) -> list[ScenarioFile]:
+    """The documents of a YAML file of which this is the text, without empty ones.
+
+    Raises:
+        ScenarioError: it is no YAML, or has values that are refused.
+    """
+    documents = []
+    with _errors_about(path):
+        _refuse_deep_nesting(path, text)
+        loader = _Loader(text)
+        while loader.check_node():
+            documents.append(_constructed(path, loader, loader.get_node()))
+    return [document for document in documents if document.data is not None]
+
+
+def _constructed(path: pathlib.Path, loader: Any, root: yaml.Node) -> ScenarioFile:
+    _refuse_endless_content(path, root)
+    # Before the content is made, since that writes merged keys into the nodes.
+    _refuse_repeated_keys(path, root, set())
+    return ScenarioFile(loader.construct_document(root), root)
+
+
+@contextmanager
+def _errors_about(path: pathlib.Path) -> Iterator[None]:
+    """Turn the errors of PyYAML and of the file system into a ``ScenarioError``."""
+    try:
+        yield
     except ScenarioError:
         raise
     except RecursionError as error:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -59,6 +61,19 @@ def test_each_parameter_has_its_samples_its_source_and_its_default() -> None:
     assert row == ["costs.broker_start", *quantiles, "4", "1.54x", "700ms"]
     assert "costs.broker_start: server.log: first line of a start" in output
     assert "costs.controller_election: no line marks" in output
+
+
+def test_a_clock_of_whole_seconds_leaves_out_what_is_shorter(tmp_path: Path) -> None:
+    logs = shutil.copytree(RANDOM, tmp_path / "logs")
+    milliseconds = re.compile(r"^(\[20[^,\]]*),\d{3}\]", re.MULTILINE)
+    for file in logs.glob("*/*.log"):
+        file.write_text(milliseconds.sub(r"\1]", file.read_text()))
+    output = calibrated("--logs", logs)
+    (row,) = (line.split() for line in output.splitlines() if line.startswith("costs.broker_start"))
+    assert row[1:7] == [*["2s"] * 5, "4"]
+    assert "costs.zookeeper_write: shorter than the whole seconds of the lines" in output
+    fitted = [line.split()[0] for line in output.splitlines() if line.startswith("costs.")]
+    assert fitted == ["costs.broker_start", "costs.broker_stop"]
 
 
 def test_validate_marks_no_calibrated_parameter(tmp_path: Path, mine: Path) -> None:

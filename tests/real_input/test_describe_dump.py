@@ -14,7 +14,7 @@ from tidegauge.real_cluster.describe.describe_dump import (
     DescribeDump,
     read_describe_dump,
 )
-from tidegauge.real_cluster.describe.input_file import InputError
+from tidegauge.real_cluster.describe.input_file import InputError, read_text
 
 REAL_INPUT = Path(__file__).parents[1] / "data" / "real_input"
 DUMPS = sorted(REAL_INPUT.glob("*.txt"))
@@ -29,7 +29,11 @@ HEALTHY = (
 def dump_of(folder: Path, text: str | bytes) -> DescribeDump:
     file = folder / "describe.txt"
     file.write_bytes(text.encode() if isinstance(text, str) else text)
-    return read_describe_dump(file)
+    return dump_in(file)
+
+
+def dump_in(file: Path) -> DescribeDump:
+    return read_describe_dump(file, read_text(file))
 
 
 def refusal(folder: Path, text: str) -> str:
@@ -46,7 +50,7 @@ def words_of(line: str) -> list[str]:
 @pytest.mark.parametrize("file", DUMPS, ids=lambda file: file.stem)
 def test_each_line_of_a_real_dump_is_a_partition_that_was_read(file: Path) -> None:
     lines = [line for line in file.read_text().splitlines() if "\tPartition: " in line]
-    dump = read_describe_dump(file)
+    dump = dump_in(file)
     assert sum(len(topic.partitions) for topic in dump.topics.values()) == len(lines)
     for line in lines:
         topic, number, leader, replicas, isr = (
@@ -59,7 +63,7 @@ def test_each_line_of_a_real_dump_is_a_partition_that_was_read(file: Path) -> No
 
 
 def test_a_warning_of_the_tool_is_skipped_and_its_line_is_named() -> None:
-    dump = read_describe_dump(REAL_INPUT / "kafka-2.6.3-two-brokers-down-describe.txt")
+    dump = dump_in(REAL_INPUT / "kafka-2.6.3-two-brokers-down-describe.txt")
     (notice,) = dump.notices
     assert "line 1 (2026-11-20 12:18:04,520 WARN" in notice.text
 

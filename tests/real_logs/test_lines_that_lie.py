@@ -6,6 +6,7 @@ from pathlib import Path
 
 from real_clusters import history_of, states_in
 from tidegauge.real_cluster.logs.broker_states import ABSENT, ACTIVE, FENCED
+from tidegauge.real_cluster.logs.real_history import RealHistory
 
 _REGISTERED = (
     "Replayed initial RegisterBrokerRecord for broker {0}: RegisterBrokerRecord(brokerId={0},"
@@ -117,8 +118,12 @@ _LEADER_AND_ISR = "LeaderAndIsr(leader={}, leaderEpoch={}, isr=List({}), zkVersi
 
 
 def _zookeeper(tmp_path: Path, controller: str, leader: str = "") -> list[tuple[object, ...]]:
+    return [row[1:] for row in states_in(_history_with_zookeeper(tmp_path, controller, leader))]
+
+
+def _history_with_zookeeper(tmp_path: Path, controller: str, leader: str = "") -> RealHistory:
     created = _LEADER_AND_ISR.format(1, 0, "1, 2, 3", 0)
-    history = history_of(
+    return history_of(
         tmp_path,
         {
             "broker-3/state-change.log": "00:00:01,000 [Controller id=3 epoch=1] Changed partition"
@@ -126,19 +131,23 @@ def _zookeeper(tmp_path: Path, controller: str, leader: str = "") -> list[tuple[
             "broker-1/server.log": "00:00:00,500 [KafkaServer id=1] started (kafka.X)\n" + leader,
         },
     )
-    return [row[1:] for row in states_in(history)]
 
 
-def test_a_shrink_that_is_refused_is_none(tmp_path: Path) -> None:
+def test_a_shrink_that_is_refused_is_announced_and_no_state(tmp_path: Path) -> None:
     """A leader that was hung wants to shrink; the controller knows no such broker any more."""
-    states = _zookeeper(
+    shrinking = (
+        "{} [Partition t-0 broker=1] Shrinking ISR from 1,2,3 to 1. Leader:"
+        " (highWatermark: 5, endOffset: 9). Out of sync replicas: (brokerId: 2, endOffset: 5)."
+    )
+    history = _history_with_zookeeper(
         tmp_path,
         "00:00:09,000 [Controller id=3 epoch=1] Changed partition t-0 from OfflinePartition to"
         f" OnlinePartition with state {_LEADER_AND_ISR.format(2, 1, '2, 3', 1)}",
-        "00:00:20,768 [Partition t-0 broker=1] Shrinking ISR from 1,2,3 to 1. Leader:"
-        " (highWatermark: 5, endOffset: 9). Out of sync replicas: (brokerId: 2, endOffset: 5).",
+        "\n".join(shrinking.format(at) for at in ("00:00:20,768", "00:00:25,768")),
     )
-    assert states == [(0, 1, 0, (1, 2, 3)), (1, 2, 1, (2, 3))]
+    assert [row[1:] for row in states_in(history)] == [(0, 1, 0, (1, 2, 3)), (1, 2, 1, (2, 3))]
+    (announced,) = history.partitions[0].announced
+    assert (announced.leader, announced.isr) == (1, (1,))
 
 
 def test_a_shrink_that_was_made_is_told_by_the_line_after_it(tmp_path: Path) -> None:

@@ -16,17 +16,21 @@ _UPDATED = "[Partition t-0 broker=1] ISR updated to [{}] and zkVersion updated t
 _STARTED = "00:00:01,000 [KafkaServer id=1] started (kafka.server.KafkaServer)"
 
 
-def test_the_node_is_that_of_server_properties_else_of_its_lines_else_of_the_folder(
+def test_the_node_is_that_of_the_lines_else_of_server_properties_else_of_a_name(
     tmp_path: Path,
 ) -> None:
+    nothing = "00:00:01,000 a line without a node"
     written(
         tmp_path,
         {
-            "a/server.log": _STARTED,
+            "a/server.log": nothing,
             "a/server.properties": "broker.id=7",
             "b/server.log": "00:00:01,000 [BrokerServer id=8] started",
-            "kafka-9/server.log": "00:00:01,000 something else",
+            "kafka-9/server.log": nothing,
             "controller-10/controller.log": "00:00:01,000 [QuorumController id=10] Becoming",
+            "flat/my-cluster-broker-11.log": nothing,
+            "flat/my-cluster-controller-12.log-20260301": nothing,
+            "flat/kafka-2026-03-01.log": nothing,
         },
     )
     assert [
@@ -36,7 +40,31 @@ def test_the_node_is_that_of_server_properties_else_of_its_lines_else_of_the_fol
         ("b", 8, "broker"),
         ("kafka-9", 9, "node"),
         ("controller-10", 10, "controller"),
+        ("flat", 11, "broker"),
+        ("flat", 12, "controller"),
+        ("flat", None, "node"),
     ]
+
+
+def test_a_server_properties_that_the_lines_contradict_is_left_out(tmp_path: Path) -> None:
+    """Three brokers share one installation, and its ``config/server.properties``."""
+    written(
+        tmp_path,
+        {"config/server.properties": "broker.id=1"}
+        | {
+            f"logs/server-{node}.log": f"00:00:01,000 [KafkaServer id={node}] started (kafka.X)"
+            for node in (1, 2, 3)
+        },
+    )
+    found = found_logs(tmp_path)
+    assert [(file.path.name, file.node, file.node_role) for file in found.files] == [
+        ("server-1.log", 1, "broker"),
+        ("server-2.log", 2, "broker"),
+        ("server-3.log", 3, "broker"),
+    ]
+    (notice,) = found.unread
+    assert notice.path == tmp_path / "config/server.properties"
+    assert notice.reason == "is of node 1, but lines beside it are of node 2, 3: left out"
 
 
 def test_rotated_files_are_read_from_the_oldest_to_the_newest(tmp_path: Path) -> None:
@@ -147,7 +175,7 @@ def test_files_that_are_no_logs_are_named_with_the_reason(tmp_path: Path) -> Non
 
 def test_a_folder_without_logs_is_refused_with_one_line(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("nothing")
-    for folder in (tmp_path, tmp_path / "absent", tmp_path / "notes.txt"):
+    for folder in (tmp_path, tmp_path / "absent", tmp_path / "notes.txt", Path("/dev/null")):
         with pytest.raises(LogsError) as refused:
             log_files_of(folder)
         assert "\n" not in str(refused.value)

@@ -76,7 +76,7 @@ WRONG = [
     ("costs: {append: 20us}", "costs: []", "24: costs", "must be a mapping"),
     ("costs: {append: 20us}", "costs: {apend: 1us}", "24: costs.apend", "did you mean append?"),
     ("checks: {}", "checks: {StrongIsr: true}", "35: checks.StrongIsr", "did you mean strong_isr?"),
-    ("checks: {}", "checks: {strong_isr: 0}", "35: checks.strong_isr", "true, false or unknown"),
+    ("checks: {}", "checks: {strong_isr: 0}", "35: checks.strong_isr", "false, unknown or any"),
     # Releases.
     ('release: "2.6"', "release: 2.6", "2: release", 'in quotes: "2.6"'),
     ('release: "2.6"', 'release: "2.10"', "2: release", "no release '2.10': there are"),

@@ -29,6 +29,7 @@ from tidegauge.real_cluster.describe.imported_scenario import (
     import_scenario,
     scenario_text,
 )
+from tidegauge.real_cluster.describe.input_file import files_at
 from tidegauge.real_cluster.describe.server_properties import properties_files
 from tidegauge.real_cluster.rates.measured_clients import (
     DEFAULT_OVER_S,
@@ -45,7 +46,9 @@ from tidegauge.real_cluster.rates.rate_source import (
     parse_matchers,
 )
 from tidegauge.real_cluster.rates.sample_files import SampleReader
+from tidegauge.replication.release_versions import KRAFT_MODE, MODE_NAMES
 from tidegauge.scenario.lint.lint import findings_of
+from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import parse_duration, parse_time
 from tidegauge.views.output import WIDTH
 from tidegauge.views.progress import working
@@ -158,8 +161,9 @@ _LEAST_US = 1_000_000
 def requested_import(options: ImportOptions) -> ImportRequest:
     """The request of these options; their files are not read yet, but for those of rates."""
     files = properties_files(options.properties or [])
+    sources = [file for place in options.files for file in files_at(place, "*.y*ml")]
     return ImportRequest(
-        options.describe,
+        sources,
         options.out.stem if options.name is None else options.name,
         files,
         options.reassignment,
@@ -171,6 +175,7 @@ def requested_import(options: ImportOptions) -> ImportRequest:
         options.up or [],
         options.down or [],
         options.log_dirs,
+        options.quorum,
         measured_clients(options),
     )
 
@@ -179,7 +184,7 @@ def import_cluster(options: ImportOptions) -> None:
     """Perform ``tidegauge import``."""
     request = requested_import(options)
     _check_options(request, options.out, force=options.force)
-    with working(f"reading {options.describe}"):
+    with working(f"reading {counted(len(request.files()), 'file')}"):
         imported = import_scenario(request)
     write_new_file(options.out, scenario_text(imported))
     show_warnings(imported.scenario)
@@ -229,13 +234,21 @@ def _figures(imported: ImportedScenario) -> list[str]:
     down = f" (down: {', '.join(map(str, cluster.down))})" if cluster.down else ""
     counts = f"{leaderless} without a leader, {short} under-replicated"
     data = imported.data
-    with_kraft = " with KRaft" if imported.scenario.has_kraft else ""
-    if "eligible_leader_replicas" in data:
-        is_on = "on" if data["eligible_leader_replicas"] else "off"
-        guess = " (a guess)" if imported.is_elr_guessed else ""
-        with_kraft += f", eligible leader replicas {is_on}{guess}"
     return [
-        f"{data['name']}: Kafka {data['release']}{with_kraft}; {data['duration']} of virtual time",
+        f"{data['name']}: {_release_and_mode(imported)}; {data['duration']} of virtual time",
         f"brokers: {len(cluster.brokers)}{down}; racks: {', '.join(racks) or 'none'}",
         f"topics: {len(cluster.topics)}; partitions: {len(partitions)}, {counts}",
     ]
+
+
+def _release_and_mode(imported: ImportedScenario) -> str:
+    release = imported.release
+    text = f"Kafka {release.release}"
+    if release.is_mode_guessed or release.mode == KRAFT_MODE:
+        guess = " (a guess)" if release.is_mode_guessed else ""
+        text += f" with {MODE_NAMES[release.mode]}{guess}"
+    if release.eligible_leader_replicas is not None:
+        is_on = "on" if release.eligible_leader_replicas else "off"
+        guess = " (a guess)" if release.is_elr_guessed else ""
+        text += f", eligible leader replicas {is_on}{guess}"
+    return text

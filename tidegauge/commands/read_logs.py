@@ -14,7 +14,7 @@ from tidegauge.commands.result_options import ReadLogsOptions
 from tidegauge.commands.shared_options import parsed
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.real_cluster.describe.server_properties import properties_files
-from tidegauge.real_cluster.logs.log_files import found_logs
+from tidegauge.real_cluster.logs.log_files import FoundLogs, found_logs
 from tidegauge.real_cluster.logs.log_window import LogWindow
 from tidegauge.real_cluster.logs.real_history import real_history
 from tidegauge.runs.run import Run
@@ -51,9 +51,8 @@ def read_logs(options: ReadLogsOptions) -> None:
     proposal = None
     if options.scenario is not None:
         with working(f"proposing {options.scenario}"):
-            proposal = propose_scenario(
-                run, options.folder, options.properties or [], options.scenario
-            )
+            files = options.properties or [*_properties_in(options.folder, found)]
+            proposal = propose_scenario(run, options.folder, files, options.scenario)
 
     told = found_in_logs(history, run)
     with report(as_json=options.as_json):
@@ -117,14 +116,14 @@ def propose_scenario(
     Args:
         run: the run that was made from the logs.
         folder: the folder of the logs.
-        properties: files of settings; without one those in the folder, and beside it in config.
+        properties: files of settings.
         file: the file to write.
     """
     from tidegauge.real_cluster.incident.proposal import write_proposal  # noqa: PLC0415
     from tidegauge.real_cluster.incident.sightings import log_sightings  # noqa: PLC0415
 
     try:
-        files = properties_files(properties) if properties else list(_properties_in(folder))
+        files = properties_files(properties)
         sightings = log_sightings(folder, run.manifest["logs"])
         sightings.write(run.path)
         return write_proposal(Run(run.path), files, file, sightings=sightings)
@@ -164,6 +163,8 @@ def proposal_content(proposal: Proposal, file: Path) -> dict[str, object]:
     }
 
 
-def _properties_in(folder: Path) -> Iterator[Path]:
+def _properties_in(folder: Path, found: FoundLogs) -> Iterator[Path]:
+    """The files of settings in a folder of logs, without those that the logs contradict."""
+    left_out = {each.path for each in found.unread}
     for name in _PROPERTIES:
-        yield from sorted(folder.rglob(name))
+        yield from (file for file in sorted(folder.rglob(name)) if file not in left_out)

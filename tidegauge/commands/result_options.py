@@ -130,9 +130,10 @@ class ReadLogsOptions(NamedTuple):
     """Turn the logs of a real cluster into a run.
 
     The command reads server.log, controller.log and state-change.log of each node, with their
-    rotated and compressed files. Brokers 2.x with ZooKeeper to 4.x with KRaft are known, with
-    Kafka's own log4j and log4j2 layouts. Nodes are identified by folder: broker-1/server.log,
-    broker-2/server.log.
+    rotated and compressed files, or logs of containers. Brokers 2.x with ZooKeeper to 4.x with
+    KRaft are known. The layout of each file is found in its lines: Kafka's own, others of log4j
+    and Logback, JSON, and lines behind the prefixes of Compose, kubectl, stern and journalctl.
+    Nodes are identified by their lines, or by names: broker-1/server.log, broker-2.log.
 
     The run has the states of partitions, ISR changes, elections, the lives of brokers, and the
     controllers. show, picture, describe, report, analyze and compare-runs take it like a simulated
@@ -146,7 +147,7 @@ class ReadLogsOptions(NamedTuple):
 
     --scenario proposes brokers, topics, faults and steps that would leave such logs. run plays
     them, and compare-runs puts both runs side by side. Deaths are dated by lost connections, or by
-    timeouts in server.properties.
+    timeouts that the nodes print, or that are in server.properties.
 
     \b
     Examples:
@@ -160,7 +161,7 @@ class ReadLogsOptions(NamedTuple):
       tidegauge describe runs/outage --at 23:58:18
     """
 
-    #: A folder with a folder of logs for each node, or with the logs of one node.
+    #: A folder with the logs of all nodes, in folders or side by side, or a single file.
     folder: Annotated[Path, typer.Argument(metavar="DIR")]
     #: The folder of the run to write.
     out: Annotated[Path, typer.Option("--out", "-o", metavar="RUN")]

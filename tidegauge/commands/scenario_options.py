@@ -106,16 +106,25 @@ class ImportOptions(NamedTuple):
       kafka-log-dirs.sh --bootstrap-server kafka:9092 --describe > log-dirs.txt
       tidegauge import describe.txt --log-dirs log-dirs.txt -o mine.yaml
       tidegauge import describe.txt --up 102 --release 2.4 -o mine.yaml
-      tidegauge import describe.txt --features features.txt -o mine.yaml
+      tidegauge import describe.txt --features features.txt --quorum quorum.txt -o mine.yaml
+      kafka-configs.sh --bootstrap-server kafka:9092 --describe --all --entity-type brokers \\
+          --entity-name 1 > configs.txt
+      tidegauge import describe.txt --properties configs.txt -o mine.yaml
+      tidegauge import kafka.yaml -o mine.yaml
+      kubectl get kafka,kafkanodepool,kafkatopic -o yaml | tidegauge import - -o mine.yaml
+      tidegauge import describe.txt kafka.yaml node-pools.yaml -o mine.yaml
       tidegauge import describe.txt --release 3.9 -o mine.yaml
     """
 
-    #: A file with the output of kafka-topics.sh --describe; - for standard input.
-    describe: Annotated[Path, typer.Argument(metavar="DESCRIBE")]
+    #: The output of kafka-topics.sh --describe, resources of Strimzi (Kafka, KafkaNodePool,
+    #: KafkaTopic), or both; a folder or a pattern in quotes of such resources; - for standard
+    #: input.
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...")]
     out: shared.NewFile
-    #: A broker's server.properties, a folder of such files, or a pattern in quotes; repeatable.
+    #: A broker's server.properties, a folder of such files, or a pattern in quotes; or the output
+    #: of kafka-configs.sh --describe of brokers. Repeatable.
     properties: Annotated[list[Path] | None, typer.Option(metavar="FILE")] = None
-    #: The JSON input of kafka-reassign-partitions.
+    #: The JSON input of kafka-reassign-partitions, or the output of its --generate.
     reassignment: Annotated[Path | None, typer.Option(metavar="FILE")] = None
     #: The start of that reassignment.
     reassign_at: Annotated[str, typer.Option(metavar="TIME")] = "60s"
@@ -137,6 +146,8 @@ class ImportOptions(NamedTuple):
     features: Annotated[Path | None, typer.Option(metavar="FILE")] = None
     #: A file with the output of kafka-log-dirs.sh --describe: the sizes of all logs.
     log_dirs: Annotated[Path | None, typer.Option(metavar="FILE")] = None
+    #: A file with the output of kafka-metadata-quorum.sh describe, --status or --replication.
+    quorum: Annotated[Path | None, typer.Option(metavar="FILE")] = None
     #: This broker is up, though it looks down.
     up: Annotated[list[int] | None, typer.Option(metavar="ID")] = None
     #: This broker is down.

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from textwrap import fill
 from typing import Any, NamedTuple
 
@@ -302,23 +303,26 @@ def _control_lines(
 
 def _truncated(truncations: list[dict[str, Any]]) -> str:
     """The logs that were truncated, and the first of them: records that a new leader may lack."""
-    named = [
+    named = (
         f"broker {row['broker']} {counted(row['records'], 'record')} of {row['topic_partition']} "
         f"at {time_text(row['time_us'])}"
-        for row in truncations[:_NAMED]
-    ]
-    more = len(truncations) - _NAMED
-    return ", ".join(named) + (f" and {more:,} more logs" if more > 0 else "")
+        for row in truncations
+    )
+    return _first_of(named, len(truncations), " logs")
 
 
 def _sessions(sessions: list[dict[str, Any]], begin_us: int) -> str:
-    named = [
+    named = (
         f"broker {row['broker']} at {time_text(row['time_us'])} "
         f"({duration_text(row['time_us'] - begin_us)} after it began)"
-        for row in sessions[:_NAMED]
-    ]
-    more = len(sessions) - _NAMED
-    return ", ".join(named) + (f" and {more} more" if more > 0 else "")
+        for row in sessions
+    )
+    return _first_of(named, len(sessions), "")
+
+
+def _first_of(named: Iterator[str], count: int, noun: str) -> str:
+    more = f" and {count - _NAMED:,} more{noun}" if count > _NAMED else ""
+    return ", ".join(islice(named, _NAMED)) + more
 
 
 def _failover_lines(costs: dict[str, Any], parts: Mapping[str, str]) -> Iterator[tuple[str, str]]:

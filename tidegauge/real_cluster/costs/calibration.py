@@ -8,18 +8,21 @@ count before metrics, since a line is of one event.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from tidegauge.real_cluster.costs.broker_starts import BROKER_STARTS
 from tidegauge.real_cluster.costs.controller_work import CONTROLLER_WORK
 from tidegauge.real_cluster.costs.estimator import (
     MANY_PARTITIONS,
+    MS_US,
     ClusterLogs,
     Estimator,
     Sample,
     chosen,
 )
 from tidegauge.real_cluster.costs.state_changes import STATE_CHANGES
+from tidegauge.real_cluster.logs.log_layout import MILLISECONDS
 from tidegauge.replication.release_versions import Mode
 from tidegauge.scenario.model.costs import Costs, costs_of_other_modes
 from tidegauge.scenario.model.limits import Resources
@@ -50,7 +53,7 @@ QUANTILES = {"min": 0, "p50": 50, "p90": 90, "p99": 99, "max": 100}
 COSTS, RESOURCES = "costs", "resources"
 #: More digits than samples would give are noise.
 _DIGITS = 3
-_MS_US, _S_US = 1_000, 1_000_000
+_S_US = 1_000_000
 
 
 class Fitted(NamedTuple):
@@ -120,24 +123,35 @@ def calibrate(
         clusters: logs of it, or of several clusters of the same kind.
         measured: parameters from metrics, fitted or not.
     """
-    logs = list(clusters)
-    found = {each.path: each for each in measured if isinstance(each, Fitted)}
-    if logs:
-        found |= {each.path: each for each in _from_logs(logs, mode)}
+    of_logs = list(_from_logs(list(clusters), mode))
+    found = {each.path: each for each in (*measured, *of_logs) if isinstance(each, Fitted)}
     order = [f"{COSTS}.{name}" for name in Costs.model_fields]
     order += [f"{RESOURCES}.{name}" for name in Resources.model_fields]
     fitted = sorted(found.values(), key=lambda each: order.index(each.path))
-    return Calibration(mode, fitted, list(_unfitted(set(found), measured, mode)))
+    untold = {
+        **UNTOLD,
+        **{each.field: each.reason for each in of_logs if isinstance(each, Unfitted)},
+    }
+    return Calibration(mode, fitted, list(_unfitted(set(found), measured, untold, mode)))
 
 
-def _from_logs(clusters: Sequence[ClusterLogs], mode: Mode) -> Iterator[Fitted]:
-    """The parameters that logs hold."""
+def _from_logs(clusters: Sequence[ClusterLogs], mode: Mode) -> Iterator[Fitted | Unfitted]:
+    """The parameters that logs hold; unfitted are those below the step of their clocks."""
     for estimator in ESTIMATORS:
         if estimator.mode not in (None, mode):
             continue
-        samples = chosen(sample for logs in clusters for sample in estimator.samples(logs))
-        if samples:
+        of_each = [(list(estimator.samples(logs)), logs.step_ms) for logs in clusters]
+        told = [samples for samples, step_ms in of_each if _is_told(samples, step_ms)]
+        if samples := chosen(chain.from_iterable(told)):
             yield _fitted(estimator, samples)
+        elif any(samples for samples, _ in of_each):
+            yield Unfitted(COSTS, estimator.cost, "shorter than the whole seconds of the lines")
+
+
+def _is_told(samples: Iterable[Sample], step_ms: int) -> bool:
+    """Whether a clock with such steps tells these durations: none is below its step."""
+    least_us = min((each.value_us * max(each.partitions, 1) for each in samples), default=0)
+    return step_ms == MILLISECONDS or least_us >= step_ms * MS_US
 
 
 def _fitted(estimator: Estimator, samples: Sequence[Sample]) -> Fitted:
@@ -162,7 +176,10 @@ def _of_few_partitions(samples: Iterable[Sample]) -> str:
 
 
 def _unfitted(
-    known: set[str], measured: Iterable[Fitted | Unfitted], mode: Mode
+    known: set[str],
+    measured: Iterable[Fitted | Unfitted],
+    untold: Mapping[str, str],
+    mode: Mode,
 ) -> Iterator[Unfitted]:
     """The parameters of the mode that have no value, in the order of the model."""
     sources = {each.cost: each.source for each in ESTIMATORS if each.mode in (None, mode)}
@@ -171,14 +188,14 @@ def _unfitted(
         path = f"{COSTS}.{cost}"
         if path in known or cost in costs_of_other_modes(mode):
             continue
-        if cost in sources:
+        if cost in sources and cost not in untold:
             said = [
                 f"no such lines: {sources[cost]}",
                 *([reasons[path]] if path in reasons else []),
             ]
             yield Unfitted(COSTS, cost, "; ".join(said))
         else:
-            reason = UNTOLD.get(cost) or reasons.get(path)
+            reason = untold.get(cost) or reasons.get(path)
             yield Unfitted(COSTS, cost, reason or "logs do not have it; metrics do")
     for path, reason in reasons.items():
         if path.startswith(f"{RESOURCES}.") and path not in known:
@@ -197,6 +214,6 @@ def written_us(value_us: int) -> str:
     """A duration with three digits, as a scenario has it."""
     beyond = 10 ** max(0, len(str(value_us)) - _DIGITS)
     rounded_us = max(1, (value_us + beyond // 2) // beyond * beyond)
-    if rounded_us < _MS_US:
+    if rounded_us < MS_US:
         return f"{rounded_us}us"
-    return f"{rounded_us / _MS_US:g}ms" if rounded_us < _S_US else f"{rounded_us / _S_US:g}s"
+    return f"{rounded_us / MS_US:g}ms" if rounded_us < _S_US else f"{rounded_us / _S_US:g}s"

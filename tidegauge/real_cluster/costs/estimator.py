@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tidegauge.real_cluster.logs.log_files import log_files_of
+from tidegauge.real_cluster.logs.log_layout import MILLISECONDS
 from tidegauge.real_cluster.logs.log_lines import LogLine, lines_of
 from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE, Mode
 
@@ -31,6 +32,12 @@ class ClusterLogs(NamedTuple):
     mode: Mode | None
     #: Those of ``Kafka version:`` as numbers; empty if no line has them.
     releases: Sequence[tuple[int, ...]]
+
+    @property
+    def step_ms(self) -> int:
+        """The step of the coarsest clock, a millisecond or a whole second."""
+        steps_ms = (line.step_ms for lines in self.nodes.values() for line in lines)
+        return max(steps_ms, default=MILLISECONDS)
 
     @property
     def origin(self) -> str:

@@ -4,9 +4,14 @@
 ``input_file.py``          the lines of any input file, errors and notices about it
 ``describe_dump.py``       the output of kafka-topics --describe
 ``described_cluster.py``   the brokers of such a dump, those down, missing parts
+``strimzi_resources.py``   Kafka, KafkaNodePool and KafkaTopic of Strimzi, as YAML
+``strimzi_cluster.py``     the nodes that its operator makes of them
+``strimzi_topics.py``      the topics, placed as Kafka places new ones
 ``server_properties.py``   brokers' server.properties, read as Java reads them
+``broker_configs.py``      the output of kafka-configs --describe, laid over these
 ``cluster_settings.py``    several of those: common settings, racks, protocol
-``release_hints.py``       the release of Kafka of the files, and the output of kafka-features
+``release_hints.py``       the release of Kafka of the files
+``kraft_tools.py``         the output of kafka-features and kafka-metadata-quorum
 ``described_quorum.py``    the controllers of a KRaft cluster
 ``reassignment_plan.py``   the JSON of kafka-reassign-partitions
 ``topic_rates.py``         the clients: a table of rates, or measured ones (``rates``)

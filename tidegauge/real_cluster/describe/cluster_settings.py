@@ -13,10 +13,11 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from operator import itemgetter
 from typing import NamedTuple
 
 from tidegauge.real_cluster.describe.input_file import Notices, input_error, named
+from tidegauge.real_cluster.describe.kraft_tools import MetadataQuorum
 from tidegauge.real_cluster.describe.server_properties import Property, ServerProperties
 from tidegauge.replication.kraft_releases import kraft_cells_of
 from tidegauge.replication.release_versions import KRAFT_MODE, Mode
@@ -33,13 +34,14 @@ _SECRET = re.compile(
 _USER_IN_ADDRESS = re.compile(r"://[^/\s]*@")
 #: Addresses of brokers for clients, which are not needed here.
 _ADDRESSES = {
-    *("listeners", "advertised.listeners", "host.name", "port", "controller.quorum.voters"),
-    *("advertised.host.name", "advertised.port", "controller.quorum.bootstrap.servers"),
+    *("listeners", "advertised.listeners", "host.name", "port"),
+    *("advertised.host.name", "advertised.port"),
 }
 #: Settings with another place in a scenario, which the import fills in.
 _PLACED_ELSEWHERE = {
     *("broker.id", "node.id", "broker.rack", "log.dir", "log.dirs"),
     *("inter.broker.protocol.version", "process.roles"),
+    *("controller.quorum.voters", "controller.quorum.bootstrap.servers"),
 }
 _INTEGER = re.compile(r"0|-?[1-9]\d{0,18}", re.ASCII)
 _DECIMAL = re.compile(r"-?\d{1,9}\.\d{1,9}", re.ASCII)
@@ -176,6 +178,11 @@ class BrokerFiles:
     template: ServerProperties | None = None
     #: Those of KRaft's controllers that are not brokers.
     controllers: list[ServerProperties] = field(default_factory=list)
+    #: The release and the metadata.version, where the resources of an operator name them.
+    release: Property | None = None
+    metadata_version: Property | None = None
+    #: The quorum of controllers, if its tool was asked.
+    quorum: MetadataQuorum | None = None
     notices: Notices = field(default_factory=Notices)
 
     def all(self) -> list[ServerProperties]:
@@ -199,7 +206,7 @@ class BrokerFiles:
 
     def are_of_kraft(self) -> bool:
         """Whether the files are of nodes without ZooKeeper."""
-        return any(file.is_of_kraft() for file in self.nodes())
+        return bool(self.quorum) or any(file.is_of_kraft() for file in self.nodes())
 
 
 @dataclass
@@ -256,12 +263,9 @@ def cluster_settings(
         InputError: a setting has a value that Kafka would refuse.
     """
     settings = ClusterSettings()
-    taken = {}
-    for file in files.all():
-        values, notices = broker_settings(file.properties, release, mode)
-        taken[file.file] = values
-        settings.notices += notices
-    _split_common_from_own(settings, files, taken)
+    taken = [broker_settings(file.properties, release, mode) for file in files.all()]
+    settings.notices += [notice for each in taken for notice in each.notices]
+    _split_common_from_own(settings, files, [each.values for each in taken])
     _place_in_racks(settings, files, brokers)
     _count_log_directories(settings, files.all())
     _tell_of_missing_files(settings, files, brokers)
@@ -271,16 +275,16 @@ def cluster_settings(
 def _split_common_from_own(
     settings: ClusterSettings,
     files: BrokerFiles,
-    taken: dict[Path, dict[str, model_settings.Value]],
+    taken: Sequence[dict[str, model_settings.Value]],
 ) -> None:
-    first, *others = taken.values() or [{}]
+    first, *others = taken or [{}]
     settings.common = {
         name: value
         for name, value in first.items()
         if all(name in other and _same(other[name], value) for other in others)
     }
-    for broker, file in sorted(files.by_broker.items()):
-        values = taken[file.file]
+    of_brokers = zip(files.by_broker, taken, strict=False)
+    for broker, values in sorted(of_brokers, key=itemgetter(0)):
         own = {name: value for name, value in values.items() if name not in settings.common}
         if own:
             settings.own[broker] = own
@@ -324,13 +328,13 @@ def _rack(settings: ClusterSettings, file: ServerProperties) -> str | None:
 
 
 def _count_log_directories(settings: ClusterSettings, files: Collection[ServerProperties]) -> None:
-    counts = {file.file: _log_directories(file) for file in files}
-    most = max(counts.values(), default=1)
+    counts = {_log_directories(file) for file in files}
+    most = max(counts, default=1)
     settings.log_directories = min(most, MOST_LOG_DIRECTORIES)
-    if len(set(counts.values())) > 1 or most > MOST_LOG_DIRECTORIES:
+    if len(counts) > 1 or most > MOST_LOG_DIRECTORIES:
         settings.notices.add(
             "settings",
-            f"log.dirs has {named(sorted(set(counts.values())))} directories; here all brokers "
+            f"log.dirs has {named(sorted(counts))} directories; here all brokers "
             f"have the same number: {settings.log_directories}",
         )
 

@@ -26,7 +26,7 @@ _TELLING = {
 }
 _READ = _TELLING | {
     *("TopicId", "Configs", "Elr", "LastKnownElr", "Adding Replicas", "Removing Replicas"),
-    "MarkedForDeletion",
+    *("MarkedForDeletion", "Offline", "Observers"),
 }
 #: Output of a logger, the Java virtual machine or a stack trace, with any text.
 _LOGGED = re.compile(
@@ -59,6 +59,8 @@ class DescribedPartition:
     eligible: tuple[int, ...] = ()
     #: The last leader of a partition that has no leader and no ISR: at most one in Kafka.
     last_known: tuple[int, ...] = ()
+    #: Confluent's tool prints the replicas on brokers, or log directories, that are down.
+    offline: tuple[int, ...] = ()
     line: int = field(default=0, compare=False)
 
 
@@ -67,6 +69,7 @@ class DescribedTopic:
     """A topic's line, if the dump has it, and its partitions by number."""
 
     name: str
+    file: Path
     line: int
     #: None: the topic has no line of its own.
     partition_count: int | None = None
@@ -89,6 +92,8 @@ class DescribeDump:
     #: Whether brokers returned Elr, filled or empty, as only KRaft's do. N/A is no sign: tools from
     #: 3.7 on print it where no broker returned one.
     has_eligible_replicas: bool = False
+    #: The observers of Confluent's topics, which are left out of the partitions: ids of brokers.
+    observers: dict[str, set[int]] = field(default_factory=dict)
     notices: input_file.Notices = field(default_factory=input_file.Notices)
 
     def error(self, line: int | None, message: str) -> input_file.InputError:
@@ -96,16 +101,15 @@ class DescribeDump:
         return input_file.input_error(self.file, line, message)
 
 
-def read_describe_dump(file: Path) -> DescribeDump:
-    """The topics and partitions that a file describes.
+def read_describe_dump(file: Path, text: str) -> DescribeDump:
+    """The topics and partitions that a file of this text describes.
 
     Raises:
-        InputError: the file cannot be read, a line of it is not valid or contradicts another, or it
-            describes no partition.
+        InputError: a line of it is not valid or contradicts another, or it describes no partition.
     """
     dump = DescribeDump(file)
     skipped: list[str] = []
-    for number, line in enumerate(input_file.lines_of(input_file.read_text(file)), start=1):
+    for number, line in enumerate(input_file.lines_of(text), start=1):
         columns = _columns(line)
         if not line.strip() or set(line.strip()) <= {"\ufeff"}:
             continue
@@ -120,7 +124,16 @@ def read_describe_dump(file: Path) -> DescribeDump:
     dump.notices.name("input", "skipped, not part of a description", skipped)
     others = sorted(dump.columns - _READ)
     dump.notices.name("input", "columns that are not read", others)
+    _warn_of_observers(dump)
     return dump
+
+
+def _warn_of_observers(dump: DescribeDump) -> None:
+    """Name the topics whose elections are other ones than those of the cluster."""
+    for topic, brokers in dump.observers.items():
+        if brokers and topic in dump.topics:
+            text = f"{topic}: observers on {input_file.named(sorted(brokers))} are left out, so"
+            dump.notices.add("partitions", f"{text} elections differ: none is promoted or elected")
 
 
 def _beginning(line: str) -> str:
@@ -149,8 +162,9 @@ def _add_line(dump: DescribeDump, number: int, columns: list[tuple[str, str]]) -
         raise dump.error(number, f"cannot be read: {name!r} is not the name of a topic")
     line = _Line(dump, number, values)
     if "Partition" in values:
-        topic = dump.topics.setdefault(name, DescribedTopic(name, number))
+        topic = dump.topics.setdefault(name, DescribedTopic(name, dump.file, number))
         topic.is_marked_for_deletion |= line.is_marked_for_deletion()
+        dump.observers.setdefault(name, set()).update(line.observers())
         _add_partition(dump, topic, line.partition())
     elif "PartitionCount" in values:
         _add_topic(dump, line.topic(name))
@@ -202,9 +216,8 @@ class _Line:
             raise self._error("PartitionCount", f"a number from 1 to {MOST_PARTITIONS}")
         if "ReplicationFactor" in self.values:
             self._count("ReplicationFactor")
-        return DescribedTopic(
-            name, self.number, count, self._settings(), self.is_marked_for_deletion()
-        )
+        deleted = self.is_marked_for_deletion()
+        return DescribedTopic(name, self.dump.file, self.number, count, self._settings(), deleted)
 
     def partition(self) -> DescribedPartition:
         """The partition that the line describes."""
@@ -218,7 +231,11 @@ class _Line:
         # Tools differ in whether added and removed replicas are among the replicas.
         if removing and set(replicas) <= set(removing):
             raise self.dump.error(self.number, "Removing Replicas has all of the replicas")
-        all_replicas = tuple(dict.fromkeys((*replicas, *adding, *removing)))
+        observers = self.observers()
+        members = dict.fromkeys((*replicas, *adding, *removing))
+        all_replicas = tuple(broker for broker in members if broker not in observers)
+        if not all_replicas:
+            raise self.dump.error(self.number, "Observers has all of the replicas")
         partition = DescribedPartition(
             number,
             self._leader(),
@@ -228,10 +245,15 @@ class _Line:
             removing,
             self._ids("Elr"),
             self._ids("LastKnownElr"),
+            tuple(broker for broker in self._ids("Offline") if broker not in observers),
             self.number,
         )
         self._refuse_other_brokers(partition)
         return partition
+
+    def observers(self) -> set[int]:
+        """The observers of a partition: an observer in the ISR is promoted, and a replica."""
+        return set(self._ids("Observers")) - set(self._ids("Isr"))
 
     def is_marked_for_deletion(self) -> bool:
         """Whether the topic is marked for deletion; tools print it on either kind of line."""
@@ -243,6 +265,7 @@ class _Line:
             ("Isr", partition.isr),
             ("Elr", partition.eligible),
             ("LastKnownElr", partition.last_known),
+            ("Offline", partition.offline),
         ):
             for broker in ids:
                 if broker not in partition.replicas:

@@ -60,7 +60,8 @@ def described_cluster(
     topics = list(dump.topics.values())
     partitions = (partition for topic in topics for partition in topic.partitions.values())
     hosts = {broker for partition in partitions for broker in partition.replicas}
-    cluster = DescribedCluster(tuple(sorted(hosts | set(others))), topics)
+    observers = set().union(*dump.observers.values())
+    cluster = DescribedCluster(tuple(sorted(hosts | observers | set(others))), topics)
     for option, ids in (("--up", up), ("--down", down)):
         for broker in ids:
             if broker not in cluster.brokers:
@@ -68,14 +69,19 @@ def described_cluster(
                 raise dump.error(None, f"{option} {broker}: the dump has brokers {known} only")
     for broker in set(up) & set(down):
         raise dump.error(None, f"--up {broker} and --down {broker} exclude each other")
-    _find_brokers_down(cluster, set(up), set(down))
+    _find_brokers_down(cluster, set(up), set(down), knows_offline="Offline" in dump.columns)
     _mend_isrs(cluster)
     _assume_missing_partitions(cluster)
     return cluster
 
 
-def _find_brokers_down(cluster: DescribedCluster, up: set[int], down: set[int]) -> None:
-    """Find the brokers that are down: they have replicas, lead none, and are in no led ISR."""
+def _find_brokers_down(
+    cluster: DescribedCluster, up: set[int], down: set[int], *, knows_offline: bool
+) -> None:
+    """Find the brokers that are down: they have replicas, lead none, and are in no led ISR.
+
+    Where the dump names the replicas that are offline, all of theirs are.
+    """
     # A replica that is being added is not in sync yet, so it is no sign.
     silent = {
         broker
@@ -83,17 +89,26 @@ def _find_brokers_down(cluster: DescribedCluster, up: set[int], down: set[int]) 
         for broker in partition.replicas
         if broker not in partition.adding
     }
+    offline = {broker for _, partition in cluster.partitions() for broker in partition.offline}
     for _, partition in cluster.partitions():
         if partition.leader is not None:
             silent -= {partition.leader, *partition.isr}
+        if knows_offline:
+            silent -= set(partition.replicas) - set(partition.offline)
     cluster.down = tuple(sorted((silent - up) | down))
     replicas = Counter(broker for _, each in cluster.partitions() for broker in each.replicas)
     texts = [f"broker {broker} is down, by --down" for broker in sorted(down)]
     texts += [f"broker {broker} seems to be down, but is up by --up" for broker in up & silent]
+    reason = "leads no partition and is in no ISR that has a leader"
     texts += [
-        f"broker {broker} is down: it has {counted(replicas[broker], 'replica')}, leads no "
-        f"partition and is in no ISR that has a leader (use --up {broker} if it is up)"
+        f"broker {broker} is down: it has {counted(replicas[broker], 'replica')}, "
+        f"{'all of them offline' if knows_offline else reason} (use --up {broker} if it is up)"
         for broker in sorted(silent - up - down)
+    ]
+    texts += [
+        f"broker {broker} is up, and some of its replicas are offline: a log directory of it has "
+        "failed; here its replicas are only outside of the ISR"
+        for broker in sorted(offline - silent - down)
     ]
     if not cluster.up():
         texts.append(

@@ -1,8 +1,8 @@
 """The controllers of a KRaft cluster, as far as the files of its nodes show them.
 
-The voters stand in controller.quorum.voters. With controller.quorum.bootstrap.servers only some of
-them may be named, so they are assumed. A node that is broker and controller is simulated as two
-processes, on machines of their own.
+The voters are those that kafka-metadata-quorum.sh prints, or those in controller.quorum.voters.
+With controller.quorum.bootstrap.servers only some of them may be named, so they are assumed. A node
+that is broker and controller is simulated as two processes, on machines of their own.
 
 No dump has the rack of a controller, and few files of controllers have broker.rack, as Kafka makes
 no use of it there. Controllers of which no file has it are assumed to stand in the racks of the
@@ -54,7 +54,9 @@ def described_quorum(
     if settings:
         quorum.data["settings"] = settings
     combined = sorted(
-        broker for broker, file in files.by_broker.items() if "controller" in file.roles()
+        broker
+        for broker, file in files.by_broker.items()
+        if "controller" in file.roles() or (files.quorum and broker in voters)
     )
     if combined:
         quorum.notices.add(
@@ -67,6 +69,8 @@ def described_quorum(
 
 def _voters(files: BrokerFiles) -> dict[int, str]:
     """The voters that the files name: addresses by node.id; empty if none does."""
+    if files.quorum:
+        return dict.fromkeys(files.quorum.voters, "")
     for file in files.nodes():
         entries = (file.text("controller.quorum.voters") or "").split(",")
         pairs = [entry.strip().partition("@") for entry in entries if "@" in entry]
@@ -83,7 +87,8 @@ def _controller_ids(files: BrokerFiles) -> list[int]:
 
 
 def _count(quorum: DescribedQuorum, files: BrokerFiles, voters: dict[int, str]) -> int:
-    named_count, reason = len(voters), "controller.quorum.voters has"
+    named_count = len(voters)
+    reason = "the quorum has" if files.quorum else "controller.quorum.voters has"
     if not named_count:
         servers = {
             server.strip()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tidegauge.real_cluster.describe import input_file, topic_rates
+from tidegauge.real_cluster.describe.broker_configs import read_properties
 from tidegauge.real_cluster.describe.cluster_settings import (
     broker_files,
     cluster_settings,
@@ -18,14 +19,19 @@ from tidegauge.real_cluster.describe.cluster_settings import (
 from tidegauge.real_cluster.describe.describe_dump import (
     DescribedPartition,
     DescribedTopic,
+    DescribeDump,
     read_describe_dump,
 )
 from tidegauge.real_cluster.describe.described_cluster import DescribedCluster, described_cluster
 from tidegauge.real_cluster.describe.described_quorum import described_quorum
+from tidegauge.real_cluster.describe.kraft_tools import read_feature_levels, read_metadata_quorum
 from tidegauge.real_cluster.describe.log_sizes import LogSizes, read_log_dirs, with_sizes
 from tidegauge.real_cluster.describe.reassignment_plan import read_reassignment_plan
-from tidegauge.real_cluster.describe.release_hints import choose_release, read_feature_levels
-from tidegauge.real_cluster.describe.server_properties import Property, read_server_properties
+from tidegauge.real_cluster.describe.release_hints import ChosenRelease, choose_release
+from tidegauge.real_cluster.describe.server_properties import Property
+from tidegauge.real_cluster.describe.strimzi_cluster import StrimziCluster, strimzi_cluster
+from tidegauge.real_cluster.describe.strimzi_resources import is_yaml, strimzi_resources
+from tidegauge.real_cluster.describe.strimzi_topics import topics_as_created
 from tidegauge.replication.release_versions import KRAFT_MODE
 from tidegauge.replication.releases import rules_of
 from tidegauge.scenario.model.settings import Value, broker_defaults
@@ -45,7 +51,8 @@ _MIN_ISR = "min.insync.replicas"
 class ImportRequest:
     """The imported files, and the corrections by options."""
 
-    dump: Path
+    #: Files with the output of kafka-topics.sh --describe, with resources of Strimzi, or both.
+    sources: Sequence[Path]
     name: str
     properties: Sequence[Path] = ()
     reassignment: Path | None = None
@@ -58,6 +65,7 @@ class ImportRequest:
     up: Sequence[int] = ()
     down: Sequence[int] = ()
     log_dirs: Path | None = None
+    quorum: Path | None = None
     #: The rates of a monitoring system, instead of ``rates``.
     measured: topic_rates.WorkloadReader | None = None
 
@@ -68,10 +76,8 @@ class ImportRequest:
 
     def files(self) -> list[Path]:
         """All files, in the order in which they are read."""
-        others = [
-            file for file in (self.reassignment, self.rates, self.features, self.log_dirs) if file
-        ]
-        return [self.dump, *self.properties, *others]
+        others = (self.reassignment, self.rates, self.features, self.log_dirs, self.quorum)
+        return [*self.sources, *self.properties, *(file for file in others if file)]
 
 
 @dataclass
@@ -86,8 +92,8 @@ class ImportedScenario:
     #: As a run reads it.
     scenario: Scenario
     notices: list[input_file.Notice]
-    #: Whether nothing in the files says if the cluster has eligible leader replicas.
-    is_elr_guessed: bool
+    #: Its release and mode, and whether they are guesses.
+    release: ChosenRelease
 
 
 def import_scenario(request: ImportRequest) -> ImportedScenario:
@@ -100,7 +106,7 @@ def import_scenario(request: ImportRequest) -> ImportedScenario:
     parts = _Parts(request)
     data = parts.data()
     try:
-        scenario = scenario_from_mapping(data, input_file.file_text(request.dump))
+        scenario = scenario_from_mapping(data, input_file.file_text(request.sources[0]))
     except ScenarioError as error:
         raise input_file.InputError(str(error).splitlines()[0]) from error
     parts.notices.add("release", *newer_than_known(scenario))
@@ -108,7 +114,7 @@ def import_scenario(request: ImportRequest) -> ImportedScenario:
     _tell_of_refused_writes(parts.notices, scenario, parts.cluster)
     notices = input_file.in_order(parts.notices)
     return ImportedScenario(
-        data, parts.cluster, request.origins(), scenario, notices, parts.is_elr_guessed
+        data, parts.cluster, request.origins(), scenario, notices, parts.release
     )
 
 
@@ -117,40 +123,63 @@ def _filled(parts: Mapping[str, Any]) -> dict[str, Any]:
     return {name: part for name, part in parts.items() if part not in (None, [], {})}
 
 
+def _read_sources(files: Sequence[Path]) -> tuple[DescribeDump, StrimziCluster | None]:
+    """The topics of a cluster, and its nodes if there are resources; a dump's topics come first."""
+    texts = [(file, input_file.read_text(file)) for file in files]
+    documents = [each for each in texts if is_yaml(*each)]
+    dumps = [each for each in texts if each not in documents]
+    if len(dumps) > 1:
+        message = f"is a second dump beside {input_file.file_text(dumps[0][0])}: import one"
+        raise input_file.input_error(dumps[1][0], None, message)
+    if not documents:
+        return read_describe_dump(*dumps[0]), None
+    resources = strimzi_resources(documents)
+    cluster = strimzi_cluster(resources)
+    if not dumps:
+        return topics_as_created(resources, cluster), cluster
+    names = [each.metadata.name for each in resources.topics]
+    cluster.notices.name("input", "KafkaTopics are left out, as the dump has the topics", names)
+    return read_describe_dump(*dumps[0]), cluster
+
+
 class _Parts:
     """The parts of a scenario, as they follow from the files of a request."""
 
     def __init__(self, request: ImportRequest) -> None:
         self._request = request
-        dump = read_describe_dump(request.dump)
-        self._files = broker_files([read_server_properties(file) for file in request.properties])
-        self.cluster = described_cluster(dump, self._files.by_broker, request.up, request.down)
+        self.notices = input_file.Notices()
+        dump, resources = _read_sources(request.sources)
+        files = read_properties(request.properties)
+        self._files = broker_files([*files, *(resources.files if resources else ())])
+        if resources:
+            self._files.release = resources.release
+            self._files.metadata_version = resources.metadata_version
+            self.notices += resources.notices
+        others = [*self._files.by_broker]
+        if request.quorum:
+            self._files.quorum = read_metadata_quorum(request.quorum)
+            others += self._files.quorum.observers
+        self.cluster = described_cluster(dump, others, request.up, request.down)
         features = read_feature_levels(request.features) if request.features else None
-        self._release = choose_release(request.release, self._files, dump, features)
+        self.release = choose_release(request.release, self._files, dump, features)
         #: The release and the mode, by which settings are read.
-        self._version = (self._release.release, self._release.mode)
-        self._is_kraft = self._release.mode == KRAFT_MODE
+        self._version = (self.release.release, self.release.mode)
+        self._is_kraft = self.release.mode == KRAFT_MODE
         self._settings = cluster_settings(self._files, self.cluster.brokers, *self._version)
         self._sizes: LogSizes | None = None
-        self.notices = input_file.Notices()
         if request.log_dirs:
             self._sizes = LogSizes(read_log_dirs(request.log_dirs), self.cluster)
             self.notices += self._sizes.notices
-        for each in (dump, self._files, self.cluster, self._release, self._settings):
+        for each in (dump, self._files, self.cluster, self.release, self._settings):
             self.notices += each.notices
-
-    @property
-    def is_elr_guessed(self) -> bool:
-        """Whether the mode of eligible leader replicas is a guess."""
-        return self._release.is_elr_guessed
 
     def data(self) -> dict[str, Any]:
         """The scenario as a mapping."""
         hosts = {broker for _, each in self.cluster.partitions() for broker in each.replicas}
-        idle = [broker for broker in self._files.by_broker if broker not in hosts]
-        text = "brokers that have a file and no replica in the dump, up"
+        idle = [broker for broker in self.cluster.up() if broker not in hosts]
+        text = "brokers that have no replica in the dump, up"
         self.notices.name("brokers", text, idle)
-        request, release = self._request, self._release
+        request, release = self._request, self.release
         of_kraft = {
             "mode": release.mode,
             "metadata_version": release.metadata_version,
@@ -173,7 +202,7 @@ class _Parts:
         )
 
     def _cluster(self) -> dict[str, Any]:
-        settings, protocols = self._settings, self._release.protocols
+        settings, protocols = self._settings, self.release.protocols
         directories = settings.log_directories
         if self._sizes is not None:
             directories = max(directories, self._sizes.log_directories)
@@ -190,14 +219,13 @@ class _Parts:
         )
 
     def _controllers(self) -> dict[str, Any]:
-        quorum = described_quorum(self._files, self._settings.racks, self._release.release)
+        quorum = described_quorum(self._files, self._settings.racks, self.release.release)
         self.notices += quorum.notices
         return quorum.data
 
     def _topic(self, topic: DescribedTopic) -> dict[str, Any]:
         written = {
-            name: Property(text, self._request.dump, topic.line)
-            for name, text in topic.settings.items()
+            name: Property(text, topic.file, topic.line) for name, text in topic.settings.items()
         }
         settings, notices = topic_settings(written, *self._version)
         self.notices += notices

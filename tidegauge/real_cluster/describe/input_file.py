@@ -4,7 +4,7 @@ import codecs
 import json
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from glob import glob, has_magic
 from pathlib import Path
 from typing import NamedTuple
@@ -73,6 +73,27 @@ def form_error(file: Path, line: int | None, error: ValidationError, data: objec
     problem = problems_in(error, data)[0]
     where = f"{path_text(problem.path)}: " if problem.path else ""
     return input_error(file, line, f"{where}{problem.message}")
+
+
+def json_values(file: Path, text: str) -> Iterator[tuple[int, object]]:
+    """The JSON objects and lists between other lines of a text, each with its first line.
+
+    Each begins at the begin of a line; a tool may have indented it, in several lines.
+
+    Raises:
+        InputError: JSON is damaged.
+    """
+    lines = lines_of(text)
+    text = "\n".join(lines)
+    begins = ends = 0
+    for number, line in enumerate(lines, start=1):
+        if (line.startswith(("{", "[{")) or line == "[") and begins >= ends:
+            try:
+                data, ends = json.JSONDecoder().raw_decode(text, begins)
+            except (RecursionError, ValueError) as error:
+                raise json_error(file, number, error) from error
+            yield number, data
+        begins += len(line) + 1
 
 
 def read_bytes(file: Path) -> bytes:

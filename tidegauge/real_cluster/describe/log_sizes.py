@@ -1,7 +1,8 @@
 """The sizes of a cluster's logs, from the output of ``kafka-log-dirs.sh --describe``.
 
-The tool prints two lines of text and then one JSON object. A file may have the output of several
-calls, each about other brokers. The lines of text are skipped.
+The tool prints two lines of text and then one JSON object; jq prints it in many lines, or the
+brokers in it. A file may have the output of several calls, each about other brokers. The lines of
+text are skipped.
 Source: LogDirsCommand.formatAsJson@2.6.0 and @3.9.0.
 
 The size of a partition is that of its leader's log, or else of the largest. Replicas outside of the
@@ -9,9 +10,7 @@ ISR are as far behind as their logs are smaller. One value is enough for a topic
 differ by a percent at most.
 """
 
-import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -49,32 +48,20 @@ def read_log_dirs(file: Path) -> LogDirs:
     """
     dump = LogDirs(file)
     found = False
-    lines = input_file.lines_of(input_file.read_text(file))
-    for line, data in _objects(file, lines):
+    for line, data in input_file.json_values(file, input_file.read_text(file)):
         found = True
-        _add_output(dump, line, data)
+        _add_output(dump, line, _whole(data))
     if not found:
         message = 'has no line with JSON such as {"version":1,"brokers":[...]}: it must be the '
         raise input_file.input_error(file, None, f"{message}output of kafka-log-dirs.sh --describe")
     return dump
 
 
-def _objects(file: Path, lines: list[str]) -> Iterator[tuple[int, object]]:
-    """The JSON objects of a file, each with the line where it begins; a tool may have indented it.
-
-    Raises:
-        InputError: JSON is damaged.
-    """
-    text = "\n".join(lines)
-    begins = ends = 0
-    for number, line in enumerate(lines, start=1):
-        if line.startswith("{") and begins >= ends:
-            try:
-                data, ends = json.JSONDecoder().raw_decode(text, begins)
-            except (RecursionError, ValueError) as error:
-                raise input_file.json_error(file, number, error) from error
-            yield number, data
-        begins += len(line) + 1
+def _whole(data: object) -> object:
+    """The whole output, if people kept only its brokers: jq .brokers, or jq .brokers[]."""
+    if isinstance(data, list):
+        return {"brokers": data}
+    return {"brokers": [data]} if isinstance(data, dict) and "logDirs" in data else data
 
 
 _Count = Annotated[int, Field(strict=True, ge=0, le=MOST_BYTES)]

@@ -1,4 +1,9 @@
-"""The JSON of ``kafka-reassign-partitions --execute``, as a step of a scenario."""
+"""The JSON of ``kafka-reassign-partitions``, as a step of a scenario.
+
+It is the file that ``--execute`` takes, or all that ``--generate`` prints: the current assignment
+and the proposed one, each below a heading. The proposed one is the plan.
+Source: ReassignPartitionsCommand.generateAssignment and executeAssignment@3.9.0.
+"""
 
 import json
 from collections.abc import Collection, Iterator, Mapping
@@ -56,9 +61,19 @@ def read_reassignment_plan(
     return ReassignmentPlan(moves, notices)
 
 
+_CURRENT = "Current partition replica assignment"
+_PROPOSED = "Proposed partition reassignment configuration"
+
+
 def _json(file: Path) -> dict[str, Any]:
+    text = input_file.read_text(file)
+    if _PROPOSED in text:
+        text = text.partition(_PROPOSED)[2]
+    elif _CURRENT in text:
+        message = "has only the current assignment: give the JSON that --execute took"
+        raise input_file.input_error(file, None, message)
     try:
-        data = json.loads(input_file.read_text(file))
+        data = json.loads(text)
     except (RecursionError, ValueError) as error:
         raise input_file.json_error(file, None, error) from error
     if not isinstance(data, dict):

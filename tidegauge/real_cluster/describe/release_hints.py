@@ -2,73 +2,27 @@
 
 A dump does not contain the release: the tool that printed it may be of another release than the
 brokers. The settings may show it, by inter.broker.protocol.version. KRaft has columns and settings
-of its own; the levels of its features show the release and its metadata.version. The output of
-``kafka-features.sh describe`` has a line for each feature, with columns between which there are
-tabs::
-
-    Feature: metadata.version  SupportedMinVersion: 3.3-IV3  SupportedMaxVersion: 4.1-IV1
-        FinalizedVersionLevel: 4.0-IV3  Epoch: 5
+of its own; the levels of its features show the release and its metadata.version.
 
 Whether a KRaft cluster has eligible leader replicas (KIP-966) does not follow from its release: an
 upgraded cluster keeps them off. They are on where the dump has some, or where the feature has a
 level.
 """
 
-import re
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from tidegauge.real_cluster.describe import input_file
 from tidegauge.real_cluster.describe.cluster_settings import BrokerFiles
 from tidegauge.real_cluster.describe.describe_dump import DescribeDump
+from tidegauge.real_cluster.describe.kraft_tools import FeatureLevels
+from tidegauge.real_cluster.describe.server_properties import Property
 from tidegauge.replication import release_versions
 from tidegauge.replication.release_versions import KRAFT_MODE, ProtocolVersion, Release
-
-_FEATURE = re.compile(
-    r"\s*Feature:\s*(\S+)\s+SupportedMinVersion:\s*\S+\s+SupportedMaxVersion:\s*(\S+)\s+"
-    r"FinalizedVersionLevel:\s*(\S+)(?:\s.*)?"
-)
-
-
-@dataclass(frozen=True)
-class FeatureLevels:
-    """The features of a cluster that a scenario takes."""
-
-    metadata_version: ProtocolVersion
-    #: The newest line of releases whose metadata.version all brokers support: "4.1".
-    line: str
-    eligible_leader_replicas: bool
-
-
-def read_feature_levels(file: Path) -> FeatureLevels:
-    """The levels in a file.
-
-    Raises:
-        InputError: the file cannot be read, has no metadata.version, or an unknown one.
-    """
-    found: dict[str, tuple[int, str, str]] = {}
-    for number, line in enumerate(input_file.lines_of(input_file.read_text(file)), start=1):
-        match = _FEATURE.fullmatch(line)
-        if match:
-            found[match[1]] = (number, match[2], match[3])
-    if "metadata.version" not in found:
-        message = "has no metadata.version: is it the output of kafka-features.sh describe?"
-        raise input_file.input_error(file, None, message)
-    number, newest, level = found["metadata.version"]
-    try:
-        version = ProtocolVersion.parse(level)
-        line = ".".join(map(str, ProtocolVersion.parse(newest).line))
-        Release.parse(line)
-    except ValueError as error:
-        raise input_file.input_error(file, number, f"metadata.version: {error}") from error
-    _, _, eligible = found.get("eligible.leader.replicas.version", (0, "0", "0"))
-    return FeatureLevels(version, line, eligible != "0")
-
 
 #: The first release whose clusters can have eligible leader replicas.
 _FIRST_WITH_ELR = "4.0.0"
 #: New clusters have them, upgraded ones do not (KIP-966).
-_FIRST_WITH_ELR_BY_DEFAULT = "4.1"
+_FIRST_WITH_ELR_BY_DEFAULT = "4.1-IV0"
 #: Of a dump without TopicId: the last line before it whose leaders notify ZooKeeper by default.
 _WITHOUT_TOPIC_ID = "2.6"
 
@@ -87,8 +41,9 @@ class ChosenRelease:
     metadata_version: str | None = None
     #: With KRaft, from the first release that can have them.
     eligible_leader_replicas: bool | None = None
-    #: Whether that is a guess.
+    #: Whether that is a guess, and whether the mode is one.
     is_elr_guessed: bool = False
+    is_mode_guessed: bool = False
     notices: input_file.Notices = field(default_factory=input_file.Notices)
 
 
@@ -105,9 +60,12 @@ def choose_release(
     protocols = {} if is_kraft else _protocols(files)
     chosen = ChosenRelease(_parsed(wanted or _WITHOUT_TOPIC_ID))
     if not wanted:
-        suggested = (
-            _release_with_kraft(dump, features) if is_kraft else _release_by_files(protocols, dump)
-        )
+        if files.release:
+            suggested = _release_of_resource(files.release)
+        elif is_kraft:
+            suggested = _release_with_kraft(dump, features)
+        else:
+            suggested = _release_by_files(protocols, dump)
         chosen.release, reason = suggested
         text = f"simulated as Kafka {chosen.release}: {reason}; --release chooses another"
         chosen.notices.add("release", text)
@@ -115,44 +73,49 @@ def choose_release(
     try:
         chosen.mode = release.mode(KRAFT_MODE if is_kraft else None)
     except ValueError as error:
-        raise input_file.InputError(
-            f"--release {wanted}: {error}, and the cluster is of KRaft"
-        ) from error
+        message = f"{error}, and the cluster is of KRaft"
+        if files.release and not wanted:
+            raise files.release.error(message) from error
+        raise input_file.InputError(f"--release {wanted}: {message}") from error
+    chosen.is_mode_guessed = len(release.modes) > 1 and not (is_kraft or files.nodes())
     if chosen.mode != KRAFT_MODE:
         _set_protocols(chosen, files, protocols)
         return chosen
     if not is_kraft:
         text = f"Kafka {release} has no ZooKeeper: the cluster is simulated with KRaft"
         chosen.notices.add("release", text)
-    _choose_features(chosen, dump, features, is_migrated=not is_kraft)
+    _choose_features(chosen, files, dump, features, is_migrated=not is_kraft)
     return chosen
 
 
 def _choose_features(
     chosen: ChosenRelease,
+    files: BrokerFiles,
     dump: DescribeDump,
     features: FeatureLevels | None,
     *,
     is_migrated: bool,
 ) -> None:
     release = Release.parse(chosen.release)
-    if features and features.metadata_version != release.metadata_version():
-        chosen.metadata_version = str(features.metadata_version)
+    version = _metadata_version(release, files, features)
+    if version != release.metadata_version():
+        chosen.metadata_version = str(version)
     if release < Release.parse(_FIRST_WITH_ELR) and not dump.has_filled_elr:
         return
     if features is not None:
         has_level = features.eligible_leader_replicas
         chosen.eligible_leader_replicas = dump.has_filled_elr or has_level
         return
-    has_by_default = not is_migrated and release >= Release.parse(_FIRST_WITH_ELR_BY_DEFAULT)
+    is_new = version >= ProtocolVersion.parse(_FIRST_WITH_ELR_BY_DEFAULT)
+    has_by_default = is_new and not is_migrated
     chosen.eligible_leader_replicas = dump.has_filled_elr or has_by_default
     chosen.is_elr_guessed = not dump.has_filled_elr
     if chosen.is_elr_guessed:
         assumed = (
             "the migrated cluster, which has none"
             if is_migrated
-            else f"a new cluster, which has them from {_FIRST_WITH_ELR_BY_DEFAULT} on; one that "
-            "was upgraded to it has not"
+            else "a new cluster, which has them from metadata.version "
+            f"{_FIRST_WITH_ELR_BY_DEFAULT} on; one that was upgraded to it has not"
         )
         chosen.notices.add(
             "release",
@@ -160,6 +123,19 @@ def _choose_features(
             f"none. Assumed is {assumed}: --features has the fact "
             "(kafka-features.sh describe), or change eligible_leader_replicas",
         )
+
+
+def _metadata_version(
+    release: Release, files: BrokerFiles, features: FeatureLevels | None
+) -> ProtocolVersion:
+    """The metadata.version that the files have, or else that of a new cluster."""
+    if features:
+        return features.metadata_version
+    written = files.metadata_version
+    try:
+        return release.metadata_version(written.text if written else None)
+    except ValueError as error:
+        raise (written.error(str(error)) if written else error) from error
 
 
 def _parsed(wanted: str) -> str:
@@ -179,11 +155,19 @@ def _protocols(files: BrokerFiles) -> dict[int | None, ProtocolVersion]:
     return versions
 
 
+def _release_of_resource(written: Property) -> tuple[str, str]:
+    """A release, and the reason for choosing it."""
+    try:
+        return str(Release.parse(written.text)), "the version of the Kafka resource"
+    except ValueError as error:
+        raise written.error(str(error)) from error
+
+
 def _release_with_kraft(dump: DescribeDump, features: FeatureLevels | None) -> tuple[str, str]:
     """A release, and the reason for choosing it."""
     if features:
         return _parsed(features.line), f"its brokers support metadata.version {features.line}"
-    if not dump.has_eligible_replicas and "Elr" not in dump.columns:
+    if dump.columns and not dump.has_eligible_replicas and "Elr" not in dump.columns:
         return _parsed("3.6"), "the cluster is of KRaft, and the tool, without Elr, older than 3.7"
     newest = str(release_versions.all_releases(KRAFT_MODE)[-1])
     return newest, "the newest, for a cluster of KRaft"
@@ -206,6 +190,8 @@ def _release_by_files(
         return newest, "the dump has TopicId, so brokers are of 2.8 or newer"
     if "Elr" in dump.columns:
         return newest, "the dump has Elr, so the tool is of 3.7 or newer"
+    if not dump.columns:
+        return newest, "the newest, for a cluster with ZooKeeper"
     return _parsed(_WITHOUT_TOPIC_ID), "the dump has no TopicId, so the tool is older than 2.8"
 
 

@@ -119,6 +119,11 @@ class ClusterHistory:
     end_us: int
     #: Each change of the active controller.
     terms: list[ActiveController]
+    #: Of logs: the settings that their nodes print, and lines about the reading.
+    logged_settings: frozenset[str] = frozenset()
+    notices: tuple[str, ...] = ()
+    #: ... and the shortest time from a last line to the end of a session; None: there is none.
+    longest_session_ms: int | None = None
     begin_us: int = 0
     #: By the id of the broker.
     lives: dict[int, list[BrokerEvent]] = field(default_factory=dict)
@@ -128,6 +133,8 @@ class ClusterHistory:
     assignments: dict[str, list[Assignment]] = field(default_factory=dict)
     removals: list[IsrRemoval] = field(default_factory=list)
     expansions: list[IsrExpansion] = field(default_factory=list)
+    #: Partitions with an unclean election.
+    unclean: set[str] = field(default_factory=set)
     #: The times of the rows that a broker wrote itself, in order: its signs of life.
     signs: dict[int, list[int]] = field(default_factory=dict)
 
@@ -221,11 +228,15 @@ def cluster_history(run: Run) -> ClusterHistory:
     Raises:
         TraceError: a trace file is damaged.
     """
+    logs = run.manifest.get("logs", {})
     history = ClusterHistory(
         run.directory,
         run.manifest["scenario"],
         run.end_us,
         active_controllers(run, run.end_us),
+        frozenset(logs.get("settings", ())),
+        tuple(logs.get("notices", ())),
+        logs.get("longest_session_ms"),
         partitions={
             name: run.directory.all_partitions[number]
             for name, number in run.directory.partitions.items()
@@ -264,6 +275,11 @@ def _read_partition_replicas(history: ClusterHistory, event: TraceEvent) -> None
 
 def _ids(brokers: Sequence[int | None]) -> tuple[int, ...]:
     return tuple(broker for broker in brokers if broker is not None)
+
+
+def _read_elected(history: ClusterHistory, event: TraceEvent) -> None:
+    if event.row["unclean"]:
+        history.unclean.add(str(event.partition))
 
 
 def _read_broker_state(history: ClusterHistory, event: TraceEvent) -> None:
@@ -333,6 +349,7 @@ def _own_broker(history: ClusterHistory, event: TraceEvent) -> int | None:
 _READERS = {
     "partition_state": _read_partition_state,
     "partition_replicas": _read_partition_replicas,
+    "leader_elected": _read_elected,
     "broker_state": _read_broker_state,
     "isr_shrunk": _read_shrunk,
     "isr_expanded": _read_expanded,

@@ -33,6 +33,7 @@ from tidegauge.real_cluster.incident.sightings import Sightings
 from tidegauge.real_cluster.incident.topology import (
     Timings,
     Topology,
+    heed_losses,
     number_controllers,
     timings_of,
     topology_of,
@@ -106,6 +107,7 @@ def proposed_scenario(
     introduced = {"name": name or str(history.scenario.get("name", run.path.name))}
     if idle:
         introduced["description"] = idle.description(run)
+    heed_losses(topology, history, sightings)
     return _Writer(history, topology, sightings, _Origin(idle, run)).proposal(introduced)
 
 
@@ -358,17 +360,11 @@ class _Writer:
         return list(topics.values())
 
     def _topics_with_unclean_elections(self) -> set[str]:
-        """The topics with an elected leader from outside of an ISR that had members."""
+        """The topics with an elected leader from outside of the ISR."""
         if self._topology.settings.get(_UNCLEAN) is True:
             return set()
         history = self._history
-        found = {
-            history.partitions[partition].topic
-            for partition, before, after in history.changes()
-            if before.isr
-            and after.leader not in (None, before.leader, *before.isr)
-            and after.isr == (after.leader,)
-        }
+        found = {history.partitions[partition].topic for partition in history.unclean}
         if found:
             text = (
                 f"{_UNCLEAN} is true for {named(sorted(found))}: a leader from outside of the ISR "

@@ -1,7 +1,8 @@
 """The cluster of a proposed scenario: brokers, controllers, settings, and their origin.
 
-Settings come from ``server.properties`` if there are any, else from the scenario in the run's
-manifest, else they are the release's defaults. Only those that differ from these are written.
+Settings that nodes print in logs come first, as the manifest has them; then those of
+``server.properties``, if there are any, else of the scenario in the run's manifest; then the
+release's defaults. Only those that differ from these are written.
 
 The settings also bound the time for which a failure stays unnoticed. A session ends a timeout after
 the last heartbeat that arrived, which was up to an interval before the death. So the death is known
@@ -11,7 +12,7 @@ up to that interval, and up to the period of the check.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from tidegauge.real_cluster.describe.cluster_settings import broker_files, cluster_settings
@@ -19,6 +20,8 @@ from tidegauge.real_cluster.describe.described_quorum import described_quorum
 from tidegauge.real_cluster.describe.input_file import Notice, named
 from tidegauge.real_cluster.describe.server_properties import ServerProperties
 from tidegauge.real_cluster.incident.cluster_history import ClusterHistory
+from tidegauge.real_cluster.incident.sightings import Sightings
+from tidegauge.real_cluster.logs.logged_configuration import SESSION_TIMEOUTS
 from tidegauge.replication.release_versions import KRAFT_MODE, Mode, Release
 from tidegauge.scenario.model.settings import broker_defaults, controller_defaults
 
@@ -76,14 +79,17 @@ def topology_of(history: ClusterHistory, properties: Sequence[ServerProperties])
     newer = Release.parse(release).newer_than_known
     if newer is not None:
         topology.notices.append(Notice("release", newer))
+    session_timeout = SESSION_TIMEOUTS[topology.mode]
     if properties:
         _take_properties(topology, history, properties)
-    elif history.is_from_logs:
+    elif history.is_from_logs and session_timeout not in history.logged_settings:
         text = (
-            f"no server.properties: timeouts are the defaults of {release}; give the files "
-            "of the brokers if theirs differ, since deaths are dated by them"
+            f"no server.properties, and no line prints {session_timeout}: taken are "
+            f"{topology.value(session_timeout)} ms; give the files of the nodes if theirs differ, "
+            "since deaths are dated by it"
         )
         topology.notices.append(Notice("settings", text))
+    topology.notices += [Notice("release", text) for text in history.notices]
     return topology
 
 
@@ -121,6 +127,7 @@ def _take_properties(
 ) -> None:
     files = broker_files(list(properties))
     found = cluster_settings(files, history.brokers, topology.release, topology.mode)
+    printed = replace(topology)
     topology.settings, topology.own, topology.racks = found.common, found.own, found.racks
     topology.notices += [*files.notices, *found.notices]
     if topology.mode == KRAFT_MODE:
@@ -129,6 +136,72 @@ def _take_properties(
         topology.notices += quorum.notices
         topology.controller_settings = dict(quorum.data.get("settings", {}))
         topology.controller_count = int(quorum.data["count"])
+    _prefer_printed(topology, printed, history.logged_settings)
+
+
+def _prefer_printed(topology: Topology, printed: Topology, names: frozenset[str]) -> None:
+    """Take the settings that nodes print in logs, in place of those that files have.
+
+    Args:
+        topology: with the settings of files.
+        printed: with those of logs.
+        names: of the settings that nodes print.
+    """
+
+    def preferred(files: Mapping[str, Any], logs: Mapping[str, Any]) -> dict[str, Any]:
+        for name in sorted(names & files.keys()):
+            told = logs.get(name, printed.value(name))
+            if files[name] != told:
+                text = f"{name} is {told}, as nodes print it; a file has {files[name]}"
+                topology.notices.append(Notice("settings", text))
+        kept = {name: value for name, value in files.items() if name not in names}
+        return kept | {name: value for name, value in logs.items() if name in names}
+
+    topology.settings = preferred(topology.settings, printed.settings)
+    topology.controller_settings = preferred(
+        topology.controller_settings, printed.controller_settings
+    )
+    topology.own = {
+        broker: preferred(topology.own.get(broker, {}), printed.own.get(broker, {}))
+        for broker in sorted({*topology.own, *printed.own})
+    }
+
+
+def heed_losses(topology: Topology, history: ClusterHistory, sightings: Sightings) -> None:
+    """Take no session timeout that the loss of a broker contradicts, unless nodes print it.
+
+    A session ends a timeout after the last heartbeat that arrived, up to the period of the check
+    later. That heartbeat was up to an interval before the broker's peers lost their connections,
+    after its last line. Where they did not, the last line bounds the timeout from above.
+    """
+    name = SESSION_TIMEOUTS[topology.mode]
+    if not history.is_from_logs or name in history.logged_settings:
+        return
+    timings = timings_of(topology)
+    seen_us = []
+    for broker, events in history.lives.items():
+        for expired_us in (event.time_us for event in events if event.is_expired):
+            last_line_us = sightings.last_line_us(broker, expired_us) or 0
+            lost_us = sightings.death_us(broker, last_line_us, expired_us)
+            if lost_us is not None:
+                seen_us.append(expired_us - lost_us)
+    slack_us = timings.heartbeat_us
+    if seen_us:
+        least_us, most_us = min(seen_us) - timings.check_us - slack_us, min(seen_us)
+    elif history.longest_session_ms is not None:
+        least_us, most_us = 0, history.longest_session_ms * _MS
+    else:
+        return
+    if least_us <= timings.session_us <= most_us + slack_us:
+        return
+    has_kraft = topology.mode == KRAFT_MODE
+    settings = topology.controller_settings if has_kraft else topology.settings
+    settings[name] = most_us // _MS
+    text = (
+        f"{name} is not {timings.session_us // _MS}: a session ended {settings[name]} ms after the"
+        " last sign of life of its broker; that is taken"
+    )
+    topology.notices.append(Notice("settings", text))
 
 
 def number_controllers(topology: Topology, history: ClusterHistory) -> None:

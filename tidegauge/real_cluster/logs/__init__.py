@@ -1,21 +1,32 @@
 """Logs of a real cluster as a run: ``tidegauge read-logs``.
 
-========================  ===============================================================
-``log_files.py``          the log files of a folder, the node of each, and their bytes
-``log_layout.py``         how lines begin: header, time, and the words by which they are found
-``log_lines.py``          entries of a file with time, level, logger, message
-``partition_rows.py``     lines about partitions as rows of integers
-``partition_lines.py``    the table of lines about partitions
-``log_events.py``         events of brokers, controllers and topics, and their lines
-``log_reading.py``        all files read with these tables, by several processes
-``clock_offsets.py``      offsets of clocks, from causes that precede their effects
-``partition_states.py``   the states of a partition from the lines about it
-``broker_states.py``      registrations, processes, controllers
-``real_history.py``       all of it on one clock
-``logged_cluster.py``     the cluster as a scenario, and the names for numbers in rows
-``run_rows.py``           rows of the trace
-``logged_run.py``         the folder of the run, and the report
-========================  ===============================================================
+=======
+===========================  ===============================================================
+``log_files.py``             the log files of a folder
+``log_nodes.py``             the node of each
+``log_layout.py``            Kafka's own layout: header, time, the words by which lines are found
+``foreign_layout.py``        other layouts and prefixes, brought into Kafka's own
+``json_lines.py``            ... JSON objects
+``shared_lines.py``          the lines of one node in a file that several write
+``log_stream.py``            the bytes of a file, in blocks of whole entries
+``log_lines.py``             entries of a file with time, level, logger, message
+``partition_rows.py``        lines about partitions as rows of integers
+``partition_lines.py``       the table of lines about partitions
+``log_events.py``            events of brokers, controllers and topics, and their lines
+``log_reading.py``           all files read with these tables, by several processes
+``last_cluster.py``          the content without that of a cluster with another id
+``clock_offsets.py``         offsets of clocks, from causes that precede their effects
+``partition_states.py``      the states of a partition from the lines about it
+``broker_states.py``         registrations, processes, controllers
+``real_history.py``          all of it on one clock
+``logged_configuration.py``  release, features and settings, as lines tell them
+``logged_cluster.py``        the cluster as a scenario, and the names for numbers in rows
+``run_rows.py``              rows of the trace
+``logged_run.py``            the folder of the run, and the report
+===========================  ===============================================================
+
+A layout that is not found is a case of ``foreign_layout.py``, and a line of
+``tests/real_logs/test_log_layouts.py``: all rooms behind it see Kafka's own layout alone.
 
 To add a kind of line about one partition, add an entry to ``PARTITION_LINES``: the speaker, the
 words by which it is found, the rest that must follow, its values in named groups. Any other line is

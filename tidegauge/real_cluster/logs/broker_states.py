@@ -147,33 +147,48 @@ def with_deaths(
         last_ms: the time of the last line of each node.
         timeout_ms: the session timeout; 0 if no line has it.
     """
+    losses = _losses(lives, changes, last_ms)
+    corrected = []
+    for life in lives:
+        end_ms = life.end_ms
+        if life in losses:
+            last, lost_ms = losses[life]
+            end_ms = max(last, lost_ms - timeout_ms) if timeout_ms else last
+        corrected.append(life._replace(end_ms=end_ms))
+    return corrected
+
+
+def _losses(
+    lives: list[Life], changes: list[BrokerChange], last_ms: dict[int, int]
+) -> dict[Life, tuple[int, int]]:
+    """By life that ended without a stop: its last line, and the end of its session after it."""
     expired: dict[int, list[int]] = defaultdict(list)
     for change in changes:
         if change.state in (ABSENT, FENCED) and change.reason == _EXPIRED:
             expired[change.broker].append(change.time_ms)
-    corrected = []
+    found = {}
     for life, after in pairwise((*lives, None)):
         assert life is not None
         until = _ENDLESS if after is None or after.node != life.node else after.begin_ms
         times = expired.get(life.node, [])
         place = bisect_right(times, until) - 1
-        end_ms = life.end_ms
         if not life.stopped_cleanly and place >= 0 and times[place] >= life.begin_ms:
-            loss = times[place]
-            last = last_ms.get(life.node, loss) if end_ms is None else end_ms
-            if last <= loss:
-                end_ms = max(last, loss - timeout_ms) if timeout_ms else last
-        corrected.append(life._replace(end_ms=end_ms))
-    return corrected
+            lost_ms = times[place]
+            last = last_ms.get(life.node, lost_ms) if life.end_ms is None else life.end_ms
+            if last <= lost_ms:
+                found[life] = (last, lost_ms)
+    return found
 
 
-def session_timeout_ms(events: list[LogEvent], *, is_kraft: bool) -> int:
-    """The session timeout that starts print; 0 if none does."""
-    name = "broker.session.timeout.ms" if is_kraft else "zookeeper.session.timeout.ms"
-    values = [
-        each.value.strip() for each in of_kind(events, log_events.Setting) if each.name == name
-    ]
-    return int(values[-1]) if values and values[-1].isdigit() else 0
+def longest_session_ms(
+    lives: list[Life], changes: list[BrokerChange], last_ms: dict[int, int]
+) -> int | None:
+    """The shortest time from a killed process's last line to the end of its session; None: none.
+
+    Arguments as in ``with_deaths``.
+    """
+    losses = _losses(lives, changes, last_ms)
+    return min((lost_ms - end_ms for end_ms, lost_ms in losses.values()), default=None)
 
 
 def controllers_of(events: list[LogEvent]) -> list[ControllerChange]:

@@ -28,6 +28,7 @@ import numpy as np
 from tidegauge.real_cluster.logs import log_events
 from tidegauge.real_cluster.logs.broker_states import of_kind
 from tidegauge.real_cluster.logs.log_events import LogEvent
+from tidegauge.real_cluster.logs.log_layout import MILLISECONDS
 from tidegauge.real_cluster.logs.log_reading import ClusterContent
 from tidegauge.real_cluster.logs.partition_rows import LineKind, PartitionRow, Rows
 
@@ -69,10 +70,14 @@ def clock_offsets(content: ClusterContent, nodes: Iterable[int]) -> list[ClockOf
     """The offset of each node's clock, against most of the others."""
     names = sorted(nodes)
     bounds: Bounds = defaultdict(dict)
+    # The time of a line is the begin of its step, in which the effect may be as late as the end.
+    rest_ms: dict[int | None, int] = defaultdict(int)
+    for file, extent in content.files.items():
+        rest_ms[file.node] = max(rest_ms[file.node], extent.step_ms - MILLISECONDS)
     for (cause, cause_ms), (effect, effect_ms) in _pairs(content):
         if cause != effect and cause in names and effect in names:
             known = bounds[cause].get(effect, _ENDLESS)
-            bounds[cause][effect] = min(known, effect_ms - cause_ms)
+            bounds[cause][effect] = min(known, effect_ms - cause_ms + rest_ms[effect])
     return _solved(names, bounds, cache(lambda: _learned_times(content.rows)))
 
 

@@ -91,13 +91,13 @@ _CONTROLLER = rb"\[Controller id=(?P<node>\d+)\] "
 _QUORUM = rb"\[QuorumController id=(?P<node>\d+)\] "
 _ANY_QUORUM = rb"(?:\[QuorumController id=\d+\] )?"
 _ANY = b""
+#: Some layouts shorten the logger, put the number of the line behind it, or have none.
+_KAFKA_SERVER = rb"\((?:[\w.]*\bKafkaServer(?::\d+)?)?\)"
 
 # The process of a broker or a controller.
 
 
-@_read_from(_ANY, rb"starting \(kafka\.server\.KafkaServer\)")
-@_read_from(_BROKER_SERVER, rb"Transition from SHUTDOWN to STARTING")
-@_read_from(rb"\[ControllerServer id=(?P<node>\d+)\] ", rb"Starting controller")
+@_read_from(_ANY, rb"starting " + _KAFKA_SERVER)
 class ProcessStarting(LogEvent):
     """The process of a node starts."""
 
@@ -111,7 +111,13 @@ class ProcessStarting(LogEvent):
         return replace(super().earlier(by_ms), previous_line_ms=self.previous_line_ms - by_ms)
 
 
-@_read_from(rb"\[KafkaServer id=(?P<node>\d+)\] ", rb"started \(kafka\.server\.KafkaServer\)")
+@_read_from(_BROKER_SERVER, rb"Transition from SHUTDOWN to STARTING")
+@_read_from(rb"\[ControllerServer id=(?P<node>\d+)\] ", rb"Starting controller")
+class QuorumNodeStarting(ProcessStarting):
+    """The process of a broker or a controller of a quorum starts."""
+
+
+@_read_from(rb"\[KafkaServer id=(?P<node>\d+)\] ", rb"started " + _KAFKA_SERVER)
 @_read_from(_BROKER_SERVER, rb"Transition from STARTING to STARTED")
 class ProcessStarted(LogEvent):
     """A broker serves requests."""
@@ -123,11 +129,23 @@ class ProcessStopped(LogEvent):
     """A broker has shut down."""
 
 
-@_read_from(_ANY, rb"Kafka version: ", rb"(?P<release>\d+\.\d+(?:\.\d+)?)", is_kept_once=True)
+@_read_from(
+    _ANY,
+    rb"Kafka version ?: ",
+    rb"(?P<release>0\.\d+\.\d+(?:\.\d+)?|\d+\.\d+(?:\.\d+)?)(?P<build>[\w.-]*)",
+    is_kept_once=True,
+)
 class KafkaVersion(LogEvent):
     """The release of a node."""
 
     release: str
+    #: The rest of its name: ``-ccs``.
+    build: str
+
+    @property
+    def printed(self) -> str:
+        """Its name as the node prints it: ``8.1.0-ccs``."""
+        return self.release + self.build
 
 
 #: The settings of interest in the dump of a start, each in a line of its own.
@@ -135,8 +153,13 @@ SETTINGS = (
     "min.insync.replicas",
     "unclean.leader.election.enable",
     "replica.lag.time.max.ms",
+    "replica.fetch.wait.max.ms",
     "zookeeper.session.timeout.ms",
     "broker.session.timeout.ms",
+    "broker.heartbeat.interval.ms",
+    "controller.quorum.fetch.timeout.ms",
+    "controller.quorum.election.timeout.ms",
+    "auto.leader.rebalance.enable",
     "controller.quorum.voters",
 )
 
@@ -149,7 +172,30 @@ class Setting(LogEvent):
     value: str
 
 
+@_read_from(_ANY, rb"Cluster ID = ", rb"(?P<cluster_id>[\w-]+) \(")
+@_read_from(
+    _LIFECYCLE, rb"Incarnation ", rb"\S+ of broker \d+ in cluster (?P<cluster_id>[\w-]+) is"
+)
+@_read_from(_QUORUM, rb"Creating new QuorumController with clusterId ", rb"(?P<cluster_id>[\w-]+)")
+class ClusterNamed(LogEvent):
+    """A node names the id of its cluster."""
+
+    cluster_id: str
+
+
 # ZooKeeper.
+
+
+@_read_from(
+    _ANY,
+    rb"Session establishment complete on server ",
+    rb".*?negotiated timeout = (?P<timeout_ms>\d+)",
+    is_kept_once=True,
+)
+class SessionNegotiated(LogEvent):
+    """ZooKeeper has granted a session with this timeout."""
+
+    timeout_ms: int
 
 
 @_read_from(_ANY, rb"Creating /brokers/ids/", rb"(?P<node>\d+) ")
@@ -232,6 +278,42 @@ class BrokerEpochReceived(LogEvent):
     """A broker has learned the epoch of its registration."""
 
     broker_epoch: int
+
+
+@_read_from(
+    _QUORUM,
+    rb"Replayed a FeatureLevelRecord ",
+    rb"(?:setting|removing) (?:feature )?(?P<name>[\w.]+)(?: to (?P<level>[\w.-]+))? ",
+)
+class FeatureLevel(LogEvent):
+    """A feature has another level."""
+
+    name: str
+    #: 0, or nothing: the feature is off.
+    level: str
+
+
+@_read_from(
+    rb"(?:\[ControllerServer id=(?P<node>\d+)\] )?",
+    rb"Loaded new metadata \w*Features",
+    rb".*?finalizedFeatures=\{(?P<features>[^}]*)\}",
+)
+class FinalizedFeatures(LogEvent):
+    """A controller lists all features that are on: ``group.version=1, metadata.version=27``."""
+
+    features: str
+
+
+@_read_from(
+    rb"\[BrokerMetadataPublisher id=(?P<node>\d+)\] ",
+    rb"Publishing initial metadata at offset ",
+    rb".*? with metadata\.version (?:Optional\[)?(?P<version>\d+\.\d+(?:-IV\d+)?)[\]. ]",
+    is_kept_once=True,
+)
+class MetadataVersion(LogEvent):
+    """A broker names the metadata.version of the cluster."""
+
+    version: str
 
 
 @_read_from(_LIFECYCLE, rb".*? ?Transitioning from STARTING to RECOVERY")
@@ -363,6 +445,19 @@ class SessionTimedOut(LogEvent):
 )
 class TopicRecord(LogEvent):
     """A topic is created."""
+
+    topic: str
+    topic_id: str
+
+
+@_read_from(
+    rb"\[Broker id=(?P<node>\d+)\] ",
+    rb"Creating new partition ",
+    rb"(?P<topic>\S+)-\d+ with topic id (?P<topic_id>[\w-]+)\.",
+    is_kept_once=True,
+)
+class TopicIdLearned(LogEvent):
+    """A broker has a replica of a topic with this id."""
 
     topic: str
     topic_id: str

@@ -1,141 +1,49 @@
-"""The log files of a cluster: a folder for each node, with its rotated and compressed files.
+"""The log files of a cluster: those below a folder, with rotated and compressed ones, or one file.
 
 Kafka's appenders leave ``server.log.2024-05-01-10`` beside ``server.log``; others number the files,
-or put the date before the suffix, and logrotate compresses them. All files of one folder are of one
-node. Its id is that of the ``server.properties`` beside them, else that of its own lines, else the
-number at the end of the folder's name. All that is readable of a torn compressed file is read.
+or put the date before the suffix, and logrotate compresses them. A file may have the lines of
+several nodes, each with the name of its container.
 """
 
-import gzip
 import os
 import re
 import zlib
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, NamedTuple, Self, cast
+from typing import NamedTuple
 
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.real_cluster.logs.log_layout import HEADER, SAMPLE_BYTES, LogClock, beginning_of
-
-#: Read at once; an entry of more than twice this is cut.
-_BLOCK_BYTES = 4 << 20
-
-
-def unreadable(error: Exception) -> str:
-    """The problem of a file whose reading fails."""
-    return f"cannot be read: {getattr(error, 'strerror', None) or error}"
-
-
-class LogStream:
-    """A log file, opened for reading."""
-
-    def __init__(self, path: Path) -> None:
-        """Open a file.
-
-        Raises:
-            OSError: it cannot be opened.
-        """
-        self.is_compressed = path.suffix == ".gz"
-        opened = gzip.GzipFile(path) if self.is_compressed else path.open("rb")
-        self._file = cast("BinaryIO", opened)
-        #: The end of the compressed file is missing.
-        self.is_torn = False
-
-    def read(self, size: int) -> bytes:
-        """The next bytes, fewer only at the end of the file.
-
-        Raises:
-            OSError, zlib.error: they cannot be read.
-        """
-        if not self.is_compressed:
-            return self._file.read(size)
-        parts = []
-        left = size
-        try:
-            while left and (part := cast("gzip.GzipFile", self._file).read1(left)):
-                parts.append(part)
-                left -= len(part)
-        except EOFError:
-            self.is_torn = True
-        return b"".join(parts)
-
-    def blocks(self, beginning: bytes, begin: int = 0, end: int | None = None) -> Iterator[bytes]:
-        """The entries that begin in a part of the file, in blocks of whole entries.
-
-        Args:
-            beginning: the first bytes of each entry.
-            begin: the first byte of the part.
-            end: the byte behind the part; None: the end of the file.
-
-        Raises:
-            OSError, zlib.error: they cannot be read.
-        """
-        first = b"\n" + beginning
-        self._file.seek(begin)
-        carried, is_inside, left = b"", begin == 0, _BLOCK_BYTES if end is None else end - begin
-        while left > 0 and (read := self.read(min(_BLOCK_BYTES, left))):
-            left -= 0 if end is None else len(read)
-            data = carried + read
-            if not is_inside:
-                # An entry that begins in the part before is read with that.
-                start = data.find(first) + 1
-                if not start:
-                    continue
-                data, is_inside = data[start:], True
-            cut = data.rfind(first) + 1
-            if not cut and len(data) < 2 * _BLOCK_BYTES:
-                carried = data
-                continue
-            cut = cut or len(data)
-            yield data[:cut]
-            carried = data[cut:]
-        if end is not None and is_inside:
-            # The last entry continues in the next part.
-            more = self.read(SAMPLE_BYTES)
-            carried += more[: more.find(first) + 1] or more
-        if carried:
-            yield carried
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        exception_type: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._file.close()
-
+from tidegauge.real_cluster.logs.foreign_layout import Layout, layout_of
+from tidegauge.real_cluster.logs.log_layout import HEADER, SAMPLE_BYTES, LogClock
+from tidegauge.real_cluster.logs.log_nodes import (
+    NodeLines,
+    contradicts,
+    identities_of,
+    properties_beside,
+)
+from tidegauge.real_cluster.logs.log_stream import LogStream, unreadable
+from tidegauge.real_cluster.logs.shared_lines import sharers_in
 
 #: The content by the file's name: ``server.log``, ``server.log.1``, ``server-2024-05-01.log.gz``.
 _KIND = re.compile(r"(?:^|[-_.])(server|controller|state-change)[-_.](?:.*[-_.])?log(?:[-_.]|$)")
 #: Logs of Kafka that have no line about replication.
 _SILENT = re.compile(r"kafka-request|log-cleaner|kafka-authorizer|gc\.log|-gc|garbage")
-_OTHER_LOG = re.compile(r"\.log(?:[-_.]|$)|\.out(?:[-_.]|$)|^kafka[-_.].*\.txt$|^kafka\.txt$")
-
-_PROPERTIES = re.compile(
-    rb"^[ \t]*(node\.id|broker\.id|process\.roles)[ \t]*[=:][ \t]*([\w, -]+?)[ \t\r]*$",
-    re.MULTILINE,
-)
-#: The id in lines of a node, the surest one first.
-_IDS = (
-    re.compile(rb"\[(?:KafkaServer|BrokerServer|ControllerServer|KafkaRaftServer) id=(\d+)\]"),
-    re.compile(rb"\[(?:SharedServer|RaftManager|QuorumController) id=(\d+)\]"),
-    re.compile(rb"\n\t(?:node|broker)\.id = (\d+)"),
-    re.compile(rb"\[(?:Broker id=|Controller id=|ReplicaManager broker=|\w+ \w*[iI]d=)(\d+)[\] ]"),
-    re.compile(rb"Registered broker (\d+) at path"),
-)
-_BROKER = re.compile(
-    rb"\[(?:KafkaServer|BrokerServer|BrokerLifecycleManager) id=|process\.roles = \[?broker"
-)
-_CONTROLLER = re.compile(
-    rb"\[(?:ControllerServer|QuorumController) id=|process\.roles = \[?[a-z, ]*controller"
-)
+_OTHER_LOG = re.compile(r"\.log(?:[-_.]|$)|\.out(?:[-_.]|$)")
+#: A file of such a name may be a log.
+_PERHAPS_LOG = re.compile(r"\.(?:txt|jsonl?|ndjson)(?:\.gz)?$")
+_OTHER = "other"
 
 _MOST_FILES = 20_000
 _DEEPEST = 5
+#: Of a name in a file of several nodes so much is enough to know the node.
+_NAME_SAMPLE_BYTES = 64 << 10
+#: A file is looked into at so many places for the nodes that write to it.
+_SPREAD_SAMPLES = 8
+_SPREAD_SAMPLE_BYTES = 16 << 10
+#: A file with more names has no names of nodes.
+_MOST_NAMES = 1_000
 
 
 class LogsError(TidegaugeError):
@@ -143,7 +51,7 @@ class LogsError(TidegaugeError):
 
 
 class LogFile(NamedTuple):
-    """A log file of a node."""
+    """A log file of a node, or the lines of a node in a file of several."""
 
     path: Path
     #: The id of the broker or controller; None if it is unknown.
@@ -152,64 +60,95 @@ class LogFile(NamedTuple):
     node_role: str
     #: ``server``, ``controller``, ``state-change``, or ``other`` for a log of another name.
     kind: str
+    #: The words by which ``Layout.of`` finds them in a file of several; empty: all are of one.
+    names: tuple[bytes, ...] = ()
 
 
 class Unread(NamedTuple):
-    """A file that is not read, and why."""
+    """A file that is not read, or not all of it, and why."""
 
     path: Path
     reason: str
 
 
 class FoundLogs(NamedTuple):
-    """The log files below a folder."""
+    """The log files of a cluster."""
 
     files: list[LogFile]
     unread: list[Unread]
 
 
-def log_files_of(folder: Path) -> list[LogFile]:
+def log_files_of(place: Path) -> list[LogFile]:
     """The log files below a folder: by node and kind, each from its oldest file to its newest.
 
+    Args:
+        place: the folder, or a single file.
+
     Raises:
         LogsError: there is no such folder, or no log of Kafka in it; one line.
     """
-    return found_logs(folder).files
+    return found_logs(place).files
 
 
-def found_logs(folder: Path) -> FoundLogs:
+def found_logs(place: Path) -> FoundLogs:
     """The log files below a folder, and the files beside them that cannot be read as logs.
 
+    Args:
+        place: the folder, or a single file.
+
     Raises:
         LogsError: there is no such folder, or no log of Kafka in it; one line.
     """
-    if not folder.exists():
-        raise LogsError(f"{folder}: does not exist")
-    if not folder.is_dir():
-        raise LogsError(f"{folder}: is a file; name the folder that holds it")
-    timed: list[tuple[tuple[object, ...], LogFile]] = []
-    unread: list[Unread] = []
-    for place, paths in _folders_below(folder):
-        samples = [(path, kind, _sample_of(path)) for path in paths if (kind := _kind_of(path))]
-        unread += [Unread(path, reason) for path, _, reason in samples if isinstance(reason, str)]
-        readable = [
-            (path, kind, sample)
-            for path, kind, sample in samples
-            if sample and isinstance(sample, bytes)
-        ]
-        node, role = _node_of(place, [sample for _, _, sample in readable])
-        for path, kind, sample in readable:
-            order = (node is None, node or 0, str(place), kind, _first_ms(sample), str(path))
-            timed.append((order, LogFile(path, node, role, kind)))
-    timed.sort(key=lambda each: each[0])
+    if not place.exists():
+        raise LogsError(f"{place}: does not exist")
+    folders = _folders_below(place) if place.is_dir() else [(place.parent, [place])]
+    found = [
+        _found_in(folder, [path for path in paths if _kind_of(path) or path == place])
+        for folder, paths in folders
+    ]
+    timed = sorted(chain.from_iterable(files for files, _ in found))
+    unread = list(dict.fromkeys(chain.from_iterable(unread for _, unread in found)))
     if not timed:
-        if unread:
-            raise LogsError(f"{folder}: has no log of Kafka: {unread[0].path}: {unread[0].reason}")
+        for path, reason in unread:
+            raise LogsError(f"{place}: has no log of Kafka: {path}: {reason}")
         raise LogsError(
-            f"{folder}: has no log of Kafka: server.log, controller.log or state-change.log of each"
+            f"{place}: has no log of Kafka: server.log, controller.log or state-change.log of each"
             " node, such as broker-1/server.log"
         )
-    return FoundLogs([file for _, file in timed], unread)
+    return FoundLogs([each.file for each in timed], unread)
+
+
+class _Ordered(NamedTuple):
+    """A log file with its place among the others: by node and kind, the oldest first."""
+
+    is_of_no_node: bool
+    node: int
+    folder: str
+    kind: str
+    first_ms: int
+    file: LogFile
+
+
+def _found_in(folder: Path, paths: list[Path]) -> tuple[list[_Ordered], list[Unread]]:
+    """The log files of one folder."""
+    lines: list[NodeLines] = []
+    unread: list[Unread] = []
+    for path in paths:
+        found = _lines_of(path)
+        lines += found.lines
+        unread += [Unread(path, reason) for reason in found.problems]
+    properties = properties_beside(folder) if lines else None
+    if properties is not None and (reason := contradicts(properties, lines)) is not None:
+        unread.append(Unread(properties.path, reason))
+        properties = None
+    files = []
+    identities = identities_of(folder, lines, properties)
+    for each, (node, role) in zip(lines, identities, strict=True):
+        kind = _kind_of(each.path) or _OTHER
+        file = LogFile(each.path, node, role, kind, each.names)
+        first_ms = _first_ms(each.sample)
+        files.append(_Ordered(node is None, node or 0, str(folder), kind, first_ms, file))
+    return files, unread
 
 
 def _folders_below(folder: Path) -> Iterator[tuple[Path, list[Path]]]:
@@ -234,67 +173,103 @@ def _kind_of(path: Path) -> str | None:
     named = _KIND.search(path.name)
     if named is not None:
         return named[1]
-    return "other" if _OTHER_LOG.search(path.name) else None
+    is_log = _OTHER_LOG.search(path.name) or _PERHAPS_LOG.search(path.name)
+    return _OTHER if is_log else None
 
 
-def _sample_of(path: Path) -> bytes | str:
-    """The beginning of a log, empty if the file is; else the reason why it is no log."""
+class _Found(NamedTuple):
+    """The lines of each node in a file, and the reasons why others are not read."""
+
+    lines: list[NodeLines]
+    problems: list[str]
+
+
+def _lines_of(path: Path) -> _Found:
+    reason = None if path.is_file() else "is not a file"
     if path.suffix in {".zip", ".zst", ".xz", ".bz2", ".lz4"}:
-        return f"is compressed as {path.suffix[1:]}: only .gz is read"
-    if not path.is_file():
-        return "is not a file"
+        reason = f"is compressed as {path.suffix[1:]}: only .gz is read"
     try:
-        with LogStream(path) as stream:
-            sample = stream.read(SAMPLE_BYTES)
+        if reason is None:
+            with LogStream(path) as stream:
+                return _lines_in(path, stream)
     except (OSError, zlib.error) as error:
-        return unreadable(error)
-    if not sample or beginning_of(sample) is not None:
-        return sample
+        reason = unreadable(error)
+    return _Found([], [reason])
+
+
+def _lines_in(path: Path, stream: LogStream) -> _Found:
+    sample = stream.read(SAMPLE_BYTES)
+    layout = layout_of(sample)
+    if layout is not None and layout.name_place is not None:
+        return _by_node(path, _samples_by_name(stream, layout))
+    if layout is not None:
+        own = layout.own(sample)
+        spread = map(layout.own, stream.samples(_SPREAD_SAMPLES, _SPREAD_SAMPLE_BYTES))
+        if len({sharer.node for part in (own, *spread) for sharer in sharers_in(part)}) > 1:
+            return _Found(_by_sharer(path, stream, layout), [])
+        return _Found([NodeLines(path, (), own)], [])
+    if not sample or (_PERHAPS_LOG.search(path.name) and not _OTHER_LOG.search(path.name)):
+        return _Found([], [])
     if b"\0" in sample:
-        return "is binary, not a log"
-    return "has no line of a Kafka log: [2024-05-01 10:00:00,123] INFO message (logger)"
+        return _Found([], ["is binary, not a log"])
+    reason = "has no line of a Kafka log: [2024-05-01 10:00:00,123] INFO message (logger)"
+    return _Found([], [reason])
+
+
+def _samples_by_name(stream: LogStream, layout: Layout) -> dict[bytes, bytes]:
+    """The first lines of each name of a file, in Kafka's own layout."""
+    samples: dict[bytes, bytes] = defaultdict(bytes)
+    for lines in stream.lines():
+        names = layout.names_in(lines)
+        if len(names | samples.keys()) > _MOST_NAMES:
+            break
+        for name in names:
+            if len(samples[name]) < _NAME_SAMPLE_BYTES:
+                samples[name] += layout.of((name,)).own(lines)[:_NAME_SAMPLE_BYTES]
+    return {name: sample for name, sample in samples.items() if HEADER.search(sample)}
+
+
+def _by_node(path: Path, samples: dict[bytes, bytes]) -> _Found:
+    """The lines of each node in a file whose lines have names; of one node all lines."""
+    names: dict[int | None, list[bytes]] = defaultdict(list)
+    for name in sorted(samples):
+        names[NodeLines(path, (name,), samples[name]).node].append(name)
+    strangers = names.pop(None, []) if len(names) > 1 else []
+    problems = [
+        f"the lines of {name.decode('utf-8', 'replace')} have no id of a broker or controller"
+        for name in strangers
+    ]
+    of_names = [sorted(of_node) for of_node in names.values()]
+    if None in names:
+        # No line has an id: each name is a node of its own.
+        of_names = [[name] for name in names[None]]
+    chosen = of_names if len(of_names) > 1 or strangers else [[] for _ in of_names]
+    return _Found(
+        [
+            NodeLines(path, tuple(kept), b"".join(samples[name] for name in of_node))
+            for kept, of_node in zip(chosen, of_names, strict=True)
+        ],
+        problems,
+    )
+
+
+def _by_sharer(path: Path, stream: LogStream, layout: Layout) -> list[NodeLines]:
+    """The lines of each node in a file that several write, and those of no node."""
+    folders: dict[bytes, set[bytes]] = defaultdict(set)
+    samples: dict[bytes, bytes] = defaultdict(bytes)
+    for block in stream.blocks(layout):
+        for sharer in sharers_in(block):
+            folders[sharer.node].update(sharer.folders)
+            if len(samples[sharer.node]) < _NAME_SAMPLE_BYTES:
+                samples[sharer.node] += sharer.entries_in(block)[:_NAME_SAMPLE_BYTES]
+    # Containers have folders of the same name: those tell nothing.
+    named = Counter(chain.from_iterable(folders.values()))
+    own = {node: sorted(each for each in folders[node] if named[each] == 1) for node in samples}
+    of_nodes = [NodeLines(path, (node, *own[node]), samples[node]) for node in sorted(samples)]
+    return [*of_nodes, NodeLines(path, (b"",), b"")]
 
 
 def _first_ms(sample: bytes) -> int:
     """The time of the first line of a file that has one."""
     header = HEADER.search(sample)
     return -1 if header is None else LogClock().time_ms(header)
-
-
-def _node_of(folder: Path, samples: list[bytes]) -> tuple[int | None, str]:
-    """The id and the role of the node whose files these are."""
-    properties: dict[bytes, bytes] = {}
-    for place in (folder, folder / "config", folder.parent, folder.parent / "config"):
-        file = place / "server.properties"
-        if samples and file.is_file():
-            properties = dict(_PROPERTIES.findall(file.read_bytes()[: 1 << 20]))
-            break
-    identity = properties.get(b"node.id", properties.get(b"broker.id", b""))
-    node = int(identity) if identity.isdigit() else _id_in_lines(samples)
-    if node is None and (number := re.search(r"(\d+)$", folder.name)):
-        node = int(number[1])
-    return node, _role_of(folder, properties, samples)
-
-
-def _id_in_lines(samples: list[bytes]) -> int | None:
-    for pattern in _IDS:
-        for sample in samples:
-            if found := pattern.search(sample):
-                return int(found[1])
-    return None
-
-
-def _role_of(folder: Path, properties: dict[bytes, bytes], samples: list[bytes]) -> str:
-    roles = properties.get(b"process.roles", b"")
-    if roles or b"broker.id" in properties:
-        is_broker, is_controller = not roles or b"broker" in roles, b"controller" in roles
-    else:
-        is_broker = any(_BROKER.search(sample) for sample in samples)
-        is_controller = any(_CONTROLLER.search(sample) for sample in samples)
-    if is_broker != is_controller:
-        return "broker" if is_broker else "controller"
-    if not is_broker:
-        for role in ("broker", "controller"):
-            if role in folder.name:
-                return role
-    return "node"

@@ -5,7 +5,6 @@ settings, a message with line breaks. A log may have gigabytes, most of which ar
 read in blocks, and only entries that hold one of the wanted literals are parsed.
 """
 
-import re
 import zlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -13,14 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.real_cluster.logs import log_layout
-from tidegauge.real_cluster.logs.log_files import LogFile, LogsError, LogStream, unreadable
+from tidegauge.real_cluster.logs.foreign_layout import LOGGER_AT_END, layout_of
+from tidegauge.real_cluster.logs.log_files import LogFile, LogsError
+from tidegauge.real_cluster.logs.log_layout import ENTRY, HEADER, SAMPLE_BYTES, LogClock, step_ms
+from tidegauge.real_cluster.logs.log_stream import LogStream, unreadable
 
 #: Characters of a message; the rest is left out.
 _LONGEST_MESSAGE = 64 << 10
-
-#: ``(logger)`` at the end of a line; some layouts put the thread behind it.
-_LOGGER = re.compile(r"[ ]\(([\w.$-]+)\)(?: \[[^\]]*\])?[ \r]*$", re.MULTILINE)
 
 
 class LogLine(NamedTuple):
@@ -28,6 +26,8 @@ class LogLine(NamedTuple):
 
     #: Milliseconds since 1970; a time without a zone is taken as UTC.
     time_ms: int
+    #: The step of its clock: 1 ms, or a whole second.
+    step_ms: int
     level: str
     logger: str
     #: Without time, level and logger; with the lines that follow.
@@ -44,9 +44,8 @@ def lines_of(file: LogFile, markers: Sequence[str]) -> Iterator[LogLine]:
     Raises:
         LogsError: the file cannot be read; one line.
     """
-    clock = log_layout.LogClock()
-    for block, beginning in _blocks_of(file):
-        yield from _lines_in(block, beginning, markers, clock, file)
+    for _, lines in _read(file, markers):
+        yield from lines
 
 
 def times_and_lines_of(
@@ -59,31 +58,31 @@ def times_and_lines_of(
     Raises:
         LogsError: the file cannot be read; one line.
     """
-    clock = log_layout.LogClock()
-    for block, beginning in _blocks_of(file):
-        headers = re.finditer(log_layout.header_of(beginning), block)
-        times_ms = np.fromiter(map(clock.time_ms, headers), np.int64)
-        lines = list(_lines_in(block, beginning, markers, clock, file))
+    clock = LogClock()
+    for block, lines in _read(file, markers):
+        times_ms = np.fromiter(map(clock.time_ms, HEADER.finditer(block)), np.int64)
         yield times_ms[times_ms >= 0], lines
 
 
-def _lines_in(
-    block: bytes,
-    beginning: bytes,
-    markers: Sequence[str],
-    clock: log_layout.LogClock,
-    file: LogFile,
-) -> Iterator[LogLine]:
+def _read(file: LogFile, markers: Sequence[str]) -> Iterator[tuple[bytes, list[LogLine]]]:
+    """The file in blocks of whole entries, and the lines of each that hold a literal."""
     wanted = [marker.encode() for marker in markers]
-    for begin, end in entries_with(block, wanted, beginning):
-        line = _line_of(block[begin:end], clock, file)
-        if line is not None:
-            yield line
+    clock = LogClock()
+    try:
+        with LogStream(file.path) as stream:
+            layout = layout_of(stream.read(SAMPLE_BYTES))
+            if layout is not None:
+                for block in stream.blocks(layout.of(file.names)):
+                    entries = (block[begin:end] for begin, end in entries_with(block, wanted))
+                    lines = (_line_of(entry, clock, file) for entry in entries)
+                    yield block, [line for line in lines if line is not None]
+    except (OSError, zlib.error) as error:
+        raise LogsError(f"{file.path}: {unreadable(error)}") from error
 
 
-def entries_with(block: bytes, markers: Sequence[bytes], beginning: bytes) -> list[tuple[int, int]]:
+def entries_with(block: bytes, markers: Sequence[bytes]) -> list[tuple[int, int]]:
     """The starts and ends of the entries of a block that hold one of the literals, in order."""
-    first = b"\n" + beginning
+    first = b"\n" + ENTRY
     found: dict[int, int] = {}
     find, rfind = block.find, block.rfind
     for marker in markers:
@@ -99,29 +98,23 @@ def entries_with(block: bytes, markers: Sequence[bytes], beginning: bytes) -> li
     return sorted(found.items())
 
 
-def _blocks_of(file: LogFile) -> Iterator[tuple[bytes, bytes]]:
-    """The file in blocks of whole entries, and the first bytes of each entry."""
-    try:
-        with LogStream(file.path) as stream:
-            beginning = log_layout.beginning_of(stream.read(log_layout.SAMPLE_BYTES))
-            if beginning is not None:
-                for block in stream.blocks(beginning):
-                    yield block, beginning
-    except (OSError, zlib.error) as error:
-        raise LogsError(f"{file.path}: {unreadable(error)}") from error
-
-
-def _line_of(entry: bytes, clock: log_layout.LogClock, file: LogFile) -> LogLine | None:
-    header = log_layout.HEADER.match(entry)
+def _line_of(entry: bytes, clock: LogClock, file: LogFile) -> LogLine | None:
+    header = HEADER.match(entry)
     if header is None:
         return None
     time_ms = clock.time_ms(header)
     if time_ms < 0:
         return None
-    message = entry[header.end() : header.end() + _LONGEST_MESSAGE].decode("utf-8", "replace")
-    logger = ""
-    named = _LOGGER.search(message)
+    end = header.end() + _LONGEST_MESSAGE
+    named = LOGGER_AT_END.search(entry, header.end(), end)
+    message = entry[header.end() : end]
     if named is not None:
-        logger = named[1]
-        message = message[: named.start()] + message[named.end() :]
-    return LogLine(time_ms, header[4].decode(), logger, message, file)
+        message = entry[header.end() : named.start()] + entry[named.end() : end]
+    return LogLine(
+        time_ms,
+        step_ms(header),
+        header[4].decode(),
+        "" if named is None else named[1].decode(),
+        message.decode("utf-8", "replace"),
+        file,
+    )

@@ -10,18 +10,19 @@ from __future__ import annotations
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
-from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from tidegauge.real_cluster.logs import log_events, log_layout, partition_rows
-from tidegauge.real_cluster.logs.log_files import LogFile, LogStream, unreadable
-from tidegauge.real_cluster.logs.log_layout import HEADER
+from tidegauge.real_cluster.logs.foreign_layout import layout_of
+from tidegauge.real_cluster.logs.log_files import LogFile
+from tidegauge.real_cluster.logs.log_layout import ENTRY, HEADER, MILLISECONDS, step_ms
+from tidegauge.real_cluster.logs.log_stream import LogStream, unreadable
 from tidegauge.real_cluster.logs.partition_lines import PARTITION_LINES, PartitionLine
 from tidegauge.real_cluster.logs.partition_rows import MISSING, Assignment, Names, Rows
 
@@ -44,40 +45,17 @@ _OPENINGS = log_layout.in_order([each.line.opening for each in _ALL_LINES])
 _LINES = [tuple(each for each in _ALL_LINES if each.line.opening == one) for one in _OPENINGS]
 
 
-class _Layout(NamedTuple):
-    """The beginning of the entries of a file, and the patterns that find them."""
-
-    #: The first bytes of each entry.
-    beginning: bytes
-    header: re.Pattern[bytes]
-    #: Header and opening of a line that may be of use. Its groups 1 to 3 are those of the header,
-    #: and the group ``message`` marks where the message begins.
-    line: re.Pattern[bytes]
-    message: int
-
-
-@cache
-def _layout(beginning: bytes, aside: bytes) -> _Layout:
-    header = re.compile(log_layout.header_of(beginning))
-    line = log_layout.pattern_of(header.pattern + aside, _OPENINGS)
-    return _Layout(beginning, header, line, header.groups + 1)
-
-
-def _layout_of(sample: bytes) -> _Layout | None:
-    """The layout of a file that begins so; None if it is no log."""
-    beginning = log_layout.beginning_of(sample)
-    if beginning is None:
-        return None
-    layout = _layout(beginning, b"")
-    if layout.line.search(sample) is None:
-        # Half as fast, and right for a file whose beginning has no useful line.
-        return _layout(beginning, log_layout.ASIDE)
-    return layout
-
+#: Header and opening of a line that may be of use. Its groups 1 to 4 are those of the header, the
+#: next one marks where the message begins, and one more stands behind each opening.
+_LINE = log_layout.pattern_of(HEADER.pattern, _OPENINGS)
+_MESSAGE = HEADER.groups + 1
+_FIRST_OPENING = _MESSAGE + 1
+_FIRST_HEADER = re.compile(rb"^" + HEADER.pattern, re.MULTILINE)
 
 #: The settings of interest in the dump of a start.
+_SETTINGS = b" values: "
 _SETTING_LINE = re.compile(
-    rb"\n\t("
+    rb"\n[ \t]+("
     + b"|".join(re.escape(name.encode()) for name in log_events.SETTINGS)
     + rb") = ([^\r\n]*)"
 )
@@ -89,6 +67,8 @@ class Part(NamedTuple):
     file: LogFile
     begin: int
     end: int
+    #: Earlier lines about partitions are left out.
+    since_ms: int = 0
 
 
 class Extent(NamedTuple):
@@ -98,15 +78,19 @@ class Extent(NamedTuple):
     #: The first and last time of any line; -1: there is none.
     first_ms: int
     last_ms: int
+    #: The step of its clock.
+    step_ms: int
     #: The reason why it was not read, or not to its end; None: it was.
     problem: str | None
 
     def with_next(self, other: Extent) -> Extent:
         """The extent of this part and the next together."""
+        first_times_ms = [each for each in (self.first_ms, other.first_ms) if each >= 0]
         return Extent(
             self.bytes_read + other.bytes_read,
-            self.first_ms if self.first_ms >= 0 else other.first_ms,
+            min(first_times_ms, default=-1),
             max(self.last_ms, other.last_ms),
+            max(self.step_ms, other.step_ms),
             self.problem or other.problem,
         )
 
@@ -137,6 +121,7 @@ def read_logs(
     files: list[LogFile],
     progress: Callable[[int, int], None] = lambda _done, _all: None,
     meanwhile: Callable[[], None] = lambda: None,
+    since_ms: Mapping[int, int] = {},
 ) -> ClusterContent:
     """Read all files.
 
@@ -144,8 +129,13 @@ def read_logs(
         files: the files.
         progress: called with the bytes that are read, and those of all files.
         meanwhile: called once, while other processes read if there are such.
+        since_ms: by node, the time before which lines about partitions are left out.
     """
-    parts = [part for file in files for part in _parts_of(file)]
+    parts = [
+        part._replace(since_ms=since_ms.get(part.file.node or 0, 0))
+        for file in files
+        for part in _parts_of(file)
+    ]
     whole = sum(part.end - part.begin for part in parts)
     done = 0
     contents: dict[Part, _PartContent] = {}
@@ -187,14 +177,15 @@ def _contents(
 def _content_of(part: Part) -> _PartContent:
     """Read a part of a file."""
     reader = _Reader(part.file)
+    reader.since_ms = part.since_ms
     problem = None
     try:
         with LogStream(part.file.path) as stream:
-            layout = _layout_of(stream.read(log_layout.SAMPLE_BYTES))
+            layout = layout_of(stream.read(log_layout.SAMPLE_BYTES))
             if layout is not None:
                 end = None if stream.is_compressed else part.end
-                for block in stream.blocks(layout.beginning, part.begin, end):
-                    reader.read(block, layout)
+                for block in stream.blocks(layout.of(part.file.names), part.begin, end):
+                    reader.read(block)
             if stream.is_torn:
                 problem = "is torn: the end of the compressed file is missing"
     except (OSError, zlib.error) as error:
@@ -207,51 +198,51 @@ class _Reader:
 
     def __init__(self, file: LogFile) -> None:
         self._node = MISSING if file.node is None else file.node
+        self._is_of_several = bool(file.names)
         self._names = Names()
         self._rows = partition_rows.RowBuffer()
         self._events: dict[log_events.LogEvent, None] = {}
         #: Events that are kept once, without their times.
         self._kept_once: set[log_events.LogEvent] = set()
+        self.since_ms = 0
         self._clock = log_layout.LogClock()
         self._first_ms = self._last_ms = -1
+        self._step_ms = MILLISECONDS
         self._bytes = 0
 
     def content(self, part: Part, problem: str | None) -> _PartContent:
         """The content of all blocks."""
         rows = self._rows.all()
         rows["node"][rows["node"] == MISSING] = self._node
-        extent = Extent(self._bytes, self._first_ms, self._last_ms, problem)
+        # Lines are not strictly in order.
+        times_ms = [self._first_ms, self._last_ms, *(event.time_ms for event in self._events)]
+        times_ms += rows["time_ms"][[0, -1]].tolist() if len(rows) else []
+        extent = Extent(self._bytes, min(times_ms), max(times_ms), self._step_ms, problem)
         return _PartContent(part, rows, self._names, list(self._events), extent)
 
-    def read(self, block: bytes, layout: _Layout) -> None:
+    def read(self, block: bytes) -> None:
         """Read the entries of a block."""
         self._bytes += len(block)
-        self._note_times(block, layout)
-        self._read_lines(block, layout)
-        if block.find(b" values: ") >= 0:
-            for setting in _SETTING_LINE.finditer(block):
-                name, value = (each.decode("utf-8", "replace") for each in setting.groups())
-                self._add(
-                    log_events.Setting(max(self._first_ms, 0), self._node, name, value), once=True
-                )
+        self._note_times(block)
+        self._read_lines(block)
+        self._read_settings(block)
         self._rows.compact()
 
-    def _read_lines(self, block: bytes, layout: _Layout) -> None:
+    def _read_lines(self, block: bytes) -> None:
         """Read the lines of a block.
 
         A line that was torn may have the next one right behind it: so a line begins wherever a
         header is.
         """
-        first_opening = layout.message + 1
-        for found in layout.line.finditer(block):
-            begin = found.start(layout.message)
+        for found in _LINE.finditer(block):
+            begin = found.start(_MESSAGE)
             end = block.find(b"\n", found.end())
             if end < 0:  # a torn line
                 break
-            next_header = layout.header.search(block, begin, end)
+            next_header = HEADER.search(block, begin, end)
             if next_header is not None:
                 end = next_header.start()
-            for line in _LINES[(found.lastindex or 0) - first_opening]:
+            for line in _LINES[(found.lastindex or 0) - _FIRST_OPENING]:
                 match = line.line.pattern.match(block, begin, end)
                 if match is None:
                     continue
@@ -259,10 +250,24 @@ class _Reader:
                 if time_ms < 0:
                     break
                 if isinstance(line, PartitionLine):
+                    if time_ms < self.since_ms:
+                        break
                     for row in line.rows(match, self._names, time_ms):
                         self._rows.add(row)
                 else:
                     self._read_event(line, match, time_ms, block)
+
+    def _read_settings(self, block: bytes) -> None:
+        """Read the settings that starts print, each in a line of the same entry."""
+        at = block.find(_SETTINGS)
+        while at >= 0:
+            end = block.find(b"\n" + ENTRY, at)
+            end = len(block) if end < 0 else end
+            for setting in _SETTING_LINE.finditer(block, at, end):
+                name, value = (each.decode("utf-8", "replace") for each in setting.groups())
+                event = log_events.Setting(max(self._first_ms, 0), self._node, name, value)
+                self._add(event, once=True)
+            at = block.find(_SETTINGS, end)
 
     def _read_event(
         self, line: log_events.EventLine, match: re.Match[bytes], time_ms: int, block: bytes
@@ -294,16 +299,26 @@ class _Reader:
                 return time_ms
         return self._before_block_ms
 
-    def _note_times(self, block: bytes, layout: _Layout) -> None:
-        """Note the times of the first and the last entry of a block."""
+    def _note_times(self, block: bytes) -> None:
+        """Note the times of the first and the last entry of a block, wherever they stand."""
         self._before_block_ms = self._last_ms
-        header = HEADER.match(block)
-        if header is not None and self._first_ms < 0:
-            self._first_ms = self._clock.time_ms(header)
-        place = block.rfind(b"\n" + layout.beginning, 0, len(block) - 1)
-        header = HEADER.match(block, place + 1) or header
-        if header is not None:
-            self._last_ms = max(self._last_ms, self._clock.time_ms(header))
+        first = _FIRST_HEADER.search(block)
+        if first is None:
+            return
+        if self._first_ms < 0:
+            self._first_ms = self._clock.time_ms(first)
+            self._step_ms = step_ms(first)
+        last, place = None, len(block)
+        while last is None and place > first.start():
+            place = block.rfind(b"\n" + ENTRY, first.start(), place)
+            last = HEADER.match(block, place + 1) if place >= 0 else first
+        ends = [first, last or first]
+        if self._is_of_several:
+            # The logs of several nodes may stand behind each other.
+            ends += HEADER.finditer(block)
+        times_ms = [self._clock.time_ms(end) for end in ends]
+        self._first_ms = min([self._first_ms, *(each for each in times_ms if each >= 0)])
+        self._last_ms = max([self._last_ms, *times_ms])
 
 
 def _together(contents: list[_PartContent]) -> ClusterContent:

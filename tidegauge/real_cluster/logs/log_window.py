@@ -93,7 +93,8 @@ def states_within(states: Iterable[State], span: WallClock) -> list[State]:
     kept: list[State] = []
     for state in states:
         if state.time_ms < span.first_ms:
-            kept = [] if state.deleted else [replace(state, created=False)]
+            at_begin = replace(state, created=False, time_ms=span.first_ms)
+            kept = [] if state.deleted else [at_begin]
         elif state.time_ms <= span.last_ms:
             kept.append(state)
     return kept
@@ -131,7 +132,11 @@ def brokers_within(
         elif change.time_ms <= span.last_ms:
             kept.append(change)
     active = frozenset(broker for broker, last in before.items() if last.state == ACTIVE)
-    others = [last for last in before.values() if last.state not in (ABSENT, ACTIVE)]
+    others = [
+        last._replace(time_ms=span.first_ms)
+        for last in before.values()
+        if last.state not in (ABSENT, ACTIVE)
+    ]
     return [*others, *kept], active
 
 
@@ -142,7 +147,7 @@ def controllers_within(
     kept: list[ControllerChange] = []
     for change in changes:
         if change.time_ms < span.first_ms:
-            kept = [change]
+            kept = [change._replace(time_ms=span.first_ms)]
         elif change.time_ms <= span.last_ms:
             kept.append(change)
     return kept

@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 from tidegauge.real_cluster.logs import log_events
 from tidegauge.real_cluster.logs.broker_states import REGISTERED, of_kind
 from tidegauge.real_cluster.logs.log_files import LogsError
-from tidegauge.real_cluster.logs.real_history import PartitionHistory, RealHistory
+from tidegauge.real_cluster.logs.logged_configuration import Configuration, value_of
+from tidegauge.real_cluster.logs.partition_history import PartitionHistory
+from tidegauge.real_cluster.logs.real_history import RealHistory
+from tidegauge.replication.kraft_releases import kraft_cells_of
 from tidegauge.replication.records import SLOTS
-from tidegauge.replication.release_versions import DEFAULT_RELEASES, KRAFT_MODE, ZOOKEEPER_MODE
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.planned_partitions import PlannedPartitions
-from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
+from tidegauge.scenario.reading import ScenarioError, scenario_from_mapping
 
-#: Settings of brokers that the meaning of rows depends on.
-_SETTINGS = ("min.insync.replicas", "unclean.leader.election.enable", "replica.lag.time.max.ms")
 #: Controllers without an id in the logs have larger ones.
 _LARGEST_ID = 2999
 
@@ -72,19 +72,29 @@ def logged_cluster(history: RealHistory, name: str) -> LoggedCluster:
     brokers = brokers_of(history)
     controllers = _controllers_of(history) if history.is_kraft else []
     topics, partitions = _topics(history, brokers)
+    configuration = history.configuration
+    own = {node: values for node, values in configuration.settings.own.items() if node in brokers}
     data: dict[str, Any] = {
         "name": name,
+        "release": configuration.release.number,
+        "mode": configuration.mode,
         "duration": f"{history.last_ms - history.first_ms + 1}ms",
         "measure_from": "0s",
         "liveness": False,
-        "cluster": {"brokers": brokers, "settings": settings_of(history)},
+        "cluster": {
+            "brokers": brokers,
+            "settings": configuration.settings.common,
+            "broker_settings": own,
+        },
         "topics": topics,
     }
     if history.is_kraft:
-        data["mode"] = "kraft"
-        # Some controllers of the quorum may have left no logs.
-        data["controllers"] = {"count": max(len(controllers), 1)}
-    scenario = _scenario(data, history, name)
+        data |= _of_quorum(configuration, len(controllers))
+    try:
+        scenario = scenario_from_mapping(data, name)
+    except ScenarioError as error:
+        problem = str(error).splitlines()[0]
+        raise LogsError(f"the cluster of the logs cannot be described: {problem}") from error
     hosts = {
         (each.partition.topic, each.partition.number): _hosts(each) for each in history.partitions
     }
@@ -108,35 +118,17 @@ def brokers_of(history: RealHistory) -> list[int]:
     return sorted(found) or [0]
 
 
-def _scenario(data: dict[str, Any], history: RealHistory, name: str) -> Scenario:
-    """The scenario, with the release that most starts name or the next one that is known."""
-    counts: dict[str, int] = defaultdict(int)
-    for event in of_kind(history.events, log_events.KafkaVersion):
-        counts[event.release] += 1
-    logged = max(sorted(counts), key=lambda release: counts[release], default="")
-    default = DEFAULT_RELEASES[KRAFT_MODE if history.is_kraft else ZOOKEEPER_MODE]
-    choices = [logged, ".".join(logged.split(".")[:2])] if logged else []
-    problem: ScenarioError | None = None
-    for release in (*choices, default):
-        try:
-            return scenario_from_mapping({**data, "release": release}, name)
-        except ScenarioError as error:
-            problem = problem or error
-    raise LogsError(f"the cluster of the logs cannot be described: {problem}".splitlines()[0])
-
-
-def settings_of(history: RealHistory) -> dict[str, Any]:
-    """The brokers' settings that their starts print, where all agree."""
-    values: dict[str, set[str]] = defaultdict(set)
-    for setting in of_kind(history.events, log_events.Setting):
-        values[setting.name].add(setting.value.strip())
-    return {name: _value(*values[name]) for name in _SETTINGS if len(values[name]) == 1}
-
-
-def _value(text: str) -> int | bool | str:
-    if text in ("true", "false"):
-        return text == "true"
-    return int(text) if re.fullmatch(r"-?\d+", text) else text
+def _of_quorum(configuration: Configuration, controllers: int) -> dict[str, Any]:
+    """The fields of a scenario with a quorum; some controllers may have left no logs."""
+    features = configuration.features
+    settings = configuration.settings.controllers
+    data: dict[str, Any] = {"controllers": {"count": max(controllers, 1), "settings": settings}}
+    if features.metadata_version is not None:
+        data["metadata_version"] = features.metadata_version
+    cells = kraft_cells_of(configuration.release.number, features.metadata_version)
+    if cells["eligible_leader_replicas_possible"].value:
+        data["eligible_leader_replicas"] = features.has_eligible_leader_replicas
+    return data
 
 
 def _controllers_of(history: RealHistory) -> list[int]:
@@ -182,7 +174,7 @@ def _topics(
         by_topic[each.partition.topic][each.partition.number] = each
     settings: dict[str, dict[str, Any]] = defaultdict(dict)
     for setting in of_kind(history.events, log_events.TopicSetting):
-        settings[setting.topic][setting.name] = _value(setting.value)
+        settings[setting.topic][setting.name] = value_of(setting.value)
     topics: list[dict[str, Any]] = []
     partitions: list[PartitionHistory | None] = []
     for topic, known in by_topic.items():

@@ -48,16 +48,10 @@ def write_run(history: RealHistory, folder: Path) -> RunFolder:
     """Write the run of a history: the whole folder, or nothing.
 
     Raises:
-        LogsError: no line is about a partition or broker, or the folder cannot be written.
+        LogsError: no line is about replication, or the folder cannot be written.
     """
-    if not history.partitions and not history.brokers and not history.lives:
-        if history.span != history.lines:
-            end = wall_clock_text(history.last_ms)
-            raise LogsError(f"no line up to {end} is about a partition, broker or controller")
-        raise LogsError(
-            "the logs have no line about a partition, broker or controller: they are not those of"
-            " Kafka, or their level is above INFO"
-        )
+    if not history.partitions and not history.brokers and not history.controllers:
+        raise LogsError(_empty(history))
     cluster = logged_cluster(history, folder.resolve().name)
     rows = rows_of(history, cluster)
     draft = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
@@ -72,6 +66,24 @@ def write_run(history: RealHistory, folder: Path) -> RunFolder:
     except OSError as error:
         raise LogsError(f"{folder}: cannot be written: {error.strerror or error}") from error
     return RunFolder(folder)
+
+
+def _empty(history: RealHistory) -> str:
+    """The error of logs without a history: what was found, and what was sought."""
+    nodes = sorted({file.node for file in history.found.files if file.node is not None})
+    release = history.configuration.release
+    found = [counted(len(history.content.files), "file")]
+    found[0] += f" of {'node' if len(nodes) == 1 else 'nodes'} {', '.join(map(str, nodes))}"
+    if history.last_ms > 0:
+        found.append(f"from {wall_clock(history.first_ms)} to {wall_clock(history.last_ms)}")
+    if release.is_logged:
+        found.append(f"Kafka {release.number}")
+    found.append(counted(len(history.lives), "start"))
+    return (
+        "the logs have no line of replication, about a partition, a registration or a controller;"
+        f" found: {', '.join(found)}; sought: state-change.log and controller.log beside"
+        " server.log, at level INFO"
+    )
 
 
 def _write_into(
@@ -96,6 +108,9 @@ def logs_part(history: RealHistory) -> dict[str, Any]:
         "last_line": wall_clock(history.last_ms),
         "last_line_ms": history.last_ms,
         "clock_offsets": [each._asdict() for each in history.offsets],
+        "settings": history.configuration.settings.names,
+        "longest_session_ms": history.longest_session_ms,
+        "notices": history.notices,
         "not_in_logs": [
             "log end offsets and high watermarks between changes",
             "records and acknowledgements",
@@ -164,13 +179,19 @@ class FoundInLogs(NamedTuple):
     is_release_logged: bool
     #: The release that it is read as, if it is newer than those that are known.
     newer_than_known: list[str]
+    #: Lines about all that is not as the logs print it, or of another cluster.
+    notices: list[str]
     nodes: list[FoundNode]
     #: Numbers of partitions, elections and so on, by their names.
     counts: dict[str, int]
     #: Files that are not logs, and those that could not be read to the end.
     unread: list[tuple[str, str]]
-    #: States whose ISR no line has.
+    #: States whose ISR no line has: it follows from rules ...
     states_without_isr: int
+    #: ... or is assumed.
+    states_with_assumed_isr: int
+    #: ISRs that leaders announced and no line confirms.
+    announced: list[dict[str, Any]]
     #: The ids of the quorum's voters, one set after the other, if they changed.
     voter_sets: list[list[int]]
     #: The time of all lines, and the part of it that the run has.
@@ -187,6 +208,7 @@ class FoundInLogs(NamedTuple):
         yield from self.newer_than_known
         if self.run_span != self.lines_span:
             yield self._span_text()
+        yield from self.notices
         heads = ("first line", "last line")
         yield f"{'node':>16}  files       MB  {heads[0]:23}  {heads[1]:23}  clock"
         for node in self.nodes:
@@ -199,8 +221,13 @@ class FoundInLogs(NamedTuple):
             yield f"{name + ':':22} {number:,}"
         if self.states_without_isr:
             yield (
-                f"{counted(self.states_without_isr, 'state')} without an ISR in any line: assumed"
-                " from the state before"
+                f"{counted(self.states_without_isr, 'state')} without an ISR in any line: by rules,"
+                f" or assumed ({self.states_with_assumed_isr})"
+            )
+        if self.announced:
+            yield (
+                f"{counted(len(self.announced), 'ISR')} announced by a leader, without a line that"
+                " confirms it: no state of the run"
             )
         if self.voter_sets:
             sets = "; then ".join(", ".join(map(str, each)) for each in self.voter_sets)
@@ -229,12 +256,15 @@ class FoundInLogs(NamedTuple):
             "release": self.release,
             "is_release_logged": self.is_release_logged,
             "newer_than_known": self.newer_than_known,
+            "notices": self.notices,
             "nodes": [
                 {**node._asdict(), "clock": None if node.clock is None else node.clock._asdict()}
                 for node in self.nodes
             ],
             "counts": self.counts,
             "states_without_isr": self.states_without_isr,
+            "states_with_assumed_isr": self.states_with_assumed_isr,
+            "announced_isrs": self.announced,
             "voter_sets": self.voter_sets,
             "not_read": [{"file": path, "reason": reason} for path, reason in self.unread],
         }
@@ -291,12 +321,24 @@ def found_in_logs(history: RealHistory, run: RunFolder) -> FoundInLogs:
     return FoundInLogs(
         mode="kraft" if history.is_kraft else "zookeeper",
         release=run.manifest["scenario"]["release"],
-        is_release_logged=any(of_kind(history.events, log_events.KafkaVersion)),
+        is_release_logged=history.configuration.release.is_logged,
         newer_than_known=run.manifest["newer_than_known"],
+        notices=history.notices,
         nodes=nodes,
         counts=counts,
         unread=unread,
         states_without_isr=sum(not state.is_isr_logged for state in states),
+        states_with_assumed_isr=sum(state.is_isr_assumed for state in states),
+        announced=[
+            {
+                "partition": f"{each.partition.topic}-{each.partition.number}",
+                "time": wall_clock(announced.time_ms),
+                "leader": announced.leader,
+                "isr": list(announced.isr),
+            }
+            for each in history.partitions
+            for announced in each.announced
+        ],
         voter_sets=_voter_sets(history),
         lines_span=history.lines,
         run_span=history.span,

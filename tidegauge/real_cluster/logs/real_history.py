@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tidegauge.real_cluster.logs import broker_states, log_events, partition_rows
 from tidegauge.real_cluster.logs.broker_states import of_kind
 from tidegauge.real_cluster.logs.clock_offsets import ClockOffset, clock_offsets
+from tidegauge.real_cluster.logs.last_cluster import last_cluster
 from tidegauge.real_cluster.logs.log_events import LogEvent
 from tidegauge.real_cluster.logs.log_files import FoundLogs, LogsError
 from tidegauge.real_cluster.logs.log_reading import ClusterContent, read_logs
@@ -20,66 +21,25 @@ from tidegauge.real_cluster.logs.log_window import (
     brokers_within,
     controllers_within,
     lives_within,
-    states_within,
 )
-from tidegauge.real_cluster.logs.partition_states import (
-    Line,
-    State,
-    earlier_by_brokers,
-    joined,
-    states_of,
+from tidegauge.real_cluster.logs.logged_configuration import (
+    Configuration,
+    ShownByPartitions,
+    configuration_of,
 )
+from tidegauge.real_cluster.logs.partition_history import (
+    PartitionHistory,
+    Role,
+    TopicPartition,
+    partition_history,
+    partition_within,
+)
+from tidegauge.real_cluster.logs.partition_states import Line, earlier_by_brokers, states_of
+from tidegauge.replication.release_versions import KRAFT_MODE
 from tidegauge.simulation.wall_clock import WallClock
 
 #: More would take more than a gigabyte of memory.
 _MOST_LINES = 500_000
-
-
-class TopicPartition(NamedTuple):
-    """A partition."""
-
-    topic: str
-    number: int
-
-
-class AssignmentChange(NamedTuple):
-    """An assignment, from the time of the line that has it."""
-
-    time_ms: int
-    assignment: partition_rows.Assignment
-
-
-class Truncation(NamedTuple):
-    """A replica has taken records off its log."""
-
-    time_ms: int
-    broker: int
-    offset: int
-
-
-class Role(NamedTuple):
-    """A broker leads a partition, or follows, from a time on."""
-
-    time_ms: int
-    broker: int
-    leads: bool
-    #: The leader; -1: none, or no line names that of the epoch.
-    leader: int
-    leader_epoch: int
-    #: Unknown below 0.
-    version: int
-    isr: tuple[int, ...] | None
-    log_end_offset: int
-
-
-class PartitionHistory(NamedTuple):
-    """The history of a partition."""
-
-    partition: TopicPartition
-    states: list[State]
-    assignments: list[AssignmentChange]
-    truncations: list[Truncation]
-    roles: list[Role]
 
 
 class RealHistory(NamedTuple):
@@ -94,7 +54,12 @@ class RealHistory(NamedTuple):
     brokers: list[broker_states.BrokerChange]
     controllers: list[broker_states.ControllerChange]
     lives: list[broker_states.Life]
+    #: The shortest time from a killed process's last line to the end of its session.
+    longest_session_ms: int | None
+    configuration: Configuration
     is_kraft: bool
+    #: Lines about all that is not as the logs print it, or of another cluster.
+    notices: list[str]
     #: The brokers that are active as the window begins, and have no change that says so.
     active_at_begin: frozenset[int]
     #: From the first line to the last one, on the common clock.
@@ -120,7 +85,7 @@ def real_history(
     meanwhile: Callable[[], None] = lambda: None,
     window: LogWindow = ALL_OR_LAST_DAY,
 ) -> RealHistory:
-    """Read the logs of a cluster, and derive its history.
+    """Read the logs of a cluster, and derive its history: of the last one if its id changes.
 
     Args:
         found: the files.
@@ -129,9 +94,15 @@ def real_history(
         window: the part of the time that the history has.
 
     Raises:
-        LogsError: no line is in the window, or it has more changes than a run can hold.
+        LogsError: the logs are of two clusters at once, or of a release that is too old; no line is
+            in the window, or it has more changes than a run can hold.
     """
     content = read_logs(found.files, progress, meanwhile)
+    cluster = last_cluster(content)
+    if cluster.begins_ms:
+        # Of equal lines about a partition the first is kept: it may be of the cluster before.
+        content = read_logs(found.files, progress, since_ms=cluster.begins_ms)
+        content = content._replace(events=cluster.events_in(content))
     nodes = {file.node for file in found.files if file.node is not None}
     offsets = clock_offsets(content, nodes)
     ahead = {each.node: each.offset_ms for each in offsets}
@@ -139,31 +110,41 @@ def real_history(
         (event.earlier(ahead.get(event.node, 0)) for event in content.events),
         key=lambda event: event.time_ms,
     )
-    extents = _extents(content, ahead)
+    spans = [
+        (file.node, max(extent.first_ms, begin_ms) - offset_ms, extent.last_ms - offset_ms)
+        for file, extent in content.files.items()
+        for offset_ms in [ahead.get(file.node or 0, 0)]
+        for begin_ms in [cluster.begins_ms.get(file.node or 0, 0)]
+        if extent.first_ms >= 0 and extent.last_ms >= begin_ms
+    ]
     last_of: dict[int, int] = {}
-    for each in extents:
-        if each.node is not None:
-            last_of[each.node] = max(each.last_ms, last_of.get(each.node, each.last_ms))
-    is_kraft = any(
-        isinstance(event, _OF_QUORUM) or _is_without_zookeeper(event) for event in events
+    for node, _, last_ms in spans:
+        if node is not None:
+            last_of[node] = max(last_ms, last_of.get(node, last_ms))
+    lines = WallClock(
+        min((first_ms for _, first_ms, _ in spans), default=0),
+        max((last_ms for _, _, last_ms in spans), default=0),
     )
+    rows = _rows_of(content, ahead)
+    configuration = configuration_of(events, found.files, _shown_by_partitions(rows, content))
     lives = broker_states.lives_of(events, last_of)
     brokers = broker_states.broker_changes(events, lives)
-    timeout_ms = broker_states.session_timeout_ms(events, is_kraft=is_kraft)
-    lives = broker_states.with_deaths(lives, brokers, last_of, timeout_ms)
-    lines = WallClock(
-        min((each.first_ms for each in extents), default=0),
-        max((each.last_ms for each in extents), default=0),
-    )
+    longest_session_ms = broker_states.longest_session_ms(lives, brokers, last_of)
+    lives = broker_states.with_deaths(lives, brokers, last_of, configuration.session_timeout_ms)
     controllers = broker_states.controllers_of(events)
-    names = _named(content.partitions, events)
-    rows = _rows_of_partitions(content, ahead, names)
-    events_ms = [*(each.time_ms for each in brokers), *(each.time_ms for each in controllers)]
-    events_ms += [int(rows["time_ms"].max())] if len(rows) else []
-    span = window.span(lines, max(events_ms, default=lines.last_ms))
-    fences = brokers if is_kraft else []
-    partitions = _partitions(_Rows(rows, names, content), events, fences, lives, span)
-    brokers, active = brokers_within(brokers, span)
+    named = _named_rows(rows, content, events)
+    span = window.span(lines, _last_event_ms(named, brokers, controllers) or lines.last_ms)
+    # Of all lines nothing is left out: an event before the first of them is an error.
+    kept = span._replace(first_ms=0) if span == lines else span
+    partitions = [
+        within
+        for each in _partitions(named, events, brokers, configuration, span)
+        for within in [partition_within(each, lives, kept)]
+        if within.states
+    ]
+    partitions.sort(key=lambda each: each.partition)
+    brokers, active = brokers_within(brokers, kept)
+    notices = [*cluster.notices, *configuration.notices, *_assumed(configuration, partitions)]
     return RealHistory(
         found=found,
         # The rows are in the states now; they may be hundreds of megabytes.
@@ -172,9 +153,12 @@ def real_history(
         events=[event for event in events if event.time_ms <= span.last_ms],
         partitions=partitions,
         brokers=brokers,
-        controllers=controllers_within(controllers, span),
-        lives=lives_within(lives, span),
-        is_kraft=is_kraft,
+        controllers=controllers_within(controllers, kept),
+        lives=lives_within(lives, kept),
+        longest_session_ms=longest_session_ms,
+        configuration=configuration,
+        is_kraft=configuration.mode == KRAFT_MODE,
+        notices=notices,
         active_at_begin=active,
         lines=lines,
         window=window,
@@ -182,90 +166,90 @@ def real_history(
     )
 
 
-class _Extent(NamedTuple):
-    """The time of the lines of a file, on the common clock."""
-
-    node: int | None
-    first_ms: int
-    last_ms: int
-
-
-def _extents(content: ClusterContent, ahead: dict[int, int]) -> list[_Extent]:
-    return [
-        _Extent(file.node, extent.first_ms - offset_ms, extent.last_ms - offset_ms)
-        for file, extent in content.files.items()
-        for offset_ms in [ahead.get(file.node or 0, 0)]
-        if extent.first_ms >= 0
-    ]
-
-
-def _is_without_zookeeper(event: LogEvent) -> bool:
-    """Whether a line names a release that has KRaft only (KIP-833: from 4.0 on)."""
-    if not isinstance(event, log_events.KafkaVersion):
-        return False
-    major = event.release.partition(".")[0]
-    return major.isdigit() and int(major) >= _FIRST_WITH_KRAFT_ONLY
-
-
-_FIRST_WITH_KRAFT_ONLY = 4
-
-#: Only a cluster with KRaft has such events.
-_OF_QUORUM = (
-    log_events.RegisterBrokerRecord,
-    log_events.BrokerRegistrationChangeRecord,
-    log_events.QuorumLeader,
-    log_events.ActiveController,
-    log_events.Incarnation,
-)
-
-
-def _rows_of_partitions(
-    content: ClusterContent, ahead: dict[int, int], names: list[TopicPartition | None]
-) -> partition_rows.Rows:
-    """The lines about partitions with names, on the common clock."""
+def _rows_of(content: ClusterContent, ahead: dict[int, int]) -> partition_rows.Rows:
+    """The rows of partitions, on the common clock."""
     rows = content.rows.copy()
     for node, offset in ahead.items():
         if offset:
             rows["time_ms"][rows["node"] == node] -= offset
-    if len(rows):
-        rows["partition"] = _same_partition(names)[rows["partition"]]
-    named: partition_rows.Rows = rows[rows["partition"] >= 0]
-    return named
+    return rows
 
 
-class _Rows(NamedTuple):
-    """The lines about partitions, and all that their numbers stand for."""
+def _shown_by_partitions(rows: partition_rows.Rows, content: ClusterContent) -> ShownByPartitions:
+    """The parts of partitions' lines that show whether there are eligible leader replicas."""
+    isrs = rows["isr"][(rows["leader"] == -1) & (rows["isr"] >= 0)]
+    return ShownByPartitions(
+        {content.isrs[number] for number in np.unique(isrs).tolist()},
+        any(each.eligible_leaders for each in content.assignments),
+    )
+
+
+def _assumed(configuration: Configuration, partitions: list[PartitionHistory]) -> list[str]:
+    """The line about eligible leader replicas, if states depend on them and no line shows them."""
+    features = configuration.features
+    depends = any(
+        state.leader < 0 and not state.is_isr_logged for each in partitions for state in each.states
+    )
+    if features.is_logged or not depends:
+        return []
+    state = "on" if features.has_eligible_leader_replicas else "off"
+    return [f"eligible leader replicas are taken as {state}, as in a new cluster: no line shows it"]
+
+
+class _NamedRows(NamedTuple):
+    """The lines about partitions that have names, and all that their numbers stand for."""
 
     rows: partition_rows.Rows
     names: list[TopicPartition | None]
     content: ClusterContent
 
 
+def _named_rows(
+    rows: partition_rows.Rows, content: ClusterContent, events: list[LogEvent]
+) -> _NamedRows:
+    names = _named(content.partitions, events)
+    if len(rows):
+        rows["partition"] = _same_partition(names)[rows["partition"]]
+    return _NamedRows(rows[rows["partition"] >= 0], names, content)
+
+
+def _last_event_ms(
+    named: _NamedRows,
+    brokers: list[broker_states.BrokerChange],
+    controllers: list[broker_states.ControllerChange],
+) -> int:
+    """The time of the last event; 0: there is none."""
+    times_ms = [*(each.time_ms for each in brokers), *(each.time_ms for each in controllers)]
+    return max([*times_ms, int(named.rows["time_ms"].max(initial=0))])
+
+
 def _partitions(
-    of_partitions: _Rows,
+    named: _NamedRows,
     events: list[LogEvent],
-    fences: list[broker_states.BrokerChange],
-    lives: list[broker_states.Life],
+    brokers: list[broker_states.BrokerChange],
+    configuration: Configuration,
     span: WallClock,
-) -> list[PartitionHistory]:
-    rows, names, content = of_partitions
+) -> Iterator[PartitionHistory]:
+    """The history of each partition up to the end of a window."""
+    rows, names, content = named
     births, deaths = _topics_lives(events)
+    has_elr = configuration.features.has_eligible_leader_replicas
+    fences = brokers if configuration.mode == KRAFT_MODE else []
     gone, back = _fences(fences)
     rows = rows[rows["time_ms"] <= span.last_ms]
     # Lines of one partition together, in the order of time.
     if not len(rows):
-        return []
+        return
     roles = _roles(rows, content, events)
     rows = partition_rows.earliest(rows, partition_rows.INTENTS)
     rows = rows[np.lexsort((rows["time_ms"], rows["partition"]))]
-    in_window = np.count_nonzero(rows["time_ms"] >= span.first_ms)
-    if in_window > _MOST_LINES:
+    changes = np.count_nonzero(rows["time_ms"] >= span.first_ms)
+    if changes > _MOST_LINES:
         raise LogsError(
-            f"the logs have {in_window:,} changes of partitions, more than the {_MOST_LINES:,} that"
+            f"the logs have {changes:,} changes of partitions, more than the {_MOST_LINES:,} that"
             " a run can hold: read fewer nodes, or a shorter time (--from, --to)"
         )
     found, begins = np.unique(rows["partition"], return_index=True)
-    partitions: list[PartitionHistory] = []
     for number, begin, end in zip(
         found.tolist(), begins.tolist(), [*begins[1:].tolist(), len(rows)], strict=True
     ):
@@ -273,28 +257,32 @@ def _partitions(
         assert name is not None
         lines = [_line(row, content) for row in rows[begin:end].tolist()]
         created = births.get(name.topic) or _created_again(lines, deaths.get(name.topic, []))
-        states = states_of(lines, created, deaths.get(name.topic, []))
+        states = states_of(lines, created, deaths.get(name.topic, []), has_elr=has_elr)
         if fences:
-            earlier_by_brokers(states, gone, back)
-        history = _partition(name, states, lines, roles.get(number, []))
-        within = _partition_within(history, lives, span)
-        if within.states:
-            partitions.append(within)
-    partitions.sort(key=lambda each: each.partition)
-    return partitions
+            earlier_by_brokers(states, gone, back, has_elr=has_elr)
+        yield partition_history(name, states, lines, roles.get(number, []))
 
 
 def _topics_lives(events: list[LogEvent]) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
-    """The times at which topics were created, as far as their ids show it, and deleted."""
+    """The times at which topics were created, as far as their ids show it, and deleted.
+
+    Another id of the same name is another topic, so the one before was deleted.
+    """
     births: dict[str, list[int]] = defaultdict(list)
     deaths: dict[str, list[int]] = defaultdict(list)
     topic_ids: set[str] = set()
     for event in events:
-        if isinstance(event, log_events.TopicRecord) and event.topic_id not in topic_ids:
-            topic_ids.add(event.topic_id)
-            births[event.topic].append(event.time_ms)
-        elif isinstance(event, log_events.TopicDeleted):
+        if isinstance(event, log_events.TopicDeleted):
             deaths[event.topic].append(event.time_ms)
+        elif (
+            isinstance(event, log_events.TopicRecord | log_events.TopicIdLearned)
+            and event.topic_id not in topic_ids
+        ):
+            topic_ids.add(event.topic_id)
+            born, died = births[event.topic], deaths[event.topic]
+            if born and not any(time_ms >= born[-1] for time_ms in died):
+                died.append(event.time_ms)
+            born.append(event.time_ms)
     return births, deaths
 
 
@@ -408,78 +396,3 @@ def _line(cells: tuple[int, ...], content: ClusterContent) -> Line:
         None if row.assignment == partition_rows.MISSING else content.assignments[row.assignment],
         *(row.controller_epoch, row.offset),
     )
-
-
-def _partition(
-    name: TopicPartition, states: list[State], lines: list[Line], roles: list[Role]
-) -> PartitionHistory:
-    assigned = [
-        AssignmentChange(line.time_ms, line.assignment)
-        for line in lines
-        if line.kind == partition_rows.LineKind.ASSIGNED and line.assignment is not None
-    ]
-    assigned += [
-        AssignmentChange(state.time_ms, state.assignment)
-        for state in states
-        if state.assignment is not None
-    ]
-    assigned.sort(key=lambda each: each.time_ms)
-    truncations = [
-        Truncation(line.time_ms, line.node, line.offset)
-        for line in lines
-        if line.kind == partition_rows.LineKind.TRUNCATED
-    ]
-    of_epoch = {state.leader_epoch: state.leader for state in reversed(states)}
-    roles = [
-        role._replace(leader=of_epoch.get(role.leader_epoch, -1))
-        if role.leader == partition_rows.MISSING
-        else role
-        for role in roles
-    ]
-    return PartitionHistory(name, states, assigned, truncations, roles)
-
-
-def _partition_within(
-    history: PartitionHistory, lives: list[broker_states.Life], span: WallClock
-) -> PartitionHistory:
-    """The history of a partition in a window: first its state, assignment and roles at the begin.
-
-    A role ends with the process that has it.
-    """
-    states = states_within(history.states, span)
-    exists = bool(states) and states[0].time_ms < span.first_ms
-    ends = [life for life in lives if life.end_ms is not None and life.end_ms < span.first_ms]
-    assignment: list[AssignmentChange] = []
-    roles: dict[int, Role] = {}
-    if exists:
-        assignment = [
-            each for each in known_assignments(history.assignments) if each.time_ms < span.first_ms
-        ][-1:]
-        for role in history.roles:
-            if role.time_ms < span.first_ms and not any(
-                life.node == role.broker and role.time_ms <= (life.end_ms or 0) for life in ends
-            ):
-                roles[role.broker] = role
-
-    def is_within(time_ms: int) -> bool:
-        return span.first_ms <= time_ms <= span.last_ms
-
-    return PartitionHistory(
-        history.partition,
-        states,
-        [*assignment, *(each for each in history.assignments if is_within(each.time_ms))],
-        [each for each in history.truncations if is_within(each.time_ms)],
-        [*roles.values(), *(each for each in history.roles if is_within(each.time_ms))],
-    )
-
-
-def known_assignments(changes: Iterable[AssignmentChange]) -> Iterator[AssignmentChange]:
-    """The whole assignment after each change, as far as lines have it."""
-    known = partition_rows.Assignment()
-    for time_ms, change in changes:
-        if change.replicas is None and change.removing == () and known.removing:
-            # Only the leader's line shows that a reassignment is done.
-            left = tuple(each for each in known.replicas or () if each not in known.removing)
-            change = change._replace(replicas=left or None)  # noqa: PLW2901
-        known = joined(change, known) or change
-        yield AssignmentChange(time_ms, known)

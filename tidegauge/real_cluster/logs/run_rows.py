@@ -17,14 +17,12 @@ from numpy.typing import NDArray
 
 from tidegauge.compiled.records import dtype_of
 from tidegauge.real_cluster.logs.broker_states import ABSENT, ACTIVE, BrokerChange
+from tidegauge.real_cluster.logs.log_files import LogsError
 from tidegauge.real_cluster.logs.logged_cluster import LoggedCluster
+from tidegauge.real_cluster.logs.partition_history import PartitionHistory, known_assignments
 from tidegauge.real_cluster.logs.partition_rows import Assignment
 from tidegauge.real_cluster.logs.partition_states import State
-from tidegauge.real_cluster.logs.real_history import (
-    PartitionHistory,
-    RealHistory,
-    known_assignments,
-)
+from tidegauge.real_cluster.logs.real_history import RealHistory
 from tidegauge.replication.replica_list import pack
 from tidegauge.simulation.trace_rows import codes, controller_rows, process_rows, replica_rows
 from tidegauge.simulation.trace_rows.row import ROW_VALUES, Row, RowSlot
@@ -74,7 +72,7 @@ class _Planned:
         """
         columns = ROW_KINDS[row.KIND].columns
         assert values.keys() <= set(columns), (row, values)
-        time_ms, rank = max(time_ms, self._first_ms), _RANKS.get(row, _RANK_OF_PARTITIONS)
+        rank = _RANKS.get(row, _RANK_OF_PARTITIONS)
         if cause is not None:
             cause_ms, cause_rank = self._cells[cause * self._WIDTH : cause * self._WIDTH + 2]
             rank = max(rank, cause_rank) if time_ms <= cause_ms else rank
@@ -86,10 +84,17 @@ class _Planned:
         return place
 
     def laid_out(self) -> NDArray[np.void]:
-        """The rows in their order, with microseconds, numbers and causes."""
+        """The rows in their order, with microseconds, numbers and causes.
+
+        Raises:
+            LogsError: a row is before time 0.
+        """
         cells = np.frombuffer(self._cells, np.int64).reshape(-1, self._WIDTH)
         order = np.lexsort((cells[:, 1], cells[:, 0]))
         cells = cells[order]
+        if len(cells) and cells[0, 0] < self._first_ms:
+            before_ms = self._first_ms - cells[0, 0]
+            raise LogsError(f"the logs have an event {before_ms:,} ms before their first line")
         places = np.empty(len(order), np.int64)
         places[order] = np.arange(len(order))
         rows = np.zeros(len(order), dtype_of(RowSlot))
@@ -245,11 +250,15 @@ class _Change(NamedTuple):
 
     before: State
     state: State
+    #: The last ISR before that is not assumed.
+    old_isr: tuple[int, ...]
 
     @property
     def lost(self) -> list[int]:
-        """The brokers that have left the ISR."""
-        return [broker for broker in self.before.isr or () if broker not in (self.state.isr or ())]
+        """The brokers that have left the ISR, as far as lines or rules tell it."""
+        if self.state.is_isr_assumed:
+            return []
+        return [broker for broker in self.old_isr if broker not in (self.state.isr or ())]
 
 
 class _PartitionRows:
@@ -270,9 +279,12 @@ class _PartitionRows:
     def plan(self) -> None:
         """Plan all of them."""
         before: State | None = None
+        isr: tuple[int, ...] = ()
         for state in self._history.states:
-            cause = None if before is None else self._plan_change(_Change(before, state))
+            cause = None if before is None else self._plan_change(_Change(before, state, isr))
             self._plan_state(state, before, cause)
+            if before is None or not state.is_isr_assumed:
+                isr = state.isr or ()
             before = None if state.deleted else state
         self._plan_roles()
         self._plan_assignments()
@@ -331,7 +343,7 @@ class _PartitionRows:
 
     def _plan_change(self, change: _Change) -> int | None:
         """The row of the change that leads to a state."""
-        before, state = change
+        before, state, _ = change
         if state.deleted:
             return None
         if state.by_leader and state.leader in self._rows.brokers:
@@ -360,33 +372,30 @@ class _PartitionRows:
         return self._planned.add(row, state.time_ms, process, cause, **values)
 
     def _plan_leaders_change(self, change: _Change) -> int | None:
-        before, state = change
-        old, new = set(before.isr or ()), set(state.isr or ())
+        _, state, old_isr = change
+        old, new = set(old_isr), set(state.isr or ())
         if old == new:
             return None
         return self._planned.add(
             replica_rows.IsrShrunk if len(new) < len(old) else replica_rows.IsrExpanded,
             state.time_ms,
             self._rows.brokers[state.leader],
-            old_isr=self._packed(before.isr),
+            old_isr=self._packed(old_isr),
             **self._common(state),
         )
 
     def _plan_election(self, change: _Change) -> int:
-        before, state = change
-        unclean = state.unclean
-        if not self._rows.is_kraft:
-            unclean = before.is_isr_logged and state.leader not in (before.isr or ())
+        before, state, _ = change
         return self._add_decision(
             controller_rows.LeaderElected,
             state,
             self._rows.loss_of((before.leader, *change.lost), before.time_ms, state.time_ms),
             old_leader=self._rows.broker(before.leader),
-            unclean=int(unclean),
+            unclean=int(state.unclean),
         )
 
     def _plan_removals(self, change: _Change) -> int | None:
-        before, state = change
+        before, state, _ = change
         lost = change.lost
         if not lost and before.leader >= 0 > state.leader and not self._rows.is_kraft:
             # The last member stays in the ISR; its leadership ends.
