@@ -117,6 +117,15 @@ def lives_within(lives: Iterable[Life], span: WallClock) -> list[Life]:
     return kept
 
 
+def ends_before(lives: Iterable[Life], span: WallClock) -> dict[int, int]:
+    """By node, the last end of a process before a window."""
+    ends_ms: dict[int, int] = {}
+    for life in lives:
+        if life.end_ms is not None and life.end_ms < span.first_ms:
+            ends_ms[life.node] = max(life.end_ms, ends_ms.get(life.node, -1))
+    return ends_ms
+
+
 def brokers_within(
     changes: Iterable[BrokerChange], span: WallClock
 ) -> tuple[list[BrokerChange], frozenset[int]]:

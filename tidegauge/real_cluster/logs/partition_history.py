@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tidegauge.real_cluster.logs import partition_rows
-from tidegauge.real_cluster.logs.broker_states import Life
 from tidegauge.real_cluster.logs.log_window import states_within
 from tidegauge.real_cluster.logs.partition_states import (
     AnnouncedIsr,
@@ -104,16 +103,20 @@ def partition_history(
 
 
 def partition_within(
-    history: PartitionHistory, lives: list[Life], span: WallClock
+    history: PartitionHistory, ends_ms: dict[int, int], span: WallClock
 ) -> PartitionHistory:
     """The history of a partition in a window: first its state, assignment and roles at the begin.
 
     A role ends with the process that has it.
+
+    Args:
+        history: of all the time.
+        ends_ms: by node, the last end of a process before the window.
+        span: the window.
     """
     states = states_within(history.states, span)
     before = [state for state in history.states if state.time_ms < span.first_ms]
     exists = bool(before) and not before[-1].deleted
-    ends = [life for life in lives if life.end_ms is not None and life.end_ms < span.first_ms]
     assignment: list[AssignmentChange] = []
     roles: dict[int, Role] = {}
     if exists:
@@ -123,9 +126,7 @@ def partition_within(
             if each.time_ms < span.first_ms
         ][-1:]
         for role in history.roles:
-            if role.time_ms < span.first_ms and not any(
-                life.node == role.broker and role.time_ms <= (life.end_ms or 0) for life in ends
-            ):
+            if ends_ms.get(role.broker, -1) < role.time_ms < span.first_ms:
                 roles[role.broker] = role._replace(time_ms=span.first_ms)
 
     def is_within(time_ms: int) -> bool:

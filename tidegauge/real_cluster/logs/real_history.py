@@ -20,6 +20,7 @@ from tidegauge.real_cluster.logs.log_window import (
     LogWindow,
     brokers_within,
     controllers_within,
+    ends_before,
     lives_within,
 )
 from tidegauge.real_cluster.logs.logged_configuration import (
@@ -136,10 +137,11 @@ def real_history(
     span = window.span(lines, _last_event_ms(named, brokers, controllers) or lines.last_ms)
     # Of all lines nothing is left out: an event before the first of them is an error.
     kept = span._replace(first_ms=0) if span == lines else span
+    ends_ms = ends_before(lives, kept)
     partitions = [
         within
         for each in _partitions(named, events, brokers, configuration, span)
-        for within in [partition_within(each, lives, kept)]
+        for within in [partition_within(each, ends_ms, kept)]
         if within.states
     ]
     partitions.sort(key=lambda each: each.partition)
