@@ -4,7 +4,8 @@ The program uses integer microseconds. In a scenario a number always has its uni
 is a time of a run, a number without a unit is seconds. A value finer than a microsecond is refused
 rather than rounded, so a duration that is written and read again is the same. Every time of a run
 is printed in seconds, by :func:`time_text` or :func:`short_time_text`, and can be used as an option
-in the printed form.
+in the printed form. Times of a run from logs have the wall clock's beside them
+(``simulation/wall_clock.py``), and both can be used.
 
 It uses integer bytes, and integer bytes per second (``600MB/s``, ``10Gbit/s``). Eight bits of a
 bandwidth are a byte; prefixes without an i are powers of ten, those with one powers of two.
@@ -13,11 +14,13 @@ bandwidth are a byte; prefixes without an i are powers of ten, those with one po
 import re
 from fractions import Fraction
 
+from tidegauge.simulation.wall_clock import is_wall_clock, shown_clock
+
 #: Microseconds in a unit, the smallest first.
 UNITS_US = {"us": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
 
-#: More than a year. Interpolation between two latencies multiplies by 2**16 and fits into 64 bits.
-MAX_DURATION_US = 10_000 * UNITS_US["h"]
+#: Four years. Interpolation between two latencies multiplies by 2**16 and fits into 64 bits.
+MAX_DURATION_US = 39_000 * UNITS_US["h"]
 
 _NUMBER = r"[0-9]{1,20}(?:\.[0-9]{1,20})?"
 #: Each unit once at most, the largest first.
@@ -59,9 +62,15 @@ def parse_duration(text: object) -> int:
 def parse_time(text: str) -> int:
     """A time of a run in microseconds, from an option: ``90``, ``90s``, ``23m50s``.
 
+    While a run from logs is shown, also by the wall clock: ``23:56:48``; before the run it is
+    negative.
+
     Raises:
         ValueError: the text is not valid.
     """
+    clock = shown_clock()
+    if clock is not None and is_wall_clock(text):
+        return clock.time_us(text)
     is_seconds = _SECONDS.fullmatch(text.strip())
     return parse_duration(f"{text.strip()}s" if is_seconds else text)
 
@@ -74,14 +83,29 @@ def format_duration(duration_us: int) -> str:
     return f"{duration_us}us"
 
 
-def time_text(time_us: int) -> str:
-    """A time of a run: ``12.345s``; microseconds are cut off."""
+def seconds_text(time_us: int) -> str:
+    """A time or a duration in virtual seconds: ``12.345s``; microseconds are cut off."""
     return f"{time_us // 1_000_000}.{time_us // 1000 % 1000:03}s"
 
 
-def short_time_text(time_us: int) -> str:
+def short_seconds_text(time_us: int) -> str:
     """The same without zeros at its end: ``90s``, ``12.5s``."""
-    return f"{time_text(time_us)[:-1].rstrip('0').rstrip('.')}s"
+    return f"{seconds_text(time_us)[:-1].rstrip('0').rstrip('.')}s"
+
+
+def time_text(time_us: int) -> str:
+    """A time of a run: ``12.345s``, or with its wall clock ``12.345s (23:57:00.685)``."""
+    return _with_wall_clock(seconds_text(time_us), time_us)
+
+
+def short_time_text(time_us: int) -> str:
+    """The same without zeros at the end of the seconds: ``90s``, ``12.5s``."""
+    return _with_wall_clock(short_seconds_text(time_us), time_us)
+
+
+def _with_wall_clock(text: str, time_us: int) -> str:
+    clock = shown_clock()
+    return text if clock is None else f"{text} ({clock.text(time_us)})"
 
 
 #: Bytes in a unit, the smallest first.

@@ -11,6 +11,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextvars import copy_context
 from importlib import import_module
 from typing import Annotated, Any, NamedTuple, NoReturn
 
@@ -126,7 +127,8 @@ Examples:
 
 _SHOW = """Explain what happened in a run, and why.
 
-Times are virtual, since the beginning of the run: 10s, 12.345s, 4m.
+Times are virtual, since the beginning of the run: 10s, 12.345s, 4m. For a run of `read-logs` they
+are also those of its logs, in UTC: 23:56:48, 2026-11-22T23:56:48.
 
 \b
 Examples:
@@ -172,7 +174,8 @@ class Commands(Group):
     def invoke(self, ctx: Any) -> object:
         """Perform the named command."""
         try:
-            return super().invoke(ctx)
+            # In a context of its own: the wall clock of the shown run ends with the command.
+            return copy_context().run(super().invoke, ctx)
         except TidegaugeError as error:
             _end(str(error))
         except BrokenPipeError:

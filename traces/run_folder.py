@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.simulation.quantities import parse_duration
 from tidegauge.simulation.trace_rows.schema import ENUMERATIONS, STATE_ROWS, Enumerations
+from tidegauge.simulation.wall_clock import WallClock
 from tidegauge.traces import run_files
 from tidegauge.traces.directory import Directory
 from tidegauge.traces.trace_file import Table, Trace, TraceError, TraceKind, read_trace
@@ -189,6 +190,14 @@ class RunFolder:
         return run_files.end_of_run_us(
             planned_us, lambda: self.last_time_us, has_summary=self.summary is not None
         )
+
+    @cached_property
+    def wall_clock(self) -> WallClock | None:
+        """The wall clock of a run from logs; None: the run is simulated."""
+        if not self.is_of_logs:
+            return None
+        first_ms = int(self.manifest["logs"]["first_line_ms"])
+        return WallClock(first_ms, first_ms + (self.end_us - 1) // 1000)
 
     @property
     def kinds(self) -> dict[str, TraceKind]:

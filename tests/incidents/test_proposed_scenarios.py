@@ -209,3 +209,22 @@ def test_a_cluster_of_before_begins_in_its_state(tmp_path: Path) -> None:
     tidegauge.run(proposal.scenario, out=tmp_path / "again")
     pair = side_by_side([run, Run(tmp_path / "again")])
     assert sorted(pair.same) == ["orders-0", "orders-1"]
+
+
+def test_hours_in_which_nothing_happens_are_left_out(tmp_path: Path) -> None:
+    """The second outage is five hours after the first one."""
+    faults = [{"kind": "crash", "at": at, "for": "30s", "brokers": [3]} for at in ("40s", "18040s")]
+    tidegauge.run({**EXISTING, "duration": "18120s", "faults": faults}, out=tmp_path / "run")
+    run = Run(tmp_path / "run")
+    proposal = proposed_scenario(run)
+    assert parse_duration(proposal.data["duration"]) < 1_000_000_000
+    assert [each["kind"] for each in proposal.data["faults"]] == ["crash", "crash"]
+    first_us, second_us = (parse_duration(each["at"]) for each in proposal.data["faults"])
+    assert 600_000_000 < second_us - first_us < 660_000_000
+    (notice,) = (each for each in proposal.notices if each.subject == "times")
+    assert notice.text.startswith("nothing happens from 370")
+    assert "a fault that lasts over them is shorter by them" in notice.text
+    assert "Times in which nothing happened are left out: 370" in proposal.data["description"]
+    tidegauge.run(proposal.scenario, out=tmp_path / "again")
+    pair = side_by_side([run, Run(tmp_path / "again")])
+    assert sorted(pair.same) == ["orders-0", "orders-1"]

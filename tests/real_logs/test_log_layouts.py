@@ -290,7 +290,8 @@ def test_a_layout_with_whole_seconds_tells_the_same_states(tmp_path: Path, clust
 
 def test_an_event_before_the_first_line_is_an_error(tmp_path: Path) -> None:
     history = real_history(found_logs(LOGS / _ZOOKEEPER))
-    late = history._replace(first_ms=history.lives[0].begin_ms + 7)
+    late_ms = history.lives[0].begin_ms + 7
+    late = history._replace(span=history.span._replace(first_ms=late_ms))
     with pytest.raises(LogsError, match=r"^the logs have an event [\d,]+ ms before"):
         write_run(late, tmp_path / "run")
     assert not list(tmp_path.iterdir())

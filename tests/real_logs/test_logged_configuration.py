@@ -187,7 +187,7 @@ def test_logs_without_a_line_of_replication_say_what_was_found(tmp_path: Path) -
 
 
 #: The fault of ``kraft-4.1.0-b1_leader_kill`` begins then, in the time of the proposed scenario.
-_CRASH = "crash-of-1 at 9.919s (within some 100 ms)"
+_CRASH = "crash-of-1 at 9.919s (23:46:48.100 in the logs, within some 100 ms)"
 
 
 def _proposal(logs: Path, folder: Path) -> str:

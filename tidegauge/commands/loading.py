@@ -26,6 +26,7 @@ from tidegauge.scenario.text.errors import counted
 from tidegauge.scenario.text.yaml_file import read_scenario_file
 from tidegauge.scenario.warnings import warnings_of
 from tidegauge.simulation.quantities import format_duration, parse_time
+from tidegauge.simulation.wall_clock import show_clock
 from tidegauge.traces.run_files import SweepFolderError, runs_of_sweep, worst_of_sweep
 from tidegauge.traces.run_folder import write_text_atomically
 from tidegauge.views.progress import CompilationPace, working
@@ -206,6 +207,8 @@ def compile_rules(_options: CompileOptions) -> None:
 def opened_run(folder: Path, command: str) -> "Run":
     """The run in a folder; for a folder of a sweep the command lists its runs and ends.
 
+    From here on the command prints and reads times by the run's wall clock, too, if it has one.
+
     Args:
         folder: the argument of the command.
         command: the name of the command.
@@ -217,9 +220,11 @@ def opened_run(folder: Path, command: str) -> "Run":
     from tidegauge.runs.run import Run  # noqa: PLC0415
 
     try:
-        return Run(folder)
+        run = Run(folder)
     except SweepFolderError:
         raise TidegaugeError(_runs_to_choose_from(folder, command)) from None
+    show_clock(run.wall_clock)
+    return run
 
 
 def _runs_to_choose_from(folder: Path, command: str) -> str:

@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING
 import typer
 
 from tidegauge.commands.result_options import ReadLogsOptions
+from tidegauge.commands.shared_options import parsed
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.real_cluster.describe.server_properties import properties_files
 from tidegauge.real_cluster.logs.log_files import FoundLogs, found_logs
+from tidegauge.real_cluster.logs.log_window import LogWindow
 from tidegauge.real_cluster.logs.real_history import real_history
 from tidegauge.runs.run import Run
+from tidegauge.simulation.quantities import parse_time
+from tidegauge.simulation.wall_clock import Moment, parse_moment
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.output import print_json, report
 from tidegauge.views.progress import working
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
 def read_logs(options: ReadLogsOptions) -> None:
     """Perform ``tidegauge read-logs``."""
     check_proposal(options.scenario, options.properties or [])
+    window = _window(options)
     if options.out.exists():
         raise TidegaugeError(f"{options.out}: exists; name a folder that does not")
     with working(f"reading {options.folder}") as tell:
@@ -37,6 +42,7 @@ def read_logs(options: ReadLogsOptions) -> None:
                 f"reading {options.folder}: {done >> 20:,} of {max(whole >> 20, 1):,} MiB"
             ),
             _import_writing,
+            window,
         )
         tell(f"writing {options.out}")
         from tidegauge.real_cluster.logs.logged_run import found_in_logs, write_run  # noqa: PLC0415
@@ -64,6 +70,33 @@ def read_logs(options: ReadLogsOptions) -> None:
         if options.scenario is not None and proposal is not None:
             content["scenario"] = proposal_content(proposal, options.scenario)
         print_json(content)
+
+
+#: The time before and after that of ``--around``.
+_WITHIN = "10m"
+
+
+def _window(options: ReadLogsOptions) -> LogWindow:
+    """The window of time that the options name.
+
+    Raises:
+        TidegaugeError: a time cannot be read, or options exclude each other.
+    """
+    if options.around is not None and (options.begin, options.end) != (None, None):
+        raise TidegaugeError("--around excludes --from and --to")
+    if options.around is None and options.within is not None:
+        raise TidegaugeError("--within: has no effect without --around TIME")
+    within_us = parsed("--within", options.within or _WITHIN, parse_time)
+    return LogWindow(
+        _moment("--from", options.begin),
+        _moment("--to", options.end),
+        _moment("--around", options.around),
+        within_us // 1000,
+    )
+
+
+def _moment(option: str, text: str | None) -> Moment | None:
+    return None if text is None else parsed(option, text, parse_moment)
 
 
 def _import_writing() -> None:

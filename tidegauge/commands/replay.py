@@ -22,6 +22,7 @@ from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_ma
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import parse_time, time_text
 from tidegauge.simulation.trace_rows.schema import SCHEMA_VERSION, tidegauge_version
+from tidegauge.simulation.wall_clock import show_clock
 from tidegauge.traces.run_comparison import Difference, RunComparison, row_count
 from tidegauge.traces.run_files import MANIFEST, TRACE, RunError
 from tidegauge.traces.run_folder import RunFolder
@@ -169,6 +170,8 @@ def compare_runs(options: CompareRunsOptions) -> None:
     shift_us = None if options.shift is None else parsed("--shift", options.shift, _shift_us)
     with report(as_json=options.as_json):
         runs = (opened_run(options.one, "compare-runs"), opened_run(options.other, "compare-runs"))
+        # Times are those of the first.
+        show_clock(runs[0].wall_clock)
         with working(f"comparing {options.one} and {options.other}"):
             found = side_by_side(runs, shift_us)
         if not options.as_json:

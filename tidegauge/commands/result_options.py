@@ -140,6 +140,11 @@ class ReadLogsOptions(NamedTuple):
     run. Figures that logs do not give, such as acknowledged records, are absent in it. The offset
     of each node's clock is estimated, and times are corrected by it.
 
+    --from, --to and --around take wall-clock times: 2026-11-22T23:56:48, or 23:56 if the logs have
+    one day; UTC, unless they end with a zone, such as +02:00. The run then begins with the states
+    of before. Logs of more than a day give their last day with events, unless one of these is
+    named.
+
     --scenario proposes brokers, topics, faults and steps that would leave such logs. run plays
     them, and compare-runs puts both runs side by side. Deaths are dated by lost connections, or by
     timeouts that the nodes print, or that are in server.properties.
@@ -148,15 +153,26 @@ class ReadLogsOptions(NamedTuple):
     Examples:
       tidegauge read-logs /var/log/kafka-cluster -o runs/outage
       tidegauge read-logs logs -o runs/outage --json
+      tidegauge read-logs logs -o runs/outage --from 23:50 --to 00:30
+      tidegauge read-logs logs -o runs/outage --around 2026-11-22T23:56:48 --within 5m
       tidegauge read-logs logs -o runs/outage --scenario outage.yaml
       tidegauge show partition runs/outage orders-0
       tidegauge describe runs/outage --at 90s
+      tidegauge describe runs/outage --at 23:58:18
     """
 
     #: A folder with the logs of all nodes, in folders or side by side, or a single file.
     folder: Annotated[Path, typer.Argument(metavar="DIR")]
     #: The folder of the run to write.
     out: Annotated[Path, typer.Option("--out", "-o", metavar="RUN")]
+    #: Begin of the run, by the wall clock.
+    begin: Annotated[str | None, typer.Option("--from", metavar="TIME")] = None
+    #: End of the run, by the wall clock.
+    end: Annotated[str | None, typer.Option("--to", metavar="TIME")] = None
+    #: Middle of the run, by the wall clock, instead of --from and --to.
+    around: Annotated[str | None, typer.Option(metavar="TIME")] = None
+    #: With --around: the time before and after it. Default: 10m.
+    within: Annotated[str | None, typer.Option(metavar="TIME")] = None
     #: Also propose the scenario that would leave such logs: topology, faults, steps and times, with
     #: the evidence of each. A file that does not exist yet.
     scenario: Annotated[Path | None, typer.Option(metavar="FILE")] = None

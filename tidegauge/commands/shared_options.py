@@ -44,7 +44,7 @@ CostsFile = Annotated[
     ),
 ]
 
-# The part of a run that is shown. Times are virtual.
+# The part of a run that is shown. Times are virtual, or those of the run's logs.
 At = Annotated[str | None, typer.Option(metavar="TIME", help="Print the state at this time.")]
 From = Annotated[
     str | None, typer.Option("--from", metavar="TIME", help="Start of the shown time.")

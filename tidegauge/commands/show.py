@@ -70,7 +70,7 @@ def show_partitions(options: view_options.ShowPartitionsOptions) -> None:
 
 def show_partition(options: view_options.ShowPartitionOptions) -> None:
     """Perform ``tidegauge show partition``."""
-    story, run = _story(options), _opened(options.run)
+    run, story = _opened(options.run), _story(options)
     name = overview.worst_partition(run) if options.partition is None else options.partition
     number = partition_view.partition_number(name, run.names)
     if options.partition is None:
@@ -85,7 +85,7 @@ def show_partition(options: view_options.ShowPartitionOptions) -> None:
 
 def show_broker(options: view_options.ShowBrokerOptions) -> None:
     """Perform ``tidegauge show broker``."""
-    story, run = _story(options), _opened(options.run)
+    run, story = _opened(options.run), _story(options)
     broker, at_us = broker_index(options.broker, run.names), _at_us(run, options.at)
     if options.as_json:
         print_json(broker_view.broker_for_programs(run, broker, story, at_us))
@@ -97,7 +97,7 @@ def show_broker(options: view_options.ShowBrokerOptions) -> None:
 
 def show_client(options: view_options.ShowClientOptions) -> None:
     """Perform ``tidegauge show client``."""
-    story, run = _story(options), _opened(options.run)
+    run, story = _opened(options.run), _story(options)
     if options.as_json:
         print_json(client_view.client_for_programs(run, options.client, story))
     else:
@@ -106,7 +106,7 @@ def show_client(options: view_options.ShowClientOptions) -> None:
 
 def show_controller(options: view_options.ShowControllerOptions) -> None:
     """Perform ``tidegauge show controller``."""
-    story, run = _story(options), _opened(options.run)
+    run, story = _opened(options.run), _story(options)
     at_us = _at_us(run, options.at)
     if options.as_json:
         print_json(controller_view.controller_for_programs(run, story, at_us))
@@ -137,8 +137,7 @@ def show_cause(options: view_options.ShowCauseOptions) -> None:
 
 def show_zookeeper(options: view_options.ShowZookeeperOptions) -> None:
     """Perform ``tidegauge show zookeeper``."""
-    run = _opened(options.run)
-    _check_that_it_is_simulated(run, "zookeeper: logs do not have ZooKeeper's tree")
+    run = _opened_simulated(options.run, "zookeeper: logs do not have ZooKeeper's tree")
     at_us = _at_us(run, options.at)
     if options.as_json:
         print_json(controller_view.zookeeper_for_programs(run, at_us))
@@ -148,8 +147,7 @@ def show_zookeeper(options: view_options.ShowZookeeperOptions) -> None:
 
 def show_quorum(options: view_options.ShowQuorumOptions) -> None:
     """Perform ``tidegauge show quorum``."""
-    run = _opened(options.run)
-    _check_that_it_is_simulated(run, "quorum: logs do not have the states of all voters")
+    run = _opened_simulated(options.run, "quorum: logs do not have the states of all voters")
     at_us = _at_us(run, options.at)
     if options.as_json:
         print_json(quorum_view.quorum_for_programs(run, at_us))
@@ -157,14 +155,17 @@ def show_quorum(options: view_options.ShowQuorumOptions) -> None:
         quorum_view.show_quorum(console(), run, at_us)
 
 
-def _check_that_it_is_simulated(run: Run, why: str) -> None:
-    if run.is_of_logs:
+def _opened_simulated(run: Path, why: str) -> Run:
+    opened = opened_run(run, "show partitions")
+    if opened.is_of_logs:
         raise TidegaugeError(f"show {why}; show controller has the active controllers")
+    print_notes(opened)
+    return opened
 
 
 def show_metadata_log(options: view_options.ShowMetadataLogOptions) -> None:
     """Perform ``tidegauge show metadata-log``."""
-    span, run = parse_span(options.begin, options.end), _opened(options.run)
+    run, span = _opened(options.run), parse_span(options.begin, options.end)
     if options.as_json:
         print_json(quorum_view.metadata_log_for_programs(run, span))
     else:

@@ -13,8 +13,10 @@ from tidegauge.analysis.requests import common_folder, runs_at
 from tidegauge.commands.loading import opened_run
 from tidegauge.commands.result_options import SqlOptions
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.report.quantities import is_moment
 from tidegauge.runs.run import TABLES_FOLDER
 from tidegauge.scenario.text.errors import counted
+from tidegauge.simulation.wall_clock import shown_clock
 from tidegauge.traces.run_files import is_sweep
 from tidegauge.views.output import console, print_json
 from tidegauge.views.progress import working
@@ -55,7 +57,7 @@ def _tables(options: SqlOptions) -> RunTables:
 
 def _print_rows(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
     screen = console()
-    texts = [[_text(value) for value in row.values()] for row in rows[:_PRINTED]]
+    texts = [[_text(*cell) for cell in row.items()] for row in rows[:_PRINTED]]
     widths = [max(map(len, column)) for column in zip(names, *texts, strict=True)]
     # The last column may be broken into lines: it is often a sentence.
     if sum(widths[:-1]) + min(widths[-1], screen.width // 3) + _GAP * len(widths) <= screen.width:
@@ -68,7 +70,11 @@ def _print_rows(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None
     screen.print(f"{counted(len(rows), 'row')}{more}")
 
 
-def _text(value: object) -> str:
+def _text(name: str, value: object) -> str:
+    """A value; a time of a run from logs also by its wall clock."""
+    clock = shown_clock()
+    if clock is not None and is_moment(name) and isinstance(value, int):
+        return f"{value} ({clock.text(value)})"
     return "" if value is None else str(value)
 
 

@@ -184,7 +184,8 @@ class PictureOptions(NamedTuple):
     steps. The picture of a partition has the role of each replica over time, leaders of an older
     epoch that led on, and high watermarks and log end offsets at the start and end of each fault.
 
-    Times are virtual, since the beginning of the run: 10s, 12.345s, 4m.
+    Times are virtual, since the beginning of the run: 10s, 12.345s, 4m. For a run of `read-logs`
+    they are also those of its logs, in UTC: 23:56:48, 2026-11-22T23:56:48.
 
     \b
     Examples:
@@ -215,12 +216,14 @@ class DescribeOptions(NamedTuple):
       tidegauge describe runs/rack-outage
       tidegauge describe runs/rack-outage --at 4m --under-replicated-partitions
       tidegauge describe runs/rack-outage --at 30s --topic orders > orders.txt
+      tidegauge describe runs/outage --at 2026-11-22T23:56:48
       tidegauge describe runs/rack-outage --at 30s --json
       tidegauge describe runs/rack-outage --at 30s --log-dirs > log-dirs.txt
     """
 
     run: shared.RunPath
-    #: Virtual time: 0s, 12.345s, 4m. Default: the end, after all faults.
+    #: Virtual time: 0s, 12.345s, 4m; of a run of `read-logs` also 2026-11-22T23:56:48. Default: the
+    #: end, after all faults.
     at: Annotated[str | None, typer.Option(metavar="TIME")] = None
     #: Print this topic only.
     topic: str | None = None

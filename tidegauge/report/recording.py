@@ -135,6 +135,7 @@ def recording_of(manifest: Mapping[str, Any], run: RecordedRun, end_us: int) -> 
     directory = Directory(manifest)
     changes = partition_changes(directory, run.states, end_us)
     header = {
+        **({"firstMs": manifest["logs"]["first_line_ms"]} if "logs" in manifest else {}),
         "ends": end_us,
         "topics": list(_numbers_of_topics(directory)),
         "racks": _racks(directory, manifest["scenario"]),

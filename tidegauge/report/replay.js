@@ -1,12 +1,29 @@
 // The player: time, faults, figures; it brings recording, board and story together.
 
 const SECOND = 1e6; // times are microseconds
+const DAY = 86400 * SECOND;
 const CALM_MS = 500; // with reduced motion a picture stands for so long
 const SPANS = 600; // of the levels over time
 
-// A time as commands take it: `tidegauge describe RUN --at 130.250s`.
+// Of a run from logs: its time 0 by the wall clock, and whether it has each time of day only once.
+const wallClock = { firstMs: undefined, isOfOneDay: true };
+
+function showWallClock({ firstMs, ends }) {
+  Object.assign(wallClock, { firstMs, isOfOneDay: ends <= DAY });
+}
+
+// A time as commands take it: `tidegauge describe RUN --at 130.250s`; or with the wall clock's.
 function clock(time) {
-  return `${(time / SECOND).toFixed(3)}s`;
+  const text = `${(time / SECOND).toFixed(3)}s`;
+  if (wallClock.firstMs === undefined) return text;
+  const moment = new Date(wallClock.firstMs + Math.floor(time / 1000)).toISOString();
+  return `${text} (${moment.slice(wallClock.isOfOneDay ? 11 : 0, 23)})`;
+}
+
+// A time of the fragment: seconds of the run, or a moment such as 2026-11-22T23:56:48.
+function timeOf(text) {
+  if (!text.includes("T")) return Math.round(Number.parseFloat(text) * SECOND);
+  return (Date.parse(`${text}Z`) - wallClock.firstMs) * 1000;
 }
 
 // What the fragment of the address asks for, as `#t=12.5&partition=orders-3&theme=dark`.
@@ -359,7 +376,7 @@ class Replay {
     const wanted = asked();
     if (wanted.has("theme")) document.documentElement.dataset.theme = wanted.get("theme");
     if (wanted.has("partition")) this.chooseByName(wanted.get("partition"));
-    if (wanted.has("t")) this.seek(Math.round(Number.parseFloat(wanted.get("t")) * SECOND));
+    if (wanted.has("t")) this.seek(timeOf(wanted.get("t")));
     if (wanted.has("measure")) this.measure();
   }
 
@@ -383,6 +400,7 @@ for (const element of document.querySelectorAll(".replay")) {
   const recording = new Recording(
     await unpacked(element.parentElement.querySelector(".recording").textContent),
   );
+  showWallClock(recording);
   const replay = new Replay(element, recording);
   // The first picture is that of the worst moment, else of the first fault.
   const begins = replay.faults.map((fault) => fault.begins);

@@ -18,6 +18,8 @@ from tidegauge.report import (
 from tidegauge.report.one_run import OneRun
 from tidegauge.report.page import page
 from tidegauge.scenario.text.errors import counted
+from tidegauge.simulation.wall_clock import show_clock
+from tidegauge.traces.run_folder import RunFolder
 
 #: The sections about one run.
 SECTIONS = (clients, failures, partition_story, faults, fidelity)
@@ -46,6 +48,7 @@ def write_report(
     begins("the report")
     if len(tables.runs) == 1:
         (found,) = tables.runs
+        show_clock(RunFolder(found.folder).wall_clock)
         run = OneRun(tables, found)
         sections = [each.section(run) for each in SECTIONS]
         text = page(f"Tidegauge: {found.name}", headline.result(run), sections)

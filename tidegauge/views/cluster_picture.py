@@ -10,7 +10,7 @@ from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.tables.unavailable import LABELS, OF_CLIENTS
 from tidegauge.runs.trace_events import Names
 from tidegauge.scenario.text.errors import counted
-from tidegauge.simulation.quantities import short_time_text
+from tidegauge.simulation.quantities import short_seconds_text, short_time_text
 from tidegauge.traces.directory import Directory
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.time_axis import LABEL_WIDTH, TimeAxis, fault_lines, faults_within
@@ -40,7 +40,8 @@ def show_cluster(
         style="bold",
     )
     times, ruler = axis.marks()
-    out.print(Text(f"{'':{LABEL_WIDTH}}{times}"), soft_wrap=True)
+    for line in times:
+        out.print(Text(f"{'':{LABEL_WIDTH}}{line}"), soft_wrap=True)
     out.print(Text(f"{'partitions':<17}{'most':>7}{'seconds':>11}  {ruler}"), soft_wrap=True)
     conditions = conditions_of(names)
     for condition, (most, seconds) in _gauges(tables, conditions, axis).items():
@@ -89,7 +90,7 @@ def scale_text(axis: TimeAxis) -> str:
     each_us = (axis.end_us - axis.begin_us) / axis.width
     return (
         f"{short_time_text(axis.begin_us)} to {short_time_text(axis.end_us)}, "
-        f"{short_time_text(round(each_us))} a character"
+        f"{short_seconds_text(round(each_us))} a character"
     )
 
 

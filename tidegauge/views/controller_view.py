@@ -54,13 +54,19 @@ def _print_terms(out: Console, terms: list[ControllerTerm], names: Names) -> Non
         out.print("No broker became controller.\n")
         return
     member, gone = ("controller", "gone") if names.controllers else ("broker", "/controller gone")
-    out.print(f"controller epoch  {member}     elected  {gone:>16}    resigned", style="bold")
-    width = len(member)
+    width, time = len(member), story_lines.time_width()
+    of_gone = max(time, len("/controller gone"))
+    out.print(
+        f"controller epoch  {member}  {'elected':>{time}}  {gone:>{of_gone}}  {'resigned':>{time}}",
+        style="bold",
+        soft_wrap=True,
+    )
     for term in terms[: story_lines.LISTED]:
         out.print(
             f"{term.epoch:16}  {term.controller:{width}}"
-            f"  {time_text(term.elected_us):>10}"
-            f"  {time_or(term.gone_us):>16}  {time_or(term.resigned_us):>10}"
+            f"  {time_text(term.elected_us):>{time}}"
+            f"  {time_or(term.gone_us):>{of_gone}}  {time_or(term.resigned_us):>{time}}",
+            soft_wrap=True,
         )
     if len(terms) > story_lines.LISTED:
         out.print(f"... and {len(terms) - story_lines.LISTED} more")

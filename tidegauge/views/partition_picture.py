@@ -18,7 +18,7 @@ from tidegauge.runs.replicas import (
 )
 from tidegauge.runs.run import Run
 from tidegauge.scenario.text.errors import counted
-from tidegauge.simulation.quantities import short_time_text, time_text
+from tidegauge.simulation.quantities import short_seconds_text, time_text
 from tidegauge.views.cluster_picture import conditions_of, scale_text
 from tidegauge.views.time_axis import LABEL_WIDTH, TimeAxis, fault_lines, faults_within
 
@@ -52,7 +52,8 @@ def show_partition(out: Console, run: Run, partition: int, axis: TimeAxis) -> No
     replicas = replica_times(run, partition)
     out.print(f"{names.partition(partition)}; {scale_text(axis)}\n", style="bold")
     times, ruler = axis.marks()
-    lines = [f"{'':{LABEL_WIDTH}}{times}", f"{'replicas':<{LABEL_WIDTH}}{ruler}"]
+    lines = [f"{'':{LABEL_WIDTH}}{line}" for line in times]
+    lines.append(f"{'replicas':<{LABEL_WIDTH}}{ruler}")
     lines += [_replica_line(replica, axis) for replica in replicas]
     for condition, label in conditions_of(names).items():
         if condition in _CONDITIONS:
@@ -165,7 +166,7 @@ def _table(
 ) -> list[str]:
     """High watermark and log end offset of each replica at some times."""
     ends = sampled_ends(run, partition, [time_us for time_us, _ in times])
-    heads = [f"{short_time_text(time_us)} {what}"[:20] for time_us, what in times]
+    heads = [f"{short_seconds_text(time_us)} {what}"[:20] for time_us, what in times]
     lines = ["".join([f"{'':<11}", *(f"{head:>22}" for head in heads)])]
     lines.append("".join([f"{'':<11}", *(f"{'HW':>12}{'LEO':>10}" for _ in times)]))
     for replica in replicas:

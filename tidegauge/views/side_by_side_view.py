@@ -13,7 +13,7 @@ from tidegauge.runs.figures import value_text
 from tidegauge.runs.histories import PartitionState
 from tidegauge.runs.side_by_side import ComparedValues, Side, SideBySide
 from tidegauge.scenario.text.errors import counted
-from tidegauge.simulation.quantities import short_time_text
+from tidegauge.simulation.quantities import short_seconds_text, short_time_text
 
 #: The text for a figure that logs do not have.
 NOT_IN_LOGS = "not in the logs"
@@ -93,7 +93,7 @@ def _alignments(found: SideBySide) -> Iterator[str]:
     yield "times are those of the first"
     for name, side in list(_named(found))[1:]:
         way = "later" if side.shift_us >= 0 else "earlier"
-        text = f"the {name} is {short_time_text(abs(side.shift_us))} {way} there"
+        text = f"the {name} is {short_seconds_text(abs(side.shift_us))} {way} there"
         if side.aligned_by is None:
             yield f"{text}, by --shift"
         elif not side.aligned_by:

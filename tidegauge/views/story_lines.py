@@ -12,7 +12,8 @@ from rich.text import Text
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.runs.stories import StoryLine
 from tidegauge.simulation import quantities
-from tidegauge.simulation.quantities import time_text
+from tidegauge.simulation.quantities import seconds_text, time_text
+from tidegauge.simulation.wall_clock import wall_clock_text
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.output import name_width, print_hanging
 
@@ -29,8 +30,13 @@ STYLES = {
     "isr_expanded": "green",
 }
 
-#: Room for a time.
-_TIME_WIDTH = 10
+#: Room for a time in seconds.
+_SECONDS_WIDTH = 10
+
+
+def time_width() -> int:
+    """Room for a time in a column, with that for its wall clock if the run has one."""
+    return _SECONDS_WIDTH + len(time_text(0)) - len(seconds_text(0))
 
 
 @dataclass(frozen=True)
@@ -84,8 +90,8 @@ def print_lines(
     for line in lines:
         if not has_ended and _is_after(line, end_us):
             has_ended = True
-            print_hanging(out, f"{time_text(end_us):>{_TIME_WIDTH}}  ", Text(_END, style="bold"))
-        before = f"{time_text(line.time_us):>{_TIME_WIDTH}}  "
+            print_hanging(out, f"{time_text(end_us):>{time_width()}}  ", Text(_END, style="bold"))
+        before = f"{time_text(line.time_us):>{time_width()}}  "
         if handles:
             before += f"{line.handle:{handle_width}}  "
         words = Text(line.words, style=STYLES.get(line.kind, ""))
@@ -125,10 +131,11 @@ def parse_span(begin: str | None, end: str | None) -> Span:
     Raises:
         TidegaugeError: one of them cannot be read, or their order is wrong; the message names it.
     """
-    begin_us = 0 if begin is None else parse_time("--from", begin)
+    begin_us = 0 if begin is None else max(0, parse_time("--from", begin))
     end_us = None if end is None else _to_the_millisecond(parse_time("--to", end))
     if end_us is not None and end_us < begin_us:
-        raise TidegaugeError(f"--to {end}: is before --from {begin}")
+        before = "the run begins" if begin is None else f"--from {begin}"
+        raise TidegaugeError(f"--to {end}: is before {before}")
     return Span(begin_us, end_us)
 
 
@@ -161,13 +168,18 @@ def moment_of(run: RunFolder, text: str) -> int:
         return at_us
     # The last thing that happened may be long before the end, or in the liveness phase behind it.
     end_us = max(run.last_time_us, run.end_us)
+    if at_us < 0:
+        raise TidegaugeError(f"--at {text}: the run begins at {time_text(0)}")
     if at_us - at_us % 1000 > end_us:
         raise TidegaugeError(f"--at {text}: the run ends at {time_text(end_us)}")
     return at_us
 
 
 def print_notes(run: RunFolder) -> None:
-    """Print a note if the trace is incomplete."""
+    """Print the date of the run's begin, if it has one, and a note if the trace is incomplete."""
+    if run.wall_clock is not None:
+        begin = wall_clock_text(run.wall_clock.first_ms)
+        typer.echo(f"note: 0s is {begin} UTC; options take times of both clocks", err=True)
     if run.summary is None:
         typer.echo(
             f"note: the run is unfinished: it is shown up to {time_text(run.end_us)}", err=True

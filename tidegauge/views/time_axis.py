@@ -12,7 +12,8 @@ from rich.console import Console
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.report.headline import moving_us
-from tidegauge.simulation.quantities import short_time_text
+from tidegauge.simulation.quantities import short_seconds_text, short_time_text
+from tidegauge.simulation.wall_clock import shown_clock
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.story_lines import Span
 
@@ -43,13 +44,19 @@ class TimeAxis(NamedTuple):
         span_us = self.end_us - self.begin_us
         return [self.begin_us + span_us * part // self.width for part in range(self.width + 1)]
 
-    def marks(self) -> tuple[str, str]:
-        """Two lines: times, and their places."""
-        edges_us = self.edges_us
+    def marks(self) -> tuple[list[str], str]:
+        """Lines of times, those of the wall clock below the virtual ones; and their places."""
+        edges_us, clock = self.edges_us, shown_clock()
         places = range(0, self.width + 1, _MARK_EVERY)
-        times = "".join(f"{short_time_text(edges_us[place]):<{_MARK_EVERY}}" for place in places)
+        texts = [
+            [short_seconds_text(edges_us[at]), *(clock.texts(edges_us[at]) if clock else ())]
+            for at in places
+        ]
+        lines = [
+            "".join(f"{text:<{_MARK_EVERY}}" for text in line) for line in zip(*texts, strict=True)
+        ]
         ruler = "".join("|" if place in places else "-" for place in range(self.width))
-        return times.rstrip(), ruler
+        return [line.rstrip() for line in lines], ruler
 
     def bars(self, values: Iterable[int]) -> str:
         """A bar for the value of each part; any value above 0 is visible."""

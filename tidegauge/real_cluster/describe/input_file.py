@@ -131,7 +131,7 @@ def lines_of(text: str) -> list[str]:
 
 #: The subjects of notices, in the order of output.
 SUBJECTS = (
-    *("input", "brokers", "controllers", "partitions", "logs", "settings", "release"),
+    *("input", "times", "brokers", "controllers", "partitions", "logs", "settings", "release"),
     *("workload", "faults", "steps"),
 )
 

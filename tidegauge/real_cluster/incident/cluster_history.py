@@ -5,11 +5,13 @@ starts and clean stops of brokers. Faults, kills, records and causes are not, so
 a real one are read alike.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from itertools import pairwise
-from typing import Any, NamedTuple
+from itertools import chain, pairwise
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from tidegauge.replication.release_versions import KRAFT_MODE
 from tidegauge.runs.controllers import ActiveController, active_controllers
@@ -78,6 +80,35 @@ class IsrRemoval(NamedTuple):
     lag_us: int | None
 
 
+class IsrExpansion(NamedTuple):
+    """A follower that a leader took into an ISR."""
+
+    time_us: int
+    partition: str
+    follower: int
+
+
+class _Change(Protocol):
+    @property
+    def time_us(self) -> int: ...
+
+
+_Key = TypeVar("_Key")
+_Timed = TypeVar(
+    "_Timed", ActiveController, BrokerEvent, WrittenState, Assignment, IsrRemoval, IsrExpansion
+)
+
+
+def _moved(changes: list[_Timed], moved_us: Callable[[int], int]) -> list[_Timed]:
+    return [change._replace(time_us=moved_us(change.time_us)) for change in changes]
+
+
+def _all_moved(
+    changes: dict[_Key, list[_Timed]], moved_us: Callable[[int], int]
+) -> dict[_Key, list[_Timed]]:
+    return {key: _moved(of_key, moved_us) for key, of_key in changes.items()}
+
+
 @dataclass
 class ClusterHistory:
     """The states of a cluster over the time of a run."""
@@ -101,8 +132,7 @@ class ClusterHistory:
     states: dict[str, list[WrittenState]] = field(default_factory=dict)
     assignments: dict[str, list[Assignment]] = field(default_factory=dict)
     removals: list[IsrRemoval] = field(default_factory=list)
-    #: The times of leaders' expansions, by partition and follower.
-    expansions: list[tuple[int, str, int]] = field(default_factory=list)
+    expansions: list[IsrExpansion] = field(default_factory=list)
     #: Partitions with an unclean election.
     unclean: set[str] = field(default_factory=set)
     #: The times of the rows that a broker wrote itself, in order: its signs of life.
@@ -122,6 +152,32 @@ class ClusterHistory:
     def is_from_logs(self) -> bool:
         """Whether it is from logs: settings are those of the release, unless files have others."""
         return self.directory.is_of_logs
+
+    @property
+    def times_us(self) -> list[int]:
+        """The times of all changes, and the end."""
+        lists: list[Sequence[_Change]] = [self.terms, self.removals, self.expansions]
+        lists += [*self.lives.values(), *self.states.values(), *self.assignments.values()]
+        times = [change.time_us for changes in lists for change in changes]
+        return [*times, *chain(*self.signs.values()), self.end_us]
+
+    def moved(self, moved_us: Callable[[int], int]) -> ClusterHistory:
+        """The same changes at other times, in the same order."""
+        return replace(
+            self,
+            begin_us=moved_us(self.begin_us),
+            end_us=moved_us(self.end_us),
+            terms=_moved(self.terms, moved_us),
+            lives=_all_moved(self.lives, moved_us),
+            states=_all_moved(self.states, moved_us),
+            assignments=_all_moved(self.assignments, moved_us),
+            removals=_moved(self.removals, moved_us),
+            expansions=_moved(self.expansions, moved_us),
+            signs={
+                broker: [moved_us(time_us) for time_us in times]
+                for broker, times in self.signs.items()
+            },
+        )
 
     def is_registered_before(self, broker: int) -> bool:
         """Whether a broker counts as registered before the run."""
@@ -261,7 +317,7 @@ def _read_shrunk(history: ClusterHistory, event: TraceEvent) -> None:
 def _read_expanded(history: ClusterHistory, event: TraceEvent) -> None:
     _own_broker(history, event)
     for follower in {*_ids(event.isr)} - {*event.old_isr}:
-        history.expansions.append((event.time_us, str(event.partition), follower))
+        history.expansions.append(IsrExpansion(event.time_us, str(event.partition), follower))
 
 
 def _read_started(history: ClusterHistory, event: TraceEvent) -> None:

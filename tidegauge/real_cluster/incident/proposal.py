@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tidegauge.real_cluster.describe.input_file import InputError, Notice, in_order, named
 from tidegauge.real_cluster.describe.server_properties import (
@@ -25,6 +25,7 @@ from tidegauge.real_cluster.incident.cluster_history import (
     cluster_history,
 )
 from tidegauge.real_cluster.incident.controller_loss import controller_losses
+from tidegauge.real_cluster.incident.idle_times import IdleTimes, cut_out, idle_times
 from tidegauge.real_cluster.incident.lagging import assumed_workload, lags
 from tidegauge.real_cluster.incident.operator_steps import is_created_in_run, operator_steps
 from tidegauge.real_cluster.incident.proposed_faults import FaultWriter, ProposedFault
@@ -45,7 +46,7 @@ from tidegauge.real_cluster.incident.truncated_start import (
 from tidegauge.runs.run import Run
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
 from tidegauge.scenario.text.yaml_file import comment, lines_of
-from tidegauge.simulation.quantities import format_duration, short_time_text
+from tidegauge.simulation.quantities import format_duration, short_seconds_text, short_time_text
 from tidegauge.traces.run_folder import write_text_atomically
 
 #: Time before the run in which brokers of an existing cluster start.
@@ -72,7 +73,7 @@ class Proposal:
 
     #: As a mapping, its fields in the order in which people read them.
     data: dict[str, Any]
-    #: A time of the run is this much earlier in the scenario.
+    #: A time of the run is this much earlier in the scenario, without the idle times before it.
     earlier_us: int
     source: str
     faults: list[ProposedFault] = field(default_factory=list)
@@ -101,20 +102,41 @@ def proposed_scenario(
     """
     history = cluster_history(run)
     topology = topology_of(history, properties)
-    sightings = sightings or Sightings()
+    idle = idle_times(history.times_us)
+    history, sightings = cut_out(idle, history, sightings or Sightings())
+    introduced = {"name": name or str(history.scenario.get("name", run.path.name))}
+    if idle:
+        introduced["description"] = idle.description(run)
     heed_losses(topology, history, sightings)
-    return _Writer(history, topology, sightings).proposal(
-        name or str(history.scenario.get("name", run.path.name)), str(run.path)
-    )
+    return _Writer(history, topology, sightings, _Origin(idle, run)).proposal(introduced)
+
+
+class _Origin(NamedTuple):
+    """The run that a history is of, and the times that were cut out of it."""
+
+    idle: IdleTimes
+    run: Run
+
+    def in_logs(self, time_us: int) -> list[str]:
+        """The wall clock at a time of the history; nothing for a simulated run."""
+        clock = self.run.wall_clock
+        return [] if clock is None else [f"{clock.text(self.idle.whole_us(time_us))} in the logs"]
 
 
 class _Writer:
     """Writes the parts of a proposed scenario."""
 
-    def __init__(self, history: ClusterHistory, topology: Topology, sightings: Sightings) -> None:
+    def __init__(
+        self,
+        history: ClusterHistory,
+        topology: Topology,
+        sightings: Sightings,
+        origin: _Origin,
+    ) -> None:
         self._history = history
         self._topology = topology
         self._sightings = sightings
+        self._origin = origin
         self._timings: Timings = timings_of(topology)
         self._first = first_registrations(history)
         registered = [registered_us for _, registered_us in self._first.values()]
@@ -130,16 +152,17 @@ class _Writer:
         #: The time at which the last broker had registered for the first time, in a cluster that
         #: starts.
         self._up_us = max((back for _, back in self._first.values()), default=0)
-        self._notices: list[Notice] = []
+        self._notices = origin.idle.notices(origin.run)
 
-    def proposal(self, name: str, source: str) -> Proposal:
-        """The whole scenario."""
+    def proposal(self, introduced: dict[str, str]) -> Proposal:
+        """The whole scenario, with its name, and its description if it has one."""
+        source = str(self._origin.run.path)
         history, topology = self._history, self._topology
         faults = self._find_faults()
         steps = self._steps()
         end_us = history.end_us - self._earlier_us + _TAIL_US
         data: dict[str, Any] = {
-            "name": name,
+            **introduced,
             "duration": f"{-(-end_us // 1_000_000)}s",
             "release": topology.release,
             "mode": topology.mode,
@@ -214,6 +237,7 @@ class _Writer:
         if begin.uncertainty_us:
             least, most = (short_time_text(self._at(each)) for each in begin[1:])
             known = f"between {least} and {most}"
+        known = ", ".join([*self._origin.in_logs(begin.at_us), known])
         return f"{name} at {short_time_text(self._at(begin.at_us))} ({known}): {fault.text}"
 
     def _is_never_there(self, broker: int) -> bool:
@@ -238,7 +262,8 @@ class _Writer:
                 written.append({"when": up, "within": "60s", **step.step})
             else:
                 written.append({"at": format_duration(at_us), **step.step})
-            text = f"{step.step['do']} at {short_time_text(at_us)}: {step.evidence}"
+            in_logs = "".join(f" ({each})" for each in self._origin.in_logs(step.time_us))
+            text = f"{step.step['do']} at {short_time_text(at_us)}{in_logs}: {step.evidence}"
             self._notices.append(Notice("steps", text))
         return written
 
@@ -417,7 +442,7 @@ def write_proposal(
 
 def _introduction(proposal: Proposal) -> Iterator[str]:
     yield from comment(f"Proposed by `tidegauge read-logs --scenario` from {proposal.source}.")
-    earlier = short_time_text(abs(proposal.earlier_us))
+    earlier = short_seconds_text(abs(proposal.earlier_us))
     if proposal.earlier_us:
         way = "earlier" if proposal.earlier_us > 0 else "later"
         yield from comment(f"Times here are {earlier} {way} than those of that run.")

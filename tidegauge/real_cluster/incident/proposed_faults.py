@@ -11,7 +11,7 @@ from tidegauge.real_cluster.incident.lagging import Cut, Lag, cuts
 from tidegauge.real_cluster.incident.sightings import Sightings
 from tidegauge.real_cluster.incident.topology import Span, Topology
 from tidegauge.scenario.text.errors import counted
-from tidegauge.simulation.quantities import short_time_text
+from tidegauge.simulation.quantities import short_seconds_text, short_time_text
 
 #: From a start to the registration, with ZooKeeper and with KRaft, without the loading of logs.
 STARTING_US = {False: 702_000, True: 1_080_000}
@@ -67,7 +67,7 @@ class FaultWriter(NamedTuple):
         end_us = max((end for end in ends if end is not None), default=None)
         text = (
             f"all brokers of rack {rack} ({named(sorted(each.broker for each in together))}) died "
-            f"within {short_time_text(_TOGETHER_US)}: {together[0].evidence}. Logs do not show "
+            f"within {short_seconds_text(_TOGETHER_US)}: {together[0].evidence}. Logs do not show "
             "whether they lost power or were killed"
         )
         fields = {"brokers": [f"rack:{rack}"]}

@@ -11,10 +11,12 @@ In logs all clients within brokers and controllers name the node: ``Node 1 disco
 death.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +105,27 @@ class Sightings:
         later = [begin for begin, end in self._lines.get(node, []) if end > after_us]
         return max(later[0], after_us + 1) if later else None
 
+    def moved(
+        self, moved_us: Callable[[int], int], is_left_out: Callable[[int], bool]
+    ) -> Sightings:
+        """The same at other times, in the same order, without those that are left out."""
+
+        def of_times(times: Mapping[int, list[int]]) -> dict[int, list[int]]:
+            return {
+                node: [moved_us(each) for each in of_node if not is_left_out(each)]
+                for node, of_node in times.items()
+            }
+
+        lines = {
+            node: [
+                (moved_us(begin), moved_us(end))
+                for begin, end in spans
+                if not (is_left_out(begin) and is_left_out(end))
+            ]
+            for node, spans in self._lines.items()
+        }
+        return Sightings(of_times(self._lost), lines, of_times(self._paused))
+
     def write(self, folder: Path) -> None:
         """Write them into the folder of a run.
 
@@ -165,12 +188,13 @@ def log_sightings(folder: Path, logs: dict[str, Any]) -> Sightings:
     Args:
         folder: the folder of the logs.
         logs: the part ``logs`` of the manifest of the run that they were made into, which has the
-            begin of the run and the offsets of clocks.
+            begin and end of the run and the offsets of clocks.
 
     Raises:
         LogsError: the logs cannot be read; one line.
     """
     first_ms = int(logs["first_line_ms"])
+    length_us = (int(logs["last_line_ms"]) - first_ms) * 1000
     ahead = {int(each["node"]): float(each["offset_ms"]) for each in logs["clock_offsets"]}
     lost: dict[int, list[int]] = {}
     spans: dict[int, Spans] = {}
@@ -181,12 +205,15 @@ def log_sightings(folder: Path, logs: dict[str, Any]) -> Sightings:
         offset_ms = ahead.get(file.node, 0.0)
         for times_ms, lines in times_and_lines_of(file, _MARKERS):
             times_us = ((times_ms - offset_ms - first_ms) * 1000).round().astype(np.int64)
+            times_us = times_us[(times_us >= 0) & (times_us <= length_us)]
             spans.setdefault(file.node, []).extend(spans_of(times_us))
             for line in lines:
                 node = _lost_node(line.message)
                 if node is None or node == file.node:
                     continue
                 time_ms = line.time_ms - offset_ms
+                if not 0 <= (time_ms - first_ms) * 1000 <= length_us:
+                    continue
                 before_ms = last_ms.get((file.node, node))
                 last_ms[file.node, node] = time_ms
                 if before_ms is None or time_ms - before_ms > _TOGETHER_MS:

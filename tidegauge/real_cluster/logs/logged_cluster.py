@@ -13,7 +13,8 @@ from tidegauge.real_cluster.logs import log_events
 from tidegauge.real_cluster.logs.broker_states import REGISTERED, of_kind
 from tidegauge.real_cluster.logs.log_files import LogsError
 from tidegauge.real_cluster.logs.logged_configuration import Configuration, value_of
-from tidegauge.real_cluster.logs.real_history import PartitionHistory, RealHistory
+from tidegauge.real_cluster.logs.partition_history import PartitionHistory
+from tidegauge.real_cluster.logs.real_history import RealHistory
 from tidegauge.replication.kraft_releases import kraft_cells_of
 from tidegauge.replication.records import SLOTS
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -198,6 +199,7 @@ def _registered_before(history: RealHistory) -> set[int]:
     for change in history.brokers:
         first.setdefault(change.broker, change.reason != REGISTERED)
     registered = {broker for broker, was_there in first.items() if was_there}
+    registered |= history.active_at_begin
     # Members of an ISR without any line of the control plane were there all the time.
     silent = {
         broker

@@ -29,6 +29,7 @@ from tidegauge.real_cluster.logs.logged_cluster import LoggedCluster, logged_clu
 from tidegauge.real_cluster.logs.real_history import RealHistory
 from tidegauge.real_cluster.logs.run_rows import rows_of
 from tidegauge.scenario.text.errors import counted
+from tidegauge.simulation.wall_clock import WallClock, wall_clock_text
 from tidegauge.traces.run_files import MANIFEST, OF_LOGS, SUMMARY
 from tidegauge.traces.run_folder import RunFolder, new_trace_files, write_json_atomically
 from tidegauge.traces.trace_file import TraceWriter
@@ -105,6 +106,7 @@ def logs_part(history: RealHistory) -> dict[str, Any]:
         "first_line": wall_clock(history.first_ms),
         "first_line_ms": history.first_ms,
         "last_line": wall_clock(history.last_ms),
+        "last_line_ms": history.last_ms,
         "clock_offsets": [each._asdict() for each in history.offsets],
         "settings": history.configuration.settings.names,
         "longest_session_ms": history.longest_session_ms,
@@ -192,6 +194,11 @@ class FoundInLogs(NamedTuple):
     announced: list[dict[str, Any]]
     #: The ids of the quorum's voters, one set after the other, if they changed.
     voter_sets: list[list[int]]
+    #: The time of all lines, and the part of it that the run has.
+    lines_span: WallClock
+    run_span: WallClock
+    #: The part was not asked for.
+    is_last_day: bool
 
     def lines(self) -> Iterator[str]:
         """The lines to print."""
@@ -199,6 +206,8 @@ class FoundInLogs(NamedTuple):
         if not self.is_release_logged:
             yield "no line names the release: assumed is the newest one"
         yield from self.newer_than_known
+        if self.run_span != self.lines_span:
+            yield self._span_text()
         yield from self.notices
         heads = ("first line", "last line")
         yield f"{'node':>16}  files       MB  {heads[0]:23}  {heads[1]:23}  clock"
@@ -229,9 +238,20 @@ class FoundInLogs(NamedTuple):
             yield f"not read: {len(self.unread) - _MOST_UNREAD:,} more files"
         yield NOT_IN_LOGS
 
+    def _span_text(self) -> str:
+        begin, end, first, last = map(wall_clock_text, (*self.run_span, *self.lines_span))
+        which = "the last day with events" if self.is_last_day else "the time asked for"
+        return (
+            f"the run is from {begin} to {end}: {which}, of logs from {first} to {last};"
+            f" --from {first} reads all of them"
+        )
+
     def as_json(self) -> dict[str, Any]:
         """The same for programs."""
+        begin, end = map(wall_clock_text, self.run_span)
         return {
+            "from": begin,
+            "to": end,
             "mode": self.mode,
             "release": self.release,
             "is_release_logged": self.is_release_logged,
@@ -320,6 +340,9 @@ def found_in_logs(history: RealHistory, run: RunFolder) -> FoundInLogs:
             for announced in each.announced
         ],
         voter_sets=_voter_sets(history),
+        lines_span=history.lines,
+        run_span=history.span,
+        is_last_day=not history.window.is_asked_for,
     )
 
 

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -15,72 +15,32 @@ from tidegauge.real_cluster.logs.last_cluster import last_cluster
 from tidegauge.real_cluster.logs.log_events import LogEvent
 from tidegauge.real_cluster.logs.log_files import FoundLogs, LogsError
 from tidegauge.real_cluster.logs.log_reading import ClusterContent, read_logs
+from tidegauge.real_cluster.logs.log_window import (
+    ALL_OR_LAST_DAY,
+    LogWindow,
+    brokers_within,
+    controllers_within,
+    ends_before,
+    lives_within,
+)
 from tidegauge.real_cluster.logs.logged_configuration import (
     Configuration,
     ShownByPartitions,
     configuration_of,
 )
-from tidegauge.real_cluster.logs.partition_states import (
-    AnnouncedIsr,
-    Line,
-    State,
-    announced_isrs,
-    earlier_by_brokers,
-    states_of,
+from tidegauge.real_cluster.logs.partition_history import (
+    PartitionHistory,
+    Role,
+    TopicPartition,
+    partition_history,
+    partition_within,
 )
+from tidegauge.real_cluster.logs.partition_states import Line, earlier_by_brokers, states_of
 from tidegauge.replication.release_versions import KRAFT_MODE
+from tidegauge.simulation.wall_clock import WallClock
 
 #: More would take more than a gigabyte of memory.
 _MOST_LINES = 500_000
-
-
-class TopicPartition(NamedTuple):
-    """A partition."""
-
-    topic: str
-    number: int
-
-
-class AssignmentChange(NamedTuple):
-    """An assignment, from the time of the line that has it."""
-
-    time_ms: int
-    assignment: partition_rows.Assignment
-
-
-class Truncation(NamedTuple):
-    """A replica has taken records off its log."""
-
-    time_ms: int
-    broker: int
-    offset: int
-
-
-class Role(NamedTuple):
-    """A broker leads a partition, or follows, from a time on."""
-
-    time_ms: int
-    broker: int
-    leads: bool
-    #: The leader; -1: none; None: the line does not name it.
-    leader: int | None
-    leader_epoch: int
-    #: Unknown below 0.
-    version: int
-    isr: tuple[int, ...] | None
-    log_end_offset: int
-
-
-class PartitionHistory(NamedTuple):
-    """The history of a partition."""
-
-    partition: TopicPartition
-    states: list[State]
-    assignments: list[AssignmentChange]
-    truncations: list[Truncation]
-    roles: list[Role]
-    #: ISRs that leaders announced and that no line confirms: they are no states.
-    announced: list[AnnouncedIsr]
 
 
 class RealHistory(NamedTuple):
@@ -101,15 +61,30 @@ class RealHistory(NamedTuple):
     is_kraft: bool
     #: Lines about all that is not as the logs print it, or of another cluster.
     notices: list[str]
-    #: The first and the last time of any line, on the common clock.
-    first_ms: int
-    last_ms: int
+    #: The brokers that are active as the window begins, and have no change that says so.
+    active_at_begin: frozenset[int]
+    #: From the first line to the last one, on the common clock.
+    lines: WallClock
+    #: The window that was asked for, and the time that it is.
+    window: LogWindow
+    span: WallClock
+
+    @property
+    def first_ms(self) -> int:
+        """The begin of the window."""
+        return self.span.first_ms
+
+    @property
+    def last_ms(self) -> int:
+        """The end of the window."""
+        return self.span.last_ms
 
 
 def real_history(
     found: FoundLogs,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
     meanwhile: Callable[[], None] = lambda: None,
+    window: LogWindow = ALL_OR_LAST_DAY,
 ) -> RealHistory:
     """Read the logs of a cluster, and derive its history: of the last one if its id changes.
 
@@ -117,9 +92,11 @@ def real_history(
         found: the files.
         progress: called with the bytes that are read, and those of all files.
         meanwhile: called once, while other processes read if there are such.
+        window: the part of the time that the history has.
 
     Raises:
-        LogsError: the logs are of two clusters at once, or of a release that is too old.
+        LogsError: the logs are of two clusters at once, or of a release that is too old; no line is
+            in the window, or it has more changes than a run can hold.
     """
     content = read_logs(found.files, progress, meanwhile)
     cluster = last_cluster(content)
@@ -145,29 +122,49 @@ def real_history(
     for node, _, last_ms in spans:
         if node is not None:
             last_of[node] = max(last_ms, last_of.get(node, last_ms))
+    lines = WallClock(
+        min((first_ms for _, first_ms, _ in spans), default=0),
+        max((last_ms for _, _, last_ms in spans), default=0),
+    )
     rows = _rows_of(content, ahead)
     configuration = configuration_of(events, found.files, _shown_by_partitions(rows, content))
-    has_kraft = configuration.mode == KRAFT_MODE
     lives = broker_states.lives_of(events, last_of)
     brokers = broker_states.broker_changes(events, lives)
-    partitions = _partitions(rows, content, events, brokers, configuration)
+    longest_session_ms = broker_states.longest_session_ms(lives, brokers, last_of)
+    lives = broker_states.with_deaths(lives, brokers, last_of, configuration.session_timeout_ms)
+    controllers = broker_states.controllers_of(events)
+    named = _named_rows(rows, content, events)
+    span = window.span(lines, _last_event_ms(named, brokers, controllers) or lines.last_ms)
+    # Of all lines nothing is left out: an event before the first of them is an error.
+    kept = span._replace(first_ms=0) if span == lines else span
+    ends_ms = ends_before(lives, kept)
+    partitions = [
+        within
+        for each in _partitions(named, events, brokers, configuration, span)
+        for within in [partition_within(each, ends_ms, kept)]
+        if within.states
+    ]
+    partitions.sort(key=lambda each: each.partition)
+    brokers, active = brokers_within(brokers, kept)
     notices = [*cluster.notices, *configuration.notices, *_assumed(configuration, partitions)]
     return RealHistory(
         found=found,
         # The rows are in the states now; they may be hundreds of megabytes.
         content=content._replace(rows=content.rows[:0]),
         offsets=offsets,
-        events=events,
+        events=[event for event in events if event.time_ms <= span.last_ms],
         partitions=partitions,
         brokers=brokers,
-        controllers=broker_states.controllers_of(events),
-        lives=broker_states.with_deaths(lives, brokers, last_of, configuration.session_timeout_ms),
-        longest_session_ms=broker_states.longest_session_ms(lives, brokers, last_of),
+        controllers=controllers_within(controllers, kept),
+        lives=lives_within(lives, kept),
+        longest_session_ms=longest_session_ms,
         configuration=configuration,
-        is_kraft=has_kraft,
+        is_kraft=configuration.mode == KRAFT_MODE,
         notices=notices,
-        first_ms=min((first_ms for _, first_ms, _ in spans), default=0),
-        last_ms=max((last_ms for _, _, last_ms in spans), default=0),
+        active_at_begin=active,
+        lines=lines,
+        window=window,
+        span=span,
     )
 
 
@@ -201,33 +198,60 @@ def _assumed(configuration: Configuration, partitions: list[PartitionHistory]) -
     return [f"eligible leader replicas are taken as {state}, as in a new cluster: no line shows it"]
 
 
+class _NamedRows(NamedTuple):
+    """The lines about partitions that have names, and all that their numbers stand for."""
+
+    rows: partition_rows.Rows
+    names: list[TopicPartition | None]
+    content: ClusterContent
+
+
+def _named_rows(
+    rows: partition_rows.Rows, content: ClusterContent, events: list[LogEvent]
+) -> _NamedRows:
+    names = _named(content.partitions, events)
+    if len(rows):
+        rows["partition"] = _same_partition(names)[rows["partition"]]
+    return _NamedRows(rows[rows["partition"] >= 0], names, content)
+
+
+def _last_event_ms(
+    named: _NamedRows,
+    brokers: list[broker_states.BrokerChange],
+    controllers: list[broker_states.ControllerChange],
+) -> int:
+    """The time of the last event; 0: there is none."""
+    times_ms = [*(each.time_ms for each in brokers), *(each.time_ms for each in controllers)]
+    return max([*times_ms, int(named.rows["time_ms"].max(initial=0))])
+
+
 def _partitions(
-    rows: partition_rows.Rows,
-    content: ClusterContent,
+    named: _NamedRows,
     events: list[LogEvent],
     brokers: list[broker_states.BrokerChange],
     configuration: Configuration,
-) -> list[PartitionHistory]:
-    names = _named(content.partitions, events)
+    span: WallClock,
+) -> Iterator[PartitionHistory]:
+    """The history of each partition up to the end of a window."""
+    rows, names, content = named
     births, deaths = _topics_lives(events)
     has_elr = configuration.features.has_eligible_leader_replicas
     fences = brokers if configuration.mode == KRAFT_MODE else []
     gone, back = _fences(fences)
+    rows = rows[rows["time_ms"] <= span.last_ms]
     # Lines of one partition together, in the order of time.
     if not len(rows):
-        return []
-    rows["partition"] = _same_partition(names)[rows["partition"]]
-    rows = rows[rows["partition"] >= 0]
+        return
     roles = _roles(rows, content, events)
     rows = partition_rows.earliest(rows, partition_rows.INTENTS)
     rows = rows[np.lexsort((rows["time_ms"], rows["partition"]))]
-    if len(rows) > _MOST_LINES:
+    changes = np.count_nonzero(rows["time_ms"] >= span.first_ms)
+    if changes > _MOST_LINES:
         raise LogsError(
-            f"the logs have {len(rows):,} changes of partitions, more than the {_MOST_LINES:,}"
-            " that a run can hold: read fewer nodes, or a shorter time"
+            f"the logs have {changes:,} changes of partitions, more than the {_MOST_LINES:,} that"
+            " a run can hold: read fewer nodes, or a shorter time (--from, --to)"
         )
     found, begins = np.unique(rows["partition"], return_index=True)
-    partitions: list[PartitionHistory] = []
     for number, begin, end in zip(
         found.tolist(), begins.tolist(), [*begins[1:].tolist(), len(rows)], strict=True
     ):
@@ -238,10 +262,7 @@ def _partitions(
         states = states_of(lines, created, deaths.get(name.topic, []), has_elr=has_elr)
         if fences:
             earlier_by_brokers(states, gone, back, has_elr=has_elr)
-        if states:
-            partitions.append(_partition(name, states, lines, roles.get(number, [])))
-    partitions.sort(key=lambda each: each.partition)
-    return partitions
+        yield partition_history(name, states, lines, roles.get(number, []))
 
 
 def _topics_lives(events: list[LogEvent]) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
@@ -308,7 +329,7 @@ def _roles(
                 time_ms=row.time_ms,
                 broker=row.node,
                 leads=row.kind == partition_rows.LineKind.LEADS,
-                leader=None if row.leader == partition_rows.MISSING else row.leader,
+                leader=row.leader,
                 leader_epoch=row.leader_epoch,
                 version=max(row.version, -1),
                 isr=None if row.isr == partition_rows.MISSING else content.isrs[row.isr],
@@ -377,26 +398,3 @@ def _line(cells: tuple[int, ...], content: ClusterContent) -> Line:
         None if row.assignment == partition_rows.MISSING else content.assignments[row.assignment],
         *(row.controller_epoch, row.offset),
     )
-
-
-def _partition(
-    name: TopicPartition, states: list[State], lines: list[Line], roles: list[Role]
-) -> PartitionHistory:
-    assigned = [
-        AssignmentChange(line.time_ms, line.assignment)
-        for line in lines
-        if line.kind == partition_rows.LineKind.ASSIGNED and line.assignment is not None
-    ]
-    assigned += [
-        AssignmentChange(state.time_ms, state.assignment)
-        for state in states
-        if state.assignment is not None
-    ]
-    assigned.sort(key=lambda each: each.time_ms)
-    truncations = [
-        Truncation(line.time_ms, line.node, line.offset)
-        for line in lines
-        if line.kind == partition_rows.LineKind.TRUNCATED
-    ]
-    announced = announced_isrs(lines, states)
-    return PartitionHistory(name, states, assigned, truncations, roles, announced)

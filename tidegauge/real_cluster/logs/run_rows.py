@@ -19,9 +19,10 @@ from tidegauge.compiled.records import dtype_of
 from tidegauge.real_cluster.logs.broker_states import ABSENT, ACTIVE, BrokerChange
 from tidegauge.real_cluster.logs.log_files import LogsError
 from tidegauge.real_cluster.logs.logged_cluster import LoggedCluster
+from tidegauge.real_cluster.logs.partition_history import PartitionHistory, known_assignments
 from tidegauge.real_cluster.logs.partition_rows import Assignment
-from tidegauge.real_cluster.logs.partition_states import State, joined
-from tidegauge.real_cluster.logs.real_history import PartitionHistory, RealHistory
+from tidegauge.real_cluster.logs.partition_states import State
+from tidegauge.real_cluster.logs.real_history import RealHistory
 from tidegauge.replication.replica_list import pack
 from tidegauge.simulation.trace_rows import codes, controller_rows, process_rows, replica_rows
 from tidegauge.simulation.trace_rows.row import ROW_VALUES, Row, RowSlot
@@ -423,10 +424,7 @@ class _PartitionRows:
                 }
             else:
                 row = replica_rows.BecameFollower
-                leader = role.leader
-                if leader is None:
-                    leader = _leader_in(self._history.states, role.leader_epoch)
-                own = {"leader": self._rows.broker(leader)}
+                own = {"leader": self._rows.broker(role.leader)}
             self._planned.add(
                 row,
                 role.time_ms,
@@ -441,14 +439,8 @@ class _PartitionRows:
 
     def _plan_assignments(self) -> None:
         """Rows of the replicas, where they or their roles in a reassignment have changed."""
-        known = Assignment()
         last = self._replicas(Assignment(self._first_replicas))
-        for time_ms, change in self._history.assignments:
-            if change.replicas is None and change.removing == () and known.removing:
-                # Only the leader's line shows that a reassignment is done.
-                left = tuple(each for each in known.replicas or () if each not in known.removing)
-                change = change._replace(replicas=left or None)  # noqa: PLW2901
-            known = joined(change, known) or change
+        for time_ms, known in known_assignments(self._history.assignments):
             replicas = self._replicas(known)
             if known.replicas is None or replicas == last:
                 continue
@@ -472,8 +464,3 @@ class _PartitionRows:
             "eligible_leaders": self._packed(assignment.eligible_leaders),
             "recovering": int(bool(assignment.recovering)),
         }
-
-
-def _leader_in(states: list[State], leader_epoch: int) -> int:
-    """The leader of an epoch; -1 if no line names it."""
-    return next((each.leader for each in states if each.leader_epoch == leader_epoch), _UNKNOWN)
