@@ -88,7 +88,7 @@ def written(start: str, stop: str, megabytes: int = 100) -> dict[str, Any]:
         "record_bytes": RECORD_BYTES,
         "start": start,
         "stop": stop,
-        "settings": {"acks": 1, "send.buffer.bytes": -1},
+        "settings": {"acks": 1, "send.buffer.bytes": -1, "batch.size": 10 * RECORD_BYTES},
     }
 
 

@@ -133,7 +133,7 @@ def test_the_parts_add_up_to_the_total_time(tmp_path: Path) -> None:
 
     With one request in flight: another one would wait in its socket first, where it has no time.
     """
-    settings: dict[str, int | str] = {"max.in.flight.requests.per.connection": 1}
+    settings: dict[str, int | str] = {"max.in.flight.requests.per.connection": 1, "batch.size": 0}
     producers = [producers_of(20, "1s", "4s", acks=-1, **settings)]
     workload = {"producers": producers}
     scraped = produced(tmp_path / "run", slow_disk(1), slow_disk(2), workload=workload)

@@ -14,6 +14,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from night_story import unfolded
 from prometheus_server import Prometheus, needs_prometheus, prometheus
 from tidegauge.command_line import app
 from watched_cluster import GROUPS, RATES, cluster_text, described, largest_deviation, rates_in
@@ -82,7 +83,7 @@ def test_the_rate_of_every_topic_is_within_5_percent(
         topic: (messages * times, size * times) for topic, (messages, size) in RATES.items()
     }
     assert largest_deviation(rates_in(data), expected) < 0.05
-    assert f"by the names of {spelling} (" in result.output
+    assert f"by the names of {spelling} (" in unfolded(result.output)
     assert (
         f"rates of 5 of 5 topics: messages of {'kafka_server_brokertopicmetrics_'}" in result.output
     )

@@ -34,7 +34,7 @@ def messages(threads: int, *, is_blocked: bool = True) -> list[tuple[int, int, i
 
     Two producers send a batch every 20 ms each.
     """
-    producers = producers_of(100, "3s", "5s", acks=1) | {"clients": 2}
+    producers = producers_of(100, "3s", "5s", acks=1, **{"batch.size": 0}) | {"clients": 2}
     settings = {"num.network.threads": threads, "replica.fetch.wait.max.ms": 50}
     scenario = cluster_of(settings, duration="6s", workload={"producers": [producers]})
     plan = ClusterPlan(scenario)

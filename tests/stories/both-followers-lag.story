@@ -40,7 +40,7 @@ partition story-0:
             because: pause 'blip' began at 5.000s
    17.006s  broker 1: consumers could read to before 7 in epoch 0 (ISR changed)
    17.027s  client shop-0: batch 6 of 1 record is in the log twice: at offset 6 and, by a retry, at 11
-   17.066s  client shop-0: writes are no longer stalled, after 11.066s
+   17.030s  client shop-0: writes are no longer stalled, after 11.030s
    22.500s  broker 1: writes an isr_change_notification about 1 partition, 5494 ms after its last ISR change, 22500 ms after its last notification
    22.546s  controller of broker 1: reads isr_change_notification 0 about 1 partition
    40.000s  broker 1: acknowledged with acks=all: offsets 7 to before 57 in epoch 0 (end of run)

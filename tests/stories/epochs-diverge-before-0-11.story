@@ -42,7 +42,7 @@ partition story-0:
    37.911s  broker 1: asks to change the ISR from [1,2,3] to [1], if its version is 0
             because: cut_link 'cut' began at 5.000s
    37.914s  broker 1: the ISR [1] is refused at version 0: BAD_VERSION
-   37.923s  client shop-0: writes are no longer stalled, after 21.423s
+   37.915s  client shop-0: writes are no longer stalled, after 21.415s
    37.944s  broker 1: acknowledged with acks=1: offsets 0 to before 56 in epoch 0 (end of term)
    37.944s  broker 1: consumers could read to before 6 in epoch 0 (end of term)
    37.944s  broker 1: follows broker 2 in epoch 1: log end offset 56, high watermark 6

@@ -41,7 +41,7 @@ partition story-0:
    14.013s  broker 2: its leader epochs: entry 1 is epoch 1 from 6 on
    14.013s  broker 3: follows broker 2 in epoch 1: log end offset 6, high watermark 5
    14.085s  broker 3: its leader epochs: entry 1 is epoch 1 from 6 on
-   14.123s  client shop-0: writes are no longer stalled, after 8.123s
+   14.093s  client shop-0: writes are no longer stalled, after 8.093s
    30.000s  broker 2: acknowledged with acks=all: offsets 6 to before 46 in epoch 1 (end of run)
    30.000s  broker 2: consumers could read to before 46 in epoch 1 (end of run)
    30.000s  broker 2: its log has offsets 6 to before 46 of epoch 1 (end of run)

@@ -30,7 +30,7 @@ partition story-0:
    20.048s  broker 3: follows broker 2 in epoch 1: log end offset 6, high watermark 5
    20.049s  broker 2: responds to broker 3, which asks for epoch 0: epoch 0 ends at 6: NONE
    20.199s  broker 3: its leader epochs: entry 1 is epoch 1 from 6 on
-   20.209s  client shop-0: writes are no longer stalled, after 14.209s
+   20.201s  client shop-0: writes are no longer stalled, after 14.201s
    40.000s  broker 2: acknowledged with acks=1: offsets 6 to before 66 in epoch 1 (end of run)
    40.000s  broker 2: consumers could read to before 66 in epoch 1 (end of run)
    40.000s  broker 2: its log has offsets 6 to before 66 of epoch 1 (end of run)

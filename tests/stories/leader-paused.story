@@ -35,7 +35,7 @@ partition story-0:
    35.102s  client shop-0: batch 8 of 1 record is in the log twice: at offset 8 and, by a retry, at 8
    35.102s  client shop-0: batch 7 of 1 record is in the log twice: at offset 7 and, by a retry, at 9
    35.102s  client shop-0: batch 6 of 1 record is in the log twice: at offset 6 and, by a retry, at 10
-   35.125s  client shop-0: writes are no longer stalled, after 29.125s
+   35.104s  client shop-0: writes are no longer stalled, after 29.104s
    35.141s  broker 1: acknowledged with acks=1: offsets 0 to before 11 in epoch 0 (end of term)
    35.141s  broker 1: consumers could read to before 6 in epoch 0 (end of term)
    35.141s  broker 1: follows broker 2 in epoch 1: log end offset 11, high watermark 6

@@ -54,7 +54,7 @@ partition story-0:
             because: crash 'follower' began at 5.000s
    48.900s  broker 1: consumers could read to before 48 in epoch 3 (ISR changed)
    48.957s  broker 2: its leader epochs: entry 2 is epoch 3 from 48 on
-   48.968s  client shop-0: writes are no longer stalled, after 21.968s
+   48.960s  client shop-0: writes are no longer stalled, after 21.960s
    56.204s  broker 1: writes an isr_change_notification about 1 partition, 7304 ms after its last ISR change, 7500 ms after its last notification
    56.247s  controller of broker 3: reads isr_change_notification 0 about 1 partition
    60.000s  broker 1: acknowledged with acks=1: offsets 48 to before 76 in epoch 3 (end of run)

@@ -8,4 +8,4 @@ faults:
 client shop:
     6.000s  client shop-0: story-0: writes stall: batch 6 has no outcome after 1.000s
             because: crash 'crash' began at 5.000s
-   20.209s  client shop-0: story-0: writes are no longer stalled, after 14.209s
+   20.201s  client shop-0: story-0: writes are no longer stalled, after 14.201s

@@ -39,7 +39,7 @@ partition story-0:
    38.045s  broker 3: becomes leader in epoch 1: ISR [3], log end offset 36, high watermark 35
             because: power_loss 'power' began at 20.000s
    38.045s  broker 3: its leader epochs: entry 1 is epoch 1 from 36 on
-   38.167s  client shop-0: writes are no longer stalled, after 17.167s
+   38.156s  client shop-0: writes are no longer stalled, after 17.156s
    42.110s  broker 1: finds on disk: high watermark 28, recovery point 24, log end offset 24, 1 leader epoch
    42.110s  broker 2: finds on disk: high watermark 27, recovery point 7, log end offset 7, 1 leader epoch
    42.262s  broker 1: follows broker 3 in epoch 1: log end offset 24, high watermark 24

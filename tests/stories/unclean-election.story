@@ -41,7 +41,7 @@ partition story-0:
    44.044s  broker 2: becomes leader in epoch 2: ISR [2], log end offset 6, high watermark 0
             because: crash 'leader' began at 26.000s
    44.044s  broker 2: its leader epochs: entry 1 is epoch 2 from 6 on
-   44.167s  client shop-0: writes are no longer stalled, after 17.167s
+   44.159s  client shop-0: writes are no longer stalled, after 17.159s
    60.000s  broker 2: acknowledged with acks=1: offsets 6 to before 34 in epoch 2 (end of run)
    60.000s  broker 2: consumers could read to before 34 in epoch 2 (end of run)
    60.000s  broker 2: its log has offsets 6 to before 34 of epoch 2 (end of run)

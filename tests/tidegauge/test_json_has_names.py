@@ -104,7 +104,7 @@ FIELDS = {
     "picture": {"edges_us", "under_min_isr", "partition_seconds", "election", "faults"},
 }
 #: These are about scenarios, releases, alerts and figures.
-OF_NO_RUN = {"scenarios", "releases", "lint", "validate", "alerts", "gallery"}
+OF_NO_RUN = {"scenarios", "releases", "lint", "validate", "alerts", "dashboards", "gallery"}
 #: Its columns are those of the result tables, which have numbers.
 OF_TABLES = {"sql"}
 #: Spark's answers are those of DuckDB, below.

@@ -137,7 +137,7 @@ def test_a_time_that_is_typed_back_has_the_events_that_are_printed_with_it(
 @pytest.mark.parametrize("option", ["--scrape-interval", "--evaluation-interval"])
 def test_intervals_are_typed_as_times_are(option: str, tmp_path: Path) -> None:
     rules = tmp_path / "rules.yml"
-    rules.write_text("groups: []\n")
+    rules.write_text("groups: [{name: none, rules: [{alert: Never, expr: vector(0) > 1}]}]\n")
     result = tidegauge("alerts", "--rules", rules, option, "0.5")
     assert f"{option} 0.5: must be whole milliseconds, and 1s at least" in result.stderr
 

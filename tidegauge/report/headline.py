@@ -231,7 +231,8 @@ def loss_text(tables: RunTables) -> str | None:
             max(end_offset) as end_offset
         from lost where new_leader is not null
         group by partition, topic_partition, leader, new_leader, began_us, fault_name
-        order by records desc, began_us, partition, leader, new_leader, fault_name limit 1
+        order by records desc, began_us, partition, topic_partition, leader, new_leader,
+            fault_name, first_offset, end_offset limit 1
         """
     )
     if not losses:
