@@ -14,7 +14,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from night_story import unfolded
+from importing import in_one_line
 from prometheus_server import Prometheus, needs_prometheus, prometheus
 from tidegauge.command_line import app
 from watched_cluster import GROUPS, RATES, cluster_text, described, largest_deviation, rates_in
@@ -83,7 +83,7 @@ def test_the_rate_of_every_topic_is_within_5_percent(
         topic: (messages * times, size * times) for topic, (messages, size) in RATES.items()
     }
     assert largest_deviation(rates_in(data), expected) < 0.05
-    assert f"by the names of {spelling} (" in unfolded(result.output)
+    assert f"by the names of {spelling} (" in in_one_line(result.output)
     assert (
         f"rates of 5 of 5 topics: messages of {'kafka_server_brokertopicmetrics_'}" in result.output
     )
@@ -112,7 +112,7 @@ def test_a_window_that_begins_before_the_series_is_shortened(
     words = ["import", str(dump), "--prometheus", server.url, "--over", "5m", "-o", str(out)]
     result = CliRunner().invoke(app, [*words, "--match", '{cluster="a"}', "--at", f"{time.time()}"])
     assert result.exit_code == 0, result.output
-    found = re.search(r"over (\d+)s up to", result.output)
+    found = re.search(r"over (\d+)s up to", in_one_line(result.output))
     assert found is not None
     assert int(found[1]) < 120
     # Producers begin at the end of the second second.

@@ -16,7 +16,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
-from night_story import unfolded
+from importing import in_one_line
 from prometheus_server import free_port
 from tidegauge.command_line import app
 from watched_cluster import described, rates_in
@@ -119,10 +119,10 @@ def test_saved_responses_become_producers(dump: Path) -> None:
     text = dump.with_name("mine.yaml").read_text()
     assert rates_in(yaml.safe_load(text)) == {"orders": (100, 5000)}
     assert f"from describe.txt, http://{address}/prefix." in text
-    assert f"rates come from http://{address}/prefix, over 5m up to 2026-11-18" in unfolded(
+    assert f"rates come from http://{address}/prefix, over 5m up to 2026-11-18" in in_one_line(
         result.output
     )
-    assert f"rates of 1 of 5 topics: messages of {MESSAGES}, bytes of {BYTES}" in unfolded(
+    assert f"rates of 1 of 5 topics: messages of {MESSAGES}, bytes of {BYTES}" in in_one_line(
         result.output
     )
     paths = {path for path, _, _ in answers.requests}

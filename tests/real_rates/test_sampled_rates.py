@@ -14,7 +14,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
-from night_story import unfolded
+from importing import in_one_line
 from prometheus_server import needs_prometheus, needs_promtool, prometheus
 from tidegauge.command_line import app
 from tidegauge.metrics.spellings.all_spellings import SPELLINGS, spelling_of
@@ -94,12 +94,12 @@ def test_the_rates_of_a_run_are_found_in_every_spelling(
     data = yaml.safe_load(dump.with_name("mine.yaml").read_text())
     assert largest_deviation(rates_in(data), RATES) < 0.01
     assert groups_in(data) == GROUPS
-    assert "over 25s up to 2026-11-18" in unfolded(result.output)
-    recognised = re.search(r"by the names of (.*)", result.output)
+    assert "over 25s up to 2026-11-18" in in_one_line(result.output)
+    recognised = re.search(r"by the names of (.*?) brokers: ", in_one_line(result.output))
     assert recognised is not None
     assert (RULES if name == OWN else name) in (RULES, *re.findall(r"[\w-]+", recognised[1]))
-    assert "request handlers: idle 9" in unfolded(result.output)
-    has_network = "network threads: idle 100.0%" in result.output
+    assert "request handlers: idle 9" in in_one_line(result.output)
+    has_network = "network threads: idle 100.0%" in in_one_line(result.output)
     assert has_network == (name != OWN)
 
 
@@ -111,7 +111,7 @@ def test_from_4_2_handlers_of_brokers_have_a_metric_of_their_own(
     text = (recorded / "jmx-exporter-example.om").read_text()
     (tmp_path / "4.2.om").write_text(text.replace(plain, own_name))
     result = run(dump, "--samples", tmp_path / "4.2.om", "--over", "25s")
-    assert re.search(rf"request handlers: idle 9.*{own_name}", unfolded(result.output))
+    assert re.search(rf"request handlers: idle 9.*{own_name}", in_one_line(result.output))
 
 
 @pytest.mark.parametrize("name", [*SPELLINGS, OWN])
@@ -128,7 +128,7 @@ def test_spellings_that_are_alike_are_all_named(recorded: Path, dump: Path) -> N
         " ".join(result.output.split())
     )
     result = run(dump, "--samples", recorded / "confluent.om", "--force", *CONFLUENT)
-    assert "by the names of confluent (Confluent's rules for the JMX exporter)" in unfolded(
+    assert "by the names of confluent (Confluent's rules for the JMX exporter)" in in_one_line(
         result.output
     )
 
@@ -164,10 +164,10 @@ def test_bytes_of_all_topics_give_the_size_of_a_record(dump: Path) -> None:
         'kafka_topic_partition_current_offset{topic="orders",partition="0"} 605 1060\n'
     )
     result = run(dump, "--samples", file)
-    assert "records of 100 bytes, the mean of all topics, are assumed: orders" in unfolded(
+    assert "records of 100 bytes, the mean of all topics, are assumed: orders" in in_one_line(
         result.output
     )
-    assert "messages of kafka_topic_partition_current_offset" in unfolded(result.output)
+    assert "messages of kafka_topic_partition_current_offset" in in_one_line(result.output)
     data = yaml.safe_load(dump.with_name("mine.yaml").read_text())
     assert rates_in(data)["orders"] == pytest.approx((10, 1000))
 
@@ -196,7 +196,7 @@ def test_one_scrape_has_rates_only_where_kafkas_own_are_served(dump: Path) -> No
         f'{name}_OneMinuteRate{{name="MessagesInPerSec",}} 1000.0\n'
     )
     result = run(dump, "--samples", file)
-    assert "messages of kafka_server_BrokerTopicMetrics_OneMinuteRate" in unfolded(result.output)
+    assert "messages of kafka_server_BrokerTopicMetrics_OneMinuteRate" in in_one_line(result.output)
     data = yaml.safe_load(dump.with_name("mine.yaml").read_text())
     assert rates_in(data)["orders"] == pytest.approx((120.5, 12050), rel=1e-4)
 
@@ -294,7 +294,7 @@ def test_busy_threads_are_those_of_the_settings(
         file = dump.with_name(f"server-{broker}.properties")
         file.write_text(f"broker.id={broker}\nnum.io.threads={number}\n")
         words += ["--properties", file]
-    output = unfolded(run(dump, *words).output)
+    output = in_one_line(run(dump, *words).output)
     assert ("with num.io.threads=4, as in the scenario, 0.0" in output) == (numbers == (4, 4))
     assert ("; brokers differ in num.io.threads" in output) == (numbers == (4, 16))
 
@@ -312,9 +312,9 @@ def test_names_that_an_exporter_has_mangled_are_those_of_the_dump(dump: Path) ->
     file = dump.with_name("mangled.om")
     file.write_text(page("payments_v2", "orders", "__consumer_offsets", "gone"))
     result = run(dump, "--samples", file)
-    assert "under another name: payments.v2 is payments_v2" in unfolded(result.output)
-    assert "left out: topics that the dump does not have: gone" in unfolded(result.output)
-    assert "these topics have no series, so no producer: clicks, slow_log, idle" in unfolded(
+    assert "under another name: payments.v2 is payments_v2" in in_one_line(result.output)
+    assert "left out: topics that the dump does not have: gone" in in_one_line(result.output)
+    assert "these topics have no series, so no producer: clicks, slow_log, idle" in in_one_line(
         result.output
     )
     data = yaml.safe_load(dump.with_name("mine.yaml").read_text())

@@ -15,6 +15,7 @@ import yaml
 from typer.testing import CliRunner, Result
 
 import tidegauge
+from importing import in_one_line
 from tidegauge.command_line import app
 from tidegauge.replication.release_versions import Release
 from tidegauge.scenario.lint.lint import CHECKS
@@ -227,7 +228,7 @@ def test_an_import_and_a_validation_end_with_the_findings(tmp_path: Path) -> Non
     listed = [f"  {name}: " for name in found(out)]
     assert {"settings_not_simulated", "min_insync_replicas_above_replicas"} < found(out).keys()
     for result in (imported, validated):
-        assert f"which `tidegauge lint {out}` explains:" in re.sub(r"\n {4}", " ", result.stdout)
+        assert f"which `tidegauge lint {out}` explains:" in in_one_line(result.stdout)
         assert all(name in result.stdout for name in listed)
         assert "min.insync.replicas is above the replication factor" in result.stderr
 

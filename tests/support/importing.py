@@ -10,6 +10,11 @@ from tidegauge.command_line import app
 from tidegauge.scenario.reading import load_scenario
 
 
+def in_one_line(output: str) -> str:
+    """Output without the line breaks of its width."""
+    return " ".join(output.split())
+
+
 class Importing:
     """The files, and the results of importing them."""
 
@@ -27,7 +32,7 @@ class Importing:
         result = self._run(*words)
         assert result.exit_code == 0, result.output
         load_scenario(self._out)
-        return yaml.safe_load(self._out.read_text()), " ".join(result.output.split())
+        return yaml.safe_load(self._out.read_text()), in_one_line(result.output)
 
     def refused(self, *words: str | Path) -> str:
         """The error, without the folder of its file."""

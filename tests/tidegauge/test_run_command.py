@@ -315,7 +315,7 @@ def test_a_verdict_that_nobody_expected_is_told_with_its_story(tmp_path: Path) -
     assert "exposed_durable: the true leader has every record" in result.output
     assert "becomes leader in epoch" in result.output
     assert "leader is now broker 1" in result.output
-    assert f"Again: tidegauge run {file}" in result.output.replace("\n", " ")
+    assert f"Again: tidegauge run {file}" in " ".join(result.output.replace("\\\n", "").split())
     assert again_in(result)[-4:] == ["--seed", "4", "--trace-level", "all"]
     assert result.stderr.startswith("Not as expected, with seed 4: ")
     assert "exposed_durable" in result.stderr

@@ -243,9 +243,7 @@ def _show(run: Run, request: RunOptions, scenario: Scenario, again: str) -> bool
     show_chance(left_to_chance(scenario), request.over_seeds(), is_verbose=is_verbose)
     story = "partition" if _has_a_story(run) else "partitions"
     folder = shlex.quote(str(run.path))
-    print_hanging(
-        console(), "Next: ", f"tidegauge show {story} {folder}; tidegauge report {folder}"
-    )
+    typer.echo(f"Next: tidegauge show {story} {folder}; tidegauge report {folder}")
     print_command("Again", again)
     waited_in_vain = bool(run.summary["steps_timed_out"])
     if waited_in_vain:

@@ -43,7 +43,7 @@ def show_summary(summary: dict[str, Any], *, has_quorum: bool, is_verbose: bool)
 
 
 def _figure_lines(summary: dict[str, Any]) -> Iterator[str]:
-    """What clients met, what is lost, the outages, and the slowest clients."""
+    """Stalls of clients, losses, outages, and the slowest clients."""
     yield f"stalled for {_stalls(summary, 'producers', '')}"
     if summary["partition_seconds_reads_stalled"]:
         yield f"stalled for {_stalls(summary, 'consumers', 'reads_')}"

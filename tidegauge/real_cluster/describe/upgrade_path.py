@@ -115,11 +115,11 @@ _HEARTBEATS = "broker.heartbeat.interval.ms"
 
 
 class UpgradePath(NamedTuple):
-    """What an upgrade takes."""
+    """The steps and conditions of an upgrade."""
 
     #: One after the other.
     steps: list[str]
-    #: What holds besides: of clients, and of the time to a failover.
+    #: Conditions besides: those of clients, and the time to a failover.
     conditions: list[str]
     #: The cluster's own settings that are gone, by name.
     removed: dict[str, RemovedSetting]

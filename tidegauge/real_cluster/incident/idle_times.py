@@ -1,7 +1,7 @@
 """Hours in which nothing happens: a proposed scenario leaves them out.
 
-A cluster that is at rest for hours would be simulated for hours. What happens before such a time
-and after it is kept as it was; between them some minutes are left, in which the timeouts of
+A cluster that is at rest for hours would be simulated for hours. The events before such a time and
+after it are kept as they were; between them some minutes are left, in which the timeouts of
 sessions, followers and elections end. The outage of a broker that lasts over such a time is
 shorter in the scenario, with the same states.
 """
