@@ -33,6 +33,7 @@ from tidegauge.actors.idle_fetches.stages import (
     go_on,
     is_elsewhere,
     place_of,
+    timer_number,
 )
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.replica_records import IdleFetch, IdlePair, IdleStage
@@ -128,7 +129,6 @@ def _fill_half(world: Brokers, half: IdleHalf, here: int, there: int) -> None:
     half.last_delivery_us = link.last_delivery_us
     half.timer = 0
     half.correlation_id = 0
-    half.accepts = True
     if session.waiting != NONE:
         request = view_as(world.events[session.waiting], FetchRequest)
         half.correlation_id = request.correlation_id
@@ -241,7 +241,7 @@ def _begin_there(world: Brokers, half: IdleHalf, least_us: int) -> None:
     idle.due_us = half.deadline_us
     idle.max_wait_us = world.brokers[here].replica_fetch_wait_max_ms * 1000
     idle.arrived_us = idle.due_us - idle.max_wait_us
-    idle.sequence = half.timer
+    idle.sequence = timer_number(idle.arrived_us, half.timer)
     idle.asked_us = half.asked_us
     idle.requests = half.correlation_id
     idle.cost_us = 0
@@ -249,9 +249,6 @@ def _begin_there(world: Brokers, half: IdleHalf, least_us: int) -> None:
     idle.cause_sequence = half.cause_sequence
     idle.on_thread = True
     idle.across_us = least_us
-    idle.replica_epoch = NONE
-    if world.rules[here].broker_epochs_checked:
-        idle.replica_epoch = world.brokers[here].broker_epoch
     idle.counted = events_of(view_as(idle, IdleStage))
     idle.read = idle.counted
 

@@ -21,7 +21,7 @@ class IdleHalf(Event):
 
     #: The broker at this end.
     broker: i64
-    #: The number of the timer of the fetch that waits here.
+    #: The sequence number of the fetch that waits here, of which its timer's follows.
     timer: i64
     #: This end's own fetch in flight; 0: none.
     in_flight: i64
