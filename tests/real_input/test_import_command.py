@@ -386,6 +386,15 @@ def test_a_broker_that_is_being_migrated_still_uses_zookeeper(
     assert "mode" not in imported(out, small, "--properties", file)
 
 
+def test_the_properties_of_a_broker_come_through_a_pipe(small: Path, out: Path) -> None:
+    """``ssh broker-1 cat server.properties | tidegauge import describe.txt --properties -``."""
+    arguments = ["import", str(small), "--properties", "-", "--out", str(out)]
+    properties = "broker.id=1\nreplica.lag.time.max.ms=12000\n"
+    result = CliRunner().invoke(app, arguments, input=properties)
+    assert result.exit_code == 0, result.output
+    assert data_in(out)["cluster"]["settings"] == {"replica.lag.time.max.ms": 12000}
+
+
 def test_a_reassignment_in_progress_is_part_of_the_state(out: Path, small: Path) -> None:
     """With KRaft it continues by itself; a broker that only gets replicas is not down for that."""
     small.write_text(

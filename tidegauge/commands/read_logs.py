@@ -14,7 +14,7 @@ from tidegauge.commands.result_options import ReadLogsOptions
 from tidegauge.commands.shared_options import parsed
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.real_cluster.describe.server_properties import properties_files
-from tidegauge.real_cluster.logs.log_files import FoundLogs, found_logs
+from tidegauge.real_cluster.logs.log_files import FoundLogs, LogFile, found_logs
 from tidegauge.real_cluster.logs.log_window import LogWindow
 from tidegauge.real_cluster.logs.real_history import real_history
 from tidegauge.runs.run import Run
@@ -52,7 +52,7 @@ def read_logs(options: ReadLogsOptions) -> None:
     if options.scenario is not None:
         with working(f"proposing {options.scenario}"):
             files = options.properties or [*_properties_in(options.folder, found)]
-            proposal = propose_scenario(run, options.folder, files, options.scenario)
+            proposal = propose_scenario(run, found.files, files, options.scenario)
 
     told = found_in_logs(history, run)
     with report(as_json=options.as_json):
@@ -109,13 +109,13 @@ _PROPERTIES = ("server.properties", "controller.properties", "broker.properties"
 
 
 def propose_scenario(
-    run: RunFolder, folder: Path, properties: Sequence[Path], file: Path
+    run: RunFolder, logs: Sequence[LogFile], properties: Sequence[Path], file: Path
 ) -> Proposal:
     """Write the scenario that would leave these logs; the command ends if there is none.
 
     Args:
         run: the run that was made from the logs.
-        folder: the folder of the logs.
+        logs: the files of the logs.
         properties: files of settings.
         file: the file to write.
     """
@@ -124,7 +124,7 @@ def propose_scenario(
 
     try:
         files = properties_files(properties)
-        sightings = log_sightings(folder, run.manifest["logs"])
+        sightings = log_sightings(logs, run.manifest["logs"])
         sightings.write(run.path)
         return write_proposal(Run(run.path), files, file, sightings=sightings)
     except OSError as error:

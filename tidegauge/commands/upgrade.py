@@ -10,6 +10,7 @@ from tidegauge.commands.loading import loaded, show_warnings
 from tidegauge.commands.run_options import RunOptions, UpgradeOptions
 from tidegauge.commands.shared_options import parsed, seeds_of
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.real_cluster.describe.broker_configs import read_properties
 from tidegauge.real_cluster.describe.release_change import (
     FaultCase,
     fault_cases,
@@ -17,10 +18,7 @@ from tidegauge.real_cluster.describe.release_change import (
     never_accepting,
     without_topics,
 )
-from tidegauge.real_cluster.describe.server_properties import (
-    properties_files,
-    read_server_properties,
-)
+from tidegauge.real_cluster.describe.server_properties import properties_files
 from tidegauge.real_cluster.describe.upgrade_path import UpgradePath, upgrade_path
 from tidegauge.replication.release_versions import KRAFT_MODE, Release
 from tidegauge.scenario.other_mode.settings import Change
@@ -49,7 +47,7 @@ def upgrade_cluster(options: UpgradeOptions) -> None:
     )
     before = comparing.converted_variant(data, options.scenario, own.mode, own.release)
     after = _successor(comparing.converted_variant(data, options.scenario, mode, str(release)), own)
-    files = [read_server_properties(each) for each in properties_files(options.properties or [])]
+    files = read_properties(properties_files(options.properties or []))
     written = {name for file in files for name in file.properties}
     path = upgrade_path(own, after.scenario, written)
     folder = options.out or new_run_folder(f"{own.name}-to-{release}")

@@ -137,10 +137,12 @@ def calibrate(
 
 def _from_logs(clusters: Sequence[ClusterLogs], mode: Mode) -> Iterator[Fitted | Unfitted]:
     """The parameters that logs hold; unfitted are those below the step of their clocks."""
+    steps_ms = [logs.step_ms for logs in clusters]
     for estimator in ESTIMATORS:
         if estimator.mode not in (None, mode):
             continue
-        of_each = [(list(estimator.samples(logs)), logs.step_ms) for logs in clusters]
+        sampled = [list(estimator.samples(logs)) for logs in clusters]
+        of_each = list(zip(sampled, steps_ms, strict=True))
         told = [samples for samples, step_ms in of_each if _is_told(samples, step_ms)]
         if samples := chosen(chain.from_iterable(told)):
             yield _fitted(estimator, samples)

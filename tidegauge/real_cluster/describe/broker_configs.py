@@ -57,11 +57,12 @@ def read_properties(files: Sequence[Path]) -> list[ServerProperties]:
     sections: list[_Section] = []
     notices = input_file.Notices()
     for file in files:
-        text = input_file.read_text(file)
+        content = input_file.read_bytes(file)
+        text = input_file.text_in(content)
         if any(_OF_OTHERS.fullmatch(line.strip()) for line in input_file.lines_of(text)):
             sections += _sections(file, text, notices)
         else:
-            written.append(read_server_properties(file))
+            written.append(read_server_properties(file, content))
     brokers = {each.broker: each for each in sections if each.broker is not None}
     of_all = {
         name: each

@@ -118,7 +118,11 @@ def read_text(file: Path) -> str:
     A byte that is not text becomes a replacement character: most often it is in a skipped line; any
     other line with it cannot be read.
     """
-    content = read_bytes(file)
+    return text_in(read_bytes(file))
+
+
+def text_in(content: bytes) -> str:
+    """The text in the bytes of a file, as :func:`read_text` has it."""
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return content.decode("utf-16", errors="replace")
     return content.decode("utf-8-sig", errors="replace")

@@ -89,21 +89,22 @@ class ServerProperties:
         return found.text.strip() if found and found.text.strip() else None
 
 
-def read_server_properties(file: Path) -> ServerProperties:
-    """The properties in a file.
+def read_server_properties(file: Path, content: bytes | None = None) -> ServerProperties:
+    """The properties in a file, whose content may have been read before.
 
     Raises:
         InputError: the file cannot be read, has no property, or one that Java refuses.
     """
     read = ServerProperties(file)
     # The encoding of Java for such files, in which any byte is a character.
-    text = input_file.read_bytes(file).decode("latin-1").removeprefix(_MARK)
+    content = input_file.read_bytes(file) if content is None else content
+    text = content.decode("latin-1").removeprefix(_MARK)
     if "\0" in text:
         raise input_file.input_error(
             file, None, "has zero bytes: it must be text, and not in UTF-16"
         )
-    for line, content in _logical_lines(text):
-        match = _ENTRY.fullmatch(content)
+    for line, entry in _logical_lines(text):
+        match = _ENTRY.fullmatch(entry)
         assert match is not None
         name, value = (_unescaped(file, line, part) for part in match.groups())
         if len(name) > _LONGEST_NAME:

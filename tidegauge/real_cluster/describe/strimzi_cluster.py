@@ -203,7 +203,7 @@ def _pools_of_resources(resources: Sequence[Resource], storage: Storage | None) 
         spec = each.spec(NodePoolSpec)
         ids = _ids_in_use(each)
         free = (node_id for node_id in chain(_next_ids(each), count()) if node_id not in used)
-        while len(ids) < spec.replicas and not _ids_in_use(each):
+        for _ in range(0 if ids else spec.replicas):
             ids.append(next(free))
             used.add(ids[-1])
         name = each.metadata.name

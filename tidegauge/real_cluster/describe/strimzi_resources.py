@@ -244,9 +244,7 @@ def strimzi_resources(documents: Sequence[tuple[Path, str]]) -> StrimziResources
     every = [each for file, text in documents for each in _resources_of(file, text)]
     by_kind = {
         kind: [
-            each
-            for each in every
-            if each.kind == kind and each.data["apiVersion"][: len(_API)] == _API
+            each for each in every if each.kind == kind and each.data["apiVersion"].startswith(_API)
         ]
         for kind in ("Kafka", "KafkaNodePool", "KafkaTopic")
     }
@@ -262,8 +260,11 @@ def strimzi_resources(documents: Sequence[tuple[Path, str]]) -> StrimziResources
     name = first.metadata.name
     pools = [*_of_cluster(by_kind["KafkaNodePool"], name, notices)]
     topics = [*_of_cluster(by_kind["KafkaTopic"], name, notices)]
-    read = [each for kind in by_kind.values() for each in kind]
-    left = dict.fromkeys(each.kind for each in every if each not in read)
+    left = dict.fromkeys(
+        each.kind
+        for each in every
+        if each.kind not in by_kind or not each.data["apiVersion"].startswith(_API)
+    )
     notices.name("input", "resources of other kinds are left out", left)
     _name_other_keys(first, pools, topics, notices)
     return StrimziResources(first, pools, topics, notices)

@@ -13,11 +13,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tidegauge.real_cluster.describe.broker_configs import read_properties
 from tidegauge.real_cluster.describe.input_file import InputError, Notice, in_order, named
-from tidegauge.real_cluster.describe.server_properties import (
-    ServerProperties,
-    read_server_properties,
-)
+from tidegauge.real_cluster.describe.server_properties import ServerProperties
 from tidegauge.real_cluster.incident.absences import absences, first_registrations
 from tidegauge.real_cluster.incident.cluster_history import (
     ClusterHistory,
@@ -433,7 +431,7 @@ def write_proposal(
         TraceError: a trace file is damaged.
         OSError: the file cannot be written.
     """
-    read = [read_server_properties(each) for each in properties]
+    read = read_properties(properties)
     proposal = proposed_scenario(run, read, name=file.stem, sightings=sightings)
     file.parent.mkdir(parents=True, exist_ok=True)
     write_text_atomically(file, proposal_text(proposal))

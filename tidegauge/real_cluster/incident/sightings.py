@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.real_cluster.logs.log_files import log_files_of
+from tidegauge.real_cluster.logs.log_files import LogFile
 from tidegauge.real_cluster.logs.log_lines import times_and_lines_of
 from tidegauge.traces.run_folder import write_json_atomically
 
@@ -182,11 +182,11 @@ _NODE = re.compile(
 _TOGETHER_MS = 1000
 
 
-def log_sightings(folder: Path, logs: dict[str, Any]) -> Sightings:
-    """The sightings in the logs of a folder.
+def log_sightings(files: Iterable[LogFile], logs: dict[str, Any]) -> Sightings:
+    """The sightings in logs.
 
     Args:
-        folder: the folder of the logs.
+        files: the logs.
         logs: the part ``logs`` of the manifest of the run that they were made into, which has the
             begin and end of the run and the offsets of clocks.
 
@@ -199,7 +199,7 @@ def log_sightings(folder: Path, logs: dict[str, Any]) -> Sightings:
     lost: dict[int, list[int]] = {}
     spans: dict[int, Spans] = {}
     last_ms: dict[tuple[int, int], float] = {}
-    for file in log_files_of(folder):
+    for file in files:
         if file.node is None:
             continue
         offset_ms = ahead.get(file.node, 0.0)

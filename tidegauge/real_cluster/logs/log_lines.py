@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.real_cluster.logs.foreign_layout import LOGGER_AT_END, layout_of
+from tidegauge.real_cluster.logs.foreign_layout import LOGGER_AT_END
 from tidegauge.real_cluster.logs.log_files import LogFile, LogsError
-from tidegauge.real_cluster.logs.log_layout import ENTRY, HEADER, SAMPLE_BYTES, LogClock, step_ms
+from tidegauge.real_cluster.logs.log_layout import ENTRY, HEADER, LogClock, step_ms
 from tidegauge.real_cluster.logs.log_stream import LogStream, unreadable
 
 #: Characters of a message; the rest is left out.
@@ -70,12 +70,10 @@ def _read(file: LogFile, markers: Sequence[str]) -> Iterator[tuple[bytes, list[L
     clock = LogClock()
     try:
         with LogStream(file.path) as stream:
-            layout = layout_of(stream.read(SAMPLE_BYTES))
-            if layout is not None:
-                for block in stream.blocks(layout.of(file.names)):
-                    entries = (block[begin:end] for begin, end in entries_with(block, wanted))
-                    lines = (_line_of(entry, clock, file) for entry in entries)
-                    yield block, [line for line in lines if line is not None]
+            for block in stream.entries(file.names):
+                entries = (block[begin:end] for begin, end in entries_with(block, wanted))
+                lines = (_line_of(entry, clock, file) for entry in entries)
+                yield block, [line for line in lines if line is not None]
     except (OSError, zlib.error) as error:
         raise LogsError(f"{file.path}: {unreadable(error)}") from error
 

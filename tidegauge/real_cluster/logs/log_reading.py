@@ -19,7 +19,6 @@ from typing import NamedTuple
 import numpy as np
 
 from tidegauge.real_cluster.logs import log_events, log_layout, partition_rows
-from tidegauge.real_cluster.logs.foreign_layout import layout_of
 from tidegauge.real_cluster.logs.log_files import LogFile
 from tidegauge.real_cluster.logs.log_layout import ENTRY, HEADER, MILLISECONDS, step_ms
 from tidegauge.real_cluster.logs.log_stream import LogStream, unreadable
@@ -176,41 +175,38 @@ def _contents(
 
 def _content_of(part: Part) -> _PartContent:
     """Read a part of a file."""
-    reader = _Reader(part.file)
-    reader.since_ms = part.since_ms
+    reader = _Reader(part)
     problem = None
     try:
         with LogStream(part.file.path) as stream:
-            layout = layout_of(stream.read(log_layout.SAMPLE_BYTES))
-            if layout is not None:
-                end = None if stream.is_compressed else part.end
-                for block in stream.blocks(layout.of(part.file.names), part.begin, end):
-                    reader.read(block)
+            end = None if stream.is_compressed else part.end
+            for block in stream.entries(part.file.names, part.begin, end):
+                reader.read(block)
             if stream.is_torn:
                 problem = "is torn: the end of the compressed file is missing"
     except (OSError, zlib.error) as error:
         problem = unreadable(error)
-    return reader.content(part, problem)
+    return reader.content(problem)
 
 
 class _Reader:
     """Reads the blocks of one part of a file."""
 
-    def __init__(self, file: LogFile) -> None:
-        self._node = MISSING if file.node is None else file.node
-        self._is_of_several = bool(file.names)
+    def __init__(self, part: Part) -> None:
+        self._part = part
+        self._node = MISSING if part.file.node is None else part.file.node
+        self._is_of_several = bool(part.file.names)
         self._names = Names()
         self._rows = partition_rows.RowBuffer()
         self._events: dict[log_events.LogEvent, None] = {}
         #: Events that are kept once, without their times.
         self._kept_once: set[log_events.LogEvent] = set()
-        self.since_ms = 0
         self._clock = log_layout.LogClock()
         self._first_ms = self._last_ms = -1
         self._step_ms = MILLISECONDS
         self._bytes = 0
 
-    def content(self, part: Part, problem: str | None) -> _PartContent:
+    def content(self, problem: str | None) -> _PartContent:
         """The content of all blocks."""
         rows = self._rows.all()
         rows["node"][rows["node"] == MISSING] = self._node
@@ -218,7 +214,7 @@ class _Reader:
         times_ms = [self._first_ms, self._last_ms, *(event.time_ms for event in self._events)]
         times_ms += rows["time_ms"][[0, -1]].tolist() if len(rows) else []
         extent = Extent(self._bytes, min(times_ms), max(times_ms), self._step_ms, problem)
-        return _PartContent(part, rows, self._names, list(self._events), extent)
+        return _PartContent(self._part, rows, self._names, list(self._events), extent)
 
     def read(self, block: bytes) -> None:
         """Read the entries of a block."""
@@ -250,7 +246,7 @@ class _Reader:
                 if time_ms < 0:
                     break
                 if isinstance(line, PartitionLine):
-                    if time_ms < self.since_ms:
+                    if time_ms < self._part.since_ms:
                         break
                     for row in line.rows(match, self._names, time_ms):
                         self._rows.add(row)

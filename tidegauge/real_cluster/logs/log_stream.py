@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self, cast
 
-from tidegauge.real_cluster.logs.foreign_layout import Layout
+from tidegauge.real_cluster.logs.foreign_layout import Layout, layout_of
 from tidegauge.real_cluster.logs.log_layout import ENTRY, SAMPLE_BYTES
 
 #: Read at once; an entry of more than twice this is cut.
@@ -73,6 +73,23 @@ class LogStream:
             OSError, zlib.error: they cannot be read.
         """
         return self._pieces(b"\n", 0, None)
+
+    def entries(
+        self, names: tuple[bytes, ...], begin: int = 0, end: int | None = None
+    ) -> Iterator[bytes]:
+        """The entries of ``blocks``, in the layout that the sample has; none if it is no log.
+
+        Args:
+            names: those of the nodes whose lines are read, as in ``Layout.of``; empty: of all.
+            begin: the first byte of the part.
+            end: the byte behind the part; None: the end of the file.
+
+        Raises:
+            OSError, zlib.error: they cannot be read.
+        """
+        layout = layout_of(self.read(SAMPLE_BYTES))
+        if layout is not None:
+            yield from self.blocks(layout.of(names), begin, end)
 
     def blocks(self, layout: Layout, begin: int = 0, end: int | None = None) -> Iterator[bytes]:
         """The entries that begin in a part of the file, in blocks of whole entries.
