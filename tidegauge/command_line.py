@@ -62,7 +62,7 @@ COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
         "ask": Command(run_options.AskOptions, "ask:ask_question"),
         "upgrade": Command(run_options.UpgradeOptions, "upgrade:upgrade_cluster"),
         "alerts": Command(run_options.AlertsOptions, "alerts:rehearse_alerts"),
-        "dashboards": Command(run_options.DashboardsOptions, "reports:write_dashboards"),
+        "dashboards": Command(run_options.DashboardsOptions, "alerts:write_dashboards"),
         "compile": Command(run_options.CompileOptions, "loading:compile_rules"),
     },
     "Look at a run": {

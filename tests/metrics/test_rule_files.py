@@ -211,6 +211,7 @@ groups:
       - {alert: May, expr: "of:two > 0"}
       - {alert: Dead, expr: "of:one > 0"}
 """
-    may, dead = alerts_on([read_rule_file(written(tmp_path, text))], SPELLINGS["strimzi"]).alerts
+    rules = [read_rule_file(written(tmp_path, text))]
+    may, dead = alerts_on(rules, SPELLINGS["strimzi"], []).alerts
     assert (may.missing, may.never_made) == (["of:two"], {})
     assert dead.never_made == {"of:one": None}

@@ -1,20 +1,24 @@
-"""``tidegauge alerts``: alert rules, tested on simulated incidents."""
+"""``tidegauge alerts`` tests alert rules on simulated incidents; ``dashboards`` has Grafana's."""
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import typer
 
 from tidegauge.commands.loading import announce_compilation, warn
-from tidegauge.commands.run_options import AlertsOptions
+from tidegauge.commands.run_options import AlertsOptions, DashboardsOptions
 from tidegauge.commands.shared_options import words_of
 from tidegauge.commands.watching import spelling_named
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.metrics.spellings.spelling import Spelling
 from tidegauge.rehearsal import incidents
 from tidegauge.rehearsal.alerts import Alert, RuleFile, read_rule_file
+from tidegauge.rehearsal.dashboards import panel_needs, read_dashboard
 from tidegauge.rehearsal.metric_names import (
     alerts_on,
     misspelt_metrics,
@@ -24,6 +28,7 @@ from tidegauge.rehearsal.metric_names import (
 from tidegauge.rehearsal.promtool import Intervals, check_rules, find_promtool
 from tidegauge.scenario.text.errors import counted, did_you_mean
 from tidegauge.simulation.quantities import parse_time
+from tidegauge.views import dashboard_report
 from tidegauge.views.alert_matrix import show_matrix
 from tidegauge.views.alert_report import content_of, show_beginning, show_summary, why_untested
 from tidegauge.views.output import INTERRUPTED, console, print_json, report
@@ -110,9 +115,9 @@ def _prepared(
     """The input of all incidents; the command ends if a file or promtool cannot be used."""
     intervals = _intervals(options.scrape_interval, options.evaluation_interval)
     files = _rule_files(paths)
-    written = options.metrics_spelling
-    spelling = recognised_spelling(files) if written is None else spelling_named(written)
-    alerts = alerts_on(files, spelling)
+    spelling = _spelling(options.metrics_spelling, files)
+    misspelt = misspelt_metrics(files, served_metrics(spelling))
+    alerts = alerts_on(files, spelling, misspelt)
     if not alerts.alerts:
         raise TidegaugeError(f"{', '.join(map(str, paths))}: there is no alert in it")
     asked = [_asked(text, alerts.alerts, names) for text in options.expect or []]
@@ -121,10 +126,14 @@ def _prepared(
     program = find_promtool(options.promtool)
     with TemporaryDirectory(prefix="tidegauge-alerts-") as folder:
         check_rules(program, files, Path(folder))
-    misspelt = misspelt_metrics(files, served_metrics(spelling))
     return incidents.Rehearsal(
         files, alerts, program, intervals, options.keep, spelling, asked, misspelt
     )
+
+
+def _spelling(named: str | None, files: Sequence[RuleFile]) -> Spelling:
+    """The spelling that is named, else that of the exporter whose names most rules have."""
+    return recognised_spelling(files) if named is None else spelling_named(named)
 
 
 def _asked(text: str, alerts: Sequence[Alert], names: Sequence[str]) -> incidents.Asked:
@@ -179,3 +188,64 @@ def _rehearsed(
         typer.echo(f"\nStopped: {len(tried)} of {len(names)} incidents were tried")
         raise typer.Exit(INTERRUPTED) from None
     return tried
+
+
+# Dashboards.
+
+
+#: Folders of the package ``tidegauge.deploy`` that are written.
+_FOLDERS = ("grafana", "prometheus")
+
+
+def write_dashboards(options: DashboardsOptions) -> None:
+    """Perform ``tidegauge dashboards``."""
+    if options.check:
+        _check_dashboards(options, options.check)
+        return
+    if options.folder is None:
+        raise TidegaugeError("dashboards needs a folder to write to, or --check FILE")
+    if options.folder.suffix == ".json":
+        raise TidegaugeError(f"{options.folder}: is not a folder; --check FILE reads a dashboard")
+    if options.folder.exists() and (not options.folder.is_dir() or any(options.folder.iterdir())):
+        raise TidegaugeError(
+            f"{options.folder}: is not an empty folder, and no file is overwritten"
+        )
+    for path, source in _files():
+        target = options.folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        content = source.read_bytes()
+        if path.suffix == ".yml":
+            content = content.replace(b":9404", f":{options.port}".encode())
+        target.write_bytes(content)
+        typer.echo(target)
+
+
+def _check_dashboards(options: DashboardsOptions, paths: Sequence[Path]) -> None:
+    dashboards = [read_dashboard(path) for path in dict.fromkeys(paths)]
+    spelling = _spelling(options.metrics_spelling, [each.as_rules() for each in dashboards])
+    served = served_metrics(spelling)
+    checked = [
+        (dashboard, [panel_needs(panel, spelling, served) for panel in dashboard.panels])
+        for dashboard in dashboards
+    ]
+    if options.as_json:
+        print_json(dashboard_report.content_of(checked, spelling))
+    else:
+        dashboard_report.show_dashboards(console(), checked, spelling)
+    if any(panel.is_wrong for _, panels in checked for panel in panels):
+        raise typer.Exit(1)
+
+
+def _files() -> Iterator[tuple[Path, Traversable]]:
+    """Each file, and its path in the folder."""
+    for name in _FOLDERS:
+        yield from _files_in(resources.files("tidegauge.deploy") / name, Path(name))
+    yield Path("COVERAGE.md"), resources.files("tidegauge.metrics") / "COVERAGE.md"
+
+
+def _files_in(folder: Traversable, path: Path) -> Iterator[tuple[Path, Traversable]]:
+    for each in sorted(folder.iterdir(), key=lambda each: each.name):
+        if each.is_dir():
+            yield from _files_in(each, path / each.name)
+        else:
+            yield path / each.name, each

@@ -87,13 +87,17 @@ def _measured_us(
     scenario = scenario_from_mapping(alone.data, options.scenario)
     figure = duration_figure(scenario)
     assert figure is not None
-    run = RequestedRun(
-        (), seed, f"{file.stem},{run_name({}, seed)}", RunOptions(str(file), seed=seed)
-    )
+    run = _run_of(file, seed)
     with report(as_json=True):
         (performed,) = perform_runs(scenario.name, [run], out, options.jobs, figures=[figure])
     seconds = None if performed.outcome.error else performed.outcome.figure(figure)
     return None if seconds is None else round(seconds * 1e6)
+
+
+def _run_of(file: Path, seed: int) -> RequestedRun:
+    return RequestedRun(
+        (), seed, f"{file.stem},{run_name({}, seed)}", RunOptions(str(file), seed=seed)
+    )
 
 
 def _write(file: Path, of: str, data: Mapping[str, Any]) -> None:
@@ -115,10 +119,7 @@ def _perform(
     answer is in figures.
     """
     requested = [(without_fault, seeds[0]), *((file, seed) for seed in seeds)]
-    planned = [
-        RequestedRun((), seed, f"{of.stem},{run_name({}, seed)}", RunOptions(str(of), seed=seed))
-        for of, seed in requested
-    ]
+    planned = [_run_of(of, seed) for of, seed in requested]
     with report(as_json=True):
         performed = perform_runs(
             scenario.name, planned, file.parent, jobs, figures=[*figures_of(scenario)]

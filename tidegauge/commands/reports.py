@@ -1,12 +1,9 @@
-"""``tidegauge report``, ``replay-view``, ``analyze`` and ``dashboards``: pages, tables."""
+"""``tidegauge report``, ``replay-view`` and ``analyze``: pages, tables."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import typer
 from rich.console import Console
 from rich.table import Table
 
@@ -18,18 +15,13 @@ from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.analysis.tables.run_figures import RUN_FIGURES
 from tidegauge.commands.loading import need_spark, opened_run
 from tidegauge.commands.result_options import AnalyzeOptions, ReplayViewOptions, ReportOptions
-from tidegauge.commands.run_options import DashboardsOptions
-from tidegauge.commands.shared_options import parsed
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.metrics.spellings.all_spellings import spelling_of
-from tidegauge.rehearsal.dashboards import panel_needs, read_dashboard
-from tidegauge.rehearsal.metric_names import recognised_spelling
 from tidegauge.report.one_run import OneRun
 from tidegauge.report.page import page
 from tidegauge.report.replay import section
 from tidegauge.report.report import write_report
 from tidegauge.scenario.text.errors import counted, did_you_mean
-from tidegauge.views import answers_view, dashboard_report
+from tidegauge.views import answers_view
 from tidegauge.views.output import console, print_json, report
 from tidegauge.views.progress import number_text, working
 from tidegauge.views.story_lines import print_notes
@@ -60,65 +52,6 @@ def replay_view(options: ReplayViewOptions) -> None:
     file = options.out or options.run / _FILE
     file.write_text(page(f"Replay of {found.name}", [], [played]))
     console().print(f"Replay: {file}", soft_wrap=True)
-
-
-#: Folders of the package ``tidegauge.deploy`` that are written.
-_FOLDERS = ("grafana", "prometheus")
-
-
-def write_dashboards(options: DashboardsOptions) -> None:
-    """Perform ``tidegauge dashboards``."""
-    if options.check:
-        _check_dashboards(options, options.check)
-        return
-    if options.folder is None:
-        raise TidegaugeError("dashboards needs a folder to write to, or --check FILE")
-    if options.folder.suffix == ".json":
-        raise TidegaugeError(f"{options.folder}: is not a folder; --check FILE reads a dashboard")
-    if options.folder.exists() and (not options.folder.is_dir() or any(options.folder.iterdir())):
-        raise TidegaugeError(
-            f"{options.folder}: is not an empty folder, and no file is overwritten"
-        )
-    for path, source in _files():
-        target = options.folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        content = source.read_bytes()
-        if path.suffix == ".yml":
-            content = content.replace(b":9404", f":{options.port}".encode())
-        target.write_bytes(content)
-        typer.echo(target)
-
-
-def _check_dashboards(options: DashboardsOptions, paths: Sequence[Path]) -> None:
-    dashboards = [read_dashboard(path) for path in dict.fromkeys(paths)]
-    spelling = recognised_spelling([each.as_rules() for each in dashboards])
-    if options.metrics_spelling is not None:
-        spelling = parsed("--metrics-spelling", options.metrics_spelling, spelling_of)
-    checked = [
-        (dashboard, [panel_needs(panel, spelling) for panel in dashboard.panels])
-        for dashboard in dashboards
-    ]
-    if options.as_json:
-        print_json(dashboard_report.content_of(checked, spelling))
-    else:
-        dashboard_report.show_dashboards(console(), checked, spelling)
-    if any(panel.is_wrong for _, panels in checked for panel in panels):
-        raise typer.Exit(1)
-
-
-def _files() -> Iterator[tuple[Path, Traversable]]:
-    """Each file, and its path in the folder."""
-    for name in _FOLDERS:
-        yield from _files_in(files("tidegauge.deploy") / name, Path(name))
-    yield Path("COVERAGE.md"), files("tidegauge.metrics") / "COVERAGE.md"
-
-
-def _files_in(folder: Traversable, path: Path) -> Iterator[tuple[Path, Traversable]]:
-    for each in sorted(folder.iterdir(), key=lambda each: each.name):
-        if each.is_dir():
-            yield from _files_in(each, path / each.name)
-        else:
-            yield path / each.name, each
 
 
 #: The columns of the table of figures beside the name of a run, the most important ones first.

@@ -6,14 +6,14 @@ importance, since they stand for values of labels and for durations, and rarely 
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.metrics.spellings.spelling import Spelling
 from tidegauge.rehearsal.alerts import Rule, RuleFile, needs_of
-from tidegauge.rehearsal.metric_names import nearest_metric, never_made, served_metrics
+from tidegauge.rehearsal.metric_names import nearest_metric, never_made
 
 _VARIABLE = re.compile(r"\$\{\w+(?::\w+)?\}|\$\w+|\[\[\w+\]\]")
 #: The query of a variable; its first argument, if it has two, is an expression.
@@ -114,9 +114,8 @@ def _filled_in(query: Any) -> str:
     return _VARIABLE.sub("1", query) if isinstance(query, str) else ""
 
 
-def panel_needs(panel: Panel, spelling: Spelling) -> PanelNeeds:
-    """The metrics of a panel, where they are named as by this exporter."""
-    served = served_metrics(spelling)
+def panel_needs(panel: Panel, spelling: Spelling, served: Collection[str]) -> PanelNeeds:
+    """The metrics of a panel, where they are named as by this exporter, which serves these."""
     needs = [needs_of(expression, served) for expression in panel.expressions]
     missing = sorted(frozenset().union(*(each.missing for each in needs)))
     found = frozenset().union(*(each.served for each in needs))

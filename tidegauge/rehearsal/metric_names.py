@@ -70,7 +70,22 @@ def recognised_spelling(files: Sequence[RuleFile]) -> Spelling:
     return max((*SPELLINGS.values(), *with_capitals), key=fit)
 
 
-def alerts_on(files: Sequence[RuleFile], spelling: Spelling) -> Alerts:
+class Misspelt(NamedTuple):
+    """A metric that is not served, in a rule, and the served name that is meant."""
+
+    file: Path
+    #: The name of the alert, or of the metric that the rule records.
+    rule: str
+    metric: str
+    meant: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.rule}: no metric {self.metric}; did you mean {self.meant}?"
+
+
+def alerts_on(
+    files: Sequence[RuleFile], spelling: Spelling, misspelt: Sequence[Misspelt]
+) -> Alerts:
     """The alerts in these files, with misspelt names, and those that this exporter never makes.
 
     An alert is dead on a cluster if it had no result with all metrics that are not simulated.
@@ -82,7 +97,6 @@ def alerts_on(files: Sequence[RuleFile], spelling: Spelling) -> Alerts:
     absent -= {rule.name for rule in rules if not rule.is_alert}
     never = never_made(absent, spelling)
     on_cluster = alerts_of(files, served | (absent - never.keys())).alerts
-    misspelt = misspelt_metrics(files, served)
     marked = [
         alert._replace(
             never_made={metric: never.get(metric) for metric in dead.missing},
@@ -126,19 +140,6 @@ def _values_by_name() -> dict[str, set[MBean | str]]:
         for one in spelling.spelled(_FAMILIES):
             values.setdefault(one.name, set()).add(one.family.measured)
     return values
-
-
-class Misspelt(NamedTuple):
-    """A metric that is not served, in a rule, and the served name that is meant."""
-
-    file: Path
-    #: The name of the alert, or of the metric that the rule records.
-    rule: str
-    metric: str
-    meant: str
-
-    def __str__(self) -> str:
-        return f"{self.file}: {self.rule}: no metric {self.metric}; did you mean {self.meant}?"
 
 
 #: Names of Kafka that differ in a word, such as BytesIn and BytesRejected, are less alike.

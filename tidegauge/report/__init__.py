@@ -4,6 +4,7 @@
 ``report.py``              writes it: five sections about one run, or the comparison of many
 ``one_run.py``             the run of the report, and how it is asked
 ``headline.py``            the result in a sentence, for the first screen
+``stalled_writes.py``      stalls of producers, and partitions that took no writes
 ``page.py``                the page around the sections, with ``page.css`` and ``page.js``
 ``picture.py``             some charts of one run as one SVG, for Python
 =========================  =======================================================================

@@ -5,13 +5,7 @@ from typing import Any
 
 from tidegauge.report.answers import answers
 from tidegauge.report.charts import BAD, GOOD, QUIET, WARNING, WORSE
-from tidegauge.report.headline import (
-    StalledPartitions,
-    WithoutWrites,
-    reassignment_lines,
-    stalled_partitions,
-    without_writes,
-)
+from tidegauge.report.headline import reassignment_lines
 from tidegauge.report.one_run import OneRun
 from tidegauge.report.panels import (
     Mark,
@@ -27,6 +21,7 @@ from tidegauge.report.panels import (
 )
 from tidegauge.report.quantities import duration_text, number_text
 from tidegauge.report.section import Commands, Grid, Heading, Piece, Section, Tile, Tiles, Words
+from tidegauge.report.stalled_writes import StalledPartitions, WithoutWrites
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import time_text
 
@@ -124,7 +119,7 @@ def _pieces(run: OneRun) -> Iterator[Piece]:
             yield Words(f"Reassignment: {moved}.")
     yield from _checks(run)
     yield from _costs(run)
-    yield Tiles(_tiles(figures, stalled_partitions(run.tables), without_writes(run)))
+    yield Tiles(_tiles(figures, run.stalled, run.without_writes))
     found = series(run)
     chart = panel_chart(run, _UNHEALTHY, found)
     if chart is not None:

@@ -11,6 +11,12 @@ from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.requests import FoundRun, from_here
 from tidegauge.analysis.tables.unavailable import REFUSING
 from tidegauge.report.quantities import nice_step_us
+from tidegauge.report.stalled_writes import (
+    StalledPartitions,
+    WithoutWrites,
+    stalled_partitions,
+    without_writes,
+)
 from tidegauge.simulation.quantities import parse_duration
 from tidegauge.traces.run_files import OF_LOGS, read_manifest, read_summary
 
@@ -84,6 +90,16 @@ class OneRun:
         """Its row of ``run_figures``."""
         (figures,) = self.tables.rows("select * from run_figures")
         return figures
+
+    @cached_property
+    def stalled(self) -> StalledPartitions | None:
+        """The partitions whose writes were stalled."""
+        return stalled_partitions(self.tables)
+
+    @cached_property
+    def without_writes(self) -> WithoutWrites:
+        """The partitions that could take no writes."""
+        return without_writes(self.tables)
 
     @property
     def figures_from_us(self) -> int:

@@ -52,7 +52,8 @@ def show_matrix(out: Console, rehearsal: Rehearsal, ended: Sequence[Rehearsed]) 
     ]
     if silent:
         out.print()
-        out.print(folded(f"Nothing told of: {', '.join(silent)}", out.width, then="  "))
+        text = folded(f"Nothing told of: {', '.join(silent)}", out.width, then="  ")
+        out.print(text, markup=False)
 
 
 def _lines(

@@ -18,6 +18,7 @@ from tidegauge.rehearsal.verdicts import Judged, Verdict, duration_text, reason_
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import short_time_text
 from tidegauge.views.alert_matrix import folded, show_matrix
+from tidegauge.views.output import print_command
 
 _STYLES = {
     Verdict.FIRED: "green",
@@ -225,15 +226,16 @@ def _show_failures(
         names = {None, *(one.incident.name for one in failed if one.incident is not None)}
         asked = [each for each in rehearsal.asked if each.incident in names]
         again += "".join(f" --expect {shlex.quote(each.text)}" for each in asked)
-        # Two columns less, for the backslashes.
-        lines = folded(f"Again: {again}", out.width - 2, _INDENT, 2 * _INDENT)
-        out.print(lines.replace("\n", " \\\n"), markup=False, soft_wrap=True)
+        print_command(f"{_INDENT}Again", again)
 
 
 def _show_untested(out: Console, rehearsal: Rehearsal) -> None:
     """Print the alerts that cannot be tested, those that are dead on a cluster apart."""
+    if rehearsal.misspelt:
+        out.print("\nMisspelt metrics: errors of the rules; not judged:", style=_FAILURE)
+        for each in rehearsal.misspelt:
+            out.print(folded(str(each), out.width, _INDENT, 2 * _INDENT), markup=False)
     reasons = {
-        Verdict.MISSPELT: "Misspelt metrics: errors of the rules; not judged",
         Verdict.NOT_SIMULATED: "Not simulated, so not judged (silent here, or firing forever)",
         Verdict.NEVER_EXPORTED: "Never exported: this exporter makes no such names; not judged",
     }
@@ -243,11 +245,9 @@ def _show_untested(out: Console, rehearsal: Rehearsal) -> None:
             for alert in rehearsal.alerts.alerts
             if not alert.is_simulated and reason_untested(alert) == verdict
         ]
-        if untested or (verdict == Verdict.MISSPELT and rehearsal.misspelt):
-            out.print(f"\n{title}:", style=_FAILURE if verdict == Verdict.MISSPELT else "")
-        for each in rehearsal.misspelt if verdict == Verdict.MISSPELT else ():
-            out.print(folded(str(each), out.width, _INDENT, 2 * _INDENT), markup=False)
-        for alert in untested if verdict != Verdict.MISSPELT else ():
+        if untested:
+            out.print(f"\n{title}:")
+        for alert in untested:
             text = f"{alert.name}: {why_untested(alert)}"
             out.print(folded(text, out.width, _INDENT, 2 * _INDENT), markup=False)
 

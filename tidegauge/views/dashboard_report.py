@@ -20,10 +20,12 @@ def show_dashboards(out: Console, checked: Checked, spelling: Spelling) -> None:
         for panel in panels:
             _show_panel(out, panel)
     out.print(
-        "\n" + folded(f"Metrics named as by {spelling.exporter} ({spelling.name})", out.width)
+        "\n" + folded(f"Metrics named as by {spelling.exporter} ({spelling.name})", out.width),
+        markup=False,
     )
     for dashboard, panels in checked:
-        out.print(folded(f"{dashboard.path}: {_summary(panels)}", out.width, then="  "))
+        text = folded(f"{dashboard.path}: {_summary(panels)}", out.width, then="  ")
+        out.print(text, markup=False)
 
 
 _WORDS = {"all": "with all metrics", "some": "with some", "none": "with none"}

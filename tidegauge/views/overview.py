@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.text import Text
 
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.report.headline import reassignment_lines, stalled_partitions
+from tidegauge.report.headline import reassignment_lines
+from tidegauge.report.stalled_writes import stalled_partitions
 from tidegauge.runs.causes import Strand, cause_strands
 from tidegauge.runs.clients import unreachable_lines
 from tidegauge.runs.run import Run

@@ -10,7 +10,7 @@ import pytest
 from analysed_runs import RUNS
 from recorded_tables import figures, table
 from tidegauge.analysis.making.run_tables import RunTables
-from tidegauge.report.headline import stalled_partitions
+from tidegauge.report.stalled_writes import stalled_partitions
 from tidegauge.traces.run_files import MANIFEST
 from tidegauge.traces.run_folder import RunFolder
 from written_rows import MANIFEST_OF_TESTS, ZOOKEEPER, S, WrittenRows, named_partition
