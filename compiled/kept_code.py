@@ -96,7 +96,7 @@ def kept_file(function: Callable[..., Any], suffix: str) -> Path | None:
 
 def folder_of(module: str) -> Path:
     """The folder of the code of a module's functions."""
-    return cache_folder() / f"{module}-{_digest_of_sources(module)}"
+    return cache_folder() / f"{module}-{digest_of_sources(module)}"
 
 
 def write_kept(file: Path, content: bytes) -> None:
@@ -173,7 +173,8 @@ def _digest_of_compiler() -> str:
 
 
 @cache
-def _digest_of_sources(module: str) -> str:
+def digest_of_sources(module: str) -> str:
+    """A digest of the sources that a module's code is made of (:func:`sources_of`)."""
     digest = hashlib.sha256()
     for source in sorted(sources_of(module), key=lambda source: (source.name, _content(source))):
         digest.update(source.name.encode())

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.group_states import GroupCounts
 from tidegauge.engine.row_stream import RowStream
+from tidegauge.engine.run_snapshots.snapshot_file import RunSnapshot
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.traces.run_folder import new_trace_files
 
 
 class EngineError(TidegaugeError):
@@ -134,6 +134,15 @@ class Onlooker(Protocol):
         """Take a snapshot of the cluster and the figures of the loop."""
 
 
+class EngineState(NamedTuple):
+    """The state of all groups at a time that they have reached."""
+
+    #: Compresses the state of each group, as msgpack takes it.
+    groups: Sequence[Callable[[], Mapping[str, Any]]]
+    #: The length of each trace file, by its path in the run's folder.
+    trace: Mapping[str, int]
+
+
 class Engine(Protocol):
     """Runs all groups of a scenario, and passes their rows on during the run."""
 
@@ -142,6 +151,9 @@ class Engine(Protocol):
 
     def run_to(self, end_us: int) -> None:
         """Handle every event earlier than ``end_us``."""
+
+    def save(self) -> EngineState:
+        """The state of all groups after :meth:`run_to`; the trace has all rows until then."""
 
     def heal(self, time_us: int) -> None:
         """Begin the liveness phase in all processes."""
@@ -177,18 +189,20 @@ class EngineInput(NamedTuple):
     speed: float | None
     #: Observes the run.
     onlooker: Onlooker | None
-    #: Writes the manifest: from then on the run can be read.
-    write_manifest: Callable[[], None]
+    #: Makes a file for the rows of each group; from then on the run can be read.
+    new_trace_files: Callable[[int], list[Path]]
+    #: The state to continue from; None: the run begins.
+    past: RunSnapshot | None = None
 
-    def new_trace_files(self, groups: int) -> list[Path]:
-        """A file for the rows of each group; the run can be read although it has no rows yet.
+    def saved_state(self, hosted: Sequence[int]) -> Mapping[str, Any] | None:
+        """The saved state of a group; None: the run begins."""
+        if self.past is None:
+            return None
+        return next(each for each in self.past.groups if each["hosted"] == sorted(hosted))
 
-        Raises:
-            FileExistsError: another run has begun in the folder.
-        """
-        files = new_trace_files(self.folder, groups)
-        self.write_manifest()
-        return files
+    def path_of(self, file: Path) -> str:
+        """The path of a file in the run's folder."""
+        return file.relative_to(self.folder).as_posix()
 
 
 #: Makes an engine, to be entered; nothing is written if that fails.

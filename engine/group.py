@@ -8,10 +8,10 @@ other groups.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import is_
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,15 @@ from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.engine import event_loop, group_states
 from tidegauge.engine.doors import World, enter_doors
 from tidegauge.engine.exchange.lookahead import distances_us
-from tidegauge.engine.exchange.promises import next_event_us
+from tidegauge.engine.exchange.promises import next_event_us, take
 from tidegauge.engine.exchange.rings import send_news
 from tidegauge.engine.exchange.state import ENDED, NO_ROOM, REPORTS, GroupExchange
+from tidegauge.engine.group_snapshots import (
+    GroupCopy,
+    copy_of_group,
+    restore_exchange,
+    restore_world,
+)
 from tidegauge.engine.group_states import GroupCounts, counts_of
 from tidegauge.engine.layout import cluster_tables
 from tidegauge.engine.layout.broker_tables import enlarge_brokers, new_brokers, producer_reserve_of
@@ -98,9 +104,23 @@ class Group:
     """The processes in ``hosted``, of the cluster that ``plan`` describes."""
 
     def __init__(
-        self, plan: ClusterPlan, hosted: Collection[int], folder: Path | None = None
+        self,
+        plan: ClusterPlan,
+        hosted: Collection[int],
+        folder: Path | None = None,
+        saved: Mapping[str, Any] | None = None,
     ) -> None:
-        """Lay out the tables; checkpoints that are to be real files go to ``folder``."""
+        """Lay out the tables.
+
+        Args:
+            plan: the scenario in numbers.
+            hosted: the processes of the group.
+            folder: the folder for checkpoints that are to be real files.
+            saved: the state to continue from (``group_snapshots.py``); None: the beginning.
+
+        Raises:
+            DamagedTablesError: the state is not that of such a group.
+        """
         self.plan = plan
         self.log_directories = LogDirectories(plan, folder)
         self.hosted = sorted(hosted)
@@ -108,15 +128,26 @@ class Group:
         self.item_reserve = item_reserve_of(plan)
         self.exchange = GroupExchange(plan, [self.hosted], 0)
         self.world = new_world(plan, set(hosted), self.reserve, self.item_reserve)
+        self._saved = saved
+        if saved is not None:
+            restore_world(plan, self.world, saved)
+            self.log_directories.restore(self._brokers, saved["files"])
         self._validator = _new_validator(plan)
         self._size_rows()
         #: The tables, and the exchange with other groups, that the view is made for.
         self._seen: tuple[object, ...] = ()
         self.view = self._make_view()
-        self._plan_beginning()
-        self._plan_faults()
+        if saved is None:
+            self._plan_beginning()
+            self._plan_faults()
         # Nothing is due yet: this loads the compiled loop, which takes a third of a second.
-        event_loop.run_windows(self.view, self.exchange.view, 1)
+        if saved is None:
+            event_loop.run_windows(self.view, self.exchange.view, 1)
+
+    @property
+    def _brokers(self) -> list[int]:
+        """The indexes of the brokers hosted here."""
+        return [each for each in self.hosted if self.plan.processes[each].role == kernel.BROKER]
 
     @property
     def events(self) -> int:
@@ -252,6 +283,8 @@ class Group:
     def join(self, grouping: Sequence[Sequence[int]], number: int) -> None:
         """Become one of several groups, each with the processes in ``grouping``."""
         self.exchange = GroupExchange(self.plan, grouping, number)
+        if self._saved is not None:
+            restore_exchange(self.exchange, self._saved)
         self.world.context[0].group = number
         column(self.world.processes, "answer_us")[:] = distances_us(self.plan, self.hosted)
         self.view = self._make_view()
@@ -268,6 +301,18 @@ class Group:
             and pools.fetchers_of_source == 1
         )
         send_news(self.kernel_view, self.exchange.view)
+
+    def take_all(self) -> None:
+        """Take all messages that have come in."""
+        while self.exchange.state.linked and (
+            take(self.kernel_view, self.exchange.view) == NO_ROOM
+        ):
+            self._make_room_to_take()
+
+    def copy(self) -> GroupCopy:
+        """A copy of its state, from which it can be restored; its rows are drained."""
+        files = self.log_directories.saved(self._brokers)
+        return copy_of_group(self.hosted, self.world, self.exchange, files)
 
     @property
     def next_us(self) -> int:

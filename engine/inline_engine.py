@@ -36,7 +36,8 @@ def inline(grouping: Sequence[Sequence[int]] | None = None) -> contract.EngineMa
     """
 
     def make(run: contract.EngineInput) -> InlineEngine:
-        hosted = [list(group) for group in grouping or [range(len(run.plan.processes))]]
+        groups = grouping or _usual_grouping(run)
+        hosted = [list(group) for group in groups]
         quorum = {*run.plan.process_ranges[QUORUM_CONTROLLER]}
         if not any(quorum <= {*group} for group in hosted):
             raise ValueError(f"the controllers {sorted(quorum)} have to be in one group")
@@ -44,6 +45,13 @@ def inline(grouping: Sequence[Sequence[int]] | None = None) -> contract.EngineMa
         return InlineEngine(run, Grouping(names, hosted))
 
     return make
+
+
+def _usual_grouping(run: contract.EngineInput) -> Sequence[Sequence[int]]:
+    """One group, or those of the state that a run continues from."""
+    if run.past is not None:
+        return [each["hosted"] for each in run.past.groups]
+    return [range(len(run.plan.processes))]
 
 
 class InlineEngine:
@@ -60,7 +68,10 @@ class InlineEngine:
         #: Inline, every problem ends the run.
         self.warnings: list[str] = []
         self._pace = None if run.speed is None else contract.Pace(run.speed)
-        self._groups = [Group(run.plan, hosted, run.folder) for hosted in grouping.hosted]
+        self._groups = [
+            Group(run.plan, hosted, run.folder, run.saved_state(hosted))
+            for hosted in grouping.hosted
+        ]
         if len(self._groups) > 1:
             shared = SharedMemory(range(len(self._groups)))
             shared.begin()
@@ -69,13 +80,13 @@ class InlineEngine:
                 group.exchange.link(shared)
                 group.exchange.state.in_turn = True
         files = run.new_trace_files(len(self._groups))
-        self._writers = [TraceWriter(file) for file in files]
-        self._sinks = [self._sink(writer.write) for writer in self._writers]
+        self._writers = {run.path_of(file): TraceWriter(file) for file in files}
+        self._sinks = [self._sink(writer.write) for writer in self._writers.values()]
         self._sampler = LoopSampler(self._groups)
         self._seconds = 0.0
         self._windows = 0
         #: Every event has been handled that is due before this time.
-        self._reached_us = 0
+        self._reached_us = 0 if run.past is None else run.past.time_us
 
     def __enter__(self) -> Self:
         return self
@@ -86,7 +97,7 @@ class InlineEngine:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for writer in self._writers:
+        for writer in self._writers.values():
             writer.close()
 
     def _sink(self, write: RowSink) -> RowSink:
@@ -156,6 +167,16 @@ class InlineEngine:
             self._onlooker.look(self._snapshot_at(time_us), self.figures())
         if self._progress is not None:
             self._progress(contract.Passed(time_us, sum(group.events for group in self._groups)))
+
+    def save(self) -> contract.EngineState:
+        """The state of all groups after :meth:`run_to`; the trace has all rows until then."""
+        for group, sink in zip(self._groups, self._sinks, strict=True):
+            group.take_all()
+            group.drain(sink)
+        for writer in self._writers.values():
+            writer.flush()
+        trace = {path: writer.length_bytes for path, writer in self._writers.items()}
+        return contract.EngineState([group.copy().packed for group in self._groups], trace)
 
     def heal(self, time_us: int) -> None:
         """Begin the liveness phase in all processes."""

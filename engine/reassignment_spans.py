@@ -46,6 +46,11 @@ class _Reassignment:
     on_the_way: set[int] = field(default_factory=set)
     replaced: set[int] = field(default_factory=set)
 
+    @property
+    def partitions(self) -> tuple[set[int], set[int], set[int]]:
+        """The three sets above, in their order."""
+        return self.moved, self.on_the_way, self.replaced
+
 
 class ReassignmentSpans:
     """Takes the rows of a run in their total order."""
@@ -70,6 +75,27 @@ class ReassignmentSpans:
         #: step for which it is being moved.
         self._asked: dict[int, int] = {}
         self._moving: dict[int, int] = {}
+
+    def saved(self) -> dict[str, Any]:
+        """The state after the last row, as msgpack takes it."""
+        return {
+            "spans": [
+                [place, span.asked_us, span.done_us, *map(sorted, span.partitions)]
+                for place, span in self._spans.items()
+            ],
+            "tool_is_busy": self._tool_is_busy,
+            "asked": dict(self._asked),
+            "moving": dict(self._moving),
+        }
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Continue from a state that :meth:`saved` has given."""
+        self._spans = {
+            place: _Reassignment(asked_us, done_us, *map(set, partitions))
+            for place, asked_us, done_us, *partitions in saved["spans"]
+        }
+        self._tool_is_busy = saved["tool_is_busy"]
+        self._asked, self._moving = dict(saved["asked"]), dict(saved["moving"])
 
     def take(self, rows: NDArray[np.void]) -> None:
         """Take the next rows."""

@@ -12,9 +12,9 @@ done.
 """
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ from tidegauge.engine.layout.broker_tables import enlarge_epochs
 from tidegauge.engine.layout.check_tables import enlarge, new_figures, new_history
 from tidegauge.engine.layout.kept_tables import laid_out
 from tidegauge.engine.reassignment_spans import ReassignmentSpans
+from tidegauge.engine.run_snapshots.packed_tables import CopiedTable, copied, packed, restore
 from tidegauge.replication import checkpoint_files
 from tidegauge.replication.records import UNDEFINED, EpochEntry
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -41,6 +42,22 @@ from tidegauge.traces.judging.judgement import judge, judge_end
 
 #: The number of rows that are worth a call.
 _MANY_ROWS = 4096
+
+
+class StreamCopy(NamedTuple):
+    """The state of checks and figures, copied so that they can go on."""
+
+    history: Mapping[str, CopiedTable]
+    figures: Mapping[str, CopiedTable]
+    reassignments: Mapping[str, Any]
+
+    def packed(self) -> dict[str, Any]:
+        """The state as msgpack takes it, compressed."""
+        return {
+            "history": packed(self.history),
+            "figures": packed(self.figures),
+            "reassignments": self.reassignments,
+        }
 
 
 class RowStream:
@@ -76,6 +93,23 @@ class RowStream:
             self._judge_before(time_us)
             # Rows that have to wait are sorted again, so only once as many have joined them.
             self._due_rows = 2 * self._waiting_rows + _MANY_ROWS
+
+    def copy(self, time_us: int) -> StreamCopy:
+        """The state after all rows from before this time; no group has later ones."""
+        self._judge_before(time_us)
+        assert not self._waiting, "a group is ahead of the moment that is saved"
+        saved = self.reassignments.saved()
+        return StreamCopy(copied(self.history), copied(self.figures), saved)
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Continue from a state that :meth:`StreamCopy.packed` has given.
+
+        Raises:
+            DamagedTablesError: it is not that of a run of this scenario.
+        """
+        restore(self.history, saved["history"])
+        restore(self.figures, saved["figures"])
+        self.reassignments.restore(saved["reassignments"])
 
     def end(self) -> None:
         """Note that there are no more rows."""
@@ -142,6 +176,36 @@ class LogDirectories:
         self.plan = plan
         self.folder = None if folder is None else folder / LOG_DIRECTORIES
 
+    def saved(self, brokers: Iterable[int]) -> dict[str, bytes]:
+        """The content of all files of brokers, by their indexes; each by its path in the folder."""
+        if self.folder is None:
+            return {}
+        return {
+            str(file.relative_to(self.folder)): file.read_bytes()
+            for index in brokers
+            for file in sorted(self._directory_of(index).rglob("*"))
+            if file.is_file()
+        }
+
+    def restore(self, brokers: Iterable[int], saved: Mapping[str, bytes]) -> None:
+        """Replace all files of brokers, by their indexes, by those that :meth:`saved` has read.
+
+        Raises:
+            OSError: a file cannot be written.
+        """
+        if self.folder is None:
+            return
+        for index in brokers:
+            shutil.rmtree(self._directory_of(index), ignore_errors=True)
+        for path, content in saved.items():
+            file = self.folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+
+    def _directory_of(self, index: int) -> Path:
+        assert self.folder is not None
+        return self.folder / f"broker-{self.plan.brokers[index]}"
+
     def exchange(self, world: Brokers) -> None:
         """Write the due files of each broker, and read the files that a start needs.
 
@@ -154,7 +218,7 @@ class LogDirectories:
             broker.files_due = 0
             if due == 0 or self.folder is None:
                 continue
-            directory = self.folder / f"broker-{self.plan.brokers[index]}"
+            directory = self._directory_of(index)
             directory.mkdir(parents=True, exist_ok=True)
             rows = _rows_of(world, index)
             if due & HIGH_WATERMARKS_DUE:

@@ -8,7 +8,7 @@ and seed give the same rows, and the same hash.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from tidegauge.engine.contract import Engine, EngineInput, EngineMaker, Onlooker
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.liveness import Liveness, wait_until_well
 from tidegauge.engine.row_stream import RowStream
+from tidegauge.engine.snapshot_writer import SnapshotWriter
 from tidegauge.engine.summary import summary_of
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_directory import ListedAssignments, directory_of
@@ -25,7 +26,7 @@ from tidegauge.scenario.warnings import left_to_chance, newer_than_known
 from tidegauge.simulation.trace_rows.codes import REASON_END, REASON_LIVENESS
 from tidegauge.simulation.trace_rows.schema import SCHEMA_VERSION, tidegauge_version
 from tidegauge.traces.run_files import FORMAT, MANIFEST, SUMMARY
-from tidegauge.traces.run_folder import RunFolder, write_json_atomically
+from tidegauge.traces.run_folder import RunFolder, new_trace_files, write_json_atomically
 
 
 class Scrapes(NamedTuple):
@@ -46,6 +47,7 @@ def simulate(
     onlooker: Onlooker | None = None,
     scrapes: Scrapes | None = None,
     over_seeds: str | None = None,
+    snapshots_us: Sequence[int] = (),
 ) -> RunFolder:
     """Run a scenario into ``folder``, which must not contain a run yet, and return the run.
 
@@ -61,6 +63,8 @@ def simulate(
         onlooker: observes the run, in real time.
         scrapes: the interval of scrapes in virtual time, and their observer.
         over_seeds: the command that runs the scenario with other seeds, for the manifest.
+        snapshots_us: the virtual times at which the state of the whole run is saved, from which
+            it can be resumed (``engine/resuming.py``).
 
     Raises:
         FileExistsError: the folder is not empty, or another run has begun in it.
@@ -70,53 +74,94 @@ def simulate(
     """
     is_measured = onlooker is not None or scrapes is not None
     plan = ClusterPlan(scenario, switches or {}, is_measured)
+    watched = Watched(progress, speed, onlooker, scrapes)
     return simulate_plan(
-        plan, folder, make_engine or inline(), progress, speed, onlooker, scrapes, over_seeds
+        plan, folder, make_engine or inline(), watched, over_seeds, snapshots_us=snapshots_us
     )
+
+
+class Watched(NamedTuple):
+    """The observers of a run, and its pace; arguments of :func:`simulate`."""
+
+    progress: Progress | None = None
+    speed: float | None = None
+    onlooker: Onlooker | None = None
+    scrapes: Scrapes | None = None
 
 
 def simulate_plan(
     plan: ClusterPlan,
     folder: Path,
     make_engine: EngineMaker,
-    progress: Progress | None = None,
-    speed: float | None = None,
-    onlooker: Onlooker | None = None,
-    scrapes: Scrapes | None = None,
+    watched: Watched = Watched(),  # noqa: B008 - a tuple, which never changes
     over_seeds: str | None = None,
+    snapshots_us: Sequence[int] = (),
 ) -> RunFolder:
     """Run a scenario that has its plan; arguments and errors are those of :func:`simulate`."""
     if folder.exists() and any(folder.iterdir()):
         raise FileExistsError(f"{folder}: is not empty, and a run never overwrites another")
+
+    def begin_trace(groups: int) -> list[Path]:
+        files = new_trace_files(folder, groups)
+        manifest = manifest_of(plan, over_seeds, snapshots_us)
+        write_json_atomically(folder / MANIFEST, manifest)
+        return files
+
+    run = EngineInput(
+        *(plan, folder, RowStream(plan), watched.progress, watched.speed, watched.onlooker),
+        begin_trace,
+    )
+    return finish(run, make_engine, watched.scrapes, snapshots_us)
+
+
+def finish(
+    run: EngineInput,
+    make_engine: EngineMaker,
+    scrapes: Scrapes | None = None,
+    snapshots_us: Sequence[int] = (),
+) -> RunFolder:
+    """Run to the end from the beginning, or from the past that a run has; write the summary.
+
+    Arguments and errors are those of :func:`simulate`.
+    """
     started = time.perf_counter()
-    scenario = plan.scenario
-    stream = RowStream(plan)
-
-    def write_manifest() -> None:
-        write_json_atomically(folder / MANIFEST, manifest_of(plan, over_seeds))
-
-    run = EngineInput(plan, folder, stream, progress, speed, onlooker, write_manifest)
+    plan, stream = run.plan, run.stream
+    end_us = plan.scenario.duration_us
     with make_engine(run) as engine:
-        _run(engine, scenario.duration_us, scrapes)
+        with SnapshotWriter(run.folder, engine, stream) as snapshots:
+            _run(engine, run, scrapes, snapshots, snapshots_us)
         loop = engine.figures()
-        engine.close(scenario.duration_us, REASON_END)
+        engine.close(end_us, REASON_END)
         counted = engine.counts()
-        liveness = _liveness(plan, engine) if scenario.liveness else None
+        liveness = _liveness(plan, engine) if plan.scenario.liveness else None
         ended = engine.counts()
     stream.end()
     summary = summary_of(plan, stream, loop, counted, ended, liveness)
     summary["warnings"] = engine.warnings
     summary["wall_seconds"] = round(time.perf_counter() - started, 3)
-    write_json_atomically(folder / SUMMARY, summary)
-    return RunFolder(folder, was_just_written=True)
+    write_json_atomically(run.folder / SUMMARY, summary)
+    return RunFolder(run.folder, was_just_written=True)
 
 
-def _run(engine: Engine, end_us: int, scrapes: Scrapes | None) -> None:
-    """Run to the end, with scrapes in between, which change nothing."""
-    if scrapes is not None:
-        for time_us in range(scrapes.period_us, end_us + 1, scrapes.period_us):
-            engine.run_to(time_us)
+def _run(
+    engine: Engine,
+    run: EngineInput,
+    scrapes: Scrapes | None,
+    snapshots: SnapshotWriter,
+    snapshots_us: Sequence[int],
+) -> None:
+    """Run to the end, with scrapes and snapshots in between, which change nothing."""
+    end_us = run.plan.scenario.duration_us
+    begin_us = 0 if run.past is None else run.past.time_us
+    scraped_us = range(scrapes.period_us, end_us + 1, scrapes.period_us) if scrapes else ()
+    for time_us in sorted({*scraped_us, *snapshots_us}):
+        if not begin_us < time_us <= end_us:
+            continue
+        engine.run_to(time_us)
+        if scrapes is not None and time_us in scraped_us:
             scrapes.take(engine.snapshot())
+        if time_us in snapshots_us:
+            snapshots.take(time_us)
     engine.run_to(end_us)
 
 
@@ -129,7 +174,9 @@ def _liveness(plan: ClusterPlan, engine: Engine) -> Liveness:
     return liveness
 
 
-def manifest_of(plan: ClusterPlan, over_seeds: str | None = None) -> dict[str, Any]:
+def manifest_of(
+    plan: ClusterPlan, over_seeds: str | None = None, snapshots_us: Sequence[int] = ()
+) -> dict[str, Any]:
     """The manifest: the resolved scenario, and the names for its numbers.
 
     Partitions and their assignments are ``JsonLines``, which ``traces/run_folder.py`` writes.
@@ -137,10 +184,12 @@ def manifest_of(plan: ClusterPlan, over_seeds: str | None = None) -> dict[str, A
     Args:
         plan: the scenario.
         over_seeds: the command that runs it with other seeds.
+        snapshots_us: the virtual times of its snapshots.
     """
     kept, seed = plan.keep(_manifest), plan.scenario.seed
     scenario = {**kept["scenario"], "seed": seed}
-    return {**kept, "scenario": scenario, "seed": seed, "over_seeds": over_seeds}
+    manifest = {**kept, "scenario": scenario, "seed": seed, "over_seeds": over_seeds}
+    return {**manifest, "snapshots_us": list(snapshots_us)}
 
 
 def _manifest(plan: ClusterPlan) -> dict[str, Any]:
@@ -157,5 +206,6 @@ def _manifest(plan: ClusterPlan) -> dict[str, Any]:
         "switches": dict(plan.switches),
         "left_to_chance": left_to_chance(scenario),
         "over_seeds": None,
+        "snapshots_us": [],
         **directory_of(plan),
     }

@@ -14,7 +14,7 @@
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -76,6 +76,33 @@ def new_trace_files(folder: Path, groups: int) -> list[Path]:
     except FileExistsError:
         raise FileExistsError(f"{folder}: another run has begun in it") from None
     return [traces / f"group-{group}.msgpack" for group in range(groups)]
+
+
+def continued_trace_files(
+    folder: Path, groups: int, time_us: int, lengths: Mapping[str, int]
+) -> list[Path]:
+    """A file for the later rows of each group of processes of a run that continues.
+
+    Args:
+        folder: the folder of the run.
+        groups: the number of groups.
+        time_us: the virtual time from which it continues.
+        lengths: the length of each older trace file up to then, by its path in the folder. What
+            is behind it is cut off, and other trace files are removed.
+
+    Raises:
+        OSError: a file cannot be changed.
+    """
+    for file in run_files.trace_files(folder):
+        length = lengths.get(file.relative_to(folder).as_posix())
+        if length is None:
+            file.unlink()
+        else:
+            os.truncate(file, length)
+    return [
+        folder / run_files.TRACE / f"from-{time_us}us-group-{group}.msgpack"
+        for group in range(groups)
+    ]
 
 
 #: Columns that put rows into their total order, the first one first.

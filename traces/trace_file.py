@@ -205,6 +205,11 @@ class TraceWriter:
         while self._tasks:
             self._tasks.popleft().result()
 
+    @property
+    def length_bytes(self) -> int:
+        """The length of the file so far, after :meth:`flush`."""
+        return self._file.tell()
+
     def close(self) -> None:
         """Flush, and end the file."""
         if not self._file.closed:

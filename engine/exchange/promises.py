@@ -244,7 +244,7 @@ def leave_shared_cpu(exchange: exchanged.Exchange) -> None:
     store_word(state.promise + CPU, cpu)
 
 
-@inner_rule
+@rule
 def take(world: Kernel, exchange: exchanged.Exchange) -> int:
     """Take what has come in; READY, NO_ROOM, STRANGE or BROKEN."""
     state = exchange.state[0]

@@ -45,7 +45,7 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
         *({"state"}, {"storage", "session", "idle_fetches"}, {"fetches"}, {"leaders"}),
         *({"process"}, {"followers"}, {"requests", "metadata"}, {""}),
     ),
-    "engine": ({"layout", "exchange", "invariants"}, {""}),
+    "engine": ({"layout", "exchange", "invariants", "run_snapshots"}, {""}),
     "metrics": ({"", "families"}, {"snapshots", "spellings"}, {"samples"}, {"endpoint"}),
     "analysis": ({""}, {"tables"}, {"making"}, {"questions"}),
     "spark_analysis": ({""},),
