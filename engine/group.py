@@ -28,7 +28,7 @@ from tidegauge.engine.doors import World, enter_doors
 from tidegauge.engine.exchange.lookahead import distances_us
 from tidegauge.engine.exchange.promises import next_event_us, take
 from tidegauge.engine.exchange.rings import send_news
-from tidegauge.engine.exchange.state import ENDED, NO_ROOM, REPORTS, GroupExchange
+from tidegauge.engine.exchange.state import ENDED, NO_ROOM, READY, REPORTS, GroupExchange
 from tidegauge.engine.group_snapshots import (
     GroupCopy,
     copy_of_group,
@@ -302,12 +302,14 @@ class Group:
         )
         send_news(self.kernel_view, self.exchange.view)
 
-    def take_all(self) -> None:
-        """Take all messages that have come in."""
-        while self.exchange.state.linked and (
-            take(self.kernel_view, self.exchange.view) == NO_ROOM
-        ):
+    def take_all(self) -> int:
+        """Take all messages that have come in; READY, STRANGE or BROKEN (``exchange/state.py``)."""
+        while self.exchange.state.linked:
+            said = int(take(self.kernel_view, self.exchange.view))
+            if said != NO_ROOM:
+                return said
             self._make_room_to_take()
+        return int(READY)
 
     def copy(self) -> GroupCopy:
         """A copy of its state, from which it can be restored; its rows are drained."""
