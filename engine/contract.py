@@ -28,7 +28,12 @@ class EngineError(TidegaugeError):
 
 
 class ActorError(EngineError):
-    """An actor died, or two of them are incompatible: the run has ended."""
+    """An actor died, or two of them are incompatible: the engine has ended."""
+
+    def __init__(self, reason: str, reached: str = "") -> None:
+        super().__init__(reason + reached)
+        #: The reason alone, without the time that the run has reached.
+        self.reason = reason
 
 
 class RayUnavailableError(EngineError):
@@ -199,12 +204,24 @@ class EngineInput(NamedTuple):
     new_trace_files: Callable[[int], list[Path]]
     #: The state to continue from; None: the run begins.
     past: RunSnapshot | None = None
+    #: 1, and one more each time that the engine is made again, after the death of an actor.
+    generation: int = 1
 
     def saved_state(self, hosted: Sequence[int]) -> Mapping[str, Any] | None:
-        """The saved state of a group; None: the run begins."""
+        """The saved state that a group continues, or a part of it; None: the run begins.
+
+        Raises:
+            EngineError: the group has processes of several groups that were saved.
+        """
         if self.past is None:
             return None
-        return next(each for each in self.past.groups if each["hosted"] == sorted(hosted))
+        for each in self.past.groups:
+            if {*hosted} <= {*each["hosted"]}:
+                return {**each, "time_us": self.past.time_us}
+        raise EngineError(
+            f"the saved state of {len(self.past.groups)} groups of processes cannot be joined in "
+            "fewer: leave their number open"
+        )
 
     @property
     def begin_us(self) -> int:

@@ -32,9 +32,10 @@ from tidegauge.engine.exchange.state import ENDED, NO_ROOM, READY, REPORTS, Grou
 from tidegauge.engine.group_snapshots import (
     GroupCopy,
     copy_of_group,
-    restore_exchange,
+    note_all_is_sent,
     restore_world,
 )
+from tidegauge.engine.group_splitting import split, wake_pairs_across
 from tidegauge.engine.group_states import GroupCounts, counts_of
 from tidegauge.engine.layout import cluster_tables
 from tidegauge.engine.layout.broker_tables import enlarge_brokers, new_brokers, producer_reserve_of
@@ -131,6 +132,8 @@ class Group:
         self._saved = saved
         if saved is not None:
             restore_world(plan, self.world, saved)
+            if self.hosted != saved["hosted"]:
+                split(self.world, self.hosted, saved["time_us"])
             self.log_directories.restore(self._brokers, saved["files"])
         self._validator = _new_validator(plan)
         self._size_rows()
@@ -283,8 +286,7 @@ class Group:
     def join(self, grouping: Sequence[Sequence[int]], number: int) -> None:
         """Become one of several groups, each with the processes in ``grouping``."""
         self.exchange = GroupExchange(self.plan, grouping, number)
-        if self._saved is not None:
-            restore_exchange(self.exchange, self._saved)
+        note_all_is_sent(self.exchange, self.world)
         self.world.context[0].group = number
         column(self.world.processes, "answer_us")[:] = distances_us(self.plan, self.hosted)
         self.view = self._make_view()
@@ -300,6 +302,10 @@ class Group:
             and self.exchange.state.distant == 0
             and pools.fetchers_of_source == 1
         )
+        if self._saved is not None and context.idle_pairs > 0 and not context.idles_across:
+            wake_pairs_across(self.world, self._saved["time_us"])
+            self.view = self._make_view()
+        self._saved = None
         send_news(self.kernel_view, self.exchange.view)
 
     def take_all(self) -> int:
@@ -314,7 +320,7 @@ class Group:
     def copy(self) -> GroupCopy:
         """A copy of its state, from which it can be restored; its rows are drained."""
         files = self.log_directories.saved(self._brokers)
-        return copy_of_group(self.hosted, self.world, self.exchange, files)
+        return copy_of_group(self.hosted, self.world, files)
 
     @property
     def next_us(self) -> int:

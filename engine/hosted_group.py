@@ -82,6 +82,8 @@ class Place(NamedTuple):
     generation: int
     #: The speed limit, as a multiple of real time; None: no limit.
     speed: float | None
+    #: The virtual time from which the run goes on.
+    begin_us: int = 0
     #: The state to continue from (``group_snapshots.py``); None: the run begins.
     saved: Mapping[str, Any] | None = None
 
@@ -138,7 +140,7 @@ class HostedGroup:
             place.number, place.names, place.key, place.generation, node=node, tcp_host=tcp_host
         )
         self._links = Links({}, place.names, ())
-        self._pace = None if place.speed is None else Pace(place.speed)
+        self._pace = None if place.speed is None else Pace(place.speed, place.begin_us)
         self._stops = threading.Event()
         self._sampler = LoopSampler([self._group])
         #: CPU time of its waits.

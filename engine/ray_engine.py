@@ -26,10 +26,11 @@ from tidegauge.compiled.rules import COMPILED
 from tidegauge.controller.controller_actor import ControllerActor
 from tidegauge.engine import contract
 from tidegauge.engine.group_states import GroupCounts, ObservedPartition, ObservedReplica
-from tidegauge.engine.grouping import Grouping, grouping_of, usual_groups
+from tidegauge.engine.grouping import Grouping, finer_grouping, grouping_of, usual_groups
 from tidegauge.engine.hosted_group import GroupOutcome, GroupReport, HostedGroup, Place
 from tidegauge.engine.ray_cluster import cluster_cpus, node_address, node_cpus, placed, ray_cluster
 from tidegauge.metrics.snapshots.snapshot import Snapshot, merged
+from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.trace_rows.row import RowSlot
 
 #: The interval at which the driver checks the actors.
@@ -62,7 +63,18 @@ def on_ray(actors: int | None = None, address: str | None = None) -> contract.En
             grouping_of(run.plan, actors)
         with ray_cluster(address):
             count = actors or usual_groups(run.plan, cluster_cpus())
-            with RayEngine(run, grouping_of(run.plan, count, len(node_cpus()))) as engine:
+            machines = len(node_cpus())
+            if run.past is None:
+                grouping = grouping_of(run.plan, count, machines)
+            else:
+                saved = [each["hosted"] for each in run.past.groups]
+                grouping = finer_grouping(run.plan, saved, count, machines)
+            with RayEngine(run, grouping) as engine:
+                if run.past is not None and actors not in (None, len(grouping.hosted)):
+                    engine.warnings.append(
+                        f"the saved state of {len(saved)} groups of processes continues on "
+                        f"{counted(len(grouping.hosted), 'actor')}, not on {actors}"
+                    )
                 yield engine
 
     return make
@@ -86,11 +98,12 @@ class RayEngine:
         self._plan = run.plan
         self._grouping = grouping
         self._groups: list[_Hosted] = []
+        self._paths: list[str] = []
         self._files: list[BinaryIO] = []
         self._reports: list[GroupReport | None] = [None] * len(grouping.hosted)
         self._seconds = 0.0
         #: Every event has been handled that is due before this time.
-        self._ended_us = 0
+        self._ended_us = run.begin_us
         self._open = ExitStack()
         self.warnings: list[str] = []
 
@@ -99,10 +112,9 @@ class RayEngine:
     def __enter__(self) -> Self:
         with ExitStack() as begun:
             options = begun.enter_context(placed(self._grouping.machines))
-            self._files = [
-                begun.enter_context(file.open("wb"))
-                for file in self._run.new_trace_files(len(self._grouping.hosted))
-            ]
+            files = self._run.new_trace_files(len(self._grouping.hosted))
+            self._paths = [self._run.path_of(file) for file in files]
+            self._files = [begun.enter_context(file.open("wb")) for file in files]
             begun.callback(self._kill)
             self._make_actors(options)
             self._connect()
@@ -111,7 +123,6 @@ class RayEngine:
 
     def _make_actors(self, options: Sequence[dict[str, Any]]) -> None:
         key = secrets.token_bytes(32)
-        generation = secrets.randbits(62)
         across = len(set(self._grouping.machines)) > 1
         actors = []
         for number, of_actor in enumerate(options):
@@ -123,8 +134,10 @@ class RayEngine:
                 self._grouping.hosted,
                 number,
                 key,
-                generation,
+                self._run.generation,
                 self._run.speed,
+                self._run.begin_us,
+                self._run.saved_state(self._grouping.hosted[number]),
             )
             shell: Any = ControllerActor if number == self._grouping.controllers else BrokerActor
             actors.append(shell.options(**of_actor).remote(partial(_host_here, place, across)))
@@ -148,9 +161,11 @@ class RayEngine:
         trace: TracebackType | None,
     ) -> None:
         with self._open:
-            for number, group in enumerate(self._groups):
+            finishing = [group.actor.do.remote("finish") for group in self._groups]
+            ray.wait(finishing, num_returns=len(finishing), timeout=_ANSWER_S)
+            for number, finished in enumerate(finishing):
                 try:
-                    files = ray.get(group.actor.do.remote("finish"), timeout=_ANSWER_S)
+                    files = ray.get(finished, timeout=0)
                 except RayError:
                     # It is dead or stuck: the rows that it has handed over are there.
                     continue
@@ -188,6 +203,27 @@ class RayEngine:
             group.actor.do.remote("run_to", end_us): number
             for number, group in enumerate(self._groups)
         }
+
+    def save(self) -> contract.EngineState:
+        """The state of all groups after :meth:`run_to`; the trace has all rows until then.
+
+        Actors compress it while the run goes on.
+
+        Raises:
+            ActorError: an actor died.
+        """
+        written = self._ask("words_written")
+        self._ask_each("save", [(words,) for words in zip(*written, strict=True)])
+        self._take_reports()
+        trace = {path: file.tell() for path, file in zip(self._paths, self._files, strict=True)}
+        packing = [
+            group.actor.do.options(concurrency_group="packs").remote("packed")
+            for group in self._groups
+        ]
+        return contract.EngineState(
+            [partial(_answer, *each) for each in zip(self._groups, packing, strict=True)],
+            trace,
+        )
 
     def heal(self, time_us: int) -> None:
         """Begin the liveness phase in all processes."""
@@ -232,19 +268,15 @@ class RayEngine:
 
     def _ask(self, step: str, *arguments: Any) -> list[Any]:
         """Call a method of every actor, all at once."""
-        asked = [group.actor.do.remote(step, *arguments) for group in self._groups]
-        answers = []
-        for group, answer in zip(self._groups, asked, strict=True):
-            try:
-                answers.append(ray.get(answer))
-            except RayActorError as error:
-                raise contract.ActorError(
-                    f"the actor of {group.name} died ({group.where})"
-                ) from error
-            except RayTaskError as error:
-                failed = f"the actor of {group.name} failed: {error.cause} ({group.where})"
-                raise contract.ActorError(failed) from error
-        return answers
+        return self._ask_each(step, [arguments] * len(self._groups))
+
+    def _ask_each(self, step: str, arguments: Sequence[Sequence[Any]]) -> list[Any]:
+        """Call a method of every actor with arguments of its own, all at once."""
+        asked = [
+            group.actor.do.remote(step, *own)
+            for group, own in zip(self._groups, arguments, strict=True)
+        ]
+        return [_answer(*each) for each in zip(self._groups, asked, strict=True)]
 
     def _watch(self, running: dict[Any, int]) -> None:
         """Watch the actors until all have finished their call."""
@@ -285,8 +317,9 @@ class RayEngine:
         _, complaint, number = min(complaints)
         reached_us = self._reached_us()
         return contract.ActorError(
-            f"{complaint} ({self._groups[number].where}); all stopped after "
-            f"{reached_us / 1e6:.3f} virtual seconds, and the trace has all rows until then"
+            f"{complaint} ({self._groups[number].where})",
+            f"; all stopped after {reached_us / 1e6:.3f} virtual seconds, and the trace has all "
+            "rows until then",
         )
 
     def _stop(self, running: list[Any]) -> None:
@@ -350,6 +383,22 @@ class RayEngine:
         }
         events = sum(report.figures.events for report in reports)
         self._run.progress(contract.Passed(self._reached_us(), events, busy))
+
+
+def _answer(group: _Hosted, answer: Any) -> Any:
+    """What an actor has answered to a call.
+
+    Raises:
+        ActorError: it died, or failed.
+    """
+    try:
+        return ray.get(answer)
+    except RayActorError as error:
+        raise contract.ActorError(f"the actor of {group.name} died ({group.where})") from error
+    except RayTaskError as error:
+        raise contract.ActorError(
+            f"the actor of {group.name} failed: {error.cause} ({group.where})"
+        ) from error
 
 
 def _host_here(place: Place, across: bool) -> HostedGroup:
