@@ -32,8 +32,9 @@ class ActorError(EngineError):
 
     def __init__(self, reason: str, reached: str = "") -> None:
         super().__init__(reason + reached)
-        #: The reason alone, without the time that the run has reached.
+        #: The reason alone, without what is said of the run.
         self.reason = reason
+        self.reached = reached
 
 
 class RayUnavailableError(EngineError):
@@ -206,6 +207,8 @@ class EngineInput(NamedTuple):
     past: RunSnapshot | None = None
     #: 1, and one more each time that the engine is made again, after the death of an actor.
     generation: int = 1
+    #: Is called with lines for people.
+    tell: Callable[[str], None] = lambda _: None
 
     def saved_state(self, hosted: Sequence[int]) -> Mapping[str, Any] | None:
         """The saved state that a group continues, or a part of it; None: the run begins.

@@ -55,6 +55,7 @@ class InterruptedRun(NamedTuple):
             *(self.plan, folder, self.stream, watched.progress, watched.speed, watched.onlooker),
             continue_trace,
             past,
+            tell=watched.tell,
         )
         snapshots_us = self.run.manifest["snapshots_us"]
         with _named(folder, past.time_us):

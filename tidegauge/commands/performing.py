@@ -87,6 +87,7 @@ def perform(
                 onlooker=None if watchers is None else watchers.onlooker,
                 scrapes=None if watchers is None else watchers.scrapes,
                 over_seeds=over_seeds,
+                tell=lambda line: typer.echo(f"tidegauge: {line}", err=True),
             )
     except _FarEnough:
         pass
