@@ -1,8 +1,9 @@
 """The state of a group of processes at a time that all groups have reached, saved and restored.
 
 Nothing is on its way between groups then (``Group.take_all``), so a group's state is its tables,
-what it has sent of its logs of metadata and commits to each other group, and the checkpoint files of
-its brokers. Addresses are made anew: those of handlers, and those of the exchange with other groups.
+what it has sent of its logs of metadata and commits to each other group, and the checkpoint files
+of its brokers. Addresses are made anew: those of handlers, and those of the exchange with other
+groups.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,8 @@
 """A run that was interrupted continues from its last snapshot, to the end it would have had.
 
-The trace is cut back to the snapshot, and continues in new files. The rows, the hash and all figures
-but those of speed are those of a run that nobody has interrupted. The folder is changed only when the
-whole state has been read and restored.
+The trace is cut back to the snapshot, and continues in new files. The rows, the hash and all
+figures but those of speed are those of a run that nobody has interrupted. The folder is changed
+only when the whole state has been read and restored.
 """
 
 from collections.abc import Iterator
