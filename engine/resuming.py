@@ -120,7 +120,13 @@ def plan_of_run(run: RunFolder) -> ClusterPlan:
     scenario = scenario_from_mapping(
         {**manifest["scenario"], "seed": manifest["seed"]}, str(run.path)
     )
-    return ClusterPlan(scenario, manifest["switches"])
+    past = manifest.get("past", {})
+    return ClusterPlan(
+        scenario,
+        manifest["switches"],
+        faults_before_joints=tuple(past.get("faults_before_joints", ())),
+        may_branch=bool(past or manifest.get("snapshots_us")),
+    )
 
 
 @contextmanager
