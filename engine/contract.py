@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.engine.group_snapshots import SavedGroup
 from tidegauge.engine.group_states import GroupCounts
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.engine.run_snapshots.snapshot_file import RunSnapshot
@@ -205,12 +206,14 @@ class EngineInput(NamedTuple):
     new_trace_files: Callable[[int], list[Path]]
     #: The state to continue from; None: the run begins.
     past: RunSnapshot | None = None
+    #: The plan of the past, where it was another one.
+    past_plan: ClusterPlan | None = None
     #: 1, and one more each time that the engine is made again, after the death of an actor.
     generation: int = 1
     #: Is called with lines for people.
     tell: Callable[[str], None] = lambda _: None
 
-    def saved_state(self, hosted: Sequence[int]) -> Mapping[str, Any] | None:
+    def saved_group(self, hosted: Sequence[int]) -> SavedGroup | None:
         """The saved state that a group continues, or a part of it; None: the run begins.
 
         Raises:
@@ -218,9 +221,9 @@ class EngineInput(NamedTuple):
         """
         if self.past is None:
             return None
-        for each in self.past.groups:
-            if {*hosted} <= {*each["hosted"]}:
-                return {**each, "time_us": self.past.time_us}
+        for state in self.past.groups:
+            if {*hosted} <= {*state["hosted"]}:
+                return SavedGroup(self.past.time_us, state, self.past_plan)
         raise EngineError(
             f"the saved state of {len(self.past.groups)} groups of processes cannot be joined in "
             "fewer: leave their number open"

@@ -6,17 +6,51 @@ the exchange with other groups.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from tidegauge.compiled.records import column
 from tidegauge.engine.doors import World, enter_doors
 from tidegauge.engine.exchange.state import GroupExchange
 from tidegauge.engine.run_snapshots import packed_tables
+from tidegauge.engine.run_snapshots.merged_tables import merge
 from tidegauge.engine.run_snapshots.packed_tables import CopiedTable
 from tidegauge.scenario.cluster_plan import ClusterPlan
 
 #: Tables without state: rows of the trace that are drained, and addresses of rules.
 _WITHOUT = ("rows", "roles")
+
+
+# Of a run that continues with another scenario.
+#: Tables that have an entry for each fault, step or part of one.
+_GROWING = (
+    *("faults", "fault_roles", "quantiles", "kept_logs", "upgraded_rules", "rolls", "rolled"),
+    *("steps", "awaited_brokers", "requested_moves", "throttled_by_steps"),
+)
+#: Tables of what is on its way; they begin empty, with room for what a scenario may need.
+_POOLS = (
+    *("events", "items", "heap", "later_heap", "row_marks", "watches", "batches", "joined_sends"),
+    *("impairments", "metadata_changes", "offset_commits"),
+)
+#: Which of their places are free.
+_OF_POOLS = {
+    "context": ("event_slots.free", "item_slots.free", "commit_reserve"),
+    "pools": ("watch_slots.free",),
+    "pool": ("free_batch", "free_batches", "joined_slots.free"),
+}
+
+
+class SavedGroup(NamedTuple):
+    """The saved state of a group, to continue from."""
+
+    time_us: int
+    #: What :meth:`GroupCopy.packed` has given.
+    state: Mapping[str, Any]
+    #: The plan that the group had then; None: the same as now.
+    past: ClusterPlan | None
+
+    def alone(self) -> Self:
+        """The same, to be sent to another process."""
+        return self if self.past is None else self._replace(past=self.past.alone())
 
 
 class GroupCopy(NamedTuple):
@@ -47,13 +81,13 @@ def copy_of_group(hosted: Sequence[int], world: World, files: Mapping[str, bytes
     return GroupCopy(hosted, tables, files)
 
 
-def restore_world(plan: ClusterPlan, world: World, saved: Mapping[str, Any]) -> None:
+def restore_world(plan: ClusterPlan, world: World, saved: SavedGroup) -> None:
     """Give the tables of a group the rows that were saved.
 
     Raises:
         DamagedTablesError: these are not the tables of a group of this scenario.
     """
-    packed_tables.restore(world, saved["tables"], without=_WITHOUT)
+    packed_tables.restore(world, saved.state["tables"], without=_WITHOUT)
     enter_doors(plan, world)
 
 
@@ -70,3 +104,17 @@ def note_all_is_sent(exchange: GroupExchange, world: World) -> None:
     column(groups, "next_change")[:] = context.metadata_changes
     column(groups, "next_commit")[:] = context.offset_commits
     column(groups, "next_mark")[:] = context.row_marks
+
+
+def merge_worlds(reached: World, planned: World, other: World) -> None:
+    """Give the tables of a group what another scenario plans differently (``merged_tables.py``).
+
+    Raises:
+        MergeError: something differs that cannot change while a run goes on.
+    """
+    merge(
+        *(reached, planned, other),
+        growing=_GROWING,
+        kept=(*_WITHOUT, *_POOLS),
+        kept_fields=_OF_POOLS,
+    )

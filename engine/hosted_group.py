@@ -37,13 +37,12 @@ from tidegauge.engine.exchange.shared_memory import (
     send_file,
 )
 from tidegauge.engine.group import Group
-from tidegauge.engine.group_snapshots import GroupCopy
+from tidegauge.engine.group_snapshots import GroupCopy, SavedGroup
 from tidegauge.engine.group_states import GroupCounts, new_states
 from tidegauge.engine.liveness import RESTART_US
 from tidegauge.engine.loop_sampler import LoopSampler
 from tidegauge.metrics.snapshots.snapshot import SnapshotPart, part_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.scenario.reading import Scenario
 from tidegauge.traces.checks.breaches import judged_rows
 from tidegauge.traces.trace_file import TraceWriter
 
@@ -69,9 +68,7 @@ _LAST_FLUSH_S = 10.0
 class Place(NamedTuple):
     """A group's information about all groups, and about itself."""
 
-    scenario: Scenario
-    switches: dict[str, int | bool]
-    is_measured: bool
+    plan: ClusterPlan
     #: Names of the groups for people, and their processes.
     names: Sequence[str]
     grouping: Sequence[Sequence[int]]
@@ -84,8 +81,8 @@ class Place(NamedTuple):
     speed: float | None
     #: The virtual time from which the run goes on.
     begin_us: int = 0
-    #: The state to continue from (``group_snapshots.py``); None: the run begins.
-    saved: Mapping[str, Any] | None = None
+    #: The state to continue from; None: the run begins.
+    saved: SavedGroup | None = None
 
 
 class GroupOutcome(NamedTuple):
@@ -126,12 +123,11 @@ class HostedGroup:
             node: this machine; groups on the same one connect by a Unix socket.
             tcp_host: the address of this machine for others; None: there are no others.
         """
-        plan = ClusterPlan(place.scenario, place.switches, place.is_measured)
-        self._plan = plan
+        plan = self._plan = place.plan
         self._place = place
         self._node = node
         self._folder: tempfile.TemporaryDirectory[str] | None = None
-        if place.scenario.checkpoint_files:
+        if plan.scenario.checkpoint_files:
             self._folder = tempfile.TemporaryDirectory(prefix="tidegauge-")
         folder = None if self._folder is None else Path(self._folder.name)
         self._group = Group(plan, place.grouping[place.number], folder, place.saved)

@@ -126,10 +126,9 @@ class RayEngine:
         across = len(set(self._grouping.machines)) > 1
         actors = []
         for number, of_actor in enumerate(options):
+            saved = self._run.saved_group(self._grouping.hosted[number])
             place = Place(
-                self._plan.scenario,
-                dict(self._plan.switches),
-                self._plan.is_measured,
+                self._plan.alone(),
                 self._grouping.names,
                 self._grouping.hosted,
                 number,
@@ -137,7 +136,7 @@ class RayEngine:
                 self._run.generation,
                 self._run.speed,
                 self._run.begin_us,
-                self._run.saved_state(self._grouping.hosted[number]),
+                None if saved is None else saved.alone(),
             )
             shell: Any = ControllerActor if number == self._grouping.controllers else BrokerActor
             actors.append(shell.options(**of_actor).remote(partial(_host_here, place, across)))

@@ -68,10 +68,14 @@ def _resumable(run: EngineInput) -> str:
 
 def _after_death(run: EngineInput) -> EngineInput:
     """What comes after the last snapshot of a run, or all of it if there is none yet."""
+    past, past_plan = run.past, run.past_plan
     times_us = snapshot_times_us(run.folder)
-    past = read_snapshot(run.folder, times_us[-1]) if times_us else None
+    if times_us:
+        past, past_plan = read_snapshot(run.folder, times_us[-1]), None
     stream = RowStream(run.plan)
-    if past is not None:
+    if past_plan is not None and past is not None:
+        stream.continue_from(past.stream, past_plan)
+    elif past is not None:
         stream.restore(past.stream)
 
     def continue_trace(groups: int) -> list[Path]:
@@ -79,5 +83,9 @@ def _after_death(run: EngineInput) -> EngineInput:
         return continued_trace_files(run.folder, groups, time_us, lengths)
 
     return run._replace(
-        stream=stream, past=past, new_trace_files=continue_trace, generation=run.generation + 1
+        stream=stream,
+        new_trace_files=continue_trace,
+        past=past,
+        past_plan=past_plan,
+        generation=run.generation + 1,
     )

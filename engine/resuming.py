@@ -1,8 +1,8 @@
 """A run that was interrupted continues from its last snapshot, to the end it would have had.
 
-The trace is cut back to the snapshot, and continues in new files. The rows, the hash and all figures
-but those of speed are those of a run that nobody has interrupted. The folder is changed only when the
-whole state has been read and restored.
+The trace is cut back to the snapshot, and continues in new files. The rows, the hash and all
+figures but those of speed are those of a run that nobody has interrupted. The folder is changed
+only when the whole state has been read and restored.
 """
 
 from collections.abc import Iterator
@@ -121,7 +121,13 @@ def plan_of_run(run: RunFolder) -> ClusterPlan:
     scenario = scenario_from_mapping(
         {**manifest["scenario"], "seed": manifest["seed"]}, str(run.path)
     )
-    return ClusterPlan(scenario, manifest["switches"])
+    past = manifest.get("past", {})
+    return ClusterPlan(
+        scenario,
+        manifest["switches"],
+        faults_before_joints=tuple(past.get("faults_before_joints", ())),
+        may_branch=bool(past or manifest.get("snapshots_us")),
+    )
 
 
 @contextmanager

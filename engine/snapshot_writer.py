@@ -16,6 +16,43 @@ from typing import Self
 
 from tidegauge.engine.contract import ActorError, Engine, EngineInput
 from tidegauge.engine.run_snapshots.snapshot_file import RunSnapshot, write_snapshot
+from tidegauge.simulation.quantities import format_duration, parse_duration, parse_time
+
+#: More snapshots of one run are a mistake.
+MOST_SNAPSHOTS = 10_000
+
+
+def regular_times_us(text: str, duration_us: int) -> range:
+    """The times of snapshots at an interval, such as ``60s``, in a run of this duration.
+
+    Raises:
+        ValueError: the text is no duration above 0, or there would be no snapshot, or too many.
+    """
+    period_us = parse_duration(text)
+    if period_us == 0:
+        raise ValueError("must be more than 0")
+    times_us = range(period_us, duration_us, period_us)
+    if not times_us:
+        raise ValueError(f"the run ends at {format_duration(duration_us)}, before a snapshot")
+    if len(times_us) > MOST_SNAPSHOTS:
+        raise ValueError(
+            f"{len(times_us):,} snapshots are too many; {MOST_SNAPSHOTS:,} are the most"
+        )
+    return times_us
+
+
+def named_time_us(text: str, duration_us: int) -> int:
+    """The time of one snapshot, such as ``63.2s``, in a run of this duration.
+
+    Raises:
+        ValueError: the text is no time above 0, or is not before the end of the run.
+    """
+    time_us = parse_time(text)
+    if time_us == 0:
+        raise ValueError("must be more than 0")
+    if time_us >= duration_us:
+        raise ValueError(f"must be before the end of the run, {format_duration(duration_us)}")
+    return time_us
 
 
 class SnapshotWriter:

@@ -1,7 +1,7 @@
 """The files of a run's folder: their names, and the content of its manifest and summary.
 
-``traces/run_folder.py`` describes each of them, ``engine/run_snapshots`` a snapshot. A sweep has a folder, too, with a folder for
-each of its runs (``tidegauge/sweeps/sweep_folder.py``).
+``traces/run_folder.py`` describes each of them, ``engine/run_snapshots`` a snapshot. A sweep has a
+folder, too, with a folder for each of its runs (``tidegauge/sweeps/sweep_folder.py``).
 """
 
 import json

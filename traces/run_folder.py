@@ -98,8 +98,8 @@ def continued_trace_files(
         TraceError: an older trace file ends before then; nothing has been changed.
         OSError: a file cannot be changed.
     """
-    for path, length in lengths.items():
-        _check_length(folder / path, length)
+    for path, needed in lengths.items():
+        _check_length(folder / path, needed)
     for file in run_files.trace_files(folder):
         length = lengths.get(file.relative_to(folder).as_posix())
         if length is None:

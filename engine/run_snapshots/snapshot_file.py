@@ -36,7 +36,7 @@ import msgpack  # type: ignore[import-untyped]  # it comes without types
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.compiled.kept_code import digest_of_sources
 from tidegauge.compiled.rules import RUN
-from tidegauge.simulation.quantities import format_duration
+from tidegauge.simulation.quantities import whole_time_text
 from tidegauge.simulation.trace_rows.schema import tidegauge_version
 from tidegauge.traces.run_files import MANIFEST, snapshot_file, snapshot_times_us
 
@@ -110,7 +110,7 @@ def read_snapshot(folder: Path, time_us: int) -> RunSnapshot:
     saved = msgpack.unpackb(content, strict_map_key=False)
     _check_origin(file, saved, _origin(folder))
     if saved["time_us"] != time_us:
-        raise SnapshotError(f"{file}: is of {format_duration(saved['time_us'])}; {OTHERWISE}")
+        raise SnapshotError(f"{file}: is of {whole_time_text(saved['time_us'])}; {OTHERWISE}")
     return RunSnapshot(*(saved[name] for name in RunSnapshot._fields))
 
 
@@ -146,5 +146,5 @@ def _check_origin(file: Path, saved: Mapping[str, Any], ours: Mapping[str, Any])
 
 def _missing(folder: Path, time_us: int) -> str:
     """An error that names the snapshots there are."""
-    there = ", ".join(map(format_duration, snapshot_times_us(folder))) or "none"
-    return f"{folder}: has no snapshot at {format_duration(time_us)} (snapshots: {there})"
+    there = ", ".join(map(whole_time_text, snapshot_times_us(folder))) or "none"
+    return f"{folder}: has no snapshot at {whole_time_text(time_us)} (snapshots: {there})"

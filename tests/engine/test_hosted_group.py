@@ -37,7 +37,7 @@ def hosted_groups(nodes: Sequence[str], speed: float | None = None) -> list[Host
     host = "127.0.0.1" if len(set(nodes)) > 1 else None
     groups = [
         HostedGroup(
-            Place(plan.scenario, {}, False, names, grouping, number, b"secret", 5, speed),
+            Place(plan, names, grouping, number, b"secret", 5, speed),
             node,
             host,
         )

@@ -68,7 +68,9 @@ class ThreeNodes:
 
     def __init__(self) -> None:
         self.mark = f"nodes-{uuid.uuid4()}"
-        self._folder = tempfile.TemporaryDirectory(prefix="tr-", dir="/tmp", ignore_cleanup_errors=True)
+        self._folder = tempfile.TemporaryDirectory(
+            prefix="tr-", dir="/tmp", ignore_cleanup_errors=True
+        )
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
