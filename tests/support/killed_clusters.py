@@ -172,18 +172,19 @@ class KilledRun:
             stderr=subprocess.STDOUT,
             text=True,
         )
-        self._lines: queue.Queue[str] = queue.Queue()
+        self._lines: queue.Queue[str | None] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
         assert self.driver.stdout is not None
         for line in self.driver.stdout:
             self._lines.put(line.rstrip("\n"))
-        self._lines.put("")
+        self._lines.put(None)
 
-    def _next(self, limit_s: float = 120) -> str:
+    def _next(self, limit_s: float = 120) -> str | None:
+        """The next line; None: the process has ended."""
         line = self._lines.get(timeout=limit_s)
-        word, _, rest = line.partition(" ")
+        word, _, rest = (line or "").partition(" ")
         if word == "at":
             self.reached_us = int(rest)
         elif line:
@@ -193,21 +194,22 @@ class KilledRun:
     def wait_until(self, time_us: int) -> None:
         """Until the run has reached a virtual time."""
         while self.reached_us < time_us:
-            assert self._next(), self.told
+            assert self._next() is not None, self.told
 
     def continues(self) -> float:
         """Seconds until it goes on under the next generation; its line is the last one told."""
         begun_s = time.monotonic()
         before = len(self.told)
         while not any("under generation" in line for line in self.told[before:]):
-            assert self._next(), self.told
-        while not self._next().startswith("at"):
-            assert self.driver.poll() is None, self.told
+            assert self._next() is not None, self.told
+        reached_us, self.reached_us = self.reached_us, -1
+        while self.reached_us < 0:
+            assert self._next() is not None, (reached_us, self.told)
         return time.monotonic() - begun_s
 
     def end(self) -> int:
         """Wait for its end; the status of the process."""
-        while self._next():
+        while self._next() is not None:
             pass
         return self.driver.wait(60)
 
