@@ -112,12 +112,17 @@ class Group:
         self.exchange = GroupExchange(plan, [self.hosted], 0)
         self.world = new_world(plan, set(hosted), self.reserve, self.item_reserve)
         self._saved = saved
+        #: Its tables have something left of processes that are in other groups by now.
+        self._is_part = False
         if saved is not None:
+            begun = dict(vars(self.world))
             self.world = restored_world(plan, self.world, saved)
+            self._is_part = saved.state["is_part"]
             if self.hosted != saved.state["hosted"]:
-                split(self.world, self.hosted, saved.time_us)
+                split(self.world, begun, self.hosted, saved.time_us)
+                self._is_part = True
             self.log_directories.restore(self._brokers, saved.state["files"])
-        self._validator = _new_validator(plan)
+        self._validator = None if self._is_part else _new_validator(plan)
         self._size_rows()
         #: The tables, and the exchange with other groups, that the view is made for.
         self._seen: tuple[object, ...] = ()
@@ -304,7 +309,7 @@ class Group:
     def copy(self) -> GroupCopy:
         """A copy of its state, from which it can be restored; its rows are drained."""
         files = self.log_directories.saved(self._brokers)
-        return copy_of_group(self.hosted, self.world, files)
+        return copy_of_group(self.hosted, self.world, files, is_part=self._is_part)
 
     @property
     def next_us(self) -> int:

@@ -59,6 +59,8 @@ class GroupCopy(NamedTuple):
     hosted: Sequence[int]
     tables: Mapping[str, CopiedTable]
     files: Mapping[str, bytes]
+    #: The tables have something left of processes of other groups (``group_splitting.py``).
+    is_part: bool
 
     def packed(self) -> dict[str, Any]:
         """The state as msgpack takes it, compressed."""
@@ -66,19 +68,23 @@ class GroupCopy(NamedTuple):
             "hosted": list(self.hosted),
             "tables": packed_tables.packed(self.tables),
             "files": dict(self.files),
+            "is_part": self.is_part,
         }
 
 
-def copy_of_group(hosted: Sequence[int], world: World, files: Mapping[str, bytes]) -> GroupCopy:
+def copy_of_group(
+    hosted: Sequence[int], world: World, files: Mapping[str, bytes], *, is_part: bool
+) -> GroupCopy:
     """Copy the state of a group whose rows are drained, and which has taken all messages.
 
     Args:
         hosted: the processes of the group.
         world: its tables.
         files: the checkpoint files of its brokers.
+        is_part: whether there is something left of processes of other groups.
     """
     tables = packed_tables.copied(world, without=_WITHOUT)
-    return GroupCopy(hosted, tables, files)
+    return GroupCopy(hosted, tables, files, is_part)
 
 
 def restore_world(plan: ClusterPlan, world: World, saved: SavedGroup) -> None:

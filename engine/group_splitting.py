@@ -2,14 +2,15 @@
 
 Each new group takes all tables of the saved one, and hosts only its own processes from then on.
 The events that wait for others are dropped, and what the others have counted is theirs to tell.
-What is left of other processes is never looked at again.
+Large tables are as at the beginning where they belong to others, so that later snapshots are small.
+What else is left of others is never looked at again; no invariant holds for it.
 
 Fetches of two brokers that were computed together are handled again where the brokers part: to wake
 a pair changes nothing (``actors/idle_fetches``).
 """
 
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +19,11 @@ from tidegauge.actors.idle_fetches.across import APART, COMPUTED, OFFERED
 from tidegauge.actors.idle_fetches.pairs import wake_pair
 from tidegauge.actors.idle_fetches.stages import HANDLED, begin_from_outside
 from tidegauge.actors.state.brokers import Brokers
-from tidegauge.compiled.records import column
-from tidegauge.compiled.rules import rule
+from tidegauge.compiled.records import Records, column
+from tidegauge.compiled.rules import Tables, rule
 from tidegauge.compiled.signatures import as_base
+from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.engine.doors import World
 from tidegauge.engine.group_states import forget_counts
 from tidegauge.engine.layout.cluster_tables import enlarge_kernel
@@ -32,7 +35,19 @@ from tidegauge.simulation.events import (
     take_first,
     waiting_count,
 )
-from tidegauge.simulation.kernel import Kernel
+from tidegauge.simulation.kernel import CONTROLLER, QUORUM_CONTROLLER, ZOOKEEPER, Kernel
+
+#: Tables with an entry, or several, for each replica.
+_OF_SLOTS = (
+    *("replicas", "hosted", "on_disk", "cached_logs", "fetch_states", "sampled_replicas", "marks"),
+    *("followers", "follower_fetches", "delayed_fetches", "delayed_produces"),
+)
+
+#: Tables of processes of these roles alone.
+_OF_ROLES: tuple[tuple[tuple[int, ...], type[Tables]], ...] = (
+    ((QUORUM_CONTROLLER,), Quorum),
+    ((ZOOKEEPER, CONTROLLER), ControlPlane),
+)
 
 #: Events that a pair of brokers has when its fetches are handled again, for each of these.
 _PENDING = 2
@@ -59,11 +74,14 @@ def drop_events(world: Kernel) -> None:
         push(world, take_first(world, outbox))
 
 
-def split(world: World, hosted: Sequence[int], time_us: int) -> None:
+def split(
+    world: World, begun: Mapping[str, Records[Any]], hosted: Sequence[int], time_us: int
+) -> None:
     """Leave some of its processes to a group whose tables have just been restored.
 
     Args:
         world: its tables.
+        begun: its tables as they are at the beginning of a run, by their names.
         hosted: the processes that it hosts from now on.
         time_us: the time that all groups have reached.
     """
@@ -75,6 +93,25 @@ def split(world: World, hosted: Sequence[int], time_us: int) -> None:
     drop_events(as_base(world.view, Kernel))
     # What belongs to no process is told by the group of the first one.
     forget_counts(world, stays, of_group=not stays[np.argmax(whole)])
+    _clear_tables(world, begun, stays)
+
+
+def _clear_tables(
+    world: World, begun: Mapping[str, Records[Any]], stays: NDArray[np.bool_]
+) -> None:
+    """Let large tables be as they were where they belong to other groups."""
+    leaves = ~stays[column(world.slots, "broker")]
+    for name in _OF_SLOTS:
+        rows, first = (
+            cast("NDArray[np.void]", each) for each in (getattr(world, name), begun[name])
+        )
+        of_slots = np.repeat(leaves, len(rows) // len(leaves))
+        rows[of_slots] = first[of_slots]
+    roles = {*column(world.processes, "role")[stays].tolist()}
+    for owners, tables in _OF_ROLES:
+        if not roles & {*map(int, owners)}:
+            for name in tables.__annotations__:
+                setattr(world, name, begun[name])
 
 
 def _part_pairs(
