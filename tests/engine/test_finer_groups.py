@@ -69,6 +69,21 @@ def test_three_groups_continue_in_one_for_each_broker(mode: str, tmp_path: Path)
     )
 
 
+def test_a_part_is_saved_and_cut_again(tmp_path: Path) -> None:
+    """What is left in it of other processes stays unseen."""
+    scenario = in_mode("kraft", trace="transitions")
+    plan = ClusterPlan(scenario)
+    times_us = [20 * SECOND, 45_123_456, 80 * SECOND]
+    whole = [[*range(len(plan.processes))]]
+    run = simulate(scenario, tmp_path / "run", snapshots_us=times_us)
+    for count, time_us in zip((2, 3, 5), times_us, strict=True):
+        whole = finer_grouping(plan, whole, count).hosted
+        past = interrupted(RunFolder(run.path), time_us, tmp_path / f"{count}")
+        again = resume(past, inline(whole))
+        assert figures_of_meaning(again) == figures_of_meaning(run)
+        run = again
+
+
 @pytest.mark.parametrize("seed", [3, *(pytest.param(n, marks=pytest.mark.long) for n in range(10))])
 def test_schedules_continue_in_finer_groups(seed: int, tmp_path: Path) -> None:
     """Whatever overlaps as the snapshot is made: cuts, pauses, losses of power, elections."""

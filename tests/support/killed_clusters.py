@@ -77,7 +77,11 @@ class ThreeNodes:
         self.address = f"127.0.0.1:{port}"
         head = ("--head", f"--port={port}", f"--temp-dir={self._folder.name}")
         self._start(*head, "--include-dashboard=false", "--disable-usage-stats")
-        for _ in range(2):
+        self.complete()
+
+    def complete(self) -> None:
+        """Let there be three nodes, if some were killed."""
+        for _ in range(3 - len(self.raylets())):
             self._start(f"--address={self.address}")
 
     def _start(self, *options: str) -> None:
