@@ -78,12 +78,19 @@ def nodes() -> Iterator[ThreeNodes]:
 def quiet(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     """The run that nobody disturbs."""
     folder = tmp_path_factory.mktemp("quiet") / "run"
-    return simulate(shipped("quickstart"), folder, snapshots_us=SNAPSHOTS_US)
+    return simulate(first_minute(), folder, snapshots_us=SNAPSHOTS_US)
 
 
-SNAPSHOTS_US = [time_s * SECOND for time_s in (40, 80, 120, 160, 200)]
-#: Before the first snapshot, and behind others: in a crash, in a cut, in a loss of power.
-MOMENTS_US = [time_s * SECOND for time_s in (20, 65, 95, 145, 230)]
+SNAPSHOTS_US = [time_s * SECOND for time_s in (10, 20, 30, 40, 50)]
+#: Before the first snapshot, and behind others: before a crash, in it, and after it.
+MOMENTS_US = [time_s * SECOND for time_s in (5, 16, 27, 34, 53)]
+
+
+def first_minute() -> Scenario:
+    """The first minute of quickstart, with a crash."""
+    faults = [{"name": "crash", "kind": "crash", "at": "25s", "for": "15s", "brokers": [2]}]
+    return shipped("quickstart", {"duration": "60s", "faults": faults})
+
 
 Victims = Callable[[ThreeNodes], list[Process]]
 
@@ -109,9 +116,9 @@ def node(nodes: ThreeNodes) -> list[Process]:
 
 def begun(nodes: ThreeNodes, folder: Path) -> KilledRun:
     file = folder / "quickstart.yaml"
-    file.write_text(json.dumps(shipped("quickstart").resolved()))
+    file.write_text(json.dumps(first_minute().resolved()))
     return KilledRun(
-        file, folder / "run", 3, address=nodes.address, speed=20, snapshots_us=SNAPSHOTS_US
+        file, folder / "run", 3, address=nodes.address, speed=4, snapshots_us=SNAPSHOTS_US
     )
 
 
@@ -154,7 +161,7 @@ def test_a_run_whose_driver_is_killed_is_resumed(
             run.wait_until(moment_us)
             run.driver.kill()
             run.close()
-            run = KilledRun(Path(), tmp_path / "run", 3, address=nodes.address, speed=20)
+            run = KilledRun(Path(), tmp_path / "run", 3, address=nodes.address, speed=4)
         assert run.end() == 0, run.told
     finally:
         run.close()
@@ -165,7 +172,7 @@ def test_a_run_moves_from_one_machine_to_three_and_back(
     nodes: ThreeNodes, quiet: RunFolder, tmp_path: Path
 ) -> None:
     """Fetches that groups have computed together are handled again where memory is not shared."""
-    past = interrupted(quiet, 80 * SECOND, tmp_path / "run")
+    past = interrupted(quiet, 20 * SECOND, tmp_path / "run")
     run = KilledRun(Path(), past, 3, address=nodes.address, speed=100)
     try:
         assert run.end() == 0, run.told
@@ -173,7 +180,7 @@ def test_a_run_moves_from_one_machine_to_three_and_back(
         run.close()
     there = RunFolder(past)
     assert figures_of_meaning(there) == figures_of_meaning(quiet)
-    again = resume(interrupted(there, 160 * SECOND, tmp_path / "again"))
+    again = resume(interrupted(there, 40 * SECOND, tmp_path / "again"))
     assert again.summary is not None
     assert len(again.summary["groups"]) == 3
     assert figures_of_meaning(again) == figures_of_meaning(quiet)
