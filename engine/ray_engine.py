@@ -2,8 +2,8 @@
 
 The driver, here, lets the actors run to a virtual time. A few times a second it fetches the rows
 that they have written, judges them, writes the trace files and shows the progress. It is not in
-the loop. An actor that dies ends the run: its peers notice at once, since their links to it break,
-and Ray reports the cause.
+the loop. An actor that dies ends this engine: its peers notice at once, since their links to it
+break, and Ray reports the cause. A run with snapshots makes another one (``recovery.py``).
 """
 
 import secrets
