@@ -59,6 +59,8 @@ class Grouping(NamedTuple):
     controllers: int = 0
     #: The number of the machine of each; empty: all are on one.
     machines: Sequence[int] = ()
+    #: For people: that there are fewer groups than they asked for, or more.
+    notice: str = ""
 
 
 def grouping_of(plan: ClusterPlan, groups: int, machines: int = 1) -> Grouping:
@@ -81,7 +83,7 @@ def grouping_of(plan: ClusterPlan, groups: int, machines: int = 1) -> Grouping:
     has_own = groups == brokers + 1
     weights = _broker_weights(plan, batches_per_second(plan))
     hosted, machine_of = _groups_on_machines(plan, min(groups, brokers), machines, weights)
-    lightest = _host_others(plan, hosted, range(len(plan.processes)), has_own)
+    lightest = _host_others(plan, hosted, range(len(plan.processes)), has_own=has_own)
     if has_own:
         machine_of.append(machine_of[lightest])
     return _named(plan, hosted, machine_of)
@@ -92,12 +94,12 @@ def finer_grouping(
 ) -> Grouping:
     """Cut groups whose state is saved into this number of groups, or the nearest that is possible.
 
-    There are at least the saved groups, each is cut by its brokers, and one that has all brokers
-    can also be cut from the controllers.
+    There are at least the saved groups, and each can be cut by its brokers. A state of one group
+    can be cut into any groups.
 
     Args:
         plan: the cluster.
-        saved: the processes of each saved group.
+        saved: the processes of each saved group, of which there are several.
         groups: the number of groups.
         machines: the number of machines to place them on.
     """
@@ -115,16 +117,23 @@ def finer_grouping(
     for group, brokers, share in zip(saved, of_groups, shares, strict=True):
         parts = [sorted(group)]
         if share > 1:
-            has_own = len(saved) == 1 and groups > len(brokers)
             parts = _groups_of_brokers(plan, brokers, share, weights)
-            _host_others(plan, parts, group, has_own)
+            _host_others(plan, parts, group, has_own=False)
         hosted += parts
-    # The first groups are those of the first racks, as ``grouping_of`` has them.
-    return _named(plan, hosted, [place * machines // len(hosted) for place in range(len(hosted))])
+    # Neighbours are of one rack, if they were cut for several machines.
+    on_machines = [place * machines // len(hosted) for place in range(len(hosted))]
+    finer = _named(plan, hosted, on_machines)
+    if len(hosted) == groups:
+        return finer
+    notice = (
+        f"the saved state of {len(saved)} groups of processes continues on "
+        f"{counted(len(hosted), 'actor')}, not on {groups}"
+    )
+    return finer._replace(notice=notice)
 
 
 def _host_others(
-    plan: ClusterPlan, hosted: list[list[int]], processes: Sequence[int], has_own: bool
+    plan: ClusterPlan, hosted: list[list[int]], processes: Sequence[int], *, has_own: bool
 ) -> int:
     """Host the other ones of these processes beside brokers; the number of the lightest group.
 

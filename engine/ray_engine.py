@@ -30,7 +30,6 @@ from tidegauge.engine.grouping import Grouping, finer_grouping, grouping_of, usu
 from tidegauge.engine.hosted_group import GroupOutcome, GroupReport, HostedGroup, Place
 from tidegauge.engine.ray_cluster import cluster_cpus, node_address, node_cpus, placed, ray_cluster
 from tidegauge.metrics.snapshots.snapshot import Snapshot, merged
-from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.trace_rows.row import RowSlot
 
 #: The interval at which the driver checks the actors.
@@ -47,8 +46,9 @@ def on_ray(actors: int | None = None, address: str | None = None) -> contract.En
     """All processes in actors of Ray.
 
     Args:
-        actors: the number of actors; None: one for each broker of a small cluster and one for the
-            controllers, else the fastest number (``grouping.py``).
+        actors: the number of actors; None: that of the state that a run continues from, or one
+            for each broker of a small cluster and one for the controllers, else the fastest number
+            (``grouping.py``). Where that state cannot be cut into so many, the nearest number.
         address: the Ray cluster to join; None: that of RAY_ADDRESS, else Ray starts here.
 
     Raises (once it is made, or entered):
@@ -61,23 +61,19 @@ def on_ray(actors: int | None = None, address: str | None = None) -> contract.En
         if actors is not None:
             # An error here comes before Ray is started.
             grouping_of(run.plan, actors)
-        with ray_cluster(address):
-            count = actors or usual_groups(run.plan, cluster_cpus())
-            machines = len(node_cpus())
-            if run.past is None:
-                grouping = grouping_of(run.plan, count, machines)
-            else:
-                saved = [each["hosted"] for each in run.past.groups]
-                grouping = finer_grouping(run.plan, saved, count, machines)
-            with RayEngine(run, grouping) as engine:
-                if run.past is not None and actors not in (None, len(grouping.hosted)):
-                    engine.warnings.append(
-                        f"the saved state of {len(saved)} groups of processes continues on "
-                        f"{counted(len(grouping.hosted), 'actor')}, not on {actors}"
-                    )
-                yield engine
+        with ray_cluster(address), RayEngine(run, _grouping(run, actors)) as engine:
+            yield engine
 
     return make
+
+
+def _grouping(run: contract.EngineInput, actors: int | None) -> Grouping:
+    """The groups of a run that begins, or continues those of its past."""
+    machines = len(node_cpus())
+    saved = [] if run.past is None else [each["hosted"] for each in run.past.groups]
+    if len(saved) > 1:
+        return finer_grouping(run.plan, saved, actors or len(saved), machines)
+    return grouping_of(run.plan, actors or usual_groups(run.plan, cluster_cpus()), machines)
 
 
 class _Hosted(NamedTuple):
@@ -105,7 +101,7 @@ class RayEngine:
         #: Every event has been handled that is due before this time.
         self._ended_us = run.begin_us
         self._open = ExitStack()
-        self.warnings: list[str] = []
+        self.warnings = [grouping.notice] if grouping.notice else []
 
     # Beginning and end.
 

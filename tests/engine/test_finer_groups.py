@@ -35,7 +35,8 @@ def assert_finer_groups_come_to_the_same_end(
     run = simulate(scenario, folder / "run", make_engine=inline(saved), snapshots_us=snapshots_us)
     for time_us in snapshots_us:
         for count in finer:
-            parts = finer_grouping(plan, saved, count).hosted
+            cut = finer_grouping(plan, saved, count) if first > 1 else grouping_of(plan, count)
+            parts = cut.hosted
             past = interrupted(run, time_us, folder / f"{count}-from-{time_us}")
             again = resume(past, inline(parts))
             where = f"{scenario.name}: {first} groups, from {time_us} us on in {parts}"
@@ -74,12 +75,13 @@ def test_a_part_is_saved_and_cut_again(tmp_path: Path) -> None:
     scenario = in_mode("kraft", trace="transitions")
     plan = ClusterPlan(scenario)
     times_us = [20 * SECOND, 45_123_456, 80 * SECOND]
-    whole = [[*range(len(plan.processes))]]
     run = simulate(scenario, tmp_path / "run", snapshots_us=times_us)
-    for count, time_us in zip((2, 3, 5), times_us, strict=True):
-        whole = finer_grouping(plan, whole, count).hosted
-        past = interrupted(RunFolder(run.path), time_us, tmp_path / f"{count}")
-        again = resume(past, inline(whole))
+    two = grouping_of(plan, 2)
+    three = finer_grouping(plan, two.hosted, 3)
+    four = finer_grouping(plan, three.hosted, 4)
+    for parts, time_us in zip((two, three, four), times_us, strict=True):
+        past = interrupted(RunFolder(run.path), time_us, tmp_path / f"from-{time_us}")
+        again = resume(past, inline(parts.hosted))
         assert figures_of_meaning(again) == figures_of_meaning(run)
         run = again
 
@@ -117,7 +119,7 @@ def test_finer_groups_are_parts_of_the_saved_ones() -> None:
     """The quorum stays whole, and nobody is left out."""
     plan = ClusterPlan(in_mode("kraft"))
     quorum = {*plan.process_ranges[QUORUM_CONTROLLER]}
-    for saved_groups in range(1, 6):
+    for saved_groups in range(2, 6):
         saved = grouping_of(plan, saved_groups).hosted
         for count in range(1, 7):
             finer = finer_grouping(plan, saved, count, machines=2)
@@ -125,9 +127,11 @@ def test_finer_groups_are_parts_of_the_saved_ones() -> None:
             assert all(any({*part} <= {*each} for each in saved) for part in finer.hosted)
             assert quorum <= {*finer.hosted[finer.controllers]}
             assert sorted(finer.machines) == [*finer.machines]
-            # The controllers leave a group only if it has all brokers.
-            most = 5 if saved_groups in (1, 5) else 4
-            assert len(finer.hosted) == max(saved_groups, min(count, most))
+            # There are four brokers; only a group that was saved so has controllers alone.
+            number = max(saved_groups, min(count, 4))
+            assert len(finer.hosted) == number
+            told = f"of {saved_groups} groups of processes continues on {number} actors, not on"
+            assert (told in finer.notice) == (number != count)
 
 
 def test_groups_are_never_joined(tmp_path: Path) -> None:
