@@ -77,11 +77,12 @@ class ThreeNodes:
         self.address = f"127.0.0.1:{port}"
         head = ("--head", f"--port={port}", f"--temp-dir={self._folder.name}")
         self._start(*head, "--include-dashboard=false", "--disable-usage-stats")
+        (self._first,) = self._raylets()
         self.complete()
 
     def complete(self) -> None:
         """Let there be three nodes, if some were killed."""
-        for _ in range(3 - len(self.raylets())):
+        for _ in range(3 - len(self._raylets())):
             self._start(f"--address={self.address}")
 
     def _start(self, *options: str) -> None:
@@ -96,15 +97,20 @@ class ThreeNodes:
             timeout=120,
         )
 
-    def raylets(self) -> list[Process]:
-        """The raylets of the nodes, the first node's first."""
-        found = [
-            each for each in marked_processes(self.mark) if "/raylet/raylet " in each.command[:400]
-        ]
-        return sorted(found, key=lambda each: each.number)
+    def _raylets(self) -> list[Process]:
+        there = marked_processes(self.mark)
+        return [each for each in there if "/raylet/raylet " in each.command[:400]]
 
-    def node_of(self, raylet: Process) -> list[Process]:
-        """A raylet, and the workers of its node."""
+    def actors(self, name: str) -> list[Process]:
+        """The processes of actors of a class."""
+        return [each for each in marked_processes(self.mark) if f"ray::{name}" in each.command]
+
+    def busy_node(self) -> list[Process]:
+        """A node with an actor, but not the first: its raylet, and then its workers."""
+        hosts = {each.parent for each in self.actors("BrokerActor")}
+        raylet = next(
+            each for each in self._raylets() if each.number in hosts - {self._first.number}
+        )
         there = marked_processes(self.mark)
         return [raylet, *(each for each in there if each.parent == raylet.number)]
 
@@ -177,12 +183,14 @@ class KilledRun:
             text=True,
         )
         self._lines: queue.Queue[str | None] = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
 
     def _read(self) -> None:
         assert self.driver.stdout is not None
-        for line in self.driver.stdout:
-            self._lines.put(line.rstrip("\n"))
+        with self.driver.stdout as lines:
+            for line in lines:
+                self._lines.put(line.rstrip("\n"))
         self._lines.put(None)
 
     def _next(self, limit_s: float = 120) -> str | None:
@@ -224,3 +232,4 @@ class KilledRun:
                 process.kill()
             time.sleep(0.1)
         self.driver.wait(10)
+        self._reader.join()

@@ -14,7 +14,7 @@ import pytest
 from both_modes import MODES, in_mode
 from fault_schedules import schedule
 from interrupted_runs import figures_of_meaning, interrupted
-from killed_clusters import KilledRun, Process, ThreeNodes, marked_processes
+from killed_clusters import KilledRun, Process, ThreeNodes
 from kraft_schedules import kraft_schedule
 from scenario_runs import shipped
 from tidegauge.engine.inline_engine import inline
@@ -95,23 +95,13 @@ def first_minute() -> Scenario:
 Victims = Callable[[ThreeNodes], list[Process]]
 
 
-def actors_named(name: str) -> Victims:
-    """One of the actors of a class."""
-
-    def find(nodes: ThreeNodes) -> list[Process]:
-        return [each for each in marked_processes(nodes.mark) if f"ray::{name}" in each.command][:1]
-
-    return find
-
-
-def raylet(nodes: ThreeNodes) -> list[Process]:
-    """The raylet of the youngest node; its actors live on for a while."""
-    return nodes.raylets()[-1:]
-
-
-def node(nodes: ThreeNodes) -> list[Process]:
-    """A whole machine: a raylet and its workers."""
-    return nodes.node_of(nodes.raylets()[-1])
+#: What is killed; the actors of a raylet that dies alone live on for a while.
+VICTIMS: dict[str, Victims] = {
+    "broker": lambda nodes: nodes.actors("BrokerActor")[:1],
+    "controller": lambda nodes: nodes.actors("ControllerActor")[:1],
+    "raylet": lambda nodes: nodes.busy_node()[:1],
+    "node": ThreeNodes.busy_node,
+}
 
 
 def begun(nodes: ThreeNodes, folder: Path) -> KilledRun:
@@ -122,11 +112,7 @@ def begun(nodes: ThreeNodes, folder: Path) -> KilledRun:
     )
 
 
-@pytest.mark.parametrize(
-    "victims",
-    [actors_named("BrokerActor"), actors_named("ControllerActor"), raylet, node],
-    ids=["broker", "controller", "raylet", "node"],
-)
+@pytest.mark.parametrize("victims", VICTIMS.values(), ids=VICTIMS)
 def test_a_run_survives_five_deaths(
     victims: Victims, nodes: ThreeNodes, quiet: RunFolder, tmp_path: Path
 ) -> None:
