@@ -365,7 +365,8 @@ class RayEngine:
 
     def _reached_us(self) -> int:
         """The time before which all rows of all groups have arrived."""
-        return min(0 if report is None else report.reached_us for report in self._reports)
+        begin_us = self._run.begin_us
+        return min(begin_us if report is None else report.reached_us for report in self._reports)
 
     def _show_progress(self) -> None:
         if self._run.progress is None:
