@@ -6,6 +6,7 @@ The nodes are processes of this machine (``killed_clusters.py``), and reach each
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from tidegauge.engine.ray_engine import on_ray
 from tidegauge.engine.resuming import resume
 from tidegauge.engine.simulate import simulate
 from tidegauge.scenario.reading import Scenario
+from tidegauge.traces.run_files import snapshot_times_us
 from tidegauge.traces.run_folder import RunFolder
 
 pytestmark = [pytest.mark.long, pytest.mark.xdist_group("ray")]
@@ -78,18 +80,18 @@ def nodes() -> Iterator[ThreeNodes]:
 def quiet(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     """The run that nobody disturbs."""
     folder = tmp_path_factory.mktemp("quiet") / "run"
-    return simulate(first_minute(), folder, snapshots_us=SNAPSHOTS_US)
+    return simulate(half_a_minute(), folder, snapshots_us=SNAPSHOTS_US)
 
 
-SNAPSHOTS_US = [time_s * SECOND for time_s in (10, 20, 30, 40, 50)]
+SNAPSHOTS_US = [time_s * SECOND for time_s in (5, 10, 15, 20, 25)]
 #: Before the first snapshot, and behind others: before a crash, in it, and after it.
-MOMENTS_US = [time_s * SECOND for time_s in (5, 16, 27, 34, 53)]
+MOMENTS_US = [time_s * SECOND for time_s in (2, 8, 13, 18, 27)]
 
 
-def first_minute() -> Scenario:
-    """The first minute of quickstart, with a crash."""
-    faults = [{"name": "crash", "kind": "crash", "at": "25s", "for": "15s", "brokers": [2]}]
-    return shipped("quickstart", {"duration": "60s", "faults": faults})
+def half_a_minute() -> Scenario:
+    """The first half minute of quickstart, with a crash."""
+    faults = [{"name": "crash", "kind": "crash", "at": "12s", "for": "8s", "brokers": [2]}]
+    return shipped("quickstart", {"duration": "30s", "faults": faults})
 
 
 Victims = Callable[[ThreeNodes], list[Process]]
@@ -106,7 +108,7 @@ VICTIMS: dict[str, Victims] = {
 
 def begun(nodes: ThreeNodes, folder: Path) -> KilledRun:
     file = folder / "quickstart.yaml"
-    file.write_text(json.dumps(first_minute().resolved()))
+    file.write_text(json.dumps(half_a_minute().resolved()))
     return KilledRun(
         file, folder / "run", 3, address=nodes.address, speed=4, snapshots_us=SNAPSHOTS_US
     )
@@ -145,6 +147,8 @@ def test_a_run_whose_driver_is_killed_is_resumed(
     try:
         for moment_us in MOMENTS_US[1:]:
             run.wait_until(moment_us)
+            while not snapshot_times_us(tmp_path / "run"):
+                time.sleep(0.1)
             run.driver.kill()
             run.close()
             run = KilledRun(Path(), tmp_path / "run", 3, address=nodes.address, speed=4)
@@ -158,7 +162,7 @@ def test_a_run_moves_from_one_machine_to_three_and_back(
     nodes: ThreeNodes, quiet: RunFolder, tmp_path: Path
 ) -> None:
     """Fetches that groups have computed together are handled again where memory is not shared."""
-    past = interrupted(quiet, 20 * SECOND, tmp_path / "run")
+    past = interrupted(quiet, 15 * SECOND, tmp_path / "run")
     run = KilledRun(Path(), past, 3, address=nodes.address, speed=100)
     try:
         assert run.end() == 0, run.told
@@ -166,7 +170,7 @@ def test_a_run_moves_from_one_machine_to_three_and_back(
         run.close()
     there = RunFolder(past)
     assert figures_of_meaning(there) == figures_of_meaning(quiet)
-    again = resume(interrupted(there, 40 * SECOND, tmp_path / "again"))
+    again = resume(interrupted(there, 20 * SECOND, tmp_path / "again"))
     assert again.summary is not None
     assert len(again.summary["groups"]) == 3
     assert figures_of_meaning(again) == figures_of_meaning(quiet)
