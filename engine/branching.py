@@ -7,8 +7,8 @@ with the hash of the run that it is a branch of.
 
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.contract import EngineInput, EngineMaker
@@ -16,14 +16,24 @@ from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.resuming import plan_of_run
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.engine.run_snapshots.merged_tables import MergeError
-from tidegauge.engine.run_snapshots.snapshot_file import RunSnapshot, read_snapshot
+from tidegauge.engine.run_snapshots.snapshot_file import (
+    RunSnapshot,
+    read_snapshot,
+    snapshot_times_us,
+)
 from tidegauge.engine.simulate import Watched, finish, manifest_of
+from tidegauge.engine.snapshot_writer import SnapshotWriter
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.topic_steps import AdminStep
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 from tidegauge.simulation.quantities import format_duration
-from tidegauge.traces.run_files import MANIFEST
-from tidegauge.traces.run_folder import RunFolder, continued_trace_files, write_json_atomically
+from tidegauge.traces.run_files import MANIFEST, TRACE
+from tidegauge.traces.run_folder import (
+    RunFolder,
+    continued_trace_files,
+    new_trace_files,
+    write_json_atomically,
+)
 
 
 class BranchError(TidegaugeError):
@@ -73,12 +83,60 @@ def branched_scenario(
     return scenario_from_mapping(written, str(run.path), changes)
 
 
+def past_until(
+    run: RunFolder, at_us: int, folder: Path, make_engine: EngineMaker | None = None
+) -> Path:
+    """A folder with the past of a run until a time, and a snapshot there, to branch from.
+
+    The run's own folder if it has that snapshot. Else the run is repeated from its last snapshot
+    before, or from its beginning.
+
+    Args:
+        run: the run.
+        at_us: the virtual time.
+        folder: the new folder for a past that is repeated.
+        make_engine: makes the engine; None: in this interpreter.
+
+    Raises:
+        BranchError: the run ends before that time.
+        SnapshotError: a snapshot cannot be used.
+        OSError: the folder cannot be written.
+    """
+    earlier_us = [each for each in snapshot_times_us(run.path) if each <= at_us]
+    if at_us in earlier_us:
+        return run.path
+    plan = replace(plan_of_run(run), may_branch=True)
+    if not 0 < at_us < plan.scenario.duration_us:
+        raise BranchError(
+            f"{run.path}: has no time {format_duration(at_us)}: it ends at "
+            f"{format_duration(plan.scenario.duration_us)}"
+        )
+    snapshot = read_snapshot(run.path, earlier_us[-1]) if earlier_us else None
+    stream = RowStream(plan)
+    if snapshot is not None:
+        stream.restore(snapshot.stream)
+
+    def begin_trace(groups: int) -> list[Path]:
+        files = _continued_trace(run.path, folder, snapshot, groups)
+        write_json_atomically(folder / MANIFEST, manifest_of(plan, snapshots_us=[at_us]))
+        return files
+
+    again = EngineInput(plan, folder, stream, None, None, None, begin_trace, snapshot)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (make_engine or inline())(again) as engine:
+        engine.run_to(at_us)
+        with SnapshotWriter(folder, engine, stream) as snapshots:
+            snapshots.take(at_us)
+    return folder
+
+
 def branch(
     past: Path,
     at_us: int,
     scenario: Scenario,
     folder: Path,
     *,
+    name: str | None = None,
     make_engine: EngineMaker | None = None,
     watched: Watched | None = None,
     snapshots_us: Sequence[int] = (),
@@ -86,10 +144,11 @@ def branch(
     """Continue a run from a snapshot with another scenario, in another folder, to its end.
 
     Args:
-        past: the folder of the run; it stays as it is.
+        past: the folder of the run, or of its past (:func:`past_until`); it stays as it is.
         at_us: the virtual time of one of its snapshots.
         scenario: the scenario from then on (:func:`branched_scenario`).
         folder: the folder of the branch, new or empty.
+        name: the name of the past for the manifest; None: that of its folder.
         make_engine: makes the engine; None: the groups of the snapshot, in this interpreter.
         watched: the observers of the run, and its pace.
         snapshots_us: the virtual times of the branch's own snapshots.
@@ -114,15 +173,15 @@ def branch(
         raise BranchError(f"{past}: at {format_duration(at_us)}: {error}") from error
 
     def begin_trace(groups: int) -> list[Path]:
-        _copy_trace(past, folder, snapshot)
+        files = _continued_trace(past, folder, snapshot, groups)
         manifest = manifest_of(plan, snapshots_us=snapshots_us)
         manifest["past"] = {
-            "run": str(past),
+            "run": name or str(past),
             "at_us": at_us,
             "faults_before_joints": list(plan.faults_before_joints),
         }
         write_json_atomically(folder / MANIFEST, manifest)
-        return continued_trace_files(folder, groups, at_us, snapshot.trace)
+        return files
 
     again = EngineInput(
         *(plan, folder, stream, watched.progress, watched.speed, watched.onlooker),
@@ -166,14 +225,13 @@ def branched_plan(past: ClusterPlan, scenario: Scenario, at_us: int) -> ClusterP
     return ClusterPlan(scenario, past.switches, past.is_measured, joints, may_branch=True)
 
 
-def _copy_trace(past: Path, folder: Path, snapshot: RunSnapshot) -> None:
-    """Copy the trace files of the past; what is behind the snapshot is cut off later."""
+def _continued_trace(
+    past: Path, folder: Path, snapshot: RunSnapshot | None, groups: int
+) -> list[Path]:
+    """The trace of the past up to a snapshot, in another folder, and files for what follows."""
+    if snapshot is None:
+        return new_trace_files(folder, groups)
+    (folder / TRACE).mkdir(parents=True)
     for path in snapshot.trace:
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(past / path, folder / path)
-
-
-def past_of(manifest: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The past of a branch, as its manifest names it; None: the run began at 0."""
-    past: Mapping[str, Any] | None = manifest.get("past")
-    return past
+    return continued_trace_files(folder, groups, snapshot.time_us, snapshot.trace)
