@@ -6,14 +6,15 @@ with the hash of the run that it is a branch of.
 """
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.contract import EngineInput, EngineMaker
 from tidegauge.engine.inline_engine import inline
-from tidegauge.engine.resuming import plan_of_run
+from tidegauge.engine.resuming import plan_of_run, written_scenario_of
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.engine.run_snapshots.merged_tables import MergeError
 from tidegauge.engine.run_snapshots.snapshot_file import (
@@ -67,20 +68,28 @@ def branched_scenario(
         ScenarioError: the scenario cannot be run.
         BranchError: a change is one that no run can make half-way.
     """
-    for path in changes:
-        if not any(path == each or path.startswith(f"{each}.") for each in _CHANGEABLE):
-            raise BranchError(
-                f"{path}: cannot change while a run goes on, only {', '.join(_CHANGEABLE)}: "
-                f"`tidegauge run` begins with it"
-            )
-    told = run.manifest["scenario"]
+    check_changeable(changes)
+    told = written_scenario_of(run)
     written = {
         **told,
-        "seed": run.manifest["seed"],
         "faults": [*told.get("faults", ()), *faults],
         "steps": [*told.get("steps", ()), *steps],
     }
     return scenario_from_mapping(written, str(run.path), changes)
+
+
+def check_changeable(paths: Iterable[str]) -> None:
+    """Check that a run can have other values at these paths from some time on.
+
+    Raises:
+        BranchError: it cannot.
+    """
+    for path in paths:
+        if not any(path == each or path.startswith(f"{each}.") for each in _CHANGEABLE):
+            raise BranchError(
+                f"{path}: cannot change while a run goes on, only {', '.join(_CHANGEABLE)}: "
+                "`tidegauge run` begins with it"
+            )
 
 
 def past_until(
@@ -130,13 +139,43 @@ def past_until(
     return folder
 
 
+class Past(NamedTuple):
+    """The past of branches: a run until one of its snapshots."""
+
+    #: The folder that has the snapshot.
+    folder: Path
+    #: The run's name for manifests.
+    name: str
+    plan: ClusterPlan
+    snapshot: RunSnapshot
+
+    @property
+    def words(self) -> str:
+        """The run and the time, for errors."""
+        return f"{self.name}: at {format_duration(self.snapshot.time_us)}"
+
+
+def read_past(folder: Path, at_us: int, name: str | None = None) -> Past:
+    """Read the past of branches.
+
+    Args:
+        folder: the folder of the run, or of its past (:func:`past_until`).
+        at_us: the virtual time of one of its snapshots.
+        name: the run's name for manifests; None: that of its folder.
+
+    Raises:
+        SnapshotError: there is no such snapshot, or it cannot be used.
+        RunError: the folder has no run.
+    """
+    plan = plan_of_run(RunFolder(folder))
+    return Past(folder, name or str(folder), plan, read_snapshot(folder, at_us))
+
+
 def branch(
-    past: Path,
-    at_us: int,
+    past: Past,
     scenario: Scenario,
     folder: Path,
     *,
-    name: str | None = None,
     make_engine: EngineMaker | None = None,
     watched: Watched | None = None,
     snapshots_us: Sequence[int] = (),
@@ -144,39 +183,34 @@ def branch(
     """Continue a run from a snapshot with another scenario, in another folder, to its end.
 
     Args:
-        past: the folder of the run, or of its past (:func:`past_until`); it stays as it is.
-        at_us: the virtual time of one of its snapshots.
+        past: the run until then; its folder stays as it is.
         scenario: the scenario from then on (:func:`branched_scenario`).
         folder: the folder of the branch, new or empty.
-        name: the name of the past for the manifest; None: that of its folder.
         make_engine: makes the engine; None: the groups of the snapshot, in this interpreter.
         watched: the observers of the run, and its pace.
         snapshots_us: the virtual times of the branch's own snapshots.
 
     Raises:
         BranchError: a change is one that no run can make half-way.
-        SnapshotError: there is no such snapshot, or it cannot be used.
         FileExistsError: the folder of the branch is not empty.
         OSError: the folder of the branch cannot be written.
     """
     if folder.exists() and any(folder.iterdir()):
         raise FileExistsError(f"{folder}: is not empty, and a run never overwrites another")
-    run = RunFolder(past)
-    snapshot = read_snapshot(past, at_us)
-    past_plan = plan_of_run(run)
-    plan = branched_plan(past_plan, scenario, at_us)
+    snapshot, at_us = past.snapshot, past.snapshot.time_us
+    plan = branched_plan(past.plan, scenario, at_us)
     watched = watched or Watched()
+    stream = RowStream(plan)
     try:
-        stream = RowStream(plan)
-        stream.continue_from(snapshot.stream, past_plan)
+        stream.continue_from(snapshot.stream, past.plan)
     except MergeError as error:
-        raise BranchError(f"{past}: at {format_duration(at_us)}: {error}") from error
+        raise BranchError(f"{past.words}: {error}") from error
 
     def begin_trace(groups: int) -> list[Path]:
-        files = _continued_trace(past, folder, snapshot, groups)
+        files = _continued_trace(past.folder, folder, snapshot, groups)
         manifest = manifest_of(plan, snapshots_us=snapshots_us)
         manifest["past"] = {
-            "run": name or str(past),
+            "run": past.name,
             "at_us": at_us,
             "faults_before_joints": list(plan.faults_before_joints),
         }
@@ -187,12 +221,12 @@ def branch(
         *(plan, folder, stream, watched.progress, watched.speed, watched.onlooker),
         begin_trace,
         snapshot,
-        past_plan,
+        past.plan,
     )
     try:
         return finish(again, make_engine or inline(), watched.scrapes, snapshots_us)
     except MergeError as error:
-        raise BranchError(f"{past}: at {format_duration(at_us)}: {error}") from error
+        raise BranchError(f"{past.words}: {error}") from error
 
 
 def branched_plan(past: ClusterPlan, scenario: Scenario, at_us: int) -> ClusterPlan:

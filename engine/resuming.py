@@ -5,6 +5,7 @@ figures are those of a run that nobody has interrupted.
 """
 
 from pathlib import Path
+from typing import Any
 
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.contract import EngineInput, EngineMaker
@@ -25,12 +26,15 @@ class ResumeError(TidegaugeError):
     """A run that cannot be resumed; the message is one line."""
 
 
+def written_scenario_of(run: RunFolder) -> dict[str, Any]:
+    """The scenario of a run as a file has it, all defaults filled in."""
+    return {**run.manifest["scenario"], "seed": run.manifest["seed"]}
+
+
 def plan_of_run(run: RunFolder) -> ClusterPlan:
     """The plan that a run had, by its manifest."""
     manifest = run.manifest
-    scenario = scenario_from_mapping(
-        {**manifest["scenario"], "seed": manifest["seed"]}, str(run.path)
-    )
+    scenario = scenario_from_mapping(written_scenario_of(run), str(run.path))
     past = manifest.get("past", {})
     return ClusterPlan(
         scenario,
