@@ -17,18 +17,14 @@ from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.resuming import plan_of_run, written_scenario_of
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.engine.run_snapshots.merged_tables import MergeError
-from tidegauge.engine.run_snapshots.snapshot_file import (
-    RunSnapshot,
-    read_snapshot,
-    snapshot_times_us,
-)
-from tidegauge.engine.simulate import Watched, finish, manifest_of
+from tidegauge.engine.run_snapshots.snapshot_file import RunSnapshot, read_snapshot
+from tidegauge.engine.simulate import Watched, finish, manifest_of, only_writer
 from tidegauge.engine.snapshot_writer import SnapshotWriter
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.topic_steps import AdminStep
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 from tidegauge.simulation.quantities import format_duration
-from tidegauge.traces.run_files import MANIFEST, TRACE
+from tidegauge.traces.run_files import MANIFEST, TRACE, snapshot_times_us
 from tidegauge.traces.run_folder import (
     RunFolder,
     continued_trace_files,
@@ -132,9 +128,9 @@ def past_until(
 
     again = EngineInput(plan, folder, stream, None, None, None, begin_trace, snapshot)
     folder.mkdir(parents=True, exist_ok=True)
-    with (make_engine or inline())(again) as engine:
+    with only_writer(folder), (make_engine or inline())(again) as engine:
         engine.run_to(at_us)
-        with SnapshotWriter(folder, engine, stream) as snapshots:
+        with SnapshotWriter(again, engine) as snapshots:
             snapshots.take(at_us)
     return folder
 
@@ -223,8 +219,10 @@ def branch(
         snapshot,
         past.plan,
     )
+    folder.mkdir(parents=True, exist_ok=True)
     try:
-        return finish(again, make_engine or inline(), watched.scrapes, snapshots_us)
+        with only_writer(folder):
+            return finish(again, make_engine or inline(), watched.scrapes, snapshots_us)
     except MergeError as error:
         raise BranchError(f"{past.words}: {error}") from error
 

@@ -54,7 +54,7 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
         *({"runs", "real_cluster/describe", "real_cluster/logs"}, {"report"}),
         *({"real_cluster/incident", "laboratory/conformance", "laboratory/gallery"},),
         *({"real_cluster/rates", "rehearsal", "sweeps", "what_if"}, {"real_cluster/costs"}),
-        *({"views"}, {"commands"}),
+        *({"views"}, {"commands"}, {"commands/snapshots"}),
         *({"", "real_cluster", "laboratory"}, {"laboratory/manual"}),
     ),
 }
