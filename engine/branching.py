@@ -205,11 +205,7 @@ def branch(
     def begin_trace(groups: int) -> list[Path]:
         files = _continued_trace(past.folder, folder, snapshot, groups)
         manifest = manifest_of(plan, snapshots_us=snapshots_us)
-        manifest["past"] = {
-            "run": past.name,
-            "at_us": at_us,
-            "faults_before_joints": list(plan.faults_before_joints),
-        }
+        manifest["past"] = {"run": past.name, "at_us": at_us}
         write_json_atomically(folder / MANIFEST, manifest)
         return files
 
@@ -237,12 +233,10 @@ def branched_plan(past: ClusterPlan, scenario: Scenario, at_us: int) -> ClusterP
     if len(now) < len(before):
         raise BranchError(f"faults[{len(now)}]: is missing: a branch keeps all faults of its past")
     for place, fault in enumerate(now):
-        began_us = before[place].at_us if place < len(before) else None
-        for each_us in {began_us, fault.at_us} - {None} if began_us != fault.at_us else ():
-            if each_us < at_us:
-                raise BranchError(
-                    f"faults[{place}].at: must not be before {format_duration(at_us)}"
-                )
+        planned_us = before[place].at_us if place < len(before) else None
+        changed_us = {planned_us, fault.at_us} if planned_us != fault.at_us else set()
+        if any(each_us < at_us for each_us in changed_us if each_us is not None):
+            raise BranchError(f"faults[{place}].at: must not be before {format_duration(at_us)}")
     if scenario.duration_us <= at_us:
         raise BranchError(f"duration: must be more than {format_duration(at_us)}")
     steps = len(past.scenario.steps)

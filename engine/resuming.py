@@ -123,12 +123,12 @@ def plan_of_run(run: RunFolder) -> ClusterPlan:
     """The plan that a run had, by its manifest."""
     manifest = run.manifest
     scenario = scenario_from_mapping(written_scenario_of(run), str(run.path))
-    past = manifest.get("past", {})
+    joints = tuple(manifest.get("faults_before_joints", ()))
     return ClusterPlan(
         scenario,
         manifest["switches"],
-        faults_before_joints=tuple(past.get("faults_before_joints", ())),
-        may_branch=bool(past or manifest.get("snapshots_us")),
+        faults_before_joints=joints,
+        may_branch=bool(joints or manifest.get("snapshots_us")),
     )
 
 
