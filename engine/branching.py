@@ -94,12 +94,12 @@ def past_until(
     """A folder with the past of a run until a time, and a snapshot there, to branch from.
 
     The run's own folder if it has that snapshot. Else the run is repeated from its last snapshot
-    before, or from its beginning.
+    before, or from its beginning, unless the new folder has the snapshot already.
 
     Args:
         run: the run.
         at_us: the virtual time.
-        folder: the new folder for a past that is repeated.
+        folder: the new folder for a past that is repeated; an unfinished one is replaced.
         make_engine: makes the engine; None: in this interpreter.
 
     Raises:
@@ -110,6 +110,8 @@ def past_until(
     earlier_us = [each for each in snapshot_times_us(run.path) if each <= at_us]
     if at_us in earlier_us:
         return run.path
+    if at_us in snapshot_times_us(folder):
+        return folder
     plan = replace(plan_of_run(run), may_branch=True)
     if not 0 < at_us < plan.scenario.duration_us:
         raise BranchError(
@@ -117,6 +119,7 @@ def past_until(
             f"{format_duration(plan.scenario.duration_us)}"
         )
     snapshot = read_snapshot(run.path, earlier_us[-1]) if earlier_us else None
+    shutil.rmtree(folder, ignore_errors=True)
     stream = RowStream(plan)
     if snapshot is not None:
         stream.restore(snapshot.stream)
