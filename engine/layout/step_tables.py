@@ -80,6 +80,9 @@ class _Numbers(Numbers):
     def topic(self, name: str) -> int:
         return [topic.name for topic in self._plan.scenario.topics].index(name)
 
+    def metadata_version(self, text: str) -> int:
+        return self._plan.metadata_versions.index(text)
+
     def fault(self, name: str) -> int:
         return [fault.name for fault in self._plan.scenario.faults].index(name)
 
@@ -138,6 +141,9 @@ def _plan_condition(numbers: _Numbers, when: Condition, step: client_state.Step)
         step.start = step_requests.WHEN_REASSIGNED
     elif when.answered is not None:
         step.start = step_requests.WHEN_ANSWERED
+    elif when.rolled is not None:
+        step.start = step_requests.WHEN_ROLLED
+        step.condition_fault = numbers.fault(when.rolled)
     elif when.unregistered is not None:
         step.start = step_requests.WHEN_UNREGISTERED
         numbers.brokers(when.unregistered)
@@ -185,14 +191,14 @@ _LEADERSHIP_BACK = {
 
 def new_rolls(
     plan: ClusterPlan,
-) -> tuple[Records[client_state.Roll], Records[client_state.RolledBroker]]:
-    """All rolling restarts, none of which has begun, and their brokers in turn."""
-    rolled = new_records(client_state.RolledBroker, len(plan.rolled))
-    column(rolled, "broker")[:] = [broker for _, broker in plan.rolled]
+) -> tuple[Records[client_state.Roll], Records[client_state.RolledServer]]:
+    """All rolling restarts, none of which has begun, and their servers in turn."""
+    rolled = new_records(client_state.RolledServer, len(plan.rolled))
+    column(rolled, "node")[:] = [plan.node_of(server) for _, server in plan.rolled]
     column(rolled, "fault")[:] = range(len(plan.scenario.faults), len(plan.faults))
     places = list(dict.fromkeys(place for place, _ in plan.rolled))
     planned = [plan.rolling_restart(place) for place in places]
-    counts = [len(each.hit_brokers(plan.scenario)) for each in planned]
+    counts = [len(each.servers(plan.scenario)) for each in planned]
     batches = [
         (number, position)
         for number, each in enumerate(planned)
@@ -200,27 +206,28 @@ def new_rolls(
         for position in range(0, counts[number], each.batch)
     ]
     rolls = new_records(client_state.Roll, len(places) + len(batches))
-    first_broker = 0
+    first_server = 0
     for number, place in enumerate(places):
         rolls[number].fault = place
-        rolls[number].first_broker = first_broker
-        rolls[number].broker_count = counts[number]
-        first_broker += counts[number]
+        rolls[number].first_server = first_server
+        rolls[number].server_count = counts[number]
+        first_server += counts[number]
         _plan(planned[number], rolls[number])
     for place, (number, position) in enumerate(batches, len(places)):
         back = rolls[place]
         back.fault = places[number]
         back.gives_back_for = number
-        back.first_broker = rolls[number].first_broker
+        back.first_server = rolls[number].first_server
         back.position = position
         back.batch = planned[number].batch
-        back.broker_count = min(position + planned[number].batch, counts[number])
+        back.server_count = min(position + planned[number].batch, counts[number])
         back.poll_us = planned[number].poll_us
     return rolls, rolled
 
 
 def _plan(planned: RollingRestartFault, roll: client_state.Roll) -> None:
     roll.batch = planned.batch
+    roll.has_active_last = planned.has_active_last
     roll.waits_for_isr = planned.wait_for_full_isr
     roll.poll_us = planned.poll_us
     roll.timeout_us = planned.timeout_us
@@ -310,9 +317,9 @@ def plan_faults(plan: ClusterPlan, world: Kernel) -> None:
         for bit, hit in enumerate(planned.sides(plan.scenario)):
             for end in hit:
                 world.fault_roles[number * count + plan.process_of(end)].side |= 1 << bit
-    upgrades = itertools.count()
     for place, (roll, _) in enumerate(plan.rolled):
         restart = world.faults[len(plan.scenario.faults) + place]
         restart.stopped_us = plan.rolling_restart(roll).stopped_for_us
-        if plan.upgrades[place] is not None:
-            restart.upgrade = next(upgrades)
+        after = plan.upgrades[place]
+        if after is not None:
+            restart.upgrade = plan.software_of(after)

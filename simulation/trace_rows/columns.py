@@ -92,6 +92,7 @@ Partition = Annotated[
 Topic = Annotated[i64, Column(TOPIC, "number of the topic, in the order of the scenario")]
 
 Broker = Annotated[i64, Column(BROKER, "the broker that the row is about; -1: none")]
+Server = Annotated[i64, Column(BROKER, "a broker, or a controller of the quorum")]
 ReadBroker = Annotated[
     i64, Column(BROKER, "the follower that a consumer fetches from; -1: from the leader")
 ]
@@ -223,6 +224,10 @@ FaultKind = Annotated[i64, Column(CODE, "kind of the fault; the manifest names i
 MessageKind = Annotated[i64, Column(CODE, "kind of the message", names=kinds.NAMES)]
 Moment = Annotated[
     i64, Column(CODE, "the occasion on which a high watermark moves", names=codes.MOMENTS)
+]
+Feature = Annotated[i64, Column(CODE, "the feature of the cluster", names=codes.FEATURES)]
+Refusal = Annotated[
+    i64, Column(CODE, "why the level of a feature is not changed", names=codes.REFUSALS)
 ]
 Progress = Annotated[i64, Column(CODE, "state of a rolling restart", names=codes.ROLL_STATES)]
 RaisedBy = Annotated[i64, Column(CODE, "why a log begins later", names=codes.LOG_START_CAUSES)]
@@ -356,6 +361,9 @@ Acks = Annotated[
 Attempt = Annotated[i64, Column(NUMBER, "number of the attempt, from 1")]
 Batch = Annotated[i64, Column(NUMBER, "number of the batch within its producer")]
 Send = Annotated[i64, Column(NUMBER, "number of the send within its producer")]
+FeatureLevel = Annotated[i64, Column(NUMBER, "level of a feature")]
+OldestLevel = Annotated[i64, Column(NUMBER, "the lowest level that a node supports")]
+NewestLevel = Annotated[i64, Column(NUMBER, "the highest level that a node supports")]
 Notification = Annotated[
     i64,
     Column(
