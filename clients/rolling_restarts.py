@@ -2,10 +2,11 @@
 
 Servers are brokers, and controllers of a quorum. A server of the batch is stopped, is down for a
 while from the end of its process on, and is started; each of these is a fault of its own. The
-operator sees when all of the batch have been started. If it is to wait for full ISRs it then polls the registrations and the states of all
-partitions with a replica on the batch, and goes on when none is under-replicated; of controllers,
-whether they follow the leader again. If the active controller is to be the last one, it changes
-places with a later one when its turn comes: the operator knows it by its last answer.
+operator sees when all of the batch have been started. If it is to wait for full ISRs it then polls
+the registrations and the states of all partitions with a replica on the batch, and goes on when
+none is under-replicated; of controllers, whether they follow the leader again. If the active
+controller is to be the last one, it is put off behind the others when its turn comes: the operator
+knows it by its last answer.
 
 Leadership is given back to a batch by a record of its own, which begins when the batch has been
 started: it waits for its time, or checks the ISRs of these brokers, while the rolling restart is at
@@ -17,13 +18,13 @@ registered, and in ISRs, until its session expires or it leaves them.
 """
 
 from tidegauge.clients.admin_requests import PREFERRED, new_election
+from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.client_state import Answer, Clients, Roll
 from tidegauge.clients.control_plane_requests import (
     ANSWER_US,
     ask_live_brokers,
     ask_state,
     ask_voter,
-    controller_to_ask,
     new_preferred_election,
 )
 from tidegauge.clients.handlers import OPERATOR
@@ -31,7 +32,7 @@ from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.replication.replica_list import contains, first, size
 from tidegauge.simulation.events import new_item
 from tidegauge.simulation.faults import FAULT_CODES, tell_of_fault
-from tidegauge.simulation.kernel import NONE, QUORUM_CONTROLLER, FaultRole, Kernel
+from tidegauge.simulation.kernel import NONE, FaultRole, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import timers
 from tidegauge.simulation.messages.quorum_requests import PartitionOutcome
@@ -85,7 +86,8 @@ def _stop_batch(world: Clients, number: int) -> None:
     roll.under_replicated = 0
     context = world.context[0]
     if roll.has_active_last:
-        _put_off(world, roll, controller_to_ask(world, context.handling))
+        active = world.clients[client_of(world, context.handling)].controller
+        _put_off(world, roll, world.sizes[0].brokers + active)
     _write(world, roll, codes.ROLL_STOPS)
     for place in range(roll.position, _batch_end(roll)):
         fault = world.rolled[roll.first_server + place].fault
@@ -97,26 +99,23 @@ def _stop_batch(world: Clients, number: int) -> None:
 
 
 @inner_rule
-def _put_off(world: Clients, roll: Roll, process: int) -> None:
-    """If the active controller is on the batch, change its place with the last server behind it.
-
-    Those behind it are controllers as well, or brokers, with which it does not change.
-    """
-    active = world.sizes[0].brokers + process - world.process_ranges[QUORUM_CONTROLLER].first
+def _put_off(world: Clients, roll: Roll, active: int) -> None:
+    """If the active controller is on the batch, the controllers behind it come before it."""
     for place in range(roll.position, _batch_end(roll)):
-        server = world.rolled[roll.first_server + place]
-        if server.node != active:
+        if world.rolled[roll.first_server + place].node != active:
             continue
-        last = place
-        for later in range(place + 1, roll.server_count):
-            if _is_controller(world, world.rolled[roll.first_server + later].node):
-                last = later
-        other = world.rolled[roll.first_server + last]
-        fault = server.fault
-        server.node = other.node
-        server.fault = other.fault
-        other.node = active
-        other.fault = fault
+        fault = world.rolled[roll.first_server + place].fault
+        while place + 1 < roll.server_count:
+            later = world.rolled[roll.first_server + place + 1]
+            if not _is_controller(world, later.node):
+                break
+            server = world.rolled[roll.first_server + place]
+            server.node = later.node
+            server.fault = later.fault
+            place += 1  # noqa: PLW2901 - the place of the active controller
+        last = world.rolled[roll.first_server + place]
+        last.node = active
+        last.fault = fault
         return
 
 

@@ -334,12 +334,7 @@ class ClusterPlan:
     @cached_property
     def rolled(self) -> tuple[tuple[int, LinkEnd], ...]:
         """The servers that rolling restarts restart, each with the place of the fault."""
-        return tuple(
-            (place, server)
-            for place, fault in enumerate(self.scenario.faults)
-            if isinstance(fault, RollingRestartFault)
-            for server in fault.servers(self.scenario)
-        )
+        return tuple((each.place, each.server) for each in self.scenario.versions_after_rolls())
 
     def node_of(self, server: LinkEnd) -> int:
         """The number of a broker or controller among the nodes: controllers behind the brokers."""
@@ -369,8 +364,8 @@ class ClusterPlan:
     def upgrades(self) -> tuple[Versions | None, ...]:
         """The versions of each server in ``rolled`` from that restart on; None: no others."""
         return tuple(
-            after if self.rolling_restart(place).is_upgrade else None
-            for place, after in self.scenario.versions_after_rolls()
+            each.after if self.rolling_restart(each.place).is_upgrade else None
+            for each in self.scenario.versions_after_rolls()
         )
 
     @cached_property

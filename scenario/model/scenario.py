@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import (
@@ -163,6 +163,16 @@ _CHECKS_SCHEMA = {
     "properties": {name: {"enum": [True, False, "unknown", ANY_VERDICT]} for name in CHECK_NAMES},
     "additionalProperties": False,
 }
+
+
+class RolledServer(NamedTuple):
+    """A server that a rolling restart restarts, and its versions before and after that."""
+
+    #: The place of the rolling restart among the faults.
+    place: int
+    server: LinkEnd
+    before: Versions
+    after: Versions
 
 
 class Scenario(Deployment):
@@ -317,17 +327,15 @@ class Scenario(Deployment):
                 moves[move.topic].append(move)
         return moves
 
-    def versions_after_rolls(self) -> Iterator[tuple[int, Versions]]:
-        """The place of each rolling restart, once for each of its servers, and its versions then.
-
-        The order is that of the faults, and within each that of its servers.
-        """
+    def versions_after_rolls(self) -> Iterator[RolledServer]:
+        """The servers of all rolling restarts, in the order of the faults, then in their own."""
         known: dict[LinkEnd, Versions] = {}
         for place, fault in enumerate(self.faults):
             if isinstance(fault, RollingRestartFault):
                 for server in fault.servers(self):
-                    known[server] = fault.after(known.get(server, self._release_of(server)))
-                    yield place, known[server]
+                    before = known.get(server) or self._release_of(server)
+                    known[server] = fault.after(before)
+                    yield RolledServer(place, server, before, known[server])
 
     def _release_of(self, server: LinkEnd) -> Versions:
         if server.kind == CONTROLLER:

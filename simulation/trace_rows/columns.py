@@ -293,7 +293,7 @@ AtMinIsr = Annotated[
 Attempts = Annotated[i64, Column(COUNT, "attempts that a producer made", unit="attempts")]
 BatchesDone = Annotated[i64, Column(COUNT, "sends that had an outcome", unit="sends")]
 BrokerCount = Annotated[
-    i64, Column(COUNT, "brokers in the batch of a rolling restart", unit="brokers")
+    i64, Column(COUNT, "servers in the batch of a rolling restart", unit="servers")
 ]
 Deferred = Annotated[
     i64, Column(COUNT, "responses of a controller that wait for a commit", unit="responses")
@@ -353,7 +353,14 @@ UnderMinIsr = Annotated[
 UnderReplicated = Annotated[
     i64, Column(COUNT, "partitions with a replica outside of the ISR", unit="partitions")
 ]
-Unregistered = Annotated[i64, Column(COUNT, "brokers that are not registered", unit="brokers")]
+Unregistered = Annotated[
+    i64,
+    Column(
+        COUNT,
+        "brokers that are not registered, and controllers that do not follow",
+        unit="servers",
+    ),
+]
 
 Acks = Annotated[
     i64, Column(NUMBER, "acks of the requests: 0, 1, or -1 for all", names={-1: "all"})
