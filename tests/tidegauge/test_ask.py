@@ -147,7 +147,8 @@ def test_an_unknown_question_is_answered_with_all_that_there_are(name: str) -> N
         ("AZ loss for ever", "AZ loss: must be a duration"),
         ("rolling restart of brokers 1,2 in rack a", "it takes brokers or a rack, not both"),
         ("controller loss for", "controller loss: nothing follows 'for'"),
-        ("upgrade to 4.4", "upgrade: '4.4' is not a part of it (example: upgrade, 2 at a time)"),
+        ("upgrade to 4.0", "upgrade: 4.0 is older than the cluster's release 4.1"),
+        ("upgrade to 3.1", "upgrade: release 3.1.2 has no KRaft mode"),
         ("quorum loss for 1m twice", "quorum loss: 'twice' is not a part of it"),
     ],
 )
