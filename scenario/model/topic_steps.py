@@ -190,9 +190,10 @@ class UpdateFeaturesStep(StepOfAnyKind):
     """
 
     examples = (
-        '{do: update_features, at: 10m, metadata_version: "4.4"}',
-        "{do: update_features, at: 11m, eligible_leader_replicas: true}",
-        '{do: update_features, at: 12m, metadata_version: "4.2", upgrade_type: safe_downgrade}',
+        '{do: update_features, at: 8m, metadata_version: "4.4"}',
+        "{do: update_features, at: 9m, eligible_leader_replicas: true}",
+        '{do: update_features, at: 9m, release_version: "4.4"}',
+        '{do: update_features, at: 9m, metadata_version: "4.2", upgrade_type: safe_downgrade}',
     )
 
     do: Literal["update_features"]

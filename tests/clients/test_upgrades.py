@@ -21,7 +21,9 @@ from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.simulate import simulate
 from tidegauge.replication import errors
 from tidegauge.replication.release_versions import ProtocolVersion
-from tidegauge.scenario.reading import Scenario, ScenarioError
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
+from tidegauge.simulation.kernel import QUORUM_CONTROLLER
 from tidegauge.simulation.trace_rows.codes import (
     DEPENDS_ON_METADATA_VERSION,
     DOWNGRADE_NOT_NAMED,
@@ -133,7 +135,11 @@ def test_metadata_version_is_raised_once_all_nodes_support_it(whole: RunFolder) 
 
 @pytest.mark.parametrize(
     ("rolled", "node"),
-    [(["controllers"], 0), ([1, 2, "controllers"], 2), ([1, 2, 3, "controller:0"], 4)],
+    [
+        (["controllers"], 0),
+        ([1, 2, "controllers"], 2),
+        ([1, 2, 3, "controller:1", "controller:2"], 3),
+    ],
 )
 def test_while_a_node_is_old_the_step_is_refused_in_kafkas_words(
     rolled: list[Any], node: int, tmp_path: Path
@@ -315,7 +321,9 @@ def test_a_broker_that_does_not_support_the_finalized_level_is_not_registered(
 
 def test_an_upgrade_is_the_same_in_groups_of_processes(tmp_path: Path) -> None:
     scenario = upgraded([finalize(after="1s", release_version="4.4")], duration="60s")
-    groups = [[process] for group in groups_of(scenario, 1) for process in group]
+    quorum = ClusterPlan(scenario).process_ranges[QUORUM_CONTROLLER]
+    alone = [[each] for group in groups_of(scenario, 1) for each in group if each not in quorum]
+    groups = [*alone, [*quorum]]
     one = simulate(scenario, tmp_path / "one")
     many = simulate(scenario, tmp_path / "many", make_engine=inline(groups))
     hashes = [(run.summary or {})["trace_sha256"] for run in (one, many)]
@@ -326,8 +334,11 @@ def test_an_upgrade_is_the_same_in_groups_of_processes(tmp_path: Path) -> None:
     ("parts", "message"),
     [
         (
-            {"faults": [roll("back", at="5s", brokers=["controllers"], to_release="4.0")]},
-            "must be 4.4 or later: controllers are not downgraded",
+            {
+                "metadata_version": "4.0",
+                "faults": [roll("back", at="5s", brokers=["controllers"], to_release="4.0")],
+            },
+            "must be 4.4.0 or later: controllers are not downgraded",
         ),
         (
             {"steps": [finalize(at="5s", metadata_version="4.4", release_version="4.4")]},
@@ -339,14 +350,19 @@ def test_an_upgrade_is_the_same_in_groups_of_processes(tmp_path: Path) -> None:
             "there is no rolling restart role",
         ),
         (
-            {"release": "2.6", "steps": [finalize(at="5s", metadata_version="3.9")]},
+            {
+                "mode": "zookeeper",
+                "release": "2.6",
+                "steps": [finalize(at="5s", release_version="3.9")],
+            },
             "needs mode: kraft; with ZooKeeper use a rolling_restart with to_protocol",
         ),
     ],
 )
 def test_what_cannot_be_asked_for_is_one_clear_error(parts: dict[str, Any], message: str) -> None:
+    cluster = {"release": "4.4", "duration": "1m", "cluster": {"brokers": 3}}
     with pytest.raises(ScenarioError, match=message):
-        quorum_story([[1, 2, 3]], **{"release": "4.4", "duration": "1m"} | parts)
+        scenario_from_mapping(cluster | parts, "upgrade")
 
 
 @pytest.mark.usefixtures("ray_here")

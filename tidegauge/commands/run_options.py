@@ -295,7 +295,8 @@ class AskOptions(NamedTuple):
       tidegauge ask mine.yaml quorum loss for 10m
       tidegauge ask mine.yaml rolling restart of rack a, 2 at a time
       tidegauge ask mine.yaml rolling restart with AZ loss of rack b
-      tidegauge ask mine.yaml upgrade to 4.4, 2 at a time
+      tidegauge ask mine.yaml upgrade, 2 at a time
+      tidegauge ask mine.yaml upgrade to 4.4
       tidegauge ask mine.yaml reassign topic orders to brokers 1,2,3
       tidegauge ask mine.yaml reassign topic orders to 1,2,3 throttle 10MB/s with 2GB a replica
       tidegauge ask mine.yaml slow disk on broker 2 delay 300ms for 5m

@@ -149,7 +149,7 @@ def _with_upgrade(
 ) -> Iterator[comparing.Variant]:
     """The cluster with the restarts of an upgrade, and with the upgrade itself: both begin old."""
     assert before.data is not None
-    for label, (faults, steps) in ((before.label, case.without), (after.label, case.upgrade)):
+    for variant, (faults, steps) in ((before, case.without), (after, case.upgrade)):
         data = {
             **before.data,
             "duration": f"{case.duration_s}s",
@@ -158,7 +158,7 @@ def _with_upgrade(
         }
         mode, release = before.scenario.mode, before.scenario.release
         made = comparing.converted_variant(data, before.label, mode, release)
-        yield made._replace(label=label)
+        yield made._replace(label=variant.label, setting=variant.setting)
 
 
 def _with_fault(variant: comparing.Variant, case: FaultCase) -> comparing.Variant:

@@ -221,7 +221,7 @@ QUESTIONS = (
         "upgrade",
         "all controllers, then all brokers are restarted for new software, each down for 60 s; "
         "to another release: with it, and the version that all nodes follow is raised at the end",
-        "upgrade to 4.4, 2 at a time",
+        "upgrade, 2 at a time",
         ("rolling upgrade",),
         ("release", "batch", "lasts_us"),
         _upgrade,
