@@ -147,7 +147,9 @@ def test_an_unknown_question_is_answered_with_all_that_there_are(name: str) -> N
         ("AZ loss for ever", "AZ loss: must be a duration"),
         ("rolling restart of brokers 1,2 in rack a", "it takes brokers or a rack, not both"),
         ("controller loss for", "controller loss: nothing follows 'for'"),
-        ("upgrade to 4.4", "upgrade: '4.4' is not a part of it (example: upgrade, 2 at a time)"),
+        ("upgrade to 4.0", "upgrade: 4.0 is older than the cluster's release 4.1"),
+        ("upgrade to 3.1", "upgrade: release 3.1.2 has no KRaft mode"),
+        ("upgrade for 1m twice", "upgrade: 'twice' is not a part of it (example: upgrade, 2 at"),
         ("quorum loss for 1m twice", "quorum loss: 'twice' is not a part of it"),
     ],
 )
@@ -168,6 +170,7 @@ def test_parameters_that_do_not_fit_are_named_with_an_example(text: str, error: 
         ("slow disk 2 delay 300ms", "slow disk", Given(brokers=(2,), delay_us=300_000)),
         ("the controller dies", "controller loss", Given()),
         ("rolling restart for 60s", "rolling restart", Given(lasts_us=60_000_000)),
+        ("rolling upgrade to 4.4", "upgrade", Given(release="4.4")),
         (
             "rolling restart, then AZ loss of rack b",
             "AZ loss during rolling restart",
