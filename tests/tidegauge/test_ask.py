@@ -253,3 +253,32 @@ def test_every_question_is_in_the_help_and_fits_both_modes(question: Any, releas
     scenario = scenario_from_mapping(made.data, "mine.yaml")
     assert scenario.trouble_begins_us() == 60_000_000
     assert [*made.without_fault()["faults"], *made.without_fault()["steps"]] == []
+
+
+@pytest.mark.parametrize(
+    ("release", "mode", "rolls", "last"),
+    [
+        ("2.6", "zookeeper", ["roll", "protocol"], {"do": "begin_fault", "fault": "protocol"}),
+        (
+            "3.3",
+            "kraft",
+            ["roll", "controllers"],
+            {"do": "update_features", "metadata_version": "3.9-IV0"},
+        ),
+    ],
+)
+def test_an_upgrade_to_a_release_ends_with_the_version_that_all_nodes_follow(
+    release: str, mode: str, rolls: list[str], last: dict[str, str]
+) -> None:
+    """With ZooKeeper that is inter.broker.protocol.version, which needs a second roll."""
+    data = {**CLUSTER, "release": release, "mode": mode}
+    if mode == "zookeeper":
+        data.pop("controllers")
+    own = scenario_from_mapping(data, "mine.yaml")
+    asked = read_question("upgrade to 3.9", QUESTIONS, own)
+    made = asked_scenario(data, own, asked).data
+    assert [fault["name"] for fault in made["faults"]] == rolls
+    step = made["steps"][-1]
+    assert {name: step[name] for name in last} == last
+    assert step["when"] == {"rolled": "roll"}
+    scenario_from_mapping(made, "mine.yaml")

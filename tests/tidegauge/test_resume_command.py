@@ -298,7 +298,7 @@ def of_small_files(folder: Path) -> Iterator[Disk]:
 def small_disk(folder: Path) -> Iterator[Disk]:
     """A disk that is soon full of snapshots, if one can be mounted here."""
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=500k", "tmpfs", folder]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=500k", "tmpfs", str(folder)]
     if subprocess.run(mount, stderr=subprocess.DEVNULL, check=False).returncode:
         pytest.skip("only root can mount a small disk")
     enlarge = partial(subprocess.run, ["mount", "-o", "remount,size=64m", folder], check=True)

@@ -339,8 +339,9 @@ class UpgradeOptions(NamedTuple):
     """Run a cluster and its upgrade under standard faults, and print what changes.
 
     The command answers what another release, or KRaft, would change. A broker is killed, some are
-    restarted, the active controller and a rack are lost, each with three seeds. The answer fits on
-    a screen: the way to that release, the oldest clients, the setting that keeps the time of a
+    restarted, the active controller and a rack are lost, each with three seeds. Where the mode
+    stays, the upgrade itself is played, beside the same restarts without it. The answer fits on a
+    screen: the way to that release, the oldest clients, the setting that keeps the time of a
     failover, the cluster's own settings that the release no longer has, and the figures that differ
     beyond their spread. --verbose prints all figures of each fault with their reasons, and all
     defaults and settings that change.

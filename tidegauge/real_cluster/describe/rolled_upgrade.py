@@ -52,7 +52,8 @@ def rolled_upgrade(
             upgrade.steps.append(_once_rolled(ROLL, most_us, do="begin_fault", fault=PROTOCOL))
         return upgrade
     same = {name: roll[name] for name in ("stopped_for", "poll") if name in roll}
-    controllers = {"name": CONTROLLERS, **kind, **begins, "brokers": ["controllers"], **same, **new}
+    controllers: dict[str, Any] = {"name": CONTROLLERS, "brokers": ["controllers"]}
+    controllers |= kind | begins | same | new
     upgrade = RolledUpgrade([brokers, controllers], [])
     upgrade.steps.append(_once_rolled(CONTROLLERS, most_us, do="begin_fault", fault=ROLL))
     if target is not None:
