@@ -37,10 +37,11 @@ RACK = Told(
     "rack-power-loss",
     [{}],
     [
-        "no partition is offline any more ({0|partition_seconds_offline|,.0f} partition-seconds)",
+        "for up to {0|longest_stall_seconds|.0f} s, {0|partition_seconds_stalled|,.0f}",
+        "all partitions are online again ({0|partition_seconds_offline|,.0f} partition-seconds)",
         "under min ISR, for {0|partition_seconds_under_min_isr|,.0f} partition-seconds",
-        "producers gave up {0|records_failed|,} records",
-        "says that {0|checks.strong_isr.permitted|,} partitions were a loss of power away",
+        "but {0|records_unsent|,} of 176 million records never leave the applications",
+        "By the check `strong_isr` {0|checks.strong_isr.permitted|,} partitions were",
     ],
 )
 
