@@ -146,8 +146,9 @@ THROTTLES = Told(
             "| {1|isr_shrinks|} |"
         ),
         (
-            "the slowest batch waits for {0|produce_ms.shop.max|ms}, which is delivery.timeout.ms: "
-            "{0|records_failed|,} records fail, and {0|records_unsent|,} never leave the applications"
+            "the slowest batch waits for {0|produce_ms.shop.max|ms}, which is "
+            "delivery.timeout.ms: {0|records_failed|,} records fail, and "
+            "{0|records_unsent|,} never leave the applications"
         ),
     ],
 )
