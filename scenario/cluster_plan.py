@@ -22,7 +22,7 @@ from tidegauge.scenario.model.fault import Stop
 from tidegauge.scenario.model.process_faults import RestartFault, RollingRestartFault
 from tidegauge.scenario.model.request_steps import ProduceStep
 from tidegauge.scenario.model.selectors import BROKER, CONTROLLER, HOST, OPERATOR, LinkEnd, Selector
-from tidegauge.scenario.model.settings import OFFSETS_TOPIC
+from tidegauge.scenario.model.settings import OFFSETS_TOPIC, SESSION_TIMEOUTS
 from tidegauge.scenario.model.topic_steps import AdminStep
 from tidegauge.scenario.model.workload import ClientGroup, ConsumerGroup, ProducerGroup
 from tidegauge.scenario.planned_partitions import Numbers, PlannedPartitions
@@ -148,9 +148,10 @@ class ClusterPlan:
 
     def session_timeout_ms(self, broker: int) -> int:
         """The time after which the control plane gives up a silent broker, by its id."""
+        name = SESSION_TIMEOUTS[self.scenario.mode]
         if self.is_kraft:
-            return self.scenario.controller_settings()["broker.session.timeout.ms"]
-        return self.scenario.settings_of(broker)["zookeeper.session.timeout.ms"]
+            return self.scenario.controller_settings()[name]
+        return self.scenario.settings_of(broker)[name]
 
     @cached_property
     def clients(self) -> tuple[PlannedClient, ...]:

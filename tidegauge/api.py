@@ -9,7 +9,6 @@ imported on first use, so ``import tidegauge`` is quick.
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from html import escape
@@ -31,6 +30,7 @@ from tidegauge.runs.run import Run
 from tidegauge.runs.trace_events import TraceEvent
 from tidegauge.scenario.reading import Scenario, ScenarioError, load_scenario, scenario_from_mapping
 from tidegauge.scenario.shipped import find_scenario
+from tidegauge.scenario.text.changes import value_text
 from tidegauge.scenario.text.errors import did_you_mean, one_line
 from tidegauge.scenario.text.yaml_file import lines_of
 from tidegauge.simulation.quantities import parse_time, whole_time_text
@@ -244,7 +244,7 @@ def sweep(
     folder = _folder(scenario, "sweep", out)
     for path, given in {**(over or {}), "seeds": seeds}.items():
         _check_any(path, given)
-    axes = [Axis(path, tuple(map(_yaml, values))) for path, values in (over or {}).items()]
+    axes = [Axis(path, tuple(map(value_text, values))) for path, values in (over or {}).items()]
     request = SweepRequest(_request(scenario, changes, folder), axes, seeds, figures, jobs, folder)
     with report(as_json=True):
         found = swept(request)
@@ -282,7 +282,7 @@ def compare(
     _check_any("seeds", seeds)
     folder = _folder(scenario, "compare", out)
     # Modes and releases are names; the values of a field are YAML.
-    text = str if path in {"mode", "release"} else _yaml
+    text = str if path in {"mode", "release"} else value_text
     axis = Axis(path, tuple(map(text, values)))
     request = CompareRequest(_request(scenario, changes, folder), axis, seeds, jobs, folder)
     with report(as_json=True):
@@ -350,17 +350,8 @@ def _request(
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text("\n".join(lines_of(content)) + "\n", encoding="utf-8")
         scenario = file
-    texts = [f"{path}={_yaml(value)}" for path, value in (changes or {}).items()]
+    texts = [f"{path}={value_text(value)}" for path, value in (changes or {}).items()]
     return RunOptions(str(scenario), changes=texts)
-
-
-def _yaml(value: object) -> str:
-    """A value as the command line has it: a text that is no number needs no quotes."""
-    is_word = isinstance(value, str) and value.replace("-", "").isalnum() and not value.isdigit()
-    try:
-        return str(value) if is_word else json.dumps(value)
-    except TypeError as error:
-        raise TidegaugeError(one_line(f"{value!r}: is no value of a scenario: {error}")) from error
 
 
 def _check_any(name: str, values: Sequence[object] | None) -> None:

@@ -16,7 +16,12 @@ from tidegauge.replication.release_defaults import default_cells_of
 from tidegauge.replication.release_versions import KRAFT_MODE, Mode
 from tidegauge.scenario.lint.linted_cluster import LintedCluster
 from tidegauge.scenario.model.scenario import Scenario
-from tidegauge.scenario.model.settings import CONTROLLER_SETTINGS, PRODUCER_SETTINGS, Value
+from tidegauge.scenario.model.settings import (
+    CONTROLLER_SETTINGS,
+    PRODUCER_SETTINGS,
+    Value,
+    is_internal,
+)
 from tidegauge.scenario.text.errors import counted
 
 _OF_TIDEGAUGE = "_"
@@ -119,10 +124,6 @@ def in_health(data: Mapping[str, Any], brokers: Sequence[int]) -> dict[str, Any]
     return plain | {"cluster": cluster, "topics": topics}
 
 
-#: Topics of Kafka itself begin like this.
-INTERNAL = "__"
-
-
 def never_accepting(scenario: Scenario, kept: Collection[str] = ()) -> dict[str, str]:
     """The topics that refuse acks=all without any fault, each with the reason and the remedy.
 
@@ -141,7 +142,7 @@ def never_accepting(scenario: Scenario, kept: Collection[str] = ()) -> dict[str,
     found = {}
     for topic in cluster.topics:
         name = topic.topic.name
-        if name in kept or name.startswith(INTERNAL) or not topic.takes_acks_all:
+        if name in kept or is_internal(name) or not topic.takes_acks_all:
             continue
         required, replicas = topic.min_insync_replicas, topic.replicas
         refusing = np.flatnonzero(required > replicas)
