@@ -24,6 +24,7 @@ from tidegauge.real_cluster.logs.log_layout import ENTRY, HEADER, MILLISECONDS, 
 from tidegauge.real_cluster.logs.log_stream import LogStream, unreadable
 from tidegauge.real_cluster.logs.partition_lines import PARTITION_LINES, PartitionLine
 from tidegauge.real_cluster.logs.partition_rows import MISSING, Assignment, Names, Rows
+from tidegauge.real_cluster.logs.shared_lines import ALL_LINES
 
 #: A file of more is read in parts of this size.
 _PART_BYTES = 64 << 20
@@ -178,9 +179,9 @@ def _content_of(part: Part) -> _PartContent:
     reader = _Reader(part)
     problem = None
     try:
-        with LogStream(part.file.path) as stream:
+        with LogStream(part.file.path, is_day_first=part.file.is_day_first) as stream:
             end = None if stream.is_compressed else part.end
-            for block in stream.entries(part.file.names, part.begin, end):
+            for block in stream.entries(part.file.part, part.begin, end):
                 reader.read(block)
             if stream.is_torn:
                 problem = "is torn: the end of the compressed file is missing"
@@ -195,7 +196,7 @@ class _Reader:
     def __init__(self, part: Part) -> None:
         self._part = part
         self._node = MISSING if part.file.node is None else part.file.node
-        self._is_of_several = bool(part.file.names)
+        self._is_of_several = part.file.part != ALL_LINES
         self._names = Names()
         self._rows = partition_rows.RowBuffer()
         self._events: dict[log_events.LogEvent, None] = {}

@@ -146,7 +146,8 @@ def real_history(
     ]
     partitions.sort(key=lambda each: each.partition)
     brokers, active = brokers_within(brokers, kept)
-    notices = [*cluster.notices, *configuration.notices, *_assumed(configuration, partitions)]
+    notices = [*found.notices, *cluster.notices, *configuration.notices]
+    notices += _assumed(configuration, partitions)
     return RealHistory(
         found=found,
         # The rows are in the states now; they may be hundreds of megabytes.
