@@ -65,7 +65,7 @@ _ZONE_NAME = re.compile(
 _LAST_MONTH = 12
 
 
-class UnreadTimes(ValueError):
+class UnreadTimesError(ValueError):
     """Times of a log whose meaning no line tells; the text is the reason, and has a line."""
 
 
@@ -144,14 +144,14 @@ def times_in(lines: bytes) -> ForeignTimes | None:
     """The form of the times of these lines; None: Kafka's own, or none.
 
     Raises:
-        UnreadTimes: the lines have their times in a zone that has a name, or in two orders.
+        UnreadTimesError: the lines have their times in a zone that has a name, or in two orders.
     """
     heads = list(islice(_heads_in(lines), _SAMPLE_LINES))
     times = [time for head in heads if (time := _time_in(head)) is not None]
     for time in times:
         zone = _ZONE_NAME.match(time.string, time.end())
         if zone is not None:
-            raise UnreadTimes(
+            raise UnreadTimesError(
                 f"has times in the zone {zone[1].decode()}, a name without an offset (Z, UTC and"
                 f" +01:00 are read): {shown(time.string)}"
             )
@@ -190,7 +190,7 @@ def _is_day_first(form: re.Pattern[bytes], lines: bytes) -> bool | None:
     """Whether the day is before the month in these lines; None: no line shows it.
 
     Raises:
-        UnreadTimes: lines contradict each other.
+        UnreadTimesError: lines contradict each other.
     """
     if "one" not in form.groupindex:
         return None
@@ -204,7 +204,7 @@ def _is_day_first(form: re.Pattern[bytes], lines: bytes) -> bool | None:
         elif int(found["other"]) > _LAST_MONTH:
             shown_by[False] = head
     if len(shown_by) > 1:
-        raise UnreadTimes(f"has day and month in either order: {shown(shown_by[True])}")
+        raise UnreadTimesError(f"has day and month in either order: {shown(shown_by[True])}")
     return next(iter(shown_by), None)
 
 

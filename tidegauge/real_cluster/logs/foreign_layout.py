@@ -14,7 +14,12 @@ from itertools import chain, islice
 from typing import NamedTuple, Self
 
 from tidegauge.real_cluster.logs.cut_lines import CutLines, cut_lines_of
-from tidegauge.real_cluster.logs.foreign_dates import ForeignTimes, UnreadTimes, shown, times_in
+from tidegauge.real_cluster.logs.foreign_dates import (
+    ForeignTimes,
+    UnreadTimesError,
+    shown,
+    times_in,
+)
 from tidegauge.real_cluster.logs.json_lines import JsonLines, json_lines_of
 from tidegauge.real_cluster.logs.log_layout import ENTRY, HEADER, LEVEL, SECOND, ZONE, LogClock
 from tidegauge.real_cluster.logs.record_layouts import Records, is_newest_first, records_of
@@ -201,7 +206,7 @@ def layout_of(sample: bytes) -> Layout | None:
     """The layout of a file that begins so; None: it is no log.
 
     Raises:
-        UnreadTimes: no line tells the meaning of its times.
+        UnreadTimesError: no line tells the meaning of its times.
     """
     records = records_of(sample)
     layout = Layout(records=records, cut=None if records else cut_lines_of(sample))
@@ -225,7 +230,7 @@ def _in_order(layout: Layout, sample: bytes) -> Layout | None:
     """The layout of a file with its oldest entry first; None: none is found with this layout.
 
     Raises:
-        UnreadTimes: the newest entry is first.
+        UnreadTimesError: the newest entry is first.
     """
     clock = LogClock()
     times_ms = [*map(clock.time_ms, HEADER.finditer(layout.own(sample)))]
@@ -233,7 +238,7 @@ def _in_order(layout: Layout, sample: bytes) -> Layout | None:
         return None
     if is_newest_first(times_ms):
         if layout.records is None or layout.records.mark:
-            raise UnreadTimes(f"has its newest entry first: turn it round ({shown(sample)})")
+            raise UnreadTimesError(f"has its newest entry first: turn it round ({shown(sample)})")
         layout = layout._replace(records=layout.records._replace(is_newest_first=True))
     return layout
 

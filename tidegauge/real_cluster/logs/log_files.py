@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.real_cluster.logs.foreign_dates import UnreadTimes, line_of_log, shown
+from tidegauge.real_cluster.logs.foreign_dates import UnreadTimesError, line_of_log, shown
 from tidegauge.real_cluster.logs.foreign_layout import Layout
 from tidegauge.real_cluster.logs.log_layout import HEADER, SAMPLE_BYTES, LogClock
 from tidegauge.real_cluster.logs.log_nodes import (
@@ -227,7 +227,7 @@ def _lines_of(path: Path, is_day_first: bool | None) -> _Found:
                 return _lines_in(path, stream)
     except (OSError, zlib.error) as error:
         reason = unreadable(error)
-    except UnreadTimes as error:
+    except UnreadTimesError as error:
         reason = str(error)
     return _Found([], [reason])
 
@@ -338,7 +338,7 @@ def _by_sharer(path: Path, stream: LogStream, layout: Layout) -> _Found:
         NodeLines(path, LinesOf(sharer=Sharer(node, tuple(own[node]))), samples[node])
         for node in sorted(samples)
     ]
-    names = ", ".join(node.decode() for node in sorted(samples))
+    names = ", ".join(map(str, sorted(map(int, samples))))
     notice = (
         f"{path.name} is written by nodes {names}: its lines without an id are of no node, such as"
         f" {shown(of_none)}"

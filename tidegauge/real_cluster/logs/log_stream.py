@@ -84,7 +84,7 @@ class LogStream:
             sample: its beginning.
 
         Raises:
-            UnreadTimes: no line tells the meaning of its times.
+            UnreadTimesError: no line tells the meaning of its times.
             OSError: it cannot be read.
         """
         layout = layout_of(sample)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from tidegauge.real_cluster.logs.json_lines import MESSAGE_COLUMNS
 
 _PRETTY = re.compile(rb"^([ \t]*)\{[ \t]*\r?\n[ \t]*\"[^\"\n]*\"[ \t]*:", re.MULTILINE)
-_JOURNAL = b"__CURSOR="
+_JOURNAL, _BINARY_FIELD = b"__CURSOR=", re.compile(rb"[A-Z_][A-Z0-9_]*")
 _DELIMITERS = ",;\t"
 _COLUMN = re.compile(r"[@\w][\w@. ()-]{0,60}")
 #: A cell may hold a dump of settings or a request for many partitions.
@@ -91,12 +91,13 @@ def _journal_entries(text: bytes) -> Iterator[bytes]:
         end = len(text) if end < 0 else end
         line = text[at:end]
         name, is_plain, value = line.partition(b"=")
-        if line and not is_plain:
+        is_field = bool(is_plain) or _BINARY_FIELD.fullmatch(line) is not None
+        if is_field and not is_plain:
             size = int.from_bytes(text[end + 1 : end + 1 + _LENGTH_BYTES], "little")
             begin = end + 1 + _LENGTH_BYTES
             value, end = text[begin : begin + size], begin + size
         at = end + 1
-        if line:
+        if is_field:
             fields[name.decode("utf-8", "replace")] = value.decode("utf-8", "replace")
         if fields and (not line or at >= len(text)):
             yield json.dumps(fields).encode() + b"\n"
