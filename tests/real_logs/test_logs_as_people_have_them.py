@@ -97,7 +97,7 @@ class _Kind(NamedTuple):
         return self.head + "".join(f"{self.written_as(entry)}\n" for entry in entries)
 
 
-_DATES = {
+_DATES: dict[str, Written] = {
     "day/month/year": _dated("%d/%m/%Y %H:%M:%S,~"),
     "month/day/year": _dated("%m/%d/%Y %H:%M:%S.~"),
     "day.month.year": _dated("%d.%m.%Y %H:%M:%S.~"),
@@ -330,3 +330,18 @@ def test_utf_16_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "server.log").write_text("[2026-03-01 10:00:00,000] INFO a (b)\n", "utf-16")
     (unread,) = found_logs(_with_a_log(tmp_path)).unread
     assert unread.reason == "is in UTF-16: only UTF-8 is read"
+
+
+def test_a_file_whose_layout_changes_is_named_with_the_first_line_of_the_other(
+    tmp_path: Path,
+) -> None:
+    """An upgrade from log4j to log4j2 with another pattern, in the same ``server.log``."""
+    entries = ENTRIES[ZOOKEEPER]["broker-1"]
+    before, after = entries[: len(entries) // 2], entries[len(entries) // 2 :]
+    text = "".join(f"{entry.own}\n" for entry in before)
+    text += "".join(f"{_DATES['day/month/year'](entry)}\n" for entry in after)
+    (tmp_path / "server.log").write_text(text)
+    (unread,) = found_logs(tmp_path).unread
+    assert unread.reason.startswith(
+        "has lines of another layout than its first ones, which are not read: [22/11/2026 23:5"
+    )

@@ -63,6 +63,8 @@ _ZONE_NAME = re.compile(
     rb"[ ]?((?:[ECMP]|A[CEK]|NZ|H)[SD]T|(?:CE|EE|WE)S?T|[BIJKS]ST|MSK|SGT|HKT)\b"
 )
 _LAST_MONTH = 12
+#: So few bytes are between a time and a level beside it.
+_BESIDE = 3
 
 
 class UnreadTimesError(ValueError):
@@ -182,6 +184,10 @@ def _time_in(head: bytes) -> re.Match[bytes] | None:
     level = _LEVELS.search(head)
     assert level is not None
     begin, end = level.span()
+    for own in _OWN.finditer(head):
+        # Nothing is nearer: the other forms need not be tried.
+        if 0 <= max(own.start() - end, begin - own.end()) <= _BESIDE:
+            return own
     found = chain.from_iterable(form.finditer(head) for form in (_OWN, *_FORMS))
     return min(found, key=lambda time: max(time.start() - end, begin - time.end()), default=None)
 

@@ -226,6 +226,14 @@ def layout_of(sample: bytes) -> Layout | None:
     return _in_order(layout, sample)
 
 
+def is_log(part: bytes) -> bool:
+    """Whether lines from the middle of a file have a layout of their own."""
+    try:
+        return layout_of(part.partition(b"\n")[2]) is not None
+    except UnreadTimesError:
+        return True
+
+
 def _in_order(layout: Layout, sample: bytes) -> Layout | None:
     """The layout of a file with its oldest entry first; None: none is found with this layout.
 
@@ -233,7 +241,8 @@ def _in_order(layout: Layout, sample: bytes) -> Layout | None:
         UnreadTimesError: the newest entry is first.
     """
     clock = LogClock()
-    times_ms = [*map(clock.time_ms, HEADER.finditer(layout.own(sample)))]
+    headers = islice(HEADER.finditer(layout.own(sample)), _SAMPLE_BEGINS)
+    times_ms = [*map(clock.time_ms, headers)]
     if not times_ms:
         return None
     if is_newest_first(times_ms):

@@ -9,14 +9,14 @@ import os
 import re
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.real_cluster.logs.foreign_dates import UnreadTimesError, line_of_log, shown
-from tidegauge.real_cluster.logs.foreign_layout import Layout
+from tidegauge.real_cluster.logs.foreign_layout import Layout, is_log
 from tidegauge.real_cluster.logs.log_layout import HEADER, SAMPLE_BYTES, LogClock
 from tidegauge.real_cluster.logs.log_nodes import (
     NodeLines,
@@ -40,8 +40,8 @@ _MOST_FILES = 20_000
 _DEEPEST = 5
 #: Of a name in a file of several nodes so much is enough to know the node.
 _NAME_SAMPLE_BYTES = 64 << 10
-#: Behind the first lines, so much of each stretch shows whether those of a name are of one node.
-_SPEAKERS_SAMPLE_BYTES, _SPEAKERS_APART_BYTES = 16 << 10, 256 << 10
+#: Parts of a file of so many bytes are looked into; for the speakers behind a name so far apart.
+_PART_BYTES, _SPEAKERS_APART_BYTES = 16 << 10, 256 << 10
 _OF_NONE = Sharer(b"", ())
 #: A file with more names has no names of nodes.
 _MOST_NAMES = 1_000
@@ -243,13 +243,31 @@ def _lines_in(path: Path, stream: LogStream) -> _Found:
         if orders == (None,):
             return _Found([], [layout.times.untold], orders=orders)
     samples = {} if layout.name_place is None else _samples_by_name(stream, layout)
-    if samples:
-        return _by_node(path, samples)._replace(orders=orders)
+    spread = list(stream.spread_samples())
     own = layout.own(sample)
-    spread = map(layout.own, stream.spread_samples())
-    if len({sharer.node for part in (own, *spread) for sharer in sharers_in(part)}) > 1:
-        return _by_sharer(path, stream, layout)._replace(orders=orders)
-    return _Found([NodeLines(path, ALL_LINES, own)], [], orders=orders)
+    if samples:
+        found = _by_node(path, samples)
+    elif (
+        len({each.node for part in (own, *map(layout.own, spread)) for each in sharers_in(part)})
+        > 1
+    ):
+        found = _by_sharer(path, stream, layout)
+    else:
+        found = _Found([NodeLines(path, ALL_LINES, own)], [])
+    problems = [
+        *found.problems,
+        *_of_other_layout(layout, [*_parts_of(sample, _PART_BYTES), *spread]),
+    ]
+    return found._replace(problems=problems, orders=orders)
+
+
+def _of_other_layout(layout: Layout, parts: Sequence[bytes]) -> Iterator[str]:
+    """The problem of a file that has another layout from some line on, as after an upgrade."""
+    for part in parts if layout.records is None else ():
+        if HEADER.search(layout.own(part)) is None and is_log(part):
+            line = shown(line_of_log(part.partition(b"\n")[2]))
+            yield f"has lines of another layout than its first ones, which are not read: {line}"
+            return
 
 
 def _no_log(path: Path, sample: bytes) -> list[str]:
@@ -291,9 +309,9 @@ def _samples_by_name(stream: LogStream, layout: Layout) -> dict[bytes, bytes]:
     return {name: sample for name, sample in samples.items() if HEADER.search(sample)}
 
 
-def _parts_of(lines: bytes) -> Iterator[bytes]:
-    for place in range(0, len(lines), _SPEAKERS_APART_BYTES):
-        yield lines[place : place + _SPEAKERS_SAMPLE_BYTES]
+def _parts_of(lines: bytes, apart: int = _SPEAKERS_APART_BYTES) -> Iterator[bytes]:
+    for place in range(0, len(lines), apart):
+        yield lines[place : place + _PART_BYTES]
 
 
 def _by_node(path: Path, samples: dict[bytes, bytes]) -> _Found:

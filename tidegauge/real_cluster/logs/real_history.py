@@ -108,7 +108,10 @@ def real_history(
     offsets = clock_offsets(content, nodes)
     ahead = {each.node: each.offset_ms for each in offsets}
     events = sorted(
-        (event.earlier(ahead.get(event.node, 0)) for event in content.events),
+        (
+            event.earlier(offset_ms) if (offset_ms := ahead.get(event.node, 0)) else event
+            for event in content.events
+        ),
         key=lambda event: event.time_ms,
     )
     spans = [
