@@ -228,6 +228,17 @@ def test_a_file_in_parts_and_a_compressed_one_tell_the_same(
     assert history_of(tmp_path) == own_history(ZOOKEEPER)
 
 
+def test_a_message_may_have_pretty_printed_json_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_reading, "_PART_BYTES", 20_000)
+    monkeypatch.setattr(log_stream, "_BLOCK_BYTES", 9_000)
+    for node, text in in_files(ZOOKEEPER, lambda entry: entry.own):
+        first, rest = text.split("\n", 1)
+        (tmp_path / f"{node}.log").write_text(f'{first}\n{{\n  "message": "a"\n}}\n{rest}')
+    assert history_of(tmp_path) == own_history(ZOOKEEPER)
+
+
 def test_a_table_may_have_its_newest_row_first(tmp_path: Path) -> None:
     kind = _KINDS["Kibana's CSV"]
     for node, entries in ENTRIES[ZOOKEEPER].items():

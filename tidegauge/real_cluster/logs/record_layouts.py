@@ -110,7 +110,11 @@ def records_of(sample: bytes) -> Records | None:
         return Records(b"\n" + _JOURNAL)
     pretty = _PRETTY.search(sample)
     if pretty is not None:
-        return Records(b"\n" + pretty[1] + b"{")
+        records = Records(b"\n" + pretty[1] + b"{")
+        lines = records.objects(sample).split(b"\n")
+        in_objects = sum(len(line) for line in lines if line.startswith(b"{"))
+        # Else a message of a log has an object in it.
+        return records if 2 * in_objects > sum(map(len, lines)) else None
     return _table(sample.split(b"\n")[0].decode("utf-8-sig", "replace").strip())
 
 
