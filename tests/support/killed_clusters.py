@@ -107,7 +107,8 @@ class ThreeNodes:
 
     def busy_node(self) -> list[Process]:
         """A node with an actor, but not the first: its raylet, and then its workers."""
-        hosts = {each.parent for each in self.actors("BrokerActor")}
+        actors = [*self.actors("BrokerActor"), *self.actors("ControllerActor")]
+        hosts = {each.parent for each in actors}
         raylet = next(
             each for each in self._raylets() if each.number in hosts - {self._first.number}
         )
