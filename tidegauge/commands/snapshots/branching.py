@@ -21,8 +21,8 @@ from tidegauge.commands.performing import (
     show_results,
     title_of,
 )
+from tidegauge.commands.run_options import BranchOptions
 from tidegauge.commands.shared_options import parsed
-from tidegauge.commands.snapshots.snapshot_options import BranchOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.branching import branch, branched_scenario, past_until, read_past
 from tidegauge.engine.simulate import Watched
