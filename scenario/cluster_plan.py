@@ -77,6 +77,9 @@ class ClusterPlan:
     switches: Mapping[str, int | bool] = field(default_factory=dict)
     #: The metrics are read: brokers measure their requests, which takes time.
     is_measured: bool = False
+    #: The places of faults of the scenario that never begin: what they cost is the difference. They
+    #: keep their numbers, names and random streams.
+    without: frozenset[int] = frozenset()
     #: What is made of the plan and is the same for each seed; None: the plan is for one run.
     kept: dict[object, Any] | None = field(default=None, compare=False, repr=False)
 
@@ -280,8 +283,8 @@ class ClusterPlan:
         """Ids of the brokers that a fault keeps from starting as the run begins."""
         return frozenset(
             broker
-            for fault in self.scenario.faults
-            if fault.at_us == 0 and fault.stop is Stop.KILLED
+            for place, fault in enumerate(self.scenario.faults)
+            if fault.at_us == 0 and fault.stop is Stop.KILLED and place not in self.without
             for broker in fault.hit_brokers(self.scenario)
         )
 
@@ -356,6 +359,12 @@ class ClusterPlan:
             for roll, broker in self.rolled
         ]
         return (*self.scenario.faults, *restarts)
+
+    @cached_property
+    def left_out(self) -> frozenset[int]:
+        """The numbers of faults that never begin, among :attr:`faults`."""
+        restarts = enumerate(self.rolled, len(self.scenario.faults))
+        return self.without | {number for number, (roll, _) in restarts if roll in self.without}
 
     @cached_property
     def upgrades(self) -> tuple[Versions | None, ...]:

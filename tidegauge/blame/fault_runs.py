@@ -1,0 +1,233 @@
+"""The runs of a scenario without some of its faults, of which differences are the costs of faults.
+
+A fault that is left out keeps its number, its name and its random streams, so nothing else differs.
+The faults of rates are those that the run has drawn, with every seed. Each run with the seed of the
+run itself begins at the run's last snapshot before anything that it leaves out: until then it is the
+same.
+
+All subsets of a few faults are run. Of more faults these are: none, each alone, each pair, all but
+each, and all.
+"""
+
+from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from functools import lru_cache
+from itertools import combinations
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.engine.inline_engine import inline
+from tidegauge.engine.pool import run_on_pool
+from tidegauge.engine.resuming import plan_of_run, run_on
+from tidegauge.engine.run_snapshots.snapshot_file import (
+    RunSnapshot,
+    read_snapshot,
+    snapshot_times_us,
+)
+from tidegauge.engine.simulate import simulate_plan
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.model.component_faults import fault_name
+from tidegauge.scenario.model.request_steps import BeginFaultStep
+from tidegauge.scenario.text.errors import counted, did_you_mean, one_line
+from tidegauge.sweeps.many_runs import Outcome, outcome_of
+from tidegauge.traces.run_files import MANIFEST
+from tidegauge.traces.run_folder import RunFolder
+
+#: Faults, by their places among those that are judged.
+Faults = frozenset[int]
+
+#: The most runs with one seed, unless more are asked for.
+MOST_RUNS = 64
+
+
+class JudgedFault(NamedTuple):
+    """A fault whose cost is to be found."""
+
+    name: str
+    #: Among the faults of the scenario.
+    place: int
+    #: The earliest time at which the run could differ without it; None: it did not begin there.
+    acts_us: int | None
+
+
+class FaultRun(NamedTuple):
+    """A run without some faults."""
+
+    #: The folder of the run with all of them.
+    of: Path
+    #: The places of the faults that are left out, in the scenario.
+    without: frozenset[int]
+    seed: int
+    #: The virtual time of the snapshot at which it begins; None: it begins at 0.
+    from_us: int | None
+
+
+def judged_faults(run: RunFolder, plan: ClusterPlan, names: Collection[str]) -> list[JudgedFault]:
+    """The faults of a run that begin in it; with names only these.
+
+    Raises:
+        TidegaugeError: no fault begins in the run, or none has such a name.
+        TraceError: a trace file is damaged.
+    """
+    scenario = plan.scenario
+    begun_by: dict[str, list[int]] = {}
+    for number, step in enumerate(scenario.steps):
+        if isinstance(step, BeginFaultStep):
+            begun_by.setdefault(step.fault, []).append(number)
+    found = []
+    for place, fault in enumerate(scenario.faults):
+        name = fault_name(scenario.faults, place)
+        if place in plan.without:
+            continue
+        if fault.at_us is not None and fault.at_us < scenario.duration_us:
+            found.append(JudgedFault(name, place, fault.at_us))
+        elif name in begun_by:
+            found.append(JudgedFault(name, place, _taken_us(run, begun_by[name])))
+    if not found:
+        raise TidegaugeError(f"{run.path}: no fault begins in this run, so none has a cost")
+    known = {each.name for each in found}
+    for name in names:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise TidegaugeError(one_line(f"--fault {name}: no such fault begins; {hint}"))
+    return [each for each in found if not names or each.name in names]
+
+
+def _taken_us(run: RunFolder, steps: Sequence[int]) -> int | None:
+    """The time at which the first of some steps was taken; None: it was not."""
+    return min(
+        (row["time_us"] for row in run.rows("step_taken") if row["step"] in steps), default=None
+    )
+
+
+def subsets_to_run(count: int, most: int = MOST_RUNS) -> list[Faults]:
+    """The sets of faults that are run, the empty one first and that of all last.
+
+    All subsets if there are at most ``most``; else with all but each fault those of one and of two
+    faults, or of one alone.
+
+    Raises:
+        TidegaugeError: even the last are too many.
+    """
+    ways = [(count, 2**count), *((2, _runs(count, 2)), (1, _runs(count, 1)))]
+    depth = next((depth for depth, runs in ways if runs <= most), None)
+    if depth is None:
+        raise TidegaugeError(
+            f"{count} faults need {_runs(count, 1)} runs with each seed, and {most} are the most: "
+            f"--max-runs permits more, --fault selects faults"
+        )
+    places = range(count)
+    sets = [frozenset(each) for size in range(depth + 1) for each in combinations(places, size)]
+    whole = frozenset(places)
+    sets += [whole - {place} for place in places]
+    return sorted({*sets, whole}, key=lambda each: (len(each), sorted(each)))
+
+
+def _runs(count: int, depth: int) -> int:
+    """The number of runs for all sets of so many faults at most, those of all but one, and all."""
+    pairs = count * (count - 1) // 2
+    return 2 + 2 * count + (pairs if depth > 1 else 0)
+
+
+def planned_runs(
+    run: RunFolder,
+    plan: ClusterPlan,
+    judged: Sequence[JudgedFault],
+    subsets: Sequence[Faults],
+    seeds: Sequence[int],
+) -> dict[tuple[int, Faults], FaultRun]:
+    """The runs that are missing, by their seeds and the faults that they have.
+
+    The run itself is that of its seed with all faults.
+    """
+    own, times_us = plan.scenario.seed, snapshot_times_us(run.path)
+    whole = frozenset(range(len(judged)))
+    found = {}
+    for faults in subsets:
+        left_out = [judged[place] for place in whole - faults]
+        acts_us = [each.acts_us for each in left_out if each.acts_us is not None]
+        begin_us = min(acts_us, default=plan.scenario.duration_us)
+        before_us = [time_us for time_us in times_us if time_us <= begin_us]
+        without = frozenset(each.place for each in left_out) | plan.without
+        for seed in seeds:
+            if seed == own and faults == whole:
+                continue
+            from_us = max(before_us, default=None) if seed == own else None
+            found[seed, faults] = FaultRun(run.path.absolute(), without, seed, from_us)
+    return found
+
+
+def perform(
+    runs: Sequence[FaultRun],
+    jobs: int | None = None,
+    address: str | None = None,
+    warn: Callable[[str], None] = lambda _: None,
+) -> Generator[tuple[int, Outcome]]:
+    """Perform runs in the warm pool; yield the place and outcome of each as it ends.
+
+    Arguments and errors are those of :func:`tidegauge.sweeps.many_runs.run_all`; the caller has to
+    close the iterator.
+    """
+    with closing(run_on_pool(_perform, runs, jobs, address, warn)) as calls:
+        for ended in calls:
+            yield ended.number, ended.result or Outcome(ended.error)
+
+
+def _perform(run: FaultRun) -> Outcome:
+    try:
+        plan = _plan_without(run.of, _written(run.of), run.without)
+        if run.seed != plan.scenario.seed:
+            scenario = plan.scenario.model_copy(update={"seed": run.seed})
+            plan = replace(plan, scenario=scenario)
+        with TemporaryDirectory(prefix="tidegauge-") as temporary:
+            folder = Path(temporary) / "run"
+            if run.from_us is None:
+                return outcome_of(simulate_plan(plan, folder, inline()), ())
+            past = _snapshot(run.of, _written(run.of), run.from_us)
+            return outcome_of(run_on(plan, past, folder), ())
+    except Exception as error:  # noqa: BLE001 - after any error the other runs continue
+        return Outcome(one_line(f"{type(error).__name__}: {error}"))
+
+
+def _written(folder: Path) -> int:
+    """The time at which a run's manifest was written: an actor outlives a run in a folder."""
+    return (folder / MANIFEST).stat().st_mtime_ns
+
+
+@lru_cache(maxsize=1)
+def _plan_of(folder: Path, written: int) -> ClusterPlan:
+    del written
+    return plan_of_run(RunFolder(folder))
+
+
+@lru_cache(maxsize=2)
+def _plan_without(folder: Path, written: int, without: frozenset[int]) -> ClusterPlan:
+    """The plan of a run without some faults, which keeps what is the same for each seed."""
+    return replace(_plan_of(folder, written), without=without, kept={})
+
+
+@lru_cache(maxsize=1)
+def _snapshot(folder: Path, written: int, time_us: int) -> RunSnapshot:
+    del written
+    return read_snapshot(folder, time_us)
+
+
+def checked(outcome: Outcome, run: FaultRun, names: Sequence[str]) -> Outcome:
+    """The outcome of a run that has ended well.
+
+    Raises:
+        TidegaugeError: it has failed; the message names the faults that it left out.
+    """
+    if outcome.error is None:
+        return outcome
+    left_out = counted(len(names), "fault") if len(names) > _NAMED else " and ".join(names)
+    raise TidegaugeError(
+        f"{run.of}: the run without {left_out}, seed {run.seed}, failed: {outcome.error}"
+    )
+
+
+#: The most faults that an error names.
+_NAMED = 3
