@@ -23,6 +23,8 @@ OF_LOGS = "logs"
 MANIFEST = "manifest.json"
 SUMMARY = "summary.json"
 TRACE = "trace"
+#: The costs of the faults, if ``tidegauge blame`` has found them.
+BLAME = "blame.json"
 
 #: In the folder of a sweep: the results of all runs of the last sweep.
 SWEEP = "sweep.json"

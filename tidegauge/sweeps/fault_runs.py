@@ -1,8 +1,8 @@
 """The runs of a scenario without some of its faults, of which differences are the costs of faults.
 
 A fault that is left out keeps its number, its name and its random streams, so nothing else differs.
-The faults of rates are those that the run has drawn, with every seed. Each run with the seed of the
-run itself begins at the run's last snapshot before anything that it leaves out: until then it is the
+The faults of rates are those that the run has drawn, with every seed. A run with the seed of the
+run itself begins at its last snapshot before anything that is left out: until then both are the
 same.
 
 All subsets of a few faults are run. Of more faults these are: none, each alone, each pair, all but
@@ -28,6 +28,7 @@ from tidegauge.engine.run_snapshots.snapshot_file import (
     snapshot_times_us,
 )
 from tidegauge.engine.simulate import simulate_plan
+from tidegauge.runs.fault_costs import Faults
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.component_faults import fault_name
 from tidegauge.scenario.model.request_steps import BeginFaultStep
@@ -35,9 +36,6 @@ from tidegauge.scenario.text.errors import counted, did_you_mean, one_line
 from tidegauge.sweeps.many_runs import Outcome, outcome_of
 from tidegauge.traces.run_files import MANIFEST
 from tidegauge.traces.run_folder import RunFolder
-
-#: Faults, by their places among those that are judged.
-Faults = frozenset[int]
 
 #: The most runs with one seed, unless more are asked for.
 MOST_RUNS = 64
