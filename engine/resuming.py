@@ -1,8 +1,7 @@
 """A run that was interrupted continues from its last snapshot, to the end it would have had.
 
 The trace is cut back to the snapshot, and continues in new files. The rows, the hash and all
-figures are those of a run that nobody has interrupted. :func:`run_on` leaves that run as it is, and
-gives its state another future.
+figures are those of a run that nobody has interrupted.
 """
 
 from pathlib import Path
@@ -12,7 +11,6 @@ from tidegauge.engine.contract import EngineInput, EngineMaker
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.engine.run_snapshots.snapshot_file import (
-    RunSnapshot,
     SnapshotError,
     read_snapshot,
     snapshot_times_us,
@@ -21,7 +19,7 @@ from tidegauge.engine.simulate import Watched, finish
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.component_faults import fault_name
 from tidegauge.scenario.reading import scenario_from_mapping
-from tidegauge.traces.run_folder import RunFolder, continued_trace_files, new_trace_files
+from tidegauge.traces.run_folder import RunFolder, continued_trace_files
 
 
 class ResumeError(TidegaugeError):
@@ -34,9 +32,15 @@ def plan_of_run(run: RunFolder) -> ClusterPlan:
     scenario = scenario_from_mapping(
         {**manifest["scenario"], "seed": manifest["seed"]}, str(run.path)
     )
+    past = manifest.get("past", {})
     names = [fault_name(scenario.faults, place) for place in range(len(scenario.faults))]
-    without = frozenset(map(names.index, manifest.get("without", ())))
-    return ClusterPlan(scenario, manifest["switches"], without=without)
+    return ClusterPlan(
+        scenario,
+        manifest["switches"],
+        faults_before_joints=tuple(past.get("faults_before_joints", ())),
+        may_branch=bool(past or manifest.get("snapshots_us")),
+        without=frozenset(map(names.index, manifest.get("without", ()))),
+    )
 
 
 def resume(
@@ -80,26 +84,5 @@ def resume(
         continue_trace,
         past,
     )
-    snapshots_us = run.manifest["snapshots_us"]
+    snapshots_us = run.manifest.get("snapshots_us", ())
     return finish(again, make_engine or inline(), watched.scrapes, snapshots_us)
-
-
-def run_on(plan: ClusterPlan, past: RunSnapshot, folder: Path) -> RunFolder:
-    """Run from the state of another run to the end, inline; the trace begins there.
-
-    Args:
-        plan: the plan of that run, or the same without faults that had not begun.
-        past: the state of that run.
-        folder: the folder of the new run.
-
-    Raises:
-        DamagedTablesError: it is not the state of such a run.
-        OSError: the folder cannot be written to.
-    """
-    stream = RowStream(plan)
-    stream.restore(past.stream)
-
-    def begin_trace(groups: int) -> list[Path]:
-        return new_trace_files(folder, groups)
-
-    return finish(EngineInput(plan, folder, stream, None, None, None, begin_trace, past), inline())

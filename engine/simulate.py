@@ -74,7 +74,7 @@ def simulate(
         EngineError: there are fewer brokers than actors.
     """
     is_measured = onlooker is not None or scrapes is not None
-    plan = ClusterPlan(scenario, switches or {}, is_measured)
+    plan = ClusterPlan(scenario, switches or {}, is_measured, may_branch=bool(snapshots_us))
     watched = Watched(progress, speed, onlooker, scrapes)
     return simulate_plan(
         plan, folder, make_engine or inline(), watched, over_seeds, snapshots_us=snapshots_us
@@ -205,7 +205,7 @@ def _manifest(plan: ClusterPlan) -> dict[str, Any]:
         "seed": None,
         "trace": scenario.trace,
         "switches": dict(plan.switches),
-        "without": [fault_name(plan.faults, place) for place in sorted(plan.without)],
+        "without": [fault_name(scenario.faults, place) for place in sorted(plan.without)],
         "left_to_chance": left_to_chance(scenario),
         "over_seeds": None,
         "snapshots_us": [],

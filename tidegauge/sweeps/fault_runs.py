@@ -19,15 +19,17 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.engine.contract import EngineInput
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.pool import run_on_pool
-from tidegauge.engine.resuming import plan_of_run, run_on
+from tidegauge.engine.resuming import plan_of_run
+from tidegauge.engine.row_stream import RowStream
 from tidegauge.engine.run_snapshots.snapshot_file import (
     RunSnapshot,
     read_snapshot,
     snapshot_times_us,
 )
-from tidegauge.engine.simulate import simulate_plan
+from tidegauge.engine.simulate import finish, simulate_plan
 from tidegauge.runs.fault_costs import Faults
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.component_faults import fault_name
@@ -35,7 +37,7 @@ from tidegauge.scenario.model.request_steps import BeginFaultStep
 from tidegauge.scenario.text.errors import counted, did_you_mean, one_line
 from tidegauge.sweeps.many_runs import Outcome, outcome_of
 from tidegauge.traces.run_files import MANIFEST
-from tidegauge.traces.run_folder import RunFolder
+from tidegauge.traces.run_folder import RunFolder, new_trace_files
 
 #: The most runs with one seed, unless more are asked for.
 MOST_RUNS = 64
@@ -185,9 +187,21 @@ def _perform(run: FaultRun) -> Outcome:
             if run.from_us is None:
                 return outcome_of(simulate_plan(plan, folder, inline()), ())
             past = _snapshot(run.of, _written(run.of), run.from_us)
-            return outcome_of(run_on(plan, past, folder), ())
+            return outcome_of(_run_on(_plan_of(run.of, _written(run.of)), past, plan, folder), ())
     except Exception as error:  # noqa: BLE001 - after any error the other runs continue
         return Outcome(one_line(f"{type(error).__name__}: {error}"))
+
+
+def _run_on(past: ClusterPlan, snapshot: RunSnapshot, plan: ClusterPlan, folder: Path) -> RunFolder:
+    """Run from the state of a run to the end, without some of the faults that it had planned."""
+    stream = RowStream(plan)
+    stream.continue_from(snapshot.stream, past)
+
+    def begin_trace(groups: int) -> list[Path]:
+        return new_trace_files(folder, groups)
+
+    given = EngineInput(plan, folder, stream, None, None, None, begin_trace, snapshot, past)
+    return finish(given, inline())
 
 
 def _written(folder: Path) -> int:

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from contextlib import closing
 
-import typer
-
 from tidegauge.commands import loading
 from tidegauge.commands.result_options import BlameOptions
 from tidegauge.commands.shared_options import MOST_RUNS as MOST_RUNS_AT_ALL
