@@ -9,19 +9,17 @@ what more of them cause together is one rest.
 m(disk) is what a disk costs alone, f(all) - f(all but disk) what would have been saved without it.
 Both are the same if faults do not meet.
 
-``sweeps/fault_runs.py`` has the runs. ``tidegauge blame`` writes the costs into ``blame.json``.
+``sweeps/fault_runs.py`` has the runs, ``told_costs.py`` the words. ``tidegauge blame`` writes the costs into ``blame.json``.
 """
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tidegauge.analysis.over_seeds import over_seeds
-from tidegauge.runs.figures import figure_named, rank_of, value_text
+from tidegauge.runs.figures import figure_named, rank_of
 from tidegauge.runs.histories import History, history_of
-from tidegauge.scenario.text.errors import counted
 from tidegauge.traces.run_files import BLAME
 from tidegauge.traces.summary_figures import Figure, is_left_out_at_zero
 
@@ -31,9 +29,8 @@ Faults = frozenset[int]
 #: The format that ``blame.json`` names.
 FORMAT = "tidegauge-blame"
 
-#: The most figures that are shown, unless more are asked for; and in one sentence.
+#: The most figures that are shown, unless more are asked for.
 _SHOWN = 12
-_TOLD = 4
 
 
 class Costs(NamedTuple):
@@ -48,11 +45,6 @@ class Costs(NamedTuple):
     rest: Decimal
     #: With all faults but this one, by its place.
     all_but: Sequence[Decimal]
-
-    @property
-    def together(self) -> Decimal:
-        """What faults cause only because they meet."""
-        return self.rest + sum(part for faults, part in self.parts.items() if len(faults) > 1)
 
 
 #: A part of a split figure.
@@ -72,6 +64,16 @@ def none(costs: Costs) -> Decimal:
 def caused_by(faults: Faults) -> Part:
     """What only these faults together cause."""
     return lambda costs: costs.parts[faults]
+
+
+def together(costs: Costs) -> Decimal:
+    """What faults cause only because they meet."""
+    return costs.rest + sum(part for faults, part in costs.parts.items() if len(faults) > 1)
+
+
+def rest(costs: Costs) -> Decimal:
+    """What larger sets of faults than those that were run cause together."""
+    return costs.rest
 
 
 def without(place: int) -> Part:
@@ -99,9 +101,9 @@ def costs_of(values: Mapping[Faults, Decimal], count: int) -> Costs:
         if faults and len(smaller) == 2 ** len(faults) - 1:
             known = sum(parts[each] for each in smaller if each)
             parts[faults] = values[faults] - values[nothing] - known
-    rest = values[everything] - values[nothing] - sum(parts.values())
+    others = values[everything] - values[nothing] - sum(parts.values())
     all_but = [values[everything - {place}] for place in range(count)]
-    return Costs(values[everything], values[nothing], parts, rest, all_but)
+    return Costs(values[everything], values[nothing], parts, others, all_but)
 
 
 class FigureCosts(NamedTuple):
@@ -120,30 +122,9 @@ class FigureCosts(NamedTuple):
         """Its name for people."""
         return self.figure.label or self.figure.name
 
-    def text(self, part: Part, *, signed: bool = True) -> str:
-        """One of its parts: with several seeds their median, the least and the most."""
-        values = [float(part(costs)) for costs in self.by_seed]
-        spread = over_seeds(values)
-        text = self._value(spread.p50, signed=signed)
-        if spread.smallest == spread.largest:
-            return text
-        low, high = (self._value(each, signed=signed) for each in (min(values), max(values)))
-        return f"{text} ({low}..{high})"
-
-    def _value(self, value: float, *, signed: bool) -> str:
-        text = value_text(abs(value), self.figure.unit)
-        if text.startswith("0") and not text.strip("0. s"):
-            return "0"
-        sign = "-" if value < 0 else "+" if signed else ""
-        return f"{sign}{text} ms" if self.figure.unit == "ms" else f"{sign}{text}"
-
-    def change(self, part: Part) -> str | None:
-        """One of its parts in words; None: it is 0 with each seed."""
-        if not any(part(costs) for costs in self.by_seed):
-            return None
-        is_word = not self.label.startswith("ISR")
-        label = f"{self.label[:1].lower()}{self.label[1:]}" if is_word else self.label
-        return f"{label} {self.text(part)}"
+    def values(self, part: Part) -> list[Decimal]:
+        """One of its parts, with each seed."""
+        return [part(costs) for costs in self.by_seed]
 
 
 class FaultCosts(NamedTuple):
@@ -152,6 +133,8 @@ class FaultCosts(NamedTuple):
     #: The scenario of the run.
     scenario: str
     faults: Sequence[str]
+    #: The number of faults that are not judged: all runs have them.
+    others: int
     #: The seeds of the runs; without others only that of the run.
     seeds: Sequence[int]
     #: The number of runs that were made, and of those that began at a snapshot.
@@ -211,50 +194,6 @@ class FaultCosts(NamedTuple):
             for seed, costs in zip(self.seeds, each.by_seed, strict=True)
         )
 
-    # In words.
-
-    def title(self) -> str:
-        """The runs that it is made of."""
-        seeds = f"seed {self.seeds[0]}" if len(self.seeds) == 1 else f"{len(self.seeds)} seeds"
-        snapshots = (
-            f", {self.from_snapshots} of them from a snapshot" if self.from_snapshots else ""
-        )
-        runs = f"{counted(self.runs, 'run')} without some of them{snapshots}"
-        return f"{self.scenario}, {seeds}: {counted(len(self.faults), 'fault')}, {runs}"
-
-    @property
-    def headings(self) -> list[str]:
-        """The headings of a table: of values, then of what each fault causes, and they together."""
-        return ["all faults", "no fault", *self.faults, *["together"] * (len(self.faults) > 1)]
-
-    def cells(self, figure: FigureCosts) -> Iterator[str]:
-        """The row of a figure below these headings."""
-        yield figure.text(whole, signed=False)
-        yield figure.text(none, signed=False)
-        for place in range(len(self.faults)):
-            yield figure.text(caused_by(frozenset({place})))
-        if len(self.faults) > 1:
-            yield figure.text(lambda costs: costs.together)
-
-    def sentences(self, figures: Sequence[FigureCosts]) -> Iterator[tuple[str, str]]:
-        """Words about these figures: what sets of faults cause, and what would be saved."""
-        # The table has what the only pair causes.
-        for faults in self.sets if len(self.faults) > 2 else ():  # noqa: PLR2004 - a pair
-            said = _said(figures, caused_by(faults)) if len(faults) > 1 else ""
-            if said:
-                yield f"only {self.name_of(faults)}", said
-        if self.rest_name is not None:
-            yield self.rest_name, _said(figures, lambda costs: costs.rest) or "nothing of these"
-        for place, fault in enumerate(self.faults):
-            yield f"without {fault}", _said(figures, saved_without(place)) or "the same in these"
-
-
-def _said(figures: Sequence[FigureCosts], part: Part) -> str:
-    """The first of the changes of some figures; empty: there is none."""
-    changes = [change for each in figures if (change := each.change(part)) is not None]
-    more = f"; and {len(changes) - _TOLD} more figures" if len(changes) > _TOLD else ""
-    return "; ".join(changes[:_TOLD]) + more
-
 
 def split_figures(
     outcomes: Mapping[tuple[int, Faults], Mapping[str, float]], count: int
@@ -313,8 +252,7 @@ def content_of(costs: FaultCosts) -> dict[str, Any]:
 
 def _figure_content(costs: FaultCosts, each: FigureCosts) -> dict[str, Any]:
     def listed(part: Part) -> list[float]:
-        values = [part(of_seed) for of_seed in each.by_seed]
-        return [int(value) if value == int(value) else float(value) for value in values]
+        return [int(value) if value == int(value) else float(value) for value in each.values(part)]
 
     return {
         "unit": each.figure.unit,
@@ -328,7 +266,7 @@ def _figure_content(costs: FaultCosts, each: FigureCosts) -> dict[str, Any]:
             }
             for faults in costs.sets
         ],
-        "rest": listed(lambda of_seed: of_seed.rest),
+        "rest": listed(rest),
         "without": {fault: listed(without(place)) for place, fault in enumerate(costs.faults)},
     }
 
@@ -345,8 +283,8 @@ def stored_costs(folder: Path) -> FaultCosts | None:
             name: FigureCosts(figure_named(name), _costs_in(each, faults, len(seeds)))
             for name, each in said["figures"].items()
         }
-        counts = (int(said["runs"]), int(said["from_snapshots"]))
-        return FaultCosts(said["scenario"], faults, seeds, *counts, figures)
+        others, *runs = (int(said[name]) for name in ("others", "runs", "from_snapshots"))
+        return FaultCosts(said["scenario"], faults, others, seeds, *runs, figures)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

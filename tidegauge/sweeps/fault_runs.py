@@ -65,11 +65,11 @@ class FaultRun(NamedTuple):
     from_us: int | None
 
 
-def judged_faults(run: RunFolder, plan: ClusterPlan, names: Collection[str]) -> list[JudgedFault]:
-    """The faults of a run that begin in it; with names only these.
+def faults_of(run: RunFolder, plan: ClusterPlan) -> list[JudgedFault]:
+    """The faults that begin in a run.
 
     Raises:
-        TidegaugeError: no fault begins in the run, or none has such a name.
+        TidegaugeError: none does.
         TraceError: a trace file is damaged.
     """
     scenario = plan.scenario
@@ -88,6 +88,15 @@ def judged_faults(run: RunFolder, plan: ClusterPlan, names: Collection[str]) -> 
             found.append(JudgedFault(name, place, _taken_us(run, begun_by[name])))
     if not found:
         raise TidegaugeError(f"{run.path}: no fault begins in this run, so none has a cost")
+    return found
+
+
+def selected_faults(found: Sequence[JudgedFault], names: Collection[str]) -> list[JudgedFault]:
+    """Those of some faults that have these names; without names all.
+
+    Raises:
+        TidegaugeError: none has such a name.
+    """
     known = {each.name for each in found}
     for name in names:
         if name not in known:
@@ -138,10 +147,18 @@ def planned_runs(
     judged: Sequence[JudgedFault],
     subsets: Sequence[Faults],
     seeds: Sequence[int],
+    *,
+    has_whole: bool = True,
 ) -> dict[tuple[int, Faults], FaultRun]:
     """The runs that are missing, by their seeds and the faults that they have.
 
-    The run itself is that of its seed with all faults.
+    Args:
+        run: the run.
+        plan: its plan.
+        judged: the faults that are judged.
+        subsets: the sets of these that are run.
+        seeds: the seeds.
+        has_whole: the run itself is that of its seed with all faults.
     """
     own, times_us = plan.scenario.seed, snapshot_times_us(run.path)
     whole = frozenset(range(len(judged)))
@@ -153,7 +170,7 @@ def planned_runs(
         before_us = [time_us for time_us in times_us if time_us <= begin_us]
         without = frozenset(each.place for each in left_out) | plan.without
         for seed in seeds:
-            if seed == own and faults == whole:
+            if has_whole and seed == own and faults == whole:
                 continue
             from_us = max(before_us, default=None) if seed == own else None
             found[seed, faults] = FaultRun(run.path.absolute(), without, seed, from_us)

@@ -18,9 +18,10 @@ from tidegauge.sweeps.fault_runs import (
     MOST_RUNS,
     FaultRun,
     checked,
-    judged_faults,
+    faults_of,
     perform,
     planned_runs,
+    selected_faults,
     subsets_to_run,
 )
 from tidegauge.sweeps.many_runs import outcome_of
@@ -95,7 +96,8 @@ def blamed(
     check_jobs(jobs)
     _check(run, figures)
     plan = plan_of_run(run)
-    judged = judged_faults(run, plan, faults)
+    begun = faults_of(run, plan)
+    judged = selected_faults(begun, faults)
     subsets = subsets_to_run(len(judged), most)
     if isinstance(seeds, int):
         seeds = range(plan.scenario.seed, plan.scenario.seed + seeds)
@@ -111,6 +113,7 @@ def blamed(
     return FaultCosts(
         str(run.manifest["scenario"].get("name", run.path.name)),
         [each.name for each in judged],
+        len(begun) - len(judged),
         [*seeds],
         len(planned),
         sum(each.from_us is not None for each in planned.values()),
