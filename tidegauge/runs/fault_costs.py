@@ -9,7 +9,8 @@ what more of them cause together is one rest.
 m(disk) is what a disk costs alone, f(all) - f(all but disk) what would have been saved without it.
 Both are the same if faults do not meet.
 
-``sweeps/fault_runs.py`` has the runs, ``told_costs.py`` the words. ``tidegauge blame`` writes the costs into ``blame.json``.
+``sweeps/fault_runs.py`` has the runs, ``told_costs.py`` the words. ``tidegauge blame`` writes the
+costs into ``blame.json``.
 """
 
 import json
