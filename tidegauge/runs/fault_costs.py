@@ -284,8 +284,8 @@ def stored_costs(folder: Path) -> FaultCosts | None:
             name: FigureCosts(figure_named(name), _costs_in(each, faults, len(seeds)))
             for name, each in said["figures"].items()
         }
-        others, *runs = (int(said[name]) for name in ("others", "runs", "from_snapshots"))
-        return FaultCosts(said["scenario"], faults, others, seeds, *runs, figures)
+        others, runs, snapshots = (int(said[name]) for name in ("others", "runs", "from_snapshots"))
+        return FaultCosts(said["scenario"], faults, others, seeds, runs, snapshots, figures)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
