@@ -31,7 +31,7 @@ Faults = frozenset[int]
 FORMAT = "tidegauge-blame"
 
 #: The most figures that are shown, unless more are asked for.
-_SHOWN = 12
+_SHOWN = 16
 
 
 class Costs(NamedTuple):

@@ -18,8 +18,11 @@ from tidegauge.runs.fault_costs import (
 from tidegauge.runs.figures import value_text
 from tidegauge.scenario.text.errors import counted
 
-#: The most figures in one sentence.
+#: The most figures in one sentence, and the least change of one, by the figure.
 _TOLD = 5
+_LEAST_SHARE = Decimal("0.001")
+
+_NOTHING = "no figure above differs by 0.1 % or more"
 
 #: From so many milliseconds on a latency is in seconds; from so much on one decimal is enough.
 _MANY_MS = 1000
@@ -61,9 +64,9 @@ def sentences_of(costs: FaultCosts, figures: Sequence[FigureCosts]) -> Iterator[
         if said:
             yield f"only {costs.name_of(faults)}", said
     if costs.rest_name is not None:
-        yield costs.rest_name, _largest(figures, rest) or "nothing of these"
+        yield costs.rest_name, _largest(figures, rest) or _NOTHING
     for place, fault in enumerate(costs.faults):
-        yield f"without {fault}", _largest(figures, saved_without(place)) or "the same in these"
+        yield f"without {fault}", _largest(figures, saved_without(place)) or _NOTHING
 
 
 def part_text(figure: FigureCosts, part: Part, *, signed: bool = True) -> str:
@@ -87,8 +90,8 @@ def _number_text(value: float, unit: str, *, signed: bool) -> str:
 
 
 def _largest(figures: Sequence[FigureCosts], part: Part) -> str:
-    """The largest changes of some figures; empty: there is none."""
-    changed = [each for each in figures if any(each.values(part))]
+    """The largest changes of some figures; empty: there is none that matters."""
+    changed = [each for each in figures if _share(each, part) >= _LEAST_SHARE]
     changed.sort(key=lambda each: _share(each, part), reverse=True)
     more = f"; and {counted(len(changed) - _TOLD, 'more figure')}" if len(changed) > _TOLD else ""
     return "; ".join(_words(each, part) for each in changed[:_TOLD]) + more
