@@ -60,6 +60,7 @@ SLOW = (
         "failover",
     ),
     *("runs/lag-time", "alerts", "conform", "runs/batched", "--seeds", "upgrade", "ask "),
+    "blame",
     "--schedule",
 )
 

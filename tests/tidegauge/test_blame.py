@@ -320,6 +320,7 @@ def test_runs_that_cannot_be_judged_are_refused(fading: Path, tmp_path: Path) ->
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("ray_here")
 def test_a_slow_disk_during_a_roll_costs_no_elections(tmp_path: Path) -> None:
     """The account of causes charges the disk with hundreds of the roll's elections; it cost none.
 
