@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
@@ -19,13 +20,21 @@ import tidegauge
 from importing import in_one_line
 from tidegauge.command_line import app
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.engine.branching import branch, branched_scenario
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.resuming import plan_of_run
 from tidegauge.engine.run_snapshots.snapshot_file import snapshot_times_us
 from tidegauge.engine.simulate import simulate, simulate_plan
 from tidegauge.runs.fault_costs import amounts_of, costs_of, stored_costs
 from tidegauge.scenario.reading import load_scenario, scenario_from_mapping
-from tidegauge.sweeps.fault_runs import FaultRun, _perform, faults_of, planned_runs, subsets_to_run
+from tidegauge.sweeps.fault_runs import (
+    FaultRun,
+    Start,
+    _perform,
+    faults_of,
+    planned_runs,
+    subsets_to_run,
+)
 from tidegauge.sweeps.many_runs import outcome_of
 from tidegauge.traces.run_files import BLAME
 from tidegauge.traces.run_folder import RunFolder
@@ -165,8 +174,8 @@ def test_a_run_without_a_fault_is_that_of_a_scenario_without_it(
         ("fades", 20_000_000),
         ("dies", 38_000_000),
     ]
-    planned = planned_runs(run, plan, faults, subsets_to_run(2), [1])
-    begin_us = {faults_of_run: each.from_us for (_, faults_of_run), each in planned.items()}
+    planned = planned_runs(run, plan, faults, subsets_to_run(2), [1], snapshot_times_us(fading))
+    begin_us = {has: each.start and each.start.time_us for (_, has), each in planned.items()}
     assert begin_us == {
         frozenset(): 15_000_000,
         frozenset({0}): 30_000_000,
@@ -231,8 +240,8 @@ def _is_as_deleted(run: RunFolder, places: Any, folder: Path) -> None:
         begin_us = plan.scenario.faults[place].at_us
         assert begin_us is not None
         from_us = max(time_us for time_us in times_us if time_us <= begin_us)
-        for start_us in (from_us, None):
-            found = _perform(FaultRun(run.path, frozenset({place}), plan.scenario.seed, start_us))
+        for start in (Start(run.path, from_us), None):
+            found = _perform(FaultRun(run.path, frozenset({place}), plan.scenario.seed, start))
             assert found.error is None
             assert {name: found.figures[name] for name in expected} == expected, place
 
@@ -314,6 +323,40 @@ def test_runs_that_cannot_be_judged_are_refused(fading: Path, tmp_path: Path) ->
     assert "no fault begins in this run, so none has a cost" in in_one_line(none.output)
     (tmp_path / "quiet" / "summary.json").unlink()
     assert "the run is unfinished: run it again" in in_one_line(blame(tmp_path / "quiet").output)
+
+
+@pytest.mark.usefixtures("ray_here")
+def test_a_snapshot_that_cannot_be_used_costs_only_time(fading: Path, tmp_path: Path) -> None:
+    """The runs begin at 0 then, and have the same figures."""
+    copy = tmp_path / "copy"
+    shutil.copytree(fading, copy)
+    (copy / BLAME).unlink(missing_ok=True)
+    expected = json.loads(blame(fading, "--json").stdout)
+    for file in (copy / "snapshots").iterdir():
+        file.write_bytes(file.read_bytes()[:-1])
+    told = blame(copy, "--json")
+    assert "is damaged or incomplete" in in_one_line(told.stderr)
+    said = json.loads(told.stdout)
+    assert (said["runs"], said["from_snapshots"]) == (4, 0)
+    assert said["figures"] == expected["figures"]
+
+
+@pytest.mark.usefixtures("ray_here")
+def test_the_faults_of_a_branch_are_judged_from_where_it_begins(
+    fading: Path, tmp_path: Path
+) -> None:
+    """A crash that a branch adds to its past: without it the branch is the run that it left."""
+    crash = {"name": "another", "kind": "crash", "at": "50s", "brokers": [2]}
+    scenario = branched_scenario(RunFolder(fading), {}, faults=[crash])
+    branch(fading, 30_000_000, scenario, tmp_path / "branch")
+    said = json.loads(blame(tmp_path / "branch", "--json").stdout)
+    # The cut has begun in the past.
+    assert (said["faults"], said["from_snapshots"]) == (["dies", "another"], 3)
+    figures = said["figures"]["leader_elections"]
+    summary = RunFolder(fading).summary
+    assert summary is not None
+    assert figures["without"]["another"] == [summary["leader_elections"]]
+    assert figures["whole"] != figures["without"]["another"]
 
 
 # A roll with a slow disk.

@@ -3,13 +3,13 @@
 A fault that is left out keeps its number, its name and its random streams, so nothing else differs.
 The faults of rates are those that the run has drawn, with every seed. A run with the seed of the
 run itself begins at its last snapshot before anything that is left out: until then both are the
-same.
+same. Runs of a branch begin where the branch does, at the latest.
 
 All subsets of a few faults are run. Of more faults these are: none, each alone, each pair, all but
 each, and all.
 """
 
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import lru_cache
@@ -24,11 +24,7 @@ from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.pool import run_on_pool
 from tidegauge.engine.resuming import plan_of_run
 from tidegauge.engine.row_stream import RowStream
-from tidegauge.engine.run_snapshots.snapshot_file import (
-    RunSnapshot,
-    read_snapshot,
-    snapshot_times_us,
-)
+from tidegauge.engine.run_snapshots.snapshot_file import RunSnapshot, SnapshotError, read_snapshot
 from tidegauge.engine.simulate import finish, simulate_plan
 from tidegauge.runs.fault_costs import Faults
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -53,6 +49,14 @@ class JudgedFault(NamedTuple):
     acts_us: int | None
 
 
+class Start(NamedTuple):
+    """A snapshot at which runs begin."""
+
+    #: The folder of its run.
+    run: Path
+    time_us: int
+
+
 class FaultRun(NamedTuple):
     """A run without some faults."""
 
@@ -61,18 +65,20 @@ class FaultRun(NamedTuple):
     #: The places of the faults that are left out, in the scenario.
     without: frozenset[int]
     seed: int
-    #: The virtual time of the snapshot at which it begins; None: it begins at 0.
-    from_us: int | None
+    #: The snapshot at which it begins; None: it begins at 0.
+    start: Start | None
 
 
 def faults_of(run: RunFolder, plan: ClusterPlan) -> list[JudgedFault]:
-    """The faults that begin in a run.
+    """The faults that begin in a run; of a branch, those that begin in it and not in its past.
 
     Raises:
         TidegaugeError: none does.
         TraceError: a trace file is damaged.
     """
     scenario = plan.scenario
+    past = joint_of(run)
+    joint_us = 0 if past is None else past.time_us
     begun_by: dict[str, list[int]] = {}
     for number, step in enumerate(scenario.steps):
         if isinstance(step, BeginFaultStep):
@@ -82,13 +88,22 @@ def faults_of(run: RunFolder, plan: ClusterPlan) -> list[JudgedFault]:
         name = fault_name(scenario.faults, place)
         if place in plan.without:
             continue
-        if fault.at_us is not None and fault.at_us < scenario.duration_us:
-            found.append(JudgedFault(name, place, fault.at_us))
-        elif name in begun_by:
-            found.append(JudgedFault(name, place, _taken_us(run, begun_by[name])))
+        acts_us = fault.at_us
+        if name in begun_by:
+            acts_us = _taken_us(run, begun_by[name])
+        elif acts_us is None or acts_us >= scenario.duration_us:
+            continue
+        if acts_us is None or acts_us >= joint_us:
+            found.append(JudgedFault(name, place, acts_us))
     if not found:
         raise TidegaugeError(f"{run.path}: no fault begins in this run, so none has a cost")
     return found
+
+
+def joint_of(run: RunFolder) -> Start | None:
+    """The snapshot of another run at which a run has begun, if it is a branch."""
+    past = run.manifest.get("past")
+    return None if past is None else Start(Path(past["run"]).absolute(), past["at_us"])
 
 
 def selected_faults(found: Sequence[JudgedFault], names: Collection[str]) -> list[JudgedFault]:
@@ -147,6 +162,7 @@ def planned_runs(
     judged: Sequence[JudgedFault],
     subsets: Sequence[Faults],
     seeds: Sequence[int],
+    snapshots_us: Sequence[int] = (),
     *,
     has_whole: bool = True,
 ) -> dict[tuple[int, Faults], FaultRun]:
@@ -158,23 +174,34 @@ def planned_runs(
         judged: the faults that are judged.
         subsets: the sets of these that are run.
         seeds: the seeds.
+        snapshots_us: the virtual times of the run's snapshots.
         has_whole: the run itself is that of its seed with all faults.
     """
-    own, times_us = plan.scenario.seed, snapshot_times_us(run.path)
+    own, folder, joint = plan.scenario.seed, run.path.absolute(), joint_of(run)
     whole = frozenset(range(len(judged)))
     found = {}
     for faults in subsets:
         left_out = [judged[place] for place in whole - faults]
         acts_us = [each.acts_us for each in left_out if each.acts_us is not None]
         begin_us = min(acts_us, default=plan.scenario.duration_us)
-        before_us = [time_us for time_us in times_us if time_us <= begin_us]
+        starts = [Start(folder, time_us) for time_us in snapshots_us if time_us <= begin_us]
         without = frozenset(each.place for each in left_out) | plan.without
         for seed in seeds:
             if has_whole and seed == own and faults == whole:
                 continue
-            from_us = max(before_us, default=None) if seed == own else None
-            found[seed, faults] = FaultRun(run.path.absolute(), without, seed, from_us)
+            start = starts[-1] if starts and seed == own else joint
+            found[seed, faults] = FaultRun(folder, without, seed, start)
     return found
+
+
+def unusable(starts: Iterable[Start]) -> SnapshotError | None:
+    """The reason why one of some snapshots cannot be used; None: all can."""
+    for start in sorted({*starts}):
+        try:
+            read_snapshot(*start)
+        except SnapshotError as error:
+            return error
+    return None
 
 
 def perform(
@@ -201,10 +228,11 @@ def _perform(run: FaultRun) -> Outcome:
             plan = replace(plan, scenario=scenario)
         with TemporaryDirectory(prefix="tidegauge-") as temporary:
             folder = Path(temporary) / "run"
-            if run.from_us is None:
+            if run.start is None:
                 return outcome_of(simulate_plan(plan, folder, inline()), ())
-            past = _snapshot(run.of, _written(run.of), run.from_us)
-            return outcome_of(_run_on(_plan_of(run.of, _written(run.of)), past, plan, folder), ())
+            past = _plan_of(run.start.run, _written(run.start.run))
+            snapshot = _snapshot(run.start, _written(run.start.run))
+            return outcome_of(_run_on(past, snapshot, plan, folder), ())
     except Exception as error:  # noqa: BLE001 - after any error the other runs continue
         return Outcome(one_line(f"{type(error).__name__}: {error}"))
 
@@ -226,7 +254,7 @@ def _written(folder: Path) -> int:
     return (folder / MANIFEST).stat().st_mtime_ns
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=2)
 def _plan_of(folder: Path, written: int) -> ClusterPlan:
     del written
     return plan_of_run(RunFolder(folder))
@@ -239,9 +267,9 @@ def _plan_without(folder: Path, written: int, without: frozenset[int]) -> Cluste
 
 
 @lru_cache(maxsize=1)
-def _snapshot(folder: Path, written: int, time_us: int) -> RunSnapshot:
+def _snapshot(start: Start, written: int) -> RunSnapshot:
     del written
-    return read_snapshot(folder, time_us)
+    return read_snapshot(*start)
 
 
 def checked(outcome: Outcome, run: FaultRun, names: Sequence[str]) -> Outcome:

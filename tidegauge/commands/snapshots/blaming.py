@@ -12,17 +12,21 @@ from tidegauge.engine.resuming import plan_of_run
 from tidegauge.engine.run_snapshots.snapshot_file import snapshot_times_us
 from tidegauge.runs.fault_costs import FaultCosts, Faults, amounts_of, content_of, split_figures
 from tidegauge.runs.run import Run
+from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.text.errors import did_you_mean, one_line
 from tidegauge.simulation.trace_rows.schema import tidegauge_version
 from tidegauge.sweeps.fault_runs import (
     MOST_RUNS,
     FaultRun,
+    JudgedFault,
     checked,
     faults_of,
+    joint_of,
     perform,
     planned_runs,
     selected_faults,
     subsets_to_run,
+    unusable,
 )
 from tidegauge.sweeps.many_runs import outcome_of
 from tidegauge.traces.run_files import BLAME
@@ -101,10 +105,11 @@ def blamed(
     subsets = subsets_to_run(len(judged), most)
     if isinstance(seeds, int):
         seeds = range(plan.scenario.seed, plan.scenario.seed + seeds)
-    is_ours = run.manifest["tidegauge"] == tidegauge_version()
-    planned = planned_runs(run, plan, judged, subsets, seeds, has_whole=is_ours)
+    if len(subsets) * len(seeds) > MOST_RUNS_AT_ALL:
+        raise TidegaugeError(f"--seeds: more than {MOST_RUNS_AT_ALL:,} runs are too many")
+    planned, has_whole = _planned(run, plan, judged, subsets, seeds)
     outcomes = {}
-    if is_ours and plan.scenario.seed in seeds:
+    if has_whole and plan.scenario.seed in seeds:
         whole = frozenset(range(len(judged)))
         outcomes[plan.scenario.seed, whole] = dict(outcome_of(run, ()).figures)
     loading.announce_compilation()
@@ -116,9 +121,34 @@ def blamed(
         len(begun) - len(judged),
         [*seeds],
         len(planned),
-        sum(each.from_us is not None for each in planned.values()),
+        sum(each.start is not None for each in planned.values()),
         split_figures(ordered, len(judged)),
     )
+
+
+def _planned(
+    run: Run,
+    plan: ClusterPlan,
+    judged: Sequence[JudgedFault],
+    subsets: Sequence[Faults],
+    seeds: Sequence[int],
+) -> tuple[dict[tuple[int, Faults], FaultRun], bool]:
+    """The missing runs, and whether the run itself is one of them: other sources have made it.
+
+    Raises:
+        SnapshotError: the run is a branch, and its beginning cannot be used.
+    """
+    has_whole = run.manifest["tidegauge"] == tidegauge_version()
+    given = (run, plan, judged, subsets, seeds)
+    planned = planned_runs(*given, snapshot_times_us(run.path), has_whole=has_whole)
+    why = unusable(each.start for each in planned.values() if each.start is not None)
+    if why is None:
+        return planned, has_whole
+    joint = joint_of(run)
+    if joint is not None and unusable([joint]):
+        raise why
+    loading.warn(f"{why}; all runs begin at {'the branch' if joint else '0'}")
+    return planned_runs(*given, has_whole=False), False
 
 
 def _check(run: Run, figures: Sequence[str]) -> None:
