@@ -250,7 +250,7 @@ def _is_as_deleted(run: RunFolder, places: Any, folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("ray_here")
-def test_blame_splits_the_figures_of_a_run_among_its_faults(fading: Path) -> None:
+def test_blame_splits_the_figures_of_a_run_among_its_faults(fading: Path, tmp_path: Path) -> None:
     """What each causes alone, and what only both together cause: stored, and told."""
     told = blame(fading)
     assert told.exit_code == 0, told.output
@@ -274,6 +274,12 @@ def test_blame_splits_the_figures_of_a_run_among_its_faults(fading: Path) -> Non
     for each in costs.figures.values():
         (split,) = each.by_seed
         assert split.whole == split.none + sum(split.parts.values()) + split.rest, each.figure.name
+    # The report shows them with its faults.
+    written = CliRunner().invoke(app, ["report", str(fading), "--out", str(tmp_path)])
+    assert written.exit_code == 0, written.output
+    page = ReportPage((tmp_path / "report.html").read_text())
+    assert any(text.startswith("The true costs, by runs without each") for text in page.captions)
+    assert f"tidegauge blame {fading}" in page.commands
     assert (
         costs.figures["records_acknowledged_lost"].by_seed[0].whole
         == summary["records_acknowledged_lost"]
