@@ -7,6 +7,7 @@ with the hash of the run that it is a branch of.
 
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from tidegauge.engine.resuming import plan_of_run
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.engine.run_snapshots.merged_tables import MergeError
 from tidegauge.engine.run_snapshots.snapshot_file import RunSnapshot, read_snapshot
-from tidegauge.engine.simulate import Watched, finish, manifest_of
+from tidegauge.engine.simulate import Watched, finish, manifest_of, only_writer
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.topic_steps import AdminStep
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
@@ -113,8 +114,11 @@ def branch(
     except MergeError as error:
         raise BranchError(f"{past}: at {format_duration(at_us)}: {error}") from error
 
+    locked = ExitStack()
+
     def begin_trace(groups: int) -> list[Path]:
         _copy_trace(past, folder, snapshot)
+        locked.enter_context(only_writer(folder))
         manifest = manifest_of(plan, snapshots_us=snapshots_us)
         manifest["past"] = {
             "run": str(past),
@@ -131,7 +135,8 @@ def branch(
         past_plan,
     )
     try:
-        return finish(again, make_engine or inline(), watched.scrapes, snapshots_us)
+        with locked:
+            return finish(again, make_engine or inline(), watched.scrapes, snapshots_us)
     except MergeError as error:
         raise BranchError(f"{past}: at {format_duration(at_us)}: {error}") from error
 

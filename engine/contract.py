@@ -89,6 +89,12 @@ class LoopFigures:
     #: The kinds of processes in the samples, with their counts (``loop_sampler.py``).
     samples: Mapping[str, int] = field(default_factory=dict)
 
+    def spent(self, past: RunSnapshot | None) -> tuple[float, int]:
+        """Wall seconds and windows of the whole loop, with those before a past."""
+        if past is None:
+            return self.seconds, self.windows
+        return self.seconds + past.loop_seconds, self.windows + past.windows
+
     def part_of_summary(self, virtual_seconds: float) -> dict[str, Any]:
         """The part of ``summary.json`` about the loop."""
         events = sum(group.events for group in self.groups)
@@ -204,6 +210,11 @@ class EngineInput(NamedTuple):
         state = next(each for each in self.past.groups if each["hosted"] == sorted(hosted))
         return SavedGroup(self.past.time_us, state, self.past_plan)
 
+    @property
+    def begin_us(self) -> int:
+        """The virtual time from which it runs."""
+        return 0 if self.past is None else self.past.time_us
+
     def path_of(self, file: Path) -> str:
         """The path of a file in the run's folder."""
         return file.relative_to(self.folder).as_posix()
@@ -228,18 +239,19 @@ def no_garbage_collection() -> Iterator[None]:
 class Pace:
     """Virtual time goes on ``speed`` times as fast as real time at most."""
 
-    def __init__(self, speed: float) -> None:
-        """Virtual time is 0 at the first wait."""
+    def __init__(self, speed: float, begin_us: int = 0) -> None:
+        """Virtual time is ``begin_us`` at the first wait."""
         self._speed = speed
+        self._begin_us = begin_us
         self._begun: float | None = None
 
     def left_s(self, time_us: int) -> float:
         """The real time until virtual time may be ``time_us``; below 0 if it may already."""
-        return -self._passed_s(-time_us / (1e6 * self._speed))
+        return -self._passed_s((self._begin_us - time_us) / (1e6 * self._speed))
 
     def virtual_us(self, ahead_s: float = 0.0) -> int:
         """The virtual time that may be reached so much later."""
-        return round(self._passed_s(ahead_s) * 1e6 * self._speed)
+        return self._begin_us + round(self._passed_s(ahead_s) * 1e6 * self._speed)
 
     def wait_for(self, time_us: int) -> None:
         """Wait until virtual time may be ``time_us``."""

@@ -8,9 +8,12 @@ and seed give the same rows, and the same hash.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from filelock import FileLock, Timeout
 
 from tidegauge.engine.contract import Engine, EngineInput, EngineMaker, Onlooker, Progress
 from tidegauge.engine.inline_engine import inline
@@ -26,7 +29,7 @@ from tidegauge.scenario.reading import Scenario
 from tidegauge.scenario.warnings import left_to_chance, newer_than_known
 from tidegauge.simulation.trace_rows.codes import REASON_END, REASON_LIVENESS
 from tidegauge.simulation.trace_rows.schema import SCHEMA_VERSION, tidegauge_version
-from tidegauge.traces.run_files import FORMAT, MANIFEST, SUMMARY
+from tidegauge.traces.run_files import FORMAT, MANIFEST, RUN_LOCK, SUMMARY, RunError
 from tidegauge.traces.run_folder import RunFolder, new_trace_files, write_json_atomically
 
 
@@ -102,8 +105,11 @@ def simulate_plan(
     if folder.exists() and any(folder.iterdir()):
         raise FileExistsError(f"{folder}: is not empty, and a run never overwrites another")
 
+    locked = ExitStack()
+
     def begin_trace(groups: int) -> list[Path]:
         files = new_trace_files(folder, groups)
+        locked.enter_context(only_writer(folder))
         manifest = manifest_of(plan, over_seeds, snapshots_us)
         write_json_atomically(folder / MANIFEST, manifest)
         return files
@@ -112,7 +118,24 @@ def simulate_plan(
         *(plan, folder, RowStream(plan), watched.progress, watched.speed, watched.onlooker),
         begin_trace,
     )
-    return finish(run, make_engine, watched.scrapes, snapshots_us)
+    with locked:
+        return finish(run, make_engine, watched.scrapes, snapshots_us)
+
+
+@contextmanager
+def only_writer(folder: Path) -> Iterator[None]:
+    """Lock the folder of a run while entered.
+
+    Raises:
+        RunError: another run or resume writes to it.
+        OSError: it cannot be written to.
+    """
+    with ExitStack() as held:
+        try:
+            held.enter_context(FileLock(folder / RUN_LOCK, timeout=0))
+        except Timeout:
+            raise RunError(f"{folder}: another run or resume is writing to it") from None
+        yield
 
 
 def finish(
@@ -123,15 +146,16 @@ def finish(
 ) -> RunFolder:
     """Run to the end from the beginning, or from the past that a run has; write the summary.
 
-    Arguments and errors are those of :func:`simulate`.
+    The caller has locked the folder. Arguments and errors are those of :func:`simulate`.
     """
     started = time.perf_counter()
     plan, stream = run.plan, run.stream
     end_us = plan.scenario.duration_us
     with make_engine(run) as engine:
-        with SnapshotWriter(run.folder, engine, stream) as snapshots:
+        with SnapshotWriter(run, engine) as snapshots:
             _run(engine, run, scrapes, snapshots, snapshots_us)
         loop = engine.figures()
+        loop.seconds, loop.windows = loop.spent(run.past)
         engine.close(end_us, REASON_END)
         counted = engine.counts()
         liveness = _liveness(plan, engine) if plan.scenario.liveness else None
@@ -141,6 +165,8 @@ def finish(
     summary["warnings"] = engine.warnings
     summary["wall_seconds"] = round(time.perf_counter() - started, 3)
     write_json_atomically(run.folder / SUMMARY, summary)
+    # Who takes the lock from now on finds a complete run.
+    (run.folder / RUN_LOCK).unlink()
     return RunFolder(run.folder, was_just_written=True)
 
 
@@ -153,10 +179,9 @@ def _run(
 ) -> None:
     """Run to the end, with scrapes and snapshots in between, which change nothing."""
     end_us = run.plan.scenario.duration_us
-    begin_us = 0 if run.past is None else run.past.time_us
     scraped_us = range(scrapes.period_us, end_us + 1, scrapes.period_us) if scrapes else ()
     for time_us in sorted({*scraped_us, *snapshots_us}):
-        if not begin_us < time_us <= end_us:
+        if not run.begin_us < time_us <= end_us:
             continue
         engine.run_to(time_us)
         if scrapes is not None and time_us in scraped_us:

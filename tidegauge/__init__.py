@@ -3,8 +3,8 @@
 A scenario names a cluster, its workload and its faults; a run of it leaves a trace, from which
 every loss follows with its duration and its cause.
 
-``run``, ``sweep``, ``compare``, ``import_cluster`` and ``Result`` (``api.py``) are Tidegauge from
-Python; ``command_line.py`` is the command.
+``run``, ``resume``, ``sweep``, ``compare``, ``import_cluster`` and ``Result`` (``api.py``) are
+Tidegauge from Python; ``command_line.py`` is the command.
 The house stands on these rooms, from the ground up:
 
 ==================  ==============================================================================
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         TraceEvent,
         compare,
         import_cluster,
+        resume,
         run,
         sweep,
     )
@@ -60,6 +61,7 @@ __all__ = [
     "__version__",
     "compare",
     "import_cluster",
+    "resume",
     "run",
     "sweep",
 ]

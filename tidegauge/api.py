@@ -1,9 +1,9 @@
 """The Python API: a run, many runs, a scenario of a real cluster, and their results.
 
-:func:`run` is a whole run, and :class:`Result` reads its results. :func:`sweep` and :func:`compare`
-are many runs, as the commands of these names perform them; :func:`import_cluster` makes a scenario.
-All are names of ``tidegauge``, too. They are imported on first use, so ``import tidegauge`` is
-quick.
+:func:`run` is a whole run, :func:`resume` continues one that was interrupted, and :class:`Result`
+reads the results. :func:`sweep` and :func:`compare` are many runs, as the commands of these names
+perform them; :func:`import_cluster` makes a scenario. All are names of ``tidegauge``, too. They are
+imported on first use, so ``import tidegauge`` is quick.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.contract import EngineMaker, Progress
 from tidegauge.engine.inline_engine import inline as all_inline
-from tidegauge.engine.simulate import simulate
+from tidegauge.engine.resuming import resume as resume_run
+from tidegauge.engine.simulate import Watched, simulate
 from tidegauge.runs import histories, stories
 from tidegauge.runs.figures import figures_of
 from tidegauge.runs.run import Run
@@ -32,8 +33,8 @@ from tidegauge.scenario.reading import Scenario, ScenarioError, load_scenario, s
 from tidegauge.scenario.shipped import find_scenario
 from tidegauge.scenario.text.errors import did_you_mean, one_line
 from tidegauge.scenario.text.yaml_file import lines_of
-from tidegauge.simulation.quantities import parse_time
-from tidegauge.traces.run_files import RunError
+from tidegauge.simulation.quantities import parse_time, whole_time_text
+from tidegauge.traces.run_files import RunError, snapshot_times_us
 from tidegauge.traces.run_folder import new_run_folder, written_to
 from tidegauge.views import cluster_picture, partition_picture
 from tidegauge.views.output import WIDTH, report
@@ -57,6 +58,7 @@ __all__ = [
     "TraceEvent",
     "compare",
     "import_cluster",
+    "resume",
     "run",
     "sweep",
 ]
@@ -76,6 +78,8 @@ def run(
     trace: str | None = None,
     speed: float | None = None,
     progress: Progress | None = None,
+    snapshot_every: str | None = None,
+    snapshot_at: Sequence[str] = (),
 ) -> Result:
     """Run a scenario in virtual time, and return its result.
 
@@ -103,15 +107,18 @@ def run(
         trace: ``transitions``, or ``all`` for single requests, too. Default: the scenario's.
         speed: the speed limit, as a multiple of real time. Default: no limit.
         progress: a function that is called at times with the progress of the run.
+        snapshot_every: save the state of the whole run at this interval of virtual time, such as
+            ``60s``: :func:`resume` continues from there. Default: never.
+        snapshot_at: save the state at these virtual times, too.
 
     Raises:
         ScenarioError: the scenario cannot be run; one line for each problem.
         EngineError: the run is not possible on Ray with these arguments, or an actor died.
-        TidegaugeError: the speed is not positive, or the folder is not empty or cannot be written.
+        TidegaugeError: the speed is not positive, a snapshot is not within the run, or the folder
+            is not empty or cannot be written.
         KeyboardInterrupt: it was interrupted; :class:`Result` reads the unfinished run.
     """
-    if speed is not None and not speed > 0:
-        raise TidegaugeError(f"speed {speed:g}: must be more than 0")
+    _check_speed(speed)
     changes = dict(changes or {})
     if seed is not None:
         changes["seed"] = seed
@@ -119,10 +126,67 @@ def run(
         changes["trace"] = trace
     loaded = _loaded(scenario, changes)
     folder = new_run_folder(f"{loaded.name}-{loaded.seed}") if out is None else Path(out)
-    engine = all_inline() if inline and actors is None else _on_ray(actors)
+    snapshots_us = _planned_snapshots_us(snapshot_every, snapshot_at, loaded)
     with written_to(folder):
-        simulate(loaded, folder, make_engine=engine, progress=progress, speed=speed)
+        simulate(
+            loaded,
+            folder,
+            make_engine=_engine(inline=inline, actors=actors),
+            progress=progress,
+            speed=speed,
+            snapshots_us=snapshots_us,
+        )
     return Result(folder)
+
+
+def resume(
+    folder: str | Path,
+    *,
+    inline: bool = True,
+    actors: int | None = None,
+    speed: float | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Continue an interrupted run from its last snapshot, and return its result.
+
+    Its hash and figures are those of an undisturbed run.
+
+    Args:
+        folder: the folder of the run.
+        inline: run all processes in this interpreter; if False, in actors of Ray.
+        actors: the number of Ray actors; it overrides ``inline``.
+        speed: the speed limit, as a multiple of real time. Default: no limit.
+        progress: a function that is called at times with the progress of the run.
+
+    Raises:
+        RunError: the folder has no run, or the run is being written.
+        EngineError: as for :func:`run`.
+        TidegaugeError: the run is complete, it has no snapshot, or its last snapshot cannot be
+            used; or the speed is not positive, or the folder cannot be written.
+        KeyboardInterrupt: as for :func:`run`.
+    """
+    _check_speed(speed)
+    engine = _engine(inline=inline, actors=actors)
+    with written_to(Path(folder)):
+        resume_run(Path(folder), engine, Watched(progress, speed))
+    return Result(folder)
+
+
+def _check_speed(speed: float | None) -> None:
+    if speed is not None and not speed > 0:
+        raise TidegaugeError(f"speed {speed:g}: must be more than 0")
+
+
+def _planned_snapshots_us(
+    every: str | None, at: Sequence[str], scenario: Scenario
+) -> Sequence[int]:
+    if every is None and not at:
+        return ()
+    # The command takes a while to be imported.
+    from tidegauge.commands.performing import planned_snapshots_us  # noqa: PLC0415
+
+    names = ("snapshot_every", "snapshot_at")
+    return planned_snapshots_us(every, at, scenario.duration_us, names)
 
 
 def _loaded(scenario: AnyScenario, changes: Mapping[str, object]) -> Scenario:
@@ -135,7 +199,9 @@ def _loaded(scenario: AnyScenario, changes: Mapping[str, object]) -> Scenario:
     return load_scenario(find_scenario(str(scenario)), changes)
 
 
-def _on_ray(actors: int | None) -> EngineMaker:
+def _engine(*, inline: bool, actors: int | None) -> EngineMaker:
+    if inline and actors is None:
+        return all_inline()
     # It takes a second to import, and most runs do without.
     from tidegauge.engine.ray_engine import on_ray  # noqa: PLC0415
 
@@ -383,6 +449,18 @@ class Result:
     def path(self) -> Path:
         """The folder of the run."""
         return self._run.path
+
+    @property
+    def snapshots(self) -> list[str]:
+        """The virtual times of its snapshots: ``["60s", "120s"]``."""
+        return [whole_time_text(time_us) for time_us in snapshot_times_us(self.path)]
+
+    def resume(self) -> Result:
+        """Continue the interrupted run from its last snapshot in this interpreter.
+
+        :func:`resume` has more arguments. Errors are its own.
+        """
+        return resume(self.path)
 
     @property
     def manifest(self) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from tidegauge.commands import (
 )
 from tidegauge.commands.old_spellings import new_spelling
 from tidegauge.commands.shared_options import parameters_of
+from tidegauge.commands.snapshots import snapshot_options
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.views.output import CLOSED, INTERRUPTED, close_output
 
@@ -57,6 +58,7 @@ COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
     },
     "Run scenarios": {
         "run": Command(run_options.RunOptions, "performing:run_scenario"),
+        "resume": Command(snapshot_options.ResumeOptions, "snapshots.resuming:resume_run"),
         "sweep": Command(run_options.SweepOptions, "performing_many:sweep_scenario"),
         "compare": Command(run_options.CompareOptions, "comparing:compare_scenario"),
         "ask": Command(run_options.AskOptions, "ask:ask_question"),

@@ -61,7 +61,7 @@ def merge(
 
 
 def _resized(name: str, rows: Rows, before: Rows, after: Rows) -> Rows:
-    """Rows with more of the other scenario's behind them, or without those that it does not have."""
+    """Rows with more of the other scenario's behind them, or without those that it lacks."""
     count = min(len(before), len(after))
     if (rows[count:] != before[count : len(rows)]).any():
         raise MergeError(f"{name}: number {count} has begun already")
@@ -91,7 +91,7 @@ def _merge_rows(
 
 
 def _fields(*tables: Rows, path: str = "") -> Iterator[tuple[str, tuple[NDArray[np.int64], ...]]]:
-    """Each field of several tables of one layout by its path, as columns that share their memory."""
+    """Each field of several tables of one layout by its path, as columns in their memory."""
     for field in tables[0].dtype.names or ():
         columns = tuple(cast("Rows", table[field]) for table in tables)
         if columns[0].dtype.names is not None:

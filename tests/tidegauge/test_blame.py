@@ -18,12 +18,12 @@ from typer.testing import CliRunner
 
 import tidegauge
 from importing import in_one_line
+from report_page import ReportPage
 from tidegauge.command_line import app
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.branching import branch, branched_scenario
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.resuming import plan_of_run
-from tidegauge.engine.run_snapshots.snapshot_file import snapshot_times_us
 from tidegauge.engine.simulate import simulate, simulate_plan
 from tidegauge.runs.fault_costs import amounts_of, costs_of, stored_costs
 from tidegauge.scenario.reading import load_scenario, scenario_from_mapping
@@ -36,7 +36,7 @@ from tidegauge.sweeps.fault_runs import (
     subsets_to_run,
 )
 from tidegauge.sweeps.many_runs import outcome_of
-from tidegauge.traces.run_files import BLAME
+from tidegauge.traces.run_files import BLAME, snapshot_times_us
 from tidegauge.traces.run_folder import RunFolder
 
 SCENARIOS = Path(__file__).parents[1] / "data" / "scenarios"

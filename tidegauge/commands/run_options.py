@@ -39,6 +39,8 @@ class RunOptions(NamedTuple):
       tidegauge run quickstart --metrics 9404
                                  in real time, for a Prometheus; targets: http://127.0.0.1:9404/sd
       tidegauge run quickstart --openmetrics quickstart.om
+      tidegauge run rack-power-loss --snapshot-every 60s --snapshot-at 63.2s
+                                 to continue from there: tidegauge resume, branch, inspect
       tidegauge run my-cluster.yaml --costs costs.yaml
                                  costs of your own cluster, from `tidegauge calibrate`
       tidegauge run quickstart --set faults.crash.for=2m --set 'release="3.9"' --set mode=kraft
@@ -85,6 +87,11 @@ class RunOptions(NamedTuple):
     jobs: shared.Jobs = None
     #: transitions, or all: also single requests.
     trace_level: Annotated[str | None, typer.Option("--trace-level", "--trace")] = None
+    #: Save the state of the whole run at this interval of virtual time, such as 60s: `tidegauge
+    #: resume DIR` continues from there.
+    snapshot_every: Annotated[str | None, typer.Option(metavar="DURATION")] = None
+    #: Save the state at these virtual times, too. Repeatable.
+    snapshot_at: Annotated[list[str] | None, typer.Option(metavar="TIME[,TIME...]")] = None
     #: Print all figures, a line for each group of producers, each check, and all that is left to
     #: chance. Default: the worst, in some fifteen lines.
     verbose: Annotated[bool, typer.Option("--verbose", "-v")] = False
@@ -124,6 +131,8 @@ class RunOptions(NamedTuple):
             "--seed": self.seed is not None,
             "--metrics": self.metrics is not None,
             "--openmetrics": self.openmetrics is not None,
+            "--snapshot-every": self.snapshot_every is not None,
+            "--snapshot-at": bool(self.snapshot_at),
             "--verbose": self.verbose,
         }
         for option, is_given in of_one_run.items():

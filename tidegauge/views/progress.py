@@ -70,8 +70,13 @@ _WINDOW_S = 3.0
 
 
 @contextmanager
-def progress_bar(end_us: int) -> Iterator[RunProgress | None]:
-    """A bar of virtual time on a terminal; elsewhere a line on standard error every 10 s."""
+def progress_bar(end_us: int, begin_us: int = 0) -> Iterator[RunProgress | None]:
+    """A bar of virtual time on a terminal; elsewhere a line on standard error every 10 s.
+
+    Args:
+        end_us: the end of the run.
+        begin_us: the time from which it runs.
+    """
     out = console()
     if not out.is_terminal:
         yield Lines(end_us, time.monotonic()).tell
@@ -80,6 +85,7 @@ def progress_bar(end_us: int) -> Iterator[RunProgress | None]:
     fast = TextColumn("{task.fields[rates]}")
     with Progress(far, BarColumn(), TimeElapsedColumn(), fast, console=out, transient=True) as bar:
         task = bar.add_task("run", total=end_us / 1e6, rates="starting")
+        bar.update(task, completed=begin_us / 1e6)
         rates = Rates()
 
         def show(passed: Passed) -> None:

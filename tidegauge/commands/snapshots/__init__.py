@@ -1,4 +1,5 @@
 """The commands that continue a run from a snapshot (``engine/run_snapshots``), or try another past.
 
-``blaming.py`` is ``tidegauge blame``.
+``snapshot_options.py`` are their options, as ``*_options.py`` of the other commands;
+``resuming.py`` is ``tidegauge resume``, and ``blaming.py`` is ``tidegauge blame``.
 """

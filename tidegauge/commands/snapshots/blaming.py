@@ -9,7 +9,6 @@ from tidegauge.commands.shared_options import MOST_RUNS as MOST_RUNS_AT_ALL
 from tidegauge.commands.shared_options import seeds_of
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.resuming import plan_of_run
-from tidegauge.engine.run_snapshots.snapshot_file import snapshot_times_us
 from tidegauge.runs.fault_costs import FaultCosts, Faults, amounts_of, content_of, split_figures
 from tidegauge.runs.run import Run
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -29,7 +28,7 @@ from tidegauge.sweeps.fault_runs import (
     unusable,
 )
 from tidegauge.sweeps.many_runs import outcome_of
-from tidegauge.traces.run_files import BLAME
+from tidegauge.traces.run_files import BLAME, snapshot_times_us
 from tidegauge.traces.run_folder import write_json_atomically
 from tidegauge.views.blame_view import show_blame
 from tidegauge.views.output import console, print_json, report
