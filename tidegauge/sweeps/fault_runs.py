@@ -25,7 +25,7 @@ from tidegauge.engine.pool import run_on_pool
 from tidegauge.engine.resuming import plan_of_run
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.engine.run_snapshots.snapshot_file import RunSnapshot, SnapshotError, read_snapshot
-from tidegauge.engine.simulate import finish, simulate_plan
+from tidegauge.engine.simulate import finish, only_writer, simulate_plan
 from tidegauge.runs.fault_costs import Faults
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.component_faults import fault_name
@@ -246,7 +246,9 @@ def _run_on(past: ClusterPlan, snapshot: RunSnapshot, plan: ClusterPlan, folder:
         return new_trace_files(folder, groups)
 
     given = EngineInput(plan, folder, stream, None, None, None, begin_trace, snapshot, past)
-    return finish(given, inline())
+    folder.mkdir()
+    with only_writer(folder):
+        return finish(given, inline())
 
 
 def _written(folder: Path) -> int:
