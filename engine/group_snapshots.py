@@ -34,12 +34,13 @@ _GROWING = (
 #: Tables of what is on its way; they begin empty, with room for what a scenario may need.
 _POOLS = (
     *("events", "items", "heap", "later_heap", "row_marks", "watches", "batches", "joined_sends"),
-    *("impairments", "metadata_changes", "offset_commits"),
+    *("impairments", "metadata_changes", "offset_commits", "znode_watches"),
 )
 #: Which of their places are free.
 _OF_POOLS = {
     "context": ("event_slots.free", "item_slots.free", "commit_reserve"),
     "pools": ("watch_slots.free",),
+    "ensemble": ("free_watch",),
     "pool": ("free_batch", "free_batches", "joined_slots.free"),
 }
 

@@ -21,7 +21,7 @@ from importing import in_one_line
 from report_page import ReportPage
 from tidegauge.command_line import app
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.engine.branching import branch, branched_scenario
+from tidegauge.engine.branching import branch, branched_scenario, read_past
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.resuming import plan_of_run
 from tidegauge.engine.simulate import simulate, simulate_plan
@@ -354,7 +354,7 @@ def test_the_faults_of_a_branch_are_judged_from_where_it_begins(
     """A crash that a branch adds to its past: without it the branch is the run that it left."""
     crash = {"name": "another", "kind": "crash", "at": "50s", "brokers": [2]}
     scenario = branched_scenario(RunFolder(fading), {}, faults=[crash])
-    branch(fading, 30_000_000, scenario, tmp_path / "branch")
+    branch(read_past(fading, 30_000_000), scenario, tmp_path / "branch")
     said = json.loads(blame(tmp_path / "branch", "--json").stdout)
     # The cut has begun in the past.
     assert (said["faults"], said["from_snapshots"]) == (["dies", "another"], 3)

@@ -194,6 +194,8 @@ class SweepOptions(NamedTuple):
           --set cluster.settings.zookeeper.session.timeout.ms=6000,18000
       tidegauge sweep isr-storm --set release=2.6,2.8 --figure controller_queue_ms.max
       tidegauge sweep rolling-restart --figures
+      tidegauge sweep --from runs/roll --at 90s --seeds 1..100
+                                 a hundred futures of one past
     """
 
     #: A scenario file, or the name of a shipped scenario.
@@ -207,6 +209,11 @@ class SweepOptions(NamedTuple):
     #: A figure to show of each run: a number of summary.json, such as controller_queue_ms.p99, or
     #: the duration of a fault, such as roll.seconds.
     figures: Annotated[list[str] | None, typer.Option("--figure", metavar="NAME")] = None
+    #: Continue this run from --at TIME on, in place of SCENARIO: all runs have its past. --set
+    #: changes what `tidegauge branch` can change.
+    past: Annotated[Path | None, typer.Option("--from", metavar="RUN")] = None
+    #: The virtual time from which --from RUN goes on in other ways.
+    at: Annotated[str | None, typer.Option(metavar="TIME")] = None
     #: List the figures that runs of SCENARIO have, with unit and meaning, without running it.
     #: Without SCENARIO: all forms of figures.
     list_figures: Annotated[bool, typer.Option("--figures")] = False

@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.engine.branching import past_until
 from tidegauge.engine.contract import EngineInput
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.pool import run_on_pool
@@ -77,8 +78,7 @@ def faults_of(run: RunFolder, plan: ClusterPlan) -> list[JudgedFault]:
         TraceError: a trace file is damaged.
     """
     scenario = plan.scenario
-    past = joint_of(run)
-    joint_us = 0 if past is None else past.time_us
+    joint_us = run.manifest.get("past", {"at_us": 0})["at_us"]
     begun_by: dict[str, list[int]] = {}
     for number, step in enumerate(scenario.steps):
         if isinstance(step, BeginFaultStep):
@@ -100,10 +100,23 @@ def faults_of(run: RunFolder, plan: ClusterPlan) -> list[JudgedFault]:
     return found
 
 
-def joint_of(run: RunFolder) -> Start | None:
-    """The snapshot of another run at which a run has begun, if it is a branch."""
+def start_of_branch(run: RunFolder, folder: Path) -> Start | None:
+    """The state in which a branch has begun; None: the run is no branch.
+
+    Args:
+        run: the run.
+        folder: a new folder; its past is repeated there if it has no snapshot at that time.
+
+    Raises:
+        RunError: the past is not where it was.
+        SnapshotError: a snapshot of it cannot be used.
+        OSError: the folder cannot be written.
+    """
     past = run.manifest.get("past")
-    return None if past is None else Start(Path(past["run"]).absolute(), past["at_us"])
+    if past is None:
+        return None
+    found = past_until(RunFolder(Path(past["run"])), past["at_us"], folder)
+    return Start(found.absolute(), past["at_us"])
 
 
 def selected_faults(found: Sequence[JudgedFault], names: Collection[str]) -> list[JudgedFault]:
@@ -163,6 +176,7 @@ def planned_runs(
     subsets: Sequence[Faults],
     seeds: Sequence[int],
     snapshots_us: Sequence[int] = (),
+    branch: Start | None = None,
     *,
     has_whole: bool = True,
 ) -> dict[tuple[int, Faults], FaultRun]:
@@ -175,9 +189,10 @@ def planned_runs(
         subsets: the sets of these that are run.
         seeds: the seeds.
         snapshots_us: the virtual times of the run's snapshots.
+        branch: the state in which the run has begun, if it is a branch.
         has_whole: the run itself is that of its seed with all faults.
     """
-    own, folder, joint = plan.scenario.seed, run.path.absolute(), joint_of(run)
+    own, folder = plan.scenario.seed, run.path.absolute()
     whole = frozenset(range(len(judged)))
     found = {}
     for faults in subsets:
@@ -189,7 +204,7 @@ def planned_runs(
         for seed in seeds:
             if has_whole and seed == own and faults == whole:
                 continue
-            start = starts[-1] if starts and seed == own else joint
+            start = starts[-1] if starts and seed == own else branch
             found[seed, faults] = FaultRun(folder, without, seed, start)
     return found
 

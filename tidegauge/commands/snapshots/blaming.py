@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tidegauge.commands import loading
 from tidegauge.commands.result_options import BlameOptions
@@ -18,12 +20,13 @@ from tidegauge.sweeps.fault_runs import (
     MOST_RUNS,
     FaultRun,
     JudgedFault,
+    Start,
     checked,
     faults_of,
-    joint_of,
     perform,
     planned_runs,
     selected_faults,
+    start_of_branch,
     subsets_to_run,
     unusable,
 )
@@ -106,17 +109,19 @@ def blamed(
         seeds = range(plan.scenario.seed, plan.scenario.seed + seeds)
     if len(subsets) * len(seeds) > MOST_RUNS_AT_ALL:
         raise TidegaugeError(f"--seeds: more than {MOST_RUNS_AT_ALL:,} runs are too many")
-    planned, has_whole = _planned(run, plan, judged, subsets, seeds)
-    outcomes = {}
-    if has_whole and plan.scenario.seed in seeds:
-        whole = frozenset(range(len(judged)))
-        outcomes[plan.scenario.seed, whole] = dict(outcome_of(run, ()).figures)
+    whole = frozenset(range(len(judged)))
+    names = [each.name for each in judged]
     loading.announce_compilation()
-    outcomes |= _performed(planned, [each.name for each in judged], jobs, address)
+    with TemporaryDirectory(prefix="tidegauge-") as temporary:
+        branch = start_of_branch(run, Path(temporary) / "past")
+        planned, has_whole = _planned(run, plan, judged, subsets, seeds, branch)
+        outcomes = _performed(planned, names, jobs, address)
+    if has_whole and plan.scenario.seed in seeds:
+        outcomes[plan.scenario.seed, whole] = dict(outcome_of(run, ()).figures)
     ordered = {(seed, each): outcomes[seed, each] for seed in seeds for each in subsets}
     return FaultCosts(
         str(run.manifest["scenario"].get("name", run.path.name)),
-        [each.name for each in judged],
+        names,
         len(begun) - len(judged),
         [*seeds],
         len(planned),
@@ -131,23 +136,17 @@ def _planned(
     judged: Sequence[JudgedFault],
     subsets: Sequence[Faults],
     seeds: Sequence[int],
+    branch: Start | None,
 ) -> tuple[dict[tuple[int, Faults], FaultRun], bool]:
-    """The missing runs, and whether the run itself is one of them: other sources have made it.
-
-    Raises:
-        SnapshotError: the run is a branch, and its beginning cannot be used.
-    """
+    """The missing runs, and whether the run itself is none of them: other sources have made it."""
     has_whole = run.manifest["tidegauge"] == tidegauge_version()
     given = (run, plan, judged, subsets, seeds)
-    planned = planned_runs(*given, snapshot_times_us(run.path), has_whole=has_whole)
+    planned = planned_runs(*given, snapshot_times_us(run.path), branch, has_whole=has_whole)
     why = unusable(each.start for each in planned.values() if each.start is not None)
     if why is None:
         return planned, has_whole
-    joint = joint_of(run)
-    if joint is not None and unusable([joint]):
-        raise why
-    loading.warn(f"{why}; all runs begin at {'the branch' if joint else '0'}")
-    return planned_runs(*given, has_whole=False), False
+    loading.warn(f"{why}; no run begins there")
+    return planned_runs(*given, (), branch, has_whole=False), False
 
 
 def _check(run: Run, figures: Sequence[str]) -> None:
