@@ -24,6 +24,7 @@ from tidegauge.engine.summary import summary_of
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_directory import ListedAssignments, directory_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.model.component_faults import fault_name
 from tidegauge.scenario.reading import Scenario
 from tidegauge.scenario.warnings import left_to_chance, newer_than_known
 from tidegauge.simulation.trace_rows.codes import REASON_END, REASON_LIVENESS
@@ -229,6 +230,7 @@ def _manifest(plan: ClusterPlan) -> dict[str, Any]:
         "seed": None,
         "trace": scenario.trace,
         "switches": dict(plan.switches),
+        "without": [fault_name(scenario.faults, place) for place in sorted(plan.without)],
         "left_to_chance": left_to_chance(scenario),
         "over_seeds": None,
         "snapshots_us": [],

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from tidegauge.commands.run_options import RunOptions
     from tidegauge.real_cluster.describe.imported_scenario import ImportedScenario
     from tidegauge.report.picture import RunPicture
+    from tidegauge.runs.fault_costs import FaultCosts
 
 __all__ = [
     "QueryError",
@@ -516,6 +517,28 @@ class Result:
     def faults(self) -> histories.History[Any]:
         """The faults, and the cost of each: the table ``fault_costs``."""
         return self.sql("select * exclude (run) from fault_costs order by begin_us, fault")
+
+    def blame(
+        self, *, seeds: int | range = 1, faults: Sequence[str] = (), jobs: int | None = None
+    ) -> FaultCosts:
+        """The true costs of the faults: the run is repeated without each, as by `tidegauge blame`.
+
+        ``blame().table`` has a row for each figure and seed, ``.figures`` the exact numbers.
+
+        Args:
+            seeds: the seeds; or their number, with that of the run as the first one.
+            faults: the names of the faults that are judged; the others stay. Default: all.
+            jobs: the number of parallel runs. Default: the number of CPUs.
+
+        Raises:
+            TidegaugeError: the run is unfinished or of logs, it has no such fault, or it has too
+                many.
+        """
+        # The pool of many runs takes a while to import.
+        from tidegauge.commands.snapshots.blaming import blamed  # noqa: PLC0415
+
+        with report(as_json=True):
+            return blamed(self._run, faults=faults, seeds=seeds, jobs=jobs)
 
     def table(self, name: str) -> histories.History[Any]:
         """A result table of the run; ``.pandas()`` is its DataFrame.

@@ -89,6 +89,7 @@ COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
         "sql": Command(result_options.SqlOptions, "sql:select_rows"),
         "read-logs": Command(result_options.ReadLogsOptions, "read_logs:read_logs"),
         "compare-runs": Command(result_options.CompareRunsOptions, "replay:compare_runs"),
+        "blame": Command(result_options.BlameOptions, "snapshots.blaming:blame_run"),
         "replay": Command(result_options.ReplayOptions, "replay:replay_run"),
         "verify": Command(result_options.VerifyOptions, "verify:verify_run"),
     },
@@ -112,6 +113,7 @@ Examples:
   tidegauge compare quickstart --modes zookeeper,kraft
                              run it with ZooKeeper and with KRaft, and compare
   tidegauge show faults RUN  show the cost of each fault
+  tidegauge blame RUN        run it again without each fault: the true costs
   tidegauge show partition RUN orders-0
                              explain what happened to a partition, and why
   tidegauge picture RUN      draw a run over time, on one screen
