@@ -252,9 +252,7 @@ class Group:
 
     def handle_next(self, sink: RowSink) -> None:
         """Handle the event that :meth:`next_event` has found, and hand on its rows."""
-        while self._make_way(
-            int(event_loop.run_windows(self.view, self.exchange.view, 1)), sink
-        ):
+        while self._make_way(int(event_loop.run_windows(self.view, self.exchange.view, 1)), sink):
             pass
         self.drain(sink)
 

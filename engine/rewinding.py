@@ -1,9 +1,9 @@
 """A run that is repeated up to a moment of its past, and from there event by event.
 
-It begins at the last snapshot before that moment, or at the beginning of the run; nothing of its
+It begins at the last snapshot before that moment, or at the beginning of the run. Nothing of its
 folder changes, and its rows are given to the caller. From the beginning all processes are one
-group; from a snapshot they are in its groups, which run in turn: the next event is that of the group
-in which it comes first.
+group. From a snapshot they are in its groups, which run in turn: the next event is that of the
+group in which it comes first.
 
 Moments lie between two events. A moment is a virtual time, before which all events are handled, and
 a number of events behind it, or before it.
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.compiled.records import view_as
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.doors import World
 from tidegauge.engine.exchange.state import ENDED
 from tidegauge.engine.group import Group
@@ -25,9 +25,10 @@ from tidegauge.engine.inline_engine import link_in_turn
 from tidegauge.engine.resuming import plan_of_run
 from tidegauge.engine.run_snapshots.snapshot_file import read_snapshot, snapshot_times_us
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.simulation.kernel import NONE, HeapEntry
-from tidegauge.simulation.messages.event import Event, EventSlot, ItemSlot
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.event import EventSlot, ItemSlot
 from tidegauge.simulation.messages.idle_fetches import OTHER_END
+from tidegauge.simulation.quantities import format_duration
 from tidegauge.traces.run_folder import RunFolder
 
 #: The first time before a moment at which it looks for events that came before it, and how much
@@ -37,6 +38,10 @@ _FURTHER = 8
 
 #: The state of each group, as ``GroupCopy.packed`` has it.
 SavedGroups = Sequence[Mapping[str, Any]]
+
+
+class RewindError(TidegaugeError):
+    """A moment that a run cannot be brought to; the message is one line."""
 
 
 class Position(NamedTuple):
@@ -181,11 +186,13 @@ def _copied(record: Any) -> Any:
 class Rewinding:
     """A run that can be brought to any moment of it, again and again.
 
-    ``run`` has its processes at :attr:`position`.
+    ``run`` has its processes at ``position``.
     """
 
+    run: RepeatedRun
+
     def __init__(self, folder: RunFolder, *, handles_idle: bool = False) -> None:
-        """Begin at the beginning.
+        """Take a run; :meth:`go_to` lays out its tables.
 
         Args:
             folder: the run; none of its files is changed.
@@ -196,16 +203,21 @@ class Rewinding:
         self.end_us = self.plan.scenario.duration_us
         self._folder = folder.path
         self._handles_idle = handles_idle
+        #: The run that it branches off from, and when; None: it has a beginning of its own.
+        self._past: dict[str, Any] | None = folder.manifest.get("past")
         self._files = TemporaryDirectory(prefix="tidegauge-")
         #: The states that are kept, by their times; those in files are read when they are needed.
         self._saved: dict[int, SavedGroups] = {}
         self._in_files = [] if handles_idle else snapshot_times_us(self._folder)
-        self._begin(0)
+        #: It is nowhere until it is brought to a moment.
+        self.position = Position(-1)
+        self._reached_us = 0
 
     def go_to(self, position: Position) -> None:
         """Bring the run to a moment; one that is before its beginning is its beginning.
 
         Raises:
+            RewindError: it is a branch, and the moment is before its first snapshot.
             SnapshotError: a snapshot cannot be used.
         """
         if position.events < 0:
@@ -248,6 +260,12 @@ class Rewinding:
         """Take up the last state before a time, or the beginning."""
         begin_us = self._last_saved_us(time_us)
         saved = self._saved.get(begin_us)
+        if begin_us == 0 and self._past is not None:
+            raise RewindError(
+                f"{self._folder}: is a branch of {self._past['run']} from "
+                f"{format_duration(self._past['at_us'])}, and has no snapshot of its own before "
+                f"{format_duration(time_us)}: its past is in the folder of that run"
+            )
         if saved is None and begin_us > 0:
             saved = read_snapshot(self._folder, begin_us).groups
         self.run = RepeatedRun(self.plan, Path(self._files.name), saved)

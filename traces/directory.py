@@ -242,7 +242,8 @@ class Directory:
     def replica(self, row: int) -> str:
         """A replica by its row, its place among all: ``orders-0 of broker 2``."""
         number = bisect_right(self.first_rows, row) - 1
-        return f"{self.partition(number)} of broker {self.slots(number)[row - self.first_rows[number]]}"
+        broker = self.slots(number)[row - self.first_rows[number]]
+        return f"{self.partition(number)} of broker {broker}"
 
     @cached_property
     def first_rows(self) -> list[int]:

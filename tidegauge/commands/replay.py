@@ -41,7 +41,7 @@ def replay_run(options: ReplayOptions) -> None:
         raise TidegaugeError(
             f"{options.run}: is a real cluster's, made of its logs: it cannot be repeated"
         )
-    _note_other_release(recorded)
+    note_other_release(recorded)
     scenario, switches = _manifest_parts(recorded)
     end_us = _recorded_until_us(recorded)
     announce_compilation()
@@ -63,7 +63,7 @@ def replay_run(options: ReplayOptions) -> None:
         raise typer.Exit(1)
 
 
-def _note_other_release(run: RunFolder) -> None:
+def note_other_release(run: RunFolder) -> None:
     """Print a note if another version of Tidegauge wrote the run: its results may differ."""
     writer, schema_version = run.manifest.get("tidegauge"), run.manifest.get("schema_version")
     release = tidegauge_version()

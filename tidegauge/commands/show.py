@@ -183,11 +183,7 @@ def picture(options: view_options.PictureOptions) -> None:
     run = opened_run(options.run, "picture")
     out = console()
     axis = axis_of(run, out, parse_span(options.begin, options.end))
-    number = (
-        None
-        if options.partition is None
-        else partition_number(options.partition, run.names)
-    )
+    number = None if options.partition is None else partition_number(options.partition, run.names)
     print_notes(run)
     if options.as_json and number is None:
         print_json(cluster_picture.cluster_for_programs(run.tables, run.names, axis))

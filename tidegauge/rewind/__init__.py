@@ -11,7 +11,7 @@ file                 subject
 ``meanings.py``      the meaning of a field: the comment above it
 ===================  =========================================================================
 
-The engine repeats the run (``engine/rewinding.py``). A field that a record gains is shown without a
-word here, as a number with the unit of its suffix; if it is the number of something that has a name,
-it needs a line in ``field_values.py``.
+The engine repeats the run (``engine/rewinding.py``). A field that a record gains is shown without
+a word here, as a number with the unit of its suffix. If it is the number of something that has a
+name, it needs a line in ``field_values.py``.
 """

@@ -77,7 +77,11 @@ def _hosted(seen: SeenRun, world: World, broker: int) -> RecordState:
         row = seen.names.first_rows[number] + partition.hosts.index(broker)
         if world.hosted[row].exists:
             state = seen.record("", world.replicas[row], number).fields
-            role = "leads" if world.replicas[row].leader == world.replicas[row].local_replica else "follows"
+            role = (
+                "leads"
+                if world.replicas[row].leader == world.replicas[row].local_replica
+                else "follows"
+            )
             short = {
                 name: state[name].value
                 for name in ("leader", "leader_epoch", "log_end_offset", "high_watermark", "isr")
@@ -144,5 +148,3 @@ def _waiting(title: str, world: World, first: int) -> RecordState:
     """The requests in a purgatory."""
     places = places_in(world.watches, first, WATCHES.following)
     return listed(title, [("requests", sum(1 for _ in places))])
-
-

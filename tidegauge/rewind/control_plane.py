@@ -5,12 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from tidegauge.compiled.records import column
-from tidegauge.controller.state.control_plane import NOTIFICATIONS, SESSIONS
+from tidegauge.controller.state.control_plane import SESSIONS
 from tidegauge.engine.doors import World
-
 from tidegauge.rewind.seen_run import RecordState, SeenRun, listed, places_in
 from tidegauge.runs.zookeeper import ZnodePaths
-
 from tidegauge.simulation.zookeeper_tree import STATES
 
 
@@ -70,19 +68,12 @@ def zookeeper_records(seen: SeenRun) -> Iterator[RecordState]:
     for number in places_in(sessions, int(world.ensemble[0].first_session), SESSIONS.following):
         yield seen.record(f"session {number}", sessions[number])
     paths = ZnodePaths(seen.names)
-    pending = set(
-        places_in(
-            world.znodes, int(world.ensemble[0].first_notification), NOTIFICATIONS.following
-        )
-    )
     first_state = int(world.tree_ranges[STATES].first)
     states = range(first_state, first_state + len(seen.names.all_partitions))
-    for znode in np.flatnonzero(column(world.znodes, "exists")).tolist():
-        if znode in states:
-            continue
-        node = world.znodes[znode]
-        number = int(node.sequence_number) if znode in pending else None
-        yield seen.record(f"znode {paths.path(znode, number)}", node)
+    for number in np.flatnonzero(column(world.znodes, "exists")).tolist():
+        znode = world.znodes[number]
+        if number not in states:
+            yield seen.record(f"znode {paths.path(number, int(znode.sequence_number))}", znode)
 
 
 def controller_records(seen: SeenRun, member: int) -> Iterator[RecordState]:
@@ -113,7 +104,8 @@ def _voter_records(seen: SeenRun, voter: int) -> Iterator[RecordState]:
     room = len(world.epoch_starts) // count
     epochs = world.epoch_starts[voter * room : voter * room + int(state.epoch_count)]
     yield listed(
-        "epochs of its log", ((f"epoch {int(each.epoch)}", int(each.start_offset)) for each in epochs)
+        "epochs of its log",
+        ((f"epoch {int(each.epoch)}", int(each.start_offset)) for each in epochs),
     )
     room = len(world.snapshots) // count
     for number in range(int(state.snapshot_count)):
@@ -165,5 +157,3 @@ def zookeeper_process(seen: SeenRun) -> int:
 def controller_process(seen: SeenRun, broker: int) -> int:
     """The process of a broker's controller, by the broker's index."""
     return seen.names.processes_with_role("controller")[broker]
-
-

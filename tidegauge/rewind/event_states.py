@@ -12,14 +12,21 @@ from tidegauge.rewind.field_values import About, FieldValue, field_values, field
 from tidegauge.runs.trace_events import Names
 from tidegauge.simulation.kernel import NONE, SCENARIO
 from tidegauge.simulation.messages import client_requests, zookeeper_requests
-from tidegauge.simulation.messages.event import Event, PartitionData
-from tidegauge.simulation.messages.kinds import CLASSES
+from tidegauge.simulation.messages.event import KINDS, Event, PartitionData
 
 #: Fields that are told beside the others, places in tables of the kernel, and those that have a
 #: meaning only once the event is being handled.
 _TOLD = frozenset(
     (
-        *("time_us", "destination", "source", "sequence", "kind", "cause_process", "cause_sequence"),
+        *(
+            "time_us",
+            "destination",
+            "source",
+            "sequence",
+            "kind",
+            "cause_process",
+            "cause_sequence",
+        ),
         *("index", "next", "first_item", "last_item", "item_count", "relayed_to", "left_us"),
         *("thread", "phase", "cursor", "cost_us", "deadline_us"),
     )
@@ -67,8 +74,8 @@ def _values_of(fields: Mapping[str, FieldValue]) -> dict[str, Any]:
 def event_state(kept: KeptEvent, names: Names) -> EventState:
     """A kept event by the names of its fields."""
     slot = kept.event
-    kind = CLASSES[int(slot.kind)]
-    event = view_as(slot, kind)
+    kind = KINDS[int(slot.kind)]
+    event: Any = view_as(slot, kind)
     number = int(event.partition) if "partition" in (dtype_of(kind).names or ()) else NONE
     about = About(names, number)
     receiver = slot.destination if slot.relayed_to == NONE else slot.relayed_to
@@ -101,8 +108,7 @@ def _told_fields(event: Any, kind: type[Event], about: About) -> dict[str, Field
     return {
         name: each
         for name, each in field_values(event, kind, about)
-        if name not in _TOLD
-        and (name not in common or event[name] not in (0, common[name]))
+        if name not in _TOLD and (name not in common or event[name] not in (0, common[name]))
     }
 
 

@@ -1,8 +1,8 @@
 """The values of a record's fields: ids, names and units in place of numbers of the kernel.
 
 The layout of a record has the name and the width of each field. The suffix of a name is its unit.
-What else a number stands for, a broker, a replica, a state, is in the tables below: by the name of the
-field, and first by record and field where the name alone does not say it.
+What else a number stands for, a broker, a replica, a state, is in the tables below: by the name of
+the field, and first by record and field where the name alone does not say it.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -132,7 +132,7 @@ def _step(_about: About, number: int) -> FieldValue:
 
 
 def _znode(about: About, number: int) -> FieldValue:
-    return _named(ZnodePaths(about.names).path(number, NONE) if number >= 0 else None, number)
+    return _named(ZnodePaths(about.names).path(number) if number >= 0 else None, number)
 
 
 def _rate(_about: About, bytes_per_second: int) -> FieldValue:
@@ -161,9 +161,7 @@ def _coded(names: Mapping[int, str]) -> "Reading":
 
 def _constants(module: Any, *names: str, without: str = "") -> "Reading":
     """The names of constants of a module, in small letters."""
-    return _coded(
-        {int(vars(module)[name]): name.removesuffix(without).lower() for name in names}
-    )
+    return _coded({int(vars(module)[name]): name.removesuffix(without).lower() for name in names})
 
 
 #: The value of a field by its number.
@@ -232,14 +230,16 @@ _OF_RECORDS: dict[str, Reading] = {
     "Bandwidth.bytes_per_second": _link_rate,
     "IncomingBandwidth.bytes_per_second": _link_rate,
     "FollowerFetch.fetcher": _place,
+    "HostedReplica.fetcher": _place,
+    "FetchSession.waiting": _place,
     "ReplicationQuota.bytes_per_second": _rate,
     "PartitionFetchState.state": _constants(fetcher, "NOT_FETCHED", "TRUNCATING", "FETCHING"),
     "Lifecycle.state": _constants(
-        lifecycles, *("NOT_RUNNING", "STARTING", "RECOVERY", "RUNNING"), "PENDING_CONTROLLED_SHUTDOWN"
+        lifecycles,
+        *("NOT_RUNNING", "STARTING", "RECOVERY", "RUNNING"),
+        "PENDING_CONTROLLED_SHUTDOWN",
     ),
-    "Lifecycle.phase": _constants(
-        lifecycles, "IDLE", "READS_CHECKPOINTS", "LOADS_LOGS", "APPLIES"
-    ),
+    "Lifecycle.phase": _constants(lifecycles, "IDLE", "READS_CHECKPOINTS", "LOADS_LOGS", "APPLIES"),
     "Client.kind": _constants(client_state, "PRODUCER", "CONSUMER", "OPERATOR"),
     "Voter.state": _coded(codes.VOTER_STATES),
     "QuorumBroker.committed_state": _coded(codes.BROKER_STATES),
@@ -257,12 +257,19 @@ _OF_RECORDS: dict[str, Reading] = {
         *(name for name in vars(replica_state_machine) if name.endswith("_REPLICA")),
         without="_REPLICA",
     ),
-    **dict.fromkeys(("ZkResponse.error", "Controller.answer_error"), _coded(codes.ZOOKEEPER_ERROR_NAMES)),
+    **dict.fromkeys(
+        ("ZkResponse.error", "Controller.answer_error"), _coded(codes.ZOOKEEPER_ERROR_NAMES)
+    ),
 }
 
 #: Units, by the suffix of a field.
-_UNITS = {"_bytes": "bytes", "_bytes_in": "bytes", "_bytes_out": "bytes", "_seconds": "s", "_s": "s"}
-
+_UNITS = {
+    "_bytes": "bytes",
+    "_bytes_in": "bytes",
+    "_bytes_out": "bytes",
+    "_seconds": "s",
+    "_s": "s",
+}
 
 
 def _list_fields() -> frozenset[str]:
@@ -292,40 +299,30 @@ def _decimal(number: int, digits: int) -> str:
     return f"{sign}{whole}.{part:0{digits}}".rstrip("0").rstrip(".") + "s"
 
 
-def _time(time_us: int, default: int) -> FieldValue:
-    if time_us == NEVER_US:
-        return FieldValue(None, "never")
-    if time_us == default == NONE:
+def _quantity(name: str, number: int, default: int) -> FieldValue:
+    """A number with the unit of its field; nothing where it is -1, and that is the default."""
+    if number == default == NONE:
         return _plain(None)
-    return FieldValue(time_us, seconds(time_us))
+    if name.endswith("_us"):
+        return (
+            FieldValue(None, "never") if number == NEVER_US else FieldValue(number, seconds(number))
+        )
+    if name.endswith("_ms"):
+        return _milliseconds(number)
+    if name.endswith("_ns"):
+        return FieldValue(number, _decimal(number, 9))
+    unit = next((unit for suffix, unit in _UNITS.items() if name.endswith(suffix)), None)
+    if unit is None and is_place(name, default):
+        return FieldValue(number, f"place {number}")
+    return _plain(number) if unit is None else FieldValue(number, f"{number} {unit}")
 
 
-def _milliseconds(time_ms: int, default: int) -> FieldValue:
+def _milliseconds(time_ms: int) -> FieldValue:
     """A duration, or a time of a broker's clock, which is shown as that of the run."""
-    if time_ms == default == NONE:
-        return _plain(None)
     if time_ms >= CLOCK_OFFSET_MS:
         time_ms -= int(CLOCK_OFFSET_MS)
         return FieldValue(time_ms, seconds(1000 * time_ms))
     return FieldValue(time_ms, f"{time_ms} ms")
-
-
-def _quantity(name: str, number: int, default: int) -> FieldValue:
-    """A number with the unit of its field; nothing where it is -1, and that is the default."""
-    if name.endswith("_us"):
-        return _time(number, default)
-    if name.endswith("_ms"):
-        return _milliseconds(number, default)
-    if number == default == NONE:
-        return _plain(None)
-    if name.endswith("_ns"):
-        return FieldValue(number, _decimal(number, 9))
-    unit = next((unit for suffix, unit in _UNITS.items() if name.endswith(suffix)), None)
-    if unit is not None:
-        return FieldValue(number, f"{number} {unit}")
-    if is_place(name, default):
-        return FieldValue(number, f"place {number}")
-    return _plain(number)
 
 
 def is_place(name: str, default: int) -> bool:
@@ -354,7 +351,7 @@ class Field(NamedTuple):
 @cache
 def fields_of(record: Any) -> tuple[Field, ...]:
     """The fields of a class of records, in the order in which it and its bases declare them."""
-    layouts = dtype_of(record).fields or {}
+    layouts: Mapping[str, Any] = dtype_of(record).fields or {}
     declared = (vars(each).get("__annotations__", {}) for each in reversed(record.__mro__))
     blank = np.asarray(new_records(record, 1))[0]
     names = dict.fromkeys(name for each in declared for name in each if name in layouts)

@@ -40,12 +40,19 @@ class HandledStep(NamedTuple):
         return {
             **self.event.values,
             "rows": [
-                {"handle": row.handle, "kind": row.kind, "process": row.process, **row.columns}
+                {
+                    "handle": row.handle,
+                    "kind": row.kind,
+                    "process": row.process,
+                    "columns": row.columns,
+                }
                 for row in self.rows
             ],
             "changes": [
                 {
-                    **{"subject": each.subject, "record": each.record, "field": each.field},
+                    "subject": each.subject,
+                    "record": each.record,
+                    "field": each.field,
                     "before": None if each.before is None else each.before.value,
                     "after": None if each.after is None else each.after.value,
                 }

@@ -76,6 +76,11 @@ class Moment:
         return self._rewinding.time_us
 
     @property
+    def idle_pairs(self) -> int:
+        """The number of pairs of brokers whose fetches bring nothing now, and are computed."""
+        return sum(int(world.context[0].idle_pairs) for world in self._seen.worlds)
+
+    @property
     def position(self) -> Position:
         """The time to which the run was brought, and the number of steps since then."""
         return self._rewinding.position

@@ -1,6 +1,7 @@
 """The subjects of a run: how they are named, and the state of each."""
 
 from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from tidegauge.compiled.errors import TidegaugeError
@@ -57,7 +58,7 @@ _USES = {
     "client": "client NAME",
     "controller": "controller [ID]",
     "zookeeper": "zookeeper",
-    "link": "link FROM TO, each a broker's id or the name of a process",
+    "link": "link FROM TO",
     "events": "events [N]",
 }
 
@@ -138,8 +139,17 @@ def process_called(word: str, names: Names) -> int:
         if process.role in ("broker", "client"):
             called.setdefault(process.name.partition(" ")[2] or process.name, number)
     if word not in called:
-        raise TidegaugeError(f"{word}: no such process; {did_you_mean(word, called)}")
+        near = get_close_matches(word, called, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are: {_SOME_PROCESSES}"
+        raise TidegaugeError(f"{word}: no such process; {hint}")
     return called[word]
+
+
+#: The names of processes, which a large cluster has too many of to list.
+_SOME_PROCESSES = (
+    "brokers by their ids, clients by their names, zookeeper, 'controller of broker ID', "
+    "'controller ID' of a quorum"
+)
 
 
 def _events(words: _Words, _names: Names) -> list[Subject]:
@@ -231,7 +241,7 @@ def _cluster(seen: SeenRun) -> Iterator[RecordState]:
     for group in seen.rewinding.run.groups:
         group.look_at_states(replicas, partitions)
     there = [each for each in partitions if each.exists]
-    leads = {broker: 0 for broker in range(len(names.brokers))}
+    leads = dict.fromkeys(range(len(names.brokers)), 0)
     for each in there:
         if each.leader in leads:
             leads[int(each.leader)] += 1
@@ -248,8 +258,7 @@ def _cluster(seen: SeenRun) -> Iterator[RecordState]:
         },
     )
     active = [
-        control_plane.controller_name(seen, each)
-        for each in control_plane.active_controllers(seen)
+        control_plane.controller_name(seen, each) for each in control_plane.active_controllers(seen)
     ]
     yield listed("control plane", [("active", ", ".join(active) or "none")])
     without = sum(1 for each in there if each.leader < 0)
@@ -258,12 +267,10 @@ def _cluster(seen: SeenRun) -> Iterator[RecordState]:
         "partitions",
         [("existing", len(there)), ("without a leader", without), ("with a smaller ISR", shrunk)],
     )
-    acting = {}
+    acting: dict[str, FieldValue] = {}
     for process in names.processes:
         acting |= seen.faults_at(process).fields
     yield RecordState("faults that act", None, acting)
-    pairs = sum(int(world.context[0].idle_pairs) for world in seen.worlds)
-    yield listed("idle pairs of brokers, whose fetches are computed", [("pairs", pairs)])
 
 
 _RECORDS: dict[str, Callable[..., Iterator[RecordState]]] = {

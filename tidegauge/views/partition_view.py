@@ -29,6 +29,7 @@ _NOTABLE_US = 1_000_000
 #: The order in which leaders began that lacked records; two can begin at the same time.
 _BEGAN = "place(began_us, began_process, began_sequence, 0)"
 
+
 def partition_for_programs(run: Run, partition: int, options: StoryOptions) -> dict[str, Any]:
     """A partition's last state, its losses, its times without writes or reads, and its story."""
     run.tables.make(_TABLES)
