@@ -85,7 +85,7 @@ def controller_records(seen: SeenRun, member: int) -> Iterator[RecordState]:
     world = seen.world_of(process)
     yield seen.record("process", world.processes[process])
     controller = world.controllers[member]
-    yield seen.record("controller", controller)
+    yield seen.record("controller", controller, int(controller.moving))
     if controller.context < 0:
         return
     count = len(seen.names.brokers)

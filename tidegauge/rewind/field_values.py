@@ -20,7 +20,7 @@ from tidegauge.compiled.records import dtype_of, new_records
 from tidegauge.controller.partitions import partition_changes, replica_state_machine
 from tidegauge.controller.state import control_plane
 from tidegauge.replication import errors, fetcher
-from tidegauge.replication.replica_list import unpack
+from tidegauge.replication.replica_list import EMPTY, unpack
 from tidegauge.replication.replication_quota import UNLIMITED
 from tidegauge.runs.trace_events import Names
 from tidegauge.runs.zookeeper import ZnodePaths
@@ -84,10 +84,10 @@ def _slot(about: About, slot: int) -> FieldValue:
 def _replicas(about: About, replicas: int) -> FieldValue:
     if replicas < 0:
         return _plain(None)
-    if about.partition < 0:
+    if about.partition < 0 and replicas != EMPTY:
         return FieldValue(unpack(replicas), f"slots {unpack(replicas)}")
-    brokers = about.names.brokers_in(replicas, about.partition)
-    return FieldValue(brokers, f"[{', '.join(map(str, brokers))}]")
+    found = about.names.brokers_in(replicas, about.partition) if replicas != EMPTY else []
+    return FieldValue(found, f"[{', '.join(map(str, found))}]")
 
 
 def _partition(about: About, number: int) -> FieldValue:
@@ -151,7 +151,7 @@ def _acks(_about: About, acks: int) -> FieldValue:
     return _plain("all" if acks == NONE else acks)
 
 
-def _place(_about: About, place: int) -> FieldValue:
+def _place(_about: About | None, place: int) -> FieldValue:
     return _plain(None) if place < 0 else FieldValue(place, f"place {place}")
 
 
@@ -312,8 +312,8 @@ def _quantity(name: str, number: int, default: int) -> FieldValue:
     if name.endswith("_ns"):
         return FieldValue(number, _decimal(number, 9))
     unit = next((unit for suffix, unit in _UNITS.items() if name.endswith(suffix)), None)
-    if unit is None and is_place(name, default):
-        return FieldValue(number, f"place {number}")
+    if name in _LIST_FIELDS:
+        return _place(None, number)
     return _plain(number) if unit is None else FieldValue(number, f"{number} {unit}")
 
 
@@ -323,11 +323,6 @@ def _milliseconds(time_ms: int) -> FieldValue:
         time_ms -= int(CLOCK_OFFSET_MS)
         return FieldValue(time_ms, seconds(1000 * time_ms))
     return FieldValue(time_ms, f"{time_ms} ms")
-
-
-def is_place(name: str, default: int) -> bool:
-    """Whether a field has a place in a table: that of a neighbour in a list, or of its ends."""
-    return default == NONE and name in _LIST_FIELDS
 
 
 @cache
