@@ -50,11 +50,11 @@ _REASSIGNED = code(4)
 def handle_client_start(world: Clients, timer: timers.ClientStart) -> None:
     """Begin to operate."""
     first_topics.ask_for_topics(world, timer.destination)
-    _wait_for_step(world, timer.destination)
+    wait_for_step(world, timer.destination)
 
 
 @inner_rule
-def _wait_for_step(world: Clients, process: int) -> None:
+def wait_for_step(world: Clients, process: int) -> None:
     """Begin to wait for the next step's condition."""
     client = world.clients[client_of(world, process)]
     now_us = world.context[0].time_us
@@ -260,7 +260,7 @@ def _observe(world: Cluster, number: int) -> None:
 def _go_on(world: Clients, process: int) -> None:
     client = world.clients[client_of(world, process)]
     client.step += 1
-    _wait_for_step(world, process)
+    wait_for_step(world, process)
 
 
 @OPERATOR.handles(ZkWatch)

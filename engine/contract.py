@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.engine.group_snapshots import SavedGroup
 from tidegauge.engine.group_states import GroupCounts
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.engine.run_snapshots.snapshot_file import RunSnapshot
@@ -193,12 +194,15 @@ class EngineInput(NamedTuple):
     new_trace_files: Callable[[int], list[Path]]
     #: The state to continue from; None: the run begins.
     past: RunSnapshot | None = None
+    #: The plan of the past, where it was another one.
+    past_plan: ClusterPlan | None = None
 
-    def saved_state(self, hosted: Sequence[int]) -> Mapping[str, Any] | None:
+    def saved_group(self, hosted: Sequence[int]) -> SavedGroup | None:
         """The saved state of a group; None: the run begins."""
         if self.past is None:
             return None
-        return next(each for each in self.past.groups if each["hosted"] == sorted(hosted))
+        state = next(each for each in self.past.groups if each["hosted"] == sorted(hosted))
+        return SavedGroup(self.past.time_us, state, self.past_plan)
 
     def path_of(self, file: Path) -> str:
         """The path of a file in the run's folder."""

@@ -256,7 +256,7 @@ def _word(event: Event, word: int, otherwise: int) -> int:
 @rule
 def close_process(world: World, process: int, time_us: int, reason: int) -> None:
     """Write the rows that can be judged only at the end: of the run, or of its liveness phase."""
-    _begin_moment(world, process, time_us)
+    begin_moment(world, process, time_us)
     role = world.processes[process].role
     if role == BROKER:
         close_broker(world, process, reason)
@@ -267,7 +267,7 @@ def close_process(world: World, process: int, time_us: int, reason: int) -> None
 @rule
 def end_fault(world: World, process: int, fault: int, time_us: int) -> None:
     """End a fault in a process that it hits, as the liveness phase begins; no other one begins."""
-    _begin_moment(world, process, time_us)
+    begin_moment(world, process, time_us)
     world.context[0].healing = True
     _take_fault(world, FaultEnd.to(world, process, fault=fault))
 
@@ -278,7 +278,7 @@ def heal_process(world: World, process: int, time_us: int, restart_us: int) -> N
 
     A broker that is down starts, and does so again ``restart_us`` after any exit of its own.
     """
-    _begin_moment(world, process, time_us)
+    begin_moment(world, process, time_us)
     world.context[0].healing = True
     state = world.processes[process]
     if state.role == CLIENT:
@@ -292,7 +292,7 @@ def heal_process(world: World, process: int, time_us: int, restart_us: int) -> N
 
 
 @inner_rule
-def _begin_moment(world: Kernel, process: int, time_us: int) -> None:
+def begin_moment(world: Kernel, process: int, time_us: int) -> None:
     """An act from outside: nothing has caused it."""
     context = world.context[0]
     context.handling = process

@@ -8,18 +8,18 @@ other groups.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from operator import is_
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.actors.idle_fetches.pairs import settle_idle
 from tidegauge.actors.state.brokers import Brokers
-from tidegauge.compiled.records import Records, column, grown, new_records, view_as
-from tidegauge.compiled.rules import COMPILED, rule
+from tidegauge.compiled.records import Records, column, grown, new_records
+from tidegauge.compiled.rules import COMPILED
 from tidegauge.compiled.signatures import as_base
 from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.state.control_plane import ControlPlane
@@ -31,7 +31,9 @@ from tidegauge.engine.exchange.rings import send_news
 from tidegauge.engine.exchange.state import ENDED, NO_ROOM, REPORTS, GroupExchange
 from tidegauge.engine.group_snapshots import (
     GroupCopy,
+    SavedGroup,
     copy_of_group,
+    merge_worlds,
     restore_exchange,
     restore_world,
 )
@@ -41,16 +43,19 @@ from tidegauge.engine.layout.broker_tables import enlarge_brokers, new_brokers, 
 from tidegauge.engine.layout.controller_tables import enlarge_control_plane, new_control_plane
 from tidegauge.engine.layout.kept_tables import laid_out
 from tidegauge.engine.layout.quorum_tables import enlarge_quorum, enlarge_raft, new_quorum, new_raft
+from tidegauge.engine.planned_events import (
+    drop_planned_faults,
+    is_next_step_changed,
+    plan_beginning,
+    plan_fault,
+    planned_changes,
+    wait_for_next_step,
+)
 from tidegauge.engine.row_stream import LogDirectories
 from tidegauge.metrics.snapshots.snapshot import Snapshot, take_snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation import kernel
-from tidegauge.simulation.events import push, set_timer, take_slot
-from tidegauge.simulation.messages import timers
-from tidegauge.simulation.messages.controller_timers import QuorumStart
-from tidegauge.simulation.messages.zookeeper_requests import ZkTick
 from tidegauge.simulation.metadata_log import compact_changes, needed_from
-from tidegauge.simulation.random_streams import START, draw_below
 from tidegauge.simulation.trace_rows.row import RowSlot
 
 if TYPE_CHECKING:
@@ -70,34 +75,10 @@ _ROWS = 1 << 12
 #: Later than any controller epoch.
 _LAST_EPOCH = 2**62
 
-#: The time before its start at which a client requests metadata.
-_METADATA_LEAD_US = 1_000_000
-
 #: A function that takes rows of the trace: an array of ``RowSlot``.
 RowSink = Callable[[NDArray[np.void]], None]
 #: A function that is called at times with the virtual time reached.
 Reached = Callable[[int], None]
-
-
-@rule
-def plan_timer(world: kernel.Kernel, process: int, kind: int, time_us: int) -> None:
-    """Have a process handle an event of its own, of a kind without a body, at ``time_us``."""
-    set_timer(world, take_slot(world, process, process, kind), time_us)
-
-
-@rule
-def plan_fault(
-    world: kernel.Kernel, process: int, kind: int, fault: int, time_us: int, sequence: int
-) -> None:
-    """Have a fault begin or end in a process at ``time_us``."""
-    event = take_slot(world, process, process, kind)
-    # It comes from the scenario, not from the process.
-    event.source = kernel.SCENARIO
-    event.sequence = sequence
-    event.source_rows = 0
-    view_as(event, timers.FaultChange).fault = fault
-    event.time_us = time_us
-    push(world, event)
 
 
 class Group:
@@ -108,7 +89,7 @@ class Group:
         plan: ClusterPlan,
         hosted: Collection[int],
         folder: Path | None = None,
-        saved: Mapping[str, Any] | None = None,
+        saved: SavedGroup | None = None,
     ) -> None:
         """Lay out the tables.
 
@@ -120,6 +101,7 @@ class Group:
 
         Raises:
             DamagedTablesError: the state is not that of such a group.
+            MergeError: the state is that of another plan, which cannot become this one.
         """
         self.plan = plan
         self.log_directories = LogDirectories(plan, folder)
@@ -130,16 +112,18 @@ class Group:
         self.world = new_world(plan, set(hosted), self.reserve, self.item_reserve)
         self._saved = saved
         if saved is not None:
-            restore_world(plan, self.world, saved)
-            self.log_directories.restore(self._brokers, saved["files"])
+            self.world = restored_world(plan, self.world, saved)
+            self.log_directories.restore(self._brokers, saved.state["files"])
         self._validator = _new_validator(plan)
         self._size_rows()
         #: The tables, and the exchange with other groups, that the view is made for.
         self._seen: tuple[object, ...] = ()
         self.view = self._make_view()
         if saved is None:
-            self._plan_beginning()
+            plan_beginning(plan, self.kernel_view, self.hosted)
             self._plan_faults()
+        elif saved.past is not None:
+            self._change_plan(saved.past, saved.time_us)
         # Nothing is due yet: this loads the compiled loop, which takes a third of a second.
         if saved is None:
             event_loop.run_windows(self.view, self.exchange.view, 1)
@@ -443,58 +427,22 @@ class Group:
         if len(self.world.rows) < _ROWS + row_reserve:
             self.world.rows = new_records(RowSlot, _ROWS + row_reserve)
 
-    # Events that are planned before the run.
+    def _change_plan(self, past: ClusterPlan, time_us: int) -> None:
+        """Plan the faults and the next step anew, where they are other ones than in the past."""
+        drop_planned_faults(self.kernel_view)
+        self._plan_faults(time_us)
+        operator = self.plan.process_ranges[kernel.CLIENT][-1]
+        if operator in self.hosted and is_next_step_changed(past, self.plan, self.world):
+            wait_for_next_step(self.view, operator, time_us)
 
-    def _plan_beginning(self) -> None:
-        """Plan the starts of brokers, clients and the quorum, and the first tick of ZooKeeper."""
-        plan = self.plan
-        for process in self.hosted:
-            role = plan.processes[process].role
-            if role == kernel.BROKER:
-                self._plan_timer(process, timers.BrokerStart.KIND, self._start_us(process))
-            elif role == kernel.ZOOKEEPER:
-                first_us = 0 if plan.was_there_before else plan.scenario.zookeeper.tick_ms * 1000
-                self._plan_timer(process, ZkTick.KIND, first_us)
-            elif role == kernel.QUORUM_CONTROLLER:
-                self._plan_timer(process, QuorumStart.KIND, 0)
-            elif role == kernel.CLIENT:
-                group = plan.clients[plan.processes[process].number].group
-                start_us = 0 if group is None else max(0, group.start_us - _METADATA_LEAD_US)
-                self._plan_timer(process, timers.ClientStart.KIND, start_us)
-
-    def _start_us(self, broker: int) -> int:
-        """The start time of a broker: pinned, or drawn from the spread."""
-        cluster = self.plan.scenario.cluster
-        pinned = cluster.start_us.get(self.plan.brokers[broker])
-        if pinned is not None:
-            return int(pinned)
-        seed = self.plan.scenario.seed
-        # In milliseconds: the limit of a draw is 2**31.
-        return 1000 * int(draw_below(cluster.start_spread_us // 1000 + 1, seed, START, broker, 0))
-
-    def _plan_timer(self, process: int, kind: int, time_us: int) -> None:
-        plan_timer(self.kernel_view, process, kind, time_us)
-
-    def _plan_faults(self) -> None:
+    def _plan_faults(self, from_us: int = 0) -> None:
         """Faults that have a time begin and end in each hosted process that they hit."""
-        count = len(self.plan.processes)
-        hits = [
-            (process, number, fault.at_us, fault.for_us)
-            for number, fault in enumerate(self.plan.scenario.faults)
-            if fault.at_us is not None
-            for process in self.hosted
-            if self.world.fault_roles[number * count + process].side != 0
-        ]
-        # All of them wait from the beginning on, beside the slots that a single event needs.
-        cluster_tables.enlarge_kernel(self.world, self.reserve + 2 * len(hits), self.item_reserve)
+        changes = planned_changes(self.plan, self.world.fault_roles, self.hosted, from_us)
+        # All of them wait from then on, beside the slots that a single event needs.
+        cluster_tables.enlarge_kernel(self.world, self.reserve + len(changes), self.item_reserve)
         self.view = self._make_view()
-        for process, number, at_us, for_us in hits:
-            plan_fault(self.kernel_view, process, timers.FaultBegin.KIND, number, at_us, 2 * number)
-            if for_us is not None:
-                ends_us = at_us + for_us
-                plan_fault(
-                    self.kernel_view, process, timers.FaultEnd.KIND, number, ends_us, 2 * number + 1
-                )
+        for change in changes:
+            plan_fault(self.kernel_view, *change)
 
 
 def _new_validator(plan: ClusterPlan) -> Validator | None:
@@ -554,6 +502,28 @@ def new_world(plan: ClusterPlan, hosted: Collection[int], reserve: int, item_res
     world = laid_out(plan, _new_world, frozenset(hosted), reserve, item_reserve)
     world.context[0].seed = plan.scenario.seed
     return world
+
+
+def restored_world(plan: ClusterPlan, begun: World, saved: SavedGroup) -> World:
+    """The tables of a group as they were saved, and with the plan that it has from then on.
+
+    Args:
+        plan: that plan.
+        begun: the tables as they would begin with it.
+        saved: the saved state.
+
+    Raises:
+        DamagedTablesError, MergeError: as :class:`Group` has them.
+    """
+    if saved.past is None:
+        restore_world(plan, begun, saved)
+        return begun
+    hosted = frozenset(saved.state["hosted"])
+    reserves = (reserve_of(saved.past), item_reserve_of(saved.past))
+    reached, planned = (new_world(saved.past, hosted, *reserves) for _ in range(2))
+    restore_world(plan, reached, saved)
+    merge_worlds(reached, planned, begun)
+    return reached
 
 
 def _new_world(

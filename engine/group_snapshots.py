@@ -1,8 +1,8 @@
 """The state of a group of processes at a time that all groups have reached, saved and restored.
 
-Nothing is on its way between groups then (``Group.take_all``), so a group's state is its tables, what
-it has sent of its logs of metadata and commits to each other group, and the checkpoint files of its
-brokers. Addresses are made anew: those of handlers, and those of the exchange with other groups.
+Nothing is on its way between groups then (``Group.take_all``). So a group's state is its tables,
+what it has sent of its logs of metadata and commits to each other group, and the checkpoint files
+of its brokers. Addresses are made anew: those of handlers, and those of the exchange with others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,6 +14,7 @@ from tidegauge.compiled.records import column
 from tidegauge.engine.doors import World, enter_doors
 from tidegauge.engine.exchange.state import GroupExchange
 from tidegauge.engine.run_snapshots import packed_tables
+from tidegauge.engine.run_snapshots.merged_tables import merge
 from tidegauge.engine.run_snapshots.packed_tables import CopiedTable
 from tidegauge.scenario.cluster_plan import ClusterPlan
 
@@ -22,6 +23,35 @@ _WITHOUT = ("rows", "roles")
 
 #: How far a group has sent its logs to another one (``engine/exchange/state.py``).
 _SENT = ("next_change", "next_commit", "next_mark")
+
+
+# Of a run that continues with another scenario.
+#: Tables that have an entry for each fault, step or part of one.
+_GROWING = (
+    *("faults", "fault_roles", "quantiles", "kept_logs", "upgraded_rules", "rolls", "rolled"),
+    *("steps", "awaited_brokers", "requested_moves", "throttled_by_steps"),
+)
+#: Tables of what is on its way; they begin empty, with room for what a scenario may need.
+_POOLS = (
+    *("events", "items", "heap", "later_heap", "row_marks", "watches", "batches", "joined_sends"),
+    *("impairments", "metadata_changes", "offset_commits"),
+)
+#: Which of their places are free.
+_OF_POOLS = {
+    "context": ("event_slots.free", "item_slots.free", "commit_reserve"),
+    "pools": ("watch_slots.free",),
+    "pool": ("free_batch", "free_batches", "joined_slots.free"),
+}
+
+
+class SavedGroup(NamedTuple):
+    """The saved state of a group, to continue from."""
+
+    time_us: int
+    #: What :meth:`GroupCopy.packed` has given.
+    state: Mapping[str, Any]
+    #: The plan that the group had then; None: the same as now.
+    past: ClusterPlan | None
 
 
 class GroupCopy(NamedTuple):
@@ -58,17 +88,31 @@ def copy_of_group(
     return GroupCopy(hosted, tables, sent, files)
 
 
-def restore_world(plan: ClusterPlan, world: World, saved: Mapping[str, Any]) -> None:
+def restore_world(plan: ClusterPlan, world: World, saved: SavedGroup) -> None:
     """Give the tables of a group the rows that were saved.
 
     Raises:
         DamagedTablesError: these are not the tables of a group of this scenario.
     """
-    packed_tables.restore(world, saved["tables"], without=_WITHOUT)
+    packed_tables.restore(world, saved.state["tables"], without=_WITHOUT)
     enter_doors(plan, world)
 
 
-def restore_exchange(exchange: GroupExchange, saved: Mapping[str, Any]) -> None:
+def merge_worlds(reached: World, planned: World, other: World) -> None:
+    """Give the tables of a group what another scenario plans differently (``merged_tables.py``).
+
+    Raises:
+        MergeError: something differs that cannot change while a run goes on.
+    """
+    merge(
+        *(reached, planned, other),
+        growing=_GROWING,
+        kept=(*_WITHOUT, *_POOLS),
+        kept_fields=_OF_POOLS,
+    )
+
+
+def restore_exchange(exchange: GroupExchange, saved: SavedGroup) -> None:
     """Continue to send logs to other groups where this group had stopped."""
     for name in _SENT:
-        column(exchange.tables.groups, name)[:] = np.array(saved["sent"][name], np.int64)
+        column(exchange.tables.groups, name)[:] = np.array(saved.state["sent"][name], np.int64)

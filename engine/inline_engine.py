@@ -82,7 +82,7 @@ class InlineEngine:
         self.warnings: list[str] = []
         self._pace = None if run.speed is None else contract.Pace(run.speed)
         self._groups = [
-            Group(run.plan, hosted, run.folder, run.saved_state(hosted))
+            Group(run.plan, hosted, run.folder, run.saved_group(hosted))
             for hosted in grouping.hosted
         ]
         link_in_turn(self._groups)

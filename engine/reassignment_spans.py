@@ -90,10 +90,8 @@ class ReassignmentSpans:
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Continue from a state that :meth:`saved` has given."""
-        self._spans = {
-            place: _Reassignment(asked_us, done_us, *map(set, partitions))
-            for place, asked_us, done_us, *partitions in saved["spans"]
-        }
+        for place, asked_us, done_us, *partitions in saved["spans"]:
+            self._spans[place] = _Reassignment(asked_us, done_us, *map(set, partitions))
         self._tool_is_busy = saved["tool_is_busy"]
         self._asked, self._moving = dict(saved["asked"]), dict(saved["moving"])
 

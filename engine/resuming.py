@@ -1,7 +1,7 @@
 """A run that was interrupted continues from its last snapshot, to the end it would have had.
 
-The trace is cut back to the snapshot, and continues in new files. The rows, the hash and all figures
-are those of a run that nobody has interrupted.
+The trace is cut back to the snapshot, and continues in new files. The rows, the hash and all
+figures are those of a run that nobody has interrupted.
 """
 
 from pathlib import Path
@@ -31,7 +31,13 @@ def plan_of_run(run: RunFolder) -> ClusterPlan:
     scenario = scenario_from_mapping(
         {**manifest["scenario"], "seed": manifest["seed"]}, str(run.path)
     )
-    return ClusterPlan(scenario, manifest["switches"])
+    past = manifest.get("past", {})
+    return ClusterPlan(
+        scenario,
+        manifest["switches"],
+        faults_before_joints=tuple(past.get("faults_before_joints", ())),
+        may_branch=bool(past or manifest.get("snapshots_us")),
+    )
 
 
 def resume(
@@ -75,5 +81,5 @@ def resume(
         continue_trace,
         past,
     )
-    snapshots_us = run.manifest["snapshots_us"]
+    snapshots_us = run.manifest.get("snapshots_us", ())
     return finish(again, make_engine or inline(), watched.scrapes, snapshots_us)

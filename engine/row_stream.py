@@ -32,6 +32,7 @@ from tidegauge.engine.layout.broker_tables import enlarge_epochs
 from tidegauge.engine.layout.check_tables import enlarge, new_figures, new_history
 from tidegauge.engine.layout.kept_tables import laid_out
 from tidegauge.engine.reassignment_spans import ReassignmentSpans
+from tidegauge.engine.run_snapshots.merged_tables import merge
 from tidegauge.engine.run_snapshots.packed_tables import CopiedTable, copied, packed, restore
 from tidegauge.replication import checkpoint_files
 from tidegauge.replication.records import UNDEFINED, EpochEntry
@@ -110,6 +111,19 @@ class RowStream:
         restore(self.history, saved["history"])
         restore(self.figures, saved["figures"])
         self.reassignments.restore(saved["reassignments"])
+
+    def continue_from(self, saved: Mapping[str, Any], past: ClusterPlan) -> None:
+        """Continue from the state of a run that had another plan.
+
+        Raises:
+            DamagedTablesError: it is not that of a run of the past's scenario.
+            MergeError: the plans differ in something that cannot change while a run goes on.
+        """
+        history, figures = self.history, self.figures
+        self.history, self.figures = new_history(past), new_figures(past)
+        self.restore(saved)
+        merge(self.history, new_history(past), history, growing={"faults"})
+        merge(self.figures, new_figures(past), figures, growing={"stopped"})
 
     def end(self) -> None:
         """Note that there are no more rows."""

@@ -73,7 +73,7 @@ def simulate(
         EngineError: there are fewer brokers than actors.
     """
     is_measured = onlooker is not None or scrapes is not None
-    plan = ClusterPlan(scenario, switches or {}, is_measured)
+    plan = ClusterPlan(scenario, switches or {}, is_measured, may_branch=bool(snapshots_us))
     watched = Watched(progress, speed, onlooker, scrapes)
     return simulate_plan(
         plan, folder, make_engine or inline(), watched, over_seeds, snapshots_us=snapshots_us

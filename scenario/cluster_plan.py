@@ -77,6 +77,11 @@ class ClusterPlan:
     switches: Mapping[str, int | bool] = field(default_factory=dict)
     #: The metrics are read: brokers measure their requests, which takes time.
     is_measured: bool = False
+    #: Of a branch: the number of faults that the scenario had before each joint with a past.
+    #: Numbers in the rows of the past stay, so new faults are behind all older ones.
+    faults_before_joints: tuple[int, ...] = ()
+    #: The run may be continued with other faults: brokers keep what a loss of power would need.
+    may_branch: bool = False
     #: What is made of the plan and is the same for each seed; None: the plan is for one run.
     kept: dict[object, Any] | None = field(default=None, compare=False, repr=False)
 
@@ -345,17 +350,41 @@ class ClusterPlan:
     def faults(self) -> tuple[Fault, ...]:
         """All faults by number: the scenario's, then the parts of rolling restarts.
 
-        A rolling restart is one restart for each broker, which the operator begins.
+        A rolling restart is one restart for each broker, which the operator begins. After a joint
+        with a past come the faults that the past did not have, and then their parts.
         """
-        restarts = [
-            RestartFault(
+        faults: Iterable[Fault] = self.scenario.faults
+        numbered = dict(zip(self.fault_numbers, faults, strict=True))
+        for number, (roll, broker) in zip(self.restart_numbers, self.rolled, strict=True):
+            numbered[number] = RestartFault(
                 kind="restart",
                 name=f"{fault_name(self.scenario.faults, roll)} of broker {self.brokers[broker]}",
                 brokers=(Selector(HOST, self.brokers[broker]),),
             )
-            for roll, broker in self.rolled
-        ]
-        return (*self.scenario.faults, *restarts)
+        return tuple(numbered[number] for number in range(len(numbered)))
+
+    @cached_property
+    def fault_numbers(self) -> tuple[int, ...]:
+        """The number of each fault of the scenario."""
+        return self._fault_numbers[0]
+
+    @cached_property
+    def restart_numbers(self) -> tuple[int, ...]:
+        """The number of each restart in :attr:`rolled`."""
+        return self._fault_numbers[1]
+
+    @cached_property
+    def _fault_numbers(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        of_faults: list[int] = []
+        of_restarts: list[int] = []
+        ends = (*self.faults_before_joints, len(self.scenario.faults))
+        for first, end in zip((0, *self.faults_before_joints), ends, strict=True):
+            following = len(of_faults) + len(of_restarts)
+            of_faults += range(following, following + end - first)
+            following += end - first
+            parts = sum(first <= place < end for place, _ in self.rolled)
+            of_restarts += range(following, following + parts)
+        return tuple(of_faults), tuple(of_restarts)
 
     @cached_property
     def upgrades(self) -> tuple[Versions | None, ...]:

@@ -262,14 +262,16 @@ def _set_machine(broker: Broker, cluster: Cluster, zookeeper: ZooKeeper) -> None
 
 
 def _loses_power(plan: ClusterPlan) -> bool:
-    return any(isinstance(fault, PowerLossFault) for fault in plan.scenario.faults)
+    return plan.may_branch or any(
+        isinstance(fault, PowerLossFault) for fault in plan.scenario.faults
+    )
 
 
 def _kept_logs(plan: ClusterPlan, world: Topology) -> Records[KeptLog]:
     """The logs that a scenario pins in losses of power."""
     planned = [
         (number, kept)
-        for number, fault in enumerate(plan.scenario.faults)
+        for number, fault in zip(plan.fault_numbers, plan.scenario.faults, strict=True)
         if isinstance(fault, PowerLossFault)
         for kept in fault.keeps
     ]

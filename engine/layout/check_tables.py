@@ -76,7 +76,7 @@ def new_history(plan: ClusterPlan) -> histories.Histories:
 def new_figures(plan: ClusterPlan) -> Figures:
     """Nothing is counted yet."""
     brokers = len(plan.brokers)
-    faults = len(plan.scenario.faults)
+    faults = len(plan.faults)
     figures = Figures(
         count=new_records(Count, 1),
         brokers=new_records(CountedBroker, brokers),

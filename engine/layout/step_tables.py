@@ -81,7 +81,8 @@ class _Numbers(Numbers):
         return [topic.name for topic in self._plan.scenario.topics].index(name)
 
     def fault(self, name: str) -> int:
-        return [fault.name for fault in self._plan.scenario.faults].index(name)
+        place = [fault.name for fault in self._plan.scenario.faults].index(name)
+        return self._plan.fault_numbers[place]
 
     def consumers(self, group: str) -> range:
         first = self._plan.process_ranges[CLIENT].start
@@ -189,34 +190,47 @@ def new_rolls(
     """All rolling restarts, none of which has begun, and their brokers in turn."""
     rolled = new_records(client_state.RolledBroker, len(plan.rolled))
     column(rolled, "broker")[:] = [broker for _, broker in plan.rolled]
-    column(rolled, "fault")[:] = range(len(plan.scenario.faults), len(plan.faults))
-    places = list(dict.fromkeys(place for place, _ in plan.rolled))
-    planned = [plan.rolling_restart(place) for place in places]
-    counts = [len(each.hit_brokers(plan.scenario)) for each in planned]
-    batches = [
-        (number, position)
-        for number, each in enumerate(planned)
-        if isinstance(each.leadership_back, LeadershipAfter) or each.leadership_back == "in_sync"
-        for position in range(0, counts[number], each.batch)
-    ]
-    rolls = new_records(client_state.Roll, len(places) + len(batches))
+    column(rolled, "fault")[:] = plan.restart_numbers
+    turns = list(_turns(plan))
+    rolls = new_records(client_state.Roll, len(turns))
     first_broker = 0
-    for number, place in enumerate(places):
-        rolls[number].fault = place
-        rolls[number].first_broker = first_broker
-        rolls[number].broker_count = counts[number]
-        first_broker += counts[number]
-        _plan(planned[number], rolls[number])
-    for place, (number, position) in enumerate(batches, len(places)):
-        back = rolls[place]
-        back.fault = places[number]
-        back.gives_back_for = number
-        back.first_broker = rolls[number].first_broker
-        back.position = position
-        back.batch = planned[number].batch
-        back.broker_count = min(position + planned[number].batch, counts[number])
-        back.poll_us = planned[number].poll_us
+    numbers: dict[int, int] = {}
+    for number, (place, position) in enumerate(turns):
+        planned, roll = plan.rolling_restart(place), rolls[number]
+        roll.fault = plan.fault_numbers[place]
+        if position is None:
+            numbers[place] = number
+            roll.first_broker = first_broker
+            roll.broker_count = len(planned.hit_brokers(plan.scenario))
+            first_broker += int(roll.broker_count)
+            _plan(planned, roll)
+            continue
+        main = rolls[numbers[place]]
+        roll.gives_back_for = numbers[place]
+        roll.first_broker = main.first_broker
+        roll.position = position
+        roll.batch = planned.batch
+        roll.broker_count = min(position + planned.batch, int(main.broker_count))
+        roll.poll_us = planned.poll_us
     return rolls, rolled
+
+
+def _turns(plan: ClusterPlan) -> Iterator[tuple[int, int | None]]:
+    """The places of rolling restarts, and then of batches of theirs that give leadership back.
+
+    A batch has the position of its first broker. What a branch adds is behind what its past had.
+    """
+    places = list(dict.fromkeys(place for place, _ in plan.rolled))
+    joints = (0, *plan.faults_before_joints, len(plan.scenario.faults))
+    for first, end in itertools.pairwise(joints):
+        here = [place for place in places if first <= place < end]
+        yield from ((place, None) for place in here)
+        for place in here:
+            planned = plan.rolling_restart(place)
+            back = planned.leadership_back
+            if isinstance(back, LeadershipAfter) or back == "in_sync":
+                count = len(planned.hit_brokers(plan.scenario))
+                yield from ((place, position) for position in range(0, count, planned.batch))
 
 
 def _plan(planned: RollingRestartFault, roll: client_state.Roll) -> None:
@@ -312,7 +326,7 @@ def plan_faults(plan: ClusterPlan, world: Kernel) -> None:
                 world.fault_roles[number * count + plan.process_of(end)].side |= 1 << bit
     upgrades = itertools.count()
     for place, (roll, _) in enumerate(plan.rolled):
-        restart = world.faults[len(plan.scenario.faults) + place]
+        restart = world.faults[plan.restart_numbers[place]]
         restart.stopped_us = plan.rolling_restart(roll).stopped_for_us
         if plan.upgrades[place] is not None:
             restart.upgrade = next(upgrades)
