@@ -10,6 +10,7 @@ a number of events behind it, or before it.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, cast
@@ -18,9 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.engine.branching import past_of
 from tidegauge.engine.doors import World
 from tidegauge.engine.exchange.state import ENDED
 from tidegauge.engine.group import Group
+from tidegauge.engine.group_snapshots import SavedGroup
 from tidegauge.engine.inline_engine import link_in_turn
 from tidegauge.engine.resuming import plan_of_run
 from tidegauge.engine.run_snapshots.snapshot_file import read_snapshot, snapshot_times_us
@@ -35,9 +38,6 @@ from tidegauge.traces.run_folder import RunFolder
 #: further back each next one is.
 _BACK_US = 1000
 _FURTHER = 8
-
-#: The state of each group, as ``GroupCopy.packed`` has it.
-SavedGroups = Sequence[Mapping[str, Any]]
 
 
 class RewindError(TidegaugeError):
@@ -71,21 +71,20 @@ class HandledEvent(NamedTuple):
 class RepeatedRun:
     """All processes of a run, at a time of it."""
 
-    def __init__(self, plan: ClusterPlan, folder: Path, saved: SavedGroups | None = None) -> None:
+    def __init__(self, plan: ClusterPlan, folder: Path, saved: Sequence[SavedGroup] = ()) -> None:
         """Lay out the tables.
 
         Args:
             plan: the run's.
             folder: where checkpoints go that are to be real files.
-            saved: the state of each group; None: the beginning.
+            saved: the state of each group; none: the beginning.
 
         Raises:
             DamagedTablesError: the state is not that of groups of this plan.
         """
-        if saved is None:
+        self.groups = [Group(plan, each.state["hosted"], folder, each) for each in saved]
+        if not saved:
             self.groups = [Group(plan, range(len(plan.processes)), folder)]
-        else:
-            self.groups = [Group(plan, each["hosted"], folder, each) for each in saved]
         link_in_turn(self.groups)
 
     @property
@@ -126,6 +125,9 @@ class RepeatedRun:
                 other.take_all()
             if handled is not None:
                 return handled
+            for other in self.groups:
+                # It promises the others no event before its next one, so that they may go on.
+                other.next_event(end_us, _drop)
 
     def _step_of(self, group: Group, end_us: int) -> HandledEvent | None:
         """The next event of a group; None: there is none, or it is only news of another group."""
@@ -145,9 +147,9 @@ class RepeatedRun:
         for group in self.groups:
             group.settle(time_us)
 
-    def saved(self) -> SavedGroups:
-        """The state after :meth:`run_to`."""
-        return [group.copy().packed() for group in self.groups]
+    def saved(self, time_us: int, past: ClusterPlan | None = None) -> Sequence[SavedGroup]:
+        """The state after :meth:`run_to`, of the same run or of the past of a branch."""
+        return [SavedGroup(time_us, group.copy().packed(), past) for group in self.groups]
 
 
 def _drop(_rows: NDArray[np.void]) -> None:
@@ -191,23 +193,28 @@ class Rewinding:
 
     run: RepeatedRun
 
-    def __init__(self, folder: RunFolder, *, handles_idle: bool = False) -> None:
+    def __init__(
+        self, folder: RunFolder, *, handles_idle: bool = False, may_branch: bool = False
+    ) -> None:
         """Take a run; :meth:`go_to` lays out its tables.
 
         Args:
             folder: the run; none of its files is changed.
             handles_idle: handle idle fetches event by event, which are computed else. Then it is
                 repeated from its beginning: snapshots are not used.
+            may_branch: its state is to become that of a branch.
         """
-        self.plan = plan_of_run(folder)
+        plan = plan_of_run(folder)
+        self.plan = replace(plan, may_branch=plan.may_branch or may_branch)
         self.end_us = self.plan.scenario.duration_us
         self._folder = folder.path
+        self._past = past_of(folder.manifest)
+        #: Before that it is the run that this one is a branch of.
+        self._first_us = 0 if self._past is None else int(self._past["at_us"])
         self._handles_idle = handles_idle
-        #: The run that it branches off from, and when; None: it has a beginning of its own.
-        self._past: dict[str, Any] | None = folder.manifest.get("past")
         self._files = TemporaryDirectory(prefix="tidegauge-")
         #: The states that are kept, by their times; those in files are read when they are needed.
-        self._saved: dict[int, SavedGroups] = {}
+        self._saved: dict[int, Sequence[SavedGroup]] = {}
         self._in_files = [] if handles_idle else snapshot_times_us(self._folder)
         #: It is nowhere until it is brought to a moment.
         self.position = Position(-1)
@@ -217,7 +224,7 @@ class Rewinding:
         """Bring the run to a moment; one that is before its beginning is its beginning.
 
         Raises:
-            RewindError: it is a branch, and the moment is before its first snapshot.
+            RewindError: it is a branch, and the moment is in its past.
             SnapshotError: a snapshot cannot be used.
         """
         if position.events < 0:
@@ -259,19 +266,30 @@ class Rewinding:
     def _begin(self, time_us: int) -> None:
         """Take up the last state before a time, or the beginning."""
         begin_us = self._last_saved_us(time_us)
-        saved = self._saved.get(begin_us)
-        if begin_us == 0 and self._past is not None:
-            raise RewindError(
-                f"{self._folder}: is a branch of {self._past['run']} from "
-                f"{format_duration(self._past['at_us'])}, and has no snapshot of its own before "
-                f"{format_duration(time_us)}: its past is in the folder of that run"
-            )
-        if saved is None and begin_us > 0:
-            saved = read_snapshot(self._folder, begin_us).groups
-        self.run = RepeatedRun(self.plan, Path(self._files.name), saved)
+        if begin_us in self._in_files and begin_us not in self._saved:
+            groups = read_snapshot(self._folder, begin_us).groups
+            self._saved[begin_us] = [SavedGroup(begin_us, each, None) for each in groups]
+        elif begin_us == 0 and self._past is not None:
+            self._take_past(self._past, time_us)
+            begin_us = self._first_us
+        self.run = RepeatedRun(self.plan, Path(self._files.name), self._saved.get(begin_us, ()))
         if self._handles_idle:
             self.run.worlds[0].context[0].computes_idle = False
         self.position = Position(begin_us)
+
+    def _take_past(self, past: Mapping[str, Any], time_us: int) -> None:
+        """Take up the state of the run that this one is a branch of, where it begins."""
+        if time_us < self._first_us:
+            raise RewindError(
+                f"{self._folder}: is a branch of {past['run']} from "
+                f"{format_duration(self._first_us)} on: {format_duration(time_us)} is in the past "
+                "of that run"
+            )
+        before = Rewinding(
+            RunFolder(Path(past["run"])), handles_idle=self._handles_idle, may_branch=True
+        )
+        before.go_to(Position(self._first_us))
+        self._saved[self._first_us] = before.run.saved(self._first_us, before.plan)
 
     def _last_saved_us(self, time_us: int) -> int:
         """The time of the last state up to a time that is saved; 0: none is."""
@@ -293,12 +311,12 @@ class Rewinding:
         begin_us, count = time_us, 0
         back_us = _BACK_US
         # With the last event that stays, whose time is that of the moment.
-        while begin_us > 0 and count <= -events:
-            begin_us = max(0, time_us - back_us)
+        while begin_us > self._first_us and count <= -events:
+            begin_us = max(self._first_us, time_us - back_us)
             back_us *= _FURTHER
             self._go_to_time(begin_us)
             if begin_us not in self._saved:
-                self._saved[begin_us] = self.run.saved()
+                self._saved[begin_us] = self.run.saved(begin_us)
             count = 0
             while self.run.step(time_us) is not None:
                 count += 1

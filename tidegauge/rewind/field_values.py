@@ -155,6 +155,11 @@ def _place(_about: About | None, place: int) -> FieldValue:
     return _plain(None) if place < 0 else FieldValue(place, f"place {place}")
 
 
+def _event(_about: About, place: int) -> FieldValue:
+    """A place in ``Kernel.events``, which says no more than that the event is there."""
+    return _plain(None if place < 0 else "an event")
+
+
 def _coded(names: Mapping[int, str]) -> "Reading":
     return lambda _about, number: _named(names.get(number), number)
 
@@ -230,8 +235,13 @@ _OF_RECORDS: dict[str, Reading] = {
     "Bandwidth.bytes_per_second": _link_rate,
     "IncomingBandwidth.bytes_per_second": _link_rate,
     "FollowerFetch.fetcher": _place,
-    "HostedReplica.fetcher": _place,
-    "FetchSession.waiting": _place,
+    "ReplicaMemory.fetcher": _place,
+    **dict.fromkeys(("FetchSession.waiting", "ReplicaMemory.writing_request"), _event),
+    **dict.fromkeys(("BrokerMemory.alter_partition", "Controller.request"), _event),
+    **dict.fromkeys(("LifecycleMemory.pending", "LifecycleMemory.publishing"), _event),
+    **dict.fromkeys(("Controller.listing", "Controller.log_dir_listing"), _event),
+    **dict.fromkeys(("ControllerBroker.building", "ControllerBroker.stopping"), _event),
+    **dict.fromkeys(("HandlerResume.request_index", "FetchExpires.request_index"), _event),
     "ReplicationQuota.bytes_per_second": _rate,
     "PartitionFetchState.state": _constants(fetcher, "NOT_FETCHED", "TRUNCATING", "FETCHING"),
     "Lifecycle.state": _constants(
