@@ -12,8 +12,10 @@ a number of events behind it, or before it.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any, NamedTuple, cast
+from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,12 +73,14 @@ class HandledEvent(NamedTuple):
 class RepeatedRun:
     """All processes of a run, at a time of it."""
 
-    def __init__(self, plan: ClusterPlan, folder: Path, saved: Sequence[SavedGroup] = ()) -> None:
+    def __init__(
+        self, plan: ClusterPlan, folder: Path | None, saved: Sequence[SavedGroup] = ()
+    ) -> None:
         """Lay out the tables.
 
         Args:
             plan: the run's.
-            folder: where checkpoints go that are to be real files.
+            folder: where checkpoints go that are to be real files; None: there are none.
             saved: the state of each group; none: the beginning.
 
         Raises:
@@ -212,7 +216,7 @@ class Rewinding:
         #: Before that it is the run that this one is a branch of.
         self._first_us = 0 if self._past is None else int(self._past["at_us"])
         self._handles_idle = handles_idle
-        self._files = TemporaryDirectory(prefix="tidegauge-")
+        self._files = self._new_folder() if self.plan.scenario.checkpoint_files else None
         #: The states that are kept, by their times; those in files are read when they are needed.
         self._saved: dict[int, Sequence[SavedGroup]] = {}
         self._in_files = [] if handles_idle else snapshot_times_us(self._folder)
@@ -263,6 +267,12 @@ class Rewinding:
         """The virtual time of the moment: that of the last event if it is behind one."""
         return self.position.time_us if self.position.events == 0 else self._reached_us
 
+    def _new_folder(self) -> Path:
+        """A folder for checkpoints that are real files, which goes with this object."""
+        folder = Path(mkdtemp(prefix="tidegauge-"))
+        finalize(self, rmtree, folder, ignore_errors=True)
+        return folder
+
     def _begin(self, time_us: int) -> None:
         """Take up the last state before a time, or the beginning."""
         begin_us = self._last_saved_us(time_us)
@@ -272,7 +282,7 @@ class Rewinding:
         elif begin_us == 0 and self._past is not None:
             self._take_past(self._past, time_us)
             begin_us = self._first_us
-        self.run = RepeatedRun(self.plan, Path(self._files.name), self._saved.get(begin_us, ()))
+        self.run = RepeatedRun(self.plan, self._files, self._saved.get(begin_us, ()))
         if self._handles_idle:
             self.run.worlds[0].context[0].computes_idle = False
         self.position = Position(begin_us)
