@@ -159,6 +159,9 @@ def test_fields_have_ids_and_names_in_place_of_numbers(case: Case) -> None:
     assert replica["replicas"] == replicas
     assert replica["leader"] == plane["leader"]
     assert state[f"memory of it at broker {plane['leader']}"]["partition"] == "orders-0"
+    for broker in {*replicas} - {plane["leader"]}:
+        view = state[f"follower broker {broker} as leader {plane['leader']} has it"]
+        assert view["broker"] == broker
 
 
 def test_a_dead_broker_is_down_and_its_fault_acts(case: Case) -> None:

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 from tidegauge.compiled.records import dtype_of, view_as
 from tidegauge.engine.doors import World
 from tidegauge.engine.rewinding import KeptEvent, kept_event
+from tidegauge.rewind import zookeeper_records
 from tidegauge.rewind.field_values import About, FieldValue, field_values, fields_of
 from tidegauge.runs.trace_events import Names
 from tidegauge.simulation.kernel import NONE, SCENARIO
-from tidegauge.simulation.messages import client_requests, zookeeper_requests
+from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.event import KINDS, Event, PartitionData
 
 #: Fields that are told beside the others, places in tables of the kernel, and those that have a
@@ -38,7 +39,7 @@ _ENTRIES: Mapping[type[Event], type[PartitionData]] = {
     client_requests.OffsetsForLeaderEpochRequest: client_requests.EpochAsked,
     client_requests.ListOffsetsRequest: client_requests.OffsetsAsked,
     client_requests.MetadataResponse: client_requests.PartitionLeader,
-    zookeeper_requests.ZkSetRequest: zookeeper_requests.ZnodeData,
+    **zookeeper_records.ENTRIES,
 }
 
 #: A class in a docstring.

@@ -219,7 +219,8 @@ _READINGS: dict[str, Reading] = {
 
 #: By record and field, where the name of the field alone does not say it.
 _OF_RECORDS: dict[str, Reading] = {
-    **dict.fromkeys(("RemoteReplica.broker", "Slot.broker_id"), lambda _about, id_: _plain(id_)),
+    "Slot.broker_id": lambda _about, broker_id: _plain(broker_id),
+    "QuorumTopic.first_partition": _partition,
     **dict.fromkeys(("KnownPartition.leader", "PartitionLeader.leader"), _broker),
     **dict.fromkeys(("IdleFetch.leader", "ContextOwner.controller"), _broker),
     **dict.fromkeys(("Voter.leader", "Lifecycle.leader", "RaftResponse.leader"), _voter),

@@ -11,6 +11,7 @@ from tidegauge.rewind import brokers_and_replicas, clients_and_links, control_pl
 from tidegauge.rewind.event_states import EventState, event_at
 from tidegauge.rewind.field_values import FieldValue, seconds
 from tidegauge.rewind.seen_run import RecordState, SeenRun, SubjectState, listed
+from tidegauge.rewind.zookeeper_records import zookeeper_records
 from tidegauge.runs.brokers import broker_index
 from tidegauge.runs.clients import clients_called
 from tidegauge.runs.partitions import partition_number
@@ -278,7 +279,7 @@ _RECORDS: dict[str, Callable[..., Iterator[RecordState]]] = {
     "partition": _partition_records,
     "client": clients_and_links.client_records,
     "controller": _controllers,
-    "zookeeper": control_plane.zookeeper_records,
+    "zookeeper": zookeeper_records,
     "link": _link_state,
     "events": _next_events,
 }

@@ -82,10 +82,13 @@ def _headline(event: EventState) -> str:
 
 
 def _lines_of(step: HandledStep, run: Run) -> Iterator[str]:
-    if step.event.fields:
-        yield _in_line(step.event.fields)
-    for entry in step.event.entries:
-        yield f"entry: {_in_line(entry)}"
+    for which, fields in (
+        ("", step.event.fields),
+        *(("entry: ", each) for each in step.event.entries),
+    ):
+        told = _in_line(fields)
+        if told:
+            yield f"{which}{told}"
     if step.event.cause is not None:
         yield f"cause: {_cause_words(step.event.cause, run)}"
     for row in step.rows:
@@ -95,7 +98,9 @@ def _lines_of(step: HandledStep, run: Run) -> Iterator[str]:
 
 
 def _in_line(fields: Mapping[str, FieldValue]) -> str:
-    return ", ".join(f"{name} {each.text}" for name, each in fields.items())
+    """The fields that have a value."""
+    told = ((name, each.text) for name, each in fields.items() if each.value is not None)
+    return ", ".join(f"{name} {text}" for name, text in told)
 
 
 def _cause_words(handle: str, run: Run) -> str:
