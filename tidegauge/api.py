@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from tidegauge.commands.run_options import RunOptions
     from tidegauge.real_cluster.describe.imported_scenario import ImportedScenario
     from tidegauge.report.picture import RunPicture
+    from tidegauge.rewind.moment import Moment
     from tidegauge.runs.fault_costs import FaultCosts
 
 __all__ = [
@@ -667,6 +668,29 @@ class Result:
             for event in found
             if span.begin_us <= event.time_us and process in {None, event.process}
         )
+
+    def at(self, time: str, *, idle_fetches: bool = False) -> Moment:
+        """The run at a moment of its past, with every field of its state.
+
+        The run is repeated up to there, from the last snapshot before it or from its beginning.
+
+        >>> moment = tidegauge.run("quickstart").at("63.2s")
+        >>> moment.partition("orders-0")["replica at broker 1"]["high_watermark"]
+        1020
+        >>> for step in moment.step(3):
+        ...     print(step.event.kind, step.event.destination)
+
+        Args:
+            time: the time, such as ``63.2s``; all earlier events are handled.
+            idle_fetches: handle fetches that bring nothing one by one, which are computed else.
+
+        Raises:
+            TidegaugeError: the run is of logs, or the time is outside of it.
+        """
+        # It needs the kernel, which readers of a result do without.
+        from tidegauge.rewind.moment import Moment  # noqa: PLC0415
+
+        return Moment(self._run, time, handles_idle=idle_fetches)
 
     def _partition_number(self, partition: str) -> int:
         _check_known("partition", partition, self._run.names.partitions)
