@@ -28,18 +28,20 @@ _SENT = ("next_change", "next_commit", "next_mark")
 # Of a run that continues with another scenario.
 #: Tables that have an entry for each fault, step or part of one.
 _GROWING = (
-    *("faults", "fault_roles", "quantiles", "kept_logs", "upgraded_rules", "rolls", "rolled"),
+    *("faults", "fault_roles", "quantiles", "kept_logs", "rolls", "rolled"),
+    *("software", "metadata_versions", "release_rules", "kraft_rules"),
     *("steps", "awaited_brokers", "requested_moves", "throttled_by_steps"),
 )
 #: Tables of what is on its way; they begin empty, with room for what a scenario may need.
 _POOLS = (
     *("events", "items", "heap", "later_heap", "row_marks", "watches", "batches", "joined_sends"),
-    *("impairments", "metadata_changes", "offset_commits"),
+    *("impairments", "metadata_changes", "offset_commits", "znode_watches"),
 )
 #: Which of their places are free.
 _OF_POOLS = {
     "context": ("event_slots.free", "item_slots.free", "commit_reserve"),
     "pools": ("watch_slots.free",),
+    "ensemble": ("free_watch",),
     "pool": ("free_batch", "free_batches", "joined_slots.free"),
 }
 

@@ -8,7 +8,7 @@ only when the whole state has been read and restored.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.contract import EngineInput, EngineMaker
@@ -56,7 +56,7 @@ class InterruptedRun(NamedTuple):
             continue_trace,
             past,
         )
-        snapshots_us = self.run.manifest["snapshots_us"]
+        snapshots_us = self.run.manifest.get("snapshots_us", ())
         with _named(folder, past.time_us):
             return finish(again, make_engine or inline(), watched.scrapes, snapshots_us)
 
@@ -114,18 +114,21 @@ def _check_that_it_is_unfinished(folder: Path) -> None:
         raise ResumeError(f"{folder}: is complete: there is nothing to resume")
 
 
+def written_scenario_of(run: RunFolder) -> dict[str, Any]:
+    """The scenario of a run as a file has it, all defaults filled in."""
+    return {**run.manifest["scenario"], "seed": run.manifest["seed"]}
+
+
 def plan_of_run(run: RunFolder) -> ClusterPlan:
     """The plan that a run had, by its manifest."""
     manifest = run.manifest
-    scenario = scenario_from_mapping(
-        {**manifest["scenario"], "seed": manifest["seed"]}, str(run.path)
-    )
-    past = manifest.get("past", {})
+    scenario = scenario_from_mapping(written_scenario_of(run), str(run.path))
+    joints = tuple(manifest.get("faults_before_joints", ()))
     return ClusterPlan(
         scenario,
         manifest["switches"],
-        faults_before_joints=tuple(past.get("faults_before_joints", ())),
-        may_branch=bool(past or manifest.get("snapshots_us")),
+        faults_before_joints=joints,
+        may_branch=bool(joints or manifest.get("snapshots_us")),
     )
 
 

@@ -232,5 +232,6 @@ def _manifest(plan: ClusterPlan) -> dict[str, Any]:
         "left_to_chance": left_to_chance(scenario),
         "over_seeds": None,
         "snapshots_us": [],
+        "faults_before_joints": list(plan.faults_before_joints),
         **directory_of(plan),
     }

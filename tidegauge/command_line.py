@@ -58,6 +58,7 @@ COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
     },
     "Run scenarios": {
         "run": Command(run_options.RunOptions, "performing:run_scenario"),
+        "branch": Command(snapshot_options.BranchOptions, "snapshots.branching:branch_run"),
         "resume": Command(snapshot_options.ResumeOptions, "snapshots.resuming:resume_run"),
         "sweep": Command(run_options.SweepOptions, "performing_many:sweep_scenario"),
         "compare": Command(run_options.CompareOptions, "comparing:compare_scenario"),
