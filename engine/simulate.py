@@ -218,6 +218,8 @@ def _run(
     """Run to the end, with scrapes and snapshots in between, which change nothing."""
     end_us = run.plan.scenario.duration_us
     scraped_us = range(scrapes.period_us, end_us + 1, scrapes.period_us) if scrapes else ()
+    if run.past_plan is not None and run.begin_us in snapshots_us:
+        snapshots.take(run.begin_us)
     for time_us in sorted({*scraped_us, *snapshots_us}):
         if not run.begin_us < time_us <= end_us:
             continue
