@@ -176,7 +176,7 @@ class Group:
         self.world.context[0].horizon_us = horizon_us
         self.exchange.state.windows += 1
         self.run(sink, reached)
-        settle_idle(as_base(self.view, Brokers), horizon_us)
+        self.settle(horizon_us)
         if self._validator is not None:
             self._validator.check()
         self.drain(sink)
@@ -194,26 +194,63 @@ class Group:
             why = int(event_loop.run_windows(self.view, self.exchange.view, _BUDGET))
             if self._validator is not None and self._validator.is_due(_BUDGET):
                 self._validator.check()
-            if why == event_loop.ROOM:
-                # Mostly rows alone need room, which draining makes.
-                self.drain(sink)
-                self._make_room_if_needed(sink)
-            elif why == event_loop.FILES:
-                self.log_directories.exchange(self.world)
-                self.world.context[0].files_due = False
-                self.view = self._make_view()
-            elif why == NO_ROOM:
-                self._make_room_to_take()
+            if self._make_way(why, sink):
+                pass
             elif why != event_loop.BUDGET:
                 if why == ENDED:
                     # Idle fetches up to the end count, too.
-                    end_us = int(self.exchange.state.end_us)
-                    settle_idle(as_base(self.view, Brokers), end_us)
+                    self.settle(int(self.exchange.state.end_us))
                 return why
             elif self.exchange.state.report_wanted:
                 return int(REPORTS)
             if reached is not None:
                 reached(int(self.world.context[0].time_us))
+
+    def _make_way(self, why: int, sink: RowSink) -> bool:
+        """Make what the loop has returned for: room, or files; False: it returned for neither."""
+        if why == event_loop.ROOM:
+            # Mostly rows alone need room, which draining makes.
+            self.drain(sink)
+            self._make_room_if_needed(sink)
+        elif why == event_loop.FILES:
+            self.log_directories.exchange(self.world)
+            self.world.context[0].files_due = False
+            self.view = self._make_view()
+        elif why == NO_ROOM:
+            self._make_room_to_take()
+        else:
+            return False
+        return True
+
+    def next_event(self, end_us: int, sink: RowSink) -> int:
+        """The place in ``World.events`` of the next event; below 0: none before ``end_us``.
+
+        Of several groups (:meth:`begin`) there may be one later, once the others have gone on.
+        """
+        self._make_room_if_needed(sink)
+        if not self.exchange.state.linked:
+            self.world.context[0].horizon_us = end_us
+        elif not self._look_at_others(sink):
+            return int(kernel.NONE)
+        return int(event_loop.next_due(self.view, self.exchange.view))
+
+    def _look_at_others(self, sink: RowSink) -> bool:
+        """Take the messages of other groups; whether something is due before the horizon."""
+        self.exchange.state.runs = False
+        why = event_loop.run_windows(self.view, self.exchange.view, 0)
+        while self._make_way(int(why), sink):
+            why = event_loop.run_windows(self.view, self.exchange.view, 0)
+        return bool(why == event_loop.BUDGET)
+
+    def handle_next(self, sink: RowSink) -> None:
+        """Handle the event that :meth:`next_event` has found, and hand on its rows."""
+        while self._make_way(int(event_loop.run_windows(self.view, self.exchange.view, 1)), sink):
+            pass
+        self.drain(sink)
+
+    def settle(self, time_us: int) -> None:
+        """Bring idle fetches to a time before which all events are handled."""
+        settle_idle(as_base(self.view, Brokers), time_us)
 
     def heal(self, time_us: int, restart_us: int, sink: RowSink) -> None:
         """Begin the liveness phase in all processes that this group hosts."""
@@ -229,7 +266,7 @@ class Group:
 
     def close(self, end_us: int, sink: RowSink, reason: int) -> None:
         """Write the rows that belong to the end of the run, or of its liveness phase."""
-        settle_idle(as_base(self.view, Brokers), end_us)
+        self.settle(end_us)
         if self._validator is not None:
             self._validator.check()
         for process in self.hosted:
@@ -247,7 +284,7 @@ class Group:
 
     def counts(self) -> GroupCounts:
         """The current counts that only the processes hosted here have."""
-        settle_idle(as_base(self.view, Brokers), int(self.world.context[0].time_us))
+        self.settle(int(self.world.context[0].time_us))
         return counts_of(self.hosted, self.world)
 
     def look_at_states(
@@ -267,7 +304,7 @@ class Group:
 
     def snapshot(self, time_us: int) -> Snapshot:
         """The metrics of the processes hosted here, at this virtual time."""
-        settle_idle(as_base(self.view, Brokers), time_us)
+        self.settle(time_us)
         return take_snapshot(self.plan, time_us, self.world)
 
     # Other groups.

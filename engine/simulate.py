@@ -25,6 +25,7 @@ from tidegauge.engine.summary import summary_of
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_directory import ListedAssignments, directory_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.model.component_faults import fault_name
 from tidegauge.scenario.reading import Scenario
 from tidegauge.scenario.warnings import left_to_chance, newer_than_known
 from tidegauge.simulation.trace_rows.codes import REASON_END, REASON_LIVENESS
@@ -217,6 +218,8 @@ def _run(
     """Run to the end, with scrapes and snapshots in between, which change nothing."""
     end_us = run.plan.scenario.duration_us
     scraped_us = range(scrapes.period_us, end_us + 1, scrapes.period_us) if scrapes else ()
+    if run.past_plan is not None and run.begin_us in snapshots_us:
+        snapshots.take(run.begin_us)
     for time_us in sorted({*scraped_us, *snapshots_us}):
         if not run.begin_us < time_us <= end_us:
             continue
@@ -267,6 +270,7 @@ def _manifest(plan: ClusterPlan) -> dict[str, Any]:
         "seed": None,
         "trace": scenario.trace,
         "switches": dict(plan.switches),
+        "without": [fault_name(scenario.faults, place) for place in sorted(plan.without)],
         "left_to_chance": left_to_chance(scenario),
         "over_seeds": None,
         "snapshots_us": [],
