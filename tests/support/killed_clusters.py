@@ -197,6 +197,9 @@ class KilledRun:
     def _next(self, limit_s: float = 120) -> str | None:
         """The next line; None: the process has ended."""
         line = self._lines.get(timeout=limit_s)
+        if line is None:
+            # It stays so.
+            self._lines.put(None)
         word, _, rest = (line or "").partition(" ")
         if word == "at":
             self.reached_us = int(rest)
