@@ -7,8 +7,9 @@ break, and Ray reports the cause. A run with snapshots makes another one (``reco
 """
 
 import secrets
+import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from types import TracebackType
@@ -29,6 +30,7 @@ from tidegauge.engine.group_states import GroupCounts, ObservedPartition, Observ
 from tidegauge.engine.grouping import Grouping, finer_grouping, grouping_of, usual_groups
 from tidegauge.engine.hosted_group import GroupOutcome, GroupReport, HostedGroup, Place
 from tidegauge.engine.ray_cluster import cluster_cpus, node_address, node_cpus, placed, ray_cluster
+from tidegauge.engine.row_stream import LOG_DIRECTORIES
 from tidegauge.metrics.snapshots.snapshot import Snapshot, merged
 from tidegauge.simulation.trace_rows.row import RowSlot
 
@@ -158,16 +160,22 @@ class RayEngine:
         with self._open:
             finishing = [group.actor.do.remote("finish") for group in self._groups]
             ray.wait(finishing, num_returns=len(finishing), timeout=_ANSWER_S)
+            files: dict[str, bytes] = {}
             for number, finished in enumerate(finishing):
                 try:
-                    files = ray.get(finished, timeout=0)
+                    files |= ray.get(finished, timeout=0)
                 except RayError:
                     # It is dead or stuck: the rows that it has handed over are there.
                     continue
-                for path, content in files.items():
-                    (self._run.folder / path).parent.mkdir(parents=True, exist_ok=True)
-                    (self._run.folder / path).write_bytes(content)
                 self._take_report(number)
+            self._write_files(files)
+
+    def _write_files(self, files: Mapping[str, bytes]) -> None:
+        """Write the files of brokers, in place of those of an earlier generation."""
+        shutil.rmtree(self._run.folder / LOG_DIRECTORIES, ignore_errors=True)
+        for path, content in files.items():
+            (self._run.folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (self._run.folder / path).write_bytes(content)
 
     def _kill(self) -> None:
         for group in self._groups:
