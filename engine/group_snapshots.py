@@ -28,7 +28,8 @@ _SENT = ("next_change", "next_commit", "next_mark")
 # Of a run that continues with another scenario.
 #: Tables that have an entry for each fault, step or part of one.
 _GROWING = (
-    *("faults", "fault_roles", "quantiles", "kept_logs", "upgraded_rules", "rolls", "rolled"),
+    *("faults", "fault_roles", "quantiles", "kept_logs", "rolls", "rolled"),
+    *("software", "metadata_versions", "release_rules", "kraft_rules"),
     *("steps", "awaited_brokers", "requested_moves", "throttled_by_steps"),
 )
 #: Tables of what is on its way; they begin empty, with room for what a scenario may need.

@@ -9,7 +9,6 @@ imported on first use, so ``import tidegauge`` is quick.
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from html import escape
@@ -31,9 +30,11 @@ from tidegauge.runs.run import Run
 from tidegauge.runs.trace_events import TraceEvent
 from tidegauge.scenario.reading import Scenario, ScenarioError, load_scenario, scenario_from_mapping
 from tidegauge.scenario.shipped import find_scenario
+from tidegauge.scenario.text.changes import value_text
 from tidegauge.scenario.text.errors import did_you_mean, one_line
 from tidegauge.scenario.text.yaml_file import lines_of
 from tidegauge.simulation.quantities import parse_time, whole_time_text
+from tidegauge.simulation.wall_clock import clock_shown
 from tidegauge.traces.run_files import RunError, snapshot_times_us
 from tidegauge.traces.run_folder import new_run_folder, written_to
 from tidegauge.views import cluster_picture, partition_picture
@@ -245,7 +246,7 @@ def sweep(
     folder = _folder(scenario, "sweep", out)
     for path, given in {**(over or {}), "seeds": seeds}.items():
         _check_any(path, given)
-    axes = [Axis(path, tuple(map(_yaml, values))) for path, values in (over or {}).items()]
+    axes = [Axis(path, tuple(map(value_text, values))) for path, values in (over or {}).items()]
     request = SweepRequest(_request(scenario, changes, folder), axes, seeds, figures, jobs, folder)
     with report(as_json=True):
         found = swept(request)
@@ -283,7 +284,7 @@ def compare(
     _check_any("seeds", seeds)
     folder = _folder(scenario, "compare", out)
     # Modes and releases are names; the values of a field are YAML.
-    text = str if path in {"mode", "release"} else _yaml
+    text = str if path in {"mode", "release"} else value_text
     axis = Axis(path, tuple(map(text, values)))
     request = CompareRequest(_request(scenario, changes, folder), axis, seeds, jobs, folder)
     with report(as_json=True):
@@ -351,17 +352,8 @@ def _request(
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text("\n".join(lines_of(content)) + "\n", encoding="utf-8")
         scenario = file
-    texts = [f"{path}={_yaml(value)}" for path, value in (changes or {}).items()]
+    texts = [f"{path}={value_text(value)}" for path, value in (changes or {}).items()]
     return RunOptions(str(scenario), changes=texts)
-
-
-def _yaml(value: object) -> str:
-    """A value as the command line has it: a text that is no number needs no quotes."""
-    is_word = isinstance(value, str) and value.replace("-", "").isalnum() and not value.isdigit()
-    try:
-        return str(value) if is_word else json.dumps(value)
-    except TypeError as error:
-        raise TidegaugeError(one_line(f"{value!r}: is no value of a scenario: {error}")) from error
 
 
 def _check_any(name: str, values: Sequence[object] | None) -> None:
@@ -492,7 +484,9 @@ class Result:
     def is_as_expected(self) -> bool:
         """Whether each check has the expected verdict, and no step timed out."""
         found = self.summary["checks"].values()
-        return all(each["as_expected"] for each in found) and not self.summary["steps_timed_out"]
+        return all(each["as_expected"] for each in found) and not self.summary.get(
+            "steps_timed_out"
+        )
 
     @cached_property
     def figures(self) -> dict[str, float | None]:
@@ -558,20 +552,34 @@ class Result:
         _check_known("table", name, set(TABLES))
         return self.sql(f"select * from {name}")  # noqa: S608 - the name of a table
 
-    def picture(self, partition: str | None = None, width: int = WIDTH) -> str:
+    def picture(
+        self,
+        partition: str | None = None,
+        width: int = WIDTH,
+        *,
+        begin: str | None = None,
+        end: str | None = None,
+    ) -> str:
         """The run over time as text, or one partition's, as ``tidegauge picture`` draws it.
 
+        Args:
+            partition: such as ``orders-0``; None: the whole cluster.
+            width: columns of the text.
+            begin: the time from which on it is drawn, as in :meth:`time_us`.
+            end: the time up to which it is drawn.
+
         Raises:
-            TidegaugeError: there is no such partition.
+            TidegaugeError: there is no such partition, or a time cannot be read.
         """
         screen = Console(file=io.StringIO(), width=width, highlight=False)
-        axis = axis_of(self._run, screen, parse_span(None, None))
-        if partition is None:
-            names = self._run.names
-            cluster_picture.show_cluster(screen, self._run, self._run.tables, names, axis)
-        else:
-            number = self._partition_number(partition)
-            partition_picture.show_partition(screen, self._run, number, axis)
+        with clock_shown(self._run.wall_clock):
+            axis = axis_of(self._run, screen, parse_span(begin, end, ("begin", "end")))
+            if partition is None:
+                names = self._run.names
+                cluster_picture.show_cluster(screen, self._run, self._run.tables, names, axis)
+            else:
+                number = self._partition_number(partition)
+                partition_picture.show_partition(screen, self._run, number, axis)
         assert isinstance(screen.file, io.StringIO)
         return screen.file.getvalue()
 
@@ -600,11 +608,26 @@ class Result:
     def story(self, partition: str) -> list[stories.StoryLine]:
         """The story of a partition, line by line, as ``tidegauge show`` prints it.
 
+        Times are virtual; those of a run from logs begin with its first line (:meth:`time_us`).
+
         Raises:
             ValueError: there is no such partition.
             TraceError: a trace file is damaged.
         """
         return stories.partition_story(self._run, self._partition_number(partition))
+
+    def time_us(self, text: str) -> int:
+        """A time of the run in microseconds, as options of the command line name it.
+
+        Args:
+            text: ``12.5s``; of a run from logs also the wall clock: ``23:52:56.848``,
+                ``2026-11-22T23:52:56Z``. A time before the run is negative.
+
+        Raises:
+            ValueError: the text is not valid, or a time of several days.
+        """
+        with clock_shown(self._run.wall_clock):
+            return parse_time(text)
 
     def events(
         self,
@@ -612,7 +635,7 @@ class Result:
         *,
         partition: str | None = None,
         process: str | None = None,
-        begin: str = "0s",
+        begin: str | None = None,
         end: str | None = None,
     ) -> Iterator[TraceEvent]:
         """The rows of the trace in their total order; without arguments all rows.
@@ -621,7 +644,7 @@ class Result:
             kind: only rows of this kind, such as ``isr_shrunk``.
             partition: only rows about this partition, such as ``orders-0``.
             process: only rows of this process, such as ``broker 2`` or ``zookeeper``.
-            begin: only rows from this time on, such as ``10s``.
+            begin: only rows from this time on, such as ``10s``; as in :meth:`time_us`.
             end: only rows up to this time.
 
         Raises:
@@ -634,15 +657,15 @@ class Result:
         if process is not None:
             known = {each.name for each in self._run.names.processes.values()}
             _check_known("process", process, known)
-        begin_us = parse_time(begin)
-        end_us = None if end is None else parse_time(end)
+        with clock_shown(self._run.wall_clock):
+            span = parse_span(begin, end, ("begin", "end"))
         found = self._run.events(
-            lambda each: kind in {None, each.name}, partition=number, until_us=end_us
+            lambda each: kind in {None, each.name}, partition=number, until_us=span.end_us
         )
         return (
             event
             for event in found
-            if begin_us <= event.time_us and process in {None, event.process}
+            if span.begin_us <= event.time_us and process in {None, event.process}
         )
 
     def _partition_number(self, partition: str) -> int:

@@ -47,6 +47,7 @@ def test_a_branch_is_a_run_with_the_past_of_another_one(run: Path, tmp_path: Pat
     assert f"seed 1, from 40s of {run}" in output
     assert "Again: tidegauge branch" in output
     assert tidegauge("verify", out).exit_code == 0
+    assert f"is a branch of {run} from 40s" in refused("replay", out)
     shown = tidegauge("show", "faults", out)
     assert shown.exit_code == 0
     assert "30.0" in shown.output

@@ -23,7 +23,7 @@ from tidegauge.command_line import COMMANDS, Command, app
 from tidegauge.engine.process_pool import Ended
 from tidegauge.simulation.trace_rows.columns import Column, Type
 from tidegauge.simulation.trace_rows.schema import COMMON_COLUMNS, ROW_KINDS
-from tidegauge.sweeps import many_runs
+from tidegauge.sweeps import fault_runs, many_runs
 from tidegauge.traces.directory import Directory
 from tidegauge.traces.run_files import SUMMARY
 from tidegauge.traces.run_folder import RunFolder
@@ -87,6 +87,7 @@ WORDS = {
     "read-logs": "read-logs logs -o logged",
     "compare-runs": "compare-runs a b",
     "verify": "verify a",
+    "blame": "blame a",
 }
 #: These are about the other run.
 OF_QUORUM = ("show quorum", "show metadata-log")
@@ -101,6 +102,7 @@ FIELDS = {
     "show cause": {"cause_of", "rows", "handle", "speaker", "reasons", "joins"},
     "show zookeeper": {"path", "data", "version", "owner", "broker", "session"},
     "show metadata-log": {"time_us", "type", "data", "leader", "isr", "brokerId"},
+    "blame": {"faults", "seeds", "figures", "whole", "none", "parts", "without"},
     "picture": {"edges_us", "under_min_isr", "partition_seconds", "election", "faults"},
 }
 #: These are about scenarios, releases, alerts and figures.
@@ -211,7 +213,8 @@ def test_json_of_a_command_has_names(
     name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(many_runs, "run_on_pool", in_this_process)
+    for pooled in (many_runs, fault_runs):
+        monkeypatch.setattr(pooled, "run_on_pool", in_this_process)
     content = json.loads(invoked(*WORDS[name].split(), "--json"))
     of_others = {"read-logs": "logged", **dict.fromkeys(OF_QUORUM, "kraft")}
     names = RunFolder(folder / of_others.get(name, "a")).directory

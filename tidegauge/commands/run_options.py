@@ -297,7 +297,8 @@ class AskOptions(NamedTuple):
 
     QUESTION is free in case and order of its words; an unknown one is answered with the list. An
     outage lasts for 3 minutes by default, longer than delivery.timeout.ms. `upgrade` has the
-    restarts of an upgrade, all in the release of FILE; `tidegauge upgrade` compares releases.
+    restarts of an upgrade, in the release of FILE or to another one; `tidegauge upgrade` compares
+    releases.
 
     The exit status is 1 if a run failed.
 
@@ -311,6 +312,7 @@ class AskOptions(NamedTuple):
       tidegauge ask mine.yaml rolling restart of rack a, 2 at a time
       tidegauge ask mine.yaml rolling restart with AZ loss of rack b
       tidegauge ask mine.yaml upgrade, 2 at a time
+      tidegauge ask mine.yaml upgrade to 4.4
       tidegauge ask mine.yaml reassign topic orders to brokers 1,2,3
       tidegauge ask mine.yaml reassign topic orders to 1,2,3 throttle 10MB/s with 2GB a replica
       tidegauge ask mine.yaml slow disk on broker 2 delay 300ms for 5m
@@ -337,8 +339,9 @@ class UpgradeOptions(NamedTuple):
     """Run a cluster and its upgrade under standard faults, and print what changes.
 
     The command answers what another release, or KRaft, would change. A broker is killed, some are
-    restarted, the active controller and a rack are lost, each with three seeds. The answer fits on
-    a screen: the way to that release, the oldest clients, the setting that keeps the time of a
+    restarted, the active controller and a rack are lost, each with three seeds. Where the mode
+    stays, the upgrade itself is played, beside the same restarts without it. The answer fits on a
+    screen: the way to that release, the oldest clients, the setting that keeps the time of a
     failover, the cluster's own settings that the release no longer has, and the figures that differ
     beyond their spread. --verbose prints all figures of each fault with their reasons, and all
     defaults and settings that change.

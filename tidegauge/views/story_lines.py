@@ -126,17 +126,20 @@ def parse_time(option: str, text: str) -> int:
         raise TidegaugeError(f"{option}: {error}") from error
 
 
-def parse_span(begin: str | None, end: str | None) -> Span:
-    """Read --from and --to.
+def parse_span(
+    begin: str | None, end: str | None, options: tuple[str, str] = ("--from", "--to")
+) -> Span:
+    """Read --from and --to, or other options that errors name so.
 
     Raises:
         TidegaugeError: one of them cannot be read, or their order is wrong; the message names it.
     """
-    begin_us = 0 if begin is None else max(0, parse_time("--from", begin))
-    end_us = None if end is None else _to_the_millisecond(parse_time("--to", end))
+    of_begin, of_end = options
+    begin_us = 0 if begin is None else max(0, parse_time(of_begin, begin))
+    end_us = None if end is None else _to_the_millisecond(parse_time(of_end, end))
     if end_us is not None and end_us < begin_us:
-        before = "the run begins" if begin is None else f"--from {begin}"
-        raise TidegaugeError(f"--to {end}: is before {before}")
+        before = "the run begins" if begin is None else f"{of_begin} {begin}"
+        raise TidegaugeError(f"{of_end} {end}: is before {before}")
     return Span(begin_us, end_us)
 
 
