@@ -56,6 +56,7 @@ class InterruptedRun(NamedTuple):
             *(self.plan, folder, self.stream, watched.progress, watched.speed, watched.onlooker),
             continue_trace,
             past,
+            tell=watched.tell,
         )
         snapshots_us = self.run.manifest.get("snapshots_us", ())
         with _named(folder, past.time_us):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import gcd
 from typing import Any, NamedTuple, Self, TypeVar, TypeVarTuple, cast
@@ -97,6 +97,10 @@ class ClusterPlan:
         other = copy(self)
         vars(other)["scenario"] = self.scenario.model_copy(update={"seed": seed})
         return other
+
+    def alone(self) -> Self:
+        """The same plan without all that is derived, to be sent to another process."""
+        return replace(self, switches=dict(self.switches), kept=None)
 
     def keep(self, make: Callable[[ClusterPlan, *Arguments], Made], *arguments: *Arguments) -> Made:
         """What a function makes of the plan: once for all seeds, if it is for several runs."""

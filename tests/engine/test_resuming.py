@@ -17,7 +17,8 @@ from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.resuming import ResumeError, resume
 from tidegauge.engine.row_stream import LOG_DIRECTORIES
 from tidegauge.engine.run_snapshots.snapshot_file import SnapshotError
-from tidegauge.engine.simulate import only_writer, simulate
+from tidegauge.engine.simulate import Scrapes, only_writer, simulate
+from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.reading import Scenario
 from tidegauge.traces.run_comparison import RunComparison
 from tidegauge.traces.run_files import (
@@ -143,6 +144,21 @@ def test_snapshots_change_nothing(tmp_path: Path) -> None:
     assert figures_of_meaning(with_snapshots) == figures_of_meaning(without)
     assert with_snapshots.manifest["snapshots_us"] == times_us
     assert snapshot_times_us(tmp_path / "with") == times_us
+
+
+def test_a_run_whose_metrics_were_observed_is_resumed_without_them(tmp_path: Path) -> None:
+    """Times of requests are measured only if somebody asks for them; they change nothing."""
+    scenario = in_mode("kraft", **SHORT)
+    taken: list[Snapshot] = []
+    observed = simulate(
+        scenario,
+        tmp_path / "run",
+        scrapes=Scrapes(SECOND, taken.append),
+        snapshots_us=[6 * SECOND],
+    )
+    assert len(taken) == 10
+    resumed = resume(interrupted(observed, 6 * SECOND, tmp_path / "again"))
+    assert figures_of_meaning(resumed) == figures_of_meaning(observed)
 
 
 # What cannot be resumed.

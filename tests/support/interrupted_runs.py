@@ -27,13 +27,16 @@ OF_SPEED = {
 def interrupted(run: RunFolder, time_us: int, folder: Path) -> Path:
     """A copy of a complete run, as if it had died after its snapshot at this time.
 
-    The trace has more rows than the snapshot knows of, and its last file ends within a frame.
+    The trace has more rows than the snapshot knows of, and its last file ends within a frame. The
+    next snapshot is a draft.
     """
     shutil.copytree(run.path, folder)
     (folder / SUMMARY).unlink()
     for later_us in snapshot_times_us(folder):
         if later_us > time_us:
-            snapshot_file(folder, later_us).unlink()
+            file = snapshot_file(folder, later_us)
+            os.truncate(file, 100)
+            file.replace(file.with_name(f"{file.name}.tmp"))
     last = max(trace_files(folder), key=lambda file: file.stat().st_mtime_ns)
     os.truncate(last, last.stat().st_size - 1)
     return folder
