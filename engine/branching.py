@@ -103,7 +103,7 @@ def past_until(
         make_engine: makes the engine; None: in this interpreter.
 
     Raises:
-        BranchError: the run ends before that time.
+        BranchError: the run ends before that time, or is a branch that begins later.
         SnapshotError: a snapshot cannot be used.
         OSError: the folder cannot be written.
     """
@@ -117,6 +117,11 @@ def past_until(
         raise BranchError(
             f"{run.path}: has no time {format_duration(at_us)}: it ends at "
             f"{format_duration(plan.scenario.duration_us)}"
+        )
+    if not earlier_us and "past" in run.manifest:
+        raise BranchError(
+            f"{run.path}: is a branch, and has no snapshot until {format_duration(at_us)}: "
+            f"branch from {run.manifest['past']['run']}"
         )
     snapshot = read_snapshot(run.path, earlier_us[-1]) if earlier_us else None
     shutil.rmtree(folder, ignore_errors=True)
@@ -178,6 +183,7 @@ def branch(
     make_engine: EngineMaker | None = None,
     watched: Watched | None = None,
     snapshots_us: Sequence[int] = (),
+    keeps_joint: bool = False,
 ) -> RunFolder:
     """Continue a run from a snapshot with another scenario, in another folder, to its end.
 
@@ -188,6 +194,8 @@ def branch(
         make_engine: makes the engine; None: the groups of the snapshot, in this interpreter.
         watched: the observers of the run, and its pace.
         snapshots_us: the virtual times of the branch's own snapshots.
+        keeps_joint: its first snapshot is where it begins, so that it can be resumed, inspected
+            and branched by itself.
 
     Raises:
         BranchError: a change is one that no run can make half-way.
@@ -199,6 +207,8 @@ def branch(
     snapshot, at_us = past.snapshot, past.snapshot.time_us
     plan = branched_plan(past.plan, scenario, at_us)
     watched = watched or Watched()
+    if keeps_joint:
+        snapshots_us = [at_us, *snapshots_us]
     stream = RowStream(plan)
     try:
         stream.continue_from(snapshot.stream, past.plan)

@@ -29,7 +29,13 @@ class EngineError(TidegaugeError):
 
 
 class ActorError(EngineError):
-    """An actor died, or two of them are incompatible: the run has ended."""
+    """An actor died, or two of them are incompatible: the engine has ended."""
+
+    def __init__(self, reason: str, reached: str = "") -> None:
+        super().__init__(reason + reached)
+        #: The reason alone, without what is said of the run.
+        self.reason = reason
+        self.reached = reached
 
 
 class RayUnavailableError(EngineError):
@@ -202,13 +208,26 @@ class EngineInput(NamedTuple):
     past: RunSnapshot | None = None
     #: The plan of the past, where it was another one.
     past_plan: ClusterPlan | None = None
+    #: 1, and one more each time that the engine is made again, after the death of an actor.
+    generation: int = 1
+    #: Is called with lines for people.
+    tell: Callable[[str], None] = lambda _: None
 
     def saved_group(self, hosted: Sequence[int]) -> SavedGroup | None:
-        """The saved state of a group; None: the run begins."""
+        """The saved state that a group continues, or a part of it; None: the run begins.
+
+        Raises:
+            EngineError: the group has processes of several groups that were saved.
+        """
         if self.past is None:
             return None
-        state = next(each for each in self.past.groups if each["hosted"] == sorted(hosted))
-        return SavedGroup(self.past.time_us, state, self.past_plan)
+        for state in self.past.groups:
+            if {*hosted} <= {*state["hosted"]}:
+                return SavedGroup(self.past.time_us, state, self.past_plan)
+        raise EngineError(
+            f"the saved state of {len(self.past.groups)} groups of processes cannot be joined in "
+            "fewer: leave their number open"
+        )
 
     @property
     def begin_us(self) -> int:

@@ -106,6 +106,20 @@ def _run_until(world: World, exchange: Exchange, budget: int) -> int:
     return BUDGET
 
 
+@rule
+def next_due(world: World, exchange: Exchange) -> int:
+    """The place in ``events`` of the event that is handled next; NONE: none before the horizon."""
+    context = world.context[0]
+    if context.ready.first != NONE:
+        return context.ready.first
+    if _is_due(world):
+        return world.heap[0].index
+    if exchange.state[0].linked:
+        # As at the end of a run.
+        hand_on(world, exchange)
+    return NONE
+
+
 @inner_rule
 def _is_due(world: World) -> bool:
     """Whether an event is due before the horizon; idle fetches are known up to it."""

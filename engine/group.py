@@ -28,15 +28,16 @@ from tidegauge.engine.doors import World, enter_doors
 from tidegauge.engine.exchange.lookahead import distances_us
 from tidegauge.engine.exchange.promises import next_event_us, take
 from tidegauge.engine.exchange.rings import send_news
-from tidegauge.engine.exchange.state import ENDED, NO_ROOM, REPORTS, GroupExchange
+from tidegauge.engine.exchange.state import ENDED, NO_ROOM, READY, REPORTS, GroupExchange
 from tidegauge.engine.group_snapshots import (
     GroupCopy,
     SavedGroup,
     copy_of_group,
     merge_worlds,
-    restore_exchange,
+    note_all_is_sent,
     restore_world,
 )
+from tidegauge.engine.group_splitting import split, wake_pairs_across
 from tidegauge.engine.group_states import GroupCounts, counts_of
 from tidegauge.engine.layout import cluster_tables
 from tidegauge.engine.layout.broker_tables import enlarge_brokers, new_brokers, producer_reserve_of
@@ -111,10 +112,17 @@ class Group:
         self.exchange = GroupExchange(plan, [self.hosted], 0)
         self.world = new_world(plan, set(hosted), self.reserve, self.item_reserve)
         self._saved = saved
+        #: Its tables have something left of processes that are in other groups by now.
+        self._is_part = False
         if saved is not None:
+            begun = dict(vars(self.world))
             self.world = restored_world(plan, self.world, saved)
+            self._is_part = saved.state["is_part"]
+            if self.hosted != saved.state["hosted"]:
+                split(self.world, begun, self.hosted, saved.time_us)
+                self._is_part = True
             self.log_directories.restore(self._brokers, saved.state["files"])
-        self._validator = _new_validator(plan)
+        self._validator = None if self._is_part else _new_validator(plan)
         self._size_rows()
         #: The tables, and the exchange with other groups, that the view is made for.
         self._seen: tuple[object, ...] = ()
@@ -168,7 +176,7 @@ class Group:
         self.world.context[0].horizon_us = horizon_us
         self.exchange.state.windows += 1
         self.run(sink, reached)
-        settle_idle(as_base(self.view, Brokers), horizon_us)
+        self.settle(horizon_us)
         if self._validator is not None:
             self._validator.check()
         self.drain(sink)
@@ -186,26 +194,63 @@ class Group:
             why = int(event_loop.run_windows(self.view, self.exchange.view, _BUDGET))
             if self._validator is not None and self._validator.is_due(_BUDGET):
                 self._validator.check()
-            if why == event_loop.ROOM:
-                # Mostly rows alone need room, which draining makes.
-                self.drain(sink)
-                self._make_room_if_needed(sink)
-            elif why == event_loop.FILES:
-                self.log_directories.exchange(self.world)
-                self.world.context[0].files_due = False
-                self.view = self._make_view()
-            elif why == NO_ROOM:
-                self._make_room_to_take()
+            if self._make_way(why, sink):
+                pass
             elif why != event_loop.BUDGET:
                 if why == ENDED:
                     # Idle fetches up to the end count, too.
-                    end_us = int(self.exchange.state.end_us)
-                    settle_idle(as_base(self.view, Brokers), end_us)
+                    self.settle(int(self.exchange.state.end_us))
                 return why
             elif self.exchange.state.report_wanted:
                 return int(REPORTS)
             if reached is not None:
                 reached(int(self.world.context[0].time_us))
+
+    def _make_way(self, why: int, sink: RowSink) -> bool:
+        """Make what the loop has returned for: room, or files; False: it returned for neither."""
+        if why == event_loop.ROOM:
+            # Mostly rows alone need room, which draining makes.
+            self.drain(sink)
+            self._make_room_if_needed(sink)
+        elif why == event_loop.FILES:
+            self.log_directories.exchange(self.world)
+            self.world.context[0].files_due = False
+            self.view = self._make_view()
+        elif why == NO_ROOM:
+            self._make_room_to_take()
+        else:
+            return False
+        return True
+
+    def next_event(self, end_us: int, sink: RowSink) -> int:
+        """The place in ``World.events`` of the next event; below 0: none before ``end_us``.
+
+        Of several groups (:meth:`begin`) there may be one later, once the others have gone on.
+        """
+        self._make_room_if_needed(sink)
+        if not self.exchange.state.linked:
+            self.world.context[0].horizon_us = end_us
+        elif not self._look_at_others(sink):
+            return int(kernel.NONE)
+        return int(event_loop.next_due(self.view, self.exchange.view))
+
+    def _look_at_others(self, sink: RowSink) -> bool:
+        """Take the messages of other groups; whether something is due before the horizon."""
+        self.exchange.state.runs = False
+        why = event_loop.run_windows(self.view, self.exchange.view, 0)
+        while self._make_way(int(why), sink):
+            why = event_loop.run_windows(self.view, self.exchange.view, 0)
+        return bool(why == event_loop.BUDGET)
+
+    def handle_next(self, sink: RowSink) -> None:
+        """Handle the event that :meth:`next_event` has found, and hand on its rows."""
+        while self._make_way(int(event_loop.run_windows(self.view, self.exchange.view, 1)), sink):
+            pass
+        self.drain(sink)
+
+    def settle(self, time_us: int) -> None:
+        """Bring idle fetches to a time before which all events are handled."""
+        settle_idle(as_base(self.view, Brokers), time_us)
 
     def heal(self, time_us: int, restart_us: int, sink: RowSink) -> None:
         """Begin the liveness phase in all processes that this group hosts."""
@@ -221,7 +266,7 @@ class Group:
 
     def close(self, end_us: int, sink: RowSink, reason: int) -> None:
         """Write the rows that belong to the end of the run, or of its liveness phase."""
-        settle_idle(as_base(self.view, Brokers), end_us)
+        self.settle(end_us)
         if self._validator is not None:
             self._validator.check()
         for process in self.hosted:
@@ -239,7 +284,7 @@ class Group:
 
     def counts(self) -> GroupCounts:
         """The current counts that only the processes hosted here have."""
-        settle_idle(as_base(self.view, Brokers), int(self.world.context[0].time_us))
+        self.settle(int(self.world.context[0].time_us))
         return counts_of(self.hosted, self.world)
 
     def look_at_states(
@@ -259,7 +304,7 @@ class Group:
 
     def snapshot(self, time_us: int) -> Snapshot:
         """The metrics of the processes hosted here, at this virtual time."""
-        settle_idle(as_base(self.view, Brokers), time_us)
+        self.settle(time_us)
         return take_snapshot(self.plan, time_us, self.world)
 
     # Other groups.
@@ -267,8 +312,7 @@ class Group:
     def join(self, grouping: Sequence[Sequence[int]], number: int) -> None:
         """Become one of several groups, each with the processes in ``grouping``."""
         self.exchange = GroupExchange(self.plan, grouping, number)
-        if self._saved is not None:
-            restore_exchange(self.exchange, self._saved)
+        note_all_is_sent(self.exchange, self.world)
         self.world.context[0].group = number
         column(self.world.processes, "answer_us")[:] = distances_us(self.plan, self.hosted)
         self.view = self._make_view()
@@ -284,19 +328,25 @@ class Group:
             and self.exchange.state.distant == 0
             and pools.fetchers_of_source == 1
         )
+        if self._saved is not None and context.idle_pairs > 0 and not context.idles_across:
+            wake_pairs_across(self.world, self._saved.time_us)
+            self.view = self._make_view()
+        self._saved = None
         send_news(self.kernel_view, self.exchange.view)
 
-    def take_all(self) -> None:
-        """Take all messages that have come in."""
-        while self.exchange.state.linked and (
-            take(self.kernel_view, self.exchange.view) == NO_ROOM
-        ):
+    def take_all(self) -> int:
+        """Take all messages that have come in; READY, STRANGE or BROKEN (``exchange/state.py``)."""
+        while self.exchange.state.linked:
+            said = int(take(self.kernel_view, self.exchange.view))
+            if said != NO_ROOM:
+                return said
             self._make_room_to_take()
+        return int(READY)
 
     def copy(self) -> GroupCopy:
         """A copy of its state, from which it can be restored; its rows are drained."""
         files = self.log_directories.saved(self._brokers)
-        return copy_of_group(self.hosted, self.world, self.exchange, files)
+        return copy_of_group(self.hosted, self.world, files, is_part=self._is_part)
 
     @property
     def next_us(self) -> int:

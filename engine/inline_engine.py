@@ -54,6 +54,19 @@ def _usual_grouping(run: contract.EngineInput) -> Sequence[Sequence[int]]:
     return [range(len(run.plan.processes))]
 
 
+def link_in_turn(groups: Sequence[Group]) -> None:
+    """Let groups that run one after the other exchange messages; one alone has no need to."""
+    if len(groups) == 1:
+        return
+    shared = SharedMemory(range(len(groups)))
+    shared.begin()
+    grouping = [group.hosted for group in groups]
+    for number, group in enumerate(groups):
+        group.join(grouping, number)
+        group.exchange.link(shared)
+        group.exchange.state.in_turn = True
+
+
 class InlineEngine:
     """Runs groups while it is entered."""
 
@@ -72,13 +85,7 @@ class InlineEngine:
             Group(run.plan, hosted, run.folder, run.saved_group(hosted))
             for hosted in grouping.hosted
         ]
-        if len(self._groups) > 1:
-            shared = SharedMemory(range(len(self._groups)))
-            shared.begin()
-            for number, group in enumerate(self._groups):
-                group.join(grouping.hosted, number)
-                group.exchange.link(shared)
-                group.exchange.state.in_turn = True
+        link_in_turn(self._groups)
         files = run.new_trace_files(len(self._groups))
         self._writers = {run.path_of(file): TraceWriter(file) for file in files}
         self._sinks = [self._sink(writer.write) for writer in self._writers.values()]

@@ -23,6 +23,7 @@ from tidegauge.engine.run_snapshots.snapshot_file import (
 )
 from tidegauge.engine.simulate import Watched, finish, only_writer
 from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.model.component_faults import fault_name
 from tidegauge.scenario.reading import scenario_from_mapping
 from tidegauge.traces import run_files
 from tidegauge.traces.run_folder import RunFolder, continued_trace_files
@@ -55,6 +56,7 @@ class InterruptedRun(NamedTuple):
             *(self.plan, folder, self.stream, watched.progress, watched.speed, watched.onlooker),
             continue_trace,
             past,
+            tell=watched.tell,
         )
         snapshots_us = self.run.manifest.get("snapshots_us", ())
         with _named(folder, past.time_us):
@@ -124,11 +126,13 @@ def plan_of_run(run: RunFolder) -> ClusterPlan:
     manifest = run.manifest
     scenario = scenario_from_mapping(written_scenario_of(run), str(run.path))
     joints = tuple(manifest.get("faults_before_joints", ()))
+    names = [fault_name(scenario.faults, place) for place in range(len(scenario.faults))]
     return ClusterPlan(
         scenario,
         manifest["switches"],
         faults_before_joints=joints,
         may_branch=bool(joints or manifest.get("snapshots_us")),
+        without=frozenset(map(names.index, manifest.get("without", ()))),
     )
 
 

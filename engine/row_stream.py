@@ -207,18 +207,22 @@ class LogDirectories:
     def restore(self, brokers: Collection[int], saved: Mapping[str, bytes]) -> None:
         """Have the files that :meth:`saved` has read in place of all files of these brokers.
 
+        There can be those of other brokers.
+
         They are replaced before the first use: a run that cannot continue changes nothing.
         """
         self._restored = (brokers, saved)
 
     def _replace_files(self, folder: Path) -> None:
         (brokers, saved), self._restored = self._restored, ((), {})
-        for index in brokers:
-            shutil.rmtree(self._directory_of(index), ignore_errors=True)
+        directories = [self._directory_of(index) for index in brokers]
+        for directory in directories:
+            shutil.rmtree(directory, ignore_errors=True)
         for path, content in saved.items():
             file = folder / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
+            if any(file.is_relative_to(directory) for directory in directories):
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content)
 
     def _directory_of(self, index: int) -> Path:
         assert self.folder is not None

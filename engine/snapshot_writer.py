@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tidegauge.engine.contract import Engine, EngineInput
+from tidegauge.engine.contract import ActorError, Engine, EngineInput
 from tidegauge.engine.run_snapshots.snapshot_file import RunSnapshot, write_snapshot
 from tidegauge.simulation.quantities import format_duration, parse_duration, parse_time
 
@@ -100,7 +100,7 @@ class SnapshotWriter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        with self._thread, suppress(OSError) if error is not None else nullcontext():
+        with self._thread, suppress(OSError, ActorError) if error is not None else nullcontext():
             self._wait()
 
 

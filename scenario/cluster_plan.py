@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import gcd
 from typing import Any, NamedTuple, Self, TypeVar, TypeVarTuple, cast
@@ -82,6 +82,9 @@ class ClusterPlan:
     faults_before_joints: tuple[int, ...] = ()
     #: The run may be continued with other faults: brokers keep what a loss of power would need.
     may_branch: bool = False
+    #: The places of faults of the scenario that never begin: what they cost is the difference. They
+    #: keep their numbers, names and random streams.
+    without: frozenset[int] = frozenset()
     #: What is made of the plan and is the same for each seed; None: the plan is for one run.
     kept: dict[object, Any] | None = field(default=None, compare=False, repr=False)
 
@@ -94,6 +97,10 @@ class ClusterPlan:
         other = copy(self)
         vars(other)["scenario"] = self.scenario.model_copy(update={"seed": seed})
         return other
+
+    def alone(self) -> Self:
+        """The same plan without all that is derived, to be sent to another process."""
+        return replace(self, switches=dict(self.switches), kept=None)
 
     def keep(self, make: Callable[[ClusterPlan, *Arguments], Made], *arguments: *Arguments) -> Made:
         """What a function makes of the plan: once for all seeds, if it is for several runs."""
@@ -286,8 +293,8 @@ class ClusterPlan:
         """Ids of the brokers that a fault keeps from starting as the run begins."""
         return frozenset(
             broker
-            for fault in self.scenario.faults
-            if fault.at_us == 0 and fault.stop is Stop.KILLED
+            for place, fault in enumerate(self.scenario.faults)
+            if fault.at_us == 0 and fault.stop is Stop.KILLED and place not in self.without
             for broker in fault.hit_brokers(self.scenario)
         )
 
@@ -393,6 +400,13 @@ class ClusterPlan:
             name=f"{fault_name(self.scenario.faults, place)} of {server.kind} {id_}",
             brokers=(Selector(HOST if is_broker else CONTROLLER, server.broker),),
         )
+
+    @cached_property
+    def left_out(self) -> frozenset[int]:
+        """The numbers of faults that never begin, among :attr:`faults`."""
+        restarts = zip(self.restart_numbers, self.rolled, strict=True)
+        parts = (number for number, (roll, _) in restarts if roll in self.without)
+        return frozenset((*(self.fault_numbers[place] for place in self.without), *parts))
 
     @cached_property
     def upgrades(self) -> tuple[Versions | None, ...]:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     from tidegauge.commands.run_options import RunOptions
     from tidegauge.real_cluster.describe.imported_scenario import ImportedScenario
     from tidegauge.report.picture import RunPicture
+    from tidegauge.rewind.moment import Moment
+    from tidegauge.runs.fault_costs import FaultCosts
 
 __all__ = [
     "QueryError",
@@ -56,6 +59,7 @@ __all__ = [
     "Sweep",
     "TidegaugeError",
     "TraceEvent",
+    "branch",
     "compare",
     "import_cluster",
     "resume",
@@ -175,6 +179,51 @@ def resume(
 def _check_speed(speed: float | None) -> None:
     if speed is not None and not speed > 0:
         raise TidegaugeError(f"speed {speed:g}: must be more than 0")
+
+
+def branch(
+    run: str | Path,
+    at: str,
+    *,
+    changes: Mapping[str, object] | None = None,
+    faults: Sequence[Mapping[str, object]] = (),
+    steps: Sequence[Mapping[str, object]] = (),
+    seed: int | None = None,
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Continue a run from a time on in another way, as ``tidegauge branch`` does.
+
+    Args:
+        run: the folder of the run; it stays as it is.
+        at: the virtual time, such as ``90s``. Without a snapshot there the past is repeated.
+        changes: other values in the scenario from then on, by their paths.
+        faults: more faults, as a scenario file has them.
+        steps: more steps, likewise.
+        seed: another seed from then on.
+        out: the folder of the branch, new or empty. Default: ``runs/NAME-SEED-from-TIME``.
+        progress: a function that is called at times with the progress of the branch.
+
+    Raises:
+        ScenarioError: the scenario cannot be run.
+        TidegaugeError: no run can be changed so half-way, or has that time; the folder is not
+            empty, or cannot be written.
+    """
+    # The kernel, which readers of a result do without.
+    from tidegauge.engine import branching  # noqa: PLC0415
+    from tidegauge.engine.simulate import Watched  # noqa: PLC0415
+
+    past_run = Run(Path(run))
+    at_us = parse_time(at)
+    changes = dict(changes or {}) | ({} if seed is None else {"seed": seed})
+    scenario = branching.branched_scenario(past_run, changes, faults=faults, steps=steps)
+    name = f"{scenario.name}-{scenario.seed}-from-{whole_time_text(at_us)}"
+    folder = new_run_folder(name) if out is None else Path(out)
+    with TemporaryDirectory(prefix="tidegauge-") as temporary, written_to(folder):
+        past = branching.past_until(past_run, at_us, Path(temporary) / "past")
+        opened = branching.read_past(past, at_us, str(run))
+        branching.branch(opened, scenario, folder, watched=Watched(progress), keeps_joint=True)
+    return Result(folder)
 
 
 def _planned_snapshots_us(
@@ -517,6 +566,28 @@ class Result:
         """The faults, and the cost of each: the table ``fault_costs``."""
         return self.sql("select * exclude (run) from fault_costs order by begin_us, fault")
 
+    def blame(
+        self, *, seeds: int | range = 1, faults: Sequence[str] = (), jobs: int | None = None
+    ) -> FaultCosts:
+        """The true costs of the faults: the run is repeated without each, as by `tidegauge blame`.
+
+        ``blame().table`` has a row for each figure and seed, ``.figures`` the exact numbers.
+
+        Args:
+            seeds: the seeds; or their number, with that of the run as the first one.
+            faults: the names of the faults that are judged; the others stay. Default: all.
+            jobs: the number of parallel runs. Default: the number of CPUs.
+
+        Raises:
+            TidegaugeError: the run is unfinished or of logs, it has no such fault, or it has too
+                many.
+        """
+        # The pool of many runs takes a while to import.
+        from tidegauge.commands.snapshots.blaming import blamed  # noqa: PLC0415
+
+        with report(as_json=True):
+            return blamed(self._run, faults=faults, seeds=seeds, jobs=jobs)
+
     def table(self, name: str) -> histories.History[Any]:
         """A result table of the run; ``.pandas()`` is its DataFrame.
 
@@ -644,6 +715,30 @@ class Result:
             for event in found
             if span.begin_us <= event.time_us and process in {None, event.process}
         )
+
+    def at(self, time: str, *, idle_fetches: bool = False) -> Moment:
+        """The run at a moment of its past, with every field of its state.
+
+        The run is repeated up to there, from the last snapshot before it or from its beginning.
+
+        >>> moment = tidegauge.run("quickstart").at("63.2s")
+        >>> moment.partition("orders-0")["replica at broker 1"]["high_watermark"]
+        1020
+        >>> for step in moment.step(3):
+        ...     print(step.event.kind, step.event.destination)
+        >>> other = tidegauge.Result("runs/mine").at("90s").branch(seed=7)
+
+        Args:
+            time: the time, such as ``63.2s``; all earlier events are handled.
+            idle_fetches: handle fetches that bring nothing one by one, which are computed else.
+
+        Raises:
+            TidegaugeError: the run is of logs, or the time is outside of it.
+        """
+        # It needs the kernel, which readers of a result do without.
+        from tidegauge.rewind.moment import Moment  # noqa: PLC0415
+
+        return Moment(self._run, time, handles_idle=idle_fetches, branched=branch)
 
     def _partition_number(self, partition: str) -> int:
         _check_known("partition", partition, self._run.names.partitions)

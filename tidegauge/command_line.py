@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Annotated, Any, NamedTuple, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from tidegauge import __version__
 from tidegauge.commands import (
@@ -58,7 +58,7 @@ COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
     },
     "Run scenarios": {
         "run": Command(run_options.RunOptions, "performing:run_scenario"),
-        "branch": Command(snapshot_options.BranchOptions, "snapshots.branching:branch_run"),
+        "branch": Command(run_options.BranchOptions, "snapshots.branching:branch_run"),
         "resume": Command(snapshot_options.ResumeOptions, "snapshots.resuming:resume_run"),
         "sweep": Command(run_options.SweepOptions, "performing_many:sweep_scenario"),
         "compare": Command(run_options.CompareOptions, "comparing:compare_scenario"),
@@ -81,6 +81,7 @@ COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
             "metadata-log": Command(view_options.ShowMetadataLogOptions, "show:show_metadata_log"),
             "zookeeper": Command(view_options.ShowZookeeperOptions, "show:show_zookeeper"),
         },
+        "inspect": Command(view_options.InspectOptions, "snapshots.inspecting:inspect_run"),
         "picture": Command(view_options.PictureOptions, "show:picture"),
         "describe": Command(view_options.DescribeOptions, "show:describe_cluster"),
         "report": Command(result_options.ReportOptions, "reports:report_run"),
@@ -89,6 +90,7 @@ COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
         "sql": Command(result_options.SqlOptions, "sql:select_rows"),
         "read-logs": Command(result_options.ReadLogsOptions, "read_logs:read_logs"),
         "compare-runs": Command(result_options.CompareRunsOptions, "replay:compare_runs"),
+        "blame": Command(result_options.BlameOptions, "snapshots.blaming:blame_run"),
         "replay": Command(result_options.ReplayOptions, "replay:replay_run"),
         "verify": Command(result_options.VerifyOptions, "verify:verify_run"),
     },
@@ -112,6 +114,7 @@ Examples:
   tidegauge compare quickstart --modes zookeeper,kraft
                              run it with ZooKeeper and with KRaft, and compare
   tidegauge show faults RUN  show the cost of each fault
+  tidegauge blame RUN        run it again without each fault: the true costs
   tidegauge show partition RUN orders-0
                              explain what happened to a partition, and why
   tidegauge picture RUN      draw a run over time, on one screen
@@ -155,6 +158,17 @@ class Group(TyperGroup):
             found = ((name, self.commands[name]) for name in names)
             with formatter.section(heading):
                 formatter.write_dl([(name, each.get_short_help_str(200)) for name, each in found])
+
+
+def _class_of(options: type) -> type[TyperCommand]:
+    """The class of a command: options may complete what is typed before it is read."""
+    completed = getattr(options, "completed", list)
+
+    class OwnCommand(TyperCommand):
+        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+            return super().parse_args(ctx, completed(args))
+
+    return OwnCommand
 
 
 class Commands(Group):
@@ -209,7 +223,7 @@ def _typer_of(
     )
     for name, command in commands.items():
         if isinstance(command, Command):
-            made.command(name)(_performed_later(command))
+            made.command(name, cls=_class_of(command.options))(_performed_later(command))
         else:
             made.add_typer(_typer_of(command, help=_SHOW, cls=Group), name=name)
     return made

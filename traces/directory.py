@@ -8,8 +8,10 @@ has numbers, too: a range for each sort (``simulation/zookeeper_tree.py``).
 """
 
 import json
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 #: The lists of a manifest that are its directory; rows refer to most of their items by number.
@@ -236,6 +238,18 @@ class Directory:
         if not 0 <= number < len(self.all_partitions):
             return "no partition"
         return "{}-{}".format(*self.topic_and_partition(number))
+
+    def replica(self, row: int) -> str:
+        """A replica by its row, its place among all: ``orders-0 of broker 2``."""
+        number = bisect_right(self.first_rows, row) - 1
+        broker = self.slots(number)[row - self.first_rows[number]]
+        return f"{self.partition(number)} of broker {broker}"
+
+    @cached_property
+    def first_rows(self) -> list[int]:
+        """The row of the first replica of each partition; the last one is their number."""
+        counts = (len(each.slots) for each in self.all_partitions)
+        return list(accumulate(counts, initial=0))
 
     def replicas(self, partition: int) -> list[int]:
         """Ids of the brokers of a new partition, the preferred leader first."""

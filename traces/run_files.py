@@ -23,6 +23,8 @@ OF_LOGS = "logs"
 MANIFEST = "manifest.json"
 SUMMARY = "summary.json"
 TRACE = "trace"
+#: The costs of the faults, if ``tidegauge blame`` has found them.
+BLAME = "blame.json"
 #: The folder of snapshots.
 SNAPSHOTS = "snapshots"
 _SNAPSHOT_SUFFIX = "s.snapshot"

@@ -328,6 +328,8 @@ def plan_faults(plan: ClusterPlan, world: Kernel) -> None:
         if planned.drawn_delay() is not None:
             fault.delay_table = next(tables)
         planned.plan(fault)
+        if number in plan.left_out:
+            continue
         for bit, hit in enumerate(planned.sides(plan.scenario)):
             for end in hit:
                 world.fault_roles[number * count + plan.process_of(end)].side |= 1 << bit

@@ -61,6 +61,7 @@ SLOW = (
         "failover",
     ),
     *("runs/lag-time", "alerts", "conform", "runs/batched", "--seeds", "upgrade", "ask "),
+    "blame",
     "--schedule",
 )
 

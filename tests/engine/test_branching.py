@@ -20,7 +20,7 @@ from tidegauge.engine.resuming import resume
 from tidegauge.engine.simulate import simulate
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario
-from tidegauge.traces.run_files import SUMMARY
+from tidegauge.traces.run_files import SUMMARY, snapshot_file
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 SECOND = 1_000_000
@@ -68,7 +68,8 @@ def branched(past: RunFolder, tmp_path: Path) -> Branched:
 
     def run(changes: dict[str, object], **more: Any) -> RunFolder:
         scenario = branched_scenario(past, changes, **more)
-        return branch(read_past(past.path, JOINT_US), scenario, tmp_path / "branch")
+        past_of_both = read_past(past.path, JOINT_US)
+        return branch(past_of_both, scenario, tmp_path / "branch", keeps_joint=True)
 
     return run
 
@@ -161,9 +162,22 @@ def test_a_branch_that_was_interrupted_is_resumed(
     scenario = branched_scenario(past, {}, faults=[POWER_LOSS])
     whole = branched({}, faults=[POWER_LOSS])
     folder = tmp_path / "again"
-    branch(read_past(past.path, JOINT_US), scenario, folder, snapshots_us=[150 * SECOND])
-    (folder / SUMMARY).unlink()
-    assert figures(resume(folder)) == figures(whole)
+    at_us = [JOINT_US, 150 * SECOND]
+    branch(read_past(past.path, JOINT_US), scenario, folder, snapshots_us=at_us)
+    for time_us in reversed(at_us):
+        (folder / SUMMARY).unlink()
+        assert figures(resume(folder)) == figures(whole)
+        snapshot_file(folder, time_us).unlink()
+
+
+def test_a_branch_of_another_seed_has_its_own_past_only_with_a_snapshot(
+    past: RunFolder, tmp_path: Path
+) -> None:
+    """From its beginning its scenario would give another past."""
+    changed = branched_scenario(past, {"seed": 5})
+    first = branch(read_past(past.path, JOINT_US), changed, tmp_path / "first")
+    with pytest.raises(BranchError, match="has no snapshot until 130s: branch from "):
+        past_until(first, 130 * SECOND, tmp_path / "past")
 
 
 def test_groups_of_processes_branch_as_one_does(past: RunFolder, tmp_path: Path) -> None:

@@ -53,7 +53,10 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
     "tidegauge": (
         *({"runs", "real_cluster/describe", "real_cluster/logs"}, {"report"}),
         *({"real_cluster/incident", "laboratory/conformance", "laboratory/gallery"},),
-        *({"real_cluster/rates", "rehearsal", "sweeps", "what_if"}, {"real_cluster/costs"}),
+        *(
+            {"real_cluster/rates", "rehearsal", "rewind", "sweeps", "what_if"},
+            {"real_cluster/costs"},
+        ),
         *({"views"}, {"commands"}, {"commands/snapshots"}),
         *({"", "real_cluster", "laboratory"}, {"laboratory/manual"}),
     ),

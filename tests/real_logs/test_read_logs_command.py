@@ -165,3 +165,10 @@ def test_a_file_that_is_no_log_gets_one_line(tmp_path: Path) -> None:
     assert made.exit_code == 0
     (line,) = (line for line in made.stdout.splitlines() if line.startswith("not read:"))
     assert line.endswith("server.log.1: is binary, not a log")
+
+
+def test_a_run_of_logs_cannot_be_repeated_to_a_moment(run: Path) -> None:
+    refused = _invoked("inspect", run, "--at", "1s", "broker", "1")
+    assert refused.exit_code == 2
+    assert "is made of the logs of a real cluster: it cannot be repeated" in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1

@@ -94,8 +94,14 @@ def perform(
             scrapes=None if watchers is None else watchers.scrapes,
             over_seeds=over_seeds,
             snapshots_us=snapshots_us,
+            tell=tell_line,
         )
     return Run(out, was_just_written=True)
+
+
+def tell_line(line: str) -> None:
+    """Tell of something that happens while a run goes on."""
+    typer.echo(f"tidegauge: {line}", err=True)
 
 
 @contextmanager

@@ -12,9 +12,8 @@ import typer
 
 from tidegauge.commands import loading
 from tidegauge.commands.result_options import AnalyzeOptions
-from tidegauge.commands.run_options import CompareOptions, RunOptions, SweepOptions
+from tidegauge.commands.run_options import BranchOptions, CompareOptions, RunOptions, SweepOptions
 from tidegauge.commands.shared_options import MOST_RUNS, parsed, seeds_of
-from tidegauge.commands.snapshots.snapshot_options import BranchOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.branching import branched_scenario, check_changeable, past_until
 from tidegauge.engine.resuming import written_scenario_of

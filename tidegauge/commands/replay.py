@@ -47,7 +47,7 @@ def replay_run(options: ReplayOptions) -> None:
             f"{options.run}: is a branch of {past['run']} from {whole_time_text(past['at_us'])}: "
             "its scenario began there, and is not that of its past; repeat `tidegauge branch`"
         )
-    _note_other_release(recorded)
+    note_other_release(recorded)
     scenario, switches = _manifest_parts(recorded)
     end_us = _recorded_until_us(recorded)
     announce_compilation()
@@ -69,7 +69,7 @@ def replay_run(options: ReplayOptions) -> None:
         raise typer.Exit(1)
 
 
-def _note_other_release(run: RunFolder) -> None:
+def note_other_release(run: RunFolder) -> None:
     """Print a note if another version of Tidegauge wrote the run: its results may differ."""
     writer, schema_version = run.manifest.get("tidegauge"), run.manifest.get("schema_version")
     release = tidegauge_version()

@@ -13,7 +13,13 @@ from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.runs.brokers import broker_index, log_dirs_lines
 from tidegauge.runs.causes import event_of_handle
 from tidegauge.runs.histories import PartitionState
-from tidegauge.runs.partitions import TopicDescription, describe_topics, partition_line, topic_lines
+from tidegauge.runs.partitions import (
+    TopicDescription,
+    describe_topics,
+    partition_line,
+    partition_number,
+    topic_lines,
+)
 from tidegauge.runs.run import Run
 from tidegauge.views import (
     broker_view,
@@ -72,7 +78,7 @@ def show_partition(options: view_options.ShowPartitionOptions) -> None:
     """Perform ``tidegauge show partition``."""
     run, story = _opened(options.run), _story(options)
     name = overview.worst_partition(run) if options.partition is None else options.partition
-    number = partition_view.partition_number(name, run.names)
+    number = partition_number(name, run.names)
     if options.partition is None:
         several = len(run.names.partitions) > 1
         which = "the worst, the first one of show partitions" if several else "the only partition"
@@ -177,11 +183,7 @@ def picture(options: view_options.PictureOptions) -> None:
     run = opened_run(options.run, "picture")
     out = console()
     axis = axis_of(run, out, parse_span(options.begin, options.end))
-    number = (
-        None
-        if options.partition is None
-        else partition_view.partition_number(options.partition, run.names)
-    )
+    number = None if options.partition is None else partition_number(options.partition, run.names)
     print_notes(run)
     if options.as_json and number is None:
         print_json(cluster_picture.cluster_for_programs(run.tables, run.names, axis))

@@ -10,14 +10,16 @@ in the history, and so are the states in which the quorum has the brokers with a
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from heapq import merge
 from itertools import islice
 from typing import Any, NamedTuple
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.replication.release_versions import Release
 from tidegauge.runs.histories import PartitionState, partition_states
 from tidegauge.runs.run import Run
-from tidegauge.runs.trace_events import TraceEvent
+from tidegauge.runs.trace_events import Names, TraceEvent
 from tidegauge.runs.zookeeper import CREATED, is_notification, topics_of_zookeeper
 from tidegauge.traces.directory import NamedPartition
 
@@ -25,6 +27,23 @@ from tidegauge.traces.directory import NamedPartition
 _SPACED = Release.parse("2.2.0")
 #: From here on it prints Elr and LastKnownElr.
 _WITH_ELR = Release.parse("4.0.0")
+
+#: The number of near names that are proposed.
+_NEAREST = 3
+
+
+def partition_number(name: str, names: Names) -> int:
+    """Number of a partition within the cluster, by its name such as ``orders-0``.
+
+    Raises:
+        TidegaugeError: there is no partition of this name; the message has the nearest names.
+    """
+    if name in names.partitions:
+        return names.partitions[name]
+    near = get_close_matches(name, names.partitions, n=_NEAREST, cutoff=0.5)
+    some = near or list(names.partitions)[:_NEAREST]
+    hint = "nearest" if near else "there are"
+    raise TidegaugeError(f"{name}: no such partition; {hint}: {', '.join(some)}")
 
 
 class TopicDescription(NamedTuple):

@@ -1,18 +1,15 @@
 """``tidegauge show partition``: one partition's story."""
 
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.text import Text
 
 from tidegauge.analysis.making.run_tables import RunTables
-from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.runs.partitions import described_states
 from tidegauge.runs.run import Run
 from tidegauge.runs.stories import partition_story
-from tidegauge.runs.trace_events import Names
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import time_text
 from tidegauge.views.output import print_hanging
@@ -31,23 +28,6 @@ _REFUSING = {
 _NOTABLE_US = 1_000_000
 #: The order in which leaders began that lacked records; two can begin at the same time.
 _BEGAN = "place(began_us, began_process, began_sequence, 0)"
-
-#: The number of near names that are proposed.
-NEAREST = 3
-
-
-def partition_number(name: str, names: Names) -> int:
-    """Number of a partition within the cluster, by its name such as ``orders-0``.
-
-    Raises:
-        TidegaugeError: there is no partition of this name; the message has the nearest names.
-    """
-    if name in names.partitions:
-        return names.partitions[name]
-    near = get_close_matches(name, names.partitions, n=NEAREST, cutoff=0.5)
-    some = near or list(names.partitions)[:NEAREST]
-    hint = "nearest" if near else "there are"
-    raise TidegaugeError(f"{name}: no such partition; {hint}: {', '.join(some)}")
 
 
 def partition_for_programs(run: Run, partition: int, options: StoryOptions) -> dict[str, Any]:

@@ -138,6 +138,11 @@ class Rates:
 
     def of(self, passed: Passed, now: float) -> str:
         """Speed, events a second and the slowest actor, in words; ``now`` in seconds."""
+        if passed.time_us < self._time_us:
+            # It has begun again from a snapshot.
+            self._told.clear()
+            self._before = None
+        self._time_us = passed.time_us
         self._told.append((now, passed))
         while self._told[0][0] < now - _WINDOW_S and self._told[0] is not self._told[-1]:
             self._before = self._told.popleft()
@@ -146,7 +151,6 @@ class Rates:
         if elapsed <= 0:
             return ""
         self._speed_us = (passed.time_us - before.time_us) / elapsed
-        self._time_us = passed.time_us
         speed = self._speed_us / 1e6
         events = (passed.events - before.events) / elapsed
         words = f"{speed:,.3g} times real time, {events:,.0f} events/s"

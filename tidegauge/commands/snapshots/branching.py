@@ -21,8 +21,8 @@ from tidegauge.commands.performing import (
     show_results,
     title_of,
 )
+from tidegauge.commands.run_options import BranchOptions
 from tidegauge.commands.shared_options import parsed
-from tidegauge.commands.snapshots.snapshot_options import BranchOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.branching import branch, branched_scenario, past_until, read_past
 from tidegauge.engine.simulate import Watched
@@ -72,7 +72,12 @@ def _branched(options: BranchOptions) -> tuple[dict[str, Any] | None, bool]:
             ended_with_one_line(out, options.command),
             progress_bar(scenario.duration_us, at_us) as progress,
         ):
-            branch(past, scenario, out, watched=Watched(progress), snapshots_us=snapshots_us)
+            branch(
+                *(past, scenario, out),
+                watched=Watched(progress),
+                snapshots_us=snapshots_us,
+                keeps_joint=True,
+            )
     done = Run(out)
     shown = Shown(shlex.quote(str(out)), options.command, None, is_verbose=options.verbose)
     return done.summary, show_results(done, scenario, shown)

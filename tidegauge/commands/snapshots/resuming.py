@@ -12,6 +12,7 @@ from tidegauge.commands.performing import (
     engine_of,
     show_results,
     speed_of,
+    tell_line,
     title_of,
 )
 from tidegauge.commands.snapshots.snapshot_options import ResumeOptions
@@ -44,7 +45,7 @@ def _resumed(options: ResumeOptions) -> tuple[dict[str, Any] | None, bool]:
         title = f"{title_of(scenario)}, from the snapshot at {whole_time_text(begin_us)}"
         print_hanging(console(), "", title)
         with progress_bar(scenario.duration_us, begin_us) as progress:
-            interrupted.finish(engine_of(options.hosting), Watched(progress, speed))
+            interrupted.finish(engine_of(options.hosting), Watched(progress, speed, tell=tell_line))
     run = Run(folder)
     shown = Shown(
         run.manifest["scenario"].get("name", folder.name),

@@ -14,6 +14,7 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import NamedTuple
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.real_cluster.logs.log_layout import LEVEL, SECOND
 
 #: A line has its time and its level within so many bytes.
@@ -67,7 +68,7 @@ _LAST_MONTH = 12
 _BESIDE = 3
 
 
-class UnreadTimesError(ValueError):
+class UnreadTimesError(TidegaugeError):
     """Times of a log whose meaning no line tells; the text is the reason, and has a line."""
 
 
