@@ -82,12 +82,16 @@ WORDS = {
     "ask": "ask a.yaml broker loss for 5s --seeds 1 --jobs 1 --out asked",
     "show faults": "show faults a",
     "show quorum": "show quorum kraft",
+    "inspect": "inspect a --at 13s --step 40 broker 103 partition orders-1 client shop controller "
+    "zookeeper link 107 103 events 40",
     "picture": "picture a",
     "describe": "describe a",
     "read-logs": "read-logs logs -o logged",
     "compare-runs": "compare-runs a b",
     "verify": "verify a",
 }
+#: A controller's state has a broker under a name that rows have for a list of replicas.
+BROKERS_TOO = {"removing"}
 #: These are about the other run.
 OF_QUORUM = ("show quorum", "show metadata-log")
 #: Fields that programs read of a view.
@@ -101,6 +105,7 @@ FIELDS = {
     "show cause": {"cause_of", "rows", "handle", "speaker", "reasons", "joins"},
     "show zookeeper": {"path", "data", "version", "owner", "broker", "session"},
     "show metadata-log": {"time_us", "type", "data", "leader", "isr", "brokerId"},
+    "inspect": {"position", "high_watermark", "isr", "replicas", "znode /controller", "changes"},
     "picture": {"edges_us", "under_min_isr", "partition_seconds", "election", "faults"},
 }
 #: These are about scenarios, releases, alerts and figures.
@@ -166,7 +171,9 @@ def raw_numbers(content: Any, names: Directory) -> list[tuple[str, Any]]:
     return [
         (field, value)
         for topic, field, value in fields_of(content)
-        if not isinstance(value, dict | float) and not is_named(field, value, topic, names)
+        if not isinstance(value, dict | float)
+        and not is_named(field, value, topic, names)
+        and not (field in BROKERS_TOO and value in names.brokers)
     ]
 
 
