@@ -1,7 +1,7 @@
 """Commands of a step, as requests of Kafka's tools to the control plane.
 
-They create and delete topics, change settings, request preferred elections and moves of replicas,
-set and remove throttles. To ZooKeeper they are writes without a response.
+They create and delete topics, change settings and features, request preferred elections and moves
+of replicas, set and remove throttles. To ZooKeeper they are writes without a response.
 
 A quorum's active controller gets them as from Kafka's admin client. The client waits for the
 response, which comes when the records of the request are committed. If the controller is not active
@@ -42,7 +42,6 @@ ELECTS_UNCLEANLY = STEP_CODES.new("unclean_election", 16)
 
 #: ElectLeadersRequest.is_unclean
 PREFERRED = code(False)
-_UNCLEAN = code(True)
 
 #: default.api.timeout.ms, request.timeout.ms and retry.backoff.ms of an admin client.
 _API_TIMEOUT_US = code(60_000_000)
@@ -74,14 +73,14 @@ def ask_again(world: Clients, process: int) -> bool:
         _send(world, client, _new_topic_change(world, step, to))
     elif step.action == CONFIGURES_BROKERS:
         _send(world, client, _new_brokers_change(world, step, to))
+    elif step.action == UPDATES_FEATURES:
+        _send(world, client, quorum_requests.UpdateFeaturesRequest.to(world, to, step))
     elif step.action == VERIFIES:
         _send(world, client, _new_change(world, to, THROTTLE_NOTHING))
     elif not client.has_throttled:
         _send(world, client, _new_throttle_of_moves(world, step, to))
-    elif step.action == PREFERS:
-        _elect(world, client, step, process, PREFERRED)
-    elif step.action == ELECTS_UNCLEANLY:
-        _elect(world, client, step, process, _UNCLEAN)
+    elif step.action in (PREFERS, ELECTS_UNCLEANLY):
+        _elect(world, client, step, process, step.action == ELECTS_UNCLEANLY)
     elif step.action in (REASSIGNS, ALTERS_REASSIGNMENTS):
         _move(world, client, step, process)
     else:
@@ -255,6 +254,7 @@ DELETES_TOPIC = STEP_CODES.new("delete_topic", 11)
 CONFIGURES_BROKERS = STEP_CODES.new("configure_brokers", 12)
 VERIFIES = STEP_CODES.new("verify_reassignment", 13)
 ALTERS_REASSIGNMENTS = STEP_CODES.new("alter_reassignments", 15)
+UPDATES_FEATURES = STEP_CODES.new("update_features", 18)
 
 
 @inner_rule

@@ -442,6 +442,8 @@ class Step(Record):
     #: The condition: partition and leader's broker, or brokers in ``Clients.members``.
     condition_partition: i64
     condition_leader: i64
+    #: ... or a rolling restart, by its number among the faults.
+    condition_fault: i64
     first_member: i64
     member_count: i64
     #: The action: one of ``STEP_CODES``.
@@ -478,6 +480,11 @@ class Step(Record):
     #: Throttled replicas: in ``Clients.throttled``.
     first_throttled: i64
     throttled_count: i64
+    #: Features of the cluster: the place of metadata.version, the level of
+    #: eligible.leader.replicas.version, -1: this one stays; the type of the update.
+    metadata_version: i64
+    elr_version: i64
+    upgrade_type: i64
     #: The clients that are restarted: processes one after the other.
     first_process: i64
     process_count: i64
@@ -505,10 +512,12 @@ class Roll(Record):
 
     #: Its number among the faults.
     fault: i64
-    #: Its brokers in ``Clients.rolled``, and the size of a batch.
-    first_broker: i64
-    broker_count: i64
+    #: Its servers in ``Clients.rolled``, and the size of a batch.
+    first_server: i64
+    server_count: i64
     batch: i64
+    #: The active controller is the last one of its controllers.
+    has_active_last: flag
     waits_for_isr: flag
     poll_us: i64
     timeout_us: i64
@@ -519,25 +528,27 @@ class Roll(Record):
     #: and its delay after the start of a batch.
     leadership_back: i64
     leadership_back_us: i64
-    #: It restarts none of its brokers, which are a batch of the rolling restart of this number: it
+    #: It restarts none of its servers, which are a batch of the rolling restart of this number: it
     #: gives leadership back to them. -1: it is a rolling restart itself.
     gives_back_for: i64 = -1
 
-    #: Its action, and the number of finished brokers.
+    #: Its action, and the number of finished servers.
     phase: i64
     position: i64
     #: The request in flight, and the number of its pending responses.
     question: i64
     answers: i64
-    #: The last findings: brokers that are not registered, partitions that are under-replicated.
+    #: The last findings: brokers that are not registered and controllers that do not follow;
+    #: partitions that are under-replicated.
     unregistered: i64
     under_replicated: i64
 
 
-class RolledBroker(Record):
-    """A broker of a rolling restart."""
+class RolledServer(Record):
+    """A server of a rolling restart."""
 
-    broker: i64
+    #: A broker, or behind all brokers a controller of the quorum.
+    node: i64
     #: Its own restart, among the faults.
     fault: i64
 
@@ -559,6 +570,8 @@ class Answer(Record):
     question: i64
     #: It is about live brokers: ``Clients.live_brokers`` has them.
     names_live_brokers: flag
+    #: It is about a controller, which does not follow the leader unless this holds.
+    is_about_voter: flag
     #: All is at rest, no replicas are being moved, the partition has a state.
     holds: flag
     #: State of the partition that the question was about: the leader's slot, replica lists.
@@ -626,7 +639,7 @@ class Clients(Cluster, part=4):
     awaited_brokers: Records[Member]
     requested_moves: Records[RequestedMove]
     rolls: Records[Roll]
-    rolled: Records[RolledBroker]
+    rolled: Records[RolledServer]
     throttled_by_steps: Records[Throttled]
     #: One record, and one for each broker.
     answers: Records[Answer]

@@ -67,6 +67,12 @@ def ask_state(world: Clients, process: int, partition: int, asker: int, question
 
 
 @inner_rule
+def ask_voter(world: Clients, process: int, voter: int, asker: int, question: int) -> None:
+    """Ask whether a controller of the quorum follows the leader, or is it."""
+    _ask_quorum(world, process, codes.VOTER_FOLLOWS, voter, asker, question)
+
+
+@inner_rule
 def ask_controller(world: Clients, process: int, question: int) -> None:
     """Ask for the active controller."""
     if is_kraft(world):
@@ -205,6 +211,7 @@ def read_quorum_response(world: Clients, response: DescribeQuorumStateResponse) 
     answer.isr = response.isr
     answer.replicas = response.replicas
     answer.controller = response.controller
+    answer.is_about_voter = response.question == codes.VOTER_FOLLOWS
     if response.question == codes.LIVE_BROKERS:
         answer.names_live_brokers = True
         _forget_live_brokers(world)
@@ -219,6 +226,7 @@ def _new_answer(world: Clients, asker: int, question: int) -> Answer:
     answer.asker = asker
     answer.question = question
     answer.names_live_brokers = False
+    answer.is_about_voter = False
     answer.holds = False
     answer.partition = NONE
     answer.leader = NONE

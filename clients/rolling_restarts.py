@@ -1,9 +1,12 @@
-"""Rolling restarts: the operator restarts brokers batch by batch, and looks how the cluster is.
+"""Rolling restarts: the operator restarts servers batch by batch, and looks how the cluster is.
 
-A broker of the batch is stopped, is down for a while from the end of its process on, and is
-started; each of these is a fault of its own. The operator sees when all of the batch have been
-started. If it is to wait for full ISRs it then polls the registrations and the states of all
-partitions with a replica on the batch, and goes on when none is under-replicated.
+Servers are brokers, and controllers of a quorum. A server of the batch is stopped, is down for a
+while from the end of its process on, and is started; each of these is a fault of its own. The
+operator sees when all of the batch have been started. If it is to wait for full ISRs it then polls
+the registrations and the states of all partitions with a replica on the batch, and goes on when
+none is under-replicated; of controllers, whether they follow the leader again. If the active
+controller is to be the last one, it is put off behind the others when its turn comes: the operator
+knows it by its last answer.
 
 Leadership is given back to a batch by a record of its own, which begins when the batch has been
 started: it waits for its time, or checks the ISRs of these brokers, while the rolling restart is at
@@ -15,11 +18,13 @@ registered, and in ISRs, until its session expires or it leaves them.
 """
 
 from tidegauge.clients.admin_requests import PREFERRED, new_election
+from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.client_state import Answer, Clients, Roll
 from tidegauge.clients.control_plane_requests import (
     ANSWER_US,
     ask_live_brokers,
     ask_state,
+    ask_voter,
     new_preferred_election,
 )
 from tidegauge.clients.handlers import OPERATOR
@@ -69,8 +74,8 @@ def take_operator_fault(world: Clients, event: timers.FaultChange) -> None:
 
 @inner_rule
 def _batch_end(roll: Roll) -> int:
-    """The end of the batch among the brokers of a rolling restart."""
-    return min(roll.position + roll.batch, roll.broker_count)
+    """The end of the batch among the servers of a rolling restart."""
+    return min(roll.position + roll.batch, roll.server_count)
 
 
 @inner_rule
@@ -79,15 +84,44 @@ def _stop_batch(world: Clients, number: int) -> None:
     roll.phase = _RESTARTS
     roll.unregistered = 0
     roll.under_replicated = 0
-    _write(world, roll, codes.ROLL_STOPS)
     context = world.context[0]
+    if roll.has_active_last:
+        active = world.clients[client_of(world, context.handling)].controller
+        _put_off(world, roll, world.sizes[0].brokers + active)
+    _write(world, roll, codes.ROLL_STOPS)
     for place in range(roll.position, _batch_end(roll)):
-        fault = world.rolled[roll.first_broker + place].fault
+        fault = world.rolled[roll.first_server + place].fault
         for hit in range(context.process_count):
             if world.fault_roles[fault * context.process_count + hit].side != 0:
                 tell_of_fault(world, hit, fault, _TRUE)
     timers.RollTimesOut.after(world, roll.timeout_us, roll, roll=number)
     _resume_at(world, roll, number, context.time_us + roll.poll_us)
+
+
+@inner_rule
+def _put_off(world: Clients, roll: Roll, active: int) -> None:
+    """If the active controller is on the batch, the controllers behind it come before it."""
+    for place in range(roll.position, _batch_end(roll)):
+        if world.rolled[roll.first_server + place].node != active:
+            continue
+        fault = world.rolled[roll.first_server + place].fault
+        while place + 1 < roll.server_count:
+            later = world.rolled[roll.first_server + place + 1]
+            if not _is_controller(world, later.node):
+                break
+            server = world.rolled[roll.first_server + place]
+            server.node = later.node
+            server.fault = later.fault
+            place += 1  # noqa: PLW2901 - the place of the active controller
+        last = world.rolled[roll.first_server + place]
+        last.node = active
+        last.fault = fault
+        return
+
+
+@inner_rule
+def _is_controller(world: Clients, node: int) -> bool:
+    return node >= world.sizes[0].brokers
 
 
 @inner_rule
@@ -131,9 +165,9 @@ def _role(world: Kernel, fault: int, process: int) -> FaultRole:
 
 @inner_rule
 def _is_started(world: Clients, roll: Roll, process: int) -> bool:
-    """Whether all brokers of the batch have been restarted, as the operator knows."""
+    """Whether all servers of the batch have been restarted, as the operator knows."""
     for place in range(roll.position, _batch_end(roll)):
-        role = _role(world, world.rolled[roll.first_broker + place].fault, process)
+        role = _role(world, world.rolled[roll.first_server + place].fault, process)
         if role.active or role.row_sequence == NONE:
             return False
     return True
@@ -156,13 +190,21 @@ def handle_roll_times_out(world: Clients, timer: timers.RollTimesOut) -> None:
 
 @inner_rule
 def _look(world: Clients, number: int, process: int) -> None:
-    """Ask for the registrations, and the state of each partition with a replica on the batch."""
+    """Ask for the registrations, and the state of each partition with a replica on the batch.
+
+    For controllers, ask whether they follow the leader.
+    """
     roll = world.rolls[number]
     roll.question += 1
     roll.unregistered = 0
     roll.under_replicated = 0
     roll.answers = 1
     ask_live_brokers(world, process, number, roll.question)
+    for place in range(roll.position, _batch_end(roll)):
+        node = world.rolled[roll.first_server + place].node
+        if _is_controller(world, node):
+            ask_voter(world, process, node - world.sizes[0].brokers, number, roll.question)
+            roll.answers += 1
     for partition in range(world.sizes[0].partitions):
         if _is_on_batch(world, roll, partition):
             ask_state(world, process, partition, number, roll.question)
@@ -176,8 +218,7 @@ def _look(world: Clients, number: int, process: int) -> None:
 def _is_on_batch(world: Clients, roll: Roll, partition: int) -> bool:
     """Whether a partition may have a replica on a broker of the batch."""
     for place in range(roll.position, _batch_end(roll)):
-        broker = world.rolled[roll.first_broker + place].broker
-        if slot_of(world, partition, broker) >= 0:
+        if slot_of(world, partition, world.rolled[roll.first_server + place].node) >= 0:
             return True
     return False
 
@@ -190,7 +231,9 @@ def take_roll_answer(world: Clients, answer: Answer, process: int) -> None:
     if roll.phase != _WAITS or roll.question != answer.question:
         return
     if answer.names_live_brokers:
-        roll.unregistered = _unregistered(world, roll)
+        roll.unregistered += _unregistered(world, roll)
+    elif answer.is_about_voter:
+        roll.unregistered += 0 if answer.holds else 1
     elif answer.holds and _is_under_replicated(world, roll, answer):
         roll.under_replicated += 1
     roll.answers -= 1
@@ -212,8 +255,9 @@ def _unregistered(world: Clients, roll: Roll) -> int:
     """The number of the batch's brokers that are not live."""
     missing = 0
     for place in range(roll.position, _batch_end(roll)):
-        broker = world.rolled[roll.first_broker + place].broker
-        missing += 0 if world.live_brokers[broker].is_live else 1
+        node = world.rolled[roll.first_server + place].node
+        if not _is_controller(world, node) and not world.live_brokers[node].is_live:
+            missing += 1
     return missing
 
 
@@ -229,8 +273,8 @@ def _is_under_replicated(world: Clients, roll: Roll, state: Answer) -> bool:
     if size(state.isr) >= size(state.replicas):
         return False
     for place in range(roll.position, _batch_end(roll)):
-        broker = world.rolled[roll.first_broker + place].broker
-        slot = slot_of(world, state.partition, broker)
+        node = world.rolled[roll.first_server + place].node
+        slot = slot_of(world, state.partition, node)
         is_back = roll.gives_back_for != NONE and contains(state.isr, slot)
         if contains(state.replicas, slot) and not is_back:
             return True
@@ -241,7 +285,7 @@ def _is_under_replicated(world: Clients, roll: Roll, state: Answer) -> bool:
 def _finish_batch(world: Clients, number: int, process: int) -> None:
     """Let preferred replicas lead, if the step asks for it; then the next batch, or the end."""
     roll = world.rolls[number]
-    is_last = _batch_end(roll) == roll.broker_count
+    is_last = _batch_end(roll) == roll.server_count
     if roll.leadership_back == AFTER_EACH_BATCH or (is_last and roll.leadership_back == AT_END):
         _write(world, roll, codes.ROLL_PREFERS)
         _ask_for_preferred(world, roll, process)
@@ -288,7 +332,7 @@ def _is_to_prefer(world: Clients, roll: Roll, partition: int) -> bool:
         return roll.leadership_back == AT_END or _is_on_batch(world, roll, partition)
     preferred = broker_of(world, partition, first(world.partitions[partition].replicas))
     for place in range(roll.position, _batch_end(roll)):
-        if world.rolled[roll.first_broker + place].broker == preferred:
+        if world.rolled[roll.first_server + place].node == preferred:
             return True
     return False
 
@@ -311,6 +355,15 @@ def _ask_for_preferred(world: Clients, roll: Roll, process: int) -> None:
 
 
 @inner_rule
+def is_rolled(world: Clients, fault: int) -> bool:
+    """Whether a rolling restart has restarted all its servers."""
+    for roll in world.rolls:
+        if roll.fault == fault and roll.gives_back_for == NONE:
+            return bool(roll.phase == _OVER and roll.position == roll.server_count)
+    return False
+
+
+@inner_rule
 def _end(world: Kernel, roll: Roll) -> None:
     """The rolling restart is over, as a fault is."""
     roll.phase = _OVER
@@ -320,7 +373,7 @@ def _end(world: Kernel, roll: Roll) -> None:
 @inner_rule
 def _write(world: Clients, roll: Roll, progress: int) -> None:
     broker, broker_count = NONE, 0
-    if roll.position < roll.broker_count:
-        broker = world.rolled[roll.first_broker + roll.position].broker
+    if roll.position < roll.server_count:
+        broker = world.rolled[roll.first_server + roll.position].node
         broker_count = _batch_end(roll) - roll.position
     RollProgress.write(world, roll, progress=progress, broker=broker, broker_count=broker_count)

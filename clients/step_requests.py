@@ -35,6 +35,7 @@ WHEN_QUIESCENT = code(7)
 WHEN_LEADER_IS_NOT = code(8)
 WHEN_ANSWERED = code(9)
 WHEN_REASSIGNED = code(10)
+WHEN_ROLLED = code(11)
 
 #: Step.action, by the action of a step in a scenario; each stands beside its rule.
 STEP_CODES = NamedCodes()

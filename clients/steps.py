@@ -10,7 +10,7 @@ from tidegauge.clients import admin_requests, control_plane_requests, first_topi
 from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.client_state import Answer, Client, Clients, Step
 from tidegauge.clients.handlers import OPERATOR
-from tidegauge.clients.rolling_restarts import take_roll_answer
+from tidegauge.clients.rolling_restarts import is_rolled, take_roll_answer
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import EMPTY, first, rest, size
@@ -36,6 +36,9 @@ ENDS_FAULT = step_requests.STEP_CODES.new("end_fault", 3)
 OBSERVES = step_requests.STEP_CODES.new("observe", 8)
 WAITS = step_requests.STEP_CODES.new("wait", 9)
 RESTARTS_CONSUMERS = step_requests.STEP_CODES.new("restart_consumers", 14)
+
+#: Conditions that the operator knows without a question.
+_OF_OPERATOR = (step_requests.WHEN_ANSWERED, step_requests.WHEN_ROLLED)
 
 # Client.waiting
 _CONDITION = code(0)
@@ -77,7 +80,7 @@ def wait_for_step(world: Clients, process: int) -> None:
 def _look(world: Clients, client: Client, step: Step, process: int) -> None:
     """Read the state of the condition, and watch it; without watches poll."""
     client.question += 1
-    if step.start == step_requests.WHEN_ANSWERED:
+    if step.start in _OF_OPERATOR:
         _look_at(world, client, world.context[0].time_us)
     elif step.start in (step_requests.WHEN_REGISTERED, step_requests.WHEN_UNREGISTERED):
         control_plane_requests.ask_live_brokers(
@@ -95,7 +98,7 @@ def _look(world: Clients, client: Client, step: Step, process: int) -> None:
             world, process, partition, control_plane_requests.STEPS, client.question
         )
     if step.start == step_requests.WHEN_QUIESCENT or (
-        is_kraft(world) and step.start != step_requests.WHEN_ANSWERED
+        is_kraft(world) and step.start not in _OF_OPERATOR
     ):
         _look_at(world, client, world.context[0].time_us + first_topics.LOOK_PERIOD_US)
 
@@ -133,7 +136,12 @@ def handle_step_looks(world: Clients, timer: timers.StepLooks) -> None:
     if client.waiting != _CONDITION:
         return
     step = world.steps[client.step]
-    if step.start != step_requests.WHEN_ANSWERED:
+    if step.start == step_requests.WHEN_ROLLED:
+        if is_rolled(world, step.condition_fault):
+            _take(world, process)
+        else:
+            _look_at(world, client, world.context[0].time_us + first_topics.LOOK_PERIOD_US)
+    elif step.start != step_requests.WHEN_ANSWERED:
         _look(world, client, step, process)
     elif step_requests.all_answered(world):
         _take(world, process)
@@ -271,10 +279,7 @@ def handle_operator_watch(world: Clients, event: ZkWatch) -> None:
     client = world.clients[client_of(world, process)]
     if control_plane_requests.tells_of_live_brokers(event) and not client.topics_created:
         first_topics.ask_for_topics(world, process)
-    if (
-        client.waiting == _CONDITION
-        and world.steps[client.step].start != step_requests.WHEN_ANSWERED
-    ):
+    if client.waiting == _CONDITION and world.steps[client.step].start not in _OF_OPERATOR:
         _look(world, client, world.steps[client.step], process)
 
 

@@ -12,6 +12,9 @@ a group of processes           ``group.py``; ``group_states.py``
 what groups tell each other    the room ``exchange``
 what always holds of a group   the room ``invariants``: validated only where it is asked for
 which group hosts a process    ``grouping.py``
+snapshots                      ``group_snapshots.py``, ``group_splitting.py`` of groups;
+                               ``snapshot_writer.py``, ``resuming.py``, ``branching.py`` of runs;
+                               ``recovery.py``: a run goes on after a death
 engines                        ``inline_engine.py``, in this interpreter; ``ray_engine.py`` in
                                actors of Ray (``hosted_group.py``, ``ray_cluster.py``)
 many runs                      ``pool.py``: a function with many inputs, on warm actors of Ray

@@ -29,7 +29,13 @@ class EngineError(TidegaugeError):
 
 
 class ActorError(EngineError):
-    """An actor died, or two of them are incompatible: the run has ended."""
+    """An actor died, or two of them are incompatible: the engine has ended."""
+
+    def __init__(self, reason: str, reached: str = "") -> None:
+        super().__init__(reason + reached)
+        #: The reason alone, without what is said of the run.
+        self.reason = reason
+        self.reached = reached
 
 
 class RayUnavailableError(EngineError):
@@ -88,6 +94,12 @@ class LoopFigures:
     groups: Sequence[GroupFigures] = ()
     #: The kinds of processes in the samples, with their counts (``loop_sampler.py``).
     samples: Mapping[str, int] = field(default_factory=dict)
+
+    def spent(self, past: RunSnapshot | None) -> tuple[float, int]:
+        """Wall seconds and windows of the whole loop, with those before a past."""
+        if past is None:
+            return self.seconds, self.windows
+        return self.seconds + past.loop_seconds, self.windows + past.windows
 
     def part_of_summary(self, virtual_seconds: float) -> dict[str, Any]:
         """The part of ``summary.json`` about the loop."""
@@ -196,13 +208,31 @@ class EngineInput(NamedTuple):
     past: RunSnapshot | None = None
     #: The plan of the past, where it was another one.
     past_plan: ClusterPlan | None = None
+    #: 1, and one more each time that the engine is made again, after the death of an actor.
+    generation: int = 1
+    #: Is called with lines for people.
+    tell: Callable[[str], None] = lambda _: None
 
     def saved_group(self, hosted: Sequence[int]) -> SavedGroup | None:
-        """The saved state of a group; None: the run begins."""
+        """The saved state that a group continues, or a part of it; None: the run begins.
+
+        Raises:
+            EngineError: the group has processes of several groups that were saved.
+        """
         if self.past is None:
             return None
-        state = next(each for each in self.past.groups if each["hosted"] == sorted(hosted))
-        return SavedGroup(self.past.time_us, state, self.past_plan)
+        for state in self.past.groups:
+            if {*hosted} <= {*state["hosted"]}:
+                return SavedGroup(self.past.time_us, state, self.past_plan)
+        raise EngineError(
+            f"the saved state of {len(self.past.groups)} groups of processes cannot be joined in "
+            "fewer: leave their number open"
+        )
+
+    @property
+    def begin_us(self) -> int:
+        """The virtual time from which it runs."""
+        return 0 if self.past is None else self.past.time_us
 
     def path_of(self, file: Path) -> str:
         """The path of a file in the run's folder."""
@@ -228,18 +258,19 @@ def no_garbage_collection() -> Iterator[None]:
 class Pace:
     """Virtual time goes on ``speed`` times as fast as real time at most."""
 
-    def __init__(self, speed: float) -> None:
-        """Virtual time is 0 at the first wait."""
+    def __init__(self, speed: float, begin_us: int = 0) -> None:
+        """Virtual time is ``begin_us`` at the first wait."""
         self._speed = speed
+        self._begin_us = begin_us
         self._begun: float | None = None
 
     def left_s(self, time_us: int) -> float:
         """The real time until virtual time may be ``time_us``; below 0 if it may already."""
-        return -self._passed_s(-time_us / (1e6 * self._speed))
+        return -self._passed_s((self._begin_us - time_us) / (1e6 * self._speed))
 
     def virtual_us(self, ahead_s: float = 0.0) -> int:
         """The virtual time that may be reached so much later."""
-        return round(self._passed_s(ahead_s) * 1e6 * self._speed)
+        return self._begin_us + round(self._passed_s(ahead_s) * 1e6 * self._speed)
 
     def wait_for(self, time_us: int) -> None:
         """Wait until virtual time may be ``time_us``."""

@@ -28,15 +28,16 @@ from tidegauge.engine.doors import World, enter_doors
 from tidegauge.engine.exchange.lookahead import distances_us
 from tidegauge.engine.exchange.promises import next_event_us, take
 from tidegauge.engine.exchange.rings import send_news
-from tidegauge.engine.exchange.state import ENDED, NO_ROOM, REPORTS, GroupExchange
+from tidegauge.engine.exchange.state import ENDED, NO_ROOM, READY, REPORTS, GroupExchange
 from tidegauge.engine.group_snapshots import (
     GroupCopy,
     SavedGroup,
     copy_of_group,
     merge_worlds,
-    restore_exchange,
+    note_all_is_sent,
     restore_world,
 )
+from tidegauge.engine.group_splitting import split, wake_pairs_across
 from tidegauge.engine.group_states import GroupCounts, counts_of
 from tidegauge.engine.layout import cluster_tables
 from tidegauge.engine.layout.broker_tables import enlarge_brokers, new_brokers, producer_reserve_of
@@ -111,10 +112,17 @@ class Group:
         self.exchange = GroupExchange(plan, [self.hosted], 0)
         self.world = new_world(plan, set(hosted), self.reserve, self.item_reserve)
         self._saved = saved
+        #: Its tables have something left of processes that are in other groups by now.
+        self._is_part = False
         if saved is not None:
+            begun = dict(vars(self.world))
             self.world = restored_world(plan, self.world, saved)
+            self._is_part = saved.state["is_part"]
+            if self.hosted != saved.state["hosted"]:
+                split(self.world, begun, self.hosted, saved.time_us)
+                self._is_part = True
             self.log_directories.restore(self._brokers, saved.state["files"])
-        self._validator = _new_validator(plan)
+        self._validator = None if self._is_part else _new_validator(plan)
         self._size_rows()
         #: The tables, and the exchange with other groups, that the view is made for.
         self._seen: tuple[object, ...] = ()
@@ -304,8 +312,7 @@ class Group:
     def join(self, grouping: Sequence[Sequence[int]], number: int) -> None:
         """Become one of several groups, each with the processes in ``grouping``."""
         self.exchange = GroupExchange(self.plan, grouping, number)
-        if self._saved is not None:
-            restore_exchange(self.exchange, self._saved)
+        note_all_is_sent(self.exchange, self.world)
         self.world.context[0].group = number
         column(self.world.processes, "answer_us")[:] = distances_us(self.plan, self.hosted)
         self.view = self._make_view()
@@ -321,19 +328,25 @@ class Group:
             and self.exchange.state.distant == 0
             and pools.fetchers_of_source == 1
         )
+        if self._saved is not None and context.idle_pairs > 0 and not context.idles_across:
+            wake_pairs_across(self.world, self._saved.time_us)
+            self.view = self._make_view()
+        self._saved = None
         send_news(self.kernel_view, self.exchange.view)
 
-    def take_all(self) -> None:
-        """Take all messages that have come in."""
-        while self.exchange.state.linked and (
-            take(self.kernel_view, self.exchange.view) == NO_ROOM
-        ):
+    def take_all(self) -> int:
+        """Take all messages that have come in; READY, STRANGE or BROKEN (``exchange/state.py``)."""
+        while self.exchange.state.linked:
+            said = int(take(self.kernel_view, self.exchange.view))
+            if said != NO_ROOM:
+                return said
             self._make_room_to_take()
+        return int(READY)
 
     def copy(self) -> GroupCopy:
         """A copy of its state, from which it can be restored; its rows are drained."""
         files = self.log_directories.saved(self._brokers)
-        return copy_of_group(self.hosted, self.world, self.exchange, files)
+        return copy_of_group(self.hosted, self.world, files, is_part=self._is_part)
 
     @property
     def next_us(self) -> int:

@@ -23,6 +23,7 @@ from tidegauge.engine.doors import World
 from tidegauge.replication.fetcher import TRUNCATING
 from tidegauge.replication.replica_list import EMPTY
 from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, QUORUM_CONTROLLER
 from tidegauge.simulation.links import NETWORK_TABLES
 from tidegauge.simulation.random_streams import mix
 from tidegauge.simulation.rows import COST_NAMES
@@ -76,6 +77,37 @@ def counts_of(hosted: Sequence[int], world: World) -> GroupCounts:
     latencies = column(world.latencies, "sends").reshape(-1, int(BUCKETS)).copy()
     of_clients = {name: column(world.clients, name).copy() for name in _OF_EACH_CLIENT}
     return GroupCounts(hashes, counts, costs, latencies, of_clients)
+
+
+def forget_counts(world: World, stays: NDArray[np.bool_], *, of_group: bool) -> None:
+    """Forget what processes have counted that are in another group from now on.
+
+    Args:
+        world: the tables of the group.
+        stays: for each process whether it stays.
+        of_group: also what belongs to no process.
+    """
+    processes = np.arange(len(stays))
+    roles, numbers = column(world.processes, "role"), column(world.processes, "number")
+    for role, table, fields in (
+        (BROKER, world.brokers, _OF_BROKERS),
+        (CONTROLLER, world.controllers, _OF_CONTROLLERS),
+        (CLIENT, world.clients, (*_OF_CLIENTS, *_OF_EACH_CLIENT)),
+    ):
+        gone = numbers[processes[(roles == int(role)) & ~stays]]
+        for field in fields:
+            column(table, field)[gone] = 0
+        if role == CLIENT:
+            column(world.latencies, "sends").reshape(-1, int(BUCKETS))[gone] = 0
+    if not stays[roles == int(QUORUM_CONTROLLER)].any():
+        for state in world.active_controller:
+            state.claims = 0
+    if of_group:
+        context = world.context[0]
+        context.handled = context.computed = 0
+        column(world.kind_counts, "handled")[:] = 0
+        for field in ("times", "total_us"):
+            column(world.quantile_uses, field)[:] = 0
 
 
 class ObservedReplica(Record):

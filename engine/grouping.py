@@ -59,6 +59,8 @@ class Grouping(NamedTuple):
     controllers: int = 0
     #: The number of the machine of each; empty: all are on one.
     machines: Sequence[int] = ()
+    #: For people: that there are fewer groups than they asked for, or more.
+    notice: str = ""
 
 
 def grouping_of(plan: ClusterPlan, groups: int, machines: int = 1) -> Grouping:
@@ -79,33 +81,103 @@ def grouping_of(plan: ClusterPlan, groups: int, machines: int = 1) -> Grouping:
             f"{counted(brokers + 1, 'actor')}, not by {groups}"
         )
     has_own = groups == brokers + 1
+    weights = _broker_weights(plan, batches_per_second(plan))
+    hosted, machine_of = _groups_on_machines(plan, min(groups, brokers), machines, weights)
+    lightest = _host_others(plan, hosted, range(len(plan.processes)), has_own=has_own)
+    if has_own:
+        machine_of.append(machine_of[lightest])
+    return _named(plan, hosted, machine_of)
+
+
+def finer_grouping(
+    plan: ClusterPlan, saved: Sequence[Sequence[int]], groups: int, machines: int = 1
+) -> Grouping:
+    """Cut groups whose state is saved into this number of groups, or the nearest that is possible.
+
+    There are at least the saved groups, and each can be cut by its brokers. A state of one group
+    can be cut into any groups.
+
+    Args:
+        plan: the cluster.
+        saved: the processes of each saved group, of which there are several.
+        groups: the number of groups.
+        machines: the number of machines to place them on.
+    """
+    weights = _broker_weights(plan, batches_per_second(plan))
+    of_groups = [[each for each in group if each < len(plan.brokers)] for group in saved]
+    shares = [1] * len(saved)
+    for _ in range(groups - len(saved)):
+        divisible = [each for each, share in enumerate(shares) if share < len(of_groups[each])]
+        if not divisible:
+            break
+        shares[
+            max(divisible, key=lambda each: _weight(of_groups[each], weights) / shares[each])
+        ] += 1
+    hosted = []
+    for group, brokers, share in zip(saved, of_groups, shares, strict=True):
+        parts = [sorted(group)]
+        if share > 1:
+            parts = _groups_of_brokers(plan, brokers, share, weights)
+            _host_others(plan, parts, group, has_own=False)
+        hosted += parts
+    # Neighbours are of one rack, if they were cut for several machines.
+    on_machines = [place * machines // len(hosted) for place in range(len(hosted))]
+    finer = _named(plan, hosted, on_machines)
+    if len(hosted) == groups:
+        return finer
+    notice = (
+        f"the saved state of {len(saved)} groups of processes continues on "
+        f"{counted(len(hosted), 'actor')}, not on {groups}"
+    )
+    return finer._replace(notice=notice)
+
+
+def _host_others(
+    plan: ClusterPlan, hosted: list[list[int]], processes: Sequence[int], *, has_own: bool
+) -> int:
+    """Host the other ones of these processes beside brokers; the number of the lightest group.
+
+    It has the control plane, or with ``has_own`` one more group has that, and all controllers.
+    """
     batches = batches_per_second(plan)
     weights = _broker_weights(plan, batches)
-    hosted, machine_of = _groups_on_machines(plan, min(groups, brokers), machines, weights)
-    names = [_name(plan, group) for group in hosted]
     load = [_weight(group, weights) for group in hosted]
     group_of = {broker: number for number, group in enumerate(hosted) for broker in group}
     of_racks = _groups_of_racks(plan, hosted)
-    of_clients = [_client_weight(plan, number, batches) for number in range(len(plan.clients))]
-    for client in sorted(range(len(of_clients)), key=lambda number: -of_clients[number]):
-        process = plan.process_ranges[CLIENT][client]
+    clients, links, of_brokers, controllers = (
+        [process for process in processes if plan.processes[process].role in roles]
+        for roles in ((CLIENT,), (RACK_LINK,), (CONTROLLER,), (ZOOKEEPER, QUORUM_CONTROLLER))
+    )
+    of_clients = {
+        process: _client_weight(plan, plan.processes[process].number, batches)
+        for process in clients
+    }
+    for process in sorted(clients, key=lambda each: -of_clients[each]):
         group = of_racks.get(plan.processes[process].rack, load.index(min(load)))
         hosted[group].append(process)
-        load[group] += of_clients[client]
-    for number, link in enumerate(plan.process_ranges[RACK_LINK]):
+        load[group] += of_clients[process]
+    for number, link in enumerate(links):
         hosted[number % len(hosted)].append(link)
-    controllers = [*plan.process_ranges[ZOOKEEPER], *plan.process_ranges[QUORUM_CONTROLLER]]
-    of_brokers = list(plan.process_ranges[CONTROLLER])
+    lightest = load.index(min(load))
     if has_own:
         hosted.append([*controllers, *of_brokers])
-        machine_of.append(machine_of[load.index(min(load))])
-        return Grouping([*names, "the controllers"], hosted, len(hosted) - 1, machine_of)
+        return lightest
     for controller in of_brokers:
-        hosted[group_of[plan.processes[controller].host]].append(controller)
-    lightest = load.index(min(load))
+        hosted[group_of.get(plan.processes[controller].host, lightest)].append(controller)
     hosted[lightest] += controllers
-    names[lightest] += " and the controllers"
-    return Grouping(names, hosted, lightest, machine_of)
+    return lightest
+
+
+def _named(plan: ClusterPlan, hosted: list[list[int]], machines: Sequence[int]) -> Grouping:
+    """Groups with names for people."""
+    first = min([*plan.process_ranges[ZOOKEEPER], *plan.process_ranges[QUORUM_CONTROLLER]])
+    controllers = next(number for number, group in enumerate(hosted) if first in group)
+    names = [_name(plan, [each for each in group if each < len(plan.brokers)]) for group in hosted]
+    of_controllers = names[controllers]
+    names[controllers] = (
+        f"{of_controllers} and the controllers" if of_controllers else "the controllers"
+    )
+    return Grouping(names, hosted, controllers, machines)
 
 
 class Choice(NamedTuple):
@@ -253,7 +325,9 @@ def _client_weight(plan: ClusterPlan, number: int, batches: Rates) -> float:
 
 
 def _name(plan: ClusterPlan, group: Sequence[int]) -> str:
-    """``brokers 1-20, 41``: by their ids."""
+    """``brokers 1-20, 41``: by their ids; empty without brokers."""
+    if not group:
+        return ""
     parts = []
     ids = sorted(plan.brokers[broker] for broker in group)
     for _, numbered in groupby(enumerate(ids), lambda pair: pair[1] - pair[0]):

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.compiled.records import column
 from tidegauge.engine.contract import GroupFigures, Pace, no_garbage_collection
 from tidegauge.engine.exchange import state as exchanged
 from tidegauge.engine.exchange.handshake import Address, Reception, dial
@@ -36,12 +37,12 @@ from tidegauge.engine.exchange.shared_memory import (
     send_file,
 )
 from tidegauge.engine.group import Group
+from tidegauge.engine.group_snapshots import GroupCopy, SavedGroup
 from tidegauge.engine.group_states import GroupCounts, new_states
 from tidegauge.engine.liveness import RESTART_US
 from tidegauge.engine.loop_sampler import LoopSampler
 from tidegauge.metrics.snapshots.snapshot import SnapshotPart, part_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.scenario.reading import Scenario
 from tidegauge.traces.checks.breaches import judged_rows
 from tidegauge.traces.trace_file import TraceWriter
 
@@ -51,6 +52,9 @@ _LET_IN_S = 0.0002
 # The longest sleep of a group that waits for those on other machines: at first, and at most.
 _FIRST_SLEEP_MS = 1
 _LONGEST_SLEEP_MS = 16
+
+#: The longest time that a message between machines is on its way.
+_UNDER_WAY_S = 10.0
 
 #: The longest real time that a run with a speed limit goes ahead, or sleeps.
 _STEP_S = 0.005
@@ -64,9 +68,7 @@ _LAST_FLUSH_S = 10.0
 class Place(NamedTuple):
     """A group's information about all groups, and about itself."""
 
-    scenario: Scenario
-    switches: dict[str, int | bool]
-    is_measured: bool
+    plan: ClusterPlan
     #: Names of the groups for people, and their processes.
     names: Sequence[str]
     grouping: Sequence[Sequence[int]]
@@ -77,6 +79,10 @@ class Place(NamedTuple):
     generation: int
     #: The speed limit, as a multiple of real time; None: no limit.
     speed: float | None
+    #: The virtual time from which the run goes on.
+    begin_us: int = 0
+    #: The state to continue from; None: the run begins.
+    saved: SavedGroup | None = None
 
 
 class GroupOutcome(NamedTuple):
@@ -117,21 +123,20 @@ class HostedGroup:
             node: this machine; groups on the same one connect by a Unix socket.
             tcp_host: the address of this machine for others; None: there are no others.
         """
-        plan = ClusterPlan(place.scenario, place.switches, place.is_measured)
-        self._plan = plan
+        plan = self._plan = place.plan
         self._place = place
         self._node = node
         self._folder: tempfile.TemporaryDirectory[str] | None = None
-        if place.scenario.checkpoint_files:
+        if plan.scenario.checkpoint_files:
             self._folder = tempfile.TemporaryDirectory(prefix="tidegauge-")
         folder = None if self._folder is None else Path(self._folder.name)
-        self._group = Group(plan, place.grouping[place.number], folder)
+        self._group = Group(plan, place.grouping[place.number], folder, place.saved)
         self._group.join(place.grouping, place.number)
         self._reception = Reception(
             place.number, place.names, place.key, place.generation, node=node, tcp_host=tcp_host
         )
         self._links = Links({}, place.names, ())
-        self._pace = None if place.speed is None else Pace(place.speed)
+        self._pace = None if place.speed is None else Pace(place.speed, place.begin_us)
         self._stops = threading.Event()
         self._sampler = LoopSampler([self._group])
         #: CPU time of its waits.
@@ -147,6 +152,7 @@ class HostedGroup:
         self._running = threading.Lock()
         #: The content of the next report.
         self._rows: list[NDArray[np.void]] = []
+        self._copy: GroupCopy | None = None
 
     def whereabouts(self) -> str:
         """Its process and machine, for people."""
@@ -303,6 +309,37 @@ class HostedGroup:
         self._writer.write(rows)
         self._rows.append(judged_rows(rows))
 
+    def words_written(self) -> list[int]:
+        """How many words it has written for each other group so far; after :meth:`run_to`."""
+        written: list[int] = column(self._group.exchange.tables.groups, "written").tolist()
+        return written
+
+    def save(self, written: Sequence[int]) -> None:
+        """Copy its state, for :meth:`packed`; the next report has all rows until then.
+
+        Args:
+            written: how many words each group has written for this one: these are taken first.
+
+        Raises:
+            LinkError: a group has ended, or its words do not come.
+        """
+        with self._running:
+            self._take_words(np.array(written))
+            self._group.drain(self._take)
+            self._writer.flush()
+            self._copy = self._group.copy()
+
+    def _take_words(self, written: NDArray[np.int64]) -> None:
+        state, groups = self._group.exchange.state, self._group.exchange.tables.groups
+        deadline_s = time.monotonic() + _UNDER_WAY_S
+        while self._group.take_all() == exchanged.READY:
+            if (column(groups, "read") >= written).all():
+                return
+            if time.monotonic() > deadline_s:
+                raise LinkError(f"messages did not arrive within {_UNDER_WAY_S:g} s")
+            self._links.wait(_LONGEST_SLEEP_MS)
+        raise self._links.broken(int(state.peer))
+
     def heal(self, time_us: int) -> None:
         """Begin the liveness phase in all processes of this group."""
         self._group.heal(time_us, RESTART_US, self._take)
@@ -386,6 +423,12 @@ class HostedGroup:
             exchange.exchange_cpu_seconds,
             exchange.waiting_cpu_seconds + self._waiting_ns / 1e9,
         )
+
+    def packed(self) -> dict[str, Any]:
+        """The state that :meth:`save` has copied, compressed."""
+        copied, self._copy = self._copy, None
+        assert copied is not None
+        return copied.packed()
 
     def stop(self) -> None:
         """Have it return from running as it is."""

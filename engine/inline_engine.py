@@ -80,7 +80,7 @@ class InlineEngine:
         self._onlooker = run.onlooker
         #: Inline, every problem ends the run.
         self.warnings: list[str] = []
-        self._pace = None if run.speed is None else contract.Pace(run.speed)
+        self._pace = None if run.speed is None else contract.Pace(run.speed, run.begin_us)
         self._groups = [
             Group(run.plan, hosted, run.folder, run.saved_group(hosted))
             for hosted in grouping.hosted
@@ -93,7 +93,7 @@ class InlineEngine:
         self._seconds = 0.0
         self._windows = 0
         #: Every event has been handled that is due before this time.
-        self._reached_us = 0 if run.past is None else run.past.time_us
+        self._reached_us = run.begin_us
 
     def __enter__(self) -> Self:
         return self

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.steps import wait_for_step
-from tidegauge.compiled.records import view_as
+from tidegauge.compiled.records import Records, view_as
 from tidegauge.compiled.rules import rule
 from tidegauge.engine.doors import World
 from tidegauge.engine.event_loop import begin_moment
@@ -56,10 +56,13 @@ def plan_fault(
 ) -> None:
     """Have a fault begin or end in a process at ``time_us``."""
     event = take_slot(world, process, process, kind)
-    # It comes from the scenario, not from the process.
+    # It comes from the scenario, whenever it is planned: no process and no row has caused it.
     event.source = kernel.SCENARIO
     event.sequence = sequence
     event.source_rows = 0
+    event.asked_us = 0
+    event.cause_process = kernel.NONE
+    event.cause_sequence = kernel.NONE
     view_as(event, timers.FaultChange).fault = fault
     event.time_us = time_us
     push(world, event)
@@ -141,7 +144,7 @@ def _start_us(plan: ClusterPlan, broker: int) -> int:
 
 def planned_changes(
     plan: ClusterPlan,
-    fault_roles: Sequence[kernel.FaultRole],
+    fault_roles: Records[kernel.FaultRole],
     hosted: Iterable[int],
     from_us: int = 0,
 ) -> list[PlannedChange]:

@@ -2,8 +2,8 @@
 
 The driver, here, lets the actors run to a virtual time. A few times a second it fetches the rows
 that they have written, judges them, writes the trace files and shows the progress. It is not in
-the loop. An actor that dies ends the run: its peers notice at once, since their links to it break,
-and Ray reports the cause.
+the loop. An actor that dies ends this engine: its peers notice at once, since their links to it
+break, and Ray reports the cause. A run with snapshots makes another one (``recovery.py``).
 """
 
 import secrets
@@ -26,7 +26,7 @@ from tidegauge.compiled.rules import COMPILED
 from tidegauge.controller.controller_actor import ControllerActor
 from tidegauge.engine import contract
 from tidegauge.engine.group_states import GroupCounts, ObservedPartition, ObservedReplica
-from tidegauge.engine.grouping import Grouping, grouping_of, usual_groups
+from tidegauge.engine.grouping import Grouping, finer_grouping, grouping_of, usual_groups
 from tidegauge.engine.hosted_group import GroupOutcome, GroupReport, HostedGroup, Place
 from tidegauge.engine.ray_cluster import cluster_cpus, node_address, node_cpus, placed, ray_cluster
 from tidegauge.metrics.snapshots.snapshot import Snapshot, merged
@@ -46,8 +46,9 @@ def on_ray(actors: int | None = None, address: str | None = None) -> contract.En
     """All processes in actors of Ray.
 
     Args:
-        actors: the number of actors; None: one for each broker of a small cluster and one for the
-            controllers, else the fastest number (``grouping.py``).
+        actors: the number of actors; None: that of the state that a run continues from, or one
+            for each broker of a small cluster and one for the controllers, else the fastest number
+            (``grouping.py``). Where that state cannot be cut into so many, the nearest number.
         address: the Ray cluster to join; None: that of RAY_ADDRESS, else Ray starts here.
 
     Raises (once it is made, or entered):
@@ -60,12 +61,19 @@ def on_ray(actors: int | None = None, address: str | None = None) -> contract.En
         if actors is not None:
             # An error here comes before Ray is started.
             grouping_of(run.plan, actors)
-        with ray_cluster(address):
-            count = actors or usual_groups(run.plan, cluster_cpus())
-            with RayEngine(run, grouping_of(run.plan, count, len(node_cpus()))) as engine:
-                yield engine
+        with ray_cluster(address), RayEngine(run, _grouping(run, actors)) as engine:
+            yield engine
 
     return make
+
+
+def _grouping(run: contract.EngineInput, actors: int | None) -> Grouping:
+    """The groups of a run that begins, or continues those of its past."""
+    machines = len(node_cpus())
+    saved = [] if run.past is None else [each["hosted"] for each in run.past.groups]
+    if len(saved) > 1:
+        return finer_grouping(run.plan, saved, actors or len(saved), machines)
+    return grouping_of(run.plan, actors or usual_groups(run.plan, cluster_cpus()), machines)
 
 
 class _Hosted(NamedTuple):
@@ -86,23 +94,23 @@ class RayEngine:
         self._plan = run.plan
         self._grouping = grouping
         self._groups: list[_Hosted] = []
+        self._paths: list[str] = []
         self._files: list[BinaryIO] = []
         self._reports: list[GroupReport | None] = [None] * len(grouping.hosted)
         self._seconds = 0.0
         #: Every event has been handled that is due before this time.
-        self._ended_us = 0
+        self._ended_us = run.begin_us
         self._open = ExitStack()
-        self.warnings: list[str] = []
+        self.warnings = [grouping.notice] if grouping.notice else []
 
     # Beginning and end.
 
     def __enter__(self) -> Self:
         with ExitStack() as begun:
             options = begun.enter_context(placed(self._grouping.machines))
-            self._files = [
-                begun.enter_context(file.open("wb"))
-                for file in self._run.new_trace_files(len(self._grouping.hosted))
-            ]
+            files = self._run.new_trace_files(len(self._grouping.hosted))
+            self._paths = [self._run.path_of(file) for file in files]
+            self._files = [begun.enter_context(file.open("wb")) for file in files]
             begun.callback(self._kill)
             self._make_actors(options)
             self._connect()
@@ -111,20 +119,20 @@ class RayEngine:
 
     def _make_actors(self, options: Sequence[dict[str, Any]]) -> None:
         key = secrets.token_bytes(32)
-        generation = secrets.randbits(62)
         across = len(set(self._grouping.machines)) > 1
         actors = []
         for number, of_actor in enumerate(options):
+            saved = self._run.saved_group(self._grouping.hosted[number])
             place = Place(
-                self._plan.scenario,
-                dict(self._plan.switches),
-                self._plan.is_measured,
+                self._plan.alone(),
                 self._grouping.names,
                 self._grouping.hosted,
                 number,
                 key,
-                generation,
+                self._run.generation,
                 self._run.speed,
+                self._run.begin_us,
+                None if saved is None else saved.alone(),
             )
             shell: Any = ControllerActor if number == self._grouping.controllers else BrokerActor
             actors.append(shell.options(**of_actor).remote(partial(_host_here, place, across)))
@@ -148,9 +156,11 @@ class RayEngine:
         trace: TracebackType | None,
     ) -> None:
         with self._open:
-            for number, group in enumerate(self._groups):
+            finishing = [group.actor.do.remote("finish") for group in self._groups]
+            ray.wait(finishing, num_returns=len(finishing), timeout=_ANSWER_S)
+            for number, finished in enumerate(finishing):
                 try:
-                    files = ray.get(group.actor.do.remote("finish"), timeout=_ANSWER_S)
+                    files = ray.get(finished, timeout=0)
                 except RayError:
                     # It is dead or stuck: the rows that it has handed over are there.
                     continue
@@ -188,6 +198,27 @@ class RayEngine:
             group.actor.do.remote("run_to", end_us): number
             for number, group in enumerate(self._groups)
         }
+
+    def save(self) -> contract.EngineState:
+        """The state of all groups after :meth:`run_to`; the trace has all rows until then.
+
+        Actors compress it while the run goes on.
+
+        Raises:
+            ActorError: an actor died.
+        """
+        written = self._ask("words_written")
+        self._ask_each("save", [(words,) for words in zip(*written, strict=True)])
+        self._take_reports()
+        trace = {path: file.tell() for path, file in zip(self._paths, self._files, strict=True)}
+        packing = [
+            group.actor.do.options(concurrency_group="packs").remote("packed")
+            for group in self._groups
+        ]
+        return contract.EngineState(
+            [partial(_answer, *each) for each in zip(self._groups, packing, strict=True)],
+            trace,
+        )
 
     def heal(self, time_us: int) -> None:
         """Begin the liveness phase in all processes."""
@@ -232,19 +263,15 @@ class RayEngine:
 
     def _ask(self, step: str, *arguments: Any) -> list[Any]:
         """Call a method of every actor, all at once."""
-        asked = [group.actor.do.remote(step, *arguments) for group in self._groups]
-        answers = []
-        for group, answer in zip(self._groups, asked, strict=True):
-            try:
-                answers.append(ray.get(answer))
-            except RayActorError as error:
-                raise contract.ActorError(
-                    f"the actor of {group.name} died ({group.where})"
-                ) from error
-            except RayTaskError as error:
-                failed = f"the actor of {group.name} failed: {error.cause} ({group.where})"
-                raise contract.ActorError(failed) from error
-        return answers
+        return self._ask_each(step, [arguments] * len(self._groups))
+
+    def _ask_each(self, step: str, arguments: Sequence[Sequence[Any]]) -> list[Any]:
+        """Call a method of every actor with arguments of its own, all at once."""
+        asked = [
+            group.actor.do.remote(step, *own)
+            for group, own in zip(self._groups, arguments, strict=True)
+        ]
+        return [_answer(*each) for each in zip(self._groups, asked, strict=True)]
 
     def _watch(self, running: dict[Any, int]) -> None:
         """Watch the actors until all have finished their call."""
@@ -285,8 +312,9 @@ class RayEngine:
         _, complaint, number = min(complaints)
         reached_us = self._reached_us()
         return contract.ActorError(
-            f"{complaint} ({self._groups[number].where}); all stopped after "
-            f"{reached_us / 1e6:.3f} virtual seconds, and the trace has all rows until then"
+            f"{complaint} ({self._groups[number].where})",
+            f"; all stopped after {reached_us / 1e6:.3f} virtual seconds, and the trace has all "
+            "rows until then",
         )
 
     def _stop(self, running: list[Any]) -> None:
@@ -337,7 +365,8 @@ class RayEngine:
 
     def _reached_us(self) -> int:
         """The time before which all rows of all groups have arrived."""
-        return min(0 if report is None else report.reached_us for report in self._reports)
+        begin_us = self._run.begin_us
+        return min(begin_us if report is None else report.reached_us for report in self._reports)
 
     def _show_progress(self) -> None:
         if self._run.progress is None:
@@ -350,6 +379,22 @@ class RayEngine:
         }
         events = sum(report.figures.events for report in reports)
         self._run.progress(contract.Passed(self._reached_us(), events, busy))
+
+
+def _answer(group: _Hosted, answer: Any) -> Any:
+    """What an actor has answered to a call.
+
+    Raises:
+        ActorError: it died, or failed.
+    """
+    try:
+        return ray.get(answer)
+    except RayActorError as error:
+        raise contract.ActorError(f"the actor of {group.name} died ({group.where})") from error
+    except RayTaskError as error:
+        raise contract.ActorError(
+            f"the actor of {group.name} failed: {error.cause} ({group.where})"
+        ) from error
 
 
 def _host_here(place: Place, across: bool) -> HostedGroup:

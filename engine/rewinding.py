@@ -21,19 +21,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.engine.branching import past_of
 from tidegauge.engine.doors import World
 from tidegauge.engine.exchange.state import ENDED
 from tidegauge.engine.group import Group
 from tidegauge.engine.group_snapshots import SavedGroup
 from tidegauge.engine.inline_engine import link_in_turn
 from tidegauge.engine.resuming import plan_of_run
-from tidegauge.engine.run_snapshots.snapshot_file import read_snapshot, snapshot_times_us
+from tidegauge.engine.run_snapshots.snapshot_file import read_snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.event import EventSlot, ItemSlot
 from tidegauge.simulation.messages.idle_fetches import OTHER_END
 from tidegauge.simulation.quantities import format_duration
+from tidegauge.traces.run_files import snapshot_times_us
 from tidegauge.traces.run_folder import RunFolder
 
 #: The first time before a moment at which it looks for events that came before it, and how much
@@ -212,7 +212,7 @@ class Rewinding:
         self.plan = replace(plan, may_branch=plan.may_branch or may_branch)
         self.end_us = self.plan.scenario.duration_us
         self._folder = folder.path
-        self._past = past_of(folder.manifest)
+        self._past = folder.manifest.get("past")
         #: Before that it is the run that this one is a branch of.
         self._first_us = 0 if self._past is None else int(self._past["at_us"])
         self._handles_idle = handles_idle

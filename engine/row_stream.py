@@ -12,7 +12,7 @@ done.
 """
 
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -189,11 +189,14 @@ class LogDirectories:
     def __init__(self, plan: ClusterPlan, folder: Path | None) -> None:
         self.plan = plan
         self.folder = None if folder is None else folder / LOG_DIRECTORIES
+        #: Brokers, and the files that are to take the place of theirs.
+        self._restored: tuple[Collection[int], Mapping[str, bytes]] = ((), {})
 
     def saved(self, brokers: Iterable[int]) -> dict[str, bytes]:
         """The content of all files of brokers, by their indexes; each by its path in the folder."""
         if self.folder is None:
             return {}
+        self._replace_files(self.folder)
         return {
             str(file.relative_to(self.folder)): file.read_bytes()
             for index in brokers
@@ -201,20 +204,25 @@ class LogDirectories:
             if file.is_file()
         }
 
-    def restore(self, brokers: Iterable[int], saved: Mapping[str, bytes]) -> None:
-        """Replace all files of brokers, by their indexes, by those that :meth:`saved` has read.
+    def restore(self, brokers: Collection[int], saved: Mapping[str, bytes]) -> None:
+        """Have the files that :meth:`saved` has read in place of all files of these brokers.
 
-        Raises:
-            OSError: a file cannot be written.
+        There can be those of other brokers.
+
+        They are replaced before the first use: a run that cannot continue changes nothing.
         """
-        if self.folder is None:
-            return
-        for index in brokers:
-            shutil.rmtree(self._directory_of(index), ignore_errors=True)
+        self._restored = (brokers, saved)
+
+    def _replace_files(self, folder: Path) -> None:
+        (brokers, saved), self._restored = self._restored, ((), {})
+        directories = [self._directory_of(index) for index in brokers]
+        for directory in directories:
+            shutil.rmtree(directory, ignore_errors=True)
         for path, content in saved.items():
-            file = self.folder / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
+            file = folder / path
+            if any(file.is_relative_to(directory) for directory in directories):
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content)
 
     def _directory_of(self, index: int) -> Path:
         assert self.folder is not None
@@ -232,6 +240,7 @@ class LogDirectories:
             broker.files_due = 0
             if due == 0 or self.folder is None:
                 continue
+            self._replace_files(self.folder)
             directory = self._directory_of(index)
             directory.mkdir(parents=True, exist_ok=True)
             rows = _rows_of(world, index)

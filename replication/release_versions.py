@@ -72,6 +72,9 @@ _FIRST_LINE_WITHOUT_ZOOKEEPER = "4.0"
 #: The oldest metadata.version: of all releases from 4.0 on, and here of those before, too.
 #: Source: MetadataVersion.MINIMUM_VERSION@4.0.0.
 _OLDEST_METADATA_VERSION = "3.3-IV3"
+#: The first one that has a feature level.
+#: Source: MetadataVersion.MINIMUM_KRAFT_VERSION@3.9.0.
+_FIRST_METADATA_VERSION = "3.0-IV1"
 
 #: Last internal version (IV) of each line of ``inter.broker.protocol.version`` (up to 3.9) and of
 #: ``metadata.version`` (from 3.3 on), counted from IV0; None where a line is one version without
@@ -113,6 +116,14 @@ LAST_INTERNAL_VERSION = {
     "4.3": 0,
     "4.4": 2,
 }
+
+#: The versions that change the format of metadata, from the oldest ``metadata.version`` on: over
+#: none of these is there a way back.
+#: Source: MetadataVersion.didMetadataChange@3.9.0 to @4.4.0.
+_METADATA_CHANGES = (
+    *("3.4-IV0", "3.5-IV2", "3.6-IV1", "3.6-IV2", "3.7-IV0", "3.7-IV2"),
+    *("4.0-IV1", "4.3-IV0", "4.4-IV1", "4.4-IV2"),
+)
 
 _NUMBERS = re.compile(r"0\.\d+(\.\d+){0,2}|[1-9]\d*\.\d+(\.\d+)?", re.ASCII)
 _PROTOCOL = re.compile(r"(?P<release>[\d.]+)(-IV(?P<internal>\d+))?", re.ASCII)
@@ -220,6 +231,17 @@ class Release:
             raise ValueError(f"metadata.version {version} is older than {oldest}, {reason}")
         return version
 
+    @property
+    def metadata_versions(self) -> tuple[int, int]:
+        """The feature levels of metadata.version that a node of this release supports: a range.
+
+        Source: QuorumFeatures.defaultFeatureMap@3.9.0, MetadataVersion.MINIMUM_VERSION@4.0.0.
+        """
+        without_zookeeper = Release.parse(f"{_FIRST_LINE_WITHOUT_ZOOKEEPER}.0")
+        oldest = _OLDEST_METADATA_VERSION if self >= without_zookeeper else _FIRST_METADATA_VERSION
+        newest = ProtocolVersion.parse(str(self.newest_known))
+        return ProtocolVersion.parse(oldest).feature_level, newest.feature_level
+
     def _version(self, name: str, setting: str | None) -> ProtocolVersion:
         latest = ProtocolVersion.parse(str(self.newest_known))
         version = latest if setting is None else ProtocolVersion.parse(setting)
@@ -282,8 +304,16 @@ class ProtocolVersion:
 
         Source: MetadataVersion@4.4.0.
         """
-        first = ProtocolVersion.parse("3.0-IV1")
+        first = ProtocolVersion.parse(_FIRST_METADATA_VERSION)
         return sum(first <= each <= self for each in _all_versions())
+
+    @property
+    def metadata_changes(self) -> int:
+        """The number of versions up to this one that have changed the format of metadata.
+
+        Source: MetadataVersion.didMetadataChange@4.4.0.
+        """
+        return sum(ProtocolVersion.parse(each) <= self for each in _METADATA_CHANGES)
 
     @property
     def newer_than_known(self) -> str | None:

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import gcd
 from typing import Any, NamedTuple, Self, TypeVar, TypeVarTuple, cast
 
 import numpy as np
 
-from tidegauge.replication.release_versions import Mode
+from tidegauge.replication.release_versions import Mode, ProtocolVersion, Release
 from tidegauge.scenario.model.component_faults import Fault, LogDirectoryFailureFault, fault_name
 from tidegauge.scenario.model.deployment import Versions
 from tidegauge.scenario.model.fault import Stop
 from tidegauge.scenario.model.process_faults import RestartFault, RollingRestartFault
 from tidegauge.scenario.model.request_steps import ProduceStep
-from tidegauge.scenario.model.selectors import HOST, OPERATOR, LinkEnd, Selector
-from tidegauge.scenario.model.settings import OFFSETS_TOPIC
+from tidegauge.scenario.model.selectors import BROKER, CONTROLLER, HOST, OPERATOR, LinkEnd, Selector
+from tidegauge.scenario.model.settings import OFFSETS_TOPIC, SESSION_TIMEOUTS
 from tidegauge.scenario.model.topic_steps import AdminStep
 from tidegauge.scenario.model.workload import ClientGroup, ConsumerGroup, ProducerGroup
 from tidegauge.scenario.planned_partitions import Numbers, PlannedPartitions
@@ -82,6 +82,9 @@ class ClusterPlan:
     faults_before_joints: tuple[int, ...] = ()
     #: The run may be continued with other faults: brokers keep what a loss of power would need.
     may_branch: bool = False
+    #: The places of faults of the scenario that never begin: what they cost is the difference. They
+    #: keep their numbers, names and random streams.
+    without: frozenset[int] = frozenset()
     #: What is made of the plan and is the same for each seed; None: the plan is for one run.
     kept: dict[object, Any] | None = field(default=None, compare=False, repr=False)
 
@@ -94,6 +97,10 @@ class ClusterPlan:
         other = copy(self)
         vars(other)["scenario"] = self.scenario.model_copy(update={"seed": seed})
         return other
+
+    def alone(self) -> Self:
+        """The same plan without all that is derived, to be sent to another process."""
+        return replace(self, switches=dict(self.switches), kept=None)
 
     def keep(self, make: Callable[[ClusterPlan, *Arguments], Made], *arguments: *Arguments) -> Made:
         """What a function makes of the plan: once for all seeds, if it is for several runs."""
@@ -148,9 +155,10 @@ class ClusterPlan:
 
     def session_timeout_ms(self, broker: int) -> int:
         """The time after which the control plane gives up a silent broker, by its id."""
+        name = SESSION_TIMEOUTS[self.scenario.mode]
         if self.is_kraft:
-            return self.scenario.controller_settings()["broker.session.timeout.ms"]
-        return self.scenario.settings_of(broker)["zookeeper.session.timeout.ms"]
+            return self.scenario.controller_settings()[name]
+        return self.scenario.settings_of(broker)[name]
 
     @cached_property
     def clients(self) -> tuple[PlannedClient, ...]:
@@ -285,8 +293,8 @@ class ClusterPlan:
         """Ids of the brokers that a fault keeps from starting as the run begins."""
         return frozenset(
             broker
-            for fault in self.scenario.faults
-            if fault.at_us == 0 and fault.stop is Stop.KILLED
+            for place, fault in enumerate(self.scenario.faults)
+            if fault.at_us == 0 and fault.stop is Stop.KILLED and place not in self.without
             for broker in fault.hit_brokers(self.scenario)
         )
 
@@ -337,30 +345,27 @@ class ClusterPlan:
         return int(self.partitions.columns.slot_counts.max()) if self.partitions else 1
 
     @cached_property
-    def rolled(self) -> tuple[tuple[int, int], ...]:
-        """The brokers that rolling restarts restart: (place of the fault, broker's index)."""
-        return tuple(
-            (place, self.broker_index(broker))
-            for place, fault in enumerate(self.scenario.faults)
-            if isinstance(fault, RollingRestartFault)
-            for broker in fault.hit_brokers(self.scenario)
-        )
+    def rolled(self) -> tuple[tuple[int, LinkEnd], ...]:
+        """The servers that rolling restarts restart, each with the place of the fault."""
+        return tuple((each.place, each.server) for each in self.scenario.versions_after_rolls())
+
+    def node_of(self, server: LinkEnd) -> int:
+        """The number of a broker or controller among the nodes: controllers behind the brokers."""
+        if server.kind == CONTROLLER:
+            return len(self.brokers) + server.broker
+        return self.broker_index(server.broker)
 
     @cached_property
     def faults(self) -> tuple[Fault, ...]:
         """All faults by number: the scenario's, then the parts of rolling restarts.
 
-        A rolling restart is one restart for each broker, which the operator begins. After a joint
+        A rolling restart is one restart for each server, which the operator begins. After a joint
         with a past come the faults that the past did not have, and then their parts.
         """
         faults: Iterable[Fault] = self.scenario.faults
         numbered = dict(zip(self.fault_numbers, faults, strict=True))
-        for number, (roll, broker) in zip(self.restart_numbers, self.rolled, strict=True):
-            numbered[number] = RestartFault(
-                kind="restart",
-                name=f"{fault_name(self.scenario.faults, roll)} of broker {self.brokers[broker]}",
-                brokers=(Selector(HOST, self.brokers[broker]),),
-            )
+        for number, (place, server) in zip(self.restart_numbers, self.rolled, strict=True):
+            numbered[number] = self._restart(place, server)
         return tuple(numbered[number] for number in range(len(numbered)))
 
     @cached_property
@@ -386,13 +391,60 @@ class ClusterPlan:
             of_restarts += range(following, following + parts)
         return tuple(of_faults), tuple(of_restarts)
 
+    def _restart(self, place: int, server: LinkEnd) -> RestartFault:
+        """The restart of a server by the rolling restart at a place."""
+        is_broker = server.kind == BROKER
+        id_ = server.broker if is_broker else self.controllers[server.broker]
+        return RestartFault(
+            kind="restart",
+            name=f"{fault_name(self.scenario.faults, place)} of {server.kind} {id_}",
+            brokers=(Selector(HOST if is_broker else CONTROLLER, server.broker),),
+        )
+
+    @cached_property
+    def left_out(self) -> frozenset[int]:
+        """The numbers of faults that never begin, among :attr:`faults`."""
+        restarts = zip(self.restart_numbers, self.rolled, strict=True)
+        parts = (number for number, (roll, _) in restarts if roll in self.without)
+        return frozenset((*(self.fault_numbers[place] for place in self.without), *parts))
+
     @cached_property
     def upgrades(self) -> tuple[Versions | None, ...]:
-        """The versions of each broker in ``rolled`` from that restart on; None: no others."""
+        """The versions of each server in ``rolled`` from that restart on; None: no others."""
         return tuple(
-            after if self.rolling_restart(place).is_upgrade else None
-            for place, after in self.scenario.versions_after_rolls()
+            each.after if self.rolling_restart(each.place).is_upgrade else None
+            for each in self.scenario.versions_after_rolls()
         )
+
+    @cached_property
+    def software(self) -> tuple[Versions, ...]:
+        """The versions that any node ever starts with, each once."""
+        own = [self.scenario.release_of(broker) for broker in self.brokers]
+        of_controllers = [self.scenario.release_of_controllers()] if self.is_kraft else []
+        upgraded = [each for each in self.upgrades if each is not None]
+        return tuple(dict.fromkeys([*own, *of_controllers, *upgraded]))
+
+    def software_of(self, versions: Versions) -> int:
+        """The place of a node's versions in ``software``."""
+        return self.software.index(versions)
+
+    @cached_property
+    def metadata_versions(self) -> tuple[str | None, ...]:
+        """metadata.version as the run begins, then those that steps ask for; else only None."""
+        if not self.is_kraft:
+            return (None,)
+        asked = self.scenario.metadata_versions_of_steps()
+        return tuple(dict.fromkeys([self.scenario.version_in_force(), *asked]))
+
+    def with_metadata_version(self, software: Versions, version: str | None) -> Versions:
+        """A node's versions in a cluster with this metadata.version; None: as they are.
+
+        One that the node does not support is never in force there: its newest stands for it.
+        """
+        if version is None:
+            return software
+        newest = Release.parse(software.release).metadata_version()
+        return software._replace(protocol=str(min(newest, ProtocolVersion.parse(version))))
 
     def rolling_restart(self, place: int) -> RollingRestartFault:
         """The rolling restart at a place among the scenario's faults."""

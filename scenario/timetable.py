@@ -59,6 +59,7 @@ def _lasting(fault: Fault) -> str:
 def _steps(scenario: Scenario) -> Iterator[Planned]:
     earliest_us = 0
     is_exact = True
+    begins = {fault.name: fault.at_us or 0 for fault in scenario.faults}
     for step in scenario.steps:
         if step.at_us is not None:
             # It also waits for the step before it, which takes no time if all goes well.
@@ -67,6 +68,8 @@ def _steps(scenario: Scenario) -> Iterator[Planned]:
             earliest_us += step.after_us
         else:
             is_exact = False
+        if step.when is not None and step.when.rolled is not None:
+            earliest_us = max(earliest_us, begins[step.when.rolled])
         yield Planned(earliest_us, is_exact, f"step: {_of_step(step)}")
 
 

@@ -18,7 +18,12 @@ All of it follows from the scenario, so the list is the same for each seed.
 from collections.abc import Callable, Iterator
 
 from tidegauge.replication.kraft_releases import kraft_cells_of
-from tidegauge.replication.release_versions import ProtocolVersion, Release
+from tidegauge.replication.release_versions import (
+    KRAFT_MODE,
+    ZOOKEEPER_MODE,
+    ProtocolVersion,
+    Release,
+)
 from tidegauge.scenario.model.component_faults import CutLinkFault, Fault, fault_name
 from tidegauge.scenario.model.fault import Stop
 from tidegauge.scenario.model.process_faults import (
@@ -29,6 +34,7 @@ from tidegauge.scenario.model.process_faults import (
 from tidegauge.scenario.model.request_steps import ProduceStep
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.selectors import BROKER, CONTROLLER, ZOOKEEPER, LinkEnd
+from tidegauge.scenario.model.settings import SESSION_TIMEOUTS
 from tidegauge.scenario.text.errors import one_line
 from tidegauge.scenario.used_resources import overloads
 
@@ -77,8 +83,8 @@ def _leadership_back(scenario: Scenario) -> Iterator[str]:
 #: The active controller of a quorum at the start.
 _FIRST = 0
 _MOST_NAMED = 3
-_HEARTBEATS = "broker.session.timeout.ms"
-_PINGS = "zookeeper.session.timeout.ms"
+_HEARTBEATS = SESSION_TIMEOUTS[KRAFT_MODE]
+_PINGS = SESSION_TIMEOUTS[ZOOKEEPER_MODE]
 _LAG = "replica.lag.time.max.ms"
 
 
@@ -172,12 +178,12 @@ def _lasts_as_long_as(setting: str, peer: str) -> Callable[[Scenario, Fault], bo
 
 def session_kept_us(scenario: Scenario) -> int:
     """The longest time that a broker can be cut off and keep its session for sure."""
-    return _noticed_us(scenario, _HEARTBEATS if scenario.has_kraft else _PINGS)[0]
+    return _noticed_us(scenario, SESSION_TIMEOUTS[scenario.mode])[0]
 
 
 def session_expired_us(scenario: Scenario) -> int:
     """The longest time until the session of a dead broker has expired."""
-    return _noticed_us(scenario, _HEARTBEATS if scenario.has_kraft else _PINGS)[1]
+    return _noticed_us(scenario, SESSION_TIMEOUTS[scenario.mode])[1]
 
 
 def _noticed_us(scenario: Scenario, setting: str) -> tuple[int, int]:

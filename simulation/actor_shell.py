@@ -9,11 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 #: Ray's options of a shell. It is never restarted, nor is a step repeated: both would go on with
-#: blank state. While a step runs the group ``watch`` answers requests about its progress.
+#: blank state. While a step runs the group ``watch`` answers requests about its progress, and
+#: the group ``packs`` compresses its state.
 ACTOR_OPTIONS: dict[str, Any] = {
     "max_restarts": 0,
     "max_task_retries": 0,
-    "concurrency_groups": {"watch": 1},
+    "concurrency_groups": {"watch": 1, "packs": 1},
 }
 
 

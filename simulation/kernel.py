@@ -314,7 +314,7 @@ class Fault(Record):
     lasts_us: i64
     #: ... or, if it is part of a rolling restart, from the end of the broker's process on.
     stopped_us: i64
-    #: The upgrade that this restart is for, in ``Topology.upgraded_rules``; -1: none.
+    #: The release that this restart is an upgrade to, in ``Topology.software``; -1: none.
     upgrade: i64 = -1
 
 

@@ -24,6 +24,7 @@ Source: SnapshotGenerator.publishLogDelta@3.9.0 (KIP-630, KIP-876).
 
 from tidegauge.compiled.records import Record, i64
 from tidegauge.compiled.rules import code, inner_rule, rule
+from tidegauge.replication.kraft_releases import KRaftRules
 from tidegauge.simulation.events import new_item
 from tidegauge.simulation.kernel import NONE, Kernel, MetadataChange
 from tidegauge.simulation.messages.client_requests import (
@@ -46,6 +47,17 @@ METADATA_RECORD_BYTES = code(72)
 ALIVE = code(1)
 #: It is in controlled shutdown (KRaft).
 SHUTTING_DOWN = code(2)
+
+
+@inner_rule
+def servers_to_ask(rules: KRaftRules, configured: int, voters: int) -> int:
+    """The controllers that a node asks for the leader, as bits: up to 3.8 all voters.
+
+    ``configured`` are those of controller.quorum.bootstrap.servers; 0: the setting names none.
+    """
+    if rules.bootstrap_servers_asked and configured != 0:
+        return configured
+    return (1 << voters) - 1
 
 
 @inner_rule

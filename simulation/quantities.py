@@ -93,6 +93,12 @@ def short_seconds_text(time_us: int) -> str:
     return f"{seconds_text(time_us)[:-1].rstrip('0').rstrip('.')}s"
 
 
+def whole_time_text(time_us: int) -> str:
+    """A time in virtual seconds with all its digits: ``90s``, ``12.345678s``."""
+    seconds, micros = divmod(time_us, 1_000_000)
+    return f"{seconds}.{micros:06}".rstrip("0").rstrip(".") + "s"
+
+
 def time_text(time_us: int) -> str:
     """A time of a run: ``12.345s``, or with its wall clock ``12.345s (23:57:00.685)``."""
     return _with_wall_clock(seconds_text(time_us), time_us)

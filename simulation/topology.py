@@ -11,6 +11,7 @@ from itertools import accumulate, pairwise
 
 from tidegauge.compiled.records import Record, Records, flag, i32, i64
 from tidegauge.compiled.rules import Tables, inner_rule
+from tidegauge.replication.kraft_releases import KRaftRules
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.replica_list import EMPTY, NO_REPLICA, append
 from tidegauge.simulation.kernel import CONTROLLER, NONE, QUORUM_CONTROLLER, ZOOKEEPER, Kernel
@@ -75,8 +76,39 @@ class Slot(Record):
     set_order: i64
 
 
+class Software(Record):
+    """A release that nodes run, and the levels of features that it supports (Kafka: VersionRange).
+
+    With ZooKeeper each inter.broker.protocol.version of a release is one of its own.
+    """
+
+    oldest_metadata_version: i64
+    newest_metadata_version: i64
+    #: Of eligible.leader.replicas.version; 0: the release does not have it.
+    newest_elr_version: i64
+
+
+class MetadataVersion(Record):
+    """A metadata.version that the cluster has, or that a step asks for."""
+
+    feature_level: i64
+    #: The number of versions up to it that have changed the format of metadata.
+    metadata_changes: i64
+
+
+class NodeVersions(Record):
+    """The versions of a broker or of a controller of a quorum."""
+
+    #: Its place in ``Topology.software``.
+    software: i64
+    #: The finalized features, as it has read them: the place of metadata.version in
+    #: ``Topology.metadata_versions``, the level of eligible.leader.replicas.version.
+    metadata_version: i64
+    elr_version: i64
+
+
 class Topology(Tables, part=1):
-    """Tables that never change during a run, but for the rules of brokers that are upgraded."""
+    """Tables that never change during a run, but for the versions of nodes and what they bring."""
 
     sizes: Records[Sizes]
     partitions: Records[ClusterPartition]
@@ -84,8 +116,15 @@ class Topology(Tables, part=1):
     slots: Records[Slot]
     #: The release switches of each broker.
     rules: Records[ReleaseRules]
-    #: Those that brokers have once they are upgraded, at ``Fault.upgrade``.
-    upgraded_rules: Records[ReleaseRules]
+    software: Records[Software]
+    #: With ZooKeeper there is one, without meaning.
+    metadata_versions: Records[MetadataVersion]
+    #: Of the brokers, then of the controllers of a quorum.
+    node_versions: Records[NodeVersions]
+    #: The switches of each software with each metadata.version, at ``place_of_versions``; those of
+    #: KRaft's control plane are there with KRaft only.
+    release_rules: Records[ReleaseRules]
+    kraft_rules: Records[KRaftRules]
     #: The numbers of processes, by their role.
     process_ranges: Records[NumberRange]
     #: The numbers that ZooKeeper's tree has, by sort (``zookeeper_tree.py``).
@@ -117,10 +156,31 @@ def number_ranges(first: int, counts: Iterable[int]) -> tuple[range, ...]:
 
 
 @inner_rule
-def upgrade(world: Topology, broker: int, number: int) -> None:
-    """A broker that is down gets another release, if that is planned; its controller, too."""
-    if number != NONE:
-        world.rules[broker] = world.upgraded_rules[number]
+def upgrade(world: Topology, node: int, software: int) -> None:
+    """A node that is down gets another release, if that is planned; a broker's controller, too."""
+    if software != NONE:
+        world.node_versions[node].software = software
+        follow_versions(world, node)
+
+
+@inner_rule
+def follow_versions(world: Topology, node: int) -> None:
+    """A node has another release, or has read of another metadata.version."""
+    if node < world.sizes[0].brokers:
+        world.rules[node] = world.release_rules[place_of_versions(world, node)]
+
+
+@inner_rule
+def place_of_versions(world: Topology, node: int) -> int:
+    """The place of the switches that a node follows, in the tables of rules."""
+    versions = world.node_versions[node]
+    return versions.software * len(world.metadata_versions) + versions.metadata_version
+
+
+@inner_rule
+def controller_node(world: Topology, voter: int) -> int:
+    """The number of a controller of the quorum among the nodes: behind the brokers."""
+    return world.sizes[0].brokers + voter
 
 
 @inner_rule

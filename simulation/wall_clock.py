@@ -10,6 +10,8 @@ enough where only one day can be meant.
 
 import datetime as dt
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
 
@@ -110,6 +112,16 @@ _SHOWN: ContextVar[WallClock | None] = ContextVar("shown_clock", default=None)
 def show_clock(clock: WallClock | None) -> None:
     """Print and read times by a run's wall clock, too, until the command ends; None: do not."""
     _SHOWN.set(clock)
+
+
+@contextmanager
+def clock_shown(clock: WallClock | None) -> Iterator[None]:
+    """Print and read times by a run's wall clock, too, within a block; None: do not."""
+    token = _SHOWN.set(clock)
+    try:
+        yield
+    finally:
+        _SHOWN.reset(token)
 
 
 def shown_clock() -> WallClock | None:

@@ -3,8 +3,8 @@
 A scenario names a cluster, its workload and its faults; a run of it leaves a trace, from which
 every loss follows with its duration and its cause.
 
-``run``, ``sweep``, ``compare``, ``import_cluster`` and ``Result`` (``api.py``) are Tidegauge from
-Python; ``command_line.py`` is the command.
+``run``, ``resume``, ``branch``, ``sweep``, ``compare``, ``import_cluster`` and ``Result``
+(``api.py``) are Tidegauge from Python; ``command_line.py`` is the command.
 The house stands on these rooms, from the ground up:
 
 ==================  ==============================================================================
@@ -23,7 +23,7 @@ room                subject
 ``spark_analysis``  Spark: recorded rows as DataFrames, result tables of many runs
 ``engine``          a scenario laid out as tables, cut into groups, run: inline or on Ray
 ``tidegauge``       the front door: ``runs`` (the history of a run), ``report``, ``rehearsal``,
-                    ``sweeps``, ``what_if``, ``views``, ``commands``, and two wings:
+                    ``rewind``, ``sweeps``, ``what_if``, ``views``, ``commands``, and two wings:
                     ``real_cluster`` and ``laboratory``
 ==================  ==============================================================================
 
@@ -43,8 +43,10 @@ if TYPE_CHECKING:
         Sweep,
         TidegaugeError,
         TraceEvent,
+        branch,
         compare,
         import_cluster,
+        resume,
         run,
         sweep,
     )
@@ -58,8 +60,10 @@ __all__ = [
     "TidegaugeError",
     "TraceEvent",
     "__version__",
+    "branch",
     "compare",
     "import_cluster",
+    "resume",
     "run",
     "sweep",
 ]

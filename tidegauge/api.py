@@ -1,19 +1,19 @@
 """The Python API: a run, many runs, a scenario of a real cluster, and their results.
 
-:func:`run` is a whole run, and :class:`Result` reads its results. :func:`sweep` and :func:`compare`
-are many runs, as the commands of these names perform them; :func:`import_cluster` makes a scenario.
-All are names of ``tidegauge``, too. They are imported on first use, so ``import tidegauge`` is
-quick.
+:func:`run` is a whole run, :func:`resume` continues one that was interrupted, and :class:`Result`
+reads the results. :func:`sweep` and :func:`compare` are many runs, as the commands of these names
+perform them; :func:`import_cluster` makes a scenario. All are names of ``tidegauge``, too. They are
+imported on first use, so ``import tidegauge`` is quick.
 """
 
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -23,17 +23,20 @@ from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.contract import EngineMaker, Progress
 from tidegauge.engine.inline_engine import inline as all_inline
-from tidegauge.engine.simulate import simulate
+from tidegauge.engine.resuming import resume as resume_run
+from tidegauge.engine.simulate import Watched, simulate
 from tidegauge.runs import histories, stories
 from tidegauge.runs.figures import figures_of
 from tidegauge.runs.run import Run
 from tidegauge.runs.trace_events import TraceEvent
 from tidegauge.scenario.reading import Scenario, ScenarioError, load_scenario, scenario_from_mapping
 from tidegauge.scenario.shipped import find_scenario
+from tidegauge.scenario.text.changes import value_text
 from tidegauge.scenario.text.errors import did_you_mean, one_line
 from tidegauge.scenario.text.yaml_file import lines_of
-from tidegauge.simulation.quantities import parse_time
-from tidegauge.traces.run_files import RunError
+from tidegauge.simulation.quantities import parse_time, whole_time_text
+from tidegauge.simulation.wall_clock import clock_shown
+from tidegauge.traces.run_files import RunError, snapshot_times_us
 from tidegauge.traces.run_folder import new_run_folder, written_to
 from tidegauge.views import cluster_picture, partition_picture
 from tidegauge.views.output import WIDTH, report
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
     from tidegauge.real_cluster.describe.imported_scenario import ImportedScenario
     from tidegauge.report.picture import RunPicture
     from tidegauge.rewind.moment import Moment
+    from tidegauge.runs.fault_costs import FaultCosts
 
 __all__ = [
     "QueryError",
@@ -55,8 +59,10 @@ __all__ = [
     "Sweep",
     "TidegaugeError",
     "TraceEvent",
+    "branch",
     "compare",
     "import_cluster",
+    "resume",
     "run",
     "sweep",
 ]
@@ -76,6 +82,8 @@ def run(
     trace: str | None = None,
     speed: float | None = None,
     progress: Progress | None = None,
+    snapshot_every: str | None = None,
+    snapshot_at: Sequence[str] = (),
 ) -> Result:
     """Run a scenario in virtual time, and return its result.
 
@@ -103,15 +111,18 @@ def run(
         trace: ``transitions``, or ``all`` for single requests, too. Default: the scenario's.
         speed: the speed limit, as a multiple of real time. Default: no limit.
         progress: a function that is called at times with the progress of the run.
+        snapshot_every: save the state of the whole run at this interval of virtual time, such as
+            ``60s``: :func:`resume` continues from there. Default: never.
+        snapshot_at: save the state at these virtual times, too.
 
     Raises:
         ScenarioError: the scenario cannot be run; one line for each problem.
         EngineError: the run is not possible on Ray with these arguments, or an actor died.
-        TidegaugeError: the speed is not positive, or the folder is not empty or cannot be written.
+        TidegaugeError: the speed is not positive, a snapshot is not within the run, or the folder
+            is not empty or cannot be written.
         KeyboardInterrupt: it was interrupted; :class:`Result` reads the unfinished run.
     """
-    if speed is not None and not speed > 0:
-        raise TidegaugeError(f"speed {speed:g}: must be more than 0")
+    _check_speed(speed)
     changes = dict(changes or {})
     if seed is not None:
         changes["seed"] = seed
@@ -119,10 +130,112 @@ def run(
         changes["trace"] = trace
     loaded = _loaded(scenario, changes)
     folder = new_run_folder(f"{loaded.name}-{loaded.seed}") if out is None else Path(out)
-    engine = all_inline() if inline and actors is None else _on_ray(actors)
+    snapshots_us = _planned_snapshots_us(snapshot_every, snapshot_at, loaded)
     with written_to(folder):
-        simulate(loaded, folder, make_engine=engine, progress=progress, speed=speed)
+        simulate(
+            loaded,
+            folder,
+            make_engine=_engine(inline=inline, actors=actors),
+            progress=progress,
+            speed=speed,
+            snapshots_us=snapshots_us,
+        )
     return Result(folder)
+
+
+def resume(
+    folder: str | Path,
+    *,
+    inline: bool = True,
+    actors: int | None = None,
+    speed: float | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Continue an interrupted run from its last snapshot, and return its result.
+
+    Its hash and figures are those of an undisturbed run.
+
+    Args:
+        folder: the folder of the run.
+        inline: run all processes in this interpreter; if False, in actors of Ray.
+        actors: the number of Ray actors; it overrides ``inline``.
+        speed: the speed limit, as a multiple of real time. Default: no limit.
+        progress: a function that is called at times with the progress of the run.
+
+    Raises:
+        RunError: the folder has no run, or the run is being written.
+        EngineError: as for :func:`run`.
+        TidegaugeError: the run is complete, it has no snapshot, or its last snapshot cannot be
+            used; or the speed is not positive, or the folder cannot be written.
+        KeyboardInterrupt: as for :func:`run`.
+    """
+    _check_speed(speed)
+    engine = _engine(inline=inline, actors=actors)
+    with written_to(Path(folder)):
+        resume_run(Path(folder), engine, Watched(progress, speed))
+    return Result(folder)
+
+
+def _check_speed(speed: float | None) -> None:
+    if speed is not None and not speed > 0:
+        raise TidegaugeError(f"speed {speed:g}: must be more than 0")
+
+
+def branch(
+    run: str | Path,
+    at: str,
+    *,
+    changes: Mapping[str, object] | None = None,
+    faults: Sequence[Mapping[str, object]] = (),
+    steps: Sequence[Mapping[str, object]] = (),
+    seed: int | None = None,
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Continue a run from a time on in another way, as ``tidegauge branch`` does.
+
+    Args:
+        run: the folder of the run; it stays as it is.
+        at: the virtual time, such as ``90s``. Without a snapshot there the past is repeated.
+        changes: other values in the scenario from then on, by their paths.
+        faults: more faults, as a scenario file has them.
+        steps: more steps, likewise.
+        seed: another seed from then on.
+        out: the folder of the branch, new or empty. Default: ``runs/NAME-SEED-from-TIME``.
+        progress: a function that is called at times with the progress of the branch.
+
+    Raises:
+        ScenarioError: the scenario cannot be run.
+        TidegaugeError: no run can be changed so half-way, or has that time; the folder is not
+            empty, or cannot be written.
+    """
+    # The kernel, which readers of a result do without.
+    from tidegauge.engine import branching  # noqa: PLC0415
+    from tidegauge.engine.simulate import Watched  # noqa: PLC0415
+
+    past_run = Run(Path(run))
+    at_us = parse_time(at)
+    changes = dict(changes or {}) | ({} if seed is None else {"seed": seed})
+    scenario = branching.branched_scenario(past_run, changes, faults=faults, steps=steps)
+    name = f"{scenario.name}-{scenario.seed}-from-{whole_time_text(at_us)}"
+    folder = new_run_folder(name) if out is None else Path(out)
+    with TemporaryDirectory(prefix="tidegauge-") as temporary, written_to(folder):
+        past = branching.past_until(past_run, at_us, Path(temporary) / "past")
+        opened = branching.read_past(past, at_us, str(run))
+        branching.branch(opened, scenario, folder, watched=Watched(progress), keeps_joint=True)
+    return Result(folder)
+
+
+def _planned_snapshots_us(
+    every: str | None, at: Sequence[str], scenario: Scenario
+) -> Sequence[int]:
+    if every is None and not at:
+        return ()
+    # The command takes a while to be imported.
+    from tidegauge.commands.performing import planned_snapshots_us  # noqa: PLC0415
+
+    names = ("snapshot_every", "snapshot_at")
+    return planned_snapshots_us(every, at, scenario.duration_us, names)
 
 
 def _loaded(scenario: AnyScenario, changes: Mapping[str, object]) -> Scenario:
@@ -135,7 +248,9 @@ def _loaded(scenario: AnyScenario, changes: Mapping[str, object]) -> Scenario:
     return load_scenario(find_scenario(str(scenario)), changes)
 
 
-def _on_ray(actors: int | None) -> EngineMaker:
+def _engine(*, inline: bool, actors: int | None) -> EngineMaker:
+    if inline and actors is None:
+        return all_inline()
     # It takes a second to import, and most runs do without.
     from tidegauge.engine.ray_engine import on_ray  # noqa: PLC0415
 
@@ -179,7 +294,7 @@ def sweep(
     folder = _folder(scenario, "sweep", out)
     for path, given in {**(over or {}), "seeds": seeds}.items():
         _check_any(path, given)
-    axes = [Axis(path, tuple(map(_yaml, values))) for path, values in (over or {}).items()]
+    axes = [Axis(path, tuple(map(value_text, values))) for path, values in (over or {}).items()]
     request = SweepRequest(_request(scenario, changes, folder), axes, seeds, figures, jobs, folder)
     with report(as_json=True):
         found = swept(request)
@@ -217,7 +332,7 @@ def compare(
     _check_any("seeds", seeds)
     folder = _folder(scenario, "compare", out)
     # Modes and releases are names; the values of a field are YAML.
-    text = str if path in {"mode", "release"} else _yaml
+    text = str if path in {"mode", "release"} else value_text
     axis = Axis(path, tuple(map(text, values)))
     request = CompareRequest(_request(scenario, changes, folder), axis, seeds, jobs, folder)
     with report(as_json=True):
@@ -285,17 +400,8 @@ def _request(
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text("\n".join(lines_of(content)) + "\n", encoding="utf-8")
         scenario = file
-    texts = [f"{path}={_yaml(value)}" for path, value in (changes or {}).items()]
+    texts = [f"{path}={value_text(value)}" for path, value in (changes or {}).items()]
     return RunOptions(str(scenario), changes=texts)
-
-
-def _yaml(value: object) -> str:
-    """A value as the command line has it: a text that is no number needs no quotes."""
-    is_word = isinstance(value, str) and value.replace("-", "").isalnum() and not value.isdigit()
-    try:
-        return str(value) if is_word else json.dumps(value)
-    except TypeError as error:
-        raise TidegaugeError(one_line(f"{value!r}: is no value of a scenario: {error}")) from error
 
 
 def _check_any(name: str, values: Sequence[object] | None) -> None:
@@ -385,6 +491,18 @@ class Result:
         return self._run.path
 
     @property
+    def snapshots(self) -> list[str]:
+        """The virtual times of its snapshots: ``["60s", "120s"]``."""
+        return [whole_time_text(time_us) for time_us in snapshot_times_us(self.path)]
+
+    def resume(self) -> Result:
+        """Continue the interrupted run from its last snapshot in this interpreter.
+
+        :func:`resume` has more arguments. Errors are its own.
+        """
+        return resume(self.path)
+
+    @property
     def manifest(self) -> dict[str, Any]:
         """The scenario with all defaults and drawn faults, and the names of numbered objects."""
         return self._run.manifest
@@ -414,7 +532,9 @@ class Result:
     def is_as_expected(self) -> bool:
         """Whether each check has the expected verdict, and no step timed out."""
         found = self.summary["checks"].values()
-        return all(each["as_expected"] for each in found) and not self.summary["steps_timed_out"]
+        return all(each["as_expected"] for each in found) and not self.summary.get(
+            "steps_timed_out"
+        )
 
     @cached_property
     def figures(self) -> dict[str, float | None]:
@@ -446,6 +566,28 @@ class Result:
         """The faults, and the cost of each: the table ``fault_costs``."""
         return self.sql("select * exclude (run) from fault_costs order by begin_us, fault")
 
+    def blame(
+        self, *, seeds: int | range = 1, faults: Sequence[str] = (), jobs: int | None = None
+    ) -> FaultCosts:
+        """The true costs of the faults: the run is repeated without each, as by `tidegauge blame`.
+
+        ``blame().table`` has a row for each figure and seed, ``.figures`` the exact numbers.
+
+        Args:
+            seeds: the seeds; or their number, with that of the run as the first one.
+            faults: the names of the faults that are judged; the others stay. Default: all.
+            jobs: the number of parallel runs. Default: the number of CPUs.
+
+        Raises:
+            TidegaugeError: the run is unfinished or of logs, it has no such fault, or it has too
+                many.
+        """
+        # The pool of many runs takes a while to import.
+        from tidegauge.commands.snapshots.blaming import blamed  # noqa: PLC0415
+
+        with report(as_json=True):
+            return blamed(self._run, faults=faults, seeds=seeds, jobs=jobs)
+
     def table(self, name: str) -> histories.History[Any]:
         """A result table of the run; ``.pandas()`` is its DataFrame.
 
@@ -458,20 +600,34 @@ class Result:
         _check_known("table", name, set(TABLES))
         return self.sql(f"select * from {name}")  # noqa: S608 - the name of a table
 
-    def picture(self, partition: str | None = None, width: int = WIDTH) -> str:
+    def picture(
+        self,
+        partition: str | None = None,
+        width: int = WIDTH,
+        *,
+        begin: str | None = None,
+        end: str | None = None,
+    ) -> str:
         """The run over time as text, or one partition's, as ``tidegauge picture`` draws it.
 
+        Args:
+            partition: such as ``orders-0``; None: the whole cluster.
+            width: columns of the text.
+            begin: the time from which on it is drawn, as in :meth:`time_us`.
+            end: the time up to which it is drawn.
+
         Raises:
-            TidegaugeError: there is no such partition.
+            TidegaugeError: there is no such partition, or a time cannot be read.
         """
         screen = Console(file=io.StringIO(), width=width, highlight=False)
-        axis = axis_of(self._run, screen, parse_span(None, None))
-        if partition is None:
-            names = self._run.names
-            cluster_picture.show_cluster(screen, self._run, self._run.tables, names, axis)
-        else:
-            number = self._partition_number(partition)
-            partition_picture.show_partition(screen, self._run, number, axis)
+        with clock_shown(self._run.wall_clock):
+            axis = axis_of(self._run, screen, parse_span(begin, end, ("begin", "end")))
+            if partition is None:
+                names = self._run.names
+                cluster_picture.show_cluster(screen, self._run, self._run.tables, names, axis)
+            else:
+                number = self._partition_number(partition)
+                partition_picture.show_partition(screen, self._run, number, axis)
         assert isinstance(screen.file, io.StringIO)
         return screen.file.getvalue()
 
@@ -500,11 +656,26 @@ class Result:
     def story(self, partition: str) -> list[stories.StoryLine]:
         """The story of a partition, line by line, as ``tidegauge show`` prints it.
 
+        Times are virtual; those of a run from logs begin with its first line (:meth:`time_us`).
+
         Raises:
             ValueError: there is no such partition.
             TraceError: a trace file is damaged.
         """
         return stories.partition_story(self._run, self._partition_number(partition))
+
+    def time_us(self, text: str) -> int:
+        """A time of the run in microseconds, as options of the command line name it.
+
+        Args:
+            text: ``12.5s``; of a run from logs also the wall clock: ``23:52:56.848``,
+                ``2026-11-22T23:52:56Z``. A time before the run is negative.
+
+        Raises:
+            ValueError: the text is not valid, or a time of several days.
+        """
+        with clock_shown(self._run.wall_clock):
+            return parse_time(text)
 
     def events(
         self,
@@ -512,7 +683,7 @@ class Result:
         *,
         partition: str | None = None,
         process: str | None = None,
-        begin: str = "0s",
+        begin: str | None = None,
         end: str | None = None,
     ) -> Iterator[TraceEvent]:
         """The rows of the trace in their total order; without arguments all rows.
@@ -521,7 +692,7 @@ class Result:
             kind: only rows of this kind, such as ``isr_shrunk``.
             partition: only rows about this partition, such as ``orders-0``.
             process: only rows of this process, such as ``broker 2`` or ``zookeeper``.
-            begin: only rows from this time on, such as ``10s``.
+            begin: only rows from this time on, such as ``10s``; as in :meth:`time_us`.
             end: only rows up to this time.
 
         Raises:
@@ -534,15 +705,15 @@ class Result:
         if process is not None:
             known = {each.name for each in self._run.names.processes.values()}
             _check_known("process", process, known)
-        begin_us = parse_time(begin)
-        end_us = None if end is None else parse_time(end)
+        with clock_shown(self._run.wall_clock):
+            span = parse_span(begin, end, ("begin", "end"))
         found = self._run.events(
-            lambda each: kind in {None, each.name}, partition=number, until_us=end_us
+            lambda each: kind in {None, each.name}, partition=number, until_us=span.end_us
         )
         return (
             event
             for event in found
-            if begin_us <= event.time_us and process in {None, event.process}
+            if span.begin_us <= event.time_us and process in {None, event.process}
         )
 
     def at(self, time: str, *, idle_fetches: bool = False) -> Moment:
@@ -553,6 +724,7 @@ class Result:
         >>> result = tidegauge.run("quickstart")
         >>> result.at("63.2s").partition("orders-0")["replica at broker 1"]["isr"]
         [1, 3]
+        >>> other = tidegauge.Result("runs/mine").at("90s").branch(seed=7)
 
         Args:
             time: the time, such as ``63.2s``; all earlier events are handled.
@@ -564,7 +736,7 @@ class Result:
         # It needs the kernel, which readers of a result do without.
         from tidegauge.rewind.moment import Moment  # noqa: PLC0415
 
-        return Moment(self._run, time, handles_idle=idle_fetches)
+        return Moment(self._run, time, handles_idle=idle_fetches, branched=branch)
 
     def _partition_number(self, partition: str) -> int:
         _check_known("partition", partition, self._run.names.partitions)

@@ -28,6 +28,7 @@ from tidegauge.commands import (
 )
 from tidegauge.commands.old_spellings import new_spelling
 from tidegauge.commands.shared_options import parameters_of
+from tidegauge.commands.snapshots import snapshot_options
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.views.output import CLOSED, INTERRUPTED, close_output
 
@@ -57,6 +58,8 @@ COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
     },
     "Run scenarios": {
         "run": Command(run_options.RunOptions, "performing:run_scenario"),
+        "branch": Command(run_options.BranchOptions, "snapshots.branching:branch_run"),
+        "resume": Command(snapshot_options.ResumeOptions, "snapshots.resuming:resume_run"),
         "sweep": Command(run_options.SweepOptions, "performing_many:sweep_scenario"),
         "compare": Command(run_options.CompareOptions, "comparing:compare_scenario"),
         "ask": Command(run_options.AskOptions, "ask:ask_question"),
@@ -87,6 +90,7 @@ COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
         "sql": Command(result_options.SqlOptions, "sql:select_rows"),
         "read-logs": Command(result_options.ReadLogsOptions, "read_logs:read_logs"),
         "compare-runs": Command(result_options.CompareRunsOptions, "replay:compare_runs"),
+        "blame": Command(result_options.BlameOptions, "snapshots.blaming:blame_run"),
         "replay": Command(result_options.ReplayOptions, "replay:replay_run"),
         "verify": Command(result_options.VerifyOptions, "verify:verify_run"),
     },
@@ -110,6 +114,7 @@ Examples:
   tidegauge compare quickstart --modes zookeeper,kraft
                              run it with ZooKeeper and with KRaft, and compare
   tidegauge show faults RUN  show the cost of each fault
+  tidegauge blame RUN        run it again without each fault: the true costs
   tidegauge show partition RUN orders-0
                              explain what happened to a partition, and why
   tidegauge picture RUN      draw a run over time, on one screen

@@ -1,7 +1,7 @@
 """The files of a run's folder: their names, and the content of its manifest and summary.
 
-``traces/run_folder.py`` describes each of them. A sweep has a folder, too, with a folder for
-each of its runs (``tidegauge/sweeps/sweep_folder.py``).
+``traces/run_folder.py`` describes each of them, ``engine/run_snapshots`` a snapshot. A sweep has a
+folder, too, with a folder for each of its runs (``tidegauge/sweeps/sweep_folder.py``).
 """
 
 import json
@@ -23,6 +23,13 @@ OF_LOGS = "logs"
 MANIFEST = "manifest.json"
 SUMMARY = "summary.json"
 TRACE = "trace"
+#: The costs of the faults, if ``tidegauge blame`` has found them.
+BLAME = "blame.json"
+#: The folder of snapshots.
+SNAPSHOTS = "snapshots"
+_SNAPSHOT_SUFFIX = "s.snapshot"
+#: The lock of the run or resume that writes into the folder; a complete run has none.
+RUN_LOCK = ".run.lock"
 
 #: In the folder of a sweep: the results of all runs of the last sweep.
 SWEEP = "sweep.json"
@@ -153,6 +160,22 @@ def trace_files(folder: Path) -> list[Path]:
     """The trace files of a run that have content."""
     files = sorted((folder / TRACE).glob("*.msgpack"))
     return [file for file in files if file.stat().st_size]
+
+
+def snapshot_file(folder: Path, time_us: int) -> Path:
+    """The file of a run's snapshot at a virtual time."""
+    name = f"{time_us // 1_000_000:06}.{time_us % 1_000_000:06}{_SNAPSHOT_SUFFIX}"
+    return folder / SNAPSHOTS / name
+
+
+def snapshot_times_us(folder: Path) -> list[int]:
+    """The virtual times of the snapshots in a run's folder, the earliest first."""
+    times_us = []
+    for file in (folder / SNAPSHOTS).glob(f"*{_SNAPSHOT_SUFFIX}"):
+        seconds, _, micros = file.name.removesuffix(_SNAPSHOT_SUFFIX).partition(".")
+        if seconds.isdecimal() and micros.isdecimal():
+            times_us.append(int(seconds) * 1_000_000 + int(micros))
+    return sorted(times_us)
 
 
 def _read_json(file: Path) -> dict[str, Any] | None:

@@ -48,8 +48,12 @@ def new_run_folder(name: str) -> Path:
 
 
 @contextlib.contextmanager
-def written_to(folder: Path) -> Iterator[None]:
+def written_to(folder: Path, then: Callable[[], str] = str) -> Iterator[None]:
     """Make one error of those of the system while a folder is written.
+
+    Args:
+        folder: the folder.
+        then: the end of the message, such as a remedy.
 
     Raises:
         TidegaugeError: it cannot be written to, or has something else.
@@ -61,7 +65,7 @@ def written_to(folder: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno is None:
             raise TidegaugeError(str(error)) from error
-        raise TidegaugeError(f"{folder}: cannot be written to: {error.strerror}") from error
+        raise TidegaugeError(f"{folder}: cannot be written to: {error.strerror}{then()}") from error
 
 
 def new_trace_files(folder: Path, groups: int) -> list[Path]:
@@ -91,8 +95,11 @@ def continued_trace_files(
             is behind it is cut off, and other trace files are removed.
 
     Raises:
+        TraceError: an older trace file ends before then; nothing has been changed.
         OSError: a file cannot be changed.
     """
+    for path, needed in lengths.items():
+        _check_length(folder / path, needed)
     for file in run_files.trace_files(folder):
         length = lengths.get(file.relative_to(folder).as_posix())
         if length is None:
@@ -103,6 +110,12 @@ def continued_trace_files(
         folder / run_files.TRACE / f"from-{time_us}us-group-{group}.msgpack"
         for group in range(groups)
     ]
+
+
+def _check_length(file: Path, needed: int) -> None:
+    length = file.stat().st_size if file.exists() else 0
+    if length < needed:
+        raise TraceError(f"{file}: has {length:,} bytes, and had {needed:,} at the snapshot")
 
 
 #: Columns that put rows into their total order, the first one first.

@@ -40,6 +40,9 @@ class Figure(NamedTuple):
     left_out_at_zero: bool = False
     #: The part of a scenario that the figure needs: ``racks``, ``liveness``; empty: anything.
     only_with: str = ""
+    #: Whether a difference between two runs is a cost; not of a moment, an id, or the simulator's
+    #: own time.
+    is_amount: bool = True
 
 
 def _table() -> dict[str, dict[str, dict[str, Any]]]:

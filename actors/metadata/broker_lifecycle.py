@@ -26,6 +26,7 @@ NodeToControllerRequestThread@3.8.0.
 """
 
 from tidegauge.actors.metadata.metadata_fetch import fetch_metadata
+from tidegauge.actors.metadata.metadata_publisher import follow_release
 from tidegauge.actors.process.controlled_shutdown import stop_serving
 from tidegauge.actors.process.lifecycle import end, halt, previous_epoch
 from tidegauge.actors.session.isr_change_propagation import communicate_later
@@ -84,6 +85,7 @@ def handle_lifecycle_begins(world: Brokers, timer: controller_timers.LifecycleBe
     broker = timer.destination
     state = world.lifecycles[broker]
     state.state = lifecycles.STARTING
+    follow_release(world, broker)
     state.offline_directories = world.brokers[broker].offline_directories
     cordon_directories(world, broker, state.cordoned_log_dirs)
     # Before the logs are loaded, which deletes the files that have it.
@@ -179,6 +181,7 @@ def _send_registration(world: Brokers, broker: int, controller: int) -> None:
     request.incarnation = world.brokers[broker].starts
     request.previous_broker_epoch = world.lifecycles[broker].previous_epoch
     request.offline_directories = world.brokers[broker].offline_directories
+    request.software = world.node_versions[broker].software
     _name_offline_replicas(world, broker, request)
     depart(world, broker, world.lifecycles[broker].request, request)
 

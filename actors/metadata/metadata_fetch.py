@@ -236,7 +236,8 @@ def _take(
     state.log_end_offset = log_end_offset
     state.high_watermark = max(state.high_watermark, high_watermark)
     has_rates = response.leader_rate != NONE
-    if response.first_item != NONE or has_rates:
+    has_features = response.metadata_version != NONE
+    if response.first_item != NONE or has_rates or has_features:
         if state.pending == NONE:
             state.pending = new_event(
                 world, broker, broker, quorum_requests.RaftFetchResponse
@@ -246,6 +247,9 @@ def _take(
         if has_rates:
             pending.leader_rate = response.leader_rate
             pending.follower_rate = response.follower_rate
+        if has_features:
+            pending.metadata_version = response.metadata_version
+            pending.elr_version = response.elr_version
     publish(world, broker)
     fetch_metadata(world, broker)
 

@@ -16,6 +16,9 @@ counts for a partition. A fetcher restarts in a new leader epoch only; another I
 taken over in the same term. While it is in controlled shutdown, a broker stops fetching partitions
 that have no leader, or do not have it in the ISR. Throttles change last.
 
+The finalized features are a part of the metadata cache: the broker follows the rules of another
+metadata.version from the beginning of the publication on.
+
 Source: MetadataLoader, BrokerMetadataPublisher.onMetadataUpdate and initializeManagers,
 ReplicaManager.applyDelta, applyLocalLeadersDelta and applyLocalFollowersDelta@4.1.0,
 LogManager.isStrayReplica@4.1.0.
@@ -45,18 +48,28 @@ from tidegauge.actors.storage.checkpoints import (
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.partition import is_leader, skips_older_partition_epoch
+from tidegauge.replication.release_rules import (
+    HEARTBEAT_TIMEOUT_HALF_SESSION,
+    HEARTBEAT_TIMEOUT_INTERVAL,
+)
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation import rows
 from tidegauge.simulation.events import free_event
-from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.kernel import NONE, QUORUM_CONTROLLER
 from tidegauge.simulation.messages.controller_timers import (
     MetadataPublicationResume,
     ReadyToUnfence,
 )
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.quorum_requests import PublishedPartition, RaftFetchResponse
-from tidegauge.simulation.metadata_log import ONE_LOG, is_snapshot_due, move_on, write_snapshot_row
-from tidegauge.simulation.topology import row_of
+from tidegauge.simulation.metadata_log import (
+    ONE_LOG,
+    is_snapshot_due,
+    move_on,
+    servers_to_ask,
+    write_snapshot_row,
+)
+from tidegauge.simulation.topology import follow_versions, place_of_versions, row_of
 from tidegauge.simulation.trace_rows.codes import WRITTEN
 from tidegauge.simulation.trace_rows.replica_rows import ReplicaStopped
 
@@ -75,6 +88,8 @@ def publish(world: Brokers, broker: int) -> None:
     state.publishing_offset = state.high_watermark
     state.publishing = state.pending
     state.pending = NONE
+    if state.publishing != NONE:
+        _publish_features(world, broker)
     known = world.known_metadata[broker]
     move_on(known, ONE_LOG, state.publishing_offset - 1, _FALSE)
     if world.brokers[broker].loaded:
@@ -87,6 +102,39 @@ def publish(world: Brokers, broker: int) -> None:
         # Real files, if there are any, are read between this event and the next.
         want_files(world, world.brokers[broker], READ_DUE)
         _go_on_after(world, broker, READS_CHECKPOINTS, 0)
+
+
+@inner_rule
+def _publish_features(world: Brokers, broker: int) -> None:
+    """Follow the finalized features, if the delta has others.
+
+    Source: FeaturesDelta, KRaftMetadataCache.setImage@3.9.0.
+    """
+    delta = view_as(world.events[world.lifecycles[broker].publishing], RaftFetchResponse)
+    if delta.metadata_version != NONE:
+        world.node_versions[broker].metadata_version = delta.metadata_version
+        world.node_versions[broker].elr_version = delta.elr_version
+        follow_versions(world, broker)
+        follow_release(world, broker)
+
+
+@inner_rule
+def follow_release(world: Brokers, broker: int) -> None:
+    """Communicate with the quorum by the rules of the broker's release and metadata.version."""
+    state = world.lifecycles[broker]
+    rules = world.kraft_rules[place_of_versions(world, broker)]
+    voters = world.process_ranges[QUORUM_CONTROLLER].count
+    state.bootstrap_servers = servers_to_ask(rules, state.configured_servers, voters)
+    state.returns_to_leader = rules.observer_returns_to_leader
+    state.tells_cordoned_directories = rules.cordoned_directories_known
+    rule = world.rules[broker].heartbeat_timeout
+    state.most_backoff_us = 0
+    state.request_timeout_us = state.heartbeat_interval_us
+    if rule != HEARTBEAT_TIMEOUT_INTERVAL:
+        state.most_backoff_us = state.session_timeout_us
+        state.request_timeout_us = state.controller_socket_timeout_us
+    if rule == HEARTBEAT_TIMEOUT_HALF_SESSION:
+        state.request_timeout_us = state.session_timeout_us // 2
 
 
 @inner_rule

@@ -137,24 +137,32 @@ class LifecycleSettings(Record):
     snapshot_max_bytes: i64
     snapshot_interval_us: i64
 
+    #: Of the controllers, and of the connection to them: releases before 4.0.1 take a timeout of
+    #: requests from these.
+    session_timeout_us: i64
+    controller_socket_timeout_us: i64
+
 
 class Lifecycle(LifecycleSettings, LifecycleMemory):
     """The settings, and the state that outlives the process."""
 
+    # Switches by its release (``metadata_publisher.py``).
     #: The time-out of a registration or heartbeat, and the most that a resend waits; 0: a failed
     #: one is sent again after the interval.
     request_timeout_us: i64
     most_backoff_us: i64
-    #: Controllers that are asked for the leader: bits.
+    #: Controllers that are asked for the leader, and those of controller.quorum.bootstrap.servers:
+    #: bits.
     bootstrap_servers: i64
+    configured_servers: i64
     #: The leader that is known is asked even if the fetch timeout is over (KAFKA-19354).
     returns_to_leader: flag
+    #: Its heartbeats tell its cordoned log directories (KIP-1066).
+    tells_cordoned_directories: flag
 
     #: Begin and end of the metadata log on its disk.
     log_start_offset: i64
     log_end_offset: i64
-    #: A switch by release: its heartbeats tell its cordoned log directories (KIP-1066).
-    tells_cordoned_directories: flag
     #: cordoned.log.dirs in its file: bits.
     cordoned_log_dirs: i64
     #: The broker epoch in its clean-shutdown files.

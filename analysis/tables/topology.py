@@ -20,6 +20,7 @@ They come from the manifests of the runs:
 ===================  ==============================================================================
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -36,6 +37,8 @@ _NEVER_CAPPED = 1 << 30
 
 #: The kind of faults that have parts: restarts.
 ROLL = "rolling_restart"
+#: A restart of a roll is named after it (``scenario/cluster_plan.py``).
+_OF_ROLL = re.compile(r" of (broker|controller) \d+$", re.ASCII)
 _NUMBER, _TEXT, _FLAG, _NUMBERS = pa.int64(), pa.string(), pa.bool_(), pa.list_(pa.int64())
 
 _SCHEMAS = {
@@ -224,8 +227,7 @@ def _slots(run: _Run) -> Iterator[tuple[Any, ...]]:
 def _faults(run: _Run) -> Iterator[tuple[Any, ...]]:
     rolls = {each.name: n for n, each in enumerate(run.directory.faults) if each.kind == ROLL}
     for number, fault in enumerate(run.directory.faults):
-        # A restart of a roll is named after it (``scenario/cluster_plan.py``).
-        roll, _, _ = fault.name.rpartition(" of broker ")
+        roll = _OF_ROLL.sub("", fault.name)
         yield run.name, number, rolls.get(roll, number), fault.name, fault.kind, fault.text
 
 

@@ -18,6 +18,7 @@ claim, renounce                 ``claims.py``; ``activity.py``
 SnapshotGenerator               ``metadata_log.py``
 ControllerServer                ``controller_processes.py``
 ConfigurationControlManager     ``configurations.py``
+FeatureControlManager           ``features.py``
 (what an operator asks)         ``described.py``
 ==============================  =========================================================
 """
@@ -29,6 +30,7 @@ from tidegauge.controller.kraft import (
     claims,
     configurations,
     described,
+    features,
     metadata_log,
     observers,
     partition_records,
@@ -62,7 +64,7 @@ from tidegauge.simulation.trace_rows import codes
 
 #: Modules that are imported for their handlers, which enter themselves.
 _HANDLED_IN = (
-    *(broker_heartbeats, partition_records, topics, configurations, topics),
+    *(broker_heartbeats, partition_records, topics, configurations, features),
     *(described, metadata_log, observers, periodic_tasks, claims, metadata_log),
     *(elections, elections, follower, elections, replication),
 )
@@ -78,6 +80,7 @@ _TYPES = {
     quorum_requests.AlterPartitionReassignmentsRequest: (codes.ALTER_PARTITION_REASSIGNMENTS),
     quorum_requests.IncrementalAlterConfigsRequest: codes.INCREMENTAL_ALTER_CONFIGS,
     quorum_requests.AllocateProducerIdsRequest: codes.ALLOCATE_PRODUCER_IDS,
+    quorum_requests.UpdateFeaturesRequest: codes.UPDATE_FEATURES,
     controller_timers.FencingCheck: codes.MAYBE_FENCE_STALE_BROKER,
     controller_timers.PreferredLeaderBalance: codes.ELECT_PREFERRED,
     controller_timers.UncleanElectionCheck: codes.ELECT_UNCLEAN,

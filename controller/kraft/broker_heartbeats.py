@@ -3,7 +3,7 @@
 **A registration** (Kafka: ClusterControlManager) has a broker epoch: the offset at which its batch
 begins. While the session of the former process is valid, a new one is refused. From 4.0 on a
 session outlives fencing and a clean shutdown, so a restart takes at least as long as the rest of
-it.
+it. A broker whose release does not support the finalized features is refused as well.
 
 **A heartbeat** (Kafka: BrokerHeartbeatManager, BrokerHeartbeatTracker) has the state that a broker
 wants to be in; the next state follows:
@@ -31,6 +31,7 @@ one.
 
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.kraft import elections
+from tidegauge.controller.kraft.features import supports_finalized
 from tidegauge.controller.kraft.metadata_log import append_record, respond_when_committed
 from tidegauge.controller.kraft.partition_records import is_active, place_of_replica
 from tidegauge.controller.kraft.state import (
@@ -80,6 +81,9 @@ def handle_broker_registration(world: Quorum, request: BrokerRegistrationRequest
     is_same = was_there_before or (known.registered and known.incarnation == request.incarnation)
     if not is_same and has_valid_session(world, request.broker_id):
         response.error = errors.DUPLICATE_BROKER_REGISTRATION
+    elif not supports_finalized(world, world.software[request.software]):
+        response.error = errors.UNSUPPORTED_VERSION
+    if response.error != errors.NONE:
         RequestRefused.write(
             world,
             api_key=KEY_OF_KIND[request.kind],
@@ -95,6 +99,7 @@ def handle_broker_registration(world: Quorum, request: BrokerRegistrationRequest
         is_clean = known.registered and known.broker_epoch == request.previous_broker_epoch
         elections.take_out_former_process(world, request.broker_id, is_clean)
     known.incarnation = request.incarnation
+    known.software = request.software
     keeps_epoch = was_there_before or (is_same and state.incarnation_keeps_epoch)
     if not keeps_epoch:
         known.registered = True

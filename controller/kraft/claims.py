@@ -20,6 +20,7 @@ BrokerHeartbeatManager.register, OffsetControlManager.deactivate@4.1.0.
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.elections import append_broker
+from tidegauge.controller.kraft.features import recall_features
 from tidegauge.controller.kraft.metadata_log import append_partition, append_record, commit_next
 from tidegauge.controller.kraft.partition_records import count_partition
 from tidegauge.controller.kraft.periodic_tasks import begin_tasks
@@ -49,6 +50,7 @@ from tidegauge.simulation.trace_rows.controller_rows import ControllerActive
 def restore_preexisting_states(world: Quorum) -> None:
     """Write the records about all that was there before; they have no cause."""
     voter = this_voter(world)
+    recall_features(world, voter_of(world, world.context[0].handling))
     # The first record is that of the leader's election.
     voter.log_end_offset = 1
     world.active_controller[0].committed_offset = 1
@@ -127,6 +129,7 @@ def _claim(world: Quorum) -> None:
     state.voter = voter_of(world, world.context[0].handling)
     state.epoch = voter.epoch
     state.claims += 1
+    recall_features(world, state.voter)
     _recall_topics(world)
     _recall_brokers(world)
     _recall_partitions(world)
@@ -189,6 +192,7 @@ def _recall_brokers(world: Quorum) -> None:
         broker.broker_epoch = broker.committed_epoch
         broker.incarnation = broker.committed_incarnation
         broker.registration_offset = broker.committed_registration_offset
+        broker.software = broker.committed_software
         broker.fenced = broker.committed_state == BROKER_FENCED
         broker.in_controlled_shutdown = broker.committed_state == BROKER_SHUTTING_DOWN
         broker.cordoned_directories = broker.committed_cordoned_directories

@@ -6,13 +6,14 @@ state, as in ZooKeeper mode.
 
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft import state
+from tidegauge.controller.raft.processes import follow_release
 from tidegauge.controller.raft.state import name_of_voter, this_voter
 from tidegauge.replication.records import PartitionRegistration
 from tidegauge.replication.replica_list import EMPTY, first, only, rest, without
 from tidegauge.simulation import metadata_log
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.rows import caused_by, record_row
-from tidegauge.simulation.topology import broker_of, slots_by_broker
+from tidegauge.simulation.topology import broker_of, controller_node, slots_by_broker
 from tidegauge.simulation.trace_rows import codes, controller_rows
 from tidegauge.simulation.trace_rows.row import Row
 
@@ -43,6 +44,8 @@ def write_committed(
         _take_broker_config(world, record)
     elif record.type == state.THROTTLED_REPLICAS_RECORD:
         _take_throttled_replicas(world, record)
+    elif record.type == state.FEATURE_LEVEL_RECORD:
+        _take_feature_level(world, record)
 
 
 @inner_rule
@@ -203,6 +206,7 @@ def _write_broker(world: state.Quorum, record: state.MetadataRecord) -> None:
     broker.committed_epoch = record.broker_epoch
     broker.committed_incarnation = record.incarnation
     broker.committed_registration_offset = record.registration_offset
+    broker.committed_software = record.software
     broker.committed_offline_directories = record.offline_directories
     had_cordons = max(0, broker.committed_cordoned_directories)
     broker.committed_cordoned_directories = record.cordoned_directories
@@ -314,6 +318,28 @@ def _take_broker_config(world: state.Quorum, record: state.MetadataRecord) -> No
         broker.committed_leader_rate = record.leader_rate
         broker.committed_follower_rate = record.follower_rate
         broker.rates_offset = record.offset
+
+
+@inner_rule
+def _take_feature_level(world: state.Quorum, record: state.MetadataRecord) -> None:
+    """All controllers follow the level of a feature; brokers get it with their next fetch.
+
+    Simplified: Kafka's controllers that are not active read it with their next fetch, too.
+    """
+    known = world.active_controller[0]
+    level = record.state
+    if record.subject == codes.METADATA_VERSION:
+        known.committed_metadata_version = record.state
+        level = world.metadata_versions[record.state].feature_level
+    else:
+        known.committed_elr_version = record.state
+    known.features_offset = record.offset
+    controller_rows.FeatureLevelFinalized.write(world, feature=record.subject, feature_level=level)
+    for number in range(len(world.voters)):
+        versions = world.node_versions[controller_node(world, number)]
+        versions.metadata_version = known.committed_metadata_version
+        versions.elr_version = known.committed_elr_version
+        follow_release(world, number)
 
 
 @inner_rule

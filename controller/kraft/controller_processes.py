@@ -9,6 +9,9 @@ loss of its disk    nothing: it may vote again in an epoch, and for a log shorte
 clean stop          all of that; it hands over first, if it leads the quorum
 ==================  =====================================================================
 
+One that is upgraded starts with another release: its voter follows the rules of that at once, and
+the active controller those of its own.
+
 Its state in memory, its queue and the responses that wait for a commit are gone. A start replays
 the log: that is a part of the time that it takes.
 
@@ -27,7 +30,7 @@ from tidegauge.controller.kraft.claims import forget_claim, restore_preexisting_
 from tidegauge.controller.kraft.periodic_tasks import sample_later
 from tidegauge.controller.kraft.state import QUORUM, Quorum, forget_controller_stats
 from tidegauge.controller.raft import processes
-from tidegauge.controller.raft.state import this_voter
+from tidegauge.controller.raft.state import name_of_voter, this_voter
 from tidegauge.simulation import faults
 from tidegauge.simulation.events import free_all, free_event
 from tidegauge.simulation.messages.controller_timers import QuorumStart, VoterStopped
@@ -35,6 +38,8 @@ from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.kinds import IS_REFUSED
 from tidegauge.simulation.messages.timers import FaultBegin, FaultChange
 from tidegauge.simulation.rows import BROKER_START_COST, cost_us
+from tidegauge.simulation.slow_disks import end_restart_later, end_restarts_later
+from tidegauge.simulation.topology import upgrade
 
 DISK_LOSS = faults.FAULT_CODES.new("disk_loss", 12)
 
@@ -44,19 +49,22 @@ def take_quorum_fault(world: Quorum, event: FaultChange) -> None:
     """A fault has begun or ended at a controller: it may die, be asked to stop, or start again."""
     fault = world.faults[event.fault]
     if fault.stops and event.kind == FaultBegin.KIND:
-        _take_down(world, event.destination, fault.kind)
+        _take_down(world, event.destination, event.fault)
     elif fault.stops:
-        _bring_back(world, event.destination, fault.kind)
+        _bring_back(world, event.destination, event.fault)
 
 
 @inner_rule
-def _take_down(world: Quorum, process: int, kind: int) -> None:
+def _take_down(world: Quorum, process: int, fault: int) -> None:
+    kind = world.faults[fault].kind
     is_alive = world.processes[process].alive
     if kind == faults.RESTART and is_alive and this_voter(world).runs:
         processes.stop_voter(world)
         return
     if is_alive:
         _end(world, process, kind != faults.POWER_LOSS)
+    elif kind == faults.RESTART:
+        end_restart_later(world, process, fault)
     if kind == faults.POWER_LOSS:
         processes.lose_power_of_voter(world)
     elif kind == DISK_LOSS:
@@ -64,10 +72,12 @@ def _take_down(world: Quorum, process: int, kind: int) -> None:
 
 
 @inner_rule
-def _bring_back(world: Quorum, process: int, kind: int) -> None:
+def _bring_back(world: Quorum, process: int, fault: int) -> None:
     state = world.processes[process]
-    if kind == faults.POWER_LOSS and state.without_power == 0:
+    if world.faults[fault].kind == faults.POWER_LOSS and state.without_power == 0:
         faults.reset_all(world, process)
+    if not state.alive:
+        upgrade(world, name_of_voter(world, process), world.faults[fault].upgrade)
     if state.held_down == 0 and not state.alive:
         _start(world, process)
 
@@ -118,6 +128,7 @@ def _end(world: Quorum, process: int, closes_connections: bool) -> None:
     faults.dies(world, process)
     if closes_connections:
         faults.disconnect_all(world, process)
+    end_restarts_later(world, process)
 
 
 @inner_rule

@@ -8,7 +8,7 @@ from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.kraft.activity import decides
 from tidegauge.controller.kraft.state import QUORUM, Quorum
 from tidegauge.controller.raft.measured import respond
-from tidegauge.controller.raft.state import this_voter
+from tidegauge.controller.raft.state import this_voter, voter_of
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import EMPTY, contains
 from tidegauge.simulation.events import new_item, new_response
@@ -59,8 +59,27 @@ def handle_describe_quorum_state(world: Quorum, request: DescribeQuorumStateRequ
         response.holds = not is_any_moving(world)
     elif request.question == codes.QUIESCENT:
         response.holds = is_quiescent(world)
+    elif request.question == codes.VOTER_FOLLOWS:
+        response.holds = _voter_follows(world, request.partition)
     respond(world, response)
     return False
+
+
+@inner_rule
+def _voter_follows(world: Quorum, number: int) -> bool:
+    """Whether a controller is the leader, or fetches from it and has its whole log.
+
+    So kafka-metadata-quorum.sh describe --replication shows it: a lag of 0, and a recent fetch.
+
+    Source: LeaderState.describeReplicaState@4.1.0.
+    """
+    voter = this_voter(world)
+    own = voter_of(world, world.context[0].handling)
+    if number == own:
+        return True
+    progress = world.follower_progress[own * len(world.voters) + number]
+    is_recent = world.context[0].time_us - progress.fetched_us < voter.fetch_timeout_us
+    return is_recent and progress.end_offset >= voter.drained_offset
 
 
 @inner_rule

@@ -167,6 +167,7 @@ def append_broker(world: Quorum, broker: int, reason: int) -> None:
     if reason == codes.BROKER_REGISTERS:
         known.registration_offset = record.offset
     record.registration_offset = known.registration_offset
+    record.software = known.software
     record.offline_directories = known.offline_directories
     record.cordoned_directories = known.cordoned_directories
     record.reason = reason

@@ -141,6 +141,7 @@ def _new_record(world: Quorum) -> MetadataRecord:
     record.broker_epoch = NONE
     record.incarnation = NONE
     record.registration_offset = NONE
+    record.software = 0
     record.offline_directories = 0
     record.cordoned_directories = NONE
     record.leader_rate = NONE

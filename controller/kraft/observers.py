@@ -156,12 +156,16 @@ def _answer(world: Quorum, request: RaftFetchRequest) -> None:
 def name_settings(
     world: Quorum, response: ObserverResponse, broker: int, since_offset: int, until_offset: int
 ) -> None:
-    """Name the settings of a broker itself."""
+    """Name the settings of a broker itself, and the features of the cluster."""
     known = world.quorum_brokers[broker]
     response.cordoned_log_dirs = known.committed_cordoned_log_dirs
     if known.rates_offset != NONE and since_offset <= known.rates_offset < until_offset:
         response.leader_rate = known.committed_leader_rate
         response.follower_rate = known.committed_follower_rate
+    state = world.active_controller[0]
+    if state.features_offset != NONE and since_offset <= state.features_offset < until_offset:
+        response.metadata_version = state.committed_metadata_version
+        response.elr_version = state.committed_elr_version
 
 
 @inner_rule

@@ -43,6 +43,8 @@ BROKER_CONFIG_RECORD = code(5)
 PRODUCER_IDS_RECORD = code(6)
 #: The throttled replicas of a topic: two of its settings, apart from the others.
 THROTTLED_REPLICAS_RECORD = code(7)
+#: The level of a feature of the cluster (Kafka: FeatureLevelRecord).
+FEATURE_LEVEL_RECORD = code(8)
 
 
 @inner_rule
@@ -134,7 +136,7 @@ class ActiveController(ActiveControllerSettings):
     #: The longest wait of a heartbeat in the queue: half of broker.heartbeat.interval.ms.
     heartbeat_deadline_us: i64
 
-    # Switches by release (``kraft_partitions/alter_partition.py`` has those of a partition).
+    # Switches by its release (``kraft_partitions/alter_partition.py`` has those of a partition).
     #: Sessions outlive fencing, contacts are noted on arrival, tasks are periodic (KAFKA-17793,
     #: KAFKA-16164; from 4.0).
     has_heartbeat_tracker: flag
@@ -154,6 +156,15 @@ class ActiveController(ActiveControllerSettings):
     large_operations_are_refused: flag
     #: A replica is not assigned to a broker all of whose log directories are cordoned (4.4).
     cordoned_assignments_are_refused: flag
+
+    #: The finalized features: the place of metadata.version in ``Topology.metadata_versions``, the
+    #: level of eligible.leader.replicas.version; as they are committed, and the offset of their
+    #: newest record (-1: they are as the run began).
+    metadata_version: i64
+    elr_version: i64
+    committed_metadata_version: i64
+    committed_elr_version: i64
+    features_offset: i64 = -1
 
     #: The time of the last committed record about a partition, a broker or a topic.
     changed_us: i64
@@ -210,6 +221,8 @@ class QuorumBroker(Record):
     returns: flag
     #: The offset of its registration record.
     registration_offset: i64 = -1
+    #: The release of that process, in ``Topology.software``.
+    software: i64
     fenced: flag
     in_controlled_shutdown: flag
     #: Its log directories that are offline: bits.
@@ -236,6 +249,7 @@ class QuorumBroker(Record):
     committed_epoch: i64 = -1
     committed_incarnation: i64 = -1
     committed_registration_offset: i64 = -1
+    committed_software: i64
     committed_offline_directories: i64
     committed_cordoned_directories: i64 = -1
     #: cordoned.log.dirs as an operator has set it: bits; -1: as the broker's file has it.
@@ -309,14 +323,16 @@ class MetadataRecord(Record):
     epoch: i64
     #: The type of the record: ``*_RECORD`` of ``state.py``.
     type: i64
-    #: A partition, a broker, a topic.
+    #: A partition, a broker, a topic, a feature.
     subject: i64
     #: A broker's record: its new state, its epoch, its process, its registration record, its
-    #: offline log directories, and its cordoned ones.
+    #: release, its offline log directories, and its cordoned ones. A feature's: its level, of
+    #: metadata.version the place.
     state: i64
     broker_epoch: i64
     incarnation: i64 = -1
     registration_offset: i64 = -1
+    software: i64
     offline_directories: i64
     cordoned_directories: i64 = -1
     #: A record of a broker's settings: the log directories to be cordoned (above), or the throttled

@@ -21,6 +21,8 @@ from tidegauge.controller.raft.snapshots import truncate_to, write_log_row
 from tidegauge.controller.raft.state import Raft, this_voter, voter_of
 from tidegauge.simulation.events import free_all
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.metadata_log import servers_to_ask
+from tidegauge.simulation.topology import controller_node, place_of_versions
 from tidegauge.simulation.trace_rows.codes import FOLLOWER, LEADER, VOTER_STOPPED
 
 #: Kafka: raft.graceful.shutdown of KafkaRaftManager.
@@ -28,8 +30,24 @@ _GRACE_US = code(5_000_000)
 
 
 @inner_rule
+def follow_release(world: Raft, number: int) -> None:
+    """A voter follows the rules of its release, and of the metadata.version that it has read."""
+    voter = world.voters[number]
+    rules = world.kraft_rules[place_of_versions(world, controller_node(world, number))]
+    voter.fetch_carries_high_watermark = rules.metadata_fetch_carries_high_watermark
+    voter.checks_quorum = rules.leader_checks_quorum
+    voter.has_pre_vote = rules.pre_vote
+    voter.election_loss_rule = rules.election_loss_rule
+    voter.begin_quorum_epoch_rule = rules.begin_quorum_epoch_rule
+    voter.bootstrap_servers = 0
+    if rules.voter_asks_bootstrap_servers:
+        voter.bootstrap_servers = servers_to_ask(rules, voter.configured_servers, len(world.voters))
+
+
+@inner_rule
 def found_quorum(world: Raft) -> None:
     """The run begins: the quorum has a leader, and all voters have its log."""
+    follow_release(world, voter_of(world, world.context[0].handling))
     voter = this_voter(world)
     voter.runs = True
     write_log_row(world, False)
@@ -50,6 +68,7 @@ def start_voter(world: Raft) -> None:
     """
     voter = this_voter(world)
     own = voter_of(world, world.context[0].handling)
+    follow_release(world, own)
     voter.runs = True
     voter.flushed_offset = voter.drained_offset
     voter.snapshot_from_us = world.context[0].time_us

@@ -65,6 +65,8 @@ class Voter(VoterSettings):
     begin_quorum_epoch_rule: i64
     #: Controllers that it asks for the leader, as bits; 0: none (KAFKA-17030; from 3.9.1).
     bootstrap_servers: i64
+    #: ... and those of controller.quorum.bootstrap.servers.
+    configured_servers: i64
     #: It resigns if a majority does not fetch (KAFKA-15489; from 3.7).
     checks_quorum: flag
 

@@ -19,6 +19,14 @@ from tidegauge.simulation.trace_rows.codes import LEADER
 QUORUM_STATE = Invariants()
 
 
+@inner_rule
+def _features_have_changed(world: Checked) -> bool:
+    """Whether a step has changed the finalized features, in memory at least."""
+    state = world.active_controller[0]
+    is_initial = state.metadata_version == 0 and state.elr_version == state.committed_elr_version
+    return bool(state.features_offset != NONE) or not is_initial
+
+
 @QUORUM_STATE.of("registrations")
 def elr_and_isr_share_nobody(world: Checked) -> int:
     """No replica is both in sync and in the ELR."""
@@ -30,8 +38,13 @@ def elr_and_isr_share_nobody(world: Checked) -> int:
 
 @QUORUM_STATE.of("registrations")
 def elr_is_empty_while_the_isr_is_large_enough(world: Checked) -> int:
-    """A partition whose ISR has min.insync.replicas members has no ELR."""
+    """A partition whose ISR has min.insync.replicas members has no ELR.
+
+    One that a feature has turned off stays until the next change of its partition.
+    """
     for partition, known in enumerate(world.registrations):
+        if _features_have_changed(world):
+            continue
         topic = world.quorum_topics[world.partitions[partition].topic]
         if size(known.isr) >= topic.min_insync_replicas and known.elr != EMPTY:
             return partition
@@ -40,9 +53,12 @@ def elr_is_empty_while_the_isr_is_large_enough(world: Checked) -> int:
 
 @QUORUM_STATE.of("registrations")
 def a_last_known_leader_leads_no_longer(world: Checked) -> int:
-    """At most one last leader is known, and only while there is no leader."""
+    """At most one last leader is known, and only while there is no leader.
+
+    One of ELRs that a feature has turned off stays known.
+    """
     for partition, known in enumerate(world.registrations):
-        if known.last_known_elr == EMPTY:
+        if known.last_known_elr == EMPTY or _features_have_changed(world):
             continue
         if size(known.last_known_elr) > 1 or known.leader != NONE:
             return partition
@@ -64,12 +80,16 @@ def leaders_are_in_their_isr(world: Checked) -> int:
 def no_fenced_broker_is_in_an_isr(world: Checked) -> int:
     """Each replica in an ISR is active; without ELR but for the last one of a partition offline.
 
-    In 4.0 the last known leader is elected although it is fenced (KAFKA-19522).
+    In 4.0 the last known leader is elected although it is fenced (KAFKA-19522). The last member of
+    a partition that was offline as ELRs were turned on stays until its next change.
     """
     for partition, known in enumerate(world.registrations):
         if known.recovering and world.kraft_switches[0].fenced_last_known_leader_elected:
             continue
-        if known.leader == NONE and not world.kraft_switches[0].eligible_leader_replicas:
+        has_always_had_elr = bool(
+            world.kraft_switches[0].eligible_leader_replicas
+        ) and not _features_have_changed(world)
+        if known.leader == NONE and not has_always_had_elr:
             continue
         left = known.isr
         while left != EMPTY:

@@ -26,15 +26,10 @@ from tidegauge.compiled.records import Records, column, grown, lengthened, new_r
 from tidegauge.engine.layout.by_name import new_tables, set_by_name
 from tidegauge.engine.layout.cluster_tables import new_commit_keys
 from tidegauge.engine.layout.network_tables import cache_tails, lay_out_machines
-from tidegauge.engine.layout.quorum_tables import bootstrap_servers_of
+from tidegauge.engine.layout.quorum_tables import configured_servers_of
 from tidegauge.replication.errors import ERROR_COUNT
-from tidegauge.replication.kraft_releases import kraft_rules_of
 from tidegauge.replication.producer_state import RETAINED_BATCHES
 from tidegauge.replication.records import EpochEntry, ReplicationQuota
-from tidegauge.replication.release_rules import (
-    HEARTBEAT_TIMEOUT_HALF_SESSION,
-    HEARTBEAT_TIMEOUT_INTERVAL,
-)
 from tidegauge.replication.replication_quota import UNLIMITED
 from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan
 from tidegauge.scenario.model.cluster import Cluster, ZooKeeper
@@ -160,7 +155,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         kept_logs=_kept_logs(plan, topology),
         epochs_read=0,
         told_state=1,
-        lifecycles=_lifecycles(plan, topology, settings),
+        lifecycles=_lifecycles(plan, settings),
     )
     brokers.take_over(topology)
     brokers.pools[0].fetchers_of_source = fetchers
@@ -192,30 +187,17 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
     return brokers
 
 
-def _lifecycles(
-    plan: ClusterPlan, world: Topology, settings: list[dict[str, int]]
-) -> Records[Lifecycle]:
+def _lifecycles(plan: ClusterPlan, settings: list[dict[str, int]]) -> Records[Lifecycle]:
     """Brokers' tables of KRaft; empty with ZooKeeper."""
     if not plan.is_kraft:
         return new_records(Lifecycle, 0)
     of_controllers = plan.scenario.controller_settings()
-    session_timeout_us = 1000 * of_controllers["broker.session.timeout.ms"]
     lifecycles = new_records(Lifecycle, len(plan.brokers))
     for index, own in enumerate(lifecycles):
         set_by_name(own, LifecycleSettings, of_controllers | settings[index])
-        rules = kraft_rules_of(*plan.scenario.release_of(plan.brokers[index])[:2])
-        own.bootstrap_servers = bootstrap_servers_of(plan, rules)
-        own.returns_to_leader = rules.observer_returns_to_leader
-        own.tells_cordoned_directories = rules.cordoned_directories_known
+        own.configured_servers = configured_servers_of(plan)
         own.cordoned_log_dirs = plan.scenario.cordoned_log_dirs(plan.brokers[index])
         own.producer_ids.given_out = 0
-        own.request_timeout_us = own.heartbeat_interval_us
-        rule = world.rules[index].heartbeat_timeout
-        if rule != HEARTBEAT_TIMEOUT_INTERVAL:
-            own.most_backoff_us = session_timeout_us
-            own.request_timeout_us = 1000 * settings[index]["controller.socket.timeout.ms"]
-        if rule == HEARTBEAT_TIMEOUT_HALF_SESSION:
-            own.request_timeout_us = session_timeout_us // 2
     return lifecycles
 
 

@@ -27,6 +27,7 @@ KAFKA_NAMES = {
     # A broker in a quorum.
     "heartbeat_interval_us": "broker.heartbeat.interval.ms",
     "registration_timeout_us": "initial.broker.registration.timeout.ms",
+    "controller_socket_timeout_us": "controller.socket.timeout.ms",
     "fetch_request_timeout_us": "controller.quorum.request.timeout.ms",
     "fetch_backoff_us": "controller.quorum.retry.backoff.ms",
     # Controllers of a quorum, and their Raft.

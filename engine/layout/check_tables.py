@@ -59,11 +59,11 @@ def new_history(plan: ClusterPlan) -> histories.Histories:
         settings = plan.scenario.controller_settings()
         idle_us = 1000 * settings["metadata.max.idle.interval.ms"]
         history.quorum[0].writes_no_ops = 0 < idle_us < PROGRESS_US // 2
+        history.facts[0].has_elr = plan.scenario.has_eligible_leader_replicas()
+        history.facts[0].elects_fenced = any(
+            kraft_rules_of(each.release).fenced_last_known_leader_elected for each in plan.software
+        )
     column(history.faults, "is_over_at_once")[:] = [each.is_over_at_once for each in plan.faults]
-    if plan.scenario.has_eligible_leader_replicas():
-        rules = kraft_rules_of(plan.scenario.release, plan.scenario.metadata_version)
-        history.facts[0].has_elr = True
-        history.facts[0].elects_fenced = rules.fenced_last_known_leader_elected
     set_columns(
         history.places,
         topic=planned.topic_numbers,

@@ -16,9 +16,10 @@ from tidegauge.compiled.records import Records, column, grown, lengthened, new_r
 from tidegauge.engine.layout.by_name import new_tables, set_by_name, set_columns
 from tidegauge.engine.layout.network_tables import enter_networks, new_networks
 from tidegauge.engine.layout.step_tables import new_rolls, new_steps, plan_faults
+from tidegauge.replication.kraft_releases import KRaftRules, kraft_cells_of, kraft_rules_of
 from tidegauge.replication.records import SLOTS
 from tidegauge.replication.release_rules import ReleaseRules
-from tidegauge.replication.release_versions import Release
+from tidegauge.replication.release_versions import ProtocolVersion, Release
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import pack
 from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan, PlannedClient
@@ -34,7 +35,16 @@ from tidegauge.simulation.links import NETWORK_TABLES
 from tidegauge.simulation.messages.kinds import KINDS
 from tidegauge.simulation.random_streams import QUANTILES, Quantile
 from tidegauge.simulation.rows import COST_NAMES, TRACE_ALL, TRACE_TRANSITIONS
-from tidegauge.simulation.topology import ClusterPartition, NumberRange, Sizes, Slot, Topology
+from tidegauge.simulation.topology import (
+    ClusterPartition,
+    MetadataVersion,
+    NodeVersions,
+    NumberRange,
+    Sizes,
+    Slot,
+    Software,
+    Topology,
+)
 
 #: Consumers read on while they look for their coordinator (KafkaConsumer.poll@2.5.0).
 _READS_ON = Release.parse("2.5.0")
@@ -60,7 +70,16 @@ def new_topology(plan: ClusterPlan) -> Topology:
     sizes[0].width = plan.width
     sizes[0].log_directories = plan.scenario.cluster.log_directories
     hosts = plan.partitions.columns.hosts
-    rules = _rules_for(plan, [plan.scenario.release_of(broker) for broker in plan.brokers])
+    versions = [
+        plan.with_metadata_version(software, version)
+        for software in plan.software
+        for version in plan.metadata_versions
+    ]
+    release_rules = _rules_for(plan, versions)
+    of_brokers = [plan.software_of(plan.scenario.release_of(broker)) for broker in plan.brokers]
+    rules = new_records(ReleaseRules, len(of_brokers))
+    for index, software in enumerate(of_brokers):
+        rules[index] = release_rules[software * len(plan.metadata_versions)]
     slots = new_records(Slot, len(hosts))
     set_columns(
         slots,
@@ -76,7 +95,11 @@ def new_topology(plan: ClusterPlan) -> Topology:
         partitions=_partitions(plan),
         slots=slots,
         rules=rules,
-        upgraded_rules=_rules_for(plan, [each for each in plan.upgrades if each is not None]),
+        software=_software(plan),
+        metadata_versions=_metadata_versions(plan),
+        node_versions=_node_versions(plan, of_brokers),
+        release_rules=release_rules,
+        kraft_rules=_kraft_rules_for(versions) if plan.is_kraft else 0,
         process_ranges=_range_rows(plan.process_ranges),
         tree_ranges=_range_rows(plan.tree_ranges),
     )
@@ -148,6 +171,46 @@ def _rules_for(plan: ClusterPlan, versions: Sequence[Versions]) -> Records[Relea
         if switch != UNCONDITIONAL_ISR:
             column(rules, switch)[:] = value
     return rules
+
+
+def _kraft_rules_for(versions: Sequence[Versions]) -> Records[KRaftRules]:
+    rules = new_records(KRaftRules, len(versions))
+    for index, each in enumerate(versions):
+        rules[index] = kraft_rules_of(each.release, each.protocol)
+    return rules
+
+
+def _software(plan: ClusterPlan) -> Records[Software]:
+    """The releases of nodes, and the levels of features that each supports."""
+    rows = new_records(Software, len(plan.software))
+    if plan.is_kraft:
+        for row, each in zip(rows, plan.software, strict=True):
+            levels = Release.parse(each.release).metadata_versions
+            row.oldest_metadata_version, row.newest_metadata_version = levels
+            has_elr = kraft_cells_of(each.release)["eligible_leader_replicas_possible"].value
+            row.newest_elr_version = int(has_elr)
+    return rows
+
+
+def _metadata_versions(plan: ClusterPlan) -> Records[MetadataVersion]:
+    rows = new_records(MetadataVersion, len(plan.metadata_versions))
+    for row, text in zip(rows, plan.metadata_versions, strict=True):
+        if text is not None:
+            version = ProtocolVersion.parse(text)
+            row.feature_level = version.feature_level
+            row.metadata_changes = version.metadata_changes
+    return rows
+
+
+def _node_versions(plan: ClusterPlan, of_brokers: Sequence[int]) -> Records[NodeVersions]:
+    """The versions of brokers and controllers as the run begins."""
+    rows = new_records(NodeVersions, len(of_brokers) + len(plan.controllers))
+    of_controllers = [
+        plan.software_of(plan.scenario.release_of_controllers()) for _ in plan.controllers
+    ]
+    column(rows, "software")[:] = [*of_brokers, *of_controllers]
+    column(rows, "elr_version")[:] = plan.scenario.has_eligible_leader_replicas()
+    return rows
 
 
 def fetcher_hashes(

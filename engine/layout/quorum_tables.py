@@ -15,11 +15,6 @@ from tidegauge.engine.layout.by_name import new_tables, set_by_name, set_columns
 from tidegauge.engine.layout.cluster_tables import FIRST_SLOTS
 from tidegauge.engine.layout.step_tables import throttled_replicas_of
 from tidegauge.replication.errors import ERROR_COUNT
-from tidegauge.replication.kraft_releases import (
-    STALE_BROKERS_PERIODICALLY,
-    KRaftRules,
-    kraft_rules_of,
-)
 from tidegauge.replication.replica_list import pack
 from tidegauge.replication.replication_quota import UNLIMITED
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -51,7 +46,7 @@ def new_quorum(plan: ClusterPlan) -> Quorum:
     )
     if plan.is_kraft:
         _set_settings(plan, quorum.active_controller[0])
-        _set_switches(plan, quorum)
+        _set_features(plan, quorum.active_controller[0])
         _set_topics(plan, quorum)
         _set_replicas(plan, quorum)
         _set_throttles(plan, quorum)
@@ -121,6 +116,7 @@ def _set_preexisting_states(plan: ClusterPlan, quorum: Quorum) -> None:
     for index, is_back in enumerate(plan.registered_before):
         known = quorum.quorum_brokers[index]
         known.registered = True
+        known.software = plan.software_of(plan.scenario.release_of(plan.brokers[index]))
         known.fenced = not is_back and index not in in_sync
         if not is_back:
             known.incarnation = FORMER_INCARNATION
@@ -179,25 +175,10 @@ def _set_settings(plan: ClusterPlan, state: ActiveController) -> None:
     state.heartbeat_deadline_us = of_brokers["broker.heartbeat.interval.ms"] * 1000 // 2
 
 
-def _set_switches(plan: ClusterPlan, quorum: Quorum) -> None:
-    """Differences between releases and metadata versions in the controller's decisions."""
-    rules = kraft_rules_of(plan.scenario.release, plan.scenario.metadata_version)
-    state = quorum.active_controller[0]
-    # Both came with KAFKA-17793, and are one switch of the controller.
-    assert rules.contact_noted_at_arrival == (rules.stale_broker_rule == STALE_BROKERS_PERIODICALLY)
-    state.has_heartbeat_tracker = rules.contact_noted_at_arrival
-    state.expired_heartbeats_count = rules.expired_heartbeat_is_contact
-    state.shutdown_offset_grows = rules.shutdown_offset_grows
-    state.incarnation_keeps_epoch = rules.reregistration_keeps_epoch
-    state.registration_clears_isr = rules.registration_clears_isr
-    state.fenced_sessions_restart = rules.fenced_sessions_restart
-    state.large_operations_are_refused = rules.large_operation_refused
-    state.cordoned_assignments_are_refused = rules.cordoned_assignment_refused
-    switches = quorum.kraft_switches[0]
-    switches.eligible_leader_replicas = plan.scenario.has_eligible_leader_replicas()
-    switches.isr_shrink_raises_leader_epoch = rules.leader_epoch_raised_at_isr_shrink
-    switches.fenced_last_known_leader_elected = rules.fenced_last_known_leader_elected
-    switches.reassignment_rule = rules.reassignment_rule
+def _set_features(plan: ClusterPlan, state: ActiveController) -> None:
+    """The finalized features as the run begins; metadata.version is the first of those planned."""
+    state.elr_version = int(plan.scenario.has_eligible_leader_replicas())
+    state.committed_elr_version = state.elr_version
 
 
 #: As the run begins this voter leads this epoch.
@@ -233,25 +214,17 @@ def new_raft(plan: ClusterPlan) -> Raft:
 
 
 def _set_raft_settings(plan: ClusterPlan, raft: Raft) -> None:
-    """The settings of the controllers, and the differences between releases."""
-    rules = kraft_rules_of(plan.scenario.release, plan.scenario.metadata_version)
+    """The settings of the controllers."""
     for voter in raft.voters:
         voter.epoch = _FIRST_EPOCH
         voter.leader = _FIRST_LEADER
         set_by_name(voter, VoterSettings, plan.scenario.controller_settings())
-        voter.fetch_carries_high_watermark = rules.metadata_fetch_carries_high_watermark
-        voter.checks_quorum = rules.leader_checks_quorum
-        voter.has_pre_vote = rules.pre_vote
-        voter.election_loss_rule = rules.election_loss_rule
-        voter.begin_quorum_epoch_rule = rules.begin_quorum_epoch_rule
-        if rules.voter_asks_bootstrap_servers:
-            voter.bootstrap_servers = bootstrap_servers_of(plan, rules)
+        voter.configured_servers = configured_servers_of(plan)
 
 
-def bootstrap_servers_of(plan: ClusterPlan, rules: KRaftRules) -> int:
-    """The controllers that a node asks for the leader, as bits: up to 3.8 all voters."""
-    servers = plan.scenario.controllers.bootstrap_servers if rules.bootstrap_servers_asked else ()
-    return sum(1 << voter for voter in servers or range(len(plan.controllers)))
+def configured_servers_of(plan: ClusterPlan) -> int:
+    """The controllers of controller.quorum.bootstrap.servers, as bits."""
+    return sum(1 << voter for voter in plan.scenario.controllers.bootstrap_servers)
 
 
 def enlarge_raft(world: Raft) -> None:

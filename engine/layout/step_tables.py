@@ -80,6 +80,9 @@ class _Numbers(Numbers):
     def topic(self, name: str) -> int:
         return [topic.name for topic in self._plan.scenario.topics].index(name)
 
+    def metadata_version(self, text: str) -> int:
+        return self._plan.metadata_versions.index(text)
+
     def fault(self, name: str) -> int:
         place = [fault.name for fault in self._plan.scenario.faults].index(name)
         return self._plan.fault_numbers[place]
@@ -139,6 +142,9 @@ def _plan_condition(numbers: _Numbers, when: Condition, step: client_state.Step)
         step.start = step_requests.WHEN_REASSIGNED
     elif when.answered is not None:
         step.start = step_requests.WHEN_ANSWERED
+    elif when.rolled is not None:
+        step.start = step_requests.WHEN_ROLLED
+        step.condition_fault = numbers.fault(when.rolled)
     elif when.unregistered is not None:
         step.start = step_requests.WHEN_UNREGISTERED
         numbers.brokers(when.unregistered)
@@ -186,31 +192,31 @@ _LEADERSHIP_BACK = {
 
 def new_rolls(
     plan: ClusterPlan,
-) -> tuple[Records[client_state.Roll], Records[client_state.RolledBroker]]:
-    """All rolling restarts, none of which has begun, and their brokers in turn."""
-    rolled = new_records(client_state.RolledBroker, len(plan.rolled))
-    column(rolled, "broker")[:] = [broker for _, broker in plan.rolled]
+) -> tuple[Records[client_state.Roll], Records[client_state.RolledServer]]:
+    """All rolling restarts, none of which has begun, and their servers in turn."""
+    rolled = new_records(client_state.RolledServer, len(plan.rolled))
+    column(rolled, "node")[:] = [plan.node_of(server) for _, server in plan.rolled]
     column(rolled, "fault")[:] = plan.restart_numbers
     turns = list(_turns(plan))
     rolls = new_records(client_state.Roll, len(turns))
-    first_broker = 0
+    first_server = 0
     numbers: dict[int, int] = {}
     for number, (place, position) in enumerate(turns):
         planned, roll = plan.rolling_restart(place), rolls[number]
         roll.fault = plan.fault_numbers[place]
         if position is None:
             numbers[place] = number
-            roll.first_broker = first_broker
-            roll.broker_count = len(planned.hit_brokers(plan.scenario))
-            first_broker += int(roll.broker_count)
+            roll.first_server = first_server
+            roll.server_count = len(planned.servers(plan.scenario))
+            first_server += int(roll.server_count)
             _plan(planned, roll)
             continue
         main = rolls[numbers[place]]
         roll.gives_back_for = numbers[place]
-        roll.first_broker = main.first_broker
+        roll.first_server = main.first_server
         roll.position = position
         roll.batch = planned.batch
-        roll.broker_count = min(position + planned.batch, int(main.broker_count))
+        roll.server_count = min(position + planned.batch, int(main.server_count))
         roll.poll_us = planned.poll_us
     return rolls, rolled
 
@@ -218,7 +224,7 @@ def new_rolls(
 def _turns(plan: ClusterPlan) -> Iterator[tuple[int, int | None]]:
     """The places of rolling restarts, and then of batches of theirs that give leadership back.
 
-    A batch has the position of its first broker. What a branch adds is behind what its past had.
+    A batch has the position of its first server. What a branch adds is behind what its past had.
     """
     places = list(dict.fromkeys(place for place, _ in plan.rolled))
     joints = (0, *plan.faults_before_joints, len(plan.scenario.faults))
@@ -229,12 +235,13 @@ def _turns(plan: ClusterPlan) -> Iterator[tuple[int, int | None]]:
             planned = plan.rolling_restart(place)
             back = planned.leadership_back
             if isinstance(back, LeadershipAfter) or back == "in_sync":
-                count = len(planned.hit_brokers(plan.scenario))
+                count = len(planned.servers(plan.scenario))
                 yield from ((place, position) for position in range(0, count, planned.batch))
 
 
 def _plan(planned: RollingRestartFault, roll: client_state.Roll) -> None:
     roll.batch = planned.batch
+    roll.has_active_last = planned.has_active_last
     roll.waits_for_isr = planned.wait_for_full_isr
     roll.poll_us = planned.poll_us
     roll.timeout_us = planned.timeout_us
@@ -321,12 +328,14 @@ def plan_faults(plan: ClusterPlan, world: Kernel) -> None:
         if planned.drawn_delay() is not None:
             fault.delay_table = next(tables)
         planned.plan(fault)
+        if number in plan.left_out:
+            continue
         for bit, hit in enumerate(planned.sides(plan.scenario)):
             for end in hit:
                 world.fault_roles[number * count + plan.process_of(end)].side |= 1 << bit
-    upgrades = itertools.count()
     for place, (roll, _) in enumerate(plan.rolled):
         restart = world.faults[plan.restart_numbers[place]]
         restart.stopped_us = plan.rolling_restart(roll).stopped_for_us
-        if plan.upgrades[place] is not None:
-            restart.upgrade = next(upgrades)
+        after = plan.upgrades[place]
+        if after is not None:
+            restart.upgrade = plan.software_of(after)

@@ -18,6 +18,7 @@ from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.compiled.signatures import Tables
 
 Rows = NDArray[np.void]
+Columns = tuple[NDArray[np.int64], ...]
 
 
 class MergeError(TidegaugeError):
@@ -61,7 +62,7 @@ def merge(
 
 
 def _resized(name: str, rows: Rows, before: Rows, after: Rows) -> Rows:
-    """Rows with more of the other scenario's behind them, or without those that it does not have."""
+    """Rows with those that only the other scenario has, or without those that it does not have."""
     count = min(len(before), len(after))
     if (rows[count:] != before[count : len(rows)]).any():
         raise MergeError(f"{name}: number {count} has begun already")
@@ -90,11 +91,11 @@ def _merge_rows(
         reached[differs] = becomes[differs]
 
 
-def _fields(*tables: Rows, path: str = "") -> Iterator[tuple[str, tuple[NDArray[np.int64], ...]]]:
-    """Each field of several tables of one layout by its path, as columns that share their memory."""
+def _fields(*tables: Rows, path: str = "") -> Iterator[tuple[str, Columns]]:
+    """Each field of tables of one layout by its path, as columns that share their memory."""
     for field in tables[0].dtype.names or ():
         columns = tuple(cast("Rows", table[field]) for table in tables)
         if columns[0].dtype.names is not None:
             yield from _fields(*columns, path=f"{path}{field}.")
         else:
-            yield f"{path}{field}", cast("tuple[NDArray[np.int64], ...]", columns)
+            yield f"{path}{field}", cast("Columns", columns)

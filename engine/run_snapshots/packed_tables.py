@@ -78,7 +78,7 @@ def restore(tables: Tables, saved: Mapping[str, Any], *, without: Collection[str
 
     Raises:
         DamagedTablesError: these are not the tables of that class, or their rows have another
-            layout.
+            layout, or are damaged.
     """
     ours = {name: rows for name, rows in vars(tables).items() if name not in without}
     if ours.keys() != saved.keys():
@@ -97,14 +97,17 @@ def unpacked(name: str, like: Records[Any], saved: Mapping[str, Any]) -> Records
         saved: the entry of the table.
 
     Raises:
-        DamagedTablesError: the rows have another layout.
+        DamagedTablesError: the rows have another layout, or are damaged.
     """
     layout = cast("NDArray[np.void]", like).dtype
     if saved["row_bytes"] != layout.itemsize:
         raise DamagedTablesError(
             f"a row of {name} has {saved['row_bytes']} bytes, not {layout.itemsize}"
         )
-    content = zstandard.ZstdDecompressor().decompress(saved["content"])
+    try:
+        content = zstandard.ZstdDecompressor().decompress(saved["content"])
+    except zstandard.ZstdError as error:
+        raise DamagedTablesError(f"{name} cannot be decompressed") from error
     restored: NDArray[np.void] = np.zeros(saved["rows"], layout)
     if len(content) > restored.nbytes:
         raise DamagedTablesError(f"{name} has more content than rows")

@@ -15,11 +15,14 @@ entry              content
 ``trace``          the length of each trace file then, in bytes, by its path in the run's folder
 ``groups``         for each group of processes its name, its processes, its tables
 ``stream``         tables of checks and figures (``engine/row_stream.py``)
+``loop_seconds``   wall time and the number of windows of the loop so far, for the speed in the
+``windows``        summary
 =================  ==============================================================================
 
 The file appears when it is whole. So a folder has whole snapshots only, unless a disk is damaged.
 """
 
+import os
 import platform
 import sys
 from collections.abc import Mapping, Sequence
@@ -33,15 +36,14 @@ import msgpack  # type: ignore[import-untyped]  # it comes without types
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.compiled.kept_code import digest_of_sources
 from tidegauge.compiled.rules import RUN
-from tidegauge.simulation.quantities import format_duration
+from tidegauge.simulation.quantities import whole_time_text
 from tidegauge.simulation.trace_rows.schema import tidegauge_version
-from tidegauge.traces.run_files import MANIFEST
+from tidegauge.traces.run_files import MANIFEST, snapshot_file, snapshot_times_us
 
 FORMAT = "tidegauge-snapshot"
 
-#: Below the run's folder.
-SNAPSHOTS = "snapshots"
-_SUFFIX = "s.snapshot"
+#: The remedy for a snapshot that cannot be used.
+OTHERWISE = "delete it to use an earlier one"
 
 _DIGEST_BYTES = sha256().digest_size
 
@@ -60,21 +62,9 @@ class RunSnapshot(NamedTuple):
     groups: Sequence[Mapping[str, Any]]
     #: The state of checks and figures.
     stream: Mapping[str, Any]
-
-
-def snapshot_file(folder: Path, time_us: int) -> Path:
-    """The file of a run's snapshot at a virtual time."""
-    return folder / SNAPSHOTS / f"{time_us // 1_000_000:06}.{time_us % 1_000_000:06}{_SUFFIX}"
-
-
-def snapshot_times_us(folder: Path) -> list[int]:
-    """The virtual times of the snapshots in a run's folder, the earliest first."""
-    times_us = []
-    for file in (folder / SNAPSHOTS).glob(f"*{_SUFFIX}"):
-        seconds, _, micros = file.name.removesuffix(_SUFFIX).partition(".")
-        if seconds.isdecimal() and micros.isdecimal():
-            times_us.append(int(seconds) * 1_000_000 + int(micros))
-    return sorted(times_us)
+    #: Wall time and the number of windows of the loop so far.
+    loop_seconds: float
+    windows: int
 
 
 def write_snapshot(folder: Path, snapshot: RunSnapshot) -> None:
@@ -91,6 +81,8 @@ def write_snapshot(folder: Path, snapshot: RunSnapshot) -> None:
         with draft.open("wb") as stream:
             stream.write(content)
             stream.write(sha256(content).digest())
+            stream.flush()
+            os.fsync(stream.fileno())
         draft.replace(file)
     except OSError:
         with suppress(OSError):
@@ -114,9 +106,11 @@ def read_snapshot(folder: Path, time_us: int) -> RunSnapshot:
         raise SnapshotError(f"{file}: cannot be read: {error.strerror}") from error
     content, digest = read[:-_DIGEST_BYTES], read[-_DIGEST_BYTES:]
     if sha256(content).digest() != digest:
-        raise SnapshotError(f"{file}: is damaged or incomplete: delete it to use an earlier one")
+        raise SnapshotError(f"{file}: is damaged or incomplete; {OTHERWISE}")
     saved = msgpack.unpackb(content, strict_map_key=False)
     _check_origin(file, saved, _origin(folder))
+    if saved["time_us"] != time_us:
+        raise SnapshotError(f"{file}: is of {whole_time_text(saved['time_us'])}; {OTHERWISE}")
     return RunSnapshot(*(saved[name] for name in RunSnapshot._fields))
 
 
@@ -145,10 +139,12 @@ def _check_origin(file: Path, saved: Mapping[str, Any], ours: Mapping[str, Any])
             f"{ours['tidegauge']} ({ours['sources'][:8]}): only the same release can continue a run"
         )
     if saved["run"] != ours["run"]:
-        raise SnapshotError(f"{file}: is of another run than {file.parent.parent / MANIFEST}")
+        raise SnapshotError(
+            f"{file}: is of another run than {file.parent.parent / MANIFEST}; {OTHERWISE}"
+        )
 
 
 def _missing(folder: Path, time_us: int) -> str:
     """An error that names the snapshots there are."""
-    there = ", ".join(map(format_duration, snapshot_times_us(folder))) or "none"
-    return f"{folder}: has no snapshot at {format_duration(time_us)} (snapshots: {there})"
+    there = ", ".join(map(whole_time_text, snapshot_times_us(folder))) or "none"
+    return f"{folder}: has no snapshot at {whole_time_text(time_us)} (snapshots: {there})"

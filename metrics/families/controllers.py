@@ -139,6 +139,9 @@ class RaftGauges(family.Gauges, scope=family.Scope.RAFT):
 
     exists: flag
     is_voter: flag
+    #: The finalized levels of features, as this node knows them.
+    metadata_level: i64
+    elr_level: i64
     state: i64
     leader: i64
     vote: i64

@@ -19,7 +19,6 @@ from tidegauge.metrics.snapshots.quorum_gauges import STATE_TEXTS
 from tidegauge.metrics.snapshots.request_gauges import SERVED_CONTROLLER_TYPES, SERVED_TYPES
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.replication import errors
-from tidegauge.replication.release_versions import ProtocolVersion
 from tidegauge.simulation.messages.kinds import CONTROLLER_TYPES, ERROR_TYPES, FETCH, REQUEST_TYPES
 
 
@@ -318,7 +317,6 @@ def raft(sources: Sources) -> Table:
     nodes = (*range(len(plan.brokers)), *controllers_of(plan)) if plan.is_kraft else ()
     targets = np.array(nodes, dtype=np.int64)
     answers = np.append(snapshot.brokers["answers"], snapshot.controllers["answers"])
-    version = ProtocolVersion.parse(plan.scenario.version_in_force())
     # -1 stands for no node: the last place.
     ids = np.array((*plan.controllers, -1))
     columns = columns_of(records) | {
@@ -326,8 +324,6 @@ def raft(sources: Sources) -> Table:
         "vote_id": ids[records["vote"]],
         "fetch_rate": _ratio(records["fetched_records"], records["fetched_for_us"] / 1e6),
         "append_rate": _ratio(records["appended_records"], records["appended_for_us"] / 1e6),
-        "metadata_level": np.full(len(records), version.feature_level),
-        "elr_level": np.full(len(records), int(plan.scenario.has_eligible_leader_replicas())),
     }
     for work in ("writing", "handling", "loading"):
         ratios = sources.context.idle_ratios.get(work)

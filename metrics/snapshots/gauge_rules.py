@@ -28,7 +28,7 @@ from tidegauge.replication.in_sync_replicas import (
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import contains, first, size
-from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.kernel import CLIENT, NONE
 from tidegauge.simulation.topology import broker_of, is_kraft
 
 # BrokerGauges.state, which Kafka exports as BrokerState (BrokerStates@2.6.0).
@@ -361,6 +361,8 @@ def read_clients(
     Source: BufferPool.queued@2.6.0 (waiting-threads).
     """
     for number in range(len(world.clients)):
+        if not world.processes[world.process_ranges[CLIENT].first + number].hosted:
+            continue
         client = world.clients[number]
         cluster[0].records_unsent += client.skipped * client.records_per_send
         cluster[0].blocked_producers += 1 if client.blocked else 0

@@ -14,7 +14,7 @@ from tidegauge.metrics.families.requests import HistogramGauges, read_histogram
 from tidegauge.replication.replica_list import first, size
 from tidegauge.simulation import sampled_stats
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.topology import broker_of, is_kraft, quorum_process
+from tidegauge.simulation.topology import Topology, broker_of, is_kraft, quorum_process
 from tidegauge.simulation.trace_rows import codes
 
 #: RaftGauges.state: Kafka's texts, by their number.
@@ -166,6 +166,7 @@ def read_voters(world: Quorum, time_us: int, gauges: Records[RaftGauges]) -> Non
         gauge = gauges[brokers + number]
         gauge.exists = True
         gauge.is_voter = True
+        _read_features(world, brokers + number, gauge)
         gauge.state = _state_of(voter)
         gauge.leader = voter.leader
         gauge.vote = _vote_of(voter, number)
@@ -186,6 +187,17 @@ def read_voters(world: Quorum, time_us: int, gauges: Records[RaftGauges]) -> Non
         if voter.works:
             gauge.handled_us += time_us - voter.event_taken_us
         _read_channel(stats.channel, gauge)
+
+
+@inner_rule
+def _read_features(world: Topology, node: int, gauge: RaftGauges) -> None:
+    """Enter the finalized levels of features that a node knows.
+
+    Source: MetadataLoaderMetrics.setFinalizedFeatureLevel@4.2.0.
+    """
+    versions = world.node_versions[node]
+    gauge.metadata_level = world.metadata_versions[versions.metadata_version].feature_level
+    gauge.elr_level = versions.elr_version
 
 
 @inner_rule
@@ -250,6 +262,7 @@ def read_observers(world: Brokers, time_us: int, gauges: Records[RaftGauges]) ->
             continue
         state = world.lifecycles[broker]
         gauge = gauges[broker]
+        _read_features(world, broker, gauge)
         # A process finds the content of its disk again.
         gauge.exists = state.leader_epoch != NONE
         gauge.started_us = world.processes[broker].up_since_us

@@ -24,6 +24,7 @@ from tidegauge.scenario.coherence.size import (
     settings_that_kafka_refuses,
 )
 from tidegauge.scenario.model import references
+from tidegauge.scenario.model.process_faults import RollingRestartFault
 from tidegauge.scenario.model.request_steps import BeginFaultStep, EndFaultStep
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.settings import (
@@ -69,7 +70,12 @@ def problems_of_fault_steps(scenario: Scenario) -> Iterator[Problem]:
     """Check that steps begin and end existing faults, in a valid order."""
     faults = {fault.name: fault for fault in scenario.faults if fault.name is not None}
     begun = {name for name, fault in faults.items() if fault.at_us is not None}
+    rolls = [name for name, each in faults.items() if isinstance(each, RollingRestartFault)]
     for place, step in enumerate(scenario.steps):
+        awaited = None if step.when is None else step.when.rolled
+        if awaited is not None and awaited not in rolls:
+            problem = references.no_such("rolling restart", awaited, rolls)
+            yield Problem(("steps", place, "when", "rolled"), problem)
         if not isinstance(step, BeginFaultStep | EndFaultStep):
             continue
         path = ("steps", place, "fault")

@@ -95,16 +95,21 @@ def _problems_with_kraft(scenario: Scenario) -> Iterator[Problem]:
 
 
 def problems_of_upgrades(scenario: Scenario) -> Iterator[Problem]:
-    """Check that upgraded brokers support the mode, and the version that they have then."""
+    """Check that upgraded servers support the mode, and the version that they have then."""
     for place, fault in enumerate(scenario.faults):
         if isinstance(fault, RollingRestartFault) and fault.to_protocol and scenario.has_kraft:
             yield Problem(("faults", place, "to_protocol"), _no_meaning(scenario))
             return
-    for place, versions in scenario.versions_after_rolls():
+    for place, server, before, after in scenario.versions_after_rolls():
+        release = Release.parse(after.release)
         try:
-            Release.parse(versions.release).version(versions.mode, versions.protocol)
+            release.version(after.mode, after.protocol)
         except ValueError as error:
             yield Problem(("faults", place), str(error))
+            return
+        if server.kind == CONTROLLER and release < Release.parse(before.release):
+            message = f"must be {before.release} or later: controllers are not downgraded"
+            yield Problem(("faults", place, "to_release"), message)
             return
 
 

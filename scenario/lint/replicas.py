@@ -12,10 +12,8 @@ from tidegauge.scenario.lint.linted_cluster import (
     mistake,
     outage,
 )
+from tidegauge.scenario.model.settings import SESSION_TIMEOUTS, is_internal
 from tidegauge.scenario.warnings import session_kept_us
-
-#: The beginning of the names of Kafka's own topics.
-_INTERNAL = "__"
 
 
 @mistake
@@ -128,7 +126,7 @@ def isr_of_one_acknowledges(cluster: LintedCluster) -> Finding | None:
             (topic.min_insync_replicas == 1)
             & (topic.replicas > 1)
             & topic.takes_acks_all
-            & (not topic.topic.name.startswith(_INTERNAL))
+            & (not is_internal(topic.topic.name))
         )
     )
     if found is None:
@@ -159,11 +157,12 @@ def session_outlives_lag(cluster: LintedCluster) -> Finding | None:
     found = cluster.partitions_where(
         lambda topic: (topic.replicas > 1) & ((topic.min_insync_replicas == 1) | (not has_elr))
     )
+    name = SESSION_TIMEOUTS[scenario.mode]
     if scenario.has_kraft:
-        name, planes = "broker.session.timeout.ms", "controllers"
+        planes = "controllers"
         sessions = dict.fromkeys(cluster.settings, scenario.controller_settings()[name])
     else:
-        name, planes = "zookeeper.session.timeout.ms", "zookeeper"
+        planes = "zookeeper"
         sessions = {broker: own[name] for broker, own in cluster.settings.items()}
     lags = {broker: own[LAG] for broker, own in cluster.settings.items()}
     brokers = [broker for broker in lags if sessions[broker] > lags[broker]]

@@ -217,6 +217,10 @@ class Deployment(parts.Part):
         protocol = self.protocol if own is None else own.protocol or self.protocol
         return Versions(release, protocol, self.mode)
 
+    def release_of_controllers(self) -> Versions:
+        """The release of the controllers of a KRaft cluster, and its metadata.version."""
+        return Versions(self.release, self.version_in_force(), self.mode)
+
     def controller_settings(self) -> dict[str, int]:
         """All settings of the controllers of a KRaft cluster."""
         settings = controller_defaults(self.release)

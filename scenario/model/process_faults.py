@@ -14,8 +14,10 @@ from tidegauge.scenario.model.deployment import Deployment, Versions
 from tidegauge.scenario.model.fault import BrokerFault, Stop
 from tidegauge.scenario.model.references import no_replica, partition_is_there
 from tidegauge.scenario.model.selectors import (
+    BROKER,
+    CONTROLLER,
+    CONTROLLERS,
     OPERATOR,
-    BrokerSelector,
     LinkEnd,
     MachineSelector,
     ServerSelector,
@@ -188,10 +190,10 @@ def _all_by_default(written: object) -> object:
 
 
 class RollingRestartFault(BrokerFault):
-    """Brokers are restarted cleanly one after the other, as operators do.
+    """Brokers, or controllers of KRaft, are restarted cleanly one after the other.
 
-    Each broker of a batch is stopped, stays down for a while and is started; then the next batch
-    follows. The roll ends when all brokers are done, after its `for`, or by a step; brokers that
+    Each server of a batch is stopped, stays down for a while and is started; then the next batch
+    follows. The roll ends when all servers are done, after its `for`, or by a step; servers that
     are down then are still started.
     """
 
@@ -211,23 +213,26 @@ leadership_back: at_end
 """,
         '{kind: rolling_restart, at: 5m, to_release: "3.9"}',
         '{kind: rolling_restart, at: 8m, to_release: "3.9", to_protocol: "3.9"}',
+        '{kind: rolling_restart, at: 1m, brokers: [controllers], to_release: "4.4"}',
     )
     stop = Stop.CLEANLY
     is_planned = True
 
     kind: Literal["rolling_restart"]
-    brokers: Annotated[parts.Listed[BrokerSelector], BeforeValidator(_all_by_default)] = Field(
+    brokers: Annotated[parts.Listed[ServerSelector], BeforeValidator(_all_by_default)] = Field(
         default=(),
-        description="Brokers to restart, in this order. Default: all, by their ids.",
+        description="Servers to restart, in this order: brokers, and with KRaft controllers, "
+        "`controller:NUMBER`. `controllers` means all of them, the active one last. A rack means "
+        "its brokers. Default: all brokers, by their ids.",
     )
     batch: Annotated[int, parts.Unit("brokers")] = Field(
-        default=1, ge=1, description="Number of brokers that are restarted together."
+        default=1, ge=1, description="Number of servers that are restarted together."
     )
     to_release: ReleaseText | None = Field(
         default=None,
-        description="Release with which the brokers start: an upgrade, with the settings that they "
+        description="Release with which the servers start: an upgrade, with the settings that they "
         "have had. Their inter.broker.protocol.version stays, with KRaft the cluster's "
-        "metadata.version. Default: they keep their releases.",
+        "metadata.version: a step `update_features` raises it. Default: they keep their releases.",
     )
     to_protocol: ProtocolText | None = Field(
         default=None,
@@ -237,13 +242,15 @@ leadership_back: at_end
     stopped_for_us: parts.PositiveDuration = Field(
         default=10_000_000,
         alias="stopped_for",
-        description="Time that a broker is down, from the end of its process to its start.",
+        description="Time that a server is down, from the end of its process to its start.",
     )
     wait_for_full_isr: bool = Field(
         default=True,
         description="Wait, before the next batch, until the brokers are registered again and no "
         "partition with a replica on them is under-replicated, by the state of ZooKeeper "
-        "or the quorum as kafka-topics --describe --under-replicated-partitions reads it.",
+        "or the quorum as kafka-topics --describe --under-replicated-partitions reads it. After "
+        "controllers: until each fetches from the active one again and has its whole log, as "
+        "kafka-metadata-quorum describe --replication shows it.",
     )
     poll_us: parts.PositiveDuration = Field(
         default=5_000_000,
@@ -277,32 +284,47 @@ leadership_back: at_end
 
     def words(self, scenario: Deployment) -> str:
         """Its effect in words."""
-        count = len(self.hit_brokers(scenario))
+        kinds = [server.kind for server in self.servers(scenario)]
+        named = [(kinds.count(kind), kind) for kind in (CONTROLLER, BROKER) if kind in kinds]
+        restarted = " and ".join(counted(*each) for each in named)
         each = format_duration(self.stopped_for_us)
         versions = [each for each in (self.to_release, self.to_protocol) if each is not None]
         upgraded = f"; from then on {' with protocol '.join(versions)}" if versions else ""
         return (
-            f"{counted(count, 'broker')} restarted cleanly, {self.batch} at a time, each down for "
-            f"{each}{upgraded}"
+            f"{restarted} restarted cleanly, {self.batch} at a time, each down for {each}{upgraded}"
         )
 
     @property
     def is_upgrade(self) -> bool:
-        """Whether brokers start with other versions than those with which they were stopped."""
+        """Whether servers start with other versions than those with which they were stopped."""
         return self.to_release is not None or self.to_protocol is not None
 
     def after(self, before: Versions) -> Versions:
-        """The versions of a broker that it has restarted."""
+        """The versions of a server that it has restarted."""
         release = Release.parse(before.release)
         protocol = self.to_protocol or str(release.version(before.mode, before.protocol))
         return Versions(self.to_release or before.release, protocol, before.mode)
 
+    def servers(self, scenario: Deployment) -> list[LinkEnd]:
+        """The brokers and controllers that it restarts, in this order."""
+        if not self.brokers:
+            return [LinkEnd(BROKER, id_) for id_ in scenario.broker_ids()]
+        found: list[LinkEnd] = []
+        for each in self.brokers:
+            if each.selects_brokers:
+                found += (LinkEnd(BROKER, id_) for id_ in scenario.brokers_of([each]))
+            else:
+                found += (LinkEnd(CONTROLLER, id_) for id_ in scenario.controllers_of([each]))
+        return list(dict.fromkeys(found))
+
+    @property
+    def has_active_last(self) -> bool:
+        """Whether the active controller is restarted behind all other controllers."""
+        return any(each.kind == CONTROLLERS for each in self.brokers)
+
     def hit_brokers(self, scenario: Deployment) -> list[int]:
         """Ids of the brokers that it restarts, in this order."""
-        if not self.brokers:
-            return list(scenario.broker_ids())
-        found = (broker for each in self.brokers for broker in scenario.brokers_of([each]))
-        return list(dict.fromkeys(found))
+        return [server.broker for server in self.servers(scenario) if server.kind == BROKER]
 
     def sides(self, scenario: Deployment) -> tuple[list[LinkEnd], list[LinkEnd]]:
         """The operator: brokers are hit by the restarts that he begins."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import (
@@ -38,6 +38,7 @@ from tidegauge.scenario.model.limits import MOST_FAULTS, MOST_STEPS
 from tidegauge.scenario.model.process_faults import RollingRestartFault
 from tidegauge.scenario.model.replica_placement import Assignments, by_number
 from tidegauge.scenario.model.request_steps import Step
+from tidegauge.scenario.model.selectors import CONTROLLER, LinkEnd
 from tidegauge.scenario.model.settings import (
     CORDONED_LOG_DIRS,
     OFFSETS_TOPIC,
@@ -53,6 +54,7 @@ from tidegauge.scenario.model.topic_steps import (
     CreateTopicStep,
     DeleteTopicStep,
     ReassignStep,
+    UpdateFeaturesStep,
 )
 from tidegauge.scenario.text.errors import Path, Problem, ProblemsError, did_you_mean
 from tidegauge.simulation.quantities import format_duration
@@ -161,6 +163,16 @@ _CHECKS_SCHEMA = {
     "properties": {name: {"enum": [True, False, "unknown", ANY_VERDICT]} for name in CHECK_NAMES},
     "additionalProperties": False,
 }
+
+
+class RolledServer(NamedTuple):
+    """A server that a rolling restart restarts, and its versions before and after that."""
+
+    #: The place of the rolling restart among the faults.
+    place: int
+    server: LinkEnd
+    before: Versions
+    after: Versions
 
 
 class Scenario(Deployment):
@@ -315,17 +327,26 @@ class Scenario(Deployment):
                 moves[move.topic].append(move)
         return moves
 
-    def versions_after_rolls(self) -> Iterator[tuple[int, Versions]]:
-        """The place of each rolling restart, once for each of its brokers, and its versions then.
-
-        The order is that of the faults, and within each that of its brokers.
-        """
-        known: dict[int, Versions] = {}
+    def versions_after_rolls(self) -> Iterator[RolledServer]:
+        """The servers of all rolling restarts, in the order of the faults, then in their own."""
+        known: dict[LinkEnd, Versions] = {}
         for place, fault in enumerate(self.faults):
             if isinstance(fault, RollingRestartFault):
-                for broker in fault.hit_brokers(self):
-                    known[broker] = fault.after(known.get(broker, self.release_of(broker)))
-                    yield place, known[broker]
+                for server in fault.servers(self):
+                    before = known.get(server) or self._release_of(server)
+                    known[server] = fault.after(before)
+                    yield RolledServer(place, server, before, known[server])
+
+    def _release_of(self, server: LinkEnd) -> Versions:
+        if server.kind == CONTROLLER:
+            return self.release_of_controllers()
+        return self.release_of(server.broker)
+
+    def metadata_versions_of_steps(self) -> Iterator[str]:
+        """The metadata.version that each step asks for, in full."""
+        for step in self.steps:
+            if isinstance(step, UpdateFeaturesStep) and step.finalized_version is not None:
+                yield step.finalized_version
 
     def with_offsets_topic(self) -> Scenario:
         """The same with __consumer_offsets as its last topic, if a group commits and there is none.

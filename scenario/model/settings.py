@@ -24,6 +24,7 @@ from pydantic import AfterValidator, PlainValidator, WithJsonSchema
 from tidegauge.replication.release_defaults import DEFAULTS, defaults_of
 from tidegauge.replication.release_versions import (
     KRAFT_MODE,
+    ZOOKEEPER_MODE,
     Cell,
     Mode,
     Release,
@@ -71,6 +72,11 @@ CONTROLLER_SETTINGS = (*_OF_EVERY_NODE, *SETTINGS_OF_CONTROLLERS)
 DECIDED_BY_CONTROLLERS = (
     *("default.replication.factor", "min.insync.replicas", "unclean.leader.election.enable"),
 )
+#: The setting of the session timeout of a broker; with KRaft the active controller's counts.
+SESSION_TIMEOUTS: Mapping[Mode, str] = {
+    ZOOKEEPER_MODE: "zookeeper.session.timeout.ms",
+    KRAFT_MODE: "broker.session.timeout.ms",
+}
 #: The topic to which groups commit (Topic.GROUP_METADATA_TOPIC_NAME).
 OFFSETS_TOPIC = "__consumer_offsets"
 
@@ -265,6 +271,11 @@ Settings = dict[
 
 
 @cache
+def is_internal(topic: str) -> bool:
+    """Whether a topic is one of Kafka's own, whose records clients do not send themselves."""
+    return topic.startswith("__")
+
+
 def broker_defaults(release: str, mode: Mode) -> MappingProxyType[str, int]:
     """The defaults of a broker; flags are booleans."""
     others = _ONLY_OF_PRODUCERS
@@ -500,7 +511,7 @@ def problems_of_settings(
 
     As in Kafka, a broker with ZooKeeper may have settings of KRaft: they have no effect.
     """
-    is_with_zookeeper = "zookeeper.session.timeout.ms" in defaults
+    is_with_zookeeper = SESSION_TIMEOUTS[ZOOKEEPER_MODE] in defaults
     for name, value in settings.items():
         if name == REPLICA_SELECTOR and kind == "brokers":
             message = _wrong_selector(value)

@@ -79,6 +79,7 @@ class Condition(parts.Part):
         "{answered: true}",
         "{reassigned: true}",
         "{quiescent: true}",
+        "{rolled: roll}",
     )
 
     isr: IsrIs | None = Field(default=None, description="The ISR of a partition is as given.")
@@ -113,12 +114,18 @@ class Condition(parts.Part):
         "among its eligible leaders, and no record was committed for that while.",
     )
 
+    rolled: parts.Name | None = Field(
+        default=None,
+        description="This rolling restart has restarted all its servers; one that has given up "
+        "never has.",
+    )
+
     @model_validator(mode="after")
     def _is_one(self) -> Self:
         if sum(getattr(self, name) is not None for name in type(self).model_fields) != 1:
             raise ValueError(
                 "must be one condition: isr, leader, registered, unregistered, controller, "
-                "answered, reassigned or quiescent"
+                "answered, reassigned, quiescent or rolled"
             )
         return self
 
@@ -149,6 +156,9 @@ class Numbers(Protocol):
 
     def fault(self, name: str) -> int:
         """The number of a fault."""
+
+    def metadata_version(self, text: str) -> int:
+        """The place of a metadata.version, in full, among those of the run."""
 
     def consumers(self, group: str) -> range:
         """The processes of a group of consumers."""

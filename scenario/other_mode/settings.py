@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.replication.kraft_releases import kraft_cells_of
-from tidegauge.replication.release_versions import KRAFT_MODE, Mode, Release
+from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE, Mode, Release
 from tidegauge.scenario.model.parts import connection_defaults
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.settings import (
     CORDONED_LOG_DIRS,
     NAMES,
     ONLY_WITH_KRAFT,
+    SESSION_TIMEOUTS,
     SETTINGS_OF_CONTROLLERS,
     broker_defaults,
     consumer_defaults,
@@ -92,8 +93,8 @@ def without(part: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 #: The setting of one mode, and the one with another meaning that the other has.
-_SESSION_WITH_ZOOKEEPER = "zookeeper.session.timeout.ms"
-_SESSION_WITH_KRAFT = "broker.session.timeout.ms"
+_SESSION_WITH_ZOOKEEPER = SESSION_TIMEOUTS[ZOOKEEPER_MODE]
+_SESSION_WITH_KRAFT = SESSION_TIMEOUTS[KRAFT_MODE]
 
 #: The reason why a setting is left out; None: it stays.
 _Reason = Callable[[str], str | None]

@@ -8,6 +8,7 @@ names: below ``settings`` the rest of the path is one name, as in
 model of the scenario decides whether it is valid.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -65,6 +66,28 @@ def parse_change(text: str) -> tuple[str, object]:
     # A file has versions in quotes, which a shell removes: 2.10 is not 2.1.
     is_version = path.rpartition(".")[2] in _VERSIONS and isinstance(loaded, int | float)
     return path, value.strip() if is_version else loaded
+
+
+def value_text(value: object) -> str:
+    """A value as :func:`parse_change` reads it: a word that YAML reads as text needs no quotes.
+
+    Raises:
+        ScenarioError: a scenario cannot have such a value.
+    """
+    if isinstance(value, str) and value.replace("-", "").isalnum() and _is_text(value):
+        return value
+    try:
+        return json.dumps(value)
+    except TypeError as error:
+        raise errors.ScenarioError(
+            errors.one_line(f"{value!r}: is no value of a scenario: {error}")
+        ) from error
+
+
+def _is_text(word: str) -> bool:
+    """Whether YAML reads a word as text, and not as a number, flag, date or null."""
+    node = yaml.compose(word, Loader=yaml.SafeLoader)
+    return node is not None and node.tag == "tag:yaml.org,2002:str"
 
 
 def split_values(text: str) -> tuple[str, ...]:

@@ -22,6 +22,8 @@ class BrokerRegistrationRequest(ControllerRequest, kind=98, api_key=62):
     previous_broker_epoch: i64 = -1
     #: Its log directories that are offline: bits.
     offline_directories: i64
+    #: Its release, which has the levels of features that it supports: in ``Topology.software``.
+    software: i64
 
 
 class BrokerRegistrationResponse(CommittedResponse, kind=99):
@@ -127,6 +129,22 @@ class IncrementalAlterConfigsRequest(ControllerRequest, kind=108, api_key=44):
     follower_rate: i64 = -1
 
 
+class UpdateFeaturesRequest(ControllerRequest, kind=183, api_key=57):
+    """Levels of features are to change; -1: this one stays."""
+
+    #: Place in ``Topology.metadata_versions``.
+    metadata_version: i64 = -1
+    elr_version: i64 = -1
+    #: UPGRADE, SAFE_DOWNGRADE or UNSAFE_DOWNGRADE.
+    upgrade_type: i64
+
+
+#: FeatureUpdate.UpgradeType@3.9.0
+UPGRADE = code(1)
+SAFE_DOWNGRADE = code(2)
+UNSAFE_DOWNGRADE = code(3)
+
+
 class AdminResponse(CommittedResponse, kind=109):
     """The outcome of a request of the operator: entries of :class:`PartitionOutcome`."""
 
@@ -155,7 +173,7 @@ class DescribeQuorumStateRequest(ControllerRequest, kind=110):
     """The operator asks for the committed state: a question of ``trace_rows/codes.py``."""
 
     question: i64
-    #: The partition that the question is about; -1 none.
+    #: The partition, or the controller, that the question is about; -1 none.
     partition: i64 = -1
     #: The sender's continuation, which the response gives back.
     continuation: i64 = -1
@@ -172,7 +190,8 @@ class DescribeQuorumStateResponse(Response, kind=111):
     question: i64
     partition: i64 = -1
     continuation: i64 = -1
-    #: It holds: all is at rest, replicas are where they are to be, the partition exists.
+    #: It holds: all is at rest, replicas are where they are to be, the partition exists, the
+    #: controller follows.
     holds: flag
     #: Slot of the leader.
     leader: i64 = -1
@@ -209,6 +228,9 @@ class ObserverResponse(RaftResponse):
     #: The throttled rates, in bytes a second; -1: nothing is said.
     leader_rate: i64 = -1
     follower_rate: i64 = -1
+    #: The finalized features, if they have changed; -1: nothing is said.
+    metadata_version: i64 = -1
+    elr_version: i64 = -1
 
 
 class RaftFetchRequest(ControllerRequest, kind=102, api_key=1):

@@ -131,6 +131,26 @@ STOP_NOT_REGISTERED = code(7)
 STOP_FAILED_ALLOCATION = code(8)
 STOP_METADATA_TRUNCATED = code(9)
 
+#: ``feature``: a feature of a KRaft cluster, by its name.
+FEATURES = {1: "metadata.version", 2: "eligible.leader.replicas.version"}
+METADATA_VERSION = code(1)
+ELR_VERSION = code(2)
+
+#: ``refusal``: why the active controller does not change the level of a feature.
+REFUSALS = {
+    1: "Can't downgrade the version of this feature without setting the upgrade type to either "
+    "safe or unsafe downgrade",
+    2: "Can't downgrade to a newer version",
+    3: "Refusing to perform the requested downgrade because it might delete metadata information",
+    4: "Unsafe metadata downgrade is not supported in this version",
+    5: "it depends on metadata.version level 23",
+}
+DOWNGRADE_NOT_NAMED = code(1)
+NO_DOWNGRADE = code(2)
+METADATA_WOULD_BE_LOST = code(3)
+UNSAFE_NOT_SUPPORTED = code(4)
+DEPENDS_ON_METADATA_VERSION = code(5)
+
 #: ``progress``: of a rolling restart.
 ROLL_STATES = {
     1: "stops the batch",
@@ -189,6 +209,7 @@ WRITE_NO_OP_RECORD = code(29)
 ALLOCATE_PRODUCER_IDS = code(30)
 
 UNCLEAN_ELECTION = code(31)
+UPDATE_FEATURES = code(32)
 
 #: Events that move replicas.
 REASSIGNMENTS = (
@@ -233,6 +254,7 @@ CONTROLLER_EVENT_NAMES: dict[int, str] = {
     29: "writeNoOpRecord",
     30: "allocateProducerIds",
     31: "ManualLeaderBalance (unclean)",
+    32: "updateFeatures",
 }
 
 
@@ -246,6 +268,8 @@ ACTIVE_CONTROLLER = code(2)
 REASSIGNED = code(3)
 #: Whether everything has come to rest.
 QUIESCENT = code(4)
+#: Whether a controller follows the quorum's leader, or is it.
+VOTER_FOLLOWS = code(5)
 
 
 SNAPSHOT_STEPS = {0: "writes", 1: "loads", 2: "begins its log with"}

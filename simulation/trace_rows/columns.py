@@ -92,6 +92,7 @@ Partition = Annotated[
 Topic = Annotated[i64, Column(TOPIC, "number of the topic, in the order of the scenario")]
 
 Broker = Annotated[i64, Column(BROKER, "the broker that the row is about; -1: none")]
+Server = Annotated[i64, Column(BROKER, "a broker, or a controller of the quorum")]
 ReadBroker = Annotated[
     i64, Column(BROKER, "the follower that a consumer fetches from; -1: from the leader")
 ]
@@ -224,6 +225,10 @@ MessageKind = Annotated[i64, Column(CODE, "kind of the message", names=kinds.NAM
 Moment = Annotated[
     i64, Column(CODE, "the occasion on which a high watermark moves", names=codes.MOMENTS)
 ]
+Feature = Annotated[i64, Column(CODE, "the feature of the cluster", names=codes.FEATURES)]
+Refusal = Annotated[
+    i64, Column(CODE, "why the level of a feature is not changed", names=codes.REFUSALS)
+]
 Progress = Annotated[i64, Column(CODE, "state of a rolling restart", names=codes.ROLL_STATES)]
 RaisedBy = Annotated[i64, Column(CODE, "why a log begins later", names=codes.LOG_START_CAUSES)]
 Reason = Annotated[i64, Column(CODE, "the occasion of the row", names=codes.REASONS)]
@@ -288,7 +293,7 @@ AtMinIsr = Annotated[
 Attempts = Annotated[i64, Column(COUNT, "attempts that a producer made", unit="attempts")]
 BatchesDone = Annotated[i64, Column(COUNT, "sends that had an outcome", unit="sends")]
 BrokerCount = Annotated[
-    i64, Column(COUNT, "brokers in the batch of a rolling restart", unit="brokers")
+    i64, Column(COUNT, "servers in the batch of a rolling restart", unit="servers")
 ]
 Deferred = Annotated[
     i64, Column(COUNT, "responses of a controller that wait for a commit", unit="responses")
@@ -348,7 +353,14 @@ UnderMinIsr = Annotated[
 UnderReplicated = Annotated[
     i64, Column(COUNT, "partitions with a replica outside of the ISR", unit="partitions")
 ]
-Unregistered = Annotated[i64, Column(COUNT, "brokers that are not registered", unit="brokers")]
+Unregistered = Annotated[
+    i64,
+    Column(
+        COUNT,
+        "brokers that are not registered, and controllers that do not follow",
+        unit="servers",
+    ),
+]
 
 Acks = Annotated[
     i64, Column(NUMBER, "acks of the requests: 0, 1, or -1 for all", names={-1: "all"})
@@ -356,6 +368,9 @@ Acks = Annotated[
 Attempt = Annotated[i64, Column(NUMBER, "number of the attempt, from 1")]
 Batch = Annotated[i64, Column(NUMBER, "number of the batch within its producer")]
 Send = Annotated[i64, Column(NUMBER, "number of the send within its producer")]
+FeatureLevel = Annotated[i64, Column(NUMBER, "level of a feature")]
+OldestLevel = Annotated[i64, Column(NUMBER, "the lowest level that a node supports")]
+NewestLevel = Annotated[i64, Column(NUMBER, "the highest level that a node supports")]
 Notification = Annotated[
     i64,
     Column(

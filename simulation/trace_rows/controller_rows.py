@@ -258,6 +258,56 @@ class LogDirectoriesCordoned(CanonicalRow, number=120):
     cordoned: column.Cordoned
 
 
+class FeatureLevelFinalized(CanonicalRow, number=125):
+    """The level of a feature is committed: all nodes follow it once they have read the record."""
+
+    STORY = "{feature} is now {feature_level}"
+
+    feature: column.Feature
+    feature_level: column.FeatureLevel
+
+
+class FeatureNotSupported(CanonicalRow, number=126):
+    """The active controller refuses a level of a feature that a registered node does not support.
+
+    Source: FeatureControlManager.reasonNotSupported@3.9.0.
+    """
+
+    STORY = (
+        "Invalid update version {feature_level} for feature {feature}: {server} only supports "
+        "versions {oldest_level}-{newest_level}"
+    )
+
+    feature: column.Feature
+    feature_level: column.FeatureLevel
+    server: column.Server
+    oldest_level: column.OldestLevel
+    newest_level: column.NewestLevel
+
+
+class FeatureUnknown(CanonicalRow, number=127):
+    """The active controller refuses a feature that the release of a registered node has not."""
+
+    STORY = (
+        "Invalid update version {feature_level} for feature {feature}: {server} does not support "
+        "this feature"
+    )
+
+    feature: column.Feature
+    feature_level: column.FeatureLevel
+    server: column.Server
+
+
+class FeatureUpdateRefused(CanonicalRow, number=128):
+    """The active controller does not change a level, which all nodes support, in this way."""
+
+    STORY = "Invalid update version {feature_level} for feature {feature}: {refusal}"
+
+    feature: column.Feature
+    feature_level: column.FeatureLevel
+    refusal: column.Refusal
+
+
 class VoterState(CanonicalRow, number=99):
     """A controller of the quorum is in another state, or in another epoch."""
 

@@ -37,6 +37,7 @@ NOT_RUN = {
     "conform mine.json": "is a recording of the reader's; tests/conformance has such",
     "rules/*.yml": "are rule files of the reader's; test_alerts_command.py has such",
     "kafka-rules.yml": "is a rule file of the reader's",
+    "mine.yml": "is a rule file of the reader's",
     "my-": "is a file of the reader's",
 }
 
@@ -60,6 +61,7 @@ SLOW = (
         "failover",
     ),
     *("runs/lag-time", "alerts", "conform", "runs/batched", "--seeds", "upgrade", "ask "),
+    "blame",
     "--schedule",
 )
 

@@ -37,10 +37,11 @@ RACK = Told(
     "rack-power-loss",
     [{}],
     [
-        "no partition is offline any more ({0|partition_seconds_offline|,.0f} partition-seconds)",
+        "for up to {0|longest_stall_seconds|.0f} s, {0|partition_seconds_stalled|,.0f}",
+        "all partitions are online again ({0|partition_seconds_offline|,.0f} partition-seconds)",
         "under min ISR, for {0|partition_seconds_under_min_isr|,.0f} partition-seconds",
-        "producers gave up {0|records_failed|,} records",
-        "says that {0|checks.strong_isr.permitted|,} partitions were a loss of power away",
+        "but {0|records_unsent|,} of 176 million records never leave the applications",
+        "By the check `strong_isr` {0|checks.strong_isr.permitted|,} partitions were",
     ],
 )
 
@@ -145,8 +146,9 @@ THROTTLES = Told(
             "| {1|isr_shrinks|} |"
         ),
         (
-            "the slowest batch waits for {0|produce_ms.shop.max|ms}, longer than "
-            "delivery.timeout.ms, and {0|records_failed|,} records fail"
+            "the slowest batch waits for {0|produce_ms.shop.max|ms}, which is "
+            "delivery.timeout.ms: {0|records_failed|,} records fail, and "
+            "{0|records_unsent|,} never leave the applications"
         ),
     ],
 )

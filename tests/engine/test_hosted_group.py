@@ -14,12 +14,14 @@ from typing import Any
 
 import pytest
 
+from both_modes import in_mode
 from linked_groups import drop
 from process_groups import groups_of
 from small_clusters import cluster_of
 from threads import beside
 from tidegauge.compiled.rules import COMPILED
 from tidegauge.engine.group import Group
+from tidegauge.engine.group_snapshots import SavedGroup
 from tidegauge.engine.hosted_group import GroupOutcome, HostedGroup, Place
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.traces.checks.breaches import judged_rows
@@ -29,19 +31,24 @@ END_US = 650_000
 Hashes = list[tuple[int, tuple[int, int]]]
 
 
-def hosted_groups(nodes: Sequence[str], speed: float | None = None) -> list[HostedGroup]:
+def hosted_groups(
+    nodes: Sequence[str],
+    speed: float | None = None,
+    plan: ClusterPlan | None = None,
+    saved: Sequence[SavedGroup | None] | None = None,
+) -> list[HostedGroup]:
     """A group on each of these nodes; all have met."""
-    plan = ClusterPlan(cluster_of())
+    plan = plan or ClusterPlan(cluster_of())
     grouping = groups_of(plan.scenario, len(nodes))
     names = [f"group {number}" for number in range(len(nodes))]
     host = "127.0.0.1" if len(set(nodes)) > 1 else None
     groups = [
         HostedGroup(
-            Place(plan.scenario, {}, False, names, grouping, number, b"secret", 5, speed),
+            Place(plan, names, grouping, number, b"secret", 5, speed, 0, past),
             node,
             host,
         )
-        for number, node in enumerate(nodes)
+        for number, (node, past) in enumerate(zip(nodes, saved or [None] * len(nodes), strict=True))
     ]
     addresses = [group.address() for group in groups]
     for met in [beside(partial(group.meet, addresses)) for group in groups]:
@@ -93,6 +100,39 @@ def test_groups_run_on_from_one_time_to_the_next() -> None:
         run_all(groups, end_us)
         assert hashes_of(groups) == hashes_of_one(end_us)
     finish(groups)
+
+
+@pytest.mark.parametrize(
+    ("before", "saved_s", "after", "end_s"),
+    [
+        ("aaa", 33.3, "aaa", 80),
+        ("aaa", 22.3, "abc", 23),
+        ("abc", 1.6, "aaa", 24),
+        ("aab", 1.6, "abb", 2),
+    ],
+)
+def test_saved_groups_go_on_wherever_they_are(
+    before: str, saved_s: float, after: str, end_s: float
+) -> None:
+    """Each takes what is on its way to it before its state is copied, from other nodes as well.
+
+    Some fetches are computed by two groups together, which need not be on one node afterwards.
+    """
+    plan = ClusterPlan(in_mode("kraft", trace="transitions"))
+    saved_us, end_us = int(1e6 * saved_s), int(1e6 * end_s)
+    groups = hosted_groups(before, plan=plan)
+    run_all(groups, saved_us)
+    written = [group.words_written() for group in groups]
+    for group, words in zip(groups, zip(*written, strict=True), strict=True):
+        group.save(words)
+    saved = [SavedGroup(saved_us, group.packed(), None) for group in groups]
+    finish(groups)
+    again = hosted_groups(after, plan=plan, saved=saved)
+    run_all(again, end_us)
+    one = Group(plan, range(len(plan.processes)))
+    one.run_to(end_us, drop)
+    assert hashes_of(again) == hashes_of([one])
+    finish(again)
 
 
 @pytest.mark.parametrize("nodes", ["aaa", "aab", "abc"], ids="-".join)

@@ -3,103 +3,37 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from real_clusters import LOGS, states_in
+from rewritten_logs import (
+    ENTRIES,
+    KRAFT,
+    NOTICES,
+    ZOOKEEPER,
+    Entry,
+    Written,
+    history_of,
+    in_files,
+    merged,
+    own_history,
+)
 from tidegauge.real_cluster.logs import log_reading, log_stream
 from tidegauge.real_cluster.logs.log_files import LogsError, found_logs
 from tidegauge.real_cluster.logs.logged_run import write_run
-from tidegauge.real_cluster.logs.real_history import RealHistory, real_history
-
-_ZOOKEEPER, _KRAFT = "zk-2.6.3-c1_term_leader", "kraft-4.1.0-c1_term_leader"
+from tidegauge.real_cluster.logs.real_history import real_history
 
 
-class _Entry(NamedTuple):
-    """An entry of a log in Kafka's own layout: ``[time] level message (logger)``."""
-
-    #: ``broker-1``.
-    node: str
-    time: str
-    level: str
-    message: str
-    logger: str
-
-    @property
-    def moment(self) -> datetime:
-        return datetime.strptime(f"{self.time}000", "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC)
-
-    @property
-    def own(self) -> str:
-        return f"[{self.time}] {self.level} {self.message} ({self.logger})"
-
-    @property
-    def short(self) -> str:
-        """The last part of the logger."""
-        return self.logger.rpartition(".")[2]
-
-
-_ENTRY = re.compile(
-    r"^\[(20[^\]]*)\] (\w+) (.*?)(?: \(([\w.$]+)\))?$(?=\n\[20|\n*\Z)", re.MULTILINE | re.DOTALL
-)
-
-
-def _entries(cluster: str) -> dict[str, list[_Entry]]:
-    """The entries of each node, by their times."""
-    entries: dict[str, list[_Entry]] = {}
-    for file in sorted((LOGS / cluster).glob("*/*.log")):
-        entries.setdefault(file.parent.name, []).extend(
-            _Entry(file.parent.name, *found.groups(""))
-            for found in _ENTRY.finditer(file.read_text())
-        )
-    return {node: sorted(of_node, key=lambda each: each.time) for node, of_node in entries.items()}
-
-
-_ENTRIES = {cluster: _entries(cluster) for cluster in (_ZOOKEEPER, _KRAFT)}
-
-
-def _history_of(folder: Path) -> tuple[Any, ...]:
-    """All but the files and the events: those have an event again that stands in two files."""
-    history = real_history(found_logs(folder))
-    return (*_without_files(history), {file.node for file in history.found.files})
-
-
-def _without_files(history: RealHistory) -> tuple[Any, ...]:
-    return history[2:3] + history[4:]
-
-
-@pytest.fixture(scope="module")
-def histories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Any, ...]]:
-    """The history of each cluster in Kafka's own layout."""
-    folder = tmp_path_factory.mktemp("own")
-    found = {}
-    for cluster in _ENTRIES:
-        for node, text in _in_files(cluster, lambda entry: entry.own):
-            (folder / cluster / node).mkdir(parents=True)
-            (folder / cluster / node / "server.log").write_text(text)
-        found[cluster] = _history_of(folder / cluster)
-    return found
-
-
-_Written = Callable[[_Entry], str]
-
-
-def _in_files(cluster: str, written_as: _Written) -> Iterator[tuple[str, str]]:
-    for node, entries in _ENTRIES[cluster].items():
-        yield node, "".join(f"{written_as(entry)}\n" for entry in entries)
-
-
-def _with_prefix(prefix: str) -> _Written:
+def _with_prefix(prefix: str) -> Written:
     """Each line behind a prefix."""
 
-    def written_as(entry: _Entry) -> str:
+    def written_as(entry: Entry) -> str:
         before = prefix.format(
             node=entry.node,
             pid=f"{entry.node}"[-1] * 3,
@@ -111,18 +45,18 @@ def _with_prefix(prefix: str) -> _Written:
     return written_as
 
 
-def _in_layout(layout: str) -> _Written:
+def _in_layout(layout: str) -> Written:
     """Each entry in another layout, with a thread and the number of a line."""
     return lambda entry: layout.format(
         e=entry, t=f"{entry.time[:10]}T{entry.time[11:].replace(',', '.')}", thread="main-thread 1"
     )
 
 
-def _as_json(fields: Callable[[_Entry], dict[str, Any]]) -> _Written:
+def _as_json(fields: Callable[[Entry], dict[str, Any]]) -> Written:
     return lambda entry: json.dumps(fields(entry))
 
 
-def _each_line_as_json(fields: Callable[[_Entry], dict[str, Any]], key: str) -> _Written:
+def _each_line_as_json(fields: Callable[[Entry], dict[str, Any]], key: str) -> Written:
     """Each line of text in a field of its own object."""
     return lambda entry: "\n".join(
         json.dumps({key: f"{line}\n", **fields(entry)}) for line in entry.own.splitlines()
@@ -194,7 +128,7 @@ _COMPOSED = {
     "docker compose of Logstash": lambda e: f"kafka-{e.node}-1  | {_JSON['Logstash'](e)}",
     "Docker of Logstash": lambda e: json.dumps({"log": f"{_JSON['Logstash'](e)}\n"}),
 }
-_KINDS: dict[str, _Written] = {
+_KINDS: dict[str, Written] = {
     **{name: _with_prefix(prefix) for name, prefix in _PREFIXES.items()},
     **{name: _in_layout(layout) for name, layout in _LAYOUTS.items()},
     **_JSON,
@@ -203,16 +137,14 @@ _KINDS: dict[str, _Written] = {
 
 
 #: The cluster of each kind; the loggers matter with ZooKeeper, the names of the nodes with KRaft.
-_CASES = [(kind, _KRAFT if kind in _PREFIXES else _ZOOKEEPER) for kind in _KINDS]
+_CASES = [(kind, KRAFT if kind in _PREFIXES else ZOOKEEPER) for kind in _KINDS]
 
 
 @pytest.mark.parametrize(("kind", "cluster"), _CASES)
-def test_the_history_is_the_same_in_each_layout(
-    histories: dict[str, tuple[Any, ...]], tmp_path: Path, kind: str, cluster: str
-) -> None:
-    for node, text in _in_files(cluster, _KINDS[kind]):
+def test_the_history_is_the_same_in_each_layout(tmp_path: Path, kind: str, cluster: str) -> None:
+    for node, text in in_files(cluster, _KINDS[kind]):
         (tmp_path / f"{node}.log").write_text(text)
-    assert _history_of(tmp_path) == histories[cluster]
+    assert history_of(tmp_path) == own_history(cluster)
 
 
 _NAMING = (
@@ -221,60 +153,57 @@ _NAMING = (
 )
 
 
-@pytest.mark.parametrize(("kind", "cluster"), list(zip(_NAMING, [*_ENTRIES] * 3, strict=True)))
+@pytest.mark.parametrize(("kind", "cluster"), list(zip(_NAMING, [*ENTRIES] * 3, strict=True)))
 def test_the_lines_of_all_nodes_in_one_file_are_told_apart(
-    histories: dict[str, tuple[Any, ...]], tmp_path: Path, kind: str, cluster: str
+    tmp_path: Path, kind: str, cluster: str
 ) -> None:
     file = tmp_path / "everything.txt"
-    text = "".join(f"{_KINDS[kind](entry)}\n" for entry in _merged(cluster))
+    text = "".join(f"{_KINDS[kind](entry)}\n" for entry in merged(cluster))
     file.write_text(f"Attaching to broker-1, broker-2, broker-3\n{text}")
-    assert _history_of(file) == histories[cluster]
-
-
-def _merged(cluster: str) -> list[_Entry]:
-    """The entries of all nodes, by their times."""
-    entries = [entry for of_node in _ENTRIES[cluster].values() for entry in of_node]
-    return sorted(entries, key=lambda entry: entry.time)
+    assert history_of(file) == own_history(cluster)
 
 
 @pytest.mark.parametrize("kind", ["Strimzi before Kafka 4", "docker compose", "Docker"])
 def test_a_large_file_is_read_in_parts(
-    histories: dict[str, tuple[Any, ...]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     kind: str,
 ) -> None:
     monkeypatch.setattr(log_reading, "_PART_BYTES", 20_000)
     monkeypatch.setattr(log_stream, "_BLOCK_BYTES", 9_000)
-    for node, text in _in_files(_ZOOKEEPER, _KINDS[kind]):
+    for node, text in in_files(ZOOKEEPER, _KINDS[kind]):
         (tmp_path / f"{node}.log").write_text(text)
-    assert _history_of(tmp_path) == histories[_ZOOKEEPER]
+    assert history_of(tmp_path) == own_history(ZOOKEEPER)
 
 
-@pytest.mark.parametrize("cluster", _ENTRIES)
-def test_brokers_of_one_installation_write_to_the_same_file(
-    histories: dict[str, tuple[Any, ...]], tmp_path: Path, cluster: str
-) -> None:
+@pytest.mark.parametrize("cluster", ENTRIES)
+def test_brokers_of_one_installation_write_to_the_same_file(tmp_path: Path, cluster: str) -> None:
     """The ids stand in the lines; lines about logs name the folder of their broker."""
     (tmp_path / "server.log").write_text(
         "".join(
             f"{entry.own.replace('/var/lib/kafka-logs', f'/var/lib/{entry.node}')}\n"
-            for entry in _merged(cluster)
+            for entry in merged(cluster)
         )
     )
     (tmp_path / "server.properties").write_text("broker.id=1\n")
-    *told, nodes = _history_of(tmp_path)
-    assert (*told, nodes - {None}) == histories[cluster]
+    *told, nodes = history_of(tmp_path)
+    (notice,) = told.pop(NOTICES)
+    assert notice.startswith(
+        f"server.log is written by nodes {', '.join(map(str, sorted(nodes - {None})))}: its lines"
+        " without an id are of no node, such as [2026-11-22 23:"
+    )
+    told.insert(NOTICES, [])
+    assert (*told, nodes - {None}) == own_history(cluster)
 
 
-@pytest.mark.parametrize("cluster", _ENTRIES)
+@pytest.mark.parametrize("cluster", ENTRIES)
 def test_a_layout_with_whole_seconds_tells_the_same_states(tmp_path: Path, cluster: str) -> None:
     """Strimzi's own for Kafka 4: the offset of a clock is uncertain by a second."""
     layout = "{e.time:.19} {e.level:5} [{thread}] {e.short}:66 - {e.message}"
     found = []
     for name, written_as in (("own", lambda entry: entry.own), ("strimzi", _in_layout(layout))):
         (tmp_path / name).mkdir()
-        for node, text in _in_files(cluster, written_as):
+        for node, text in in_files(cluster, written_as):
             (tmp_path / name / f"{node}.log").write_text(text)
         found.append(real_history(found_logs(tmp_path / name)))
     own, strimzi = found
@@ -289,7 +218,7 @@ def test_a_layout_with_whole_seconds_tells_the_same_states(tmp_path: Path, clust
 
 
 def test_an_event_before_the_first_line_is_an_error(tmp_path: Path) -> None:
-    history = real_history(found_logs(LOGS / _ZOOKEEPER))
+    history = real_history(found_logs(LOGS / ZOOKEEPER))
     late_ms = history.lives[0].begin_ms + 7
     late = history._replace(span=history.span._replace(first_ms=late_ms))
     with pytest.raises(LogsError, match=r"^the logs have an event [\d,]+ ms before"):
@@ -317,15 +246,14 @@ _NOISE = st.lists(
 @settings(max_examples=10, deadline=None)
 @given(noise=st.lists(_NOISE, min_size=4, max_size=4), place=st.integers(1, 300))
 def test_noise_before_between_and_behind_entries_changes_nothing(
-    histories: dict[str, tuple[Any, ...]],
     tmp_path_factory: pytest.TempPathFactory,
     noise: list[list[str]],
     place: int,
 ) -> None:
     folder = tmp_path_factory.mktemp("noise")
-    for node, text in _in_files(_ZOOKEEPER, lambda entry: entry.own):
+    for node, text in in_files(ZOOKEEPER, lambda entry: entry.own):
         entries = text.split("\n[20")
         entries[place % len(entries)] += "\n".join(["", *noise[1]])
         lines = [*noise[0], "\n[20".join(entries), *noise[2]]
         (folder / f"{node}.log").write_text("\n".join(lines))
-    assert _history_of(folder) == histories[_ZOOKEEPER]
+    assert history_of(folder) == own_history(ZOOKEEPER)

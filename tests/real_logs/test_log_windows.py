@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from importing import in_one_line
 from real_clusters import recorded, written
 from tidegauge.command_line import app
 from tidegauge.scenario.text.yaml_file import read_scenario_file
@@ -213,3 +214,26 @@ def _six_hours_later(found: re.Match[str], time: str) -> str:
         return found[0]
     moment = dt.datetime.fromisoformat(f"{found[1]} {found[2]}") + dt.timedelta(hours=6)
     return f"[{moment:%Y-%m-%d %H:%M:%S},{moment.microsecond // 1000:03}]"
+
+
+def test_a_run_and_a_part_of_it_are_compared_by_the_wall_clock(
+    logs: Path, whole: RunFolder, tmp_path: Path
+) -> None:
+    """The part begins with states that the whole run has seen change before."""
+    loss_us = int(whole.table("broker_stopped")["time_us"].min())
+    begin = _clock_of(whole, loss_us + 8_000_000)
+    made = _tidegauge("read-logs", logs, "-o", tmp_path / "part", "--from", begin)
+    assert made.exit_code == 0, made.output
+    part = RunFolder(tmp_path / "part")
+    later_us = loss_us // 1000 * 1000 + 8_000_000
+    for runs, shift_us in (((whole, part), later_us), ((part, whole), -later_us)):
+        compared = _tidegauge("compare-runs", *(run.path for run in runs), "--json")
+        assert compared.exit_code == 0, compared.output
+        content = json.loads(compared.stdout)
+        assert content["runs"][1]["shift_us"] == shift_us
+        assert content["runs"][1]["aligned_by_clock"]
+        assert content["partitions"]["same"] == content["partitions"]["compared"] > 0
+    told = _tidegauge("compare-runs", whole.path, part.path).stdout
+    assert "by the wall clock; the states of the time that all have are compared" in in_one_line(
+        told
+    )

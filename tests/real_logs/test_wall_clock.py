@@ -6,10 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
+from typer.testing import Result as Invoked
 
 from night_story import unfolded
 from real_clusters import recorded
+from tidegauge import Result
 from tidegauge.command_line import app
 from tidegauge.simulation.wall_clock import WallClock, parse_moment, wall_clock_text
 from unpacked_recording import UnpackedRecording
@@ -19,7 +21,7 @@ _CLUSTER = "zk-2.6.3-rand312"
 _BOTH = re.compile(r"(\d+\.\d{3}s) \((\d\d:\d\d:\d\d\.\d{3})\)")
 
 
-def _tidegauge(*words: object) -> Result:
+def _tidegauge(*words: object) -> Invoked:
     return CliRunner().invoke(app, [*map(str, words)])
 
 
@@ -111,6 +113,21 @@ def test_a_part_may_begin_before_the_run_and_not_end_there(run: Path) -> None:
     assert "--to 23:50: is before the run begins" in refused.stderr
     whole = _tidegauge("show", "broker", run, "1").stdout
     assert _tidegauge("show", "broker", run, "1", "--from", "23:50").stdout == whole
+
+
+def test_python_takes_the_wall_clock_as_options_do(run: Path) -> None:
+    result = Result(run)
+    assert repr(result).startswith("<Result ")
+    assert result.time_us("23:52:56.848") == result.time_us("20.466s") == 20_466_000
+    at = {"begin": "2026-11-22T23:52:56.848Z", "end": "23:52:56.848"}
+    events = [str(event) for event in result.events(**at)]
+    assert events
+    assert events == [str(event) for event in result.events(begin="20.466s", end="20.466s")]
+    picture = result.picture("t-0", begin="23:52:50", end="23:53:00")
+    assert picture == result.picture("t-0", begin="13.618s", end="23.618s")
+    assert "(23:52:50.000)" in picture or "23:52:50.000" in picture
+    with pytest.raises(ValueError, match=r"^end 23:50: is before the run begins"):
+        result.events(end="23:50")
 
 
 def test_the_clock_of_a_run_ends_with_its_command(run: Path) -> None:

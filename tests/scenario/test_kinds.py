@@ -44,6 +44,8 @@ ONLY_IN: dict[str, str] = {
     "authentication_failure": "4.1",
     "disk_loss": "4.1",
     "cordoned.log.dirs": "4.4",
+    "update_features": "4.4",
+    "controllers": "4.1",
 }
 
 
@@ -72,7 +74,8 @@ def scenario_of(part: dict[str, Any]) -> Scenario:
         "faults": faults,
         "steps": steps,
     }
-    named = {part.get("do"), part.get("kind"), *part.get("settings", {})}
+    selected = [each for each in part.get("brokers", []) if isinstance(each, str)]
+    named = {part.get("do"), part.get("kind"), *part.get("settings", {}), *selected}
     release = next((ONLY_IN[name] for name in ONLY_IN if name in named), "2.6")
     return scenario_from_mapping(story | {"release": release}, "kinds")
 

@@ -11,6 +11,7 @@ from tidegauge.metrics.samples.successive_snapshots import SnapshotContext
 from tidegauge.metrics.snapshots.gauge_rules import RUNNING_AS_BROKER
 from tidegauge.metrics.snapshots.quorum_gauges import STATE_TEXTS
 from tidegauge.metrics.snapshots.snapshot import Snapshot, new_snapshot
+from tidegauge.replication.release_versions import ProtocolVersion
 from tidegauge.scenario.cluster_plan import ClusterPlan
 
 
@@ -78,6 +79,9 @@ def _count_cluster(plan: ClusterPlan, snapshot: Snapshot) -> None:
     controllers["last_applied_offset"] = controllers["last_committed_offset"] = 99
     snapshot.brokers["applied_offset"] = 99
     nodes = snapshot.raft
+    version = ProtocolVersion.parse(plan.scenario.version_in_force())
+    nodes["metadata_level"] = version.feature_level
+    nodes["elr_level"] = plan.scenario.has_eligible_leader_replicas()
     nodes["exists"] = True
     nodes["is_voter"][len(plan.brokers) :] = True
     nodes["state"] = STATE_TEXTS.index("observer")

@@ -22,6 +22,7 @@ from small_clusters import cluster_of, producers_of
 from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.engine.process_pool import Ended
 from tidegauge.scenario.reading import Scenario
+from tidegauge.scenario.text.changes import parse_change, value_text
 from tidegauge.sweeps import many_runs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -223,6 +224,13 @@ def test_an_interrupted_sweep_leaves_its_finished_runs_and_goes_on(
         assert said.out == ""
         assert "the same command with this --out resumes" in said.err
         assert tidegauge.Result(f"out/seed={already + 1}").is_as_expected
+
+
+@pytest.mark.parametrize(
+    "text", ["true", "no", "null", "12", "0x10", "2026-01-02", "1e5", "40s", "2 s", "kraft"]
+)
+def test_a_text_is_a_text_for_the_command_of_a_sweep_too(text: str) -> None:
+    assert parse_change(f"name={value_text(text)}") == ("name", text)
 
 
 @pytest.mark.parametrize(

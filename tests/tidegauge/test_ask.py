@@ -147,7 +147,9 @@ def test_an_unknown_question_is_answered_with_all_that_there_are(name: str) -> N
         ("AZ loss for ever", "AZ loss: must be a duration"),
         ("rolling restart of brokers 1,2 in rack a", "it takes brokers or a rack, not both"),
         ("controller loss for", "controller loss: nothing follows 'for'"),
-        ("upgrade to 4.4", "upgrade: '4.4' is not a part of it (example: upgrade, 2 at a time)"),
+        ("upgrade to 4.0", "upgrade: 4.0 is older than the cluster's release 4.1"),
+        ("upgrade to 3.1", "upgrade: release 3.1.2 has no KRaft mode"),
+        ("upgrade for 1m twice", "upgrade: 'twice' is not a part of it (example: upgrade, 2 at"),
         ("quorum loss for 1m twice", "quorum loss: 'twice' is not a part of it"),
     ],
 )
@@ -168,6 +170,7 @@ def test_parameters_that_do_not_fit_are_named_with_an_example(text: str, error: 
         ("slow disk 2 delay 300ms", "slow disk", Given(brokers=(2,), delay_us=300_000)),
         ("the controller dies", "controller loss", Given()),
         ("rolling restart for 60s", "rolling restart", Given(lasts_us=60_000_000)),
+        ("rolling upgrade to 4.4", "upgrade", Given(release="4.4")),
         (
             "rolling restart, then AZ loss of rack b",
             "AZ loss during rolling restart",
@@ -250,3 +253,32 @@ def test_every_question_is_in_the_help_and_fits_both_modes(question: Any, releas
     scenario = scenario_from_mapping(made.data, "mine.yaml")
     assert scenario.trouble_begins_us() == 60_000_000
     assert [*made.without_fault()["faults"], *made.without_fault()["steps"]] == []
+
+
+@pytest.mark.parametrize(
+    ("release", "mode", "rolls", "last"),
+    [
+        ("2.6", "zookeeper", ["roll", "protocol"], {"do": "begin_fault", "fault": "protocol"}),
+        (
+            "3.3",
+            "kraft",
+            ["roll", "controllers"],
+            {"do": "update_features", "metadata_version": "3.9-IV0"},
+        ),
+    ],
+)
+def test_an_upgrade_to_a_release_ends_with_the_version_that_all_nodes_follow(
+    release: str, mode: str, rolls: list[str], last: dict[str, str]
+) -> None:
+    """With ZooKeeper that is inter.broker.protocol.version, which needs a second roll."""
+    data = {**CLUSTER, "release": release, "mode": mode}
+    if mode == "zookeeper":
+        data.pop("controllers")
+    own = scenario_from_mapping(data, "mine.yaml")
+    asked = read_question("upgrade to 3.9", QUESTIONS, own)
+    made = asked_scenario(data, own, asked).data
+    assert [fault["name"] for fault in made["faults"]] == rolls
+    step = made["steps"][-1]
+    assert {name: step[name] for name in last} == last
+    assert step["when"] == {"rolled": "roll"}
+    scenario_from_mapping(made, "mine.yaml")

@@ -23,7 +23,7 @@ from importing import in_one_line
 from small_clusters import SECOND
 from tidegauge.command_line import app
 from tidegauge.commands.snapshots.inspecting import Dialogue
-from tidegauge.engine.branching import branch, branched_scenario
+from tidegauge.engine.branching import branch, branched_scenario, read_past
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.simulate import simulate
 from tidegauge.rewind.moment import Moment
@@ -319,7 +319,8 @@ def test_idle_fetches_are_events_where_they_are_wanted(case: Case, tmp_path: Pat
 def test_a_branch_is_inspected_with_its_own_faults(case: Case, tmp_path: Path) -> None:
     fault = {"name": "late", "kind": "crash", "brokers": [4], "at": "32s", "for": "30s"}
     scenario = branched_scenario(case.run, {}, faults=[fault])
-    branched = branch(case.run.path, 30 * SECOND, scenario, tmp_path / "branch").path
+    past = read_past(case.run.path, 30 * SECOND)
+    branched = branch(past, scenario, tmp_path / "branch").path
     moment = Moment(Run(branched), "33s")
     assert moment.broker(4)["process"]["alive"] is False
     assert case.at("33s").broker(4)["process"]["alive"] is True

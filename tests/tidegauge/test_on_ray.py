@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from descendants import descendants
 from fault_schedules import schedule
+from interrupted_runs import figures_of_meaning, interrupted
 from quorum_schedules import quorum_schedule
 from ray_runs import differences, differences_on_ray
 from scenario_runs import shipped
@@ -24,6 +25,7 @@ from small_clusters import cluster_of
 from tidegauge.command_line import app
 from tidegauge.engine.contract import ActorError, EngineError, LoopFigures, Passed
 from tidegauge.engine.ray_engine import on_ray
+from tidegauge.engine.resuming import resume
 from tidegauge.engine.simulate import Scrapes, simulate
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.reading import Scenario, load_scenario
@@ -162,6 +164,46 @@ def test_an_actor_that_is_killed_ends_the_run_and_is_named(tmp_path: Path) -> No
     run = RunFolder(tmp_path / "run")
     assert run.summary is None
     assert len(list(run.rows("broker_state"))) > 0
+
+
+def test_a_run_with_snapshots_goes_on_after_the_death_of_an_actor(tmp_path: Path) -> None:
+    """... from the last of them, with new actors; and its end is that of a quiet run."""
+    killed: list[int] = []
+
+    def kill_one(passed: Passed) -> None:
+        if passed.time_us > 25_000_000 and not killed:
+            lines = descendants(os.getpid())
+            killed.append(max(each for each in lines if lines[each].startswith("ray::BrokerActor")))
+            os.kill(killed[0], signal.SIGKILL)
+
+    snapshots_us, lines = [20_000_000, 40_000_000], list[str]()
+    run = simulate(
+        quickstart(),
+        tmp_path / "run",
+        make_engine=on_ray(2),
+        progress=kill_one,
+        speed=10.0,
+        snapshots_us=snapshots_us,
+        tell=lines.append,
+    )
+    (line,) = lines
+    assert f"died (process {killed[0]} on " in line
+    assert line.endswith("; continued from 20s under generation 2")
+    assert run.summary is not None
+    assert run.summary["warnings"] == lines
+    alone = simulate(quickstart(), tmp_path / "alone", snapshots_us=snapshots_us)
+    assert differences(alone, run) == []
+    # What both have saved at 40 s can be continued without Ray as well.
+    for each in (alone, run):
+        again = resume(interrupted(each, 40_000_000, tmp_path / f"again-{each.path.name}"))
+        assert figures_of_meaning(again) | {"warnings": []} == figures_of_meaning(alone)
+
+
+def test_a_run_moves_to_ray(tmp_path: Path) -> None:
+    """Saved by one group here, it continues on an actor for each two brokers."""
+    alone = simulate(quickstart(), tmp_path / "alone", snapshots_us=[20_000_000])
+    past = interrupted(alone, 20_000_000, tmp_path / "there")
+    assert figures_of_meaning(resume(past, on_ray(3))) == figures_of_meaning(alone)
 
 
 def test_more_actors_than_brokers_are_refused_before_anything_is_written(tmp_path: Path) -> None:

@@ -52,6 +52,16 @@ def test_how_much_time_is_left_follows_from_the_speed_of_the_last_seconds() -> N
     assert rates.left(20 * SECOND) == ""
 
 
+def test_a_run_that_begins_again_from_a_snapshot_is_as_fast_as_from_then_on() -> None:
+    """After the death of an actor virtual time goes back."""
+    rates = Rates()
+    rates.of(Passed(0, 0), now=0.0)
+    rates.of(Passed(90 * SECOND, 900), now=9.0)
+    assert rates.of(Passed(60 * SECOND, 600), now=12.0) == ""
+    assert rates.of(Passed(64 * SECOND, 640), now=14.0) == "2 times real time, 20 events/s"
+    assert rates.left(100 * SECOND) == ", some 18 s left"
+
+
 def test_what_is_at_work_says_so_every_ten_seconds(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

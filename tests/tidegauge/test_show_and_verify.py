@@ -138,6 +138,15 @@ def test_a_row_is_a_line_with_time_process_and_words(cut: Path) -> None:
     )
 
 
+def test_a_follower_that_was_never_caught_up_has_no_lag_of_years(tmp_path: Path) -> None:
+    """Partition.Replica: lastCaughtUpTimeMs is 0 until a fetch reaches the leader's log end."""
+    rows = a_cut()
+    lag_ms = 1_000_000_070_000
+    rows.write("isr_shrunk", 70 * S, BROKER_3, partition=0, isr=SLOT_0, lag_ms=lag_ms, version=8)
+    line = line_with("shrinks", story(rows.run(tmp_path / "run"), "--from", "65s"))
+    assert "not caught up for as long as it follows, log end offset" in line
+
+
 def test_replicas_are_told_by_the_partitions_own_slots(tmp_path: Path) -> None:
     rows = WrittenRows()
     rows.write("became_leader", 1 * S, BROKER_2, partition=1, isr=SLOT_0_1)

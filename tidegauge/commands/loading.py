@@ -6,6 +6,7 @@
 import importlib
 import shlex
 import time
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -107,11 +108,7 @@ def changes_of(request: RunOptions) -> dict[str, object]:
         TidegaugeError: a change cannot be read.
     """
     changes = {} if request.costs is None else costs_in(request.costs)
-    for text in request.changes or ():
-        try:
-            path, value = parse_change(text)
-        except ScenarioError as error:
-            raise TidegaugeError(f"--set {error}") from error
+    for path, value in changes_in(request.changes or ()).items():
         # A path that is given twice has its last value, after the paths between.
         changes.pop(path, None)
         changes[path] = value
@@ -119,6 +116,23 @@ def changes_of(request: RunOptions) -> dict[str, object]:
         changes["seed"] = request.seed
     if request.trace_level is not None:
         changes["trace"] = request.trace_level
+    return changes
+
+
+def changes_in(texts: Iterable[str]) -> dict[str, object]:
+    """The values of ``--set`` by their paths; a path that is given twice has its last value.
+
+    Raises:
+        TidegaugeError: a change cannot be read.
+    """
+    changes: dict[str, object] = {}
+    for text in texts:
+        try:
+            path, value = parse_change(text)
+        except ScenarioError as error:
+            raise TidegaugeError(f"--set {error}") from error
+        changes.pop(path, None)
+        changes[path] = value
     return changes
 
 
@@ -224,6 +238,20 @@ def opened_run(folder: Path, command: str) -> "Run":
     except SweepFolderError:
         raise TidegaugeError(_runs_to_choose_from(folder, command)) from None
     show_clock(run.wall_clock)
+    return run
+
+
+def run_to_continue(folder: Path, command: str) -> "Run":
+    """The run in a folder, which can go on in another way; else as :func:`opened_run`.
+
+    Raises:
+        TidegaugeError: it is a run of logs.
+    """
+    run = opened_run(folder, command)
+    if run.is_of_logs:
+        raise TidegaugeError(
+            f"{folder}: is a real cluster's, made of its logs: it cannot go on in another way"
+        )
     return run
 
 

@@ -12,21 +12,24 @@ import typer
 
 from tidegauge.commands import loading
 from tidegauge.commands.result_options import AnalyzeOptions
-from tidegauge.commands.run_options import CompareOptions, RunOptions, SweepOptions
-from tidegauge.commands.shared_options import MOST_RUNS, seeds_of
+from tidegauge.commands.run_options import BranchOptions, CompareOptions, RunOptions, SweepOptions
+from tidegauge.commands.shared_options import MOST_RUNS, parsed, seeds_of
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.engine.branching import branched_scenario, check_changeable, past_until
+from tidegauge.engine.resuming import written_scenario_of
 from tidegauge.scenario.named_figures import FigureNames, unknown_figures
 from tidegauge.scenario.reading import Scenario
 from tidegauge.scenario.text.changes import split_values
 from tidegauge.scenario.text.errors import counted, one_line
-from tidegauge.sweeps.many_runs import Outcome, PlannedRun, outcome_of, run_all
+from tidegauge.simulation.quantities import parse_time, whole_time_text
+from tidegauge.sweeps.many_runs import Outcome, PlannedRun, SharedPast, outcome_of, run_all
 from tidegauge.sweeps.sweep_content import FIGURES, SweptRun, content_of, worst_of
 from tidegauge.sweeps.sweep_folder import Axis, finished_run, run_name, sweep_folder
 from tidegauge.traces.run_files import SWEEP
 from tidegauge.traces.run_folder import new_run_folder, write_json_atomically, written_to
 from tidegauge.traces.summary_figures import FORMS
 from tidegauge.views.output import console, print_json, report
-from tidegauge.views.progress import check_jobs, runs_progress
+from tidegauge.views.progress import check_jobs, runs_progress, working
 from tidegauge.views.sweep_report import show_sweep
 
 #: The number of names that are proposed for an unknown one.
@@ -93,6 +96,9 @@ def _listed(scenario: Scenario | None) -> list[dict[str, Any]]:
     return [{"names": names, "unit": form.unit, "meaning": form.meaning} for form, names in forms]
 
 
+#: In the folder of a sweep whose runs continue a run: its scenario.
+_SCENARIO_OF_PAST = "scenario.json"
+
 #: A table of more settings would be of no use.
 _MOST_SETTINGS = 1_000
 
@@ -120,6 +126,8 @@ class SweepRequest(NamedTuple):
     figures: Sequence[str] = ()
     jobs: int | None = None
     out: Path | None = None
+    #: The past that all runs continue; None: they begin at 0.
+    past: SharedPast | None = None
 
     def plan(self) -> tuple[Scenario, list[RequestedRun]]:
         """The first scenario, and all runs; the command ends if one of them cannot be run.
@@ -128,6 +136,8 @@ class SweepRequest(NamedTuple):
         errors at once.
         """
         paths = {*(axis.path for axis in self.axes), *map(_path_of, self.request.changes or ())}
+        if self.past is not None:
+            check_changeable(paths)
         if self.seeds is not None and "seed" in paths:
             raise TidegaugeError("--seeds and --set seed=... exclude each other")
         settings = [
@@ -203,6 +213,7 @@ def perform_runs(
     jobs: int | None = None,
     address: str | None = None,
     figures: Sequence[str] = FIGURES,
+    past: SharedPast | None = None,
 ) -> list[SweptRun]:
     """Perform the missing runs, and return the outcomes of all runs, in their order.
 
@@ -213,6 +224,7 @@ def perform_runs(
         jobs: the number of parallel runs; None: the number of CPUs.
         address: the Ray cluster to join; None: as :func:`run_all` says.
         figures: the figures of each run.
+        past: the past that all runs continue; None: they begin at 0.
 
     Raises:
         KeyboardInterrupt: it was interrupted, and has said how many runs are finished.
@@ -225,9 +237,19 @@ def perform_runs(
     loading.announce_compilation()
     there = f", {len(outcomes)} of them already finished" if outcomes else ""
     typer.echo(f"{title}: {counted(len(planned), 'run')} into {out}{there}")
-    missing = [each for each in planned if each.name not in outcomes]
+    missing = [
+        PlannedRun(
+            loading.scenario_file(each.request),
+            loading.changes_of(each.request),
+            out / each.name,
+            figures,
+            past,
+        )
+        for each in planned
+        if each.name not in outcomes
+    ]
     try:
-        _run_missing(missing, out, outcomes, figures, jobs, address)
+        _run_missing(missing, outcomes, jobs, address)
     except KeyboardInterrupt:
         finished = f"{len(outcomes)} of {counted(len(planned), 'run')} are finished in {out}"
         typer.echo(f"\nStopped: {finished}; the same command with this --out resumes")
@@ -236,33 +258,22 @@ def perform_runs(
 
 
 def _run_missing(
-    missing: Sequence[RequestedRun],
-    out: Path,
+    missing: Sequence[PlannedRun],
     outcomes: dict[str, Outcome],
-    figures: Sequence[str],
     jobs: int | None,
     address: str | None,
 ) -> None:
-    """Perform these runs, and add the outcome of each as it ends."""
+    """Perform these runs, and add the outcome of each as it ends, by the name of its folder."""
     if not missing:
         return
 
-    runs = [
-        PlannedRun(
-            loading.scenario_file(each.request),
-            loading.changes_of(each.request),
-            out / each.name,
-            figures,
-        )
-        for each in missing
-    ]
     before = len(outcomes)
     with (
-        closing(run_all(runs, jobs, address, loading.warn)) as running,
+        closing(run_all(missing, jobs, address, loading.warn)) as running,
         runs_progress(before + len(missing), before) as advance,
     ):
         for place, outcome in running:
-            outcomes[missing[place].name] = outcome
+            outcomes[missing[place].folder.name] = outcome
             advance()
 
 
@@ -283,7 +294,9 @@ def swept(request: SweepRequest) -> SweptRuns:
     out = request.out or new_run_folder(f"{scenario.name}-sweep")
     with folder_of_runs(out):
         address, figures = request.request.address, request.figures or FIGURES
-        runs = perform_runs(scenario.name, planned, out, request.jobs, address, figures)
+        runs = perform_runs(
+            *(scenario.name, planned, out, request.jobs, address, figures), request.past
+        )
         return SweptRuns(runs, out, _write_sweep(request, scenario, runs, out))
 
 
@@ -310,6 +323,14 @@ def _write_sweep(
     )
     over = {axis.path: axis.values for axis in request.axes}
     command = alone.command(worst.seed, scenario.trace)
+    if request.past is not None:
+        again = BranchOptions(
+            Path(request.past.name),
+            whole_time_text(request.past.at_us),
+            changes=alone.changes,
+            seed=worst.seed,
+        )
+        command = again.command
     content = content_of(scenario.name, over, figures, runs, command)
     write_json_atomically(out / SWEEP, content)
     return content
@@ -351,18 +372,42 @@ def request_of(
     return request, None if options.seeds is None else seeds_of(options.seeds)
 
 
+def _begun(options: SweepOptions) -> tuple[str, Path | None, SharedPast | None]:
+    """The scenario of all runs, the folder for them, and their past if they have one.
+
+    The scenario of a past is a file in the folder, and a past that was repeated is beside it.
+    """
+    if options.past is None:
+        if options.scenario is None:
+            raise TidegaugeError(
+                "SCENARIO is missing: a scenario file, or the name of a shipped scenario"
+            )
+        if options.at is not None:
+            raise TidegaugeError("--at needs --from RUN, whose past the runs have")
+        return options.scenario, options.out, None
+    if options.scenario is not None or options.at is None:
+        raise TidegaugeError("--from RUN needs --at TIME, and stands in place of SCENARIO")
+    run = loading.run_to_continue(options.past, "sweep --from")
+    at_us = parsed("--at", options.at, parse_time)
+    at = whole_time_text(at_us)
+    scenario = branched_scenario(run, {})
+    out = options.out or new_run_folder(f"{scenario.name}-from-{at}-sweep")
+    with folder_of_runs(out), working(f"repeats {options.past} until {at}"):
+        file = out / _SCENARIO_OF_PAST
+        write_json_atomically(file, written_scenario_of(run))
+        folder = past_until(run, at_us, out / "past" / at)
+    return str(file), out, SharedPast(folder, at_us, str(options.past))
+
+
 def sweep_scenario(options: SweepOptions) -> None:
     """Perform ``tidegauge sweep``."""
     if options.list_figures:
         list_figures(options.scenario, options.changes or [], as_json=options.as_json)
         return
-    if options.scenario is None:
-        raise TidegaugeError(
-            "SCENARIO is missing: a scenario file, or the name of a shipped scenario"
-        )
+    scenario, out, past = _begun(options)
     fixed, axes = fixed_and_axes(options.changes or [])
-    request, span = request_of(options, options.scenario, fixed)
-    wanted = SweepRequest(request, axes, span, options.figures or (), options.jobs, options.out)
+    request, span = request_of(options, scenario, fixed)
+    wanted = SweepRequest(request, axes, span, options.figures or (), options.jobs, out, past)
     if span is None and not axes:
         raise TidegaugeError(
             "--set: no path has several values, such as cluster.brokers=3,6; or use --seeds"

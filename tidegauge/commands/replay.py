@@ -20,7 +20,7 @@ from tidegauge.runs.trace_events import TraceEvent
 from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
 from tidegauge.scenario.text.errors import counted
-from tidegauge.simulation.quantities import parse_time, time_text
+from tidegauge.simulation.quantities import parse_time, time_text, whole_time_text
 from tidegauge.simulation.trace_rows.schema import SCHEMA_VERSION, tidegauge_version
 from tidegauge.simulation.wall_clock import show_clock
 from tidegauge.traces.run_comparison import Difference, RunComparison, row_count
@@ -40,6 +40,12 @@ def replay_run(options: ReplayOptions) -> None:
     if recorded.is_of_logs:
         raise TidegaugeError(
             f"{options.run}: is a real cluster's, made of its logs: it cannot be repeated"
+        )
+    past = recorded.manifest.get("past")
+    if past is not None:
+        raise TidegaugeError(
+            f"{options.run}: is a branch of {past['run']} from {whole_time_text(past['at_us'])}: "
+            "its scenario began there, and is not that of its past; repeat `tidegauge branch`"
         )
     note_other_release(recorded)
     scenario, switches = _manifest_parts(recorded)

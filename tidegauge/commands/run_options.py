@@ -39,6 +39,8 @@ class RunOptions(NamedTuple):
       tidegauge run quickstart --metrics 9404
                                  in real time, for a Prometheus; targets: http://127.0.0.1:9404/sd
       tidegauge run quickstart --openmetrics quickstart.om
+      tidegauge run rack-power-loss --snapshot-every 60s --snapshot-at 63.2s
+                                 to continue from there: tidegauge resume, branch, inspect
       tidegauge run my-cluster.yaml --costs costs.yaml
                                  costs of your own cluster, from `tidegauge calibrate`
       tidegauge run quickstart --set faults.crash.for=2m --set 'release="3.9"' --set mode=kraft
@@ -85,6 +87,11 @@ class RunOptions(NamedTuple):
     jobs: shared.Jobs = None
     #: transitions, or all: also single requests.
     trace_level: Annotated[str | None, typer.Option("--trace-level", "--trace")] = None
+    #: Save the state of the whole run at this interval of virtual time, such as 60s: `tidegauge
+    #: resume DIR` continues from there.
+    snapshot_every: Annotated[str | None, typer.Option(metavar="DURATION")] = None
+    #: Save the state at these virtual times, too. Repeatable.
+    snapshot_at: Annotated[list[str] | None, typer.Option(metavar="TIME[,TIME...]")] = None
     #: Print all figures, a line for each group of producers, each check, and all that is left to
     #: chance. Default: the worst, in some fifteen lines.
     verbose: Annotated[bool, typer.Option("--verbose", "-v")] = False
@@ -124,6 +131,8 @@ class RunOptions(NamedTuple):
             "--seed": self.seed is not None,
             "--metrics": self.metrics is not None,
             "--openmetrics": self.openmetrics is not None,
+            "--snapshot-every": self.snapshot_every is not None,
+            "--snapshot-at": bool(self.snapshot_at),
             "--verbose": self.verbose,
         }
         for option, is_given in of_one_run.items():
@@ -158,6 +167,58 @@ class RunOptions(NamedTuple):
         return shlex.join(["tidegauge", "run", *shared.words_of(again)])
 
 
+class BranchOptions(NamedTuple):
+    """Continue a run from a time on in another way: with other faults, steps, settings or seed.
+
+    The branch is a run of its own, in a folder of its own. Until TIME it is the run that it
+    continues, so all views show the past as well. Without a change its hash is that of RUN. RUN
+    stays as it is.
+
+    A run with a snapshot at TIME (`tidegauge run SCENARIO --snapshot-at 90s`) is continued at once.
+    Else its past is repeated, from the last snapshot before TIME if there is one.
+
+    --set changes the scenario as in `tidegauge run`, from TIME on: settings of brokers, controllers
+    and producers, network, costs, duration, checks, and faults and steps that are still to come.
+    Topics, brokers and their places cannot change. `tidegauge sweep --from RUN --at TIME` runs many
+    branches of one past.
+
+    \b
+    Examples:
+      tidegauge branch runs/roll --at 90s --fault '{kind: power_loss, at: 95s, for: 1m,
+          brokers: ["rack:b"]}'
+      tidegauge branch runs/roll --at 90s --set cluster.settings.replica.lag.time.max.ms=10000
+      tidegauge branch runs/roll --at 90s --set faults.disk.for=5m --set duration=20m
+      tidegauge branch runs/roll --at 90s --seed 7 --out runs/roll-7
+    """
+
+    run: shared.RunPath
+    #: The virtual time from which the run goes on in another way.
+    at: Annotated[str, typer.Option(metavar="TIME")]
+    #: Change a field of the scenario; VALUE is YAML. Repeatable.
+    changes: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE")] = None
+    #: Add a fault, as in a scenario file. Repeatable.
+    faults: Annotated[list[str] | None, typer.Option("--fault", metavar="YAML")] = None
+    #: Add a step behind the others, as in a scenario file. Repeatable.
+    steps: Annotated[list[str] | None, typer.Option("--step", metavar="YAML")] = None
+    #: Another seed from then on.
+    seed: int | None = None
+    #: Folder for the branch; new or empty. Default: runs/NAME-SEED-from-TIME.
+    out: Annotated[Path | None, typer.Option(metavar="DIR")] = None
+    #: Save the state of the branch at this interval of virtual time, such as 60s.
+    snapshot_every: Annotated[str | None, typer.Option(metavar="TIME")] = None
+    #: Print all figures, a line for each group of producers, each check, and all that is left to
+    #: chance. Default: the worst, in some fifteen lines.
+    verbose: Annotated[bool, typer.Option("--verbose", "-v")] = False
+    #: Print summary.json; all else goes to standard error.
+    as_json: Annotated[bool, typer.Option("--json")] = False
+
+    @property
+    def command(self) -> str:
+        """The shell command that repeats the branch."""
+        again = self._replace(out=None, snapshot_every=None, verbose=False, as_json=False)
+        return shlex.join(["tidegauge", "branch", *shared.words_of(again)])
+
+
 class SweepOptions(NamedTuple):
     """Run a scenario with several values of its fields and many seeds, and compare them.
 
@@ -185,6 +246,8 @@ class SweepOptions(NamedTuple):
           --set cluster.settings.zookeeper.session.timeout.ms=6000,18000
       tidegauge sweep isr-storm --set release=2.6,2.8 --figure controller_queue_ms.max
       tidegauge sweep rolling-restart --figures
+      tidegauge sweep --from runs/roll --at 90s --seeds 1..100
+                                 a hundred futures of one past
     """
 
     #: A scenario file, or the name of a shipped scenario.
@@ -198,6 +261,11 @@ class SweepOptions(NamedTuple):
     #: A figure to show of each run: a number of summary.json, such as controller_queue_ms.p99, or
     #: the duration of a fault, such as roll.seconds.
     figures: Annotated[list[str] | None, typer.Option("--figure", metavar="NAME")] = None
+    #: Continue this run from --at TIME on, in place of SCENARIO: all runs have its past. --set
+    #: changes what `tidegauge branch` can change.
+    past: Annotated[Path | None, typer.Option("--from", metavar="RUN")] = None
+    #: The virtual time from which --from RUN goes on in other ways.
+    at: Annotated[str | None, typer.Option(metavar="TIME")] = None
     #: List the figures that runs of SCENARIO have, with unit and meaning, without running it.
     #: Without SCENARIO: all forms of figures.
     list_figures: Annotated[bool, typer.Option("--figures")] = False
@@ -281,7 +349,8 @@ class AskOptions(NamedTuple):
 
     QUESTION is free in case and order of its words; an unknown one is answered with the list. An
     outage lasts for 3 minutes by default, longer than delivery.timeout.ms. `upgrade` has the
-    restarts of an upgrade, all in the release of FILE; `tidegauge upgrade` compares releases.
+    restarts of an upgrade, in the release of FILE or to another one; `tidegauge upgrade` compares
+    releases.
 
     The exit status is 1 if a run failed.
 
@@ -295,6 +364,7 @@ class AskOptions(NamedTuple):
       tidegauge ask mine.yaml rolling restart of rack a, 2 at a time
       tidegauge ask mine.yaml rolling restart with AZ loss of rack b
       tidegauge ask mine.yaml upgrade, 2 at a time
+      tidegauge ask mine.yaml upgrade to 4.4
       tidegauge ask mine.yaml reassign topic orders to brokers 1,2,3
       tidegauge ask mine.yaml reassign topic orders to 1,2,3 throttle 10MB/s with 2GB a replica
       tidegauge ask mine.yaml slow disk on broker 2 delay 300ms for 5m
@@ -321,8 +391,9 @@ class UpgradeOptions(NamedTuple):
     """Run a cluster and its upgrade under standard faults, and print what changes.
 
     The command answers what another release, or KRaft, would change. A broker is killed, some are
-    restarted, the active controller and a rack are lost, each with three seeds. The answer fits on
-    a screen: the way to that release, the oldest clients, the setting that keeps the time of a
+    restarted, the active controller and a rack are lost, each with three seeds. Where the mode
+    stays, the upgrade itself is played, beside the same restarts without it. The answer fits on a
+    screen: the way to that release, the oldest clients, the setting that keeps the time of a
     failover, the cluster's own settings that the release no longer has, and the figures that differ
     beyond their spread. --verbose prints all figures of each fault with their reasons, and all
     defaults and settings that change.

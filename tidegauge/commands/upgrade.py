@@ -1,6 +1,6 @@
 """``tidegauge upgrade``: the effects of another release or mode on a cluster."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import typer
@@ -13,9 +13,11 @@ from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.real_cluster.describe.broker_configs import read_properties
 from tidegauge.real_cluster.describe.release_change import (
     FaultCase,
+    UpgradeCase,
     fault_cases,
     in_health,
     never_accepting,
+    upgrade_case,
     without_topics,
 )
 from tidegauge.real_cluster.describe.server_properties import properties_files
@@ -53,12 +55,14 @@ def upgrade_cluster(options: UpgradeOptions) -> None:
     folder = options.out or new_run_folder(f"{own.name}-to-{release}")
     span = seeds_of(options.seeds)
     screen = console()
-    cases = list(fault_cases(before.scenario))
+    cases: list[FaultCase | UpgradeCase] = list(fault_cases(before.scenario))
     screen.print(
         f"Changes from {before.label} to {after.label}: {len(cases)} faults, each with "
         f"{counted(len(span), 'seed')}.",
         style="bold",
     )
+    if own.mode == mode and Release.parse(own.release) < release:
+        cases.append(upgrade_case(before.scenario, str(release)))
     for line in refusing.values():
         screen.print(line, markup=False)
     comparison_view.show_upgrade_path(
@@ -123,7 +127,7 @@ def _successor(after: comparing.Variant, own: Scenario) -> comparing.Variant:
 
 
 def _case(
-    case: FaultCase,
+    case: FaultCase | UpgradeCase,
     before: comparing.Variant,
     after: comparing.Variant,
     seeds: range,
@@ -131,10 +135,30 @@ def _case(
     out: Path,
 ) -> comparing.Comparison:
     typer.echo(case.title)
-    variants = [_with_fault(each, case) for each in (before, after)]
+    if isinstance(case, UpgradeCase):
+        variants = list(_with_upgrade(before, after, case))
+    else:
+        variants = [_with_fault(each, case) for each in (before, after)]
     return comparing.perform_comparison(
         RunOptions(before.scenario.name), variants, seeds, out, jobs
     )
+
+
+def _with_upgrade(
+    before: comparing.Variant, after: comparing.Variant, case: UpgradeCase
+) -> Iterator[comparing.Variant]:
+    """The cluster with the restarts of an upgrade, and with the upgrade itself: both begin old."""
+    assert before.data is not None
+    for variant, (faults, steps) in ((before, case.without), (after, case.upgrade)):
+        data = {
+            **before.data,
+            "duration": f"{case.duration_s}s",
+            "faults": faults,
+            "steps": steps,
+        }
+        mode, release = before.scenario.mode, before.scenario.release
+        made = comparing.converted_variant(data, before.label, mode, release)
+        yield made._replace(label=variant.label, setting=variant.setting)
 
 
 def _with_fault(variant: comparing.Variant, case: FaultCase) -> comparing.Variant:

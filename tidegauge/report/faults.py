@@ -10,7 +10,9 @@ from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE
 from tidegauge.report import charts, panels, replay
 from tidegauge.report.answers import answers
 from tidegauge.report.one_run import OneRun
-from tidegauge.report.section import Commands, Piece, Section, Words
+from tidegauge.report.section import Commands, Grid, Heading, Piece, Section, Words
+from tidegauge.runs.fault_costs import stored_costs
+from tidegauge.runs.told_costs import cells_of, headings_of, sentences_of, title_of
 from tidegauge.simulation.quantities import time_text
 
 #: The most faults that have a line each; else those of a kind share one.
@@ -46,11 +48,29 @@ QUESTIONS = ("failover-budget", "restart-headroom", "notification-batching")
 def section(run: OneRun) -> Section:
     """The section."""
     pieces: list[Piece] = [lanes(run) if run.faults else Words("No fault in this run.")]
+    pieces += _true_costs(run)
     pieces += answers(run, QUESTIONS)
     pieces += panels.folded_panels(run, PANELS, panels.collected(run, _queries(run)))
     pieces.append(replay.folded(run))
     commands = [run.command("show", what, "RUN") for what in ("faults", "controller")]
+    if run.faults and not run.is_of_logs:
+        commands.append(run.command("blame", "RUN"))
     return Section("faults", "The faults", [*pieces, Commands(commands)])
+
+
+def _true_costs(run: OneRun) -> list[Piece]:
+    """The differences to the run without each fault, if `tidegauge blame` has found them."""
+    costs = stored_costs(run.run.folder)
+    if costs is None:
+        return []
+    figures = costs.shown()
+    if not figures:
+        return [Words("The run without its faults has the same figures: they cost nothing.")]
+    headings = [Heading("figure"), *(Heading(each, is_number=True) for each in headings_of(costs))]
+    rows = [[each.label, *cells_of(costs, each)] for each in figures]
+    caption = f"The true costs, by runs without each fault ({title_of(costs)})"
+    said = [Words(f"{subject}: {words}") for subject, words in sentences_of(costs, figures)]
+    return [Grid(caption, headings, rows), *said]
 
 
 def _queries(run: OneRun) -> Iterator[str]:

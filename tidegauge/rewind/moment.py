@@ -9,7 +9,7 @@ steps.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tidegauge.compiled.errors import TidegaugeError
@@ -27,7 +27,7 @@ from tidegauge.rewind.subjects import (
     state_of,
 )
 from tidegauge.runs.run import Run
-from tidegauge.simulation.quantities import parse_time
+from tidegauge.simulation.quantities import parse_time, whole_time_text
 
 #: The values of records by the names of their fields, by the titles of the records.
 State = dict[str, dict[str, Any]]
@@ -36,7 +36,14 @@ State = dict[str, dict[str, Any]]
 class Moment:
     """A moment of a run; ``str`` of it is its time."""
 
-    def __init__(self, run: Run, at: str, *, handles_idle: bool = False) -> None:
+    def __init__(
+        self,
+        run: Run,
+        at: str,
+        *,
+        handles_idle: bool = False,
+        branched: Callable[..., Any] | None = None,
+    ) -> None:
         """Bring a run to a moment.
 
         Args:
@@ -44,6 +51,8 @@ class Moment:
             at: the time, such as ``63.2s``.
             handles_idle: handle the fetches event by event, too, that are computed else; the run
                 is repeated from its beginning.
+            branched: makes the branches of the run: it takes the run's folder, a time, and what
+                :meth:`branch` is given; None: there are none.
 
         Raises:
             TidegaugeError: the run is of logs, or the time is outside of it.
@@ -55,6 +64,7 @@ class Moment:
                 "tidegauge show has its states"
             )
         self.run = run
+        self._branched = branched
         self._rewinding = Rewinding(run, handles_idle=handles_idle)
         self._seen = SeenRun(self._rewinding, run.names)
         self.go_to(at)
@@ -137,6 +147,20 @@ class Moment:
             found.append(HandledStep(event, rows, list(changes_between(before, after))))
             before = after
         return found
+
+    def branch(self, **changed: Any) -> Any:
+        """The result of the run if it goes on from here in another way.
+
+        Args:
+            changed: arguments of ``tidegauge.branch``: changes, faults, steps, seed, out.
+
+        Raises:
+            TidegaugeError: the moment is between two events of one time, after steps.
+        """
+        time_us, events = self.position
+        if events != 0 or self._branched is None:
+            raise TidegaugeError(f"{self}: a branch begins at a time, before all of its events")
+        return self._branched(self.run.path, whole_time_text(time_us), **changed)
 
     # The state.
 

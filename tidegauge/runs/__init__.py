@@ -14,6 +14,7 @@ states and rows of partitions          ``partitions.py``; their replicas: ``repl
 ... of clients                         ``clients.py``
 the table of figures                   ``figures.py``
 variants, and runs, side by side       ``compared.py``, ``side_by_side.py``
+the true costs of faults               ``fault_costs.py``; in words: ``told_costs.py``
 =====================================  ==================================================
 
 All that can be counted is in result tables (``analysis/tables``), which are read in SQL: here are

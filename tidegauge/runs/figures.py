@@ -9,6 +9,7 @@ of the summary the count of it in ``traces/checks/figures.py`` or ``engine/summa
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import NamedTuple
 
 from tidegauge.analysis.making.run_tables import RunTables
@@ -38,11 +39,28 @@ def figure_named(name: str) -> Figure:
     """
     if name in FIGURES:
         return FIGURES[name]
-    for form in FORMS:
+    return _figure_and_rank(name)[0]
+
+
+def rank_of(name: str) -> int:
+    """The place of a figure of the summary in the order of importance; the first one is 0.
+
+    Raises:
+        KeyError: there is no such figure.
+    """
+    return _figure_and_rank(name)[1]
+
+
+@cache
+def _figure_and_rank(name: str) -> tuple[Figure, int]:
+    for rank, form in enumerate(FORMS):
+        if form.name == name:
+            return form, rank
         before, placeholder, after = re.split(r"([A-Z]{2,}|$)", form.name, maxsplit=1)
         found = re.fullmatch(f"{re.escape(before)}(.+){re.escape(after)}", name)
         if placeholder and found:
-            return form._replace(name=name, label=form.label.replace(placeholder, found[1]))
+            label = form.label.replace(placeholder, found[1])
+            return form._replace(name=name, label=label), rank
     raise KeyError(name)
 
 

@@ -1,8 +1,9 @@
 """Runs side by side: their figures, their states in the time of the first, and where they part.
 
-A run is aligned with the first one by the first changes of partitions that both have: the median of
-their distances. A partition's sequence is that of its leaders and ISRs, without times and without
-the order of an ISR, so runs with other delays can have the same.
+Runs from logs of the same time are aligned by the wall clock, and their states of the time that all
+have are compared. Any other run is aligned with the first one by the first changes of partitions
+that both have: the median of their distances. A partition's sequence is that of its leaders and
+ISRs, without times and without the order of an ISR, so runs with other delays can have the same.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,6 +40,8 @@ class Side(NamedTuple):
     shift_us: int = 0
     #: The number of partitions by whose first changes it is aligned; None: by the caller.
     aligned_by: int | None = None
+    #: It is aligned by the wall clock.
+    is_by_clock: bool = False
 
     @property
     def is_of_logs(self) -> bool:
@@ -100,6 +103,8 @@ def side_by_side(runs: Sequence[Run], shift_us: int | None = None) -> SideBySide
         RunError, ScenarioError, OSError: the tables of a run cannot be made.
     """
     first, *others = (_side(run) for run in runs)
+    if shift_us is None and (by_clock := _by_clock([first, *others])) is not None:
+        return _compared(by_clock)
     aligned = [
         other._replace(shift_us=shift_us)
         if shift_us is not None
@@ -137,6 +142,36 @@ def _sequence(states: Sequence[PartitionState], end_us: int) -> list[PartitionSt
 def is_same(one: PartitionState, other: PartitionState) -> bool:
     """Whether leader and ISR are the same, in whatever order the ISR is."""
     return one.leader == other.leader and set(one.isr) == set(other.isr)
+
+
+def _by_clock(sides: Sequence[Side]) -> list[Side] | None:
+    """Runs from logs with the states of the time that all of them have; None: they have none."""
+    clocks = [clock for side in sides if (clock := side.run.wall_clock) is not None]
+    first_ms = max(clock.first_ms for clock in clocks) if clocks else 0
+    last_ms = min(clock.last_ms for clock in clocks) if clocks else -1
+    if len(clocks) < len(sides) or first_ms > last_ms:
+        return None
+    return [
+        side._replace(
+            shift_us=(clock.first_ms - clocks[0].first_ms) * 1000,
+            is_by_clock=True,
+            sequences={
+                partition: within
+                for partition, states in side.sequences.items()
+                for begin_us in [(first_ms - clock.first_ms) * 1000]
+                for end_us in [(last_ms + 1 - clock.first_ms) * 1000]
+                if (within := _within(states, begin_us, end_us))
+            },
+        )
+        for side, clock in zip(sides, clocks, strict=True)
+    ]
+
+
+def _within(states: Sequence[PartitionState], begin_us: int, end_us: int) -> list[PartitionState]:
+    """The states of a time, the first of which may have begun before."""
+    kept = [state for state in states if begin_us < state.begin_us < end_us]
+    before = [state for state in states if state.begin_us <= begin_us]
+    return [*(state._replace(begin_us=begin_us) for state in before[-1:]), *kept]
 
 
 class _Alignment(NamedTuple):

@@ -181,6 +181,9 @@ def _class_of(kind: str) -> type[TraceEvent]:
     return type(name, (TraceEvent,), {"__slots__": (), "__doc__": meaning})
 
 
+#: Less than any clock shows that counts from 1970, and more than any lag.
+_SINCE_1970_MS = 10**12
+
 _KINDS = {kind.name: kind for kind in ROW_KINDS.values()}
 
 
@@ -290,11 +293,21 @@ def _reading_of(kind: str, column: str) -> _Reading:
     words: Callable[[int], str] = str
     if column == "step":
         words = _from_one
+    elif column == "lag_ms":
+        words = _lag_text
     elif column.endswith("_us"):
         words = time_text
     elif column.endswith("_ms"):
         words = "{} ms".format
     return _Reading(lambda _event, number: number, lambda _event, number: words(number))
+
+
+def _lag_text(lag_ms: int) -> str:
+    """The time since a follower was caught up.
+
+    For one that never was, Kafka takes the time 0 on a clock that counts from 1970.
+    """
+    return f"{lag_ms} ms" if lag_ms < _SINCE_1970_MS else "as long as it follows"
 
 
 def _from_one(number: int) -> str:

@@ -8,10 +8,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from tidegauge.engine.branching import branch, read_past
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.pool import run_on_pool
 from tidegauge.engine.simulate import simulate_plan
@@ -24,6 +26,16 @@ from tidegauge.traces.run_folder import RunFolder
 from tidegauge.traces.summary_figures import is_left_out_at_zero, numbers_of
 
 
+class SharedPast(NamedTuple):
+    """The past that runs continue, each in its own way (``engine/branching.py``)."""
+
+    #: The folder that has the snapshot.
+    folder: Path
+    at_us: int
+    #: The run's name for manifests.
+    name: str
+
+
 class PlannedRun(NamedTuple):
     """One planned run."""
 
@@ -34,6 +46,8 @@ class PlannedRun(NamedTuple):
     folder: Path
     #: The figures that its outcome has to have, beside those of the summary.
     figures: Collection[str] = ()
+    #: The past that it continues; None: it begins at 0.
+    past: SharedPast | None = None
 
 
 @dataclass(frozen=True)
@@ -84,9 +98,7 @@ def run_all(
         RayUnavailableError: Ray cannot be joined.
     """
     # Other processes may have other working directories.
-    placed = [
-        each._replace(file=each.file.absolute(), folder=each.folder.absolute()) for each in runs
-    ]
+    placed = [_placed(each) for each in runs]
     with closing(run_on_pool(_run, placed, jobs, address, warn)) as calls:
         for ended in calls:
             folder = placed[ended.number].folder
@@ -116,10 +128,28 @@ def outcome_of(run: RunFolder, figures: Collection[str] | None = None) -> Outcom
 def _run(planned: PlannedRun) -> Outcome:
     try:
         remove_unfinished(planned.folder)
-        plan = _plan_of(planned.file, planned.changes)
-        return outcome_of(simulate_plan(plan, planned.folder, inline()), planned.figures)
+        return outcome_of(_performed(planned), planned.figures)
     except Exception as error:  # noqa: BLE001 - after any error the other runs continue
         return Outcome(one_line(f"{type(error).__name__}: {error}"))
+
+
+def _performed(planned: PlannedRun) -> RunFolder:
+    past = planned.past
+    if past is None:
+        plan = _plan_of(planned.file, planned.changes)
+        return simulate_plan(plan, planned.folder, inline())
+    scenario = load_scenario(planned.file, planned.changes)
+    return branch(_read_past(*past), scenario, planned.folder)
+
+
+#: The runs of a sweep have one past. It is as large as a run.
+_read_past = lru_cache(maxsize=1)(read_past)
+
+
+def _placed(run: PlannedRun) -> PlannedRun:
+    """The run with absolute paths."""
+    past = run.past and run.past._replace(folder=run.past.folder.absolute())
+    return run._replace(file=run.file.absolute(), folder=run.folder.absolute(), past=past)
 
 
 #: The plans of the last scenarios that this process has run, by their files and changes: a run with

@@ -123,7 +123,8 @@ def show_faults(out: Console, run: Run, tables: RunTables) -> None:
     if len(costs) > 1:
         out.print(
             "\nEach fault is charged with all that it has a part in, whenever that happens; an "
-            "effect that several faults share counts for each of them.",
+            "effect that several faults share counts for each of them. `tidegauge blame` runs "
+            "without each, and has the difference.",
             style="dim",
         )
     for line in (*_cause_lines(tables), *_standing_lines(tables)):

@@ -21,6 +21,8 @@ from tidegauge.runs.run import Run
 from tidegauge.runs.stories import story_line
 from tidegauge.runs.trace_events import TraceEvent
 from tidegauge.scenario.text.errors import counted, duration_text
+from tidegauge.simulation.quantities import whole_time_text
+from tidegauge.traces.run_files import snapshot_times_us
 from tidegauge.views.output import in_column, name_width, print_hanging
 from tidegauge.views.story_lines import LISTED, print_lines
 
@@ -43,6 +45,9 @@ _LOSSES = """
         coalesce(permitted_by, 'nothing permits it') as permitted_by, sum(records) as records
     from lost group by all order by records desc, fault, permitted_by
 """
+
+#: More snapshots than these are listed by the first ones and the last one.
+_LISTED_SNAPSHOTS = 8
 
 #: Shorter times are those of any election.
 _NOTABLE_US = 1_000_000
@@ -129,6 +134,11 @@ def show_partitions(out: Console, run: Run) -> None:
     if partitions:
         first = partitions[0]["topic_partition"]
         out.print(f"\nIts story:   tidegauge show partition {run.path} {first}", soft_wrap=True)
+    snapshots = [whole_time_text(time_us) for time_us in snapshot_times_us(run.path)]
+    if len(snapshots) > _LISTED_SNAPSHOTS:
+        snapshots[_LISTED_SNAPSHOTS - 1 : -1] = ["..."]
+    if snapshots:
+        out.print(f"Snapshots:   {', '.join(snapshots)}", soft_wrap=True)
 
 
 def _show_stalled(out: Console, tables: RunTables) -> None:

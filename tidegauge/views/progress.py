@@ -70,8 +70,13 @@ _WINDOW_S = 3.0
 
 
 @contextmanager
-def progress_bar(end_us: int) -> Iterator[RunProgress | None]:
-    """A bar of virtual time on a terminal; elsewhere a line on standard error every 10 s."""
+def progress_bar(end_us: int, begin_us: int = 0) -> Iterator[RunProgress | None]:
+    """A bar of virtual time on a terminal; elsewhere a line on standard error every 10 s.
+
+    Args:
+        end_us: the end of the run.
+        begin_us: the time from which it runs.
+    """
     out = console()
     if not out.is_terminal:
         yield Lines(end_us, time.monotonic()).tell
@@ -80,6 +85,7 @@ def progress_bar(end_us: int) -> Iterator[RunProgress | None]:
     fast = TextColumn("{task.fields[rates]}")
     with Progress(far, BarColumn(), TimeElapsedColumn(), fast, console=out, transient=True) as bar:
         task = bar.add_task("run", total=end_us / 1e6, rates="starting")
+        bar.update(task, completed=begin_us / 1e6)
         rates = Rates()
 
         def show(passed: Passed) -> None:
@@ -132,6 +138,11 @@ class Rates:
 
     def of(self, passed: Passed, now: float) -> str:
         """Speed, events a second and the slowest actor, in words; ``now`` in seconds."""
+        if passed.time_us < self._time_us:
+            # It has begun again from a snapshot.
+            self._told.clear()
+            self._before = None
+        self._time_us = passed.time_us
         self._told.append((now, passed))
         while self._told[0][0] < now - _WINDOW_S and self._told[0] is not self._told[-1]:
             self._before = self._told.popleft()
@@ -140,7 +151,6 @@ class Rates:
         if elapsed <= 0:
             return ""
         self._speed_us = (passed.time_us - before.time_us) / elapsed
-        self._time_us = passed.time_us
         speed = self._speed_us / 1e6
         events = (passed.events - before.events) / elapsed
         words = f"{speed:,.3g} times real time, {events:,.0f} events/s"

@@ -44,6 +44,7 @@ def side_by_side_content(found: SideBySide) -> dict[str, Any]:
                 "folder": str(side.run.path),
                 "shift_us": side.shift_us,
                 "aligned_by_partitions": side.aligned_by,
+                "aligned_by_clock": side.is_by_clock,
                 "controllers": [
                     {"time_us": each.time_us + side.shift_us, "controller": each.controller}
                     for each in side.controllers
@@ -94,7 +95,9 @@ def _alignments(found: SideBySide) -> Iterator[str]:
     for name, side in list(_named(found))[1:]:
         way = "later" if side.shift_us >= 0 else "earlier"
         text = f"the {name} is {short_seconds_text(abs(side.shift_us))} {way} there"
-        if side.aligned_by is None:
+        if side.is_by_clock:
+            yield f"{text}, by the wall clock; the states of the time that all have are compared"
+        elif side.aligned_by is None:
             yield f"{text}, by --shift"
         elif not side.aligned_by:
             yield f"{text}: they have no state in common, so both begin together"

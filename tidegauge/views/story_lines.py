@@ -12,8 +12,9 @@ from rich.text import Text
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.runs.stories import StoryLine
 from tidegauge.simulation import quantities
-from tidegauge.simulation.quantities import seconds_text, time_text
+from tidegauge.simulation.quantities import seconds_text, time_text, whole_time_text
 from tidegauge.simulation.wall_clock import wall_clock_text
+from tidegauge.traces.run_files import snapshot_times_us
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.output import name_width, print_hanging
 
@@ -125,17 +126,20 @@ def parse_time(option: str, text: str) -> int:
         raise TidegaugeError(f"{option}: {error}") from error
 
 
-def parse_span(begin: str | None, end: str | None) -> Span:
-    """Read --from and --to.
+def parse_span(
+    begin: str | None, end: str | None, options: tuple[str, str] = ("--from", "--to")
+) -> Span:
+    """Read --from and --to, or other options that errors name so.
 
     Raises:
         TidegaugeError: one of them cannot be read, or their order is wrong; the message names it.
     """
-    begin_us = 0 if begin is None else max(0, parse_time("--from", begin))
-    end_us = None if end is None else _to_the_millisecond(parse_time("--to", end))
+    of_begin, of_end = options
+    begin_us = 0 if begin is None else max(0, parse_time(of_begin, begin))
+    end_us = None if end is None else _to_the_millisecond(parse_time(of_end, end))
     if end_us is not None and end_us < begin_us:
-        before = "the run begins" if begin is None else f"--from {begin}"
-        raise TidegaugeError(f"--to {end}: is before {before}")
+        before = "the run begins" if begin is None else f"{of_begin} {begin}"
+        raise TidegaugeError(f"{of_end} {end}: is before {before}")
     return Span(begin_us, end_us)
 
 
@@ -176,7 +180,7 @@ def moment_of(run: RunFolder, text: str) -> int:
 
 
 def print_notes(run: RunFolder) -> None:
-    """Print the date of the run's begin, if it has one, and a note if the trace is incomplete."""
+    """Print the date of the run's begin, if it has one, and notes about an unfinished run."""
     if run.wall_clock is not None:
         begin = wall_clock_text(run.wall_clock.first_ms)
         typer.echo(f"note: 0s is {begin} UTC; options take times of both clocks", err=True)
@@ -184,5 +188,8 @@ def print_notes(run: RunFolder) -> None:
         typer.echo(
             f"note: the run is unfinished: it is shown up to {time_text(run.end_us)}", err=True
         )
+        if snapshots_us := snapshot_times_us(run.path):
+            begin = whole_time_text(snapshots_us[-1])
+            typer.echo(f"note: tidegauge resume {run.path} continues from {begin}", err=True)
     for trace in run.torn:
         typer.echo(f"note: {trace.path} ends within a frame: some rows are missing", err=True)

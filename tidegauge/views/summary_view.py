@@ -156,11 +156,11 @@ def _blocked(summary: dict[str, Any], group: str) -> str:
     return f"; send() blocked for {seconds:,.1f} s" if seconds else ""
 
 
-def show_chance(left_to_chance: list[str], over_seeds: str, *, is_verbose: bool) -> None:
+def show_chance(left_to_chance: list[str], over_seeds: str | None, *, is_verbose: bool) -> None:
     """Print the command that shows other outcomes, if draws have decided the run; and which."""
     for place, decided in enumerate(left_to_chance if is_verbose else ()):
         typer.echo(f"{'       ' if place else 'chance:'} {decided}")
-    if left_to_chance:
+    if left_to_chance and over_seeds is not None:
         print_command("This is one seed. The spread", over_seeds)
 
 

@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 
 from tidegauge.real_cluster.describe.release_change import (
     AFTER_S,
-    INTERNAL,
     fault_begins_s,
     in_health,
     never_accepting,
     without_topics,
 )
 from tidegauge.scenario.model.scenario import Scenario
+from tidegauge.scenario.model.settings import is_internal
 from tidegauge.scenario.named_figures import moving_steps
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import format_duration, format_size
@@ -138,7 +138,7 @@ def _workload(data: Mapping[str, Any], cluster: Scenario) -> dict[str, Any]:
 
 def _ordinary_producers(data: Mapping[str, Any], cluster: Scenario) -> dict[str, Any]:
     """Producers for all topics that are left."""
-    left = {topic["name"] for topic in data["topics"] if not topic["name"].startswith(INTERNAL)}
+    left = {topic["name"] for topic in data["topics"] if not is_internal(topic["name"])}
     topics = [topic for topic in cluster.topics if topic.name in left]
     if not topics:
         raise QuestionError(f"{cluster.name}: has no topics, so no client could see a fault")

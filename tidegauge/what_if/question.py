@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.replication.release_versions import Release
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.text.errors import did_you_mean, one_line
 from tidegauge.simulation.quantities import parse_bandwidth, parse_size, parse_time
@@ -29,6 +30,8 @@ class Given(NamedTuple):
     #: The number of brokers that are restarted together.
     batch: int = 1
     lasts_us: int | None = None
+    #: The release that nodes are upgraded to; None: they keep theirs.
+    release: str | None = None
     #: The additional time of each write.
     delay_us: int | None = None
     #: Bytes per second; None: no limit.
@@ -111,6 +114,11 @@ def _known(names: Sequence[str], known: Iterable[str], noun: str) -> Sequence[st
     return names
 
 
+def _release(text: str, cluster: Scenario) -> str:
+    Release.parse(text).mode(cluster.mode)
+    return text
+
+
 def _positive(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise ValueError(f"must be 1 or more, not {text}")
@@ -130,6 +138,7 @@ PARAMETERS: Mapping[str, _Parameter] = {
     "brokers": _Parameter(("broker", "brokers"), _brokers),
     "topics": _Parameter(("topic", "topics"), _topics),
     "batch": _Parameter(("batch",), lambda text, _: _positive(text)),
+    "release": _Parameter(("to", "release"), _release),
     "lasts_us": _Parameter(("for",), lambda text, _: _lasting(text)),
     "delay_us": _Parameter(("delay", "by"), lambda text, _: _lasting(text)),
     "throttle": _Parameter(("throttle",), lambda text, _: parse_bandwidth(text)),

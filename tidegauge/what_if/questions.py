@@ -4,9 +4,10 @@ A fault that ``tidegauge upgrade`` or an incident (``scenarios/incidents``) has,
 one here.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from tidegauge.real_cluster.describe.rolled_upgrade import rolled_upgrade
+from tidegauge.replication.release_versions import Release
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.simulation.quantities import format_duration
 from tidegauge.what_if.question import Case, Given, Question
@@ -24,6 +25,8 @@ _USUAL_RETURN_US = 3 * _SECOND_US
 #: Replicas have this time to move.
 _MOVE_US = 600 * _SECOND_US
 _DISK_DELAY_US = 1_200_000
+#: The fields of a roll that an upgrade has of its own.
+_OF_UPGRADES = {"name", "kind", "at", "brokers", "timeout"}
 
 
 def _az_loss(cluster: Scenario, given: Given, begin_us: int) -> Case:
@@ -93,23 +96,20 @@ def _az_loss_in_roll(cluster: Scenario, given: Given, begin_us: int) -> Case:
 
 
 def _upgrade(cluster: Scenario, given: Given, begin_us: int) -> Case:
-    """With KRaft controllers come first, one after the other."""
+    """With KRaft controllers come first, and metadata.version last, if there is a new release."""
+    if given.release is not None and Release.parse(given.release) < Release.parse(cluster.release):
+        raise ValueError(f"{given.release} is older than the cluster's release {cluster.release}")
     stopped_us = given.lasts_us or _UPGRADE_US
-    restarts: list[Mapping[str, Any]] = []
-    roll_us = begin_us
-    for number in range(cluster.controllers.count if cluster.has_kraft else 0):
-        restarts.append(
-            {
-                "name": f"controller-{number}",
-                "kind": "restart",
-                "at": format_duration(roll_us),
-                "for": format_duration(stopped_us),
-                "brokers": [f"controller:{number}"],
-            }
-        )
-        roll_us += stopped_us + _BACK_IN_ISR_US // 2
-    case = _roll(cluster, given, roll_us, [], stopped_us)
-    return Case(roll_us - begin_us + case.lasts_us, [*restarts, *case.faults])
+    case = _roll(cluster, given, begin_us, [], stopped_us)
+    (roll,) = case.faults
+    lasts_us = case.lasts_us
+    if cluster.has_kraft:
+        lasts_us += cluster.controllers.count * (stopped_us + _BACK_IN_ISR_US // 2)
+    elif given.release is not None:
+        lasts_us *= 2
+    own = {name: part for name, part in roll.items() if name not in _OF_UPGRADES}
+    upgrade = rolled_upgrade(cluster, begin_us, 2 * lasts_us, given.release, **own)
+    return Case(lasts_us, upgrade.faults, upgrade.steps)
 
 
 def _roll(
@@ -219,10 +219,11 @@ QUESTIONS = (
     ),
     Question(
         "upgrade",
-        "all controllers and brokers are restarted for new software, each down for 60 s",
+        "all controllers, then all brokers are restarted for new software, each down for 60 s; "
+        "to another release: with it, and the version that all nodes follow is raised at the end",
         "upgrade, 2 at a time",
         ("rolling upgrade",),
-        ("batch", "lasts_us"),
+        ("release", "batch", "lasts_us"),
         _upgrade,
     ),
     Question(

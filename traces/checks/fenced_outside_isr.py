@@ -2,7 +2,7 @@
 
 A batch of records is committed as a whole, so the ISRs that a broker leaves as it is fenced are in
 the same one. Without eligible leader replicas the last member stays in the ISR of a partition
-without a leader.
+without a leader, also when they are turned on, until the next record of the partition.
 
 Permitted: with eligible leader replicas in release 4.0, which elects a last known leader that is
 fenced (KAFKA-19522).
@@ -54,7 +54,7 @@ def check_isrs_after_fencing(history: Histories) -> None:
 
 @inner_rule
 def _what_permits(history: Histories) -> int:
-    if history.facts[0].elects_fenced:
+    if history.facts[0].elects_fenced and history.facts[0].has_elr:
         return BY_FENCED_LAST_KNOWN_LEADER
     return NOTHING_PERMITS
 
@@ -78,4 +78,4 @@ def _fenced_before(history: Histories, partition: int, time_us: int) -> int:
 @inner_rule
 def _is_last_member(history: Histories, partition: int) -> bool:
     known = history.partitions[partition]
-    return not history.facts[0].has_elr and known.leader == NONE and size(known.isr) == 1
+    return known.is_without_elr and known.leader == NONE and size(known.isr) == 1

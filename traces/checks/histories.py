@@ -72,6 +72,8 @@ class PartitionHistory(Record):
     #: With KRaft: the eligible leader replicas, slots too; index of the last known leader; -1 none.
     elr: i64
     last_known_leader: i32 = -1
+    #: That state was written while eligible leader replicas were off.
+    is_without_elr: flag
     partition_epoch: i32 = -1
     #: The highest leader epoch that it ever had.
     newest_epoch: i32 = -1
@@ -176,10 +178,10 @@ class HistoryFacts(Record):
     told_partition: i64 = -1
     #: The last committed batch that fences brokers, if ISRs have still to be checked.
     fenced_us: i64 = -1
-    #: The control plane is a quorum, and partitions have eligible leader replicas.
+    #: The control plane is a quorum, and partitions have eligible leader replicas now.
     has_quorum: flag
     has_elr: flag
-    #: ... and a last known leader is elected although it is fenced.
+    #: ... and in some controller's release a last known leader is elected although it is fenced.
     elects_fenced: flag
 
 

@@ -332,6 +332,7 @@ def _take_state(
     known.leader_epoch = row.leader_epoch
     known.newest_epoch = max(known.newest_epoch, row.leader_epoch)
     known.isr = row.isr
+    known.is_without_elr = not history.facts[0].has_elr
 
 
 @inner_rule

@@ -2,8 +2,13 @@
 
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.simulation.trace_rows.codes import LEADER, LOADED
-from tidegauge.simulation.trace_rows.controller_rows import MetadataSnapshot, VoterLog, VoterState
+from tidegauge.simulation.trace_rows.codes import ELR_VERSION, LEADER, LOADED
+from tidegauge.simulation.trace_rows.controller_rows import (
+    FeatureLevelFinalized,
+    MetadataSnapshot,
+    VoterLog,
+    VoterState,
+)
 from tidegauge.simulation.trace_rows.process_rows import FaultBegan, FaultEnded
 from tidegauge.simulation.trace_rows.row import Row
 from tidegauge.traces.checks.histories import Histories
@@ -34,6 +39,10 @@ def take_quorum_row(history: Histories, row: Row) -> None:
         _take_log(history, view_as(row, VoterLog))
     elif row.kind == MetadataSnapshot.KIND:
         _take_snapshot(history, view_as(row, MetadataSnapshot))
+    elif row.kind == FeatureLevelFinalized.KIND:
+        finalized = view_as(row, FeatureLevelFinalized)
+        if finalized.feature == ELR_VERSION:
+            history.facts[0].has_elr = finalized.feature_level > 0
     elif row.kind == FaultBegan.KIND:
         began = view_as(row, FaultBegan)
         history.quorum[0].changed_us = row.time_us

@@ -11,11 +11,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tidegauge.real_cluster.describe.rolled_upgrade import RolledUpgrade, rolled_upgrade
 from tidegauge.replication.release_defaults import default_cells_of
 from tidegauge.replication.release_versions import KRAFT_MODE, Mode
 from tidegauge.scenario.lint.linted_cluster import LintedCluster
 from tidegauge.scenario.model.scenario import Scenario
-from tidegauge.scenario.model.settings import CONTROLLER_SETTINGS, PRODUCER_SETTINGS, Value
+from tidegauge.scenario.model.settings import (
+    CONTROLLER_SETTINGS,
+    PRODUCER_SETTINGS,
+    Value,
+    is_internal,
+)
 from tidegauge.scenario.text.errors import counted
 
 _OF_TIDEGAUGE = "_"
@@ -89,6 +95,16 @@ class FaultCase(NamedTuple):
         return dict(self.with_kraft if mode == KRAFT_MODE else self.with_zookeeper)
 
 
+class UpgradeCase(NamedTuple):
+    """The upgrade of a cluster that keeps its mode, beside the same restarts without one."""
+
+    name: str
+    title: str
+    without: RolledUpgrade
+    upgrade: RolledUpgrade
+    duration_s: int
+
+
 def in_health(data: Mapping[str, Any], brokers: Sequence[int]) -> dict[str, Any]:
     """The mapping of a scenario, without the state of a dump and without any fault.
 
@@ -106,10 +122,6 @@ def in_health(data: Mapping[str, Any], brokers: Sequence[int]) -> dict[str, Any]
     plain = {name: part for name, part in data.items() if name not in ("steps", "faults")}
     cluster = {**data["cluster"], "brokers": [*brokers], "start": starts}
     return plain | {"cluster": cluster, "topics": topics}
-
-
-#: Topics of Kafka itself begin like this.
-INTERNAL = "__"
 
 
 def never_accepting(scenario: Scenario, kept: Collection[str] = ()) -> dict[str, str]:
@@ -130,7 +142,7 @@ def never_accepting(scenario: Scenario, kept: Collection[str] = ()) -> dict[str,
     found = {}
     for topic in cluster.topics:
         name = topic.topic.name
-        if name in kept or name.startswith(INTERNAL) or not topic.takes_acks_all:
+        if name in kept or is_internal(name) or not topic.takes_acks_all:
             continue
         required, replicas = topic.min_insync_replicas, topic.replicas
         refusing = np.flatnonzero(required > replicas)
@@ -190,6 +202,31 @@ def fault_cases(scenario: Scenario) -> Iterator[FaultCase]:
         rack = next(name for name, those in racks.items() if controller not in those)
         power_loss = {"name": "rack", "kind": "power_loss", "brokers": [f"rack:{rack}"]}
         yield _case(f"Rack {rack} loses power for 60 s", begin_s, 60, power_loss)
+
+
+def upgrade_case(scenario: Scenario, target: str) -> UpgradeCase:
+    """The rolls of a cluster in health to a release, beside the same rolls without it.
+
+    Args:
+        scenario: of :func:`in_health`, in its own release.
+        target: a later release that has its mode.
+    """
+    begin_s = fault_begins_s(scenario)
+    servers = scenario.controllers.count if scenario.has_kraft else len(scenario.broker_ids())
+    lasts_s = 60 * (len(scenario.broker_ids()) + servers)
+    without, upgrade = (
+        rolled_upgrade(
+            scenario, begin_s * 1_000_000, lasts_s * 1_000_000, each, stopped_for="5s", poll="1s"
+        )
+        for each in (None, target)
+    )
+    rolled = "controllers, then brokers" if scenario.has_kraft else "brokers"
+    version = "metadata.version" if scenario.has_kraft else "inter.broker.protocol.version"
+    title = (
+        f"The upgrade itself: {rolled} are restarted one after the other, with {target}, which "
+        f"{version} follows; on the left without it"
+    )
+    return UpgradeCase("upgrade", title, without, upgrade, begin_s + lasts_s + AFTER_S)
 
 
 def _case(title: str, begin_s: int, lasts_s: int, fault: Mapping[str, Any]) -> FaultCase:

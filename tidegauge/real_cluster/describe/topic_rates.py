@@ -20,7 +20,7 @@ from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.real_cluster.describe.input_file import Notices, input_error, lines_of, read_text
 from tidegauge.scenario.model.limits import LEAST_PER_SECOND, MOST_PER_SECOND
 from tidegauge.scenario.model.references import no_such
-from tidegauge.scenario.model.settings import Value
+from tidegauge.scenario.model.settings import Value, is_internal
 from tidegauge.scenario.text.errors import did_you_mean
 
 
@@ -115,11 +115,6 @@ def default_producers(topics: Sequence[str]) -> Producers:
         together = _group("everything", names, _DEFAULT_BATCHES_PER_SECOND * len(names))
         return Producers([together], notices)
     return Producers([_group(name, [name], _DEFAULT_BATCHES_PER_SECOND) for name in names], notices)
-
-
-def is_internal(topic: str) -> bool:
-    """Whether a topic is one of Kafka's own, whose records clients do not send themselves."""
-    return topic.startswith("__")
 
 
 def producers_of(topic: str, rate: TopicRate) -> dict[str, Any]:

@@ -12,12 +12,12 @@ from typing import NamedTuple
 from tidegauge.replication.release_defaults import defaults_of
 from tidegauge.replication.release_versions import (
     DEFAULT_RELEASES,
-    KRAFT_MODE,
     MODE_NAMES,
     ZOOKEEPER_MODE,
     Release,
 )
 from tidegauge.scenario.model.scenario import Scenario
+from tidegauge.scenario.model.settings import SESSION_TIMEOUTS
 
 
 class RemovedSetting(NamedTuple):
@@ -107,10 +107,6 @@ _BRIDGE = DEFAULT_RELEASES[ZOOKEEPER_MODE]
 _WITHOUT_ZOOKEEPER = Release.parse("4.0.0")
 #: Of clients before brokers are of 4.0, and of brokers before clients are.
 _LEAST_OF_CLIENTS = "2.1"
-_SESSIONS = {
-    ZOOKEEPER_MODE: "zookeeper.session.timeout.ms",
-    KRAFT_MODE: "broker.session.timeout.ms",
-}
 _HEARTBEATS = "broker.heartbeat.interval.ms"
 
 
@@ -213,7 +209,7 @@ def _of_clients(old: Release, new: Release) -> Iterator[str]:
 def _of_failover(before: Scenario, after: Scenario) -> Iterator[str]:
     """The setting with which a dead broker is noticed as late as before."""
     now_ms, later_ms = _session_ms(before), _session_ms(after)
-    name, later = _SESSIONS[before.mode], _SESSIONS[after.mode]
+    name, later = SESSION_TIMEOUTS[before.mode], SESSION_TIMEOUTS[after.mode]
     if now_ms == later_ms:
         return
     text = (
@@ -230,7 +226,7 @@ def _of_failover(before: Scenario, after: Scenario) -> Iterator[str]:
 
 def _session_ms(scenario: Scenario) -> int:
     """The longest session of a broker, in force."""
-    name = _SESSIONS[scenario.mode]
+    name = SESSION_TIMEOUTS[scenario.mode]
     if scenario.has_kraft:
         default = defaults_of(scenario.release, scenario.mode)[name]
         return int(scenario.controllers.settings.get(name, default))

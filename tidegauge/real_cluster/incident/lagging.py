@@ -17,6 +17,7 @@ from tidegauge.real_cluster.describe.input_file import Notice, named
 from tidegauge.real_cluster.incident.absences import Absence
 from tidegauge.real_cluster.incident.cluster_history import ClusterHistory, IsrRemoval
 from tidegauge.real_cluster.incident.topology import Span, Timings
+from tidegauge.scenario.model.settings import is_internal
 
 #: A follower that fetches again is back in an ISR within about this time: ZooKeeper, KRaft.
 _CATCHING_UP_US: dict[bool, int] = {False: 60_000, True: 150_000}
@@ -223,7 +224,7 @@ def assumed_workload(
     busy = [
         topic
         for topic in counts
-        if topic not in idle and (not topic.startswith("__") or topic in lagged)
+        if topic not in idle and (not is_internal(topic) or topic in lagged)
     ]
     notices = []
     if idle:

@@ -21,9 +21,8 @@ from tidegauge.real_cluster.describe.input_file import Notice, named
 from tidegauge.real_cluster.describe.server_properties import ServerProperties
 from tidegauge.real_cluster.incident.cluster_history import ClusterHistory
 from tidegauge.real_cluster.incident.sightings import Sightings
-from tidegauge.real_cluster.logs.logged_configuration import SESSION_TIMEOUTS
 from tidegauge.replication.release_versions import KRAFT_MODE, Mode, Release
-from tidegauge.scenario.model.settings import broker_defaults, controller_defaults
+from tidegauge.scenario.model.settings import SESSION_TIMEOUTS, broker_defaults, controller_defaults
 
 _COUNTS = (1, 3, 5)
 
@@ -299,15 +298,14 @@ class Timings(NamedTuple):
 def timings_of(topology: Topology) -> Timings:
     """The timings of a cluster."""
     has_kraft = topology.mode == KRAFT_MODE
+    session_ms = topology.value(SESSION_TIMEOUTS[topology.mode])
     quorum_fetch_ms = quorum_election_ms = 0
     if has_kraft:
-        session_ms = topology.value("broker.session.timeout.ms")
         heartbeat_ms = topology.value("broker.heartbeat.interval.ms")
         check_ms = session_ms // _CHECKS
         quorum_fetch_ms = topology.value("controller.quorum.fetch.timeout.ms")
         quorum_election_ms = topology.value("controller.quorum.election.timeout.ms")
     else:
-        session_ms = topology.value("zookeeper.session.timeout.ms")
         heartbeat_ms = session_ms // _PINGS
         check_ms = topology.tick_ms or _TICK_MS
     return Timings(

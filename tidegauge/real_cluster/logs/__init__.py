@@ -6,7 +6,10 @@
 ``log_nodes.py``             the node of each
 ``log_layout.py``            Kafka's own layout: header, time, the words by which lines are found
 ``foreign_layout.py``        other layouts and prefixes, brought into Kafka's own
+``foreign_dates.py``         ... times in other forms
 ``json_lines.py``            ... JSON objects
+``record_layouts.py``        ... records of several lines: pretty JSON, CSV, journald's export
+``cut_lines.py``             ... lines that a container runtime has cut
 ``shared_lines.py``          the lines of one node in a file that several write
 ``log_stream.py``            the bytes of a file, in blocks of whole entries
 ``log_lines.py``             entries of a file with time, level, logger, message
@@ -25,8 +28,10 @@
 ``logged_run.py``            the folder of the run, and the report
 ===========================  ===============================================================
 
-A layout that is not found is a case of ``foreign_layout.py``, and a line of
-``tests/real_logs/test_log_layouts.py``: all rooms behind it see Kafka's own layout alone.
+A layout that is not found is a case of ``foreign_layout.py``, a form of times a pattern of
+``foreign_dates.py``, and each a line of ``tests/real_logs/test_logs_as_people_have_them.py``: all
+rooms behind them see Kafka's own layout alone. Nothing is guessed: a file that cannot be read is
+refused with its first line.
 
 To add a kind of line about one partition, add an entry to ``PARTITION_LINES``: the speaker, the
 words by which it is found, the rest that must follow, its values in named groups. Any other line is

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -83,16 +83,19 @@ def clock_offsets(content: ClusterContent, nodes: Iterable[int]) -> list[ClockOf
 
 #: Kinds of lines of a broker that has learned of a state.
 _LEARNS = (LineKind.LEADS, LineKind.FOLLOWS, LineKind.STATE)
+#: ... and of a leader whose ISR a follower joins.
+_JOINS = (LineKind.EXPANDING, LineKind.ISR_UPDATED)
 
 
-def _rows(rows: Rows) -> Iterator[PartitionRow]:
-    return map(PartitionRow._make, rows.tolist())
+def _rows(rows: Rows, kinds: Sequence[LineKind]) -> Iterator[PartitionRow]:
+    """The rows of these kinds, in their order."""
+    return map(PartitionRow._make, rows[np.isin(rows["kind"], kinds)].tolist())
 
 
 def _learned_times(rows: Rows) -> list[dict[int, int]]:
     """When each broker applied a state, state by state: brokers apply it at about one time."""
     times: dict[tuple[int, int, int], dict[int, int]] = defaultdict(dict)
-    for row in _rows(rows[np.isin(rows["kind"], _LEARNS)]):
+    for row in _rows(rows, _LEARNS):
         state = (row.partition, row.leader_epoch, row.version)
         times[state].setdefault(row.node, row.time_ms)
     return [of_state for of_state in times.values() if len(of_state) > 1]
@@ -110,7 +113,7 @@ def _of_partitions(content: ClusterContent, is_active: ActiveSpans) -> Iterator[
     """A controller sends a state before brokers learn of it; a follower follows before it joins."""
     sent, created, follows = _causes(content.rows, is_active)
     seen: set[tuple[int, ...]] = set()
-    for row in _rows(content.rows):
+    for row in _rows(content.rows, (*_LEARNS, *_JOINS)):
         here = _Moment(row.node, row.time_ms)
         if row.kind in _LEARNS:
             for cause, key in (
@@ -123,7 +126,7 @@ def _of_partitions(content: ClusterContent, is_active: ActiveSpans) -> Iterator[
                 if cause is not None and key not in seen:
                     seen.add(key)
                     yield _Pair(cause, here)
-        elif row.kind in (LineKind.EXPANDING, LineKind.ISR_UPDATED):
+        else:
             joins = (row.partition, row.node, row.isr, 0)
             if joins in seen:
                 continue
@@ -140,15 +143,14 @@ def _causes(
     sent: dict[tuple[int, int], _Moment] = {}
     created: dict[int, _Moment] = {}
     follows: dict[tuple[int, int], _Moment] = {}
-    for row in _rows(rows):
+    for row in _rows(rows, (LineKind.FOLLOWS, LineKind.CREATED, LineKind.ELECTED)):
         here = _Moment(row.node, row.time_ms)
         if row.kind == LineKind.FOLLOWS:
             follows.setdefault((row.partition, row.node), here)
-        elif row.kind in (LineKind.CREATED, LineKind.ELECTED):
-            if not is_active.of_quorum:
-                sent.setdefault((row.partition, row.leader_epoch), here)
-            elif is_active.at(here):
-                created.setdefault(row.partition, here)
+        elif not is_active.of_quorum:
+            sent.setdefault((row.partition, row.leader_epoch), here)
+        elif is_active.at(here):
+            created.setdefault(row.partition, here)
     return sent, created, follows
 
 

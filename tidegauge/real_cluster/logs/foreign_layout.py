@@ -13,9 +13,17 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import NamedTuple, Self
 
+from tidegauge.real_cluster.logs.cut_lines import CutLines, cut_lines_of
+from tidegauge.real_cluster.logs.foreign_dates import (
+    ForeignTimes,
+    UnreadTimesError,
+    shown,
+    times_in,
+)
 from tidegauge.real_cluster.logs.json_lines import JsonLines, json_lines_of
-from tidegauge.real_cluster.logs.log_layout import HEADER, LEVEL, SECOND, ZONE
-from tidegauge.real_cluster.logs.shared_lines import SPEAKER_ID, Sharer
+from tidegauge.real_cluster.logs.log_layout import ENTRY, HEADER, LEVEL, SECOND, ZONE, LogClock
+from tidegauge.real_cluster.logs.record_layouts import Records, is_newest_first, records_of
+from tidegauge.real_cluster.logs.shared_lines import ALL_LINES, SPEAKER_ID, LinesOf
 
 #: The beginning of a message: most have the speaker in brackets, with its id.
 _MESSAGE = re.compile(rb"\[[A-Z]\w*+ [^\]\n=]{0,300}+=|Kafka version: |Registered |starting[ ]")
@@ -36,12 +44,14 @@ _LOGGER_WORD = re.compile(
 )
 _LOGGER = rb"[\[(]?+(?P<logger>[\w.$-]*+)\S*+"
 #: The logger at the end of a line; some layouts put the thread behind it.
-LOGGER_AT_END = re.compile(rb"[ ]\(([\w.$-]*)(?::\d+)?\)(?: \[[^\]\n]*\])?[ \r]*$", re.MULTILINE)
+LOGGER_AT_END = re.compile(rb"[ \t]\(([\w.$-]*)(?::\d+)?\)(?: \[[^\]\n]*\])?[ \r]*$", re.MULTILINE)
 
 _TIMES, _LEVELS, _WORDS = (re.compile(each) for each in (_TIME, _LEVEL, _WORD))
 #: A file whose messages have no speaker is taken to have nothing between level and message.
 _LEVEL_AND_MESSAGE = re.compile(_LEVEL + _SPACE)
-_COLORS = re.compile(rb"\x1b\[[\d;]*m")
+_TABBED_LOGGER = re.compile(rb"\t(?=\([\w.$-]*(?::\d+)?\)[ \r]*$)", re.MULTILINE)
+#: Colors of a terminal, and byte order marks, which editors and syslog put before a text.
+_UNSEEN = re.compile(rb"\x1b\[[\d;]*[A-Za-z]|\xef\xbb\xbf")
 #: Words that name no node: numbers, times, months, and those of container engines.
 _NAMELESS = re.compile(
     rb"[\W\d_]*|20\d\d-\S*|[A-Z][a-z]{2}|std(?:out|err)|[FP]|\[?(?:" + LEVEL + rb")\]?"
@@ -59,9 +69,16 @@ _MOST_LONG = 10
 class Layout(NamedTuple):
     """The steps that bring the lines of a file into Kafka's own layout; each may be absent."""
 
+    #: Records of several lines as JSON objects.
+    records: Records | None = None
+    #: Lines that a container runtime has cut into several.
+    cut: CutLines | None = None
     #: JSON objects, and those inside of their texts.
     json: tuple[JsonLines, ...] = ()
-    is_colored: bool = False
+    #: It has colors of a terminal or byte order marks.
+    has_unseen: bool = False
+    #: Times in another form.
+    times: ForeignTimes | None = None
     #: The words that every line begins with.
     prefix: tuple["_PrefixWord", ...] = ()
     #: The place of the word in the prefix that names the node; None: none does.
@@ -69,65 +86,88 @@ class Layout(NamedTuple):
     #: A line with its words before the message, and the same line in Kafka's own layout.
     head: re.Pattern[bytes] | None = None
     own_line: bytes = b""
-    #: Only lines of these names; empty: of all.
-    names: tuple[bytes, ...] = ()
-    #: Only entries of this node in a file that several write; None: of all.
-    sharer: Sharer | None = None
+    #: A tab is before the logger at the end of a line.
+    is_tabbed: bool = False
+    #: The lines that are read.
+    part: LinesOf = ALL_LINES
 
     @property
     def is_own(self) -> bool:
         """Whether the file is in Kafka's own layout already."""
-        return not (self.json or self.is_colored or self.prefix or self.head)
+        return self._replace(part=ALL_LINES) == Layout()
+
+    @property
+    def mark(self) -> bytes:
+        """A line break and the first bytes of each record; empty: the file is read as a whole."""
+        if self.is_own:
+            return b"\n" + ENTRY
+        return b"\n" if self.records is None else self.records.mark
+
+    def begin_of_whole(self, data: bytes) -> int:
+        """The place of the first record that surely begins in a part of a file; 0: there is none.
+
+        The first byte of the part may be in the middle of one.
+        """
+        begin = data.find(self.mark) + 1
+        return begin if self.cut is None else self.cut.begin_of_whole(data, begin)
+
+    def end_of_whole(self, data: bytes) -> int:
+        """The place behind the last record that is surely whole; 0: there is none."""
+        end = data.rfind(self.mark) + 1
+        return end if self.cut is None else self.cut.end_of_whole(data, end)
 
     def own(self, lines: bytes) -> bytes:
         """Whole lines of the file in Kafka's own layout."""
         texts = self.texts(lines)
-        if self.names:
+        if self.part.names:
             texts = b"".join(re.findall(self._prefix() + rb"([^\n]*+\n?)", texts, re.MULTILINE))
         elif self.prefix:
             texts = re.sub(self._prefix(), b"", texts, flags=re.MULTILINE)
-        return texts if self.head is None else self.head.sub(self.own_line, texts)
+        if self.head is not None:
+            texts = self.head.sub(self.own_line, texts)
+        return _TABBED_LOGGER.sub(b" ", texts) if self.is_tabbed else texts
 
     def _prefix(self) -> bytes:
         """The pattern of the prefix of a line."""
         words = [each.word for each in self.prefix]
-        if self.name_place is not None and self.names:
-            words[self.name_place] = rb"(?:" + rb"|".join(map(re.escape, self.names)) + rb")"
+        if self.name_place is not None and self.part.names:
+            words[self.name_place] = rb"(?:" + rb"|".join(map(re.escape, self.part.names)) + rb")"
         gaps = (each.gap for each in self.prefix)
         return b"^" + b"".join(chain.from_iterable(zip(words, gaps, strict=True)))
 
     def texts(self, lines: bytes) -> bytes:
-        """The lines without JSON and colors."""
+        """The lines without JSON and colors, each whole and with its time in Kafka's own form."""
+        lines = self._objects(lines)
+        if self.cut is not None:
+            lines = self.cut.joined(lines)
         for json in self.json:
             lines = json.texts(lines)
-        return _COLORS.sub(b"", lines) if self.is_colored else lines
+        if self.has_unseen:
+            lines = _UNSEEN.sub(b"", lines)
+        return lines if self.times is None else self.times.own(lines)
+
+    def _objects(self, lines: bytes) -> bytes:
+        return lines if self.records is None else self.records.objects(lines)
 
     def chosen(self, block: bytes) -> bytes:
         """The entries of the node in a block of whole entries in Kafka's own layout."""
-        return block if self.sharer is None else self.sharer.entries_in(block)
+        return block if self.part.sharer is None else self.part.sharer.entries_in(block)
 
     def names_in(self, lines: bytes) -> set[bytes]:
         """The words of lines that name a node; other words, too, where lines are noise."""
         assert self.name_place is not None
         if len(self.prefix) == 1 and self.json and self.json[0].name is not None:
-            return self.json[0].names_in(lines)
+            return self.json[0].names_in(self._objects(lines))
         before = b"".join(each.word + each.gap for each in self.prefix[: self.name_place])
         name = rb"^" + before + rb"(" + self.prefix[self.name_place].word + rb")"
         return set(re.findall(name, self.texts(lines), re.MULTILINE))
 
-    def of(self, names: tuple[bytes, ...]) -> Self:
-        """The layout of the lines of one node alone; without names that of all lines.
-
-        Args:
-            names: the words in the place of the name, or the id and the folders of a sharer.
-        """
-        if not names:
-            return self
-        if self.name_place is None:
-            return self._replace(sharer=Sharer(names[0], names[1:]))
-        texts = tuple(name.decode("utf-8", "replace") for name in names)
-        json = tuple(each._replace(names=texts) for each in self.json)
-        return self._replace(names=names, json=json)
+    def of(self, part: LinesOf) -> Self:
+        """The layout of the lines of one node alone."""
+        names = tuple(name.decode("utf-8", "replace") for name in part.names)
+        return self._replace(
+            part=part, json=tuple(each._replace(names=names) for each in self.json)
+        )
 
 
 class _PrefixWord(NamedTuple):
@@ -163,17 +203,53 @@ class _Head(NamedTuple):
 
 
 def layout_of(sample: bytes) -> Layout | None:
-    """The layout of a file that begins so; None: it is no log."""
-    layout, texts = Layout(), sample
+    """The layout of a file that begins so; None: it is no log.
+
+    Raises:
+        UnreadTimesError: no line tells the meaning of its times.
+    """
+    records = records_of(sample)
+    layout = Layout(records=records, cut=None if records else cut_lines_of(sample))
+    texts = layout.texts(sample)
     while len(layout.json) < _DEEPEST and (json := json_lines_of(texts)) is not None:
         layout, texts = layout._replace(json=(*layout.json, json)), json.texts(texts)
-    layout = layout._replace(is_colored=_COLORS.search(texts) is not None)
+    layout = layout._replace(has_unseen=_UNSEEN.search(texts) is not None)
+    texts = layout.texts(sample)
+    layout = layout._replace(times=times_in(texts))
     texts = layout.texts(sample)
     heads = list(islice(_heads_in(texts), _SAMPLE_MESSAGES))
     if not heads:
         return None
     shape = Counter(head.shape for head in heads).most_common(1)[0][0]
-    return _of_shape(layout, shape, [head for head in heads if head.shape == shape])
+    layout = _of_shape(layout, shape, [head for head in heads if head.shape == shape])
+    layout = layout._replace(is_tabbed=_TABBED_LOGGER.search(texts) is not None)
+    return _in_order(layout, sample)
+
+
+def is_log(part: bytes) -> bool:
+    """Whether lines from the middle of a file have a layout of their own."""
+    try:
+        return layout_of(part.partition(b"\n")[2]) is not None
+    except UnreadTimesError:
+        return True
+
+
+def _in_order(layout: Layout, sample: bytes) -> Layout | None:
+    """The layout of a file with its oldest entry first; None: none is found with this layout.
+
+    Raises:
+        UnreadTimesError: the newest entry is first.
+    """
+    clock = LogClock()
+    headers = islice(HEADER.finditer(layout.own(sample)), _SAMPLE_BEGINS)
+    times_ms = [*map(clock.time_ms, headers)]
+    if not times_ms:
+        return None
+    if is_newest_first(times_ms):
+        if layout.records is None or layout.records.mark:
+            raise UnreadTimesError(f"has its newest entry first: turn it round ({shown(sample)})")
+        layout = layout._replace(records=layout.records._replace(is_newest_first=True))
+    return layout
 
 
 def _heads_in(texts: bytes) -> Iterator[_Head]:
@@ -228,7 +304,7 @@ def _head_of(text: bytes, message: bytes) -> _Head | None:
 
 def _of_shape(layout: Layout, shape: _Shape, heads: Sequence[_Head]) -> Layout:
     """A layout with words before the message."""
-    if shape.prefix:
+    if shape.prefix or (shape.gap and not shape.is_level_first):
         layout = layout._replace(prefix=_prefix(shape), name_place=_name_place(heads))
     place = _logger_place(heads)
     # Messages of several lines have it behind the last one.
@@ -243,7 +319,9 @@ def _of_shape(layout: Layout, shape: _Shape, heads: Sequence[_Head]) -> Layout:
     between, behind = b"".join(words[: shape.between]), b"".join(words[shape.between :])
     first, second = (_LEVEL, _TIME) if shape.is_level_first else (_TIME, _LEVEL)
     space = rb"[ \t]*+"
-    head = rb"^" + first + space + between + second + space + behind + rb"(?P<message>[^\r\n]*+)"
+    head = (
+        rb"^[ ]*+" + first + space + between + second + space + behind + rb"(?P<message>[^\r\n]*+)"
+    )
     logger = b"" if has_logger else b" ()" if place is None else rb" (\g<logger>)"
     return layout._replace(
         head=re.compile(head, re.MULTILINE),
@@ -252,7 +330,8 @@ def _of_shape(layout: Layout, shape: _Shape, heads: Sequence[_Head]) -> Layout:
 
 
 def _prefix(shape: _Shape) -> tuple[_PrefixWord, ...]:
-    last = _PrefixWord(gap=rb"[ \t]{%d}" % shape.gap)
+    """The patterns of the prefix; of no word there are spaces alone."""
+    last = _PrefixWord(_WORD if shape.prefix else b"", rb"[ \t]{%d}" % shape.gap)
     if not shape.gap:
         last = _PrefixWord(rb"[^\s:]++:", _LINE_NUMBER)
     return (*[_PrefixWord()] * (shape.prefix - 1), last)

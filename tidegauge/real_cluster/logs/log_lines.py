@@ -69,8 +69,8 @@ def _read(file: LogFile, markers: Sequence[str]) -> Iterator[tuple[bytes, list[L
     wanted = [marker.encode() for marker in markers]
     clock = LogClock()
     try:
-        with LogStream(file.path) as stream:
-            for block in stream.entries(file.names):
+        with LogStream(file.path, is_day_first=file.is_day_first) as stream:
+            for block in stream.entries(file.part):
                 entries = (block[begin:end] for begin, end in entries_with(block, wanted))
                 lines = (_line_of(entry, clock, file) for entry in entries)
                 yield block, [line for line in lines if line is not None]

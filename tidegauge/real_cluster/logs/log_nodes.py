@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tidegauge.real_cluster.logs.shared_lines import LinesOf
+
 _PROPERTIES = re.compile(
     rb"^[ \t]*(node\.id|broker\.id|process\.roles)[ \t]*[=:][ \t]*([\w, -]+?)[ \t\r]*$",
     re.MULTILINE,
@@ -36,8 +38,7 @@ class NodeLines(NamedTuple):
     """The lines of one node in a log file."""
 
     path: Path
-    #: The words by which ``Layout.of`` finds them in a file of several; empty: all are of one.
-    names: tuple[bytes, ...]
+    part: LinesOf
     #: The beginning, in Kafka's own layout.
     sample: bytes
 
@@ -50,7 +51,7 @@ class NodeLines(NamedTuple):
     @property
     def titles(self) -> list[str]:
         """The names of the node: of its container, and of the file if that has a number."""
-        names = [name.decode("utf-8", "replace") for name in self.names]
+        names = [name.decode("utf-8", "replace") for name in self.part.names]
         return [*names, self.path.name] if _NUMBERED.search(self.path.name) else names
 
 

@@ -24,6 +24,7 @@ from tidegauge.real_cluster.logs.log_layout import ENTRY, HEADER, MILLISECONDS, 
 from tidegauge.real_cluster.logs.log_stream import LogStream, unreadable
 from tidegauge.real_cluster.logs.partition_lines import PARTITION_LINES, PartitionLine
 from tidegauge.real_cluster.logs.partition_rows import MISSING, Assignment, Names, Rows
+from tidegauge.real_cluster.logs.shared_lines import ALL_LINES
 
 #: A file of more is read in parts of this size.
 _PART_BYTES = 64 << 20
@@ -40,8 +41,11 @@ _ALL_LINES: tuple[PartitionLine | log_events.EventLine, ...] = (
     *log_events.EVENT_LINES,
 )
 _OPENINGS = log_layout.in_order([each.line.opening for each in _ALL_LINES])
-#: The lines of each opening.
-_LINES = [tuple(each for each in _ALL_LINES if each.line.opening == one) for one in _OPENINGS]
+#: The lines of each opening, each with the method that matches its whole pattern.
+_LINES = [
+    tuple((each.line.pattern.match, each) for each in _ALL_LINES if each.line.opening == one)
+    for one in _OPENINGS
+]
 
 
 #: Header and opening of a line that may be of use. Its groups 1 to 4 are those of the header, the
@@ -178,9 +182,9 @@ def _content_of(part: Part) -> _PartContent:
     reader = _Reader(part)
     problem = None
     try:
-        with LogStream(part.file.path) as stream:
+        with LogStream(part.file.path, is_day_first=part.file.is_day_first) as stream:
             end = None if stream.is_compressed else part.end
-            for block in stream.entries(part.file.names, part.begin, end):
+            for block in stream.entries(part.file.part, part.begin, end):
                 reader.read(block)
             if stream.is_torn:
                 problem = "is torn: the end of the compressed file is missing"
@@ -195,12 +199,14 @@ class _Reader:
     def __init__(self, part: Part) -> None:
         self._part = part
         self._node = MISSING if part.file.node is None else part.file.node
-        self._is_of_several = bool(part.file.names)
+        self._is_of_several = part.file.part != ALL_LINES
         self._names = Names()
         self._rows = partition_rows.RowBuffer()
         self._events: dict[log_events.LogEvent, None] = {}
         #: Events that are kept once, without their times.
         self._kept_once: set[log_events.LogEvent] = set()
+        #: Names and values of settings, of which each is an event.
+        self._settings: set[tuple[bytes | None, ...]] = set()
         self._clock = log_layout.LogClock()
         self._first_ms = self._last_ms = -1
         self._step_ms = MILLISECONDS
@@ -235,11 +241,11 @@ class _Reader:
             end = block.find(b"\n", found.end())
             if end < 0:  # a torn line
                 break
-            next_header = HEADER.search(block, begin, end)
-            if next_header is not None:
-                end = next_header.start()
-            for line in _LINES[(found.lastindex or 0) - _FIRST_OPENING]:
-                match = line.line.pattern.match(block, begin, end)
+            if block.find(ENTRY, begin, end) >= 0:
+                next_header = HEADER.search(block, begin, end)
+                end = end if next_header is None else next_header.start()
+            for matching, line in _LINES[(found.lastindex or 0) - _FIRST_OPENING]:
+                match = matching(block, begin, end)
                 if match is None:
                     continue
                 time_ms = self._clock.time_ms(found)
@@ -260,27 +266,31 @@ class _Reader:
             end = block.find(b"\n" + ENTRY, at)
             end = len(block) if end < 0 else end
             for setting in _SETTING_LINE.finditer(block, at, end):
-                name, value = (each.decode("utf-8", "replace") for each in setting.groups())
-                event = log_events.Setting(max(self._first_ms, 0), self._node, name, value)
-                self._add(event, once=True)
+                name_and_value = setting.groups()
+                if name_and_value in self._settings:
+                    continue
+                self._settings.add(name_and_value)
+                name, value = (each.decode("utf-8", "replace") for each in name_and_value)
+                self._add(log_events.Setting(max(self._first_ms, 0), self._node, name, value))
             at = block.find(_SETTINGS, end)
 
     def _read_event(
         self, line: log_events.EventLine, match: re.Match[bytes], time_ms: int, block: bytes
     ) -> None:
+        if line.is_kept_once:
+            timeless = line.event(match, 0, self._node)
+            if timeless not in self._kept_once:
+                self._kept_once.add(timeless)
+                self._add(replace(timeless, time_ms=time_ms))
+            return
         event = line.event(match, time_ms, self._node)
         if isinstance(event, log_events.ProcessStarting):
             begin = block.rfind(b"\n", 0, match.start()) + 1
             before = block[max(0, begin - _FIRST_LINES_BYTES) : begin]
             event = replace(event, previous_line_ms=self._previous_line_ms(before))
-        self._add(event, once=line.is_kept_once)
+        self._add(event)
 
-    def _add(self, event: log_events.LogEvent, *, once: bool) -> None:
-        if once:
-            timeless = replace(event, time_ms=0)
-            if timeless in self._kept_once:
-                return
-            self._kept_once.add(timeless)
+    def _add(self, event: log_events.LogEvent) -> None:
         if len(self._events) < _MOST_EVENTS:
             self._events[event] = None
 

@@ -23,13 +23,8 @@ from tidegauge.replication.release_versions import (
     ProtocolVersion,
     Release,
 )
-from tidegauge.scenario.model.settings import broker_defaults, controller_defaults
+from tidegauge.scenario.model.settings import SESSION_TIMEOUTS, broker_defaults, controller_defaults
 
-#: The setting of the session timeout; with KRaft the active controller's counts.
-SESSION_TIMEOUTS: Mapping[Mode, str] = {
-    ZOOKEEPER_MODE: "zookeeper.session.timeout.ms",
-    KRAFT_MODE: "broker.session.timeout.ms",
-}
 _ELR_FEATURE = "eligible.leader.replicas.version"
 #: The first lines whose logs have a history of partitions; and of brokers.
 _FIRST_LINES: Mapping[Mode, tuple[int, ...]] = {ZOOKEEPER_MODE: (2, 4), KRAFT_MODE: (3, 3)}

@@ -53,7 +53,9 @@ class _RowReader:
 
     def __init__(self, kind: LineKind, pattern: re.Pattern[bytes]) -> None:
         self._empty = list(PartitionRow(kind, 0))
-        #: For each column that the line has: place, reader, numbers of groups (0: it has none).
+        #: For each column of an integer that the line has: its place, and the number of the group.
+        self._integers: list[tuple[int, int]] = []
+        #: For each other column: place, reader, numbers of groups (0: it has none).
         self._columns: list[tuple[int, Callable[..., int], tuple[int, ...]]] = []
         for place, column in enumerate(PartitionRow._fields):
             read, groups = _READERS.get(column, (_integer, (column,)))
@@ -61,12 +63,19 @@ class _RowReader:
                 groups = ("node",)
             if any(group in pattern.groupindex for group in groups):
                 numbers = tuple(pattern.groupindex.get(group, 0) for group in groups)
-                self._columns.append((place, read, numbers))
+                if read is _integer:
+                    self._integers.append((place, numbers[0]))
+                else:
+                    self._columns.append((place, read, numbers))
 
     def __call__(self, match: Match, names: Names, time_ms: int) -> Iterable[Sequence[int]]:
         row = self._empty.copy()
         row[_TIME_MS] = time_ms
         texts = (None, *match.groups())
+        for place, number in self._integers:
+            text = texts[number]
+            if text is not None:
+                row[place] = int(text)
         for place, read, numbers in self._columns:
             row[place] = read(names, *[texts[number] for number in numbers])
         return (row,)

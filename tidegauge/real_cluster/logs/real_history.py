@@ -108,7 +108,10 @@ def real_history(
     offsets = clock_offsets(content, nodes)
     ahead = {each.node: each.offset_ms for each in offsets}
     events = sorted(
-        (event.earlier(ahead.get(event.node, 0)) for event in content.events),
+        (
+            event.earlier(offset_ms) if (offset_ms := ahead.get(event.node, 0)) else event
+            for event in content.events
+        ),
         key=lambda event: event.time_ms,
     )
     spans = [
@@ -146,7 +149,8 @@ def real_history(
     ]
     partitions.sort(key=lambda each: each.partition)
     brokers, active = brokers_within(brokers, kept)
-    notices = [*cluster.notices, *configuration.notices, *_assumed(configuration, partitions)]
+    notices = [*found.notices, *cluster.notices, *configuration.notices]
+    notices += _assumed(configuration, partitions)
     return RealHistory(
         found=found,
         # The rows are in the states now; they may be hundreds of megabytes.

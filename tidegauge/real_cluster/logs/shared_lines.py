@@ -56,6 +56,18 @@ class Sharer(NamedTuple):
         return b"".join(block[begin:end] for begin, end in sorted(spans))
 
 
+class LinesOf(NamedTuple):
+    """The lines of one node in a file of several; of neither kind are all lines of the file."""
+
+    #: The words in the place of the container's name before its lines.
+    names: tuple[bytes, ...] = ()
+    #: Found by the ids in them.
+    sharer: Sharer | None = None
+
+
+ALL_LINES = LinesOf()
+
+
 @cache
 def _entry_of(sharer: Sharer) -> re.Pattern[bytes]:
     """The pattern of an entry of a node."""

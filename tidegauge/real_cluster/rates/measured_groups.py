@@ -6,13 +6,12 @@ from typing import Any
 
 from tidegauge.metrics.families.family import Family
 from tidegauge.real_cluster.describe.input_file import Notices, named
-from tidegauge.real_cluster.describe.topic_rates import is_internal
 from tidegauge.real_cluster.rates import rate_source, sought_metrics
 from tidegauge.real_cluster.rates.measured_topics import MeasuredTopics, rates_of
+from tidegauge.scenario.model.settings import OFFSETS_TOPIC, is_internal
 from tidegauge.scenario.text.errors import counted
 
 _GROUP = "consumergroup"
-_OFFSETS_TOPIC = "__consumer_offsets"
 _LONGEST_NAME = 249
 #: Processes of consumers, of all groups together; each of them is one of a scenario's clients.
 _MOST_CONSUMERS = 300
@@ -142,7 +141,7 @@ class MeasuredGroups:
         return dict(active), [group for group in others if group not in active]
 
     def _add_consumers(self, active: dict[str, list[str]]) -> None:
-        commits = self._topics.names.topic_of(_OFFSETS_TOPIC) is not None
+        commits = self._topics.names.topic_of(OFFSETS_TOPIC) is not None
         taken = {each["name"] for each in self._topics.producers}
         members = {group: max(1, self._members.get(group, 1)) for group in active}
         if sum(members.values()) > _MOST_CONSUMERS:
@@ -159,7 +158,7 @@ class MeasuredGroups:
                 consumer["settings"] = {"enable.auto.commit": True}
             self.consumers.append(consumer)
         if active and not commits:
-            text = f"the dump has no {_OFFSETS_TOPIC}, so consumers commit nothing"
+            text = f"the dump has no {OFFSETS_TOPIC}, so consumers commit nothing"
             self.notices.add("workload", text)
         self.notices.name("workload", "left out: groups", list(active)[_MOST_CONSUMERS:])
 

@@ -20,6 +20,7 @@ from tidegauge.real_cluster.describe import topic_rates
 from tidegauge.real_cluster.describe.input_file import InputError, Notices, named
 from tidegauge.real_cluster.rates import rate_source, sought_metrics
 from tidegauge.scenario.model.limits import LEAST_PER_SECOND
+from tidegauge.scenario.model.settings import is_internal
 from tidegauge.scenario.text.errors import counted
 
 _OTHERS = re.compile(r"[^a-zA-Z0-9]")
@@ -261,7 +262,7 @@ class MeasuredTopics:
         rates: dict[str, topic_rates.TopicRate] = {}
         assumed = []
         for topic, messages in self.messages.items():
-            if messages < LEAST_PER_SECOND or topic_rates.is_internal(topic):
+            if messages < LEAST_PER_SECOND or is_internal(topic):
                 continue
             size = self.bytes.get(topic, 0.0)
             if size <= 0:
@@ -307,7 +308,7 @@ class MeasuredTopics:
 
     def _tell_of_rates(self, origins: str) -> None:
         source, names, notices = self._source, self.names, self.notices
-        own = [topic for topic in self._topics if not topic_rates.is_internal(topic)]
+        own = [topic for topic in self._topics if not is_internal(topic)]
         known = [topic for topic in own if topic in self.messages]
         notices.add(
             "input",
@@ -322,7 +323,7 @@ class MeasuredTopics:
         missing = [topic for topic in own if topic not in self.messages]
         silent = [topic for topic in known if self.messages[topic] < LEAST_PER_SECOND]
         mangled = [f"{topic} is {name}" for topic, name in names.mangled.items()]
-        unknown = [name for name in names.unknown if not topic_rates.is_internal(name)]
+        unknown = [name for name in names.unknown if not is_internal(name)]
         notices.name("workload", "these topics have no series, so no producer", missing)
         notices.name("workload", "these topics had no messages, so no producer", silent)
         if len(own) < len(self._topics):
