@@ -79,6 +79,8 @@ WORDS = {
     "show cause": "show cause a 1:5",
     "show zookeeper": "show zookeeper a",
     "show metadata-log": "show metadata-log kraft",
+    "branch": "branch a --at 10s --out branched",
+    "resume": "resume stopped",
     "ask": "ask a.yaml broker loss for 5s --seeds 1 --jobs 1 --out asked",
     "show faults": "show faults a",
     "show quorum": "show quorum kraft",
@@ -187,6 +189,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     invoked("run", made / "kraft.yaml", "--out", made / "kraft")
     for name, seed in (("a", "1"), ("b", "2")):
         invoked("run", made / "a.yaml", "--seed", seed, "--out", made / name)
+    invoked("run", made / "a.yaml", "--snapshot-at", "10s", "--out", made / "stopped")
+    (made / "stopped" / SUMMARY).unlink()
     return made
 
 
