@@ -227,6 +227,7 @@ def branch(
         begin_trace,
         snapshot,
         past.plan,
+        tell=watched.tell,
     )
     folder.mkdir(parents=True, exist_ok=True)
     try:

@@ -532,10 +532,12 @@ def restored_world(plan: ClusterPlan, begun: World, saved: SavedGroup) -> World:
         restore_world(plan, begun, saved)
         return begun
     hosted = frozenset(saved.state["hosted"])
-    reserves = (reserve_of(saved.past), item_reserve_of(saved.past))
-    reached, planned = (new_world(saved.past, hosted, *reserves) for _ in range(2))
+    reached, planned, other = (
+        new_world(each, hosted, reserve_of(each), item_reserve_of(each))
+        for each in (saved.past, saved.past, plan)
+    )
     restore_world(plan, reached, saved)
-    merge_worlds(reached, planned, begun)
+    merge_worlds(reached, planned, other)
     return reached
 
 

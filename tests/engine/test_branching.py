@@ -188,6 +188,11 @@ def test_groups_of_processes_branch_as_one_does(past: RunFolder, tmp_path: Path)
     of_groups = branch(read_past(tmp_path / "groups", JOINT_US), changed, tmp_path / "a")
     of_one = branch(read_past(past.path, JOINT_US), changed, tmp_path / "b")
     assert figures(of_groups) == figures(of_one)
+    # Parts of one group branch as well.
+    finer = branch(
+        read_past(past.path, JOINT_US), changed, tmp_path / "c", make_engine=inline(groups)
+    )
+    assert figures(finer) == figures(of_one)
 
 
 @pytest.mark.parametrize(

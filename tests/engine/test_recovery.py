@@ -9,6 +9,7 @@ import pytest
 
 from interrupted_runs import figures_of_meaning
 from small_clusters import cluster_of
+from tidegauge.engine.branching import branch, branched_scenario, read_past
 from tidegauge.engine.contract import (
     ActorError,
     EngineError,
@@ -19,7 +20,7 @@ from tidegauge.engine.contract import (
 from tidegauge.engine.grouping import Grouping
 from tidegauge.engine.inline_engine import InlineEngine
 from tidegauge.engine.resuming import resume
-from tidegauge.engine.simulate import Scrapes, simulate
+from tidegauge.engine.simulate import Scrapes, Watched, simulate
 from tidegauge.traces.run_comparison import RunComparison
 from tidegauge.traces.run_folder import RunFolder
 
@@ -80,6 +81,33 @@ def test_a_run_goes_on_from_its_last_snapshot(undisturbed: RunFolder, tmp_path: 
     assert run.summary["warnings"] == lines
     assert figures_of_meaning(run) == figures_of_meaning(undisturbed) | {"warnings": lines}
     assert RunComparison(undisturbed, RunFolder(run.path)).first is None
+
+
+def test_a_branch_goes_on_from_its_joint(undisturbed: RunFolder, tmp_path: Path) -> None:
+    """Its past is that of another run, in whose folder the snapshot is."""
+    crash: dict[str, object] = {"kind": "crash", "brokers": [2], "at": "6s", "for": "2s"}
+    scenario = branched_scenario(undisturbed, {}, faults=[crash])
+    lines: list[str] = []
+    ends = [
+        branch(
+            read_past(undisturbed.path, 4 * SECOND),
+            scenario,
+            tmp_path / name,
+            make_engine=engines,
+            watched=Watched(tell=lines.append),
+            snapshots_us=[8 * SECOND],
+        )
+        for name, engines in (
+            ("quiet", None),
+            ("disturbed", deaths_at(7 * SECOND, 9 * SECOND)),
+        )
+    ]
+    assert [line.split("; ")[-1] for line in lines] == [
+        "continued from 4s under generation 2",
+        "continued from 8s under generation 3",
+    ]
+    assert figures_of_meaning(ends[1]) | {"warnings": []} == figures_of_meaning(ends[0])
+    assert RunComparison(*ends).first is None
 
 
 def test_each_time_is_scraped_once(tmp_path: Path) -> None:

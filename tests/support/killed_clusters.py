@@ -107,7 +107,8 @@ class ThreeNodes:
 
     def busy_node(self) -> list[Process]:
         """A node with an actor, but not the first: its raylet, and then its workers."""
-        hosts = {each.parent for each in self.actors("BrokerActor")}
+        actors = [*self.actors("BrokerActor"), *self.actors("ControllerActor")]
+        hosts = {each.parent for each in actors}
         raylet = next(
             each for each in self._raylets() if each.number in hosts - {self._first.number}
         )
@@ -199,8 +200,9 @@ class KilledRun:
         word, _, rest = (line or "").partition(" ")
         if word == "at":
             self.reached_us = int(rest)
-        elif line:
-            self.told.append(line)
+        elif word in ("told", "ended", "done"):
+            # The rest is what Ray says of dead processes.
+            self.told.append(line or "")
         return line
 
     def wait_until(self, time_us: int) -> None:
@@ -208,15 +210,16 @@ class KilledRun:
         while self.reached_us < time_us:
             assert self._next() is not None, self.told
 
-    def continues(self) -> float:
-        """Seconds until it goes on under the next generation; its line is the last one told."""
+    def continues(self) -> float | None:
+        """Seconds until it goes on under the next generation; None: it has ended before that."""
         begun_s = time.monotonic()
         before = len(self.told)
         while not any("under generation" in line for line in self.told[before:]):
-            assert self._next() is not None, self.told
-        reached_us, self.reached_us = self.reached_us, -1
+            if self._next() is None:
+                return None
+        self.reached_us = -1
         while self.reached_us < 0:
-            assert self._next() is not None, (reached_us, self.told)
+            assert self._next() is not None, self.told
         return time.monotonic() - begun_s
 
     def end(self) -> int:

@@ -107,10 +107,11 @@ VICTIMS: dict[str, Victims] = {
 
 
 def begun(nodes: ThreeNodes, folder: Path) -> KilledRun:
+    nodes.complete()
     file = folder / "quickstart.yaml"
     file.write_text(json.dumps(half_a_minute().resolved()))
     return KilledRun(
-        file, folder / "run", 3, address=nodes.address, speed=4, snapshots_us=SNAPSHOTS_US
+        file, folder / "run", 3, address=nodes.address, speed=1, snapshots_us=SNAPSHOTS_US
     )
 
 
@@ -118,9 +119,12 @@ def begun(nodes: ThreeNodes, folder: Path) -> KilledRun:
 def test_a_run_survives_five_deaths(
     victims: Victims, nodes: ThreeNodes, quiet: RunFolder, tmp_path: Path
 ) -> None:
-    """A machine that is gone is replaced by another one later on."""
+    """A machine that is gone is replaced by another one later on.
+
+    The actors of a raylet that dies alone may come to the end before Ray misses it.
+    """
     run = begun(nodes, tmp_path)
-    took_s = []
+    took_s: list[float | None] = []
     try:
         for moment_us in MOMENTS_US:
             run.wait_until(moment_us)
@@ -131,11 +135,13 @@ def test_a_run_survives_five_deaths(
         assert run.end() == 0, run.told
     finally:
         run.close()
+    deaths = [each for each in took_s if each is not None]
+    assert len(deaths) >= len(MOMENTS_US) - 1, run.told
     # Ray finds that a node is gone after some seconds, and starts actors for as long.
-    assert max(took_s) < 90, took_s
+    assert max(deaths) < 90, took_s
     ended = RunFolder(tmp_path / "run")
     assert ended.summary is not None
-    assert len(ended.summary["warnings"]) == len(MOMENTS_US)
+    assert [f"told {each}" for each in ended.summary["warnings"]] == run.told[:-1]
     assert figures_of_meaning(ended) | {"warnings": []} == figures_of_meaning(quiet)
 
 
@@ -151,7 +157,7 @@ def test_a_run_whose_driver_is_killed_is_resumed(
                 time.sleep(0.1)
             run.driver.kill()
             run.close()
-            run = KilledRun(Path(), tmp_path / "run", 3, address=nodes.address, speed=4)
+            run = KilledRun(Path(), tmp_path / "run", 3, address=nodes.address, speed=2)
         assert run.end() == 0, run.told
     finally:
         run.close()
