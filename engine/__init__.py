@@ -8,7 +8,7 @@ a whole run                    ``simulate.py``; ``contract.py``: what a run asks
 metrics while it runs          ``live_metrics.py``
 the kernel's loop              ``event_loop.py``: brings events to the doors of rooms (``doors.py``)
 tables of a scenario           the room ``layout``
-a group of processes           ``group.py``; ``group_states.py``
+a group of processes           ``group.py``; ``group_tables.py``, ``group_states.py``
 what groups tell each other    the room ``exchange``
 what always holds of a group   the room ``invariants``: validated only where it is asked for
 which group hosts a process    ``grouping.py``

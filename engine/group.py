@@ -24,26 +24,25 @@ from tidegauge.compiled.signatures import as_base
 from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.engine import event_loop, group_states
-from tidegauge.engine.doors import World, enter_doors
+from tidegauge.engine.doors import World
 from tidegauge.engine.exchange.lookahead import distances_us
 from tidegauge.engine.exchange.promises import next_event_us, take
 from tidegauge.engine.exchange.rings import send_news
 from tidegauge.engine.exchange.state import ENDED, NO_ROOM, READY, REPORTS, GroupExchange
-from tidegauge.engine.group_snapshots import (
-    GroupCopy,
-    SavedGroup,
-    copy_of_group,
-    merge_worlds,
-    note_all_is_sent,
-    restore_world,
-)
+from tidegauge.engine.group_snapshots import GroupCopy, SavedGroup, copy_of_group, note_all_is_sent
 from tidegauge.engine.group_splitting import split, wake_pairs_across
 from tidegauge.engine.group_states import GroupCounts, counts_of
+from tidegauge.engine.group_tables import (
+    item_reserve_of,
+    new_world,
+    reserve_of,
+    restored_world,
+    row_reserve_of,
+)
 from tidegauge.engine.layout import cluster_tables
-from tidegauge.engine.layout.broker_tables import enlarge_brokers, new_brokers, producer_reserve_of
-from tidegauge.engine.layout.controller_tables import enlarge_control_plane, new_control_plane
-from tidegauge.engine.layout.kept_tables import laid_out
-from tidegauge.engine.layout.quorum_tables import enlarge_quorum, enlarge_raft, new_quorum, new_raft
+from tidegauge.engine.layout.broker_tables import enlarge_brokers
+from tidegauge.engine.layout.controller_tables import enlarge_control_plane
+from tidegauge.engine.layout.quorum_tables import enlarge_quorum, enlarge_raft
 from tidegauge.engine.planned_events import (
     drop_planned_faults,
     is_next_step_changed,
@@ -467,94 +466,3 @@ def _new_validator(plan: ClusterPlan) -> Validator | None:
     from tidegauge.engine.invariants.validator import Validator  # noqa: PLC0415
 
     return Validator(plan)
-
-
-def reserve_of(plan: ClusterPlan) -> int:
-    """The most events, rows or watches that a single event can need.
-
-    The largest cases are a controller that reads or writes the state of every partition, and a
-    broker's end, which wakes the idle fetches of all others from it and back: a request and a timer
-    for each.
-    """
-    fetchers = max(
-        int(plan.scenario.settings_of(broker)["num.replica.fetchers"]) for broker in plan.brokers
-    )
-    idle = 4 * fetchers * len(plan.brokers)
-    return 256 + 4 * (len(plan.partitions) + len(plan.processes)) + idle
-
-
-def item_reserve_of(plan: ClusterPlan) -> int:
-    """The most entries of partition data that a single event can need.
-
-    The largest cases are a controller's failover, with a LeaderAndIsr entry for each replica and a
-    copy of it that is sent, and the responses to all fetches that wait at a broker, of followers
-    and of groups of consumers, with a few runs of records in each entry, and batches of idempotent
-    producers in those of followers.
-    """
-    groups = len(plan.scenario.workload.consumers)
-    told = plan.width * producer_reserve_of(plan)
-    return 1024 + 8 * (plan.width + groups) * len(plan.partitions) + told
-
-
-def row_reserve_of(plan: ClusterPlan, epoch_room: int) -> int:
-    """The most rows that a single event can write.
-
-    These are the contents and promises of a broker's logs, some rows per epoch; a client's stalls;
-    a refusal for each produce in flight; with all requests traced, the response to each waiting
-    fetch.
-    """
-    partitions = len(plan.partitions)
-    rows = reserve_of(plan) + partitions * (epoch_room + 9) + 64 * len(plan.clients)
-    if plan.scenario.trace == "all":
-        rows += 4 * partitions * (plan.width + len(plan.clients))
-    return rows
-
-
-def new_world(plan: ClusterPlan, hosted: Collection[int], reserve: int, item_reserve: int) -> World:
-    """All tables of a group that hosts some of the cluster's processes."""
-    world = laid_out(plan, _new_world, frozenset(hosted), reserve, item_reserve)
-    world.context[0].seed = plan.scenario.seed
-    return world
-
-
-def restored_world(plan: ClusterPlan, begun: World, saved: SavedGroup) -> World:
-    """The tables of a group as they were saved, and with the plan that it has from then on.
-
-    Args:
-        plan: that plan.
-        begun: the tables as they would begin with it.
-        saved: the saved state.
-
-    Raises:
-        DamagedTablesError, MergeError: as :class:`Group` has them.
-    """
-    if saved.past is None:
-        restore_world(plan, begun, saved)
-        return begun
-    hosted = frozenset(saved.state["hosted"])
-    reached, planned, other = (
-        new_world(each, hosted, reserve_of(each), item_reserve_of(each))
-        for each in (saved.past, saved.past, plan)
-    )
-    restore_world(plan, reached, saved)
-    merge_worlds(reached, planned, other)
-    return reached
-
-
-def _new_world(
-    plan: ClusterPlan, hosted: Collection[int], reserve: int, item_reserve: int
-) -> World:
-    topology = cluster_tables.new_topology(plan)
-    world = World()
-    for tables in (
-        cluster_tables.new_kernel(plan, hosted, reserve, item_reserve),
-        topology,
-        new_brokers(plan, topology, reserve),
-        new_control_plane(plan),
-        new_raft(plan),
-        new_quorum(plan),
-        cluster_tables.new_clients(plan),
-    ):
-        world.take_over(tables)
-    enter_doors(plan, world)
-    return world

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 from tidegauge.compiled.records import column
 from tidegauge.engine.doors import World, enter_doors
 from tidegauge.engine.exchange.state import GroupExchange
+from tidegauge.engine.layout.controller_tables import WATCHES
 from tidegauge.engine.run_snapshots import packed_tables
 from tidegauge.engine.run_snapshots.merged_tables import merge
 from tidegauge.engine.run_snapshots.packed_tables import CopiedTable
@@ -30,7 +31,7 @@ _GROWING = (
 #: Tables of what is on its way; they begin empty, with room for what a scenario may need.
 _POOLS = (
     *("events", "items", "heap", "later_heap", "row_marks", "watches", "batches", "joined_sends"),
-    *("impairments", "metadata_changes", "offset_commits", "znode_watches"),
+    *("impairments", "metadata_changes", "offset_commits", *WATCHES),
 )
 #: Which of their places are free.
 _OF_POOLS = {

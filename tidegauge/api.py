@@ -721,11 +721,9 @@ class Result:
 
         The run is repeated up to there, from the last snapshot before it or from its beginning.
 
-        >>> moment = tidegauge.run("quickstart").at("63.2s")
-        >>> moment.partition("orders-0")["replica at broker 1"]["high_watermark"]
-        1020
-        >>> for step in moment.step(3):
-        ...     print(step.event.kind, step.event.destination)
+        >>> result = tidegauge.run("quickstart")
+        >>> result.at("63.2s").partition("orders-0")["replica at broker 1"]["isr"]
+        [1, 3]
         >>> other = tidegauge.Result("runs/mine").at("90s").branch(seed=7)
 
         Args:

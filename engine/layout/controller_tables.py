@@ -17,6 +17,8 @@ from tidegauge.simulation.kernel import NONE
 _NOTIFICATION_ROOM = 64
 #: Fewer free watches than this are too few, for each broker: a controller sets seven at most.
 _WATCHES_OF_BROKER = 8
+#: The table of watches: it holds nothing that a scenario plans.
+WATCHES = ("znode_watches",)
 
 
 def new_control_plane(plan: ClusterPlan) -> control_plane.ControlPlane:

@@ -19,7 +19,8 @@ from tidegauge.engine.row_stream import LOG_DIRECTORIES
 from tidegauge.engine.run_snapshots.snapshot_file import SnapshotError
 from tidegauge.engine.simulate import Scrapes, only_writer, simulate
 from tidegauge.metrics.snapshots.snapshot import Snapshot
-from tidegauge.scenario.reading import Scenario
+from tidegauge.scenario.reading import Scenario, load_scenario
+from tidegauge.scenario.shipped import find_scenario, shipped_scenarios
 from tidegauge.traces.run_comparison import RunComparison
 from tidegauge.traces.run_files import (
     MANIFEST,
@@ -107,6 +108,18 @@ def test_schedules_of_faults_end_alike_from_drawn_times(
         assert_each_snapshot_leads_to_the_same_end(scenario, times_us, tmp_path / str(seed))
 
 
+#: Scenarios that take minutes, or gigabytes.
+LARGE = {"large-cluster", "rack-power-loss", "isr-storm", "failover-budget", "reassignment"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", sorted(shipped_scenarios().keys() - LARGE))
+def test_so_do_shipped_scenarios(name: str, tmp_path: Path) -> None:
+    scenario = load_scenario(find_scenario(name))
+    times_us = [scenario.duration_us * percent // 100 for percent in (37, 71)]
+    assert_each_snapshot_leads_to_the_same_end(scenario, times_us, tmp_path)
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_checkpoint_files_are_those_of_the_snapshot(mode: str, tmp_path: Path) -> None:
     """Those that were written later are lost with the rest of the interrupted run."""
@@ -120,8 +133,12 @@ def test_checkpoint_files_are_those_of_the_snapshot(mode: str, tmp_path: Path) -
 
 
 def test_a_run_is_resumed_as_often_as_it_is_interrupted(tmp_path: Path) -> None:
-    """The trace has a file from each beginning, and snapshots of a resumed run are whole, too."""
-    scenario = in_mode("kraft", **SHORT)
+    """The trace has a file from each beginning, and snapshots of a resumed run are whole, too.
+
+    Faults of rates are those that were drawn at first.
+    """
+    rates = [{"kind": "crash", "brokers": [1, 4], "mtbf": "3s", "repair_time": "1s"}]
+    scenario = in_mode("kraft", fault_rates=rates, **SHORT)
     undisturbed = simulate(scenario, tmp_path / "run", snapshots_us=[2 * SECOND, 6 * SECOND])
     folder = interrupted(undisturbed, 2 * SECOND, tmp_path / "again")
     first = resume(folder)

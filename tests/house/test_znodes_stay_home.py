@@ -33,7 +33,6 @@ EXCEPTIONS = {
     "actors/leaders/isr_changes.py": "a leader fills the write of its partition's state",
     "analysis/tables/topology.py": "notifications are numbered from their first znode on",
     "clients/control_plane_requests.py": "the operator's questions and commands for ZooKeeper",
-    "engine/group_snapshots.py": "a snapshot keeps the table of watches as it is",
     "engine/layout/controller_tables.py": "lays out the table of znodes",
     "engine/reassignment_spans.py": "the tool asks nothing while /admin/reassign_partitions exists",
     "simulation/trace_rows/columns.py": "the columns of the rows of znodes",

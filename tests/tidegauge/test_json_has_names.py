@@ -23,7 +23,7 @@ from tidegauge.command_line import COMMANDS, Command, app
 from tidegauge.engine.process_pool import Ended
 from tidegauge.simulation.trace_rows.columns import Column, Type
 from tidegauge.simulation.trace_rows.schema import COMMON_COLUMNS, ROW_KINDS
-from tidegauge.sweeps import many_runs
+from tidegauge.sweeps import fault_runs, many_runs
 from tidegauge.traces.directory import Directory
 from tidegauge.traces.run_files import SUMMARY
 from tidegauge.traces.run_folder import RunFolder
@@ -79,15 +79,22 @@ WORDS = {
     "show cause": "show cause a 1:5",
     "show zookeeper": "show zookeeper a",
     "show metadata-log": "show metadata-log kraft",
+    "branch": "branch a --at 10s --out branched",
+    "resume": "resume stopped",
     "ask": "ask a.yaml broker loss for 5s --seeds 1 --jobs 1 --out asked",
     "show faults": "show faults a",
     "show quorum": "show quorum kraft",
+    "inspect": "inspect a --at 13s --step 40 broker 103 partition orders-1 client shop controller "
+    "zookeeper link 107 103 events 40",
     "picture": "picture a",
     "describe": "describe a",
     "read-logs": "read-logs logs -o logged",
     "compare-runs": "compare-runs a b",
     "verify": "verify a",
+    "blame": "blame a",
 }
+#: A controller's state has a broker under a name that rows have for a list of replicas.
+BROKERS_TOO = {"removing"}
 #: These are about the other run.
 OF_QUORUM = ("show quorum", "show metadata-log")
 #: Fields that programs read of a view.
@@ -101,6 +108,8 @@ FIELDS = {
     "show cause": {"cause_of", "rows", "handle", "speaker", "reasons", "joins"},
     "show zookeeper": {"path", "data", "version", "owner", "broker", "session"},
     "show metadata-log": {"time_us", "type", "data", "leader", "isr", "brokerId"},
+    "blame": {"faults", "seeds", "figures", "whole", "none", "parts", "without"},
+    "inspect": {"position", "high_watermark", "isr", "replicas", "znode /controller", "changes"},
     "picture": {"edges_us", "under_min_isr", "partition_seconds", "election", "faults"},
 }
 #: These are about scenarios, releases, alerts and figures.
@@ -166,7 +175,9 @@ def raw_numbers(content: Any, names: Directory) -> list[tuple[str, Any]]:
     return [
         (field, value)
         for topic, field, value in fields_of(content)
-        if not isinstance(value, dict | float) and not is_named(field, value, topic, names)
+        if not isinstance(value, dict | float)
+        and not is_named(field, value, topic, names)
+        and not (field in BROKERS_TOO and value in names.brokers)
     ]
 
 
@@ -180,6 +191,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     invoked("run", made / "kraft.yaml", "--out", made / "kraft")
     for name, seed in (("a", "1"), ("b", "2")):
         invoked("run", made / "a.yaml", "--seed", seed, "--out", made / name)
+    invoked("run", made / "a.yaml", "--snapshot-at", "10s", "--out", made / "stopped")
+    (made / "stopped" / SUMMARY).unlink()
     return made
 
 
@@ -211,7 +224,8 @@ def test_json_of_a_command_has_names(
     name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(many_runs, "run_on_pool", in_this_process)
+    for pooled in (many_runs, fault_runs):
+        monkeypatch.setattr(pooled, "run_on_pool", in_this_process)
     content = json.loads(invoked(*WORDS[name].split(), "--json"))
     of_others = {"read-logs": "logged", **dict.fromkeys(OF_QUORUM, "kraft")}
     names = RunFolder(folder / of_others.get(name, "a")).directory

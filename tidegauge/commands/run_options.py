@@ -184,8 +184,7 @@ class BranchOptions(NamedTuple):
 
     \b
     Examples:
-      tidegauge branch runs/roll --at 90s --fault '{kind: power_loss, at: 95s, for: 1m,
-          brokers: ["rack:b"]}'
+      tidegauge branch runs/roll --at 90s --fault '{kind: crash, at: 95s, for: 1m, brokers: [4]}'
       tidegauge branch runs/roll --at 90s --set cluster.settings.replica.lag.time.max.ms=10000
       tidegauge branch runs/roll --at 90s --set faults.disk.for=5m --set duration=20m
       tidegauge branch runs/roll --at 90s --seed 7 --out runs/roll-7

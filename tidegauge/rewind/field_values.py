@@ -17,7 +17,8 @@ from tidegauge.clients import client_state
 from tidegauge.clients.client_state import LEADERLESS
 from tidegauge.compiled.lists import LinkedList
 from tidegauge.compiled.records import dtype_of, new_records
-from tidegauge.controller.partitions import partition_changes, replica_state_machine
+from tidegauge.controller.events import broker_changes
+from tidegauge.controller.partitions import leader_and_isr, partition_changes, replica_state_machine
 from tidegauge.controller.state import control_plane
 from tidegauge.replication import errors, fetcher
 from tidegauge.replication.replica_list import EMPTY, unpack
@@ -217,6 +218,10 @@ _READINGS: dict[str, Reading] = {
     **dict.fromkeys(("request_kind", "operation"), _coded(EVENT_NAMES)),
 }
 
+_CHANGES = {
+    int(vars(broker_changes)[f"_{name}"]): name.lower() for name in ("APPEARED", "BOUNCED", "GONE")
+}
+
 #: By record and field, where the name of the field alone does not say it.
 _OF_RECORDS: dict[str, Reading] = {
     "Slot.broker_id": lambda _about, broker_id: _plain(broker_id),
@@ -261,6 +266,11 @@ _OF_RECORDS: dict[str, Reading] = {
         ("Controller.event", "Controller.done", "Voter.event_kind"),
         _coded(codes.CONTROLLER_EVENT_NAMES),
     ),
+    "Controller.strategy": _constants(
+        leader_and_isr,
+        *("OFFLINE", "PREFERRED", "CONTROLLED_SHUTDOWN", "REASSIGN", "RAISE_EPOCH", "UNCLEAN"),
+    ),
+    "ControllerBroker.change": _coded({0: "none"} | _CHANGES),
     "ControllerPartition.state": _constants(
         partition_changes,
         *("NEW_PARTITION", "ONLINE_PARTITION", "OFFLINE_PARTITION", "NON_EXISTENT_PARTITION"),

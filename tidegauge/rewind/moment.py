@@ -8,6 +8,7 @@ steps.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -115,16 +116,21 @@ class Moment:
             )
         self._rewinding.go_to(Position(at_us))
 
-    def step(self, count: int = 1, subjects: Sequence[Subject] = ()) -> list[HandledStep]:
+    def step(self, count: int = 1, subjects: Sequence[Subject] | str = ()) -> list[HandledStep]:
         """Move by events, forwards or (below 0) backwards, as far as the run goes.
 
         Args:
             count: the number of events.
-            subjects: the subjects whose changes are wanted.
+            subjects: the subjects whose changes are wanted, such as ``partition orders-0``.
 
         Returns:
             The events that were handled; backwards none.
+
+        Raises:
+            TidegaugeError: the name of a subject is unknown.
         """
+        if isinstance(subjects, str):
+            subjects = self.subjects(shlex.split(subjects))
         if count < 0:
             time_us, events = self.position
             self._rewinding.go_to(Position(time_us, events + count))

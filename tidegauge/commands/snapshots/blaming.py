@@ -156,7 +156,8 @@ def _check(run: Run, figures: Sequence[str]) -> None:
             f"{run.path}: is a real cluster's, made of its logs: it cannot be repeated"
         )
     if run.summary is None:
-        again = "tidegauge resume continues it" if snapshot_times_us(run.path) else "run it again"
+        resume = f"tidegauge resume {run.path} continues it"
+        again = resume if snapshot_times_us(run.path) else "run it again"
         raise TidegaugeError(f"{run.path}: the run is unfinished: {again}")
     known = {each.name for each in amounts_of([outcome_of(run, ()).figures])}
     for name in figures:
