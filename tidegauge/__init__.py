@@ -4,7 +4,7 @@ A scenario names a cluster, its workload and its faults; a run of it leaves a tr
 every loss follows with its duration and its cause.
 
 ``run``, ``resume``, ``branch``, ``sweep``, ``compare``, ``import_cluster`` and ``Result``
-(``api.py``) are Tidegauge from Python; ``command_line.py`` is the command.
+(``api.py``, ``result.py``) are Tidegauge from Python; ``command_line.py`` is the command.
 The house stands on these rooms, from the ground up:
 
 ==================  ==============================================================================

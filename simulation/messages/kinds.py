@@ -49,7 +49,13 @@ IS_RESPONSE = tuple(
 IS_UNHELD = tuple(kind in CLASSES and CLASSES[kind].IS_UNHELD for kind in range(KINDS))
 
 #: ``api_key``: Kafka's name of each number.
-API_KEYS = {each.API_KEY: each.NAME for each in CLASSES.values() if each.API_KEY >= 0}
+API_KEYS = {
+    # Of two requests with one key the first by its number has the name, in any order of imports:
+    # replicas and observers of a quorum both send FETCH.
+    CLASSES[kind].API_KEY: CLASSES[kind].NAME
+    for kind in sorted(CLASSES, reverse=True)
+    if CLASSES[kind].API_KEY >= 0
+}
 
 
 def _word_of(field: str) -> tuple[int, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -291,3 +293,25 @@ def test_a_frame_unpacks_only_what_is_asked_for(tmp_path: Path) -> None:
     packed["time_us"] = dict(frame.packed["time_us"])
     partly = Frame(frame.kind, frame.rows, frame.first_time_us, frame.last_time_us, packed)
     assert partly.column("time_us").tolist() == [0, 1, 2]
+
+
+def test_the_header_does_not_depend_on_the_order_of_imports() -> None:
+    """A run that is resumed by another command continues the trace with an equal header.
+
+    FETCH is the request of replicas, and of observers of a quorum: one key, one name.
+    """
+    written = set()
+    for first in ("client_requests", "quorum_requests"):
+        code = (
+            f"import tidegauge.simulation.messages.{first}\n"
+            "from io import BytesIO\n"
+            "from tidegauge.traces.trace_file import TraceWriter\n"
+            "file = BytesIO()\n"
+            "TraceWriter(file)\n"
+            "print(file.getvalue().hex())\n"
+        )
+        ran = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        written.add(ran.stdout)
+    assert len(written) == 1
