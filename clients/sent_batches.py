@@ -135,8 +135,12 @@ def _is_late_no_more(world: client_state.Clients, batch: client_state.Batch) -> 
 
 @inner_rule
 def free_if_over(world: client_state.Clients, batch: client_state.Batch) -> None:
-    """Free a batch that is done and has no pending response."""
-    if not batch.done or batch.unanswered > 0 or batch.number == NONE:
+    """Free a batch that is done, and has neither a pending response nor an attempt in flight.
+
+    One that has expired in flight is done while a connection lists it; the response to an attempt
+    that was given up with its connection can still come, and is none to the attempt in flight.
+    """
+    if not batch.done or batch.in_flight or batch.unanswered > 0 or batch.number == NONE:
         return
     if batch.late != NONE:
         _is_late_no_more(world, batch)
