@@ -115,7 +115,7 @@ class Group:
         self._is_part = False
         if saved is not None:
             begun = dict(vars(self.world))
-            self.world = restored_world(plan, self.world, saved)
+            self.world = restored_world(plan, self.world, self.hosted, saved)
             self._is_part = saved.state["is_part"]
             if self.hosted != saved.state["hosted"]:
                 split(self.world, begun, self.hosted, saved.time_us)

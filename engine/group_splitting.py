@@ -27,14 +27,8 @@ from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.engine.doors import World
 from tidegauge.engine.group_states import forget_counts
 from tidegauge.engine.layout.cluster_tables import enlarge_kernel
-from tidegauge.simulation.events import (
-    append_event,
-    free_event,
-    pop,
-    push,
-    take_first,
-    waiting_count,
-)
+from tidegauge.engine.planned_events import take_waiting
+from tidegauge.simulation.events import free_event, push, take_first
 from tidegauge.simulation.kernel import CONTROLLER, QUORUM_CONTROLLER, ZOOKEEPER, Kernel
 
 #: Tables with an entry, or several, for each replica.
@@ -63,15 +57,13 @@ def wake_from_outside(world: Brokers, one: int, other: int, time_us: int) -> Non
 @rule
 def drop_events(world: Kernel) -> None:
     """Drop the events that wait for processes which this group does not host."""
-    outbox = world.context[0].outbox
-    while waiting_count(world) > 0:
-        event = pop(world)
+    waiting = take_waiting(world)
+    for _ in range(waiting.length):
+        event = take_first(world, waiting)
         if world.processes[event.destination].hosted:
-            append_event(world, outbox, event)
+            push(world, event)
         else:
             free_event(world, event)
-    while outbox.length > 0:
-        push(world, take_first(world, outbox))
 
 
 def split(

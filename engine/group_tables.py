@@ -62,12 +62,15 @@ def new_world(plan: ClusterPlan, hosted: Collection[int], reserve: int, item_res
     return world
 
 
-def restored_world(plan: ClusterPlan, begun: World, saved: SavedGroup) -> World:
+def restored_world(
+    plan: ClusterPlan, begun: World, hosted: Collection[int], saved: SavedGroup
+) -> World:
     """The tables of a group as they were saved, and with the plan that it has from then on.
 
     Args:
         plan: that plan.
         begun: the tables as they would begin with it.
+        hosted: the processes that these are for: those of the saved group, or some of them.
         saved: the saved state.
 
     Raises:
@@ -76,14 +79,19 @@ def restored_world(plan: ClusterPlan, begun: World, saved: SavedGroup) -> World:
     if saved.past is None:
         restore_world(plan, begun, saved)
         return begun
-    hosted = frozenset(saved.state["hosted"])
-    reached, planned, other = (
-        new_world(each, hosted, reserve_of(each), item_reserve_of(each))
-        for each in (saved.past, saved.past, plan)
-    )
+    whole = frozenset(saved.state["hosted"])
+    planned = _begun_world(saved.past, whole)
+    # Its own tables are those that are restored.
+    reached = World()
+    reached.take_over(planned)
     restore_world(plan, reached, saved)
+    other = begun if whole == {*hosted} else _begun_world(plan, whole)
     merge_worlds(reached, planned, other)
     return reached
+
+
+def _begun_world(plan: ClusterPlan, hosted: Collection[int]) -> World:
+    return new_world(plan, hosted, reserve_of(plan), item_reserve_of(plan))
 
 
 def _new_world(

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.steps import wait_for_step
 from tidegauge.compiled.records import Records, view_as
-from tidegauge.compiled.rules import rule
+from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.engine.doors import World
 from tidegauge.engine.event_loop import begin_moment
 from tidegauge.engine.run_snapshots.merged_tables import MergeError
@@ -26,6 +26,7 @@ from tidegauge.simulation.events import (
 )
 from tidegauge.simulation.messages import timers
 from tidegauge.simulation.messages.controller_timers import QuorumStart
+from tidegauge.simulation.messages.event import EventList
 from tidegauge.simulation.messages.zookeeper_requests import ZkTick
 from tidegauge.simulation.random_streams import START, draw_below
 
@@ -68,12 +69,22 @@ def plan_fault(
     push(world, event)
 
 
-@rule
-def drop_planned_faults(world: kernel.Kernel) -> None:
-    """Take back all faults that the scenario has planned; between two events."""
+@inner_rule
+def take_waiting(world: kernel.Kernel) -> EventList:
+    """Take out all events that wait for their time: each is then freed, or pushed again.
+
+    Only between two events, when no event is ready.
+    """
     waiting = world.context[0].ready
     for _ in range(waiting_count(world)):
         append_event(world, waiting, pop(world))
+    return waiting
+
+
+@rule
+def drop_planned_faults(world: kernel.Kernel) -> None:
+    """Take back all faults that the scenario has planned; between two events."""
+    waiting = take_waiting(world)
     for _ in range(waiting.length):
         event = take_first(world, waiting)
         if event.source == kernel.SCENARIO:
@@ -86,9 +97,7 @@ def drop_planned_faults(world: kernel.Kernel) -> None:
 def wait_for_next_step(world: World, process: int, time_us: int) -> None:
     """Have the operator wait for its next step, which is another one than before."""
     step = world.clients[client_of(world, process)].step
-    waiting = world.context[0].ready
-    for _ in range(waiting_count(world)):
-        append_event(world, waiting, pop(world))
+    waiting = take_waiting(world)
     for _ in range(waiting.length):
         event = take_first(world, waiting)
         if event.kind == timers.StepDue.KIND and view_as(event, timers.StepDue).step == step:
