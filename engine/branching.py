@@ -6,9 +6,11 @@ with the hash of the run that it is a branch of.
 """
 
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from tidegauge.compiled.errors import TidegaugeError
@@ -23,7 +25,7 @@ from tidegauge.engine.snapshot_writer import SnapshotWriter
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.topic_steps import AdminStep
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
-from tidegauge.simulation.quantities import format_duration
+from tidegauge.simulation.quantities import format_duration, whole_time_text
 from tidegauge.traces.run_files import MANIFEST, TRACE, snapshot_times_us
 from tidegauge.traces.run_folder import (
     RunFolder,
@@ -62,8 +64,12 @@ def branched_scenario(
 
     Raises:
         ScenarioError: the scenario cannot be run.
-        BranchError: a change is one that no run can make half-way.
+        BranchError: the run is of logs, or a change is one that no run can make half-way.
     """
+    if run.is_of_logs:
+        raise BranchError(
+            f"{run.path}: is a real cluster's, made of its logs: it cannot go on in another way"
+        )
     check_changeable(changes)
     told = written_scenario_of(run)
     written = {
@@ -173,6 +179,22 @@ def read_past(folder: Path, at_us: int, name: str | None = None) -> Past:
     """
     plan = plan_of_run(RunFolder(folder))
     return Past(folder, name or str(folder), plan, read_snapshot(folder, at_us))
+
+
+@contextmanager
+def past_at(run: RunFolder, at_us: int) -> Iterator[Past]:
+    """The past of a run until a time, while entered: one that is repeated has a temporary folder.
+
+    Errors are those of :func:`past_until`.
+    """
+    with TemporaryDirectory(prefix="tidegauge-") as temporary:
+        folder = past_until(run, at_us, Path(temporary) / "past")
+        yield read_past(folder, at_us, str(run.path))
+
+
+def name_of_branch(scenario: Scenario, at_us: int) -> str:
+    """The name of a branch's folder: ``NAME-SEED-from-TIME``."""
+    return f"{scenario.name}-{scenario.seed}-from-{whole_time_text(at_us)}"
 
 
 def branch(

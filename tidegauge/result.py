@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -118,15 +117,16 @@ def branch(
     from tidegauge.engine.simulate import Watched  # noqa: PLC0415
 
     past_run = Run(Path(run))
-    at_us = parse_time(at)
+    try:
+        at_us = parse_time(at)
+    except ValueError as error:
+        raise TidegaugeError(f"at: {error}") from error
     changes = dict(changes or {}) | ({} if seed is None else {"seed": seed})
     scenario = branching.branched_scenario(past_run, changes, faults=faults, steps=steps)
-    name = f"{scenario.name}-{scenario.seed}-from-{whole_time_text(at_us)}"
+    name = branching.name_of_branch(scenario, at_us)
     folder = new_run_folder(name) if out is None else Path(out)
-    with TemporaryDirectory(prefix="tidegauge-") as temporary, written_to(folder):
-        past = branching.past_until(past_run, at_us, Path(temporary) / "past")
-        opened = branching.read_past(past, at_us, str(run))
-        branching.branch(opened, scenario, folder, watched=Watched(progress), keeps_joint=True)
+    with written_to(folder), branching.past_at(past_run, at_us) as past:
+        branching.branch(past, scenario, folder, watched=Watched(progress), keeps_joint=True)
     return Result(folder)
 
 

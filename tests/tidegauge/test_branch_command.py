@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 
 from importing import in_one_line
 from scenario_runs import shipped
+from tidegauge import TidegaugeError, branch
 from tidegauge.command_line import app
 from tidegauge.engine.simulate import simulate
 from tidegauge.traces.run_folder import RunFolder
@@ -83,6 +84,14 @@ def test_what_cannot_be_is_one_line(
     run: Path, tmp_path: Path, options: list[str], said: str
 ) -> None:
     assert said in refused("branch", run, *options, "--out", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_python_refuses_as_the_command_does(run: Path, tmp_path: Path) -> None:
+    with pytest.raises(TidegaugeError, match="at: must be"):
+        branch(run, "soon", out=tmp_path / "out")
+    with pytest.raises(TidegaugeError, match="has no time 2m"):
+        branch(run, "2m", out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

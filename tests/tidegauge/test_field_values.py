@@ -10,8 +10,7 @@ from tidegauge.compiled.records import Record
 from tidegauge.engine.doors import World
 from tidegauge.replication.records import Partition
 from tidegauge.rewind import field_values
-from tidegauge.rewind.field_values import seconds
-from tidegauge.rewind.meanings import meanings_of
+from tidegauge.rewind.field_values import meanings_of, seconds
 from tidegauge.simulation.kernel import Process
 from tidegauge.simulation.messages.event import KINDS, PartitionData
 

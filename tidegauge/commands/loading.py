@@ -241,20 +241,6 @@ def opened_run(folder: Path, command: str) -> "Run":
     return run
 
 
-def run_to_continue(folder: Path, command: str) -> "Run":
-    """The run in a folder, which can go on in another way; else as :func:`opened_run`.
-
-    Raises:
-        TidegaugeError: it is a run of logs.
-    """
-    run = opened_run(folder, command)
-    if run.is_of_logs:
-        raise TidegaugeError(
-            f"{folder}: is a real cluster's, made of its logs: it cannot go on in another way"
-        )
-    return run
-
-
 def _runs_to_choose_from(folder: Path, command: str) -> str:
     from tidegauge.views.story_lines import LISTED  # noqa: PLC0415 - as above
 

@@ -387,7 +387,7 @@ def _begun(options: SweepOptions) -> tuple[str, Path | None, SharedPast | None]:
         return options.scenario, options.out, None
     if options.scenario is not None or options.at is None:
         raise TidegaugeError("--from RUN needs --at TIME, and stands in place of SCENARIO")
-    run = loading.run_to_continue(options.past, "sweep --from")
+    run = loading.opened_run(options.past, "sweep --from")
     at_us = parsed("--at", options.at, parse_time)
     at = whole_time_text(at_us)
     scenario = branched_scenario(run, {})

@@ -207,50 +207,6 @@ class CompareRunsOptions(NamedTuple):
     as_json: shared.AsJson = False
 
 
-class BlameOptions(NamedTuple):
-    """Find what each fault of a run really cost: run it again without the fault.
-
-    `show faults` follows causes, and an effect that two faults share counts for both. This command
-    takes differences instead: it runs the scenario without each fault, without any, and with each
-    alone, all else being equal. The figures with all faults are those with none, what each fault
-    causes alone, and what they cause only together; these add up exactly. The last lines have what
-    would be different without one fault.
-
-    A run begins at the last snapshot of RUN before the fault that it leaves out, if RUN has one
-    (`run --snapshot-every 60s`). With up to 6 faults all subsets are run, with more of them single
-    ones, pairs, and all but each; with still more of them there are no pairs.
-
-    The result is stored in RUN/blame.json, and `tidegauge report RUN` shows it.
-
-    \b
-    Examples:
-      tidegauge blame runs/first
-      tidegauge blame runs/first --seeds 10
-                                 the median of ten seeds, and the least and most
-      tidegauge blame runs/first --fault disk --fault roll
-                                 only these two; all others stay
-      tidegauge blame runs/first --figures leader_elections,produce_ms.shop.p99
-      tidegauge blame runs/first --json
-    """
-
-    run: shared.RunPath
-    #: The number of seeds, that of RUN and those after it; or the first and the last one: 1..20.
-    seeds: Annotated[str | None, typer.Option(metavar="N|A..B")] = None
-    #: A fault to judge; the others stay. Repeatable. Default: all that begin in RUN.
-    fault: Annotated[list[str] | None, typer.Option(metavar="NAME")] = None
-    #: Figures to show; `tidegauge sweep SCENARIO --figures` lists them. Repeatable.
-    figures: Annotated[list[str] | None, typer.Option(metavar="NAME[,NAME...]")] = None
-    #: Show all figures that differ, not only the most important ones.
-    details: Annotated[bool, typer.Option("--all")] = False
-    #: The most runs with one seed.
-    max_runs: Annotated[int, typer.Option(min=4, metavar="N")] = 64
-    jobs: shared.Jobs = None
-    #: Join the Ray cluster at this address, whose machines share RUN. Default: the address in
-    #: RAY_ADDRESS, else Ray starts on this machine.
-    address: str | None = None
-    as_json: shared.AsJson = False
-
-
 class ReplayOptions(NamedTuple):
     """Repeat a run from its manifest, and compare both runs.
 

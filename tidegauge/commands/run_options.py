@@ -191,7 +191,7 @@ class BranchOptions(NamedTuple):
     """
 
     run: shared.RunPath
-    #: The virtual time from which the run goes on in another way.
+    #: The virtual time from which the run continues differently.
     at: Annotated[str, typer.Option(metavar="TIME")]
     #: Change a field of the scenario; VALUE is YAML. Repeatable.
     changes: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE")] = None
@@ -263,7 +263,7 @@ class SweepOptions(NamedTuple):
     #: Continue this run from --at TIME on, in place of SCENARIO: all runs have its past. --set
     #: changes what `tidegauge branch` can change.
     past: Annotated[Path | None, typer.Option("--from", metavar="RUN")] = None
-    #: The virtual time from which --from RUN goes on in other ways.
+    #: The virtual time from which the runs differ from --from RUN.
     at: Annotated[str | None, typer.Option(metavar="TIME")] = None
     #: List the figures that runs of SCENARIO have, with unit and meaning, without running it.
     #: Without SCENARIO: all forms of figures.

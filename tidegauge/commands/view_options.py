@@ -1,15 +1,10 @@
 """The options of commands that show one run: ``show``, ``inspect``, ``picture``, ``describe``."""
 
-import re
-from collections.abc import Sequence
-from itertools import zip_longest
 from typing import Annotated, NamedTuple
 
 import typer
 
 from tidegauge.commands import shared_options as shared
-
-_INTEGER = re.compile(r"[+-]?[0-9]+")
 
 Details = Annotated[
     bool,
@@ -179,55 +174,6 @@ class ShowMetadataLogOptions(NamedTuple):
     begin: shared.From = None
     end: shared.To = None
     as_json: shared.AsJson = False
-
-
-class InspectOptions(NamedTuple):
-    """Print every field of the state at a moment, and step through the events from there.
-
-    The run is repeated up to the moment, from its last snapshot before that or from its beginning;
-    its folder is not changed. All events earlier than the moment are handled then. Fetches between
-    brokers that bring nothing are computed: they are in the state, but they are no events of their
-    own without --idle-fetches.
-
-    SUBJECT is one or more of: broker ID, partition TOPIC-N, client NAME, controller [ID],
-    zookeeper, link FROM TO, events [N]. Without a subject the whole cluster is printed in short.
-
-    In a terminal, --step continues with a prompt: `n` for the next event, `p` for the one before,
-    `to 65s` for another moment, `help` for the rest.
-
-    \b
-    Examples:
-      tidegauge inspect runs/rack-outage --at 63.2s
-      tidegauge inspect runs/rack-outage --at 63.2s broker 2 partition orders-0
-      tidegauge inspect runs/rack-outage --at 63.2s link 1 2 events 20
-      tidegauge inspect runs/rack-outage --at 63.2s --step 5 partition orders-0
-                                 the next five events, and their changes of that partition
-      tidegauge inspect runs/rack-outage --at 63.2s --step -3 controller
-                                 the state three events before
-    """
-
-    run: shared.RunPath
-    #: The subjects.
-    subjects: Annotated[list[str] | None, typer.Argument(metavar="SUBJECT")] = None
-    #: The moment. Default: the end of the run.
-    at: Annotated[str | None, typer.Option(metavar="TIME")] = None
-    #: Handle so many events from there, one by one; below 0: go back by so many. Default: one.
-    step: Annotated[int | None, typer.Option(metavar="[N]")] = None
-    #: Print below each field its meaning.
-    explain: bool = False
-    #: Handle fetches that bring nothing one by one, too; the run is repeated from its beginning.
-    idle_fetches: bool = False
-    as_json: shared.AsJson = False
-
-    @staticmethod
-    def completed(words: Sequence[str]) -> list[str]:
-        """The words of the command line with the number that --step has if none is given."""
-        found: list[str] = []
-        for word, following in zip_longest(words, words[1:], fillvalue=""):
-            found += (
-                [word, "1"] if word == "--step" and not _INTEGER.fullmatch(following) else [word]
-            )
-        return found
 
 
 class PictureOptions(NamedTuple):

@@ -12,7 +12,6 @@ file                        subject
 ``event_states.py``         an event in words: its fields, its entries, its cause
 ``handled_event.py``        ... that was handled: its rows, and the fields that it has changed
 ``field_values.py``         the value of a field and its text: an id or a name for a number
-``meanings.py``             the meaning of a field: the comment above it
 ==========================  ====================================================================
 
 The engine repeats the run (``engine/rewinding.py``). A field that a record gains is shown without

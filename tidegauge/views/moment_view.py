@@ -7,9 +7,8 @@ from rich.console import Console
 from rich.text import Text
 
 from tidegauge.rewind.event_states import EventState
-from tidegauge.rewind.field_values import FieldValue, seconds
+from tidegauge.rewind.field_values import FieldValue, meanings_of, seconds
 from tidegauge.rewind.handled_event import HandledStep
-from tidegauge.rewind.meanings import meanings_of
 from tidegauge.rewind.moment import Moment
 from tidegauge.rewind.seen_run import RecordState, SubjectState
 from tidegauge.runs.run import Run

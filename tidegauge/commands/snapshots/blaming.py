@@ -6,9 +6,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tidegauge.commands import loading
-from tidegauge.commands.result_options import BlameOptions
 from tidegauge.commands.shared_options import MOST_RUNS as MOST_RUNS_AT_ALL
 from tidegauge.commands.shared_options import seeds_of
+from tidegauge.commands.snapshots.snapshot_options import BlameOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.resuming import plan_of_run
 from tidegauge.runs.fault_costs import FaultCosts, Faults, amounts_of, content_of, split_figures

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from tidegauge.commands.loading import announce_compilation, opened_run
 from tidegauge.commands.replay import note_other_release
-from tidegauge.commands.view_options import InspectOptions
+from tidegauge.commands.snapshots.snapshot_options import InspectOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.rewind.handled_event import HandledStep
 from tidegauge.rewind.moment import Moment

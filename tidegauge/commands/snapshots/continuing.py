@@ -1,30 +1,29 @@
-"""``tidegauge branch``: a run goes on in another way, from some time on."""
+"""``tidegauge resume`` and ``branch``: a run continues from a snapshot, as planned or changed."""
 
 import shlex
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import typer
 
-from tidegauge.commands.loading import (
-    announce_compilation,
-    changes_in,
-    run_to_continue,
-    show_warnings,
-)
+from tidegauge.commands.loading import announce_compilation, changes_in, opened_run, show_warnings
 from tidegauge.commands.performing import (
     Shown,
     ended_with_one_line,
+    engine_of,
     planned_snapshots_us,
     show_results,
+    speed_of,
+    tell_line,
     title_of,
 )
 from tidegauge.commands.run_options import BranchOptions
 from tidegauge.commands.shared_options import parsed
+from tidegauge.commands.snapshots.snapshot_options import ResumeOptions
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.engine.branching import branch, branched_scenario, past_until, read_past
+from tidegauge.engine.branching import branch, branched_scenario, name_of_branch, past_at
+from tidegauge.engine.resuming import interrupted_run
 from tidegauge.engine.simulate import Watched
 from tidegauge.runs.run import Run
 from tidegauge.scenario.reading import ScenarioError
@@ -34,20 +33,54 @@ from tidegauge.traces.run_folder import new_run_folder
 from tidegauge.views.output import console, print_hanging, print_json, report
 from tidegauge.views.progress import progress_bar, working
 
+#: The summary of a run that has continued to its end, and whether it is as expected.
+Continued = tuple[dict[str, Any] | None, bool]
+
+
+def resume_run(options: ResumeOptions) -> None:
+    """Perform ``tidegauge resume``."""
+    options.hosting.check()
+    _perform(lambda: _resumed(options), as_json=options.as_json)
+
 
 def branch_run(options: BranchOptions) -> None:
     """Perform ``tidegauge branch``."""
-    with report(as_json=options.as_json):
-        content, is_well = _branched(options)
-    if options.as_json:
+    _perform(lambda: _branched(options), as_json=options.as_json)
+
+
+def _perform(continued: Callable[[], Continued], *, as_json: bool) -> None:
+    with report(as_json=as_json):
+        content, is_well = continued()
+    if as_json:
         print_json(content)
     if not is_well:
         raise typer.Exit(1)
 
 
-def _branched(options: BranchOptions) -> tuple[dict[str, Any] | None, bool]:
+def _resumed(options: ResumeOptions) -> Continued:
+    """Resume a run and print its results; return the summary and whether it is as expected."""
+    speed = None if options.speed is None else speed_of(options.speed)
+    folder = opened_run(options.run, "resume").path
+    announce_compilation()
+    with ended_with_one_line(folder, again=None), interrupted_run(folder) as interrupted:
+        scenario, begin_us = interrupted.plan.scenario, interrupted.past.time_us
+        title = f"{title_of(scenario)}, from the snapshot at {whole_time_text(begin_us)}"
+        print_hanging(console(), "", title)
+        with progress_bar(scenario.duration_us, begin_us) as progress:
+            interrupted.finish(engine_of(options.hosting), Watched(progress, speed, tell=tell_line))
+    run = Run(folder)
+    shown = Shown(
+        run.manifest["scenario"].get("name", folder.name),
+        f"tidegauge replay {shlex.quote(str(folder))}",
+        run.manifest["over_seeds"],
+        is_verbose=options.verbose,
+    )
+    return run.summary, show_results(run, scenario, shown)
+
+
+def _branched(options: BranchOptions) -> Continued:
     """Run a branch and print its results; return the summary and whether it is as expected."""
-    run = run_to_continue(options.run, "branch")
+    run = opened_run(options.run, "branch")
     at_us = parsed("--at", options.at, parse_time)
     changes = changes_in(options.changes or ())
     if options.seed is not None:
@@ -61,12 +94,11 @@ def _branched(options: BranchOptions) -> tuple[dict[str, Any] | None, bool]:
     snapshots_us = planned_snapshots_us(options.snapshot_every, (), scenario.duration_us)
     show_warnings(scenario, most=None if options.verbose else 1)
     at = whole_time_text(at_us)
-    out = options.out or new_run_folder(f"{scenario.name}-{scenario.seed}-from-{at}")
+    out = options.out or new_run_folder(name_of_branch(scenario, at_us))
     announce_compilation()
-    with TemporaryDirectory(prefix="tidegauge-") as temporary:
+    with ExitStack() as opened:
         with working(f"repeats {options.run} until {at}"):
-            folder = past_until(run, at_us, Path(temporary) / "past")
-        past = read_past(folder, at_us, str(options.run))
+            past = opened.enter_context(past_at(run, at_us))
         print_hanging(console(), "", f"{title_of(scenario)}, from {at} of {options.run}")
         with (
             ended_with_one_line(out, options.command),
