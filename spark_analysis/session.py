@@ -202,9 +202,13 @@ def _interruptible(builder: SparkSession.Builder) -> SparkSession:
 
 
 def _heap_mebibytes() -> int:
-    """A quarter of this machine's memory, and no less than Spark would take by itself."""
+    """A quarter of this machine's memory, within limits.
+
+    The lower one is Spark's own default. Tables of a hundred million rows are made within the upper
+    one, as no relation has to be in memory as a whole.
+    """
     machine_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return max(machine_bytes >> 22, 1024)
+    return min(max(machine_bytes >> 22, 1024), 3584)
 
 
 @contextmanager
