@@ -47,7 +47,7 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
     ),
     "engine": ({"layout", "exchange", "invariants", "run_snapshots"}, {""}),
     "metrics": ({"", "families"}, {"snapshots", "spellings"}, {"samples"}, {"endpoint"}),
-    "analysis": ({""}, {"tables"}, {"making"}, {"questions"}),
+    "analysis": ({""}, {"tables"}, {"rows"}, {"making"}, {"questions"}),
     "spark_analysis": ({""},),
     "deploy": ({"", "spark"},),
     "tidegauge": (
