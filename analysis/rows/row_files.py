@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
+import pyarrow.compute as pc  # type: ignore[import-untyped]  # the same
 import pyarrow.parquet as pq  # type: ignore[import-untyped]  # the same
 
 from tidegauge.analysis.attribution import arrow_of_causes
@@ -62,6 +63,23 @@ def write_rows(
         file.parent.mkdir(parents=True, exist_ok=True)
         counts[name] = _write(file, schema_of(name, with_names=with_names), relations_of[name])
     return counts
+
+
+def write_without(runs: Sequence[str], file: Path, to: Path) -> int:
+    """Write a file of rows again, without those of some runs, by name; the number of its rows.
+
+    Raises:
+        OSError: a file cannot be read or written.
+    """
+    to.parent.mkdir(parents=True, exist_ok=True)
+    gone = pa.array(runs, pa.string())
+    with pq.ParquetFile(file) as old:
+        groups = (old.read_row_group(place) for place in range(old.num_row_groups))
+        kept = (
+            group.filter(pc.invert(pc.is_in(group["run"].cast(pa.string()), value_set=gone)))
+            for group in groups
+        )
+        return _write(to, old.schema_arrow, kept)
 
 
 class _Relations:

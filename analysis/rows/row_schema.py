@@ -23,7 +23,7 @@ without one, its ``meaning``, and for a number of a row the ``type`` of it; that
 release, where that is installed.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError
@@ -177,3 +177,60 @@ def _field(name: str, kind: Any, unit: str, meaning: str, type_of_number: str = 
     if type_of_number:
         about["type"] = type_of_number
     return pa.field(name, _TEXT if name == RUN.name else kind, metadata=about)
+
+
+_HEAD = """\
+# Rows
+
+Each folder is a relation, in files `part-<n>.parquet`; `rows.json` has the runs of each part.
+DuckDB, Polars, pandas and Spark read one so:
+
+```
+duckdb.sql("from 'FOLDER/isr_shrunk/*.parquet'")
+polars.read_parquet("FOLDER/isr_shrunk/*.parquet")
+pandas.read_parquet("FOLDER/isr_shrunk")
+spark.read.parquet("FOLDER/isr_shrunk")
+```
+
+Within a run, rows of the trace are in the order of `time_us`, `process`, `sequence`, `minor`, which
+have no ties. Times are microseconds of virtual time since the run began. A canonical row (`minor`
+0) is known by `process` and `sequence`: `tidegauge show cause RUN PROCESS:SEQUENCE` prints its
+causes, and `cause_process`, `cause_sequence` lead to the row that caused it.
+
+All numbers are 64-bit integers as the trace has them. Their type here is what they stand for, such
+as `broker index`. The names behind them are in columns that end in `_name`, `_id` or `_ids`. The
+same description is in the metadata of each file.
+"""
+
+
+def documentation(relations: Iterable[str]) -> str:
+    """The page that describes relations, column by column, as Markdown."""
+    return "\n".join([_HEAD, *map(_section, relations)])
+
+
+def _section(relation: str) -> str:
+    schema = schema_of(relation, with_names=True)
+    lines = [
+        f"## {relation}",
+        "",
+        _text(schema.metadata, "meaning"),
+        "",
+        "| column | type | unit | meaning |",
+        "|---|---|---|---|",
+        *(
+            f"| `{each.name}` | {_text(each.metadata, 'type') or _sql_type(each.type)} |"
+            f" {_text(each.metadata, 'unit')} | {_text(each.metadata, 'meaning')} |"
+            for each in schema
+        ),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _text(about: Mapping[bytes, bytes], name: str) -> str:
+    return about.get(name.encode(), b"").decode().replace("|", "\\|")
+
+
+def _sql_type(kind: Any) -> str:
+    """The name of a type, as the documentation of result tables has it."""
+    return "string" if kind == _TEXT else next(n for n, each in ARROW_TYPES.items() if each == kind)

@@ -57,7 +57,7 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
             {"real_cluster/rates", "rehearsal", "rewind", "sweeps", "what_if"},
             {"real_cluster/costs"},
         ),
-        *({"views"}, {"commands"}, {"commands/snapshots"}),
+        *({"views"}, {"commands"}, {"commands/snapshots", "commands/tables"}),
         *({"", "real_cluster", "laboratory"}, {"laboratory/manual"}),
     ),
 }
