@@ -88,6 +88,7 @@ COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
         "replay-view": Command(result_options.ReplayViewOptions, "reports:replay_view"),
         "analyze": Command(result_options.AnalyzeOptions, "reports:analyze_runs"),
         "sql": Command(result_options.SqlOptions, "sql:select_rows"),
+        "export": Command(result_options.ExportOptions, "tables.exporting:export_runs"),
         "read-logs": Command(result_options.ReadLogsOptions, "read_logs:read_logs"),
         "compare-runs": Command(result_options.CompareRunsOptions, "replay:compare_runs"),
         "blame": Command(snapshot_options.BlameOptions, "snapshots.blaming:blame_run"),

@@ -14,7 +14,7 @@
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -262,10 +262,7 @@ class RunFolder:
         if kind not in self.kinds:
             return {}
         if kind not in self._tables:
-            parts = [trace.table(kind) for trace in self.traces]
-            table = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-            order = np.lexsort([table[name] for name in reversed(ORDER)])
-            self._tables[kind] = {name: values[order] for name, values in table.items()}
+            self._tables[kind] = in_total_order([trace.table(kind) for trace in self.traces])
         return self._tables[kind]
 
     def rows(self, kind: str) -> Iterator[TraceRow]:
@@ -373,6 +370,26 @@ class RunFolder:
             owner: _Numbered(*of_owner)
             for owner, *of_owner in zip(processes.tolist(), *parts, strict=True)
         }
+
+
+def in_total_order(parts: Sequence[Table]) -> Table:
+    """All rows of one kind, given in parts that have the same columns, in their total order."""
+    table = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    if _is_in_total_order(table):
+        return table
+    order = np.lexsort([table[name] for name in reversed(ORDER)])
+    return {name: values[order] for name, values in table.items()}
+
+
+def _is_in_total_order(table: Table) -> bool:
+    """Whether no row comes before the one that precedes it: so most groups write their rows."""
+    is_tie = np.ones(max(len(table[ORDER[0]]) - 1, 0), np.bool_)
+    for name in ORDER:
+        before, after = table[name][:-1], table[name][1:]
+        if (is_tie & (after < before)).any():
+            return False
+        is_tie &= after == before
+    return True
 
 
 def _in_order(tables: list[tuple[str, Table]]) -> Iterator[TraceRow]:

@@ -33,6 +33,7 @@ sequence, minor) is the order.
 
 from __future__ import annotations
 
+import threading
 import zlib
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -337,6 +338,16 @@ def checksum_of(frame: Mapping[str, Any]) -> int:
     return checksum
 
 
+class _OfThread(threading.local):
+    """A decompressor of each thread: to make one takes longer than to unpack a short column."""
+
+    def __init__(self) -> None:
+        self.decompressor = zstandard.ZstdDecompressor()
+
+
+_OF_THREAD = _OfThread()
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """A block of rows of one kind; its columns are unpacked when they are asked for."""
@@ -350,7 +361,7 @@ class Frame:
     def column(self, name: str) -> NDArray[np.int64]:
         """The values of one column, in the order of the rows."""
         column = self.packed[name]
-        data = zstandard.decompress(column["data"])
+        data = _OF_THREAD.decompressor.decompress(column["data"])
         above = np.frombuffer(data, f"<u{column['width']}", self.rows).astype(np.uint64)
         values: NDArray[np.uint64] = above + np.uint64(column["base"] & _LOWEST_64_BITS)
         return values.view(np.int64)

@@ -1,23 +1,6 @@
 """The objects behind the numbers in rows: brokers, partitions and faults, as small relations.
 
-They come from the manifests of the runs:
-
-===================  ==============================================================================
-``runs``             where the figures of each run end, its liveness phase apart, and where they
-                     are to begin, if the scenario says so; how often replicas are sampled
-``brokers``          ``broker``: the index, which is the process; ``registered``: before the run
-``notification_rules``  when each broker writes an isr_change_notification
-``partitions``       ``slot_ids``: the ids of the brokers behind the slots of replica lists;
-                     ``first_replicas``: the assignment that it is created with; ``is_first``: it
-                     exists from the start; ``is_written``: producers of the scenario write to it
-``slots``            a row for each broker that ever hosts a replica of a partition
-``scenario_faults``  faults, and after those of the scenario the restarts of rolls; ``part_of``: the
-                     roll of a restart, else the fault itself
-``client_processes`` producers and consumers, and their groups
-``scenario_steps``   steps, in their order
-``names``            the names of numbers in columns, as the release that wrote the run has them
-``notification_…``   the first znode of isr_change_notifications, where there is ZooKeeper
-===================  ==============================================================================
+They come from the manifests of the runs, and all but ``names`` from there alone.
 """
 
 import re
@@ -27,6 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 
 from tidegauge.analysis.requests import FoundRun
+from tidegauge.analysis.tables.result_table import PARTITION, RUN, Column
 from tidegauge.simulation.quantities import parse_duration
 from tidegauge.simulation.trace_rows.schema import Enumerations
 from tidegauge.traces.directory import Directory, created_later
@@ -39,72 +23,179 @@ _NEVER_CAPPED = 1 << 30
 ROLL = "rolling_restart"
 #: A restart of a roll is named after it (``scenario/cluster_plan.py``).
 _OF_ROLL = re.compile(r" of (broker|controller) \d+$", re.ASCII)
-_NUMBER, _TEXT, _FLAG, _NUMBERS = pa.int64(), pa.string(), pa.bool_(), pa.list_(pa.int64())
-
-_SCHEMAS = {
-    "runs": {
-        "run": _TEXT,
-        "ends_us": _NUMBER,
-        "measured_from_us": _NUMBER,
-        "sample_us": _NUMBER,
-        "of_logs": _FLAG,
-    },
-    "brokers": {
-        "run": _TEXT,
-        "broker": _NUMBER,
-        "broker_id": _NUMBER,
-        "registered": _FLAG,
-    },
-    "notification_rules": {
-        "run": _TEXT,
-        "broker": _NUMBER,
-        "notifies_quiet_us": _NUMBER,
-        "notifies_at_most_us": _NUMBER,
-    },
-    "partitions": {
-        "run": _TEXT,
-        "partition": _NUMBER,
-        "topic": _TEXT,
-        "topic_partition": _TEXT,
-        "topic_number": _NUMBER,
-        "slot_ids": _NUMBERS,
-        "first_replicas": _NUMBERS,
-        "replica_count": _NUMBER,
-        "min_insync_replicas": _NUMBER,
-        "most_insync_replicas": _NUMBER,
-        "is_first": _FLAG,
-        "is_written": _FLAG,
-    },
-    "slots": {
-        "run": _TEXT,
-        "partition": _NUMBER,
-        "slot": _NUMBER,
-        "broker": _NUMBER,
-        "broker_id": _NUMBER,
-    },
-    "scenario_faults": {
-        "run": _TEXT,
-        "fault": _NUMBER,
-        "part_of": _NUMBER,
-        "fault_name": _TEXT,
-        "fault_kind": _TEXT,
-        "fault_text": _TEXT,
-    },
-    "processes": {"run": _TEXT, "process": _NUMBER, "role": _TEXT},
-    "client_processes": {
-        "run": _TEXT,
-        "process": _NUMBER,
-        "client": _TEXT,
-        "client_group": _TEXT,
-    },
-    "scenario_steps": {"run": _TEXT, "step": _NUMBER, "action": _TEXT, "step_text": _TEXT},
-    "names": {"run": _TEXT, "enumeration": _TEXT, "number": _NUMBER, "name": _TEXT},
-    "notification_znodes": {"run": _TEXT, "first_znode": _NUMBER},
+#: Types of columns, as :class:`Column` names them.
+ARROW_TYPES = {
+    "string": pa.string(),
+    "bigint": pa.int64(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "array<bigint>": pa.list_(pa.int64()),
 }
+_NUMBER, _TEXT, _FLAG, _NUMBERS = "bigint", "string", "boolean", "array<bigint>"
 
 
-#: The names of all these relations.
-TOPOLOGY = frozenset(_SCHEMAS)
+class Relation(NamedTuple):
+    """A relation of objects: the meaning of a row, and its columns."""
+
+    meaning: str
+    columns: tuple[Column, ...]
+
+
+_PROCESS = Column("process", _NUMBER, "", "number of the process, as in rows")
+_BROKER = Column("broker", _NUMBER, "", "index of the broker within the cluster")
+_BROKER_ID = Column("broker_id", _NUMBER, "", "its id, as `broker.id` or `node.id`")
+_PARTITION, _TOPIC, _TOPIC_PARTITION = PARTITION
+
+#: All these relations, by name.
+TOPOLOGY: Mapping[str, Relation] = {
+    "runs": Relation(
+        "A run: where its figures begin and end, and how it was made.",
+        (
+            RUN,
+            Column("ends_us", _NUMBER, "us", "the end of the run; the liveness phase begins then"),
+            Column(
+                "measured_from_us",
+                _NUMBER,
+                "us",
+                "where its figures begin, if the scenario says so; null: at its start",
+            ),
+            Column(
+                "sample_us",
+                _NUMBER,
+                "us",
+                "interval of the samples of replicas; null: the scenario does not set it",
+            ),
+            Column("of_logs", _FLAG, "", "it was made of the logs of a real cluster"),
+        ),
+    ),
+    "brokers": Relation(
+        "A broker of the cluster.",
+        (
+            RUN,
+            _BROKER,
+            _BROKER_ID,
+            Column("registered", _FLAG, "", "it counts as registered before the first row"),
+        ),
+    ),
+    "notification_rules": Relation(
+        "Settings of a broker for when it writes an isr_change_notification; ZooKeeper only.",
+        (
+            RUN,
+            _BROKER,
+            Column(
+                "notifies_quiet_us",
+                _NUMBER,
+                "us",
+                "a change is propagated after so long without one",
+            ),
+            Column(
+                "notifies_at_most_us",
+                _NUMBER,
+                "us",
+                "the longest time that a change waits for that",
+            ),
+        ),
+    ),
+    "partitions": Relation(
+        "A partition, as the scenario has it.",
+        (
+            RUN,
+            _PARTITION,
+            _TOPIC,
+            _TOPIC_PARTITION,
+            Column("topic_number", _NUMBER, "", "number of its topic within the cluster"),
+            Column(
+                "slot_ids",
+                _NUMBERS,
+                "broker id",
+                "the brokers behind the slots of its replica lists",
+            ),
+            Column(
+                "first_replicas",
+                _NUMBERS,
+                "broker id",
+                "the assignment that it is created with, the preferred leader first",
+            ),
+            Column("replica_count", _NUMBER, "replicas", "replicas of that assignment"),
+            Column("min_insync_replicas", _NUMBER, "replicas", "min.insync.replicas at the start"),
+            Column(
+                "most_insync_replicas",
+                _NUMBER,
+                "replicas",
+                "the most that counts of min.insync.replicas; 2^30: there is no limit",
+            ),
+            Column("is_first", _FLAG, "", "it exists from the start"),
+            Column("is_written", _FLAG, "", "producers of the scenario write to it"),
+        ),
+    ),
+    "slots": Relation(
+        "A broker that hosts a replica of a partition at some time.",
+        (
+            RUN,
+            _PARTITION,
+            Column("slot", _NUMBER, "", "its place in the replica lists of the partition, from 0"),
+            _BROKER,
+            _BROKER_ID,
+        ),
+    ),
+    "scenario_faults": Relation(
+        "A fault of the scenario; after those the restarts of rolling restarts.",
+        (
+            RUN,
+            Column("fault", _NUMBER, "", "number of the fault, as in rows"),
+            Column(
+                "part_of", _NUMBER, "", "the rolling restart of a restart, else the fault itself"
+            ),
+            Column("fault_name", _TEXT, "", "its name"),
+            Column("fault_kind", _TEXT, "", "its kind"),
+            Column("fault_text", _TEXT, "", "its kind and targets in words"),
+        ),
+    ),
+    "processes": Relation(
+        "A process.",
+        (
+            RUN,
+            _PROCESS,
+            Column(
+                "role",
+                _TEXT,
+                "",
+                "`broker`, `controller`, `zookeeper`, `client` or `quorum controller`",
+            ),
+        ),
+    ),
+    "client_processes": Relation(
+        "A producer or consumer.",
+        (
+            RUN,
+            _PROCESS,
+            Column("client", _TEXT, "", "its name, such as `shop-0`"),
+            Column("client_group", _TEXT, "", "the name of its group, such as `shop`"),
+        ),
+    ),
+    "scenario_steps": Relation(
+        "A step of the scenario.",
+        (
+            RUN,
+            Column("step", _NUMBER, "", "place of the step in the scenario, from 0"),
+            Column("action", _TEXT, "", "the name of its action"),
+            Column("step_text", _TEXT, "", "the action with its fields"),
+        ),
+    ),
+    "names": Relation(
+        "The name of a code, as the release that wrote the run has it.",
+        (
+            RUN,
+            Column("enumeration", _TEXT, "", "the column of rows that holds the code"),
+            Column("number", _NUMBER, "", "the code"),
+            Column("name", _TEXT, "", "its name"),
+        ),
+    ),
+    "notification_znodes": Relation(
+        "The first znode of isr_change_notifications; ZooKeeper only.",
+        (RUN, Column("first_znode", _NUMBER, "", "its number, as in rows")),
+    ),
+}
 
 
 class _Run(NamedTuple):
@@ -139,7 +230,7 @@ class Topology:
         """
         if name not in self._made:
             rows = (row for run in self._runs for row in _ROWS[name](run))
-            self._made[name] = _table(_SCHEMAS[name], rows)
+            self._made[name] = _table(TOPOLOGY[name].columns, rows)
         return self._made[name]
 
 
@@ -153,10 +244,13 @@ def _known(run: FoundRun) -> _Run:
     return _Run(run.name, manifest, Directory(manifest), run.end_us(), run.enumerations())
 
 
-def _table(schema: Mapping[str, Any], rows: Iterator[tuple[Any, ...]]) -> Any:
-    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
-    arrays = [pa.array(each, kind) for each, kind in zip(columns, schema.values(), strict=True)]
-    return pa.table(arrays, names=list(schema))
+def _table(columns: Sequence[Column], rows: Iterator[tuple[Any, ...]]) -> Any:
+    values = list(zip(*rows, strict=True)) or [()] * len(columns)
+    arrays = [
+        pa.array(each, ARROW_TYPES[column.type])
+        for each, column in zip(values, columns, strict=True)
+    ]
+    return pa.table(arrays, names=[column.name for column in columns])
 
 
 def _runs(run: _Run) -> Iterator[tuple[Any, ...]]:

@@ -47,7 +47,7 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
     ),
     "engine": ({"layout", "exchange", "invariants", "run_snapshots"}, {""}),
     "metrics": ({"", "families"}, {"snapshots", "spellings"}, {"samples"}, {"endpoint"}),
-    "analysis": ({""}, {"tables"}, {"making"}, {"questions"}),
+    "analysis": ({""}, {"tables"}, {"rows"}, {"making"}, {"questions"}),
     "spark_analysis": ({""},),
     "deploy": ({"", "spark"},),
     "tidegauge": (
@@ -57,7 +57,7 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
             {"real_cluster/rates", "rehearsal", "rewind", "sweeps", "what_if"},
             {"real_cluster/costs"},
         ),
-        *({"views"}, {"commands"}, {"commands/snapshots"}),
+        *({"views"}, {"commands"}, {"commands/snapshots", "commands/tables"}),
         *({"", "real_cluster", "laboratory"}, {"laboratory/manual"}),
     ),
 }

@@ -4,7 +4,8 @@
 long to import, so ``--help`` is quick. The other modules perform commands, one or two related ones
 each: they take the options, call the rooms below, and print through ``views``. ``loading.py`` has
 their prerequisites: scenarios, runs, rules. ``performing.py`` performs one run, and
-``performing_many.py`` many. The room ``snapshots`` has the commands that continue from a snapshot.
+``performing_many.py`` many. The room ``snapshots`` has the commands that continue from a snapshot,
+and ``tables`` those that write rows and tables for other tools.
 
 A wrong input raises ``TidegaugeError``, and no command ends the process for it.
 

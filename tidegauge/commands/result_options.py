@@ -126,6 +126,37 @@ class SqlOptions(NamedTuple):
     as_json: shared.AsJson = False
 
 
+class ExportOptions(NamedTuple):
+    """Write the rows of runs as Parquet, for DuckDB, Polars, pandas, Spark and every other tool.
+
+    DIR has a folder for each kind of row, and for the objects behind the numbers: brokers,
+    partitions, faults and others. Files have the rows of whole runs, with the column `run`. Numbers
+    are as in the trace, with their names and ids in columns beside them. DIR/ROWS.md describes all
+    columns with units and meanings, and so does the metadata of each file. DIR/rows.json lists the
+    runs.
+
+    Exporting again adds the runs that are new. A run whose trace has changed is written anew. An
+    unfinished run is exported up to its last row.
+
+    \b
+    Examples:
+      tidegauge export runs/first --to rows
+      tidegauge export runs/lag-time 'runs/first*' --to rows
+                                 all runs in a sweep's folder, and others
+      tidegauge export runs/first --to isr --kind isr_shrunk --kind isr_expanded
+    """
+
+    runs: shared.RunNames
+    #: Folder of the rows: a new one, or that of an earlier export.
+    to: Annotated[Path, typer.Option(metavar="DIR")]
+    #: Write only rows of this kind; `causes` are the origins of rows. Repeatable. Default: all, or
+    #: those that DIR has.
+    kinds: Annotated[list[str] | None, typer.Option("--kind", metavar="NAME")] = None
+    #: Number of parallel processes. Default: the number of CPUs.
+    jobs: Annotated[int | None, typer.Option(metavar="J")] = None
+    as_json: shared.AsJson = False
+
+
 class ReadLogsOptions(NamedTuple):
     """Turn the logs of a real cluster into a run.
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import typer
 
+from tidegauge.analysis.rows.row_schema import unit_of
 from tidegauge.command_line import COMMANDS, app
 from tidegauge.laboratory.manual.markdown import (
     NONE,
@@ -21,7 +22,7 @@ from tidegauge.laboratory.manual.markdown import (
     table,
     with_options_as_code,
 )
-from tidegauge.simulation.trace_rows.columns import Column, Type
+from tidegauge.simulation.trace_rows.columns import Column
 from tidegauge.simulation.trace_rows.row import RowKind
 from tidegauge.simulation.trace_rows.schema import COMMON_COLUMNS, ROW_KINDS, SCHEMA_VERSION
 
@@ -202,13 +203,7 @@ def _columns(columns: Iterable[tuple[str, Column]]) -> str:
     return table(
         ("column", "type", "unit", "meaning"),
         (
-            (code(name), column.type.value, _unit_of(name, column), column.meaning)
+            (code(name), column.type.value, unit_of(name, column) or NONE, column.meaning)
             for name, column in columns
         ),
     )
-
-
-def _unit_of(name: str, column: Column) -> str:
-    if column.type == Type.RATE:
-        return "bytes/s"
-    return column.unit or next((unit for unit in ("us", "ms") if name.endswith(f"_{unit}")), NONE)

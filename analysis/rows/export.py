@@ -1,0 +1,407 @@
+"""A folder of rows of many runs, as any tool reads it: ``FOLDER/<relation>/part-<n>.parquet``.
+
+A part has whole runs, and all relations of a part have the same ones: small runs are put together
+until they have some three million rows. Beside them are ``rows.json``, the manifest, and
+``ROWS.md``, which describes each relation and column.
+
+The manifest names the parts that count, and of each the runs with their traces. So exporting again
+adds the runs that are new. A run whose trace is another one now is written anew: its part is
+replaced by one without it. A part is written as a draft and renamed, and the manifest is replaced
+after that; what a broken export leaves is removed by the next one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, NamedTuple
+
+from filelock import FileLock, Timeout
+
+from tidegauge.analysis.frame_index import TraceBytes, frames_of_file
+from tidegauge.analysis.requests import KINDS, FoundRun
+from tidegauge.analysis.rows.row_files import write_rows, write_without
+from tidegauge.analysis.rows.row_schema import CAUSES, RELATIONS, documentation, schema_of
+from tidegauge.analysis.tables.topology import TOPOLOGY
+from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.scenario.text.errors import did_you_mean
+from tidegauge.simulation.trace_rows.schema import SCHEMA_VERSION, tidegauge_version
+from tidegauge.traces.run_files import read_summary, trace_files
+from tidegauge.traces.run_folder import write_json_atomically, write_text_atomically
+
+#: The format that a manifest names.
+FORMAT = "tidegauge-rows"
+MANIFEST = "rows.json"
+DOCUMENTATION = "ROWS.md"
+_LOCK = ".rows.lock"
+_DRAFT = ".draft-"
+
+#: Small runs are put together until they have so many rows.
+PART_ROWS = 3_000_000
+
+_PART = re.compile(r"part-(\d+)\.parquet")
+
+
+#: The inputs that tell a trace: its hash, or the sizes of its files while it grows.
+_Trace = dict[str, Any]
+
+
+class RowsError(TidegaugeError):
+    """A folder of rows cannot be used, or a relation does not exist; the message is one line."""
+
+
+class PartWork(NamedTuple):
+    """A part to be written: the input of :func:`write_part`."""
+
+    number: int
+    runs: tuple[FoundRun, ...]
+    relations: tuple[str, ...]
+    draft: Path
+
+
+class WrittenPart(NamedTuple):
+    """A part that was written."""
+
+    number: int
+    #: The rows of each relation.
+    rows: Mapping[str, int]
+
+
+#: Calls :func:`write_part` with each input, and yields the results in any order: :func:`in_turn`,
+#: processes of this machine, or tasks of a cluster that sees the folder.
+Calls = Callable[[Callable[[PartWork], WrittenPart], Sequence[PartWork]], Generator[WrittenPart]]
+
+
+def in_turn(
+    work: Callable[[PartWork], WrittenPart], inputs: Sequence[PartWork]
+) -> Generator[WrittenPart]:
+    """Make the calls in this process, one after the other."""
+    yield from map(work, inputs)
+
+
+class Exported(NamedTuple):
+    """The outcome of an export."""
+
+    folder: Path
+    #: Names of runs that were added, that were written anew, and that were there.
+    new: tuple[str, ...]
+    changed: tuple[str, ...]
+    unchanged: tuple[str, ...]
+    #: Rows of the trace that were written, and the bytes of all files of the folder.
+    rows: int
+    size_bytes: int
+
+
+def write_part(work: PartWork) -> WrittenPart:
+    """Write the files of a part into a draft.
+
+    Raises:
+        RunError, ScenarioError, TraceError: a run cannot be read.
+        OSError: a file cannot be written.
+    """
+    rows = write_rows(
+        work.runs,
+        work.relations,
+        lambda relation: _file(work.draft, relation, work.number),
+        with_names=True,
+    )
+    return WrittenPart(work.number, rows)
+
+
+def export_rows(
+    runs: Sequence[FoundRun],
+    folder: Path,
+    kinds: Sequence[str] = (),
+    calls: Calls = in_turn,
+    done: Callable[[int, int], None] = lambda _, __: None,
+) -> Exported:
+    """Add the rows of runs to a folder, which is made if it is missing.
+
+    Args:
+        runs: the runs.
+        folder: the folder.
+        kinds: only rows of these kinds, or ``causes``; empty: those that the folder has, else all.
+            Relations of objects are always there.
+        calls: makes the calls of :func:`write_part`.
+        done: called with the number of parts that are written, and of all.
+
+    Raises:
+        RowsError: there is no such kind; the folder is that of something else, has other kinds or
+            columns, is being written to, or has another run of the same name.
+        RunError, ScenarioError, TraceError: a run cannot be read.
+        OSError: the folder cannot be written to.
+    """
+    for kind in kinds:
+        if kind not in KINDS and kind != CAUSES:
+            known = [*KINDS, CAUSES]
+            raise RowsError(f"there is no kind of rows {kind!r}; {did_you_mean(kind, known)}")
+    folder.mkdir(parents=True, exist_ok=True)
+    is_known = (folder / MANIFEST).exists()
+    if not is_known and any(each.name != _LOCK for each in folder.iterdir()):
+        raise RowsError(f"{folder}: is not empty, and has no {MANIFEST}")
+    try:
+        with FileLock(folder / _LOCK, timeout=0):
+            return _export(runs, _Parts(folder, kinds), calls, done)
+    except Timeout:
+        raise RowsError(f"{folder}: another export is writing to it") from None
+
+
+def _export(
+    runs: Sequence[FoundRun], parts: _Parts, calls: Calls, done: Callable[[int, int], None]
+) -> Exported:
+    # Before their rows are read: of a trace that grows the next export has more.
+    traces = {run.folder: _trace_of(run) for run in runs}
+    kept = [run for run in runs if parts.trace_of(run.folder) == traces[run.folder]]
+    changed = [run for run in runs if run not in kept and parts.trace_of(run.folder) is not None]
+    wanted = [parts.named(run) for run in runs if run not in kept]
+    rows = 0
+    with parts.draft() as draft, ExitStack() as open_:
+        parts.remove({run.folder for run in changed}, draft)
+        works = [
+            PartWork(parts.next_number + place, tuple(of_part), parts.relations, draft)
+            for place, of_part in enumerate(_in_parts(wanted))
+        ]
+        runs_of = {work.number: work.runs for work in works}
+        for count, written in enumerate(open_.enter_context(closing(calls(write_part, works))), 1):
+            rows += sum(written.rows[name] for name in written.rows if name in KINDS)
+            entries = [
+                _Entry(run.name, run.folder, traces[run.folder]) for run in runs_of[written.number]
+            ]
+            parts.add(_Part(written.number, entries, written.rows), draft)
+            done(count, len(works))
+    return Exported(
+        parts.folder,
+        tuple(run.name for run in wanted if run.folder not in {each.folder for each in changed}),
+        tuple(parts.named(run).name for run in changed),
+        tuple(parts.named(run).name for run in kept),
+        rows,
+        sum(file.stat().st_size for file in parts.folder.glob("*/*.parquet")),
+    )
+
+
+def _trace_of(run: FoundRun) -> _Trace:
+    """What tells the present trace of a run from an earlier one, as JSON has it."""
+    summary = read_summary(run.folder)
+    if summary is not None:
+        return {"trace_sha256": str(summary["trace_sha256"])}
+    return {"trace_bytes": {file.name: file.stat().st_size for file in trace_files(run.folder)}}
+
+
+def _in_parts(runs: Sequence[FoundRun]) -> Iterator[list[FoundRun]]:
+    """The runs in parts of about as many rows; a larger run is a part of its own."""
+    part: list[FoundRun] = []
+    rows_of_part = 0
+    for run in runs:
+        rows = _rows_of(run)
+        if part and rows_of_part + rows > PART_ROWS:
+            yield part
+            part, rows_of_part = [], 0
+        part.append(run)
+        rows_of_part += rows
+    if part:
+        yield part
+
+
+def _rows_of(run: FoundRun) -> int:
+    rows = 0
+    for path in trace_files(run.folder):
+        with TraceBytes(path) as file:
+            rows += sum(frame.rows for frame in frames_of_file(file))
+    return rows
+
+
+class _Entry(NamedTuple):
+    """A run of a part."""
+
+    name: str
+    folder: Path
+    trace: _Trace
+
+
+class _Part(NamedTuple):
+    number: int
+    runs: Sequence[_Entry]
+    rows: Mapping[str, int]
+
+    def as_json(self) -> dict[str, Any]:
+        runs = [{"run": each.name, "folder": str(each.folder), **each.trace} for each in self.runs]
+        return {"part": self.number, "runs": runs, "rows": dict(self.rows)}
+
+
+def _part_of(content: Mapping[str, Any]) -> _Part:
+    entries = [
+        _Entry(
+            each["run"],
+            Path(each["folder"]),
+            {name: each[name] for name in ("trace_sha256", "trace_bytes") if name in each},
+        )
+        for each in content["runs"]
+    ]
+    return _Part(int(content["part"]), entries, content["rows"])
+
+
+class _Parts:
+    """The parts of a folder, as its manifest names them; each change writes the manifest."""
+
+    def __init__(self, folder: Path, kinds: Sequence[str]) -> None:
+        """Read the manifest, or begin one; remove what a broken export has left.
+
+        Raises:
+            RowsError: the folder is that of something else, or has other kinds or columns.
+        """
+        self.folder = folder
+        self._file = folder / MANIFEST
+        found = self._read()
+        self._parts = {} if found is None else {part.number: part for part in found[1]}
+        asked = tuple(name for name in RELATIONS if name in {*kinds, *TOPOLOGY})
+        self.relations = (asked if kinds else RELATIONS) if found is None else found[0]
+        if kinds and self.relations != asked:
+            raise RowsError(
+                f"{self._file}: has rows of other kinds: leave out --kind, or export to another"
+                " folder"
+            )
+        if found is None:
+            self._write()
+            write_text_atomically(folder / DOCUMENTATION, documentation(self.relations))
+        self._remove_leftovers()
+
+    @property
+    def next_number(self) -> int:
+        """The number of the next part."""
+        return max(self._parts, default=-1) + 1
+
+    def trace_of(self, run_folder: Path) -> _Trace | None:
+        """The trace of which the rows of a run are; None: it has none."""
+        entry = self._entries.get(run_folder)
+        return entry and entry.trace
+
+    def named(self, run: FoundRun) -> FoundRun:
+        """The run with the name that it has here.
+
+        Raises:
+            RowsError: another run has it.
+        """
+        entry = self._entries.get(run.folder)
+        if entry is not None:
+            return FoundRun(entry.name, run.folder)
+        for other in self._entries.values():
+            if other.name == run.name:
+                raise RowsError(
+                    f"{self._file}: has another run {run.name!r}, of {other.folder}: export"
+                    f" {run.folder} to another folder"
+                )
+        return run
+
+    @contextmanager
+    def draft(self) -> Iterator[Path]:
+        """A folder for incomplete files."""
+        draft = Path(mkdtemp(prefix=_DRAFT, dir=self.folder))
+        try:
+            yield draft
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+    def add(self, part: _Part, draft: Path) -> None:
+        """Put a part in its place."""
+        self._replace([], [part], draft)
+
+    def remove(self, run_folders: Collection[Path], draft: Path) -> None:
+        """Replace the parts that have some of these runs by parts without them."""
+        old = [
+            part
+            for part in self._parts.values()
+            if any(run.folder in run_folders for run in part.runs)
+        ]
+        new: list[_Part] = []
+        for part in old:
+            gone = [run.name for run in part.runs if run.folder in run_folders]
+            kept = [run for run in part.runs if run.folder not in run_folders]
+            if kept:
+                number = self.next_number + len(new)
+                rows = {
+                    name: write_without(
+                        gone, _file(self.folder, name, part.number), _file(draft, name, number)
+                    )
+                    for name in self.relations
+                }
+                new.append(_Part(number, kept, rows))
+        if old:
+            self._replace(old, new, draft)
+
+    def _replace(self, old: Sequence[_Part], new: Sequence[_Part], draft: Path) -> None:
+        for part in new:
+            for name in self.relations:
+                place = _file(self.folder, name, part.number)
+                place.parent.mkdir(exist_ok=True)
+                _file(draft, name, part.number).rename(place)
+        self._parts |= {part.number: part for part in new}
+        for part in old:
+            del self._parts[part.number]
+        self._write()
+        self._remove_leftovers()
+
+    @property
+    def _entries(self) -> dict[Path, _Entry]:
+        return {run.folder: run for part in self._parts.values() for run in part.runs}
+
+    def _read(self) -> tuple[tuple[str, ...], list[_Part]] | None:
+        """The relations and the parts of the manifest; None: there is none yet."""
+        try:
+            content = json.loads(self._file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            raise RowsError(f"{self._file}: cannot be read: {error}") from error
+        try:
+            if content["format"] != FORMAT:
+                raise RowsError(f"{self._file}: not the manifest of rows of Tidegauge")
+            relations = tuple(content["relations"])
+            parts = [_part_of(each) for each in content["parts"]]
+            if content["columns_sha256"] != _columns_sha256(relations):
+                raise RowsError(
+                    f"{self._file}: its rows have the columns of Tidegauge {content['tidegauge']},"
+                    f" and this is {tidegauge_version()}: export to another folder"
+                )
+        except (KeyError, TypeError, ValueError) as error:
+            raise RowsError(f"{self._file}: not the manifest of rows of Tidegauge") from error
+        return relations, parts
+
+    def _write(self) -> None:
+        write_json_atomically(
+            self._file,
+            {
+                "format": FORMAT,
+                "schema_version": SCHEMA_VERSION,
+                "tidegauge": tidegauge_version(),
+                "columns_sha256": _columns_sha256(self.relations),
+                "relations": self.relations,
+                "parts": [part.as_json() for _, part in sorted(self._parts.items())],
+            },
+        )
+
+    def _remove_leftovers(self) -> None:
+        """Remove files of parts that do not count."""
+        for file in self.folder.glob("*/part-*.parquet"):
+            number = _PART.fullmatch(file.name)
+            if number is not None and int(number[1]) not in self._parts:
+                file.unlink()
+
+
+def _file(folder: Path, relation: str, number: int) -> Path:
+    return folder / relation / f"part-{number}.parquet"
+
+
+def _columns_sha256(relations: Iterable[str]) -> str:
+    """A hash of the columns of relations: files with others cannot be read together."""
+    known = [name for name in relations if name in RELATIONS]
+    columns = {
+        name: [(field.name, str(field.type)) for field in schema_of(name, with_names=True)]
+        for name in known
+    }
+    return hashlib.sha256(json.dumps([*relations, columns]).encode()).hexdigest()
