@@ -60,48 +60,56 @@ TRUNCATIONS = result_table.ResultTable(
 LEADER_SAMPLES = result_table.View(
     "leader_samples",
     """
-    with times as (
-        select run, process, time_us, max(
-            case when replicas >= coalesce(hosted, 0) then time_us end
-        ) over (
-            partition by run, process order by time_us
-            rows between unbounded preceding and current row
-        ) as anew_us
+    with counted as (
+        select run, process, time_us, max(hosted) as hosted, sum(replicas) as replicas
         from (
-            select run, process, time_us, max(hosted) as hosted, sum(replicas) as replicas
-            from (
-                select run, process, time_us, partitions as hosted, 0 as replicas
-                from broker_sampled
-                union all
-                select run, process, time_us, null, 1 from sampled
-            ) as either
-            group by run, process, time_us
-        ) as counted
+            select run, process, time_us, partitions as hosted, 0 as replicas from broker_sampled
+            union all
+            select run, process, time_us, null, 1 from sampled
+        ) as either
+        group by run, process, time_us
     ),
-    replicas as (
-        select distinct run, process, partition from sampled where leads = 1
+    numbered as (
+        select run, process, time_us,
+            row_number() over (partition by run, process order by time_us) as nth,
+            sum(case when replicas >= coalesce(hosted, 0) then 1 else 0 end) over (
+                partition by run, process order by time_us
+                rows between unbounded preceding and current row
+            ) as told_anew
+        from counted
+    ),
+    times as (
+        select *, max(nth) over (partition by run, process, told_anew) as last_nth from numbered
+    ),
+    leads as (
+        select run, process, partition, min(time_us) as first_us
+        from sampled where leads = 1 group by run, process, partition
     ),
     changes as (
-        select run, process, partition, time_us from sampled
-        union
-        select run, process, partition, time_us from no_longer_sampled
+        select run, process, partition, time_us, sequence, minor, leads, log_end_offset,
+            high_watermark
+        from sampled
+        union all
+        select run, process, partition, time_us, sequence, minor, 0, null, null
+        from no_longer_sampled
     ),
-    places as (
-        select r.run, r.process, r.partition, t.time_us, t.anew_us, max(c.time_us) over (
-            partition by r.run, r.process, r.partition order by t.time_us
-            rows between unbounded preceding and current row
-        ) as changed_us
-        from replicas as r
-        join times as t on t.run = r.run and t.process = r.process
-        left join changes as c on c.run = r.run and c.process = r.process
-            and c.partition = r.partition and c.time_us = t.time_us
+    followed as (
+        select c.*, t.nth, t.last_nth, lead(t.nth) over (
+            partition by c.run, c.process, c.partition order by c.time_us, c.sequence, c.minor
+        ) as next_nth
+        from changes as c
+        join leads as l on l.run = c.run and l.process = c.process
+            and l.partition = c.partition and l.first_us <= c.time_us
+        join times as t on t.run = c.run and t.process = c.process and t.time_us = c.time_us
+    ),
+    lasting as (
+        select run, process, partition, log_end_offset, high_watermark,
+            explode(sequence(nth, least(coalesce(next_nth - 1, last_nth), last_nth))) as nth
+        from followed where leads = 1
     )
-    -- A replica that is gone has no sampled row at its last change.
-    select p.run, p.process, p.partition, p.time_us, s.log_end_offset, s.high_watermark
-    from places as p
-    join sampled as s on s.run = p.run and s.process = p.process and s.partition = p.partition
-        and s.time_us = p.changed_us
-    where s.leads = 1 and p.changed_us >= coalesce(p.anew_us, 0)
+    select l.run, l.process, l.partition, t.time_us, l.log_end_offset, l.high_watermark
+    from lasting as l
+    join times as t on t.run = l.run and t.process = l.process and t.nth = l.nth
     """,
     key=("run", "process", "partition", "time_us"),
 )
