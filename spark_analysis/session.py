@@ -16,11 +16,9 @@ import logging
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -29,6 +27,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.compiled.interruptions import interruptions_deferred
 from tidegauge.spark_analysis.cluster import is_cluster, send_project
 from tidegauge.spark_analysis.trace_source import TidegaugeTrace
 
@@ -187,18 +186,13 @@ def _started(cores: int, java_options: str, settings: Mapping[str, str]) -> Spar
 
 
 def _interruptible(builder: SparkSession.Builder) -> SparkSession:
-    """The session, in which a Ctrl-C has its former handler.
+    """The session, in which a Ctrl-C has its former handler; Java is forked with callbacks.
 
     Spark's own handler asks Java to cancel all jobs while the answer to another question is read,
     which no connection of Py4J stands. The session is stopped anyway, and its jobs with it.
     """
-    if threading.current_thread() is not threading.main_thread():
+    with interruptions_deferred():
         return builder.getOrCreate()
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        return builder.getOrCreate()
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _heap_mebibytes() -> int:
