@@ -9,6 +9,8 @@ relations that Spark has shuffled.
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from tidegauge.analysis.requests import FoundRun
 
 _32_BITS = 0xFFFFFFFF
@@ -38,7 +40,7 @@ def hash_of(text: str) -> int:
     content = text.encode()
     whole = len(content) // 4 * 4
     words = [int.from_bytes(content[at : at + 4], "little") for at in range(0, whole, 4)]
-    words += [(each - 256 if each > 127 else each) & _32_BITS for each in content[whole:]]
+    words += [each & _32_BITS for each in np.frombuffer(content[whole:], np.int8).tolist()]
     mixed = _SEED
     for word in words:
         factor = _rotated(word * 0xCC9E2D51 & _32_BITS, 15) * 0x1B873593 & _32_BITS

@@ -120,7 +120,9 @@ class SparkEngine:
 
     def _check(self, spark: SparkSession, sources: Sources, folder: Path) -> None:
         if is_cluster(spark):
-            check_disk(spark, folder, [run.folder for runs in sources.runs.values() for run in runs])
+            check_disk(
+                spark, folder, [run.folder for runs in sources.runs.values() for run in runs]
+            )
 
 
 class _Making:
@@ -132,13 +134,10 @@ class _Making:
         run_count = sum(map(len, sources.runs.values()))
         #: Of few runs, buckets would leave most cores idle: Spark divides their rows itself.
         self._is_bucketed = run_count >= _RUNS_OF_A_BUCKET * sources.buckets
-        self.relations = Relations(
-            spark, sources.graph, sources.buckets if self._is_bucketed else None
-        )
+        buckets = sources.buckets if self._is_bucketed else None
+        self.relations = Relations(spark, sources.graph, buckets)
 
-    def write(
-        self, tables: Mapping[str, ResultTable], begins: Callable[[str], None]
-    ) -> None:
+    def write(self, tables: Mapping[str, ResultTable], begins: Callable[[str], None]) -> None:
         """Write these tables."""
         self._sources.give(self.relations)
         order = TopologicalSorter(self._sources.graph)

@@ -82,6 +82,7 @@ class Relations:
             graph: all relations, and the ones that the query of each reads.
             buckets: the number of buckets of runs in files; None: files are in no buckets.
         """
+        self._spark = spark
         self._graph = graph
         self._buckets = buckets
         self._uses = Counter(needed for all_needed in graph.values() for needed in all_needed)
@@ -116,9 +117,7 @@ class Relations:
             self._held[name] = _Files(f"parquet.`{folder.absolute()}`", rows)
             return
         table = self._prefix + name
-        columns = ", ".join(
-            f"{field.name} {_type_of(field)}" for field in pq.read_schema(files[0])
-        )
+        columns = ", ".join(f"{field.name} {_type_of(field)}" for field in pq.read_schema(files[0]))
         self._sessions[0].spark.sql(
             f"create table {table} ({columns}) using parquet"
             f" clustered by (run) into {self._buckets} buckets location '{folder.absolute()}'"
@@ -167,6 +166,9 @@ class Relations:
         """Forget all relations; their files stay."""
         for table in self._tables:
             self._sessions[0].spark.sql(f"drop table {table}")
+        # PySpark takes the session that was made last for the active one, until another one is used
+        # so: the user's has to be it again.
+        self._spark.createDataFrame([], "nothing bigint")
 
 
 class _Session:

@@ -1,4 +1,4 @@
-"""The relations of runs that no query makes, as Parquet for Spark: one file for each bucket of runs.
+"""The relations of runs that no query makes, as Parquet for Spark: a file for each bucket of runs.
 
 Rows and their origins are read from traces where Spark has executors, a task for each bucket; small
 traces in this process, while Java starts. The objects behind numbers come from manifests, and those

@@ -4,7 +4,7 @@ The relations of runs that all tables are made of, as Arrow tables: rows, the or
 the objects behind numbers.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path

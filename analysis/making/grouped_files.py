@@ -6,8 +6,8 @@ relations that it has. A folder for each run and relation would be 40,000 files 
 thousand runs, which take longer to open than to read.
 
 Groups are put in place as a whole: first their files, then the list by renaming. A reader goes by
-the list, so that it never sees half of a group. A group is never changed. If the inputs of any of
-its runs are others now, all of it is removed.
+the list, so that it never sees half of a group. A group is never changed: if the inputs of one of
+its runs are others now, another group without that run takes its place.
 """
 
 import json
@@ -16,10 +16,14 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, NamedTuple
 
+import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
+import pyarrow.compute as pc  # type: ignore[import-untyped]  # the same
+import pyarrow.parquet as pq  # type: ignore[import-untyped]  # the same
 from filelock import FileLock
 
 from tidegauge.traces.run_files import RunError
@@ -100,11 +104,6 @@ def relations_of(groups: Sequence[Group], run: str, made_of: MadeOf) -> frozense
     )
 
 
-def is_of_others(group: Group, inputs: Mapping[str, MadeOf]) -> bool:
-    """Whether any run of a group has other inputs now, so that the group is to be removed."""
-    return any(inputs.get(name, made_of) != made_of for name, made_of in group.runs.items())
-
-
 @contextmanager
 def draft_in(folder: Path) -> Iterator[Path]:
     """A folder for incomplete files, on the same disk; it is removed in the end."""
@@ -119,7 +118,7 @@ def draft_in(folder: Path) -> Iterator[Path]:
 def put_groups(
     folder: Path, draft: Path, runs: Sequence[Mapping[str, MadeOf]], relations: Sequence[str]
 ) -> None:
-    """Put the files of new groups in place, and remove groups of other inputs of these runs.
+    """Put the files of new groups in place, and take runs with other inputs out of former ones.
 
     Args:
         folder: the folder of groups.
@@ -134,17 +133,53 @@ def put_groups(
     inputs = {name: made_of for group in runs for name, made_of in group.items()}
     with FileLock(folder / _LOCK):
         before = groups_in(folder)
-        kept = [group for group in before if not is_of_others(group, inputs)]
-        next_number = max((group.number for group in before), default=-1) + 1
-        for place, group in enumerate(runs):
-            number = next_number + place
+        numbers = count(max((group.number for group in before), default=-1) + 1)
+        kept = []
+        for group in before:
+            changed = [name for name in group.runs if _has_changed(group, name, inputs)]
+            if not changed:
+                kept.append(group)
+            elif len(changed) < len(group.runs):
+                kept.append(_without(group, changed, folder, draft, next(numbers)))
+        for place, group_runs in enumerate(runs):
+            new = Group(next(numbers), group_runs, tuple(relations))
             for relation in relations:
-                file = part_file(folder, relation, number)
-                file.parent.mkdir(exist_ok=True)
-                part_file(draft, relation, place).replace(file)
-            kept.append(Group(number, group, tuple(relations)))
+                _put(part_file(draft, relation, place), part_file(folder, relation, new.number))
+            kept.append(new)
         _write_list(folder, draft, kept)
         _remove_all_but(folder, kept)
+
+
+def _has_changed(group: Group, run: str, inputs: Mapping[str, MadeOf]) -> bool:
+    return run in inputs and inputs[run] != group.runs[run]
+
+
+def _without(group: Group, runs: Sequence[str], folder: Path, draft: Path, number: int) -> Group:
+    """Put a group in place that has the runs of another one but for some."""
+    for relation in group.relations:
+        incomplete = draft / f"without-{number}-{relation}.parquet"
+        _copy_without(runs, part_file(folder, relation, group.number), incomplete)
+        _put(incomplete, part_file(folder, relation, number))
+    kept = {name: made_of for name, made_of in group.runs.items() if name not in runs}
+    return Group(number, kept, group.relations)
+
+
+def _copy_without(runs: Sequence[str], file: Path, copy: Path) -> None:
+    """Write the rows of a file again, without those of some runs, by its own groups of rows."""
+    names = pa.array(runs, pa.string())
+    with (
+        pq.ParquetFile(file) as old,
+        pq.ParquetWriter(copy, old.schema_arrow, compression="zstd") as new,
+    ):
+        for place in range(old.num_row_groups):
+            rows = old.read_row_group(place)
+            of_them = pc.is_in(rows["run"].cast(pa.string()), value_set=names)
+            new.write_table(rows.filter(pc.invert(of_them)))
+
+
+def _put(file: Path, place: Path) -> None:
+    place.parent.mkdir(exist_ok=True)
+    file.replace(place)
 
 
 def _write_list(folder: Path, draft: Path, groups: Sequence[Group]) -> None:

@@ -17,7 +17,6 @@ from tidegauge.analysis.making.grouped_files import (
     MadeOf,
     draft_in,
     groups_in,
-    is_of_others,
     put_groups,
     relations_of,
 )
@@ -88,8 +87,7 @@ def _runs_by_missing(
 
     Groups of complete runs stay when the trace of another run has grown.
     """
-    inputs = {run.name: of_run for run, of_run in made_of.items()}
-    there = [group for group in groups_in(folder) if not is_of_others(group, inputs)]
+    there = groups_in(folder)
     lacking: dict[tuple[tuple[str, ...], bool], list[FoundRun]] = {}
     for run, of_run in made_of.items():
         has = relations_of(there, run.name, of_run)
@@ -110,5 +108,3 @@ def _sources() -> str:
     for module in (causes, attribution, cluster_course, fault_reach, attribution):
         found.update(Path(str(module.__file__)).read_bytes())
     return found.hexdigest()
-
-
