@@ -358,18 +358,18 @@ class _Parts:
             return None
         except ValueError as error:
             raise RowsError(f"{self._file}: cannot be read: {error}") from error
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise RowsError(f"{self._file}: not the manifest of rows of Tidegauge")
         try:
-            if content["format"] != FORMAT:
-                raise RowsError(f"{self._file}: not the manifest of rows of Tidegauge")
-            relations = tuple(content["relations"])
+            relations = tuple(map(str, content["relations"]))
             parts = [_part_of(each) for each in content["parts"]]
-            if content["columns_sha256"] != _columns_sha256(relations):
-                raise RowsError(
-                    f"{self._file}: its rows have the columns of Tidegauge {content['tidegauge']},"
-                    f" and this is {tidegauge_version()}: export to another folder"
-                )
         except (KeyError, TypeError, ValueError) as error:
-            raise RowsError(f"{self._file}: not the manifest of rows of Tidegauge") from error
+            raise RowsError(f"{self._file}: is damaged: its parts cannot be read") from error
+        if content.get("columns_sha256") != _columns_sha256(relations):
+            raise RowsError(
+                f"{self._file}: its rows have the columns of Tidegauge {content.get('tidegauge')},"
+                f" and this is {tidegauge_version()}: export to another folder"
+            )
         return relations, parts
 
     def _write(self) -> None:

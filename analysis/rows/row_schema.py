@@ -188,7 +188,7 @@ DuckDB, Polars, pandas and Spark read one so:
 ```
 duckdb.sql("from 'FOLDER/isr_shrunk/*.parquet'")
 polars.read_parquet("FOLDER/isr_shrunk/*.parquet")
-pandas.read_parquet("FOLDER/isr_shrunk")
+pandas.read_parquet("FOLDER/isr_shrunk", dtype_backend="pyarrow")
 spark.read.parquet("FOLDER/isr_shrunk")
 ```
 

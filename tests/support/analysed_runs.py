@@ -75,6 +75,19 @@ def crashed_run(folder: Path, acks: str) -> RunFolder:
     return simulate(scenario, folder)
 
 
+def recovered_run(folder: Path) -> RunFolder:
+    """A leader of a cluster with a quorum is killed, and comes back in the liveness phase."""
+    scenario = cluster_of(
+        release="4.1",
+        cluster={"brokers": 3},
+        duration="15s",
+        liveness=True,
+        workload={"producers": [producers_of(5, "2s", "13s")]},
+        faults=[{"kind": "crash", "at": "5s", "for": "20s", "brokers": [1]}],
+    )
+    return simulate(scenario, folder)
+
+
 def recorded_runs(folder: Path) -> dict[str, RunFolder]:
     """Runs by their names: a crash in both modes, a rack without power, a wild schedule."""
     crashes = (load_scenario(find_scenario(name)) for name in RUNS[:2])

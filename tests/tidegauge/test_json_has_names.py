@@ -92,6 +92,7 @@ WORDS = {
     "compare-runs": "compare-runs a b",
     "verify": "verify a",
     "blame": "blame a",
+    "export": "export a --to rows",
 }
 #: A controller's state has a broker under a name that rows have for a list of replicas.
 BROKERS_TOO = {"removing"}
