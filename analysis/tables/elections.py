@@ -99,7 +99,7 @@ _ELECTED = result_table.View(
 #: response without an error.
 _TERM_MOMENTS = result_table.View(
     "term_moments",
-    f"""
+    """
     with led as (
         select run, partition, process as leader, leader_epoch, min(time_us) as led_us
         from became_leader group by run, partition, process, leader_epoch
