@@ -52,36 +52,42 @@ TRUNCATIONS = result_table.ResultTable(
     key=("run", "time_us", "process", "sequence"),
 )
 
-#: Each replica that leads, at each sample of its process, with the ends of its last ``sampled``
-#: row, unless the replica is gone: a ``no_longer_sampled`` tells of that, or a later sample that
-#: has a row for every replica that the broker hosts. Such a sample is the first one of each
-#: process, and each one of earlier releases, whose rows come back as they are. Followers are left
-#: out: no table asks for them, and they would make it three times as large.
-LEADER_SAMPLES = result_table.View(
-    "leader_samples",
+#: The samples of each process, numbered, and the last one until which its rows hold: the next one
+#: tells all anew, with a row for every replica that the broker hosts. Such a sample is the first
+#: one of each process, and each one of earlier releases, whose rows come back as they are.
+_TIMES = result_table.View(
+    "sample_times",
     """
-    with counted as (
-        select run, process, time_us, max(hosted) as hosted, sum(replicas) as replicas
-        from (
-            select run, process, time_us, partitions as hosted, 0 as replicas from broker_sampled
-            union all
-            select run, process, time_us, null, 1 from sampled
-        ) as either
-        group by run, process, time_us
-    ),
-    numbered as (
+    select *, max(nth) over (partition by run, process, told_anew) as last_nth
+    from (
         select run, process, time_us,
             row_number() over (partition by run, process order by time_us) as nth,
             sum(case when replicas >= coalesce(hosted, 0) then 1 else 0 end) over (
                 partition by run, process order by time_us
                 rows between unbounded preceding and current row
             ) as told_anew
-        from counted
-    ),
-    times as (
-        select *, max(nth) over (partition by run, process, told_anew) as last_nth from numbered
-    ),
-    leads as (
+        from (
+            select run, process, time_us, max(hosted) as hosted, sum(replicas) as replicas
+            from (
+                select run, process, time_us, partitions as hosted, 0 as replicas
+                from broker_sampled
+                union all
+                select run, process, time_us, null, 1 from sampled
+            ) as either
+            group by run, process, time_us
+        ) as counted
+    ) as numbered
+    """,
+    key=("run", "process", "time_us"),
+)
+
+#: The ends of leaders' logs, with the numbers of the samples that show them: until the replica has
+#: another row, a ``no_longer_sampled`` tells that it is gone, or all is told anew. Followers are
+#: left out: no table asks for them, and they would make it three times as large.
+_ENDS = result_table.View(
+    "leader_ends",
+    """
+    with leads as (
         select run, process, partition, min(time_us) as first_us
         from sampled where leads = 1 group by run, process, partition
     ),
@@ -100,21 +106,28 @@ LEADER_SAMPLES = result_table.View(
         from changes as c
         join leads as l on l.run = c.run and l.process = c.process
             and l.partition = c.partition and l.first_us <= c.time_us
-        join times as t on t.run = c.run and t.process = c.process and t.time_us = c.time_us
-    ),
-    lasting as (
-        select run, process, partition, log_end_offset, high_watermark,
-            explode(sequence(nth, least(coalesce(next_nth - 1, last_nth), last_nth))) as nth
-        from followed where leads = 1
+        join sample_times as t
+            on t.run = c.run and t.process = c.process and t.time_us = c.time_us
     )
-    select l.run, l.process, l.partition, t.time_us, l.log_end_offset, l.high_watermark
-    from lasting as l
-    join times as t on t.run = l.run and t.process = l.process and t.nth = l.nth
+    select run, process, partition, log_end_offset, high_watermark,
+        explode(sequence(nth, least(coalesce(next_nth - 1, last_nth), last_nth))) as nth
+    from followed where leads = 1
+    """,
+    key=("run", "process", "partition", "nth"),
+)
+
+#: Each replica that leads, at each sample of its process.
+LEADER_SAMPLES = result_table.View(
+    "leader_samples",
+    """
+    select e.run, e.process, e.partition, t.time_us, e.log_end_offset, e.high_watermark
+    from leader_ends as e
+    join sample_times as t on t.run = e.run and t.process = e.process and t.nth = e.nth
     """,
     key=("run", "process", "partition", "time_us"),
 )
 
-VIEWS = (LEADER_SAMPLES,)
+VIEWS = (_TIMES, _ENDS, LEADER_SAMPLES)
 
 HW_LAG = result_table.ResultTable(
     "hw_lag",
