@@ -10,7 +10,7 @@ from rich.table import Table
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.questions.all_questions import QUESTIONS
 from tidegauge.analysis.questions.question import Question
-from tidegauge.analysis.requests import common_folder, runs_at
+from tidegauge.analysis.requests import OF_SEVERAL, common_folder, runs_at
 from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.analysis.tables.run_figures import RUN_FIGURES
 from tidegauge.commands.loading import need_spark, opened_run
@@ -26,13 +26,11 @@ from tidegauge.views.output import console, print_json, report
 from tidegauge.views.progress import number_text, working
 from tidegauge.views.story_lines import print_notes
 
-_OF_SEVERAL = Path("analysis")
-
 
 def report_run(options: ReportOptions) -> None:
     """Perform ``tidegauge report``."""
     found = runs_at(options.runs)
-    folder = options.out or common_folder(options.runs, found) or _OF_SEVERAL
+    folder = options.out or common_folder(options.runs, found) or OF_SEVERAL
     what = f"The tables of {counted(len(found), 'run')}"
     with working(what) as tell:
         tables = RunTables(found, folder / "tables")
@@ -84,7 +82,7 @@ def analyze_runs(options: AnalyzeOptions) -> None:
     _check_names("--table", "table", named, TABLES)
     _check_names("--question", "question", asked, QUESTIONS)
     found = runs_at(options.runs)
-    folder = (options.out or common_folder(options.runs, found) or _OF_SEVERAL) / "tables"
+    folder = (options.out or common_folder(options.runs, found) or OF_SEVERAL) / "tables"
     what = f"Spark reads the traces of {counted(len(found), 'run')}"
     with (
         report(as_json=options.as_json),

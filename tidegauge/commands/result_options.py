@@ -102,8 +102,9 @@ class SqlOptions(NamedTuple):
 
     The SQL is one statement of DuckDB. `show tables` lists the tables, `describe TABLE` the columns
     of one with units and meanings, and `tidegauge docs tables` prints both. Tables are made as a
-    query needs them, and kept in the folder of the run. The column `run` tells runs of a sweep
-    apart. `copy (select ...) to 'FILE.parquet'` writes a file; .csv and .json work, too.
+    query needs them, and kept in the folder of the run, with --with in analysis/. The column `run`
+    tells runs apart. `copy (select ...) to 'FILE.parquet'` writes a file; .csv and .json work, too.
+    `read_parquet`, `read_csv` and `read_json` read other files, such as samples of Prometheus.
 
     Rows that are wider than the terminal have a line for each column.
 
@@ -116,11 +117,14 @@ class SqlOptions(NamedTuple):
       tidegauge sql runs/first "select * from elections" --csv > elections.csv
       tidegauge sql runs/first "copy (from elections) to 'elections.parquet'"
       tidegauge sql runs/sweep "select run, count(*) as elections from elections group by run"
+      tidegauge sql runs/sweep --with runs/real-logs "select run, leader_elections from run_figures"
     """
 
     run: shared.RunPath
     #: SQL of DuckDB.
     query: Annotated[str, typer.Argument(metavar="SQL")]
+    #: Another run or sweep, whose rows are in the same tables. Repeatable.
+    others: Annotated[list[str] | None, typer.Option("--with", metavar="RUN")] = None
     #: Print all rows as CSV.
     as_csv: Annotated[bool, typer.Option("--csv")] = False
     as_json: shared.AsJson = False
