@@ -58,20 +58,22 @@ class ReplayViewOptions(NamedTuple):
 
 
 class AnalyzeOptions(NamedTuple):
-    """Make result tables and a report of recorded runs with Spark, and print their figures.
+    """Make result tables and a report of recorded runs, and print their figures.
 
-    Tables are Parquet, with a folder for each run. They have intervals of ISRs, leaders, offline
-    partitions and partitions under min ISR; elections with the time of each step; notifications;
-    truncations; acknowledged records; lost records with their cause; faults. TABLES.md in
-    analysis/ describes their columns. An unfinished run is read up to its last row.
+    Tables are Parquet, a folder for each, with the rows of all runs. They have intervals of ISRs,
+    leaders, offline partitions and partitions under min ISR; elections with the time of each step;
+    notifications; truncations; acknowledged records; lost records with their cause; faults.
+    TABLES.md in analysis/ describes their columns. An unfinished run is read up to its last row.
 
-    Spark runs on this machine with its Java (17 or later). Under spark-submit it uses the cluster
-    of that session.
+    DuckDB makes them in this process, and Spark where the largest run does not fit into memory; the
+    choice is printed with its reason. Spark runs on this machine with its Java (17 or later). Under
+    spark-submit it uses the cluster of that session.
 
     \b
     Examples:
       tidegauge analyze runs/first
       tidegauge analyze 'runs/*' --out analysis
+      tidegauge analyze 'runs/*' --out analysis --engine spark
       tidegauge analyze runs/first --table elections --table lost
       tidegauge analyze --questions
       tidegauge analyze runs/first --question failover-budget
@@ -91,7 +93,9 @@ class AnalyzeOptions(NamedTuple):
     questions: Annotated[list[str] | None, typer.Option("--question", metavar="NAME")] = None
     #: List all questions.
     list_questions: Annotated[bool, typer.Option("--questions")] = False
-    #: Number of cores. Default: all.
+    #: duckdb or spark. Default: the one that suits these runs.
+    engine: Annotated[str | None, typer.Option(metavar="NAME")] = None
+    #: Number of cores for Spark. Default: all.
     cores: Annotated[int | None, typer.Option(min=1)] = None
     #: Print the figures or the answers; all else goes to standard error.
     as_json: Annotated[bool, typer.Option("--json")] = False
