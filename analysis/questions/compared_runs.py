@@ -12,7 +12,7 @@ seed count.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -62,10 +62,17 @@ def settings_at(runs: Iterable[FoundRun]) -> dict[str, RunSetting]:
     Raises:
         RunError: a manifest cannot be read.
     """
-    manifests = ((run.name, read_manifest(run.folder)) for run in runs)
-    return settings_of(
-        {run: manifest["scenario"] | {"seed": manifest["seed"]} for run, manifest in manifests}
-    )
+    scenarios: dict[str, dict[str, Any]] = {}
+    first: dict[str, Any] = {}
+    for run in runs:
+        manifest = read_manifest(run.folder)
+        scenario = manifest["scenario"] | {"seed": manifest["seed"]}
+        # Thousands of runs have most sections in common, and so they share the objects.
+        scenarios[run.name] = {
+            name: first[name] if first.setdefault(name, section) == section else section
+            for name, section in scenario.items()
+        }
+    return settings_of(scenarios)
 
 
 def settings_of(scenarios: Mapping[str, Mapping[str, Any]]) -> dict[str, RunSetting]:
@@ -74,7 +81,11 @@ def settings_of(scenarios: Mapping[str, Mapping[str, Any]]) -> dict[str, RunSett
     Args:
         scenarios: the whole scenario of each run, as manifests have it.
     """
-    flat = {run: dict(_leaves(scenario, ())) for run, scenario in scenarios.items()}
+    varied = _varied_sections([*scenarios.values()])
+    flat = {
+        run: dict(_leaves({name: scenario[name] for name in varied if name in scenario}, ()))
+        for run, scenario in scenarios.items()
+    }
     of_seed: dict[Any, list[_Leaves]] = {}
     for run, leaves in flat.items():
         of_seed.setdefault(scenarios[run].get("seed"), []).append(leaves)
@@ -106,6 +117,13 @@ def settings_of(scenarios: Mapping[str, Mapping[str, Any]]) -> dict[str, RunSett
         )
         for run, leaves in flat.items()
     }
+
+
+def _varied_sections(scenarios: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The sections in which scenarios differ, of thousands of runs most often one or two."""
+    first, *others = scenarios
+    names = dict.fromkeys(name for scenario in scenarios for name in scenario)
+    return [name for name in names if any(each.get(name) != first.get(name) for each in others)]
 
 
 def _differ(path: _Path, runs: Iterable[_Leaves]) -> bool:

@@ -154,6 +154,12 @@ RARE_EVENTS = Question(
     "Which runs show an event that hardly any other run shows, and how certain is its rate?",
     (
         Column("event", "string", "", "the event"),
+        Column(
+            "setting",
+            "string",
+            "",
+            "the settings in which these runs differ from the others, apart from seeds",
+        ),
         Column("runs", "bigint", "", "number of runs of the setting that show it"),
         Column("of", "bigint", "", "... of so many that can tell"),
         Column("rate_low", "double", "", "lower bound of its true rate in runs (95 %, exact)"),
@@ -164,12 +170,6 @@ RARE_EVENTS = Question(
         Column("unit", "string", "", "of the amount; null: a count"),
         Column("command", "string", "", "repeats the run; null: of logs, or a branch"),
         Column("rate", "double", "", "share of the runs that show it"),
-        Column(
-            "setting",
-            "string",
-            "",
-            "the settings in which these runs differ from the others, apart from seeds",
-        ),
     ),
     _rare_events,
     "the worst event first, and last those that no run shows",

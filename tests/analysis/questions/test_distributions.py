@@ -16,9 +16,11 @@ from typer.testing import CliRunner
 from scenario_runs import run_of, shipped
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.tables.all_tables import TABLES
+from tidegauge.analysis.tables.result_table import Column
 from tidegauge.command_line import app
 from tidegauge.traces.run_files import SUMMARY, read_summary
 from tidegauge.traces.run_folder import write_json_atomically
+from tidegauge.views.answers_view import text_of
 from written_rows import S, WrittenRows
 from written_tables import WrittenTables, answer, with_a_scenario
 
@@ -233,3 +235,10 @@ def test_the_command_of_a_rare_run_repeats_it(tmp_path: Path) -> None:
         for folder in (tmp_path / "again", tmp_path / "runs" / "seed-2")
     ]
     assert hashes[0] == hashes[1]
+
+
+def test_a_rate_of_one_in_ten_thousand_is_no_zero_for_people() -> None:
+    rate = Column("rate_high", "double", "", "")
+    assert [text_of(rate, each) for each in (0, 0.00029953, 0.001, 0.445)] == [
+        *("0", "0.0003", "0.001", "0.445")
+    ]
