@@ -35,11 +35,6 @@ KINDS = {kind.name: kind for kind in ROW_KINDS.values()}
 #: Kinds whose rows are numbered and hashed, by their names.
 CANONICAL = {name: kind for name, kind in KINDS.items() if kind.canonical}
 
-#: The own columns of rows of several kinds by their places.
-VALUES = tuple(
-    f"value_{place}" for place in range(max(len(kind.columns) for kind in KINDS.values()))
-)
-
 #: Columns that hold text; all others are 64-bit integers.
 TEXTS = ("run", "kind")
 
@@ -103,7 +98,7 @@ class TraceRequest:
         Raises:
             RequestError: a column does not exist in any of these rows.
         """
-        known = dict.fromkeys(self.columns if self.kind is not None else self.columns + VALUES)
+        known = dict.fromkeys(self.columns)
         for kind in self.wanted_kinds:
             known |= dict.fromkeys(KINDS[kind].columns)
         for name in columns:
@@ -124,14 +119,6 @@ class TraceRequest:
             "part_bytes": self.part_bytes,
         }
         return {name: str(value) for name, value in options.items() if value is not None}
-
-
-def own_column(kind: str, column: str) -> str | None:
-    """The name in a kind of a column, maybe one of :data:`VALUES`; None: the kind lacks it."""
-    if column not in VALUES:
-        return column
-    place, own = VALUES.index(column), KINDS[kind].columns
-    return own[place] if place < len(own) else None
 
 
 def request_of(options: Mapping[str, str]) -> TraceRequest:

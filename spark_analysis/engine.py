@@ -19,6 +19,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as f
 
 from tidegauge.analysis.making import engine
+from tidegauge.analysis.making.engine_choice import is_submitted
 from tidegauge.analysis.making.grouped_files import part_file
 from tidegauge.analysis.requests import FoundRun
 from tidegauge.analysis.tables.result_table import ResultTable, nothing
@@ -100,16 +101,17 @@ class SparkEngine:
 
     def _with_rows(self, sources: Sources, folder: Path, *, is_small: bool) -> SparkSession:
         """The session, once all rows are Parquet."""
-        if is_small:
+        if is_small and not is_submitted():
             # The driver has read small traces by the time at which Java is ready.
             with ThreadPoolExecutor(1) as meanwhile:
                 written = meanwhile.submit(sources.write)
                 spark = self._started()
                 written.result()
-            self._check(spark, sources, folder)
             return spark
         spark = self._started()
-        self._check(spark, sources, folder)
+        if is_cluster(spark):
+            runs = [run.folder for of_bucket in sources.runs.values() for run in of_bucket]
+            check_disk(spark, folder, runs)
         sources.write_by(spark)
         return spark
 
@@ -117,12 +119,6 @@ class SparkEngine:
         if self._spark is None:
             self._spark = self._start()
         return self._spark
-
-    def _check(self, spark: SparkSession, sources: Sources, folder: Path) -> None:
-        if is_cluster(spark):
-            check_disk(
-                spark, folder, [run.folder for runs in sources.runs.values() for run in runs]
-            )
 
 
 class _Making:

@@ -1,8 +1,4 @@
-"""The data source ``tidegauge-causes``: the origins of rows, found where the rows are read.
-
-Its only option is ``paths``, as that of the data source ``tidegauge``. A run is one task.
-
-The data source ``tidegauge``: traces of runs as DataFrames, for Spark's own ``read``.
+"""The data source ``tidegauge``: traces of runs as DataFrames, for Spark's own ``read``.
 
 .. code-block:: python
 
@@ -34,74 +30,12 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 from numpy.typing import NDArray
-from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from tidegauge.analysis import requests
-from tidegauge.analysis.attribution import arrow_of_causes
 from tidegauge.analysis.trace_parts import FilePart, find_frames, frames_of, parts_of
 from tidegauge.traces.trace_file import Frame
-
-CAUSES_FORMAT = "tidegauge-causes"
-
-_SCHEMA = """
-    run string, process bigint, sequence bigint, time_us bigint, partition bigint, effect string,
-    trigger_process bigint, trigger_us bigint, trigger_kind string,
-    faults array<bigint>, fault bigint, fault_name string, fault_us bigint, reason string
-"""
-
-
-def found_causes(spark: SparkSession, path: requests.Paths) -> DataFrame:
-    """The origins of the rows of the kinds in :data:`tidegauge.analysis.causes.FOLLOWED`.
-
-    The columns are those of :func:`tidegauge.analysis.attribution.arrow_of_causes`.
-
-    Args:
-        spark: the session.
-        path: folders of runs, or patterns of such folders.
-
-    Raises:
-        RunError: a folder is not that of a run, or a pattern matches none.
-    """
-    requests.runs_at(path)
-    spark.dataSource.register(TidegaugeCauses)
-    return spark.read.format(CAUSES_FORMAT).options(**requests.TraceRequest(path).options()).load()
-
-
-class TidegaugeCauses(DataSource):
-    """The origins of rows, as a data source of Spark."""
-
-    @classmethod
-    def name(cls) -> str:
-        """The name for ``spark.read.format``."""
-        return CAUSES_FORMAT
-
-    def schema(self) -> str:
-        """The columns of :func:`found_causes`."""
-        return _SCHEMA
-
-    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - it has but one
-        """The reader of the data source."""
-        return CauseReader(requests.request_of(self.options))
-
-
-class CauseReader(DataSourceReader):
-    """Follows the links of each run."""
-
-    def __init__(self, request: requests.TraceRequest) -> None:
-        """Take the paths of a request."""
-        self._paths = request.paths
-
-    def partitions(self) -> list[InputPartition]:
-        """The runs, each a task."""
-        return [InputPartition(run) for run in requests.runs_at(self._paths)]
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The origins of the rows of one run."""
-        run: requests.FoundRun = partition.value
-        yield from arrow_of_causes(run).to_batches()
-
 
 #: The name of the data source in ``spark.read.format``.
 FORMAT = "tidegauge"
@@ -174,10 +108,9 @@ def _text(piece: FilePart, frame: Frame, name: str, rows: int) -> pa.Array:
 
 
 def _numbers(frame: Frame, name: str, which: NDArray[np.bool_] | slice, rows: int) -> pa.Array:
-    own = requests.own_column(frame.kind.name, name)
-    if own is None or own not in frame.packed:
+    if name not in frame.packed:
         return pa.nulls(rows, pa.int64())
-    return pa.array(frame.column(own)[which])
+    return pa.array(frame.column(name)[which])
 
 
 def schema_of(request: requests.TraceRequest, columns: tuple[str, ...] | list[str]) -> StructType:

@@ -144,8 +144,9 @@ class RunTables:
 
     def _have(self, names: Iterable[str]) -> None:
         if _RUNS in names and _RUNS not in self._known:
-            ends = [(run.name, run.end_us()) for run in self.runs]
-            self.add(_RUNS, "run string, ends_us bigint", ends)
+            names = pa.array([run.name for run in self.runs])
+            ends_us = pa.array([run.end_us() for run in self.runs], pa.int64())
+            self._database.register(_RUNS, pa.table([names, ends_us], ["run", "ends_us"]))
             self._known.add(_RUNS)
         missing = [name for name in TABLES if name in names and name not in self._known]
         if not missing:

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
 import venv
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow.parquet as pq  # type: ignore[import-untyped]  # it comes without types
 import pyspark
@@ -24,6 +26,7 @@ from pyspark.sql import SparkSession
 from analysed_runs import crashed_run
 from recorded_tables import differences
 from tidegauge.analysis.making.run_tables import RunTables
+from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.spark_analysis.cluster import check_disk, pack_project
 from tidegauge.traces.run_files import RunError
 from tidegauge.traces.run_folder import RunFolder
@@ -63,7 +66,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 @contextmanager
-def daemon(log: Path, role: str, *arguments: str) -> Iterator[None]:
+def daemon(log: Path, role: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     """A master or a worker, with all that it starts, while the context lasts."""
     spark_class = SPARK_HOME / "bin" / "spark-class"
     here = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
@@ -78,9 +81,10 @@ def daemon(log: Path, role: str, *arguments: str) -> Iterator[None]:
         ) as process,
     ):
         try:
-            yield
+            yield process
         finally:
-            os.killpg(process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def said(log: Path, pattern: str) -> str:
@@ -93,52 +97,73 @@ def said(log: Path, pattern: str) -> str:
     raise AssertionError(f"not said within a minute: {pattern}\n{log.read_text()}")
 
 
+class Cluster(NamedTuple):
+    """Spark's own cluster manager: its address, and its two workers of a core each."""
+
+    address: str
+    workers: Sequence[subprocess.Popen[bytes]]
+
+
 @contextmanager
-def standalone_cluster(folder: Path) -> Iterator[str]:
-    """Spark's own cluster manager with one worker, and its address."""
-    master, worker = folder / "master.log", folder / "worker.log"
-    with daemon(master, "master.Master"):
+def standalone_cluster(folder: Path) -> Iterator[Cluster]:
+    """A master and two workers, while the context lasts."""
+    master = folder / "master.log"
+    with ExitStack() as stack:
+        stack.enter_context(daemon(master, "master.Master"))
         address = said(master, r"spark://127\.0\.0\.1:\d+")
-        room = ["--cores", "2", "--memory", "2g", "--work-dir", f"{folder}/work"]
-        with daemon(worker, "worker.Worker", *room, address):
-            said(worker, "Successfully registered with master")
-            yield address
+        workers = []
+        for number in (1, 2):
+            log = folder / f"worker-{number}.log"
+            room = ["--cores", "1", "--memory", "2g", "--work-dir", f"{folder}/work-{number}"]
+            workers.append(stack.enter_context(daemon(log, "worker.Worker", *room, address)))
+            said(log, "Successfully registered with master")
+        yield Cluster(address, workers)
 
 
-def submit(address: str, python: Path, folder: Path, *arguments: str) -> None:
+def submitted(
+    cluster: Cluster, python: Path, folder: Path, *arguments: str
+) -> subprocess.Popen[str]:
     """``tidegauge analyze`` on a cluster, as docs/analysis.md has it."""
     settings = ["--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=4"]
     submit = [f"{SPARK_HOME}/bin/spark-submit", "--properties-file", f"{DEPLOY}/analysis.conf"]
-    told = subprocess.run(
-        [*submit, "--master", address, *settings, f"{DEPLOY}/analyze.py", *arguments],
+    return subprocess.Popen(
+        [*submit, "--master", cluster.address, *settings, f"{DEPLOY}/analyze.py", *arguments],
         env=environment(
             PYSPARK_DRIVER_PYTHON=sys.executable,
             PYSPARK_PYTHON=str(python),
             SPARK_LOCAL_IP="127.0.0.1",
         ),
         cwd=folder,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
-        check=False,
-        timeout=400,
     )
-    assert told.returncode == 0, told.stdout + told.stderr
+
+
+def ended_well(process: subprocess.Popen[str]) -> str:
+    """The output of a process that ends without an error."""
+    with process:
+        output, _ = process.communicate(timeout=400)
+    assert process.returncode == 0, output
+    return output
 
 
 @pytest.mark.long
 def test_a_cluster_makes_the_same_tables_as_one_machine(
     crashed: RunFolder, executor_python: Path, tmp_path: Path
 ) -> None:
-    """By spark-submit, on a standalone master with one worker; and by DuckDB, here."""
+    """By spark-submit, on a standalone master with two workers; and by DuckDB, here."""
     analyze = [str(crashed.path), *(f"--table={name}" for name in COMPARED)]
-    with standalone_cluster(tmp_path) as address:
-        submit(address, executor_python, tmp_path, *analyze, "--out", f"{tmp_path}/cluster")
-    # An executor was started by the worker, not by the driver.
-    assert list(tmp_path.glob("work/app-*/0/stderr"))
+    with standalone_cluster(tmp_path) as cluster:
+        out = ("--out", f"{tmp_path}/cluster")
+        output = ended_well(submitted(cluster, executor_python, tmp_path, *analyze, *out))
+    assert "Spark makes the tables of 1 run: spark-submit has started a session" in output
+    # Executors were started by the workers, not by the driver.
+    assert len(list(tmp_path.glob("work-*/app-*/*/stderr"))) == 2
     assert crashed.summary is not None
     (file,) = tmp_path.glob("cluster/tables/run_figures/*.parquet")
     (figures,) = pq.read_table(file).to_pylist()
-    for name in figures:
+    for name in figures.keys() - {"run"}:
         assert figures[name] == crashed.summary[name], name
     assert figures["leader_elections"] > 0
 
@@ -147,6 +172,39 @@ def test_a_cluster_makes_the_same_tables_as_one_machine(
     there = tmp_path / "cluster" / "tables"
     assert differences(there, here.folder, here.runs, COMPARED) == {}
     assert all(here.rows(f"from {name} limit 1") for name in COMPARED)
+
+
+@pytest.mark.long
+def test_the_death_of_a_worker_changes_no_table(
+    crashed: RunFolder, executor_python: Path, tmp_path: Path
+) -> None:
+    """One of two workers and its executor are killed with -9 while tables are made."""
+    runs = tmp_path / "runs"
+    for seed in range(6):
+        shutil.copytree(crashed.path, runs / f"seed={seed}")
+    with standalone_cluster(tmp_path) as cluster:
+        out = tmp_path / "cluster"
+        process = submitted(cluster, executor_python, tmp_path, f"{runs}/*", "--out", str(out))
+        made_before = wait_for_made(out / "tables", 8)
+        os.killpg(cluster.workers[1].pid, signal.SIGKILL)
+        ended_well(process)
+        assert cluster.workers[0].poll() is None
+    assert made_before < len(TABLES)
+    here = RunTables(str(runs / "*"), tmp_path / "here")
+    here.make(TABLES)
+    assert differences(out / "tables", here.folder, here.runs) == {}
+    assert here.rows("from elections limit 1")
+
+
+def wait_for_made(tables: Path, count: int) -> int:
+    """The number of tables in the draft as soon as there are so many."""
+    deadline = time.monotonic() + 200
+    while time.monotonic() < deadline:
+        made = [each for each in tables.glob(".draft-*/sources/*") if each.name in TABLES]
+        if len(made) >= count:
+            return len(made)
+        time.sleep(0.05)
+    raise AssertionError(f"{tables}: no {count} tables within 200 s")
 
 
 def test_what_executors_are_sent_is_all_that_they_need(
@@ -158,7 +216,7 @@ def test_what_executors_are_sent_is_all_that_they_need(
     path = [packed, *(SPARK_HOME / "python" / "lib").glob("*.zip")]
     program = """
 import sys
-import tidegauge.spark_analysis.trace_source
+import tidegauge.spark_analysis.sources
 import tidegauge.spark_analysis.trace_source
 import tidegauge.simulation.quantities
 print(sys.modules["tidegauge.traces.trace_file"].__file__)
