@@ -132,7 +132,10 @@ def test_a_broken_export_leaves_whole_parts_and_the_next_one_goes_on(
     (rows / "isr_shrunk" / "part-7.parquet").write_bytes(
         (rows / "isr_shrunk" / "part-0.parquet").read_bytes()
     )
+    # Nor does the draft of an export that was killed.
+    (rows / ".draft-1" / "isr_shrunk").mkdir(parents=True)
     assert export_rows(runs_at(runs), rows).new == ("b", "c")
+    assert list(rows.glob(".draft-*")) == []
     assert exported_rows(rows) == {"a": 3, "b": 3, "c": 3}
 
 
