@@ -27,7 +27,13 @@ from filelock import FileLock, Timeout
 
 from tidegauge.analysis.frame_index import TraceBytes, frames_of_file
 from tidegauge.analysis.requests import KINDS, FoundRun
-from tidegauge.analysis.rows.row_files import write_rows, write_without
+from tidegauge.analysis.rows.row_files import (
+    PartWork,
+    WrittenPart,
+    part_file,
+    write_part,
+    write_without,
+)
 from tidegauge.analysis.rows.row_schema import CAUSES, RELATIONS, documentation, schema_of
 from tidegauge.analysis.tables.topology import TOPOLOGY
 from tidegauge.compiled.errors import TidegaugeError
@@ -57,23 +63,6 @@ class RowsError(TidegaugeError):
     """A folder of rows cannot be used, or a relation does not exist; the message is one line."""
 
 
-class PartWork(NamedTuple):
-    """A part to be written: the input of :func:`write_part`."""
-
-    number: int
-    runs: tuple[FoundRun, ...]
-    relations: tuple[str, ...]
-    draft: Path
-
-
-class WrittenPart(NamedTuple):
-    """A part that was written."""
-
-    number: int
-    #: The rows of each relation.
-    rows: Mapping[str, int]
-
-
 #: Calls :func:`write_part` with each input, and yields the results in any order: :func:`in_turn`,
 #: processes of this machine, or tasks of a cluster that sees the folder.
 Calls = Callable[[Callable[[PartWork], WrittenPart], Sequence[PartWork]], Generator[WrittenPart]]
@@ -97,22 +86,6 @@ class Exported(NamedTuple):
     #: Rows of the trace that were written, and the bytes of all files of the folder.
     rows: int
     size_bytes: int
-
-
-def write_part(work: PartWork) -> WrittenPart:
-    """Write the files of a part into a draft.
-
-    Raises:
-        RunError, ScenarioError, TraceError: a run cannot be read.
-        OSError: a file cannot be written.
-    """
-    rows = write_rows(
-        work.runs,
-        work.relations,
-        lambda relation: _file(work.draft, relation, work.number),
-        with_names=True,
-    )
-    return WrittenPart(work.number, rows)
 
 
 def export_rows(
@@ -333,7 +306,9 @@ class _Parts:
                 number = self.next_number + len(new)
                 rows = {
                     name: write_without(
-                        gone, _file(self.folder, name, part.number), _file(draft, name, number)
+                        gone,
+                        part_file(self.folder, name, part.number),
+                        part_file(draft, name, number),
                     )
                     for name in self.relations
                 }
@@ -344,9 +319,9 @@ class _Parts:
     def _replace(self, old: Sequence[_Part], new: Sequence[_Part], draft: Path) -> None:
         for part in new:
             for name in self.relations:
-                place = _file(self.folder, name, part.number)
+                place = part_file(self.folder, name, part.number)
                 place.parent.mkdir(exist_ok=True)
-                _file(draft, name, part.number).rename(place)
+                part_file(draft, name, part.number).rename(place)
         for part in old:
             del self._parts[part.number]
             for run in part.runs:
@@ -355,7 +330,7 @@ class _Parts:
         self._write()
         for part in old:
             for name in self.relations:
-                _file(self.folder, name, part.number).unlink()
+                part_file(self.folder, name, part.number).unlink()
 
     def _take(self, parts: Iterable[_Part]) -> None:
         for part in parts:
@@ -410,10 +385,6 @@ class _Parts:
             number = _PART.fullmatch(file.name)
             if number is not None and int(number[1]) not in self._parts:
                 file.unlink()
-
-
-def _file(folder: Path, relation: str, number: int) -> Path:
-    return folder / relation / f"part-{number}.parquet"
 
 
 def _columns_sha256(relations: Iterable[str]) -> str:

@@ -82,6 +82,17 @@ def test_rows_are_in_order_however_few_are_unpacked_at_a_time(
     assert all(len(group) == 1 for group in groups)
 
 
+def test_files_of_groups_that_write_at_the_same_times_are_merged(
+    story: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_files, "_MOST_ROWS", 1)
+    runs = runs_at(story.path)
+    assert len([trace for trace in story.traces if trace.row_count("isr_shrunk")]) == 2
+    rows = written(runs, tmp_path, "isr_shrunk")["isr_shrunk"].read().to_pylist()
+    assert rows == plain_rows(runs, "isr_shrunk")
+    assert len(rows) == 40
+
+
 def test_a_run_is_found_by_the_statistics(story: RunFolder, tmp_path: Path) -> None:
     file = written(runs_at(story.path), tmp_path, "appended")["appended"]
     column = file.metadata.row_group(0).column(file.schema_arrow.names.index("time_us"))
