@@ -262,6 +262,10 @@ def runs_at(paths: Paths) -> list[FoundRun]:
     return [FoundRun(name, folder) for name, folder in zip(_names(in_order), in_order, strict=True)]
 
 
+#: The folder of tables and report of several runs, which are not those of one sweep.
+OF_SEVERAL = Path("analysis")
+
+
 def common_folder(paths: Sequence[str], runs: Sequence[FoundRun]) -> Path | None:
     """The folder of one run, or of one sweep that all runs are of; None if there is none such."""
     if len(paths) == 1 and run_files.is_sweep(Path(paths[0])):

@@ -17,6 +17,7 @@ file                      subject
 ``inner_code.py``         two compilers for Numba: rules, and the rules that they call
 ``kept_code.py``          the cache of compiled code, a file for each function
 ``compile_all.py``        compiling every rule in all processors
+``interruptions.py``      Ctrl-C while a process is being started
 ========================  ===================================================================
 
 The room imports no other. Rules in any room above it import ``rule``, ``inner_rule``, ``code`` and

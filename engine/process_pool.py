@@ -24,6 +24,7 @@ from subprocess import DEVNULL, Popen, TimeoutExpired
 from threading import Thread, main_thread
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from tidegauge.compiled.interruptions import interruptions_deferred
 from tidegauge.scenario.text.errors import one_line
 
 Input = TypeVar("Input")
@@ -126,8 +127,9 @@ class _Pool(Generic[Input, Output]):
 
     def _start_worker(self) -> None:
         if self._waiting:
-            worker = _Worker()
-            self._workers[worker.calls] = worker
+            with interruptions_deferred():
+                worker = _Worker()
+                self._workers[worker.calls] = worker
             self._go_on(worker.calls)
 
     def _ended(self, calls: Connection) -> Ended[Output]:

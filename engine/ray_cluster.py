@@ -10,7 +10,7 @@ import socket
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -18,6 +18,7 @@ import ray
 from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
+from tidegauge.compiled.interruptions import interruptions_deferred
 from tidegauge.engine.contract import HERE, RayUnavailableError, address_in_force
 from tidegauge.scenario.text.errors import one_line
 
@@ -61,18 +62,24 @@ def ray_cluster(address: str | None, module: str | None = None) -> Iterator[None
     else:
         _expect_somebody(address)
     try:
-        ray.init(address=address, **options)
+        _start_or_join(address, options)
+        yield
+    finally:
+        ray.shutdown()
+        _idle.clear()
+
+
+def _start_or_join(address: str, options: Mapping[str, Any]) -> None:
+    try:
+        # Ray's forks have callbacks.
+        with interruptions_deferred():
+            ray.init(address=address, **options)
     except Exception as error:  # Ray raises a plain one when its node does not start in time
         first_line = str(error).strip().partition("\n")[0]
         where = "Ray does not start here" if address == HERE else f"{address}: cannot join Ray"
         raise RayUnavailableError(f"{where}: {one_line(first_line)}") from error
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _end)
-    try:
-        yield
-    finally:
-        ray.shutdown()
-        _idle.clear()
 
 
 def _end(number: int, _: object) -> NoReturn:

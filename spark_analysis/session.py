@@ -16,11 +16,9 @@ import logging
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -29,6 +27,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.compiled.interruptions import interruptions_deferred
 from tidegauge.spark_analysis.cluster import is_cluster, send_project
 from tidegauge.spark_analysis.trace_source import TidegaugeTrace
 
@@ -119,6 +118,10 @@ FOR_ANALYSIS = "-XX:+UseParallelGC"
 #: more is asked for; all tables with their report can fill that, and then a task fails.
 FOR_QUICK_START = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 
+#: With all of the heap from the start, and room for Spark's classes, quickstart's tables need 20
+#: collections, none of them full, in place of 130.
+_ROOM = "-XX:MetaspaceSize=256m"
+
 
 @contextmanager
 def spark_session(
@@ -168,7 +171,10 @@ def _started(cores: int, java_options: str, settings: Mapping[str, str]) -> Spar
     builder = SparkSession.builder.master(f"local[{cores}]").appName("tidegauge")
     ours = {
         "spark.driver.memory": f"{_heap_mebibytes()}m",
-        "spark.driver.extraJavaOptions": f"{java_options} -Dlog4j2.configurationFile=file:{_QUIET}",
+        "spark.driver.extraJavaOptions": (
+            f"{java_options} -Xms{_heap_mebibytes()}m {_ROOM}"
+            f" -Dlog4j2.configurationFile=file:{_QUIET}"
+        ),
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(2 * cores),
@@ -187,24 +193,23 @@ def _started(cores: int, java_options: str, settings: Mapping[str, str]) -> Spar
 
 
 def _interruptible(builder: SparkSession.Builder) -> SparkSession:
-    """The session, in which a Ctrl-C has its former handler.
+    """The session, in which a Ctrl-C has its former handler; Java is forked with callbacks.
 
     Spark's own handler asks Java to cancel all jobs while the answer to another question is read,
     which no connection of Py4J stands. The session is stopped anyway, and its jobs with it.
     """
-    if threading.current_thread() is not threading.main_thread():
+    with interruptions_deferred():
         return builder.getOrCreate()
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        return builder.getOrCreate()
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _heap_mebibytes() -> int:
-    """A quarter of this machine's memory, and no less than Spark would take by itself."""
+    """A quarter of this machine's memory, within limits.
+
+    The lower one is Spark's own default. Tables of a hundred million rows are made within the upper
+    one, as no relation has to be in memory as a whole.
+    """
     machine_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return max(machine_bytes >> 22, 1024)
+    return min(max(machine_bytes >> 22, 1024), 3584)
 
 
 @contextmanager

@@ -143,8 +143,7 @@ def ray_here() -> Iterator[None]:
 def spark() -> Iterator[SparkSession]:
     """Spark on this machine, started once for all tests that need it, as for small traces."""
     # Most tests do without, and Spark takes its time to be imported.
-    from tidegauge.spark_analysis.engine import FOR_SMALL  # noqa: PLC0415
     from tidegauge.spark_analysis.session import FOR_QUICK_START, spark_session  # noqa: PLC0415
 
-    with spark_session(2, java_options=FOR_QUICK_START, settings=FOR_SMALL) as session:
+    with spark_session(2, java_options=FOR_QUICK_START) as session:
         yield session

@@ -162,6 +162,11 @@ def trace_files(folder: Path) -> list[Path]:
     return [file for file in files if file.stat().st_size]
 
 
+def trace_bytes_of(folder: Path) -> int:
+    """The size of all trace files of a run."""
+    return sum(file.stat().st_size for file in trace_files(folder))
+
+
 def snapshot_file(folder: Path, time_us: int) -> Path:
     """The file of a run's snapshot at a virtual time."""
     name = f"{time_us // 1_000_000:06}.{time_us % 1_000_000:06}{_SNAPSHOT_SUFFIX}"

@@ -2,19 +2,21 @@
 
 # ruff: noqa: S608 - queries are put together from texts of these rooms
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
 import duckdb
 
-from tidegauge.analysis.making.engine import CAUSES, TraceRelations, in_making_order, sql_of
+from tidegauge.analysis.making.engine import TraceRelations, in_making_order, sql_of
+from tidegauge.analysis.making.grouped_files import part_file
 from tidegauge.analysis.requests import FoundRun
 from tidegauge.analysis.tables.dialect import DUCKDB, for_duckdb
 from tidegauge.analysis.tables.result_table import ResultTable
-from tidegauge.analysis.tables.topology import TOPOLOGY, Topology, ends_us_of
+from tidegauge.traces.run_files import trace_bytes_of
 
-_PART = "part-0.parquet"
+#: The traces of a group of runs: some four million rows, whose tables take a gigabyte at most.
+GROUP_BYTES = 10_000_000
 
 
 def quoted(text: str) -> str:
@@ -31,76 +33,69 @@ def connected() -> duckdb.DuckDBPyConnection:
 
 
 class DuckDBEngine:
-    """Makes tables in memory."""
+    """Makes tables in memory, a group of runs after the other."""
 
     def __init__(
-        self,
-        reads: Callable[[Sequence[FoundRun], Mapping[str, int]], TraceRelations] = TraceRelations,
+        self, reads: Callable[[Sequence[FoundRun]], TraceRelations] = TraceRelations
     ) -> None:
-        """Take the source of rows of runs that end at given times."""
+        """Take the source of the relations of runs."""
         self._reads = reads
 
     def write(
         self,
         runs: Sequence[FoundRun],
         tables: Sequence[ResultTable],
-        files: Callable[[FoundRun, ResultTable], Path],
+        folder: Path,
         begins: Callable[[str], None],
-    ) -> None:
+    ) -> list[list[FoundRun]]:
         """Make tables of runs, as :meth:`Engine.write`."""
-        with closing(connected()) as database:
-            known = Topology(runs)
-            rows = self._reads(runs, ends_us_of(known))
-            making = _Making(database, known, rows)
-            by_name = {table.name: table for table in tables}
-            for name in in_making_order(by_name):
-                if name in by_name:
-                    begins(name)
-                making.make(name)
-                if name in by_name:
-                    for run in runs:
-                        _write(database, by_name[name], run, files(run, by_name[name]))
+        groups = groups_of(runs, GROUP_BYTES)
+        by_name = {table.name: table for table in tables}
+        for number, group in enumerate(groups):
+            which = "" if len(groups) == 1 else f" of runs {number + 1}/{len(groups)}"
+            with closing(connected()) as database:
+                making = _Making(database, self._reads(group))
+                for name in in_making_order(by_name):
+                    if name in by_name:
+                        begins(f"{name}{which}")
+                    making.make(name)
+                    if name in by_name:
+                        _write(database, by_name[name], part_file(folder, name, number))
+        return groups
+
+
+def groups_of(runs: Sequence[FoundRun], group_bytes: int) -> list[list[FoundRun]]:
+    """Runs in groups whose traces have about so many bytes, each of one run at least."""
+    groups: list[list[FoundRun]] = []
+    room_bytes = 0
+    for run in runs:
+        if room_bytes <= 0:
+            groups.append([])
+            room_bytes = group_bytes
+        groups[-1].append(run)
+        room_bytes -= trace_bytes_of(run.folder)
+    return groups
 
 
 class _Making:
     """Relations in a database, made one by one."""
 
-    def __init__(
-        self,
-        database: duckdb.DuckDBPyConnection,
-        known: Topology,
-        rows: TraceRelations,
-    ) -> None:
+    def __init__(self, database: duckdb.DuckDBPyConnection, relations: TraceRelations) -> None:
         self._database = database
-        self._topology = known
-        self._rows = rows
+        self._relations = relations
 
     def make(self, name: str) -> None:
         """Make a relation of which all that it needs is there."""
         sql = sql_of(name)
-        if name in TOPOLOGY:
-            self._database.register(name, self._topology[name])
-        elif name == CAUSES:
-            self._database.register(name, self._rows.causes())
-        elif sql is None:
-            self._make_kind(name)
+        if sql is None:
+            self._database.register(name, self._relations[name])
         else:
             self._database.execute(f"create temp table {name} as {for_duckdb(sql)}")
 
-    def _make_kind(self, name: str) -> None:
-        parts = []
-        for place, (run, rows) in enumerate(self._rows.rows(name)):
-            self._database.register(f"{name}_{place}", rows)
-            parts.append(f"select {quoted(run)} as run, * from {name}_{place}")
-        self._database.execute(f"create temp view {name} as {' union all '.join(parts)}")
 
-
-def _write(
-    database: duckdb.DuckDBPyConnection, table: ResultTable, run: FoundRun, folder: Path
-) -> None:
-    folder.mkdir(parents=True)
+def _write(database: duckdb.DuckDBPyConnection, table: ResultTable, file: Path) -> None:
+    file.parent.mkdir(exist_ok=True)
     database.execute(
-        f"copy (select * exclude (run) from {table.name} where run = {quoted(run.name)}"
-        f" order by {', '.join(table.order)})"
-        f" to {quoted(str(folder / _PART))} (format parquet)"
+        f"copy (select * from {table.name} order by {', '.join(table.order)})"
+        f" to {quoted(str(file))} (format parquet, compression zstd)"
     )

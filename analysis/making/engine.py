@@ -1,9 +1,10 @@
 """An engine makes result tables of runs: the interface, and the order of a table's sources.
 
-The rows of runs, and the origins of rows, as Arrow tables.
+The relations of runs that all tables are made of, as Arrow tables: rows, the origins of rows, and
+the objects behind numbers.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -16,7 +17,7 @@ from tidegauge.analysis.attribution import arrow_of_causes
 from tidegauge.analysis.requests import KINDS, FoundRun
 from tidegauge.analysis.tables.all_tables import TABLES, VIEWS
 from tidegauge.analysis.tables.result_table import ResultTable, read_by
-from tidegauge.analysis.tables.topology import TOPOLOGY
+from tidegauge.analysis.tables.topology import TOPOLOGY, Topology, ends_us_of
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.traces.trace_file import ROW_COLUMNS, Table
 
@@ -31,16 +32,20 @@ class Engine(Protocol):
         self,
         runs: Sequence[FoundRun],
         tables: Sequence[ResultTable],
-        files: Callable[[FoundRun, ResultTable], Path],
+        folder: Path,
         begins: Callable[[str], None],
-    ) -> None:
+    ) -> list[list[FoundRun]]:
         """Make tables of runs together.
 
         Args:
             runs: the runs.
             tables: the tables.
-            files: the folder, to be made, of the Parquet files of a run's table, without ``run``.
+            folder: the files go there, each with all rows of some runs in the order of ``run`` and
+                that of the table, named by ``part_file`` (``grouped_files.py``).
             begins: called with the name of each table as its making begins.
+
+        Returns:
+            The runs of part 0, those of part 1, ... of every table.
 
         Raises:
             RunError, ScenarioError, TraceError, OSError: a run cannot be read, or no file written.
@@ -96,19 +101,34 @@ _OF_ALL = ("time_us", "process", "sequence", "minor")
 
 
 class TraceRelations:
-    """The rows of some runs, read kind by kind when they are asked for."""
+    """The relations of some runs that no query makes, read from their folders one by one."""
 
-    def __init__(self, runs: Sequence[FoundRun], ends_us: Mapping[str, int]) -> None:
-        """Take the runs, and the end of each by its name.
+    def __init__(self, runs: Sequence[FoundRun]) -> None:
+        """Take the runs.
 
         Raises:
             RunError: a folder is not that of a run.
+            TraceError: a trace file is damaged.
         """
         self._runs = [(run, RunFolder(run.folder)) for run in runs]
-        self._ends_us = ends_us
+        self._topology = Topology(runs)
+        self._ends_us = ends_us_of(self._topology)
 
-    def rows(self, name: str) -> list[tuple[str, Any]]:
-        """The rows of a relation of rows, of each run by its name; a column it lacks is null.
+    def __getitem__(self, name: str) -> Any:
+        """A relation of all runs.
+
+        Raises:
+            ScenarioError: this Tidegauge cannot read the scenario of a manifest.
+            TraceError: a trace file is damaged.
+        """
+        if name in TOPOLOGY:
+            return self._topology[name]
+        if name == CAUSES:
+            return pa.concat_tables([arrow_of_causes(run) for run, _ in self._runs])
+        return self.rows(name)
+
+    def rows(self, name: str) -> Any:
+        """The rows of a kind, each run's in their order; a column that a run lacks is null.
 
         Args:
             name: the name of a kind, or that with :data:`TO_THE_LAST`.
@@ -117,21 +137,17 @@ class TraceRelations:
             TraceError: a trace file is damaged.
         """
         kind, has_all = name.removesuffix(TO_THE_LAST), name.endswith(TO_THE_LAST)
-        return [
-            (
-                run.name,
-                _arrow(folder.table(kind), kind, None if has_all else self._ends_us[run.name]),
-            )
-            for run, folder in self._runs
-        ]
+        tables = []
+        for run, folder in self._runs:
+            ends_us = None if has_all else self._ends_us[run.name]
+            rows = _arrow(folder.table(kind), kind, ends_us)
+            tables.append(rows.add_column(0, "run", _repeated(run.name, len(rows))))
+        return pa.concat_tables(tables)
 
-    def causes(self) -> Any:
-        """The origins of rows of all runs.
 
-        Raises:
-            TraceError: a trace file is damaged.
-        """
-        return pa.concat_tables([arrow_of_causes(run) for run, _ in self._runs])
+def _repeated(name: str, rows: int) -> Any:
+    """A column with the same name in each row, which takes no memory for its text."""
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), [name])
 
 
 def _arrow(table: Table, kind: str, until_us: int | None) -> Any:

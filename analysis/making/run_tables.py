@@ -14,7 +14,8 @@ import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 
 from tidegauge.analysis.making.duckdb_engine import DuckDBEngine, connected, quoted
 from tidegauge.analysis.making.engine import Engine
-from tidegauge.analysis.making.written_tables import files_of, made_of, write_tables
+from tidegauge.analysis.making.grouped_files import FileOfRuns, files_of
+from tidegauge.analysis.making.written_tables import made_of, write_tables
 from tidegauge.analysis.requests import FoundRun, Paths, QueryError, runs_at
 from tidegauge.analysis.tables.all_tables import TABLES, catalogue, no_table
 from tidegauge.analysis.tables.dialect import for_duckdb
@@ -150,22 +151,20 @@ class RunTables:
         if not missing:
             return
         self.make(missing)
+        inputs = {run.name: of_run for run, of_run in self._made_of.items()}
         for name in missing:
-            files = [
-                (str(file), run.name)
-                for run in self.runs
-                for file in files_of(self.folder, run, name)
-            ]
-            self._database.register(
-                f"{name}_files", pa.table(list(zip(*files, strict=True)), names=["filename", "run"])
-            )
-            listed = ", ".join(quoted(file) for file, _ in files)
-            columns = ", ".join(column.name for column in TABLES[name].columns)
-            self._database.execute(
-                f"create view {name} as select {columns} from read_parquet([{listed}], "
-                f"filename = true, hive_partitioning = false) join {name}_files using (filename)"
-            )
+            self._add_table(name, files_of(self.folder, name, inputs))
             self._known.add(name)
+
+    def _add_table(self, name: str, files: Sequence[FileOfRuns]) -> None:
+        """Have a view of a table; other runs in its files are left out."""
+        listed = ", ".join(quoted(str(each.file)) for each in files)
+        columns = ", ".join(column.name for column in TABLES[name].columns)
+        source = f"read_parquet([{listed}])"
+        if any(each.has_others for each in files):
+            wanted = ", ".join(quoted(run) for each in files for run in each.runs)
+            source += f" where run in ({wanted})"
+        self._database.execute(f"create view {name} as select {columns} from {source}")
 
 
 def _of_64_bits(table: Any) -> Any:

@@ -1,46 +1,33 @@
-"""Tables as files: written run by run as a whole, and read back.
+"""Tables as files: made where they are missing, in groups of runs, put in place as a whole.
 
-``FOLDER/run=<name>/<table>/*.parquet``, and beside the tables of a run ``made_of.json``: of which
-trace they were made, and by which rules. Tables that are there are not made again, unless one of
-the two is another one now; the trace of a run that is still going is another one as it grows.
+The list of groups (``grouped_files.py``) says of which trace the tables of a run were made, and by
+which rules. Tables that are there are not made again, unless one of the two is another one now; the
+trace of a run that is still going is another one as it grows.
 """
 
 import hashlib
 import json
-import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
-from typing import Any
-from urllib.parse import quote
-
-import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 
 from tidegauge.analysis import attribution, causes, cluster_course, fault_reach
 from tidegauge.analysis.making.engine import Engine, sql_of
+from tidegauge.analysis.making.grouped_files import (
+    MadeOf,
+    draft_in,
+    groups_in,
+    put_groups,
+    relations_of,
+)
 from tidegauge.analysis.requests import FoundRun
 from tidegauge.analysis.tables.all_tables import TABLES, VIEWS
 from tidegauge.analysis.tables.dialect import DUCKDB, SPARK
 from tidegauge.analysis.tables.result_table import ResultTable
 from tidegauge.traces.run_files import read_summary, trace_files
 
-#: The beginning of the folder of a run; its URL-encoded name follows.
-_RUN = "run="
-_MADE_OF = "made_of.json"
-_ASCII = 127
-
-#: The inputs of tables, as names and values: equal inputs make equal tables.
-MadeOf = dict[str, str]
-
-_ARROW = {
-    "string": pa.string(),
-    "bigint": pa.int64(),
-    "double": pa.float64(),
-    "boolean": pa.bool_(),
-    "array<bigint>": pa.list_(pa.int64()),
-}
+#: The input that names the trace of a complete run.
+_TRACE = "trace_sha256"
 
 
 def made_of(runs: Sequence[FoundRun]) -> dict[FoundRun, MadeOf]:
@@ -55,7 +42,7 @@ def made_of(runs: Sequence[FoundRun]) -> dict[FoundRun, MadeOf]:
 def _trace_of(run: FoundRun) -> MadeOf:
     summary = read_summary(run.folder)
     if summary is not None:
-        return {"trace_sha256": str(summary["trace_sha256"])}
+        return {_TRACE: str(summary["trace_sha256"])}
     sizes = {file.name: file.stat().st_size for file in trace_files(run.folder)}
     return {"trace_bytes": json.dumps(sizes)}
 
@@ -69,8 +56,8 @@ def write_tables(
 ) -> None:
     """Make the missing tables of runs, as of their current traces.
 
-    Missing tables are made together. They are put in place by renaming when all are complete, so
-    that a reader never sees half of a table.
+    Missing tables are made together. They are put in place when all are complete, so that a reader
+    never sees half of a table.
 
     Args:
         engine: makes them.
@@ -81,30 +68,33 @@ def write_tables(
 
     Raises:
         KeyError: the table does not exist.
-        RunError: a run cannot be read.
+        RunError: a run or the list of tables cannot be read.
         ScenarioError: this Tidegauge cannot read the scenario of a manifest.
         OSError: the tables cannot be written.
     """
     tables = [TABLES[name] for name in names]
-    missing = {
-        run: _missing(folder / _folder_of(run), of_run, tables) for run, of_run in made_of.items()
-    }
-    lacking = [run for run, tables_of_run in missing.items() if tables_of_run]
-    if not lacking:
-        return
-    wanted = [table for table in tables if any(table in missing[run] for run in lacking)]
-    folder.mkdir(parents=True, exist_ok=True)
-    with _draft(folder) as draft:
-        engine.write(
-            lacking, wanted, lambda run, table: draft / _folder_of(run) / table.name, begins
-        )
-        for run in lacking:
-            _take_place(draft, folder / _folder_of(run), made_of[run], missing[run])
+    for (missing, _), runs in _runs_by_missing(made_of, folder, tables).items():
+        with draft_in(folder) as draft:
+            groups = engine.write(runs, [TABLES[name] for name in missing], draft, begins)
+            inputs = [{run.name: made_of[run] for run in group} for group in groups]
+            put_groups(folder, draft, inputs, missing)
 
 
-def files_of(folder: Path, run: FoundRun, name: str) -> list[Path]:
-    """The Parquet files of a table of a run that was written."""
-    return sorted((folder / _folder_of(run) / name).glob("*.parquet"))
+def _runs_by_missing(
+    made_of: Mapping[FoundRun, MadeOf], folder: Path, tables: Sequence[ResultTable]
+) -> dict[tuple[tuple[str, ...], bool], list[FoundRun]]:
+    """The runs that lack tables, by the tables that they lack, and whether they are complete.
+
+    Groups of complete runs stay when the trace of another run has grown.
+    """
+    there = groups_in(folder)
+    lacking: dict[tuple[tuple[str, ...], bool], list[FoundRun]] = {}
+    for run, of_run in made_of.items():
+        has = relations_of(there, run.name, of_run)
+        missing = tuple(table.name for table in tables if table.name not in has)
+        if missing:
+            lacking.setdefault((missing, _TRACE in of_run), []).append(run)
+    return lacking
 
 
 @cache
@@ -118,53 +108,3 @@ def _sources() -> str:
     for module in (causes, attribution, cluster_course, fault_reach, attribution):
         found.update(Path(str(module.__file__)).read_bytes())
     return found.hexdigest()
-
-
-def _missing(place: Path, made_of: MadeOf, tables: Sequence[ResultTable]) -> list[ResultTable]:
-    """Tables of a run that are missing, or are not of its trace."""
-    if not _is_of(place, made_of):
-        return list(tables)
-    return [table for table in tables if not (place / table.name).is_dir()]
-
-
-def _is_of(place: Path, made_of: MadeOf) -> bool:
-    """Whether the tables that are there are made of just this."""
-    try:
-        there: Any = json.loads((place / _MADE_OF).read_text())
-    except (OSError, ValueError):
-        return False
-    return bool(there == made_of)
-
-
-@contextmanager
-def _draft(folder: Path) -> Iterator[Path]:
-    """A folder for incomplete files."""
-    draft = Path(mkdtemp(prefix=".draft-", dir=folder))
-    try:
-        yield draft
-    finally:
-        shutil.rmtree(draft)
-
-
-def nothing(table: ResultTable) -> Any:
-    """The table without a row, and without the column that its folder stands for."""
-    columns = [(column.name, _ARROW[column.type]) for column in table.columns]
-    return pa.schema([each for each in columns if each[0] != "run"]).empty_table()
-
-
-def _folder_of(run: FoundRun) -> str:
-    # Spark takes each escaped byte for a character, so that only those of ASCII can be escaped.
-    return _RUN + "".join(each if ord(each) > _ASCII else quote(each, safe="") for each in run.name)
-
-
-def _take_place(draft: Path, place: Path, made_of: MadeOf, tables: Sequence[ResultTable]) -> None:
-    """Put tables of a run beside those that are of the same trace, or in place of all others."""
-    made = draft / place.name
-    (made / _MADE_OF).write_text(json.dumps(made_of))
-    if _is_of(place, made_of):
-        for table in tables:
-            (made / table.name).rename(place / table.name)
-        return
-    if place.exists():
-        place.rename(draft / f"{place.name}-before")
-    made.rename(place)

@@ -140,16 +140,21 @@ _PIECES = View(
         from promised
     ),
     pieces as (
-        select {_RANGE}, 'deleted' as fate, first_offset, kept_from as end_offset from known
-        union all
-        select {_RANGE}, 'lost', kept_from, held_first from known where last_leader is not null
-        union all
-        select {_RANGE}, 'held', held_first, held_to from known where last_leader is not null
-        union all
-        select {_RANGE}, 'lost', held_to, end_offset from known where last_leader is not null
-        union all
-        select {_RANGE}, 'unavailable', kept_from, end_offset
-        from known where last_leader is null
+        select {_RANGE},
+            case
+                when nth = 1 then 'deleted'
+                when last_leader is null then 'unavailable'
+                when nth = 3 then 'held'
+                else 'lost'
+            end as fate,
+            case nth
+                when 1 then first_offset when 2 then kept_from when 3 then held_first else held_to
+            end as first_offset,
+            case nth
+                when 1 then kept_from when 2 then held_first when 3 then held_to else end_offset
+            end as end_offset
+        -- Without a leader the second of four pieces has all that is not deleted.
+        from (select *, explode(sequence(1, 4)) as nth from known) as divided
     )
     select *, end_offset - first_offset as records from pieces where first_offset < end_offset
     """,

@@ -94,16 +94,16 @@ TABLES: dict[str, ResultTable] = {
 _HEAD = """\
 # Result tables
 
-The content of `tables/`: Parquet files, in a folder `run=<name>` for each run with a folder for
-each table. DuckDB and Spark read those of many runs so:
+The content of `tables/`: a folder for each table, of Parquet files that each have the rows of some
+runs, in the order of `run`. DuckDB and Spark read those of all runs so:
 
 ```
-duckdb.sql("from 'runs/sweep/tables/run=*/elections/*.parquet'")
-spark.read.option("basePath", "runs/sweep/tables").parquet("runs/sweep/tables/run=*/elections")
+duckdb.sql("from 'runs/sweep/tables/elections/*.parquet'")
+spark.read.parquet("runs/sweep/tables/elections")
 ```
 
-The column `run` comes from the names of folders: Spark needs the `basePath` for it, and DuckDB the
-`.parquet`. `tidegauge sql FOLDER "show tables"` lists the tables of a run or a sweep.
+`groups.json` lists the runs of each file. `tidegauge sql FOLDER "show tables"` lists the tables of
+a run or a sweep.
 
 Times are microseconds of virtual time since the run began, brokers are ids, and an interval lasts
 from `begin_us` to just before `end_us`. Figures and intervals end with the run: the liveness phase

@@ -200,33 +200,22 @@ ACKNOWLEDGEMENTS = result_table.ResultTable(
         join brokers as b on b.run = a.run and b.broker = a.process
     ),
     places as (
-        select run, partition, process, sequence, first_offset, time_us, max(place) as place
-        from (
-            select r.run, r.partition, r.process, r.sequence, r.first_offset, s.time_us,
-                least(r.end_offset, greatest(r.first_offset, case
-                    when r.acks = {int(ACKS_ALL)} then s.high_watermark else s.log_end_offset
-                end)) as place
-            from ranges as r
-            join leader_samples as s on s.run = r.run and s.partition = r.partition
-                and s.process = r.process and r.since_us < s.time_us and s.time_us < r.time_us
-            union all
-            select run, partition, process, sequence, first_offset, time_us, end_offset
-            from ranges
-        ) as either
-        group by run, partition, process, sequence, first_offset, time_us
-    ),
-    reached as (
-        select *, max(place) over (
-            partition by run, partition, process, sequence, first_offset order by time_us
-            rows between unbounded preceding and current row
-        ) as until_offset
-        from places
+        select r.run, r.partition, r.process, r.sequence, r.first_offset, s.time_us,
+            least(r.end_offset, greatest(r.first_offset, case
+                when r.acks = {int(ACKS_ALL)} then s.high_watermark else s.log_end_offset
+            end)) as place
+        from ranges as r
+        join leader_samples as s on s.run = r.run and s.partition = r.partition
+            and s.process = r.process and r.since_us < s.time_us and s.time_us < r.time_us
+        union all
+        select run, partition, process, sequence, first_offset, time_us, end_offset from ranges
     ),
     grown as (
-        select run, partition, time_us, until_offset - lag(until_offset, 1, first_offset) over (
-            partition by run, partition, process, sequence, first_offset order by time_us
-        ) as records
-        from reached
+        select run, partition, time_us, place - coalesce(max(place) over (
+            partition by run, process, sequence order by time_us
+            rows between unbounded preceding and 1 preceding
+        ), first_offset) as records
+        from places
     ),
     told as (
         select g.run, g.partition, runs.ends_us, g.records,

@@ -272,15 +272,19 @@ _PARTS = {
         where change <> {int(STATE_DELETED)} group by k.run""",
     "made": """
         select run, count(distinct partition) as partitions from partition_state group by run""",
-    "recorded": "select run, min(time_us) as first_us from message group by run",
     "sent": f"""
         select m.run,
-            count_if(n.name in {_REQUESTS} or f.role = 'broker' and n.name like 'ZK_%'
-                and n.name not in {_HEARTBEATS}) as control_requests,
-            count_if(n.name in {_HEARTBEATS}) as heartbeats,
-            count_if(f.role = 'broker' and n.name in {_METADATA_FETCHES}) as metadata_fetches
-        from {since_start_up("message")} as m
-        join names as n on n.run = m.run and n.enumeration = 'message_kind'
+            sum(case when n.name in {_REQUESTS} or f.role = 'broker' and n.name like 'ZK_%'
+                and n.name not in {_HEARTBEATS} then messages else 0 end) as control_requests,
+            sum(case when n.name in {_HEARTBEATS} then messages else 0 end) as heartbeats,
+            sum(case when f.role = 'broker' and n.name in {_METADATA_FETCHES} then messages else 0
+                end) as metadata_fetches
+        from (
+            select k.run, message_kind, from_process, count_if(time_us > from_us) as messages
+            from message as k join beginnings as b on b.run = k.run
+            group by k.run, message_kind, from_process
+        ) as m
+        left join names as n on n.run = m.run and n.enumeration = 'message_kind'
             and n.number = m.message_kind
         left join processes as f on f.run = m.run and f.process = m.from_process
         group by m.run""",
@@ -299,9 +303,8 @@ _COUNTED = (
 #: Figures that are null where there was nothing of the kind.
 _OF_SOME = (
     *("exit_longest_us", "restart_longest_us", "return_longest_us", "detection_longest_us"),
-    *("controller_reload_longest_us", "quorum_epochs"),
+    *("controller_reload_longest_us", "quorum_epochs", "control_requests", "heartbeats"),
 )
-_OF_MESSAGES = ("control_requests", "heartbeats")
 
 CONTROL_PLANE_FIGURES = ResultTable(
     "control_plane_figures",
@@ -315,8 +318,7 @@ CONTROL_PLANE_FIGURES = ResultTable(
     select runs.run, m.mode, t.first_fault_us, {},
         runs.ends_us - b.from_us - coalesce(worked.worked_us, 0) as controller_less_us,
         case when not runs.of_logs then coalesce(waited.blocked_us, 0) end as blocked_us,
-        case when recorded.first_us is not null and m.mode = 'kraft'
-            then coalesce(sent.metadata_fetches, 0) end as metadata_fetches
+        case when m.mode = 'kraft' then sent.metadata_fetches end as metadata_fetches
     from runs
     join modes as m on m.run = runs.run
     join beginnings as b on b.run = runs.run
@@ -327,11 +329,6 @@ CONTROL_PLANE_FIGURES = ResultTable(
             [
                 *(f"coalesce({name}, 0) as {name}" for name in _COUNTED),
                 *_OF_SOME,
-                *(
-                    f"case when recorded.first_us is not null then coalesce(sent.{name}, 0) end"
-                    f" as {name}"
-                    for name in _OF_MESSAGES
-                ),
             ]
         ),
         " ".join(

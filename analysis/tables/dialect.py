@@ -35,6 +35,8 @@ DUCKDB = (
     """create macro array_without(one, other) as
         list_filter(one, lambda each: not list_contains(other, each))""",
     "create macro size(one) as len(one)",
+    "create macro sequence(first, last) as generate_series(first, last)",
+    "create macro explode(list) as unnest(list)",
     "create macro sorted_set(value) as list_sort(list_distinct(list(value)))",
 )
 

@@ -99,23 +99,16 @@ _ELECTED = result_table.View(
 #: response without an error.
 _TERM_MOMENTS = result_table.View(
     "term_moments",
-    f"""
+    """
     with led as (
         select run, partition, process as leader, leader_epoch, min(time_us) as led_us
         from became_leader group by run, partition, process, leader_epoch
     ),
-    responded as (
-        select run, partition, process, time_us, error,
-            last_value(leader_epoch) ignore nulls over (
-                partition by run, process, partition order by {IN_ORDER}
-                rows between unbounded preceding and current row
-            ) as leader_epoch
-        from (
-            select run, partition, {IN_ORDER}, leader_epoch, cast(null as bigint) as error
-            from became_leader
-            union all
-            select run, partition, {IN_ORDER}, null, error from fetch_answered where error = 0
-        ) as responses
+    terms as (
+        select run, partition, process, leader_epoch, sequence, lead(sequence) over (
+            partition by run, process, partition order by sequence
+        ) as next_sequence
+        from became_leader
     ),
     used as (
         select run, partition, leader, leader_epoch, min(time_us) as used_us
@@ -123,8 +116,12 @@ _TERM_MOMENTS = result_table.View(
             select run, partition, process as leader, epoch as leader_epoch, time_us
             from appended where leads = 1
             union all
-            select run, partition, process, leader_epoch, time_us
-            from responded where error is not null
+            select t.run, t.partition, t.process, t.leader_epoch, f.time_us
+            from terms as t
+            join fetch_answered as f on f.run = t.run and f.process = t.process
+                and f.partition = t.partition and f.sequence >= t.sequence
+                and (t.next_sequence is null or f.sequence < t.next_sequence)
+            where f.error = 0
         ) as uses
         group by run, partition, leader, leader_epoch
     )

@@ -208,27 +208,17 @@ FAULT_FAILURES = ResultTable(
         union all
         select run, partition, time_us, 'given up', null, records from send_failed
     ),
-    charged as (
-        select f.run, s.fault, f.failure, f.error, count(*) as batches, sum(f.records) as records
-        from failures as f
-        join outage_spans as s on {_MET}
-        group by f.run, s.fault, f.failure, f.error
-        union all
-        select f.run, s.fault, f.failure, f.error, count(*), sum(f.records)
-        from (
-            select * from failures as f
-            where not exists (select 1 from outage_spans as s where {_MET})
-        ) as f
-        join hit_spans as s on {_MET}
-        group by f.run, s.fault, f.failure, f.error
+    outages as (
+        select f.*, s.fault from failures as f left join outage_spans as s on {_MET}
     )
-    select c.run, c.fault, f.fault_name, c.failure, names.name as error,
-        sum(c.batches) as batches, sum(c.records) as records
-    from charged as c
-    join scenario_faults as f on f.run = c.run and f.fault = c.fault
-    left join names on names.run = c.run and names.enumeration = 'error'
-        and names.number = c.error
-    group by c.run, c.fault, f.fault_name, c.failure, names.name
+    select f.run, c.fault, c.fault_name, f.failure, names.name as error, count(*) as batches,
+        sum(f.records) as records
+    from outages as f
+    left join hit_spans as s on f.fault is null and {_MET}
+    join scenario_faults as c on c.run = f.run and c.fault = coalesce(f.fault, s.fault)
+    left join names on names.run = f.run and names.enumeration = 'error'
+        and names.number = f.error
+    group by f.run, c.fault, c.fault_name, f.failure, names.name
     """,
     key=("run", "fault", "failure", "error"),
 )
@@ -359,32 +349,26 @@ FAULT_COSTS = ResultTable(
     windows as (
         select *, greatest(end_us, coalesce(last_effect_us, end_us)) as until_us from followed
     ),
-    controlled as (
-        select w.run, w.fault, count(v.queued_us) as controller_events,
-            sum(v.processing_us) as controller_busy_us, max(v.queued_us) as longest_queued_us
-        from windows as w
-        join controller_events as v on v.run = w.run and v.time_us >= w.begin_us
-            and v.time_us <= w.until_us
-        group by w.run, w.fault
-    ),
-    notified as (
-        select w.run, w.fault, count(*) as notifications
-        from windows as w
-        join notification_sent as n on n.run = w.run and n.time_us >= w.begin_us
-            and n.time_us <= w.until_us
-        group by w.run, w.fault
-    ),
-    recorded as (select run, min(time_us) as first_us from message group by run),
-    updated as (
-        select w.run, w.fault, count(*) as requests
-        from windows as w
-        join message as m on m.run = w.run and m.time_us >= w.begin_us
-            and m.time_us <= w.until_us
+    work as (
+        select run, time_us, queued_us, processing_us, 0 as notifications, 0 as requests
+        from controller_events
+        union all
+        select run, time_us, null, null, 1, 0 from notification_sent
+        union all
+        select m.run, m.time_us, null, null, 0, 1
+        from message as m
         join names on names.run = m.run and names.enumeration = 'message_kind'
-            and names.number = m.message_kind
-        where names.name = 'UPDATE_METADATA'
+            and names.number = m.message_kind and names.name = 'UPDATE_METADATA'
+    ),
+    worked as (
+        select w.run, w.fault, count(k.queued_us) as controller_events,
+            sum(k.processing_us) as controller_busy_us, max(k.queued_us) as longest_queued_us,
+            sum(k.notifications) as notifications, sum(k.requests) as requests
+        from windows as w
+        join work as k on k.run = w.run and k.time_us >= w.begin_us and k.time_us <= w.until_us
         group by w.run, w.fault
-    )
+    ),
+    recorded as (select distinct run from message)
     select w.run, w.fault, f.fault_name, f.fault_kind, f.fault_text, w.begin_us,
         case when w.ended then w.end_us end as end_us, w.last_effect_us,
         coalesce(e.elections, 0) as elections,
@@ -397,17 +381,14 @@ FAULT_COSTS = ResultTable(
         coalesce(k.controller_events, 0) as controller_events,
         coalesce(k.controller_busy_us, 0) as controller_busy_us,
         coalesce(k.longest_queued_us, 0) as longest_queued_us,
-        coalesce(n.notifications, 0) as notifications,
-        case when r.first_us is not null then coalesce(u.requests, 0) end
-            as update_metadata_requests
+        coalesce(k.notifications, 0) as notifications,
+        case when r.run is not null then coalesce(k.requests, 0) end as update_metadata_requests
     from windows as w
     join scenario_faults as f on f.run = w.run and f.fault = w.fault
     left join changes as c on c.run = w.run and c.fault = w.fault
     left join elected as e on e.run = w.run and e.fault = w.fault
     left join losses as l on l.run = w.run and l.fault = w.fault
-    left join controlled as k on k.run = w.run and k.fault = w.fault
-    left join notified as n on n.run = w.run and n.fault = w.fault
-    left join updated as u on u.run = w.run and u.fault = w.fault
+    left join worked as k on k.run = w.run and k.fault = w.fault
     left join recorded as r on r.run = w.run
     """,
     key=("run", "fault"),

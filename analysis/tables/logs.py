@@ -52,21 +52,20 @@ TRUNCATIONS = result_table.ResultTable(
     key=("run", "time_us", "process", "sequence"),
 )
 
-#: Each replica that leads, at each sample of its process, with the ends of its last ``sampled``
-#: row, unless the replica is gone: a ``no_longer_sampled`` tells of that, or a later sample that
-#: has a row for every replica that the broker hosts. Such a sample is the first one of each
-#: process, and each one of earlier releases, whose rows come back as they are. Followers are left
-#: out: no table asks for them, and they would make it three times as large.
-LEADER_SAMPLES = result_table.View(
-    "leader_samples",
+#: The samples of each process, numbered, and the last one until which its rows hold: the next one
+#: tells all anew, with a row for every replica that the broker hosts. Such a sample is the first
+#: one of each process, and each one of earlier releases, whose rows come back as they are.
+_TIMES = result_table.View(
+    "sample_times",
     """
-    with times as (
-        select run, process, time_us, max(
-            case when replicas >= coalesce(hosted, 0) then time_us end
-        ) over (
-            partition by run, process order by time_us
-            rows between unbounded preceding and current row
-        ) as anew_us
+    select *, max(nth) over (partition by run, process, told_anew) as last_nth
+    from (
+        select run, process, time_us,
+            row_number() over (partition by run, process order by time_us) as nth,
+            sum(case when replicas >= coalesce(hosted, 0) then 1 else 0 end) over (
+                partition by run, process order by time_us
+                rows between unbounded preceding and current row
+            ) as told_anew
         from (
             select run, process, time_us, max(hosted) as hosted, sum(replicas) as replicas
             from (
@@ -77,36 +76,58 @@ LEADER_SAMPLES = result_table.View(
             ) as either
             group by run, process, time_us
         ) as counted
-    ),
-    replicas as (
-        select distinct run, process, partition from sampled where leads = 1
+    ) as numbered
+    """,
+    key=("run", "process", "time_us"),
+)
+
+#: The ends of leaders' logs, with the numbers of the samples that show them: until the replica has
+#: another row, a ``no_longer_sampled`` tells that it is gone, or all is told anew. Followers are
+#: left out: no table asks for them, and they would make it three times as large.
+_ENDS = result_table.View(
+    "leader_ends",
+    """
+    with leads as (
+        select run, process, partition, min(time_us) as first_us
+        from sampled where leads = 1 group by run, process, partition
     ),
     changes as (
-        select run, process, partition, time_us from sampled
-        union
-        select run, process, partition, time_us from no_longer_sampled
+        select run, process, partition, time_us, sequence, minor, leads, log_end_offset,
+            high_watermark
+        from sampled
+        union all
+        select run, process, partition, time_us, sequence, minor, 0, null, null
+        from no_longer_sampled
     ),
-    places as (
-        select r.run, r.process, r.partition, t.time_us, t.anew_us, max(c.time_us) over (
-            partition by r.run, r.process, r.partition order by t.time_us
-            rows between unbounded preceding and current row
-        ) as changed_us
-        from replicas as r
-        join times as t on t.run = r.run and t.process = r.process
-        left join changes as c on c.run = r.run and c.process = r.process
-            and c.partition = r.partition and c.time_us = t.time_us
+    followed as (
+        select c.*, t.nth, t.last_nth, lead(t.nth) over (
+            partition by c.run, c.process, c.partition order by c.time_us, c.sequence, c.minor
+        ) as next_nth
+        from changes as c
+        join leads as l on l.run = c.run and l.process = c.process
+            and l.partition = c.partition and l.first_us <= c.time_us
+        join sample_times as t
+            on t.run = c.run and t.process = c.process and t.time_us = c.time_us
     )
-    -- A replica that is gone has no sampled row at its last change.
-    select p.run, p.process, p.partition, p.time_us, s.log_end_offset, s.high_watermark
-    from places as p
-    join sampled as s on s.run = p.run and s.process = p.process and s.partition = p.partition
-        and s.time_us = p.changed_us
-    where s.leads = 1 and p.changed_us >= coalesce(p.anew_us, 0)
+    select run, process, partition, log_end_offset, high_watermark,
+        explode(sequence(nth, least(coalesce(next_nth - 1, last_nth), last_nth))) as nth
+    from followed where leads = 1
+    """,
+    key=("run", "process", "partition", "nth"),
+)
+
+#: Each replica that leads, at each sample of its process.
+LEADER_SAMPLES = result_table.View(
+    "leader_samples",
+    """
+    select e.run, e.process, e.partition, t.time_us, e.log_end_offset, e.high_watermark
+    from leader_ends as e
+    join sample_times as t on t.run = e.run and t.process = e.process and t.nth = e.nth
     """,
     key=("run", "process", "partition", "time_us"),
 )
 
-VIEWS = (LEADER_SAMPLES,)
+VIEWS = (_TIMES, _ENDS, LEADER_SAMPLES)
 
 HW_LAG = result_table.ResultTable(
     "hw_lag",

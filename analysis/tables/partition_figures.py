@@ -7,103 +7,127 @@ from tidegauge.analysis.tables.result_table import PARTITION, RUN, Column, Resul
 from tidegauge.analysis.tables.run_figures import since_start_up
 
 
-def _sums(value: str, rows: str) -> str:
-    return f"select run, partition, sum({value}) as figure from {rows} group by run, partition"
+def _condition(condition: str) -> tuple[str, str]:
+    """The time of a partition in a condition, and the rows that have it."""
+    return f"sum(case when condition = '{condition}' then lasted_us end)", "unavailable"
 
 
 #: Changes and elections after start-up, as in ``run_figures``.
-_CHANGES = since_start_up("isr_changes")
-_ELECTED = since_start_up("leader_elected")
+_CHANGES = f"{since_start_up('isr_changes')} as c"
+_ELECTED = f"{since_start_up('leader_elected')} as e"
+_GIVEN_UP = f"{GIVEN_UP} as g"
 
-#: The counts: unit and meaning of each, and the query of its rows.
+#: The counts: unit and meaning of each, and what it is of which rows of its partition.
 _COUNTS = {
     "records_lost": (
         "records",
         "acknowledged records that are lost",
-        _sums("records", "acknowledged where fate = 'lost'"),
+        "sum(case when fate = 'lost' then records end)",
+        "acknowledged",
     ),
     "records_unavailable": (
         "records",
         "acknowledged records without a leader at the end of the trace",
-        _sums("records", "acknowledged where fate = 'unavailable'"),
+        "sum(case when fate = 'unavailable' then records end)",
+        "acknowledged",
     ),
     "unclean_elections": (
         "",
         "leaders elected that were not in the ISR, after start-up",
-        _sums("unclean", f"{_ELECTED} as e"),
+        "sum(unclean)",
+        _ELECTED,
     ),
     "not_accepting_us": (
         "us",
         "the time without a running leader of the newest epoch",
-        _sums("lasted_us", "unavailable where condition = 'not_accepting'"),
+        *_condition("not_accepting"),
     ),
     "stalled_us": (
         "us",
         "the time for which it was stalled for producers, as in stalls",
-        _sums("lasted_us", "unavailable where condition = 'stalled'"),
+        *_condition("stalled"),
     ),
     "longest_stall_us": (
         "us",
         "... the longest without a break",
-        """select run, partition, max(lasted_us) as figure
-        from unavailable where condition = 'stalled' group by run, partition""",
+        "max(case when condition = 'stalled' then lasted_us end)",
+        "unavailable",
     ),
     "reads_stalled_us": (
         "us",
         "the time for which it was stalled for consumers",
-        _sums("lasted_us", "unavailable where condition = 'reads_stalled'"),
+        *_condition("reads_stalled"),
     ),
     "under_min_isr_us": (
         "us",
         "the time for which its ISR was below min.insync.replicas",
-        _sums("lasted_us", "unavailable where condition = 'under_min_isr'"),
+        *_condition("under_min_isr"),
     ),
     "records_truncated": (
         "records",
         "records that followers removed from their logs",
-        _sums("old_end_offset - end_offset", "truncated"),
+        "sum(old_end_offset - end_offset)",
+        "truncated",
     ),
     "batches_given_up": (
         "batches",
         "batches that producers gave up, sent or not",
-        _sums("1", f"{GIVEN_UP} as g"),
+        "count(*)",
+        _GIVEN_UP,
     ),
     "records_given_up": (
         "records",
         "the records in these batches",
-        _sums("records", f"{GIVEN_UP} as g"),
+        "sum(records)",
+        _GIVEN_UP,
     ),
     "batches_appended_twice": (
         "batches",
         "batches that a retry appended again",
-        _sums("1", "batch_duplicated"),
+        "count(*)",
+        "batch_duplicated",
     ),
     "consumers_reset": (
         "",
         "consumers whose offset was out of range",
-        _sums("1", "consumer_reset"),
+        "count(*)",
+        "consumer_reset",
     ),
     "given_up_by_followers": (
         "",
         "times that a follower gave it up until the next LeaderAndIsr",
-        _sums("1", "partition_failed"),
+        "count(*)",
+        "partition_failed",
     ),
     "isr_changes": (
         "",
         "changes of its ISR by leaders and by the controller, after start-up",
-        _sums("1", f"{_CHANGES} as c"),
+        "count(*)",
+        _CHANGES,
     ),
     "leader_terms": (
         "",
         "leader epochs in which a broker led it",
-        """select run, partition, count(distinct leader_epoch) as figure
-        from became_leader group by run, partition""",
+        "count(distinct leader_epoch)",
+        "became_leader",
     ),
 }
 
-_PARTS = " ".join(
-    f"left join ({sql}) as of_{name} on of_{name}.run = p.run and of_{name}.partition = p.partition"
-    for name, (_, _, sql) in _COUNTS.items()
+
+def _part(place: int, rows: str) -> str:
+    """A join with all figures that are of the same rows."""
+    figures = ", ".join(
+        f"{sql} as {name}" for name, (*_, sql, its) in _COUNTS.items() if its == rows
+    )
+    return f"""
+    left join (
+        select run, partition, {figures} from {rows} group by run, partition
+    ) as of_{place} on of_{place}.run = p.run and of_{place}.partition = p.partition"""
+
+
+_PARTS = "".join(
+    _part(place, rows)
+    for place, rows in enumerate(dict.fromkeys(its for *_, its in _COUNTS.values()))
 )
 
 #: Columns that the logs of a real cluster do not give; null in a run that is made of them.
@@ -117,7 +141,7 @@ _NOT_IN_LOGS = {
 
 def _told(figure: str) -> str:
     """A figure, 0 where there is nothing to count."""
-    counted = f"coalesce(of_{figure}.figure, 0)"
+    counted = f"coalesce({figure}, 0)"
     if figure in _NOT_IN_LOGS:
         counted = f"case when runs.of_logs then null else {counted} end"
     return f"{counted} as {figure}"
@@ -130,7 +154,7 @@ PARTITION_FIGURES = ResultTable(
         RUN,
         *PARTITION,
         Column("is_written", "boolean", "", "producers of the scenario write to it"),
-        *(Column(name, "bigint", unit, meaning) for name, (unit, meaning, _) in _COUNTS.items()),
+        *(Column(name, "bigint", unit, meaning) for name, (unit, meaning, *_) in _COUNTS.items()),
         Column("leader", "bigint", "broker id", "the leader as the trace ends; null: none"),
         Column("in_sync", "bigint", "replicas", "members of its ISR then; null: it is deleted"),
         Column("replicas", "bigint", "replicas", "how many it is to have then"),

@@ -1,7 +1,9 @@
 """A result table: its name, its documented columns, and the SQL over rows that makes it."""
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 
 
 class Column(NamedTuple):
@@ -50,6 +52,20 @@ class ResultTable(NamedTuple):
         Rows that are equal in all columns are interchangeable, so that there is but one order.
         """
         return tuple(dict.fromkeys((*self.key, *(column.name for column in self.columns))))
+
+
+_ARROW = {
+    "string": pa.string(),
+    "bigint": pa.int64(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "array<bigint>": pa.list_(pa.int64()),
+}
+
+
+def nothing(table: ResultTable) -> Any:
+    """A table without a row, as an Arrow table."""
+    return pa.schema([(each.name, _ARROW[each.type]) for each in table.columns]).empty_table()
 
 
 _READ = re.compile(r"\b(?:from|join)\s+(\w+)")

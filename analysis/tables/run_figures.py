@@ -29,18 +29,15 @@ _ISR_OF_ONE = View(
     key=("run", "partition", "begin_us"),
 )
 
-#: Intervals in which partitions have a leader that leads.
-_ACCEPTING = merged("(select * from partition_states where accepting)", _KEYS, ())
-
 #: The start of each run's figures (``traces/checks/figures.py``): that of the scenario, or the
 #: first time at which every first partition has a leader, at the latest the first fault.
 _BEGINNINGS = View(
     "beginnings",
-    f"""
+    """
     with changes as (
-        select run, begin_us as time_us, 1 as change from ({_ACCEPTING}) as a
+        select run, begin_us as time_us, 1 as change from partition_states where accepting
         union all
-        select run, end_us, -1 from ({_ACCEPTING}) as a
+        select run, end_us, -1 from partition_states where accepting
     ),
     net as (
         select run, time_us, sum(change) as change from changes group by run, time_us

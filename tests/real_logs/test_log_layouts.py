@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from descendants import descendants
 from real_clusters import LOGS, states_in
 from rewritten_logs import (
     ENTRIES,
@@ -174,6 +178,28 @@ def test_a_large_file_is_read_in_parts(
     for node, text in in_files(ZOOKEEPER, _KINDS[kind]):
         (tmp_path / f"{node}.log").write_text(text)
     assert history_of(tmp_path) == own_history(ZOOKEEPER)
+
+
+def test_an_interruption_of_processes_that_read_ends_them_without_a_word(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C reaches all processes of a terminal."""
+    monkeypatch.setattr(log_reading, "_FEW_BYTES", 0)
+    before = {*descendants(os.getpid())}
+    for node, text in in_files(ZOOKEEPER, lambda entry: entry.own):
+        (tmp_path / f"{node}.log").write_text(text)
+
+    def press_ctrl_c() -> None:
+        # The processes wait for more parts then.
+        time.sleep(0.5)
+        for process in {*descendants(os.getpid())} - before:
+            os.kill(process, signal.SIGINT)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        log_reading.read_logs(found_logs(tmp_path).files, meanwhile=press_ctrl_c)
+    assert {*descendants(os.getpid())} <= before
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize("cluster", ENTRIES)

@@ -24,7 +24,7 @@ def test_figures_are_those_of_the_summary_and_tables_are_parquet(
     crashed: RunFolder, tmp_path: Path
 ) -> None:
     result = analyze(crashed.path, "--out", tmp_path, "--json", "--table", "elections")
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == 0, (result.output, str(result.exception)[:600])
     (figures,) = json.loads(result.stdout)
     assert crashed.summary is not None
     # All but the name of the run.
@@ -33,7 +33,7 @@ def test_figures_are_those_of_the_summary_and_tables_are_parquet(
     assert figures["leader_elections"] > 0
 
     # Whoever reads Parquet can read them, without Spark.
-    pattern = tmp_path / "tables" / "run=crashed" / "elections" / "*.parquet"
+    pattern = tmp_path / "tables" / "elections" / "*.parquet"
     query = f"select count(*) from '{pattern}'"  # noqa: S608 - a path of this test
     ((elections,),) = duckdb.connect().execute(query).fetchall()
     assert elections > 0
@@ -47,11 +47,11 @@ def test_the_folder_of_a_sweep_is_analysed_as_a_whole(crashed: RunFolder, tmp_pa
         shutil.copytree(crashed.path, sweep / name)
     (sweep / ".sweep.lock").touch()
     result = analyze(sweep, "--json", "--table", "faults")
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == 0, (result.output, str(result.exception)[:600])
     assert [figures["run"] for figures in json.loads(result.stdout)] == ["seed=1", "seed=2"]
-    assert {folder.name for folder in (sweep / "tables").glob("run=*")} == {
-        *("run=seed%3D1", "run=seed%3D2"),
-    }
+    files = str(sweep / "tables" / "faults" / "*.parquet")
+    found = duckdb.read_parquet(files).distinct().project("run").distinct().fetchall()
+    assert {run for (run,) in found} == {"seed=1", "seed=2"}
 
 
 @pytest.mark.long
@@ -60,9 +60,9 @@ def test_only_what_is_asked_for_is_made(
 ) -> None:
     assert spark.version >= "4"
     result = analyze(crashed.path, "--out", tmp_path, "--table", "faults")
-    assert result.exit_code == 0, result.output
-    made = {folder.name for folder in (tmp_path / "tables" / "run=crashed").iterdir()}
-    assert made == {"faults", "run_figures", "made_of.json"}
+    assert result.exit_code == 0, (result.output, str(result.exception)[:600])
+    made = {folder.name for folder in (tmp_path / "tables").iterdir() if folder.is_dir()}
+    assert made == {"faults", "run_figures"}
 
 
 @pytest.mark.usefixtures("spark")
@@ -72,11 +72,11 @@ def test_a_question_is_answered_for_people_and_for_programs(
     """Only the tables are made that it needs; the command that asks again ends the answer."""
     asked = (crashed.path, "--out", tmp_path, "--question", "unavailability")
     result = analyze(*asked)
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == 0, (result.output, str(result.exception)[:600])
     assert "Which topics were stalled, offline or below" in result.stdout
     assert f"Again: tidegauge analyze {crashed.path} --question unavailability" in result.stdout
-    made = {folder.name for folder in (tmp_path / "tables" / "run=crashed").iterdir()}
-    assert made == {"unavailable", "made_of.json"}
+    made = {folder.name for folder in (tmp_path / "tables").iterdir() if folder.is_dir()}
+    assert made == {"unavailable"}
 
     (answer,) = json.loads(analyze(*asked, "--json").stdout)
     assert answer["question"] == "unavailability"

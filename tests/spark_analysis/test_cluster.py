@@ -136,7 +136,7 @@ def test_a_cluster_makes_the_same_tables_as_one_machine(
     # An executor was started by the worker, not by the driver.
     assert list(tmp_path.glob("work/app-*/0/stderr"))
     assert crashed.summary is not None
-    (file,) = tmp_path.glob("cluster/tables/run=crashed/run_figures/*.parquet")
+    (file,) = tmp_path.glob("cluster/tables/run_figures/*.parquet")
     (figures,) = pq.read_table(file).to_pylist()
     for name in figures:
         assert figures[name] == crashed.summary[name], name

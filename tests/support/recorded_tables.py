@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow.parquet as pq  # type: ignore[import-untyped]  # it comes without types
 
 from tidegauge.analysis.making.duckdb_engine import DuckDBEngine
 from tidegauge.analysis.making.engine import TO_THE_LAST, TraceRelations
+from tidegauge.analysis.making.grouped_files import groups_in, part_file
 from tidegauge.analysis.making.run_tables import RunTables
-from tidegauge.analysis.making.written_tables import files_of
 from tidegauge.analysis.requests import FoundRun
 from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.traces.run_folder import RunFolder
@@ -53,23 +54,42 @@ def differences(
 
 
 def _rows(folder: Path, run: FoundRun, name: str) -> str:
-    files = [str(file) for file in files_of(folder, run, name)]
-    return f"(select * from read_parquet({files}, hive_partitioning = false))"
+    files = [str(file) for file in files_of_run(folder, run, name)]
+    named = run.name.replace("'", "''")
+    return f"(select * from read_parquet({files}) where run = '{named}')"
+
+
+def files_of_run(folder: Path, run: FoundRun, name: str) -> list[Path]:
+    """The files that have a table of a run, beside those of other runs."""
+    return [
+        part_file(folder, name, group.number)
+        for group in groups_in(folder)
+        if run.name in group.runs and name in group.relations
+    ]
+
+
+def rows_in_files(folder: Path, run: FoundRun, name: str) -> list[Row]:
+    """The rows of a run's table in the order in which its files have them."""
+    return [
+        row
+        for file in files_of_run(folder, run, name)
+        for row in pq.read_table(file).to_pylist()
+        if row["run"] == run.name
+    ]
 
 
 class BentRelations(TraceRelations):
     """Rows of runs, those of some kinds otherwise than they were recorded."""
 
-    def __init__(
-        self, runs: Sequence[FoundRun], ends_us: Mapping[str, int], bends: Mapping[str, str]
-    ) -> None:
-        """Take the runs, where each ends, and for each kind a query over its recorded ``rows``."""
-        super().__init__(runs, ends_us)
+    def __init__(self, runs: Sequence[FoundRun], bends: Mapping[str, str]) -> None:
+        """Take the runs, and for each kind a query over its recorded ``rows``."""
+        super().__init__(runs)
         self._bends = bends
 
-    def rows(self, name: str) -> list[tuple[str, Any]]:
-        bend = self._bends.get(name.removesuffix(TO_THE_LAST), "from rows")
-        return [(run, _asked(bend, rows)) for run, rows in super().rows(name)]
+    def rows(self, name: str) -> Any:
+        bend = self._bends.get(name.removesuffix(TO_THE_LAST))
+        rows = super().rows(name)
+        return rows if bend is None else _asked(bend, rows)
 
 
 def bent(run: RunFolder, folder: Path, bends: Mapping[str, str]) -> RunTables:

@@ -7,17 +7,15 @@ order, too. With few rows DuckDB seldom does; here it has to.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq  # type: ignore[import-untyped]  # it comes without types
 
 from query_trees import Node, arguments_of, asked_of, nodes_within, parsed, tree_of
+from recorded_tables import rows_in_files
 from tidegauge.analysis.making.engine import TraceRelations
 from tidegauge.analysis.making.run_tables import RunTables
-from tidegauge.analysis.making.written_tables import files_of
 from tidegauge.analysis.requests import FoundRun
 from tidegauge.analysis.tables.all_tables import TABLES
 from total_orders import OF_EXTREME, is_same_for_equals
@@ -26,18 +24,13 @@ from total_orders import OF_EXTREME, is_same_for_equals
 class ShuffledRelations(TraceRelations):
     """The rows of runs, and the origins of rows, in an order that a seed draws."""
 
-    def __init__(self, runs: Sequence[FoundRun], ends_us: Mapping[str, int], seed: int) -> None:
-        """Take the runs, where each ends, and the seed."""
-        super().__init__(runs, ends_us)
+    def __init__(self, runs: Sequence[FoundRun], seed: int) -> None:
+        """Take the runs, and the seed."""
+        super().__init__(runs)
         self._draw = np.random.default_rng(seed)
 
-    def rows(self, name: str) -> list[tuple[str, Any]]:
-        return [(run, self._shuffled(rows)) for run, rows in super().rows(name)]
-
-    def causes(self) -> Any:
-        return self._shuffled(super().causes())
-
-    def _shuffled(self, rows: Any) -> Any:
+    def __getitem__(self, name: str) -> Any:
+        rows = super().__getitem__(name)
         return rows.take(self._draw.permutation(len(rows)))
 
 
@@ -70,10 +63,8 @@ def unlike(one: RunTables, other: RunTables, names: Iterable[str] = TABLES) -> l
     return [
         name
         for name in names
-        if any(_rows(one, run, name) != _rows(other, run, name) for run in other.runs)
+        if any(
+            rows_in_files(one.folder, run, name) != rows_in_files(other.folder, run, name)
+            for run in other.runs
+        )
     ]
-
-
-def _rows(tables: RunTables, run: FoundRun, name: str) -> list[dict[str, Any]]:
-    files: list[Path] = files_of(tables.folder, run, name)
-    return [row for file in files for row in pq.read_table(file, partitioning=None).to_pylist()]

@@ -360,10 +360,16 @@ def test_tables_of_a_sweep_are_one_in_sql_and_rows_that_are_wide_have_lines(
     query = "select run, count(*) as rows from broker_states group by run order by run"
     subprocess.run([*command, query, "--csv"], check=True)
     rows = [line.split(",") for line in capfd.readouterr().out.splitlines()[1:]]
-    files = "swept/tables/run=*/broker_states/*.parquet"
+    files = "swept/tables/broker_states/*.parquet"
     found = duckdb.execute(query.replace("broker_states", f"'{files}'")).fetchall()
     assert len(found) == 2
     assert [[str(run), str(number)] for run, number in found] == rows
+    tidegauge.run({**STORY, "duration": "20s"}, out="other")
+    subprocess.run(
+        [*command, "select run from run_figures order by run", "--with", "other", "--csv"],
+        check=True,
+    )
+    assert capfd.readouterr().out.splitlines() == ["run", "other", *(run for run, _ in rows)]
     subprocess.run([*command, "from run_figures order by run"], check=True)
     printed = capfd.readouterr().out.splitlines()
     assert printed[0] == "-- row 1"

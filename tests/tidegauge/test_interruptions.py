@@ -52,12 +52,11 @@ def begun(folder: Path, *words: object) -> Iterator[subprocess.Popen[str]]:
         # Ray has sockets there, whose paths have to be short.
         env=os.environ | {"TMPDIR": str(folder), "RAY_TMPDIR": gettempdir()},
     )
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
+    with process:
+        try:
+            yield process
+        finally:
             process.kill()
-            process.wait()
 
 
 def wait_for(what: str, is_so: Callable[[], bool], seconds: float = 60) -> None:

@@ -10,8 +10,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 from descendants import descendants
 from swept_scenario import CRASHES
 from tidegauge.command_line import app
+from tidegauge.engine import process_pool
 from tidegauge.engine.contract import HERE, RayUnavailableError
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.layout.kept_tables import KeptTables
@@ -109,6 +110,14 @@ def test_tables_that_a_run_has_used_are_not_those_that_the_next_one_begins_with(
     assert leaked != alone["trace_sha256"]
 
 
+@pytest.fixture
+def with_ctrl_c() -> Iterator[None]:
+    """The handler of SIGINT that a program begins with in a terminal."""
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, former)
+
+
 class NotInstalled:
     """A function of a module that the actors do not have."""
 
@@ -140,6 +149,7 @@ def no_ray(monkeypatch: pytest.MonkeyPatch) -> str:
     # Other tests of this process may have a Ray, which would be used instead.
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     monkeypatch.setattr(ray, "init", time_out)
+    monkeypatch.setattr(ray, "shutdown", lambda: None)
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     return "Ray does not start here: The node timed out during startup."
 
@@ -194,6 +204,24 @@ finally:
     assert {*descendants(os.getpid())} <= before
 
 
+@pytest.mark.usefixtures("with_ctrl_c")
+def test_an_interruption_while_a_process_starts_ends_that_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Between its start and the return to the pool nobody would know of it."""
+
+    class Interrupted(subprocess.Popen[bytes]):
+        def __init__(self, *words: Any, **options: Any) -> None:
+            super().__init__(*words, **options)
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(process_pool, "Popen", Interrupted)
+    before = {*descendants(os.getpid())}
+    with pytest.raises(KeyboardInterrupt), closing(calls_in_processes(math.sqrt, [4], 1)) as calls:
+        next(calls)
+    assert {*descendants(os.getpid())} <= before
+
+
 def test_a_program_without_a_guard_can_call_in_processes(tmp_path: Path) -> None:
     """It is not imported by the processes, which would begin processes of their own."""
     program = tmp_path / "program.py"
@@ -204,6 +232,24 @@ def test_a_program_without_a_guard_can_call_in_processes(tmp_path: Path) -> None
     )
     ran = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
     assert (ran.stdout, ran.stderr) == ("[2.0]\n", "")
+
+
+@pytest.mark.usefixtures("with_ctrl_c", "no_ray")
+def test_an_interruption_that_a_callback_of_rays_start_swallows_takes_effect(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ray forks with callbacks, whose exceptions Python prints and forgets."""
+    ended = []
+
+    def start(**_options: object) -> None:
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(ray, "init", start)
+    monkeypatch.setattr(ray, "shutdown", lambda: ended.append("Ray"))
+    with pytest.raises(KeyboardInterrupt), closing(run_on_pool(math.sqrt, [25], 1, HERE)) as calls:
+        next(calls)
+    assert ended == ["Ray"]
 
 
 def test_a_cluster_that_cannot_be_joined_is_an_error(no_ray: str) -> None:

@@ -412,8 +412,6 @@ def sweep_scenario(options: SweepOptions) -> None:
         raise TidegaugeError(
             "--set: no path has several values, such as cluster.brokers=3,6; or use --seeds"
         )
-    if options.analyze:
-        loading.need_spark("sweep --analyze")
     with report(as_json=options.as_json):
         content, folder, is_well = perform_sweep(wanted)
         if options.analyze:

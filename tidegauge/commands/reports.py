@@ -1,16 +1,27 @@
 """``tidegauge report``, ``replay-view`` and ``analyze``: pages, tables."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
+from tidegauge.analysis.making.duckdb_engine import DuckDBEngine
+from tidegauge.analysis.making.engine import Engine
+from tidegauge.analysis.making.engine_choice import (
+    DUCKDB,
+    ENGINE_NAMES,
+    Choice,
+    choose,
+    is_submitted,
+)
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.questions.all_questions import QUESTIONS
 from tidegauge.analysis.questions.question import Question
-from tidegauge.analysis.requests import common_folder, runs_at
+from tidegauge.analysis.requests import OF_SEVERAL, FoundRun, common_folder, runs_at
 from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.analysis.tables.run_figures import RUN_FIGURES
 from tidegauge.commands.loading import need_spark, opened_run
@@ -26,13 +37,11 @@ from tidegauge.views.output import console, print_json, report
 from tidegauge.views.progress import number_text, working
 from tidegauge.views.story_lines import print_notes
 
-_OF_SEVERAL = Path("analysis")
-
 
 def report_run(options: ReportOptions) -> None:
     """Perform ``tidegauge report``."""
     found = runs_at(options.runs)
-    folder = options.out or common_folder(options.runs, found) or _OF_SEVERAL
+    folder = options.out or common_folder(options.runs, found) or OF_SEVERAL
     what = f"The tables of {counted(len(found), 'run')}"
     with working(what) as tell:
         tables = RunTables(found, folder / "tables")
@@ -77,19 +86,19 @@ def analyze_runs(options: AnalyzeOptions) -> None:
         return
     if not options.runs:
         raise TidegaugeError("RUN is missing: folders of runs or of sweeps, or 'runs/*'")
-    need_spark("analyze")
-    from tidegauge.spark_analysis.engine import spark_engine  # noqa: PLC0415 - it needs Spark
-
     asked, named = options.questions or [], options.tables or []
     _check_names("--table", "table", named, TABLES)
     _check_names("--question", "question", asked, QUESTIONS)
+    _check_names("--engine", "engine", [options.engine or DUCKDB], ENGINE_NAMES)
     found = runs_at(options.runs)
-    folder = (options.out or common_folder(options.runs, found) or _OF_SEVERAL) / "tables"
-    what = f"Spark reads the traces of {counted(len(found), 'run')}"
+    folder = (options.out or common_folder(options.runs, found) or OF_SEVERAL) / "tables"
+    choice = choose(found, asked=options.engine, has_session=is_submitted())
+    what = f"{ENGINE_NAMES[choice.engine]} makes the tables of {counted(len(found), 'run')}"
+    typer.echo(f"{what}: {choice.reason}", err=True)
     with (
         report(as_json=options.as_json),
         working(what) as tell,
-        spark_engine(found, options.cores) as engine,
+        _engine(choice, found, options.cores) as engine,
     ):
         made = RunTables(found, folder, engine)
 
@@ -108,6 +117,19 @@ def analyze_runs(options: AnalyzeOptions) -> None:
             console().print(f"Report: {written}", soft_wrap=True)
     if options.as_json:
         print_json([each.as_json() for each in answers] if answers else figures)
+
+
+@contextmanager
+def _engine(choice: Choice, runs: Sequence[FoundRun], cores: int | None) -> Iterator[Engine]:
+    """The chosen engine, while the context lasts."""
+    if choice.engine == DUCKDB:
+        yield DuckDBEngine()
+        return
+    need_spark("analyze with Spark")
+    from tidegauge.spark_analysis.engine import spark_engine  # noqa: PLC0415 - it needs Spark
+
+    with spark_engine(runs, cores) as engine:
+        yield engine
 
 
 def _check_names(option: str, what: str, names: Iterable[str], known: Iterable[str]) -> None:

@@ -58,20 +58,22 @@ class ReplayViewOptions(NamedTuple):
 
 
 class AnalyzeOptions(NamedTuple):
-    """Make result tables and a report of recorded runs with Spark, and print their figures.
+    """Make result tables and a report of recorded runs, and print their figures.
 
-    Tables are Parquet, with a folder for each run. They have intervals of ISRs, leaders, offline
-    partitions and partitions under min ISR; elections with the time of each step; notifications;
-    truncations; acknowledged records; lost records with their cause; faults. TABLES.md in
-    analysis/ describes their columns. An unfinished run is read up to its last row.
+    Tables are Parquet, a folder for each, with the rows of all runs. They have intervals of ISRs,
+    leaders, offline partitions and partitions under min ISR; elections with the time of each step;
+    notifications; truncations; acknowledged records; lost records with their cause; faults.
+    TABLES.md in analysis/ describes their columns. An unfinished run is read up to its last row.
 
-    Spark runs on this machine with its Java (17 or later). Under spark-submit it uses the cluster
-    of that session.
+    DuckDB makes them in this process, and Spark where the largest run does not fit into memory; the
+    choice is printed with its reason. Spark runs on this machine with its Java (17 or later). Under
+    spark-submit it uses the cluster of that session.
 
     \b
     Examples:
       tidegauge analyze runs/first
       tidegauge analyze 'runs/*' --out analysis
+      tidegauge analyze 'runs/*' --out analysis --engine spark
       tidegauge analyze runs/first --table elections --table lost
       tidegauge analyze --questions
       tidegauge analyze runs/first --question failover-budget
@@ -91,7 +93,9 @@ class AnalyzeOptions(NamedTuple):
     questions: Annotated[list[str] | None, typer.Option("--question", metavar="NAME")] = None
     #: List all questions.
     list_questions: Annotated[bool, typer.Option("--questions")] = False
-    #: Number of cores. Default: all.
+    #: duckdb or spark. Default: the one that suits these runs.
+    engine: Annotated[str | None, typer.Option(metavar="NAME")] = None
+    #: Number of cores for Spark. Default: all.
     cores: Annotated[int | None, typer.Option(min=1)] = None
     #: Print the figures or the answers; all else goes to standard error.
     as_json: Annotated[bool, typer.Option("--json")] = False
@@ -102,8 +106,9 @@ class SqlOptions(NamedTuple):
 
     The SQL is one statement of DuckDB. `show tables` lists the tables, `describe TABLE` the columns
     of one with units and meanings, and `tidegauge docs tables` prints both. Tables are made as a
-    query needs them, and kept in the folder of the run. The column `run` tells runs of a sweep
-    apart. `copy (select ...) to 'FILE.parquet'` writes a file; .csv and .json work, too.
+    query needs them, and kept in the folder of the run, with --with in analysis/. The column `run`
+    tells runs apart. `copy (select ...) to 'FILE.parquet'` writes a file; .csv and .json work, too.
+    `read_parquet`, `read_csv` and `read_json` read other files, such as samples of Prometheus.
 
     Rows that are wider than the terminal have a line for each column.
 
@@ -116,11 +121,14 @@ class SqlOptions(NamedTuple):
       tidegauge sql runs/first "select * from elections" --csv > elections.csv
       tidegauge sql runs/first "copy (from elections) to 'elections.parquet'"
       tidegauge sql runs/sweep "select run, count(*) as elections from elections group by run"
+      tidegauge sql runs/sweep --with runs/real-logs "select run, leader_elections from run_figures"
     """
 
     run: shared.RunPath
     #: SQL of DuckDB.
     query: Annotated[str, typer.Argument(metavar="SQL")]
+    #: Another run or sweep, whose rows are in the same tables. Repeatable.
+    others: Annotated[list[str] | None, typer.Option("--with", metavar="RUN")] = None
     #: Print all rows as CSV.
     as_csv: Annotated[bool, typer.Option("--csv")] = False
     as_json: shared.AsJson = False

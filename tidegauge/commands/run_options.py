@@ -276,7 +276,7 @@ class SweepOptions(NamedTuple):
     #: Folder for all runs. A folder with runs of this sweep is resumed. Default: a new folder
     #: runs/NAME-sweep.
     out: Annotated[Path | None, typer.Option(metavar="DIR")] = None
-    #: Make the tables and the report of all runs with Spark as they are finished.
+    #: Make the tables and the report of all runs as they are finished.
     analyze: bool = False
     #: Print sweep.json; all else goes to standard error.
     as_json: Annotated[bool, typer.Option("--json")] = False

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tidegauge.analysis.making.run_tables import RunTables
-from tidegauge.analysis.requests import common_folder, runs_at
+from tidegauge.analysis.requests import OF_SEVERAL, common_folder, runs_at
 from tidegauge.commands.loading import opened_run
 from tidegauge.commands.result_options import SqlOptions
 from tidegauge.compiled.errors import TidegaugeError
@@ -47,12 +47,12 @@ def select_rows(options: SqlOptions) -> None:
 
 
 def _tables(options: SqlOptions) -> RunTables:
-    """The tables of a run, or those of all runs of a sweep."""
-    if not is_sweep(options.run):
+    """The tables of a run, or those of all runs of a sweep, and those of other runs beside them."""
+    if not options.others and not is_sweep(options.run):
         return opened_run(options.run, "sql").tables
-    found = runs_at(options.run)
-    folder = common_folder([str(options.run)], found) or options.run
-    return RunTables(found, folder / TABLES_FOLDER)
+    paths = [str(options.run), *(options.others or [])]
+    found = runs_at(paths)
+    return RunTables(found, (common_folder(paths, found) or OF_SEVERAL) / TABLES_FOLDER)
 
 
 def _print_rows(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:

@@ -12,11 +12,13 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.compiled.interruptions import interruptions_deferred
 from tidegauge.metrics.endpoint.openmetrics_file import number_text
 from tidegauge.metrics.samples.exposition import Scraped
 from tidegauge.rehearsal.alerts import RuleFile
@@ -100,7 +102,7 @@ _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 _DURATION_PART = re.compile(r"([0-9]+)(ms|[smhdwy])")
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
 _UNITS_MS |= {"d": 86_400_000, "w": 604_800_000, "y": 31_536_000_000}
-_LONGEST_S = 600
+_VERSION_S, _LONGEST_S = 30, 600
 _LONGEST_COMPLAINT = 300
 
 
@@ -150,12 +152,10 @@ def find_promtool(path: str | None) -> Promtool:
         where = f"{path}: is not a program" if path else "promtool is not on the PATH"
         raise PromtoolError(f"{where}: {_HOW_TO_GET_IT}")
     try:
-        answer = subprocess.run(  # noqa: S603 - what the user has named
-            [found, "--version"], capture_output=True, text=True, timeout=30, check=False
-        )
+        output = _output_of([found, "--version"], _VERSION_S)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise PromtoolError(f"{found}: cannot be run: {error}") from error
-    match = _VERSION.search(answer.stdout + answer.stderr)
+    match = _VERSION.search(output)
     if match is None:
         raise PromtoolError(f"{found}: does not print the version of promtool")
     version = match[1]
@@ -240,20 +240,29 @@ def _prometheus_duration(duration_us: int) -> str:
 def _run(promtool: Promtool, folder: Path) -> str:
     command = [promtool.path, "test", "rules", TEST_FILE]
     try:
-        answer = subprocess.run(  # noqa: S603 - what the user has named
-            command,
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_LONGEST_S,
-            check=False,
-        )
+        output = _output_of(command, _LONGEST_S, folder)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise PromtoolError(f"{promtool.path}: {error}") from error
-    output = answer.stdout + answer.stderr
     (folder / OUTPUT_FILE).write_text(output, encoding="utf-8")
     return output
+
+
+def _output_of(command: Sequence[str], longest_s: float, folder: Path | None = None) -> str:
+    """All that a program prints; it is killed after that time, and by an interruption."""
+    with ExitStack() as started:
+        with interruptions_deferred():
+            process = started.enter_context(
+                subprocess.Popen(  # noqa: S603 - what the user has named
+                    command,
+                    cwd=folder,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                    errors="replace",
+                )
+            )
+            started.callback(process.kill)
+        return "".join(process.communicate(timeout=longest_s))
 
 
 # The output of promtool.

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tidegauge.analysis.making.run_tables import RunTables
-from tidegauge.analysis.questions.sweep import SWEEP, settings_at
+from tidegauge.analysis.questions.compared_runs import settings_at
+from tidegauge.analysis.questions.sweep import SWEEP
 from tidegauge.analysis.requests import from_here
 from tidegauge.report import side_by_side
 from tidegauge.report.answers import glossary, grid

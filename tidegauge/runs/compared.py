@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.over_seeds import OverSeeds, over_seeds
-from tidegauge.analysis.questions.sweep import RunSetting, settings_of
+from tidegauge.analysis.questions.compared_runs import RunSetting, settings_of
 from tidegauge.analysis.requests import FoundRun, runs_at
 from tidegauge.replication.release_versions import MODE_NAMES
 from tidegauge.runs.figures import EXPLANATIONS, FIGURES, FIGURES_OF_RUNS, Explanation

@@ -64,6 +64,8 @@ MOST_ROWS = 30
 MOST_BLOCKS = 3
 
 _NOTHING = "-"
+#: Numbers below this have two digits, wherever they begin: rates of one in ten thousand runs.
+_SMALL = 0.001
 
 
 class Answer(NamedTuple):
@@ -132,7 +134,8 @@ def text_of(column: Column, value: Any) -> str:
     if column.unit == "ms":
         return duration_text(round(value * 1000))
     if isinstance(value, float):
-        return f"{value:,.3f}".rstrip("0").rstrip(".")
+        is_small = abs(value) < _SMALL
+        return f"{value:.2g}" if is_small else f"{value:,.3f}".rstrip("0").rstrip(".")
     is_count = isinstance(value, int) and column.unit != "broker id"
     return f"{value:,}" if is_count else str(value)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from both_modes import MODES, in_mode
-from tidegauge.analysis.questions.sweep import settings_at
+from tidegauge.analysis.questions.compared_runs import settings_at
 from tidegauge.analysis.requests import runs_at
 from tidegauge.engine.simulate import simulate
 from tidegauge.runs.compared import ComparedFigure, caveat, compared, compared_figure, variants_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidegauge.analysis.questions.sweep import settings_of
+from tidegauge.analysis.questions.compared_runs import settings_of
 
 
 def scenario(*, seed: int = 1, lag_ms: object = 30_000, **more: Any) -> dict[str, Any]:

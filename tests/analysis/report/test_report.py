@@ -75,6 +75,10 @@ def reported(*words: str | Path) -> ReportPage:
     return read_page(file)
 
 
+#: Questions that need several runs.
+OF_SEVERAL_RUNS = {"sweep", "curves", "over-seeds", "rare-events", "first-divergence"}
+
+
 def test_it_is_one_file_with_five_sections_and_questions_behind_their_answers(
     page: ReportPage,
 ) -> None:
@@ -89,8 +93,7 @@ def test_it_is_one_file_with_five_sections_and_questions_behind_their_answers(
     ]
     for question in QUESTIONS.values():
         told = [each for each in page.answers if each.startswith(question.asks)]
-        # sweep and first-divergence need several runs.
-        assert len(told) == (question.name not in {"sweep", "first-divergence"}), question.name
+        assert len(told) == (question.name not in OF_SEVERAL_RUNS), question.name
         assert all(len(each) > len(question.asks) + 5 for each in told)
 
 

@@ -15,12 +15,11 @@ from pyspark.sql import SparkSession
 from both_modes import MODES, in_mode
 from fault_schedules import schedule
 from plain_reader import PlainReader
-from recorded_tables import differences, figures
+from recorded_tables import differences, figures, files_of_run
 from sampled_replicas import with_all_samples, with_changes_alone
 from scenario_runs import shipped
 from swept_scenario import CRASHES
 from tidegauge.analysis.making.run_tables import RunTables
-from tidegauge.analysis.making.written_tables import files_of
 from tidegauge.analysis.requests import FoundRun, runs_at
 from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.engine.simulate import simulate
@@ -71,7 +70,7 @@ def of_spark(
     spark: SparkSession, runs: list[FoundRun], tmp_path_factory: pytest.TempPathFactory
 ) -> RunTables:
     """All tables of all runs, made together by Spark."""
-    tables = RunTables(runs, tmp_path_factory.mktemp("spark"), SparkEngine(spark))
+    tables = RunTables(runs, tmp_path_factory.mktemp("spark"), SparkEngine(lambda: spark))
     tables.make(TABLES)
     return tables
 
@@ -92,8 +91,8 @@ def test_one_other_value_is_found(
 ) -> None:
     """The twin of the test above: the comparison sees a single microsecond."""
     RunTables(runs, tmp_path).make(TABLES)
-    (file,) = files_of(tmp_path, runs[0], "elections")
-    elections = pq.read_table(file, partitioning=None)
+    (file,) = files_of_run(tmp_path, runs[0], "elections")
+    elections = pq.read_table(file)
     column = elections.column_names.index("queue_us")
     queued = elections["queue_us"].to_pylist()
     later = pa.array([queued[0] + 1, *queued[1:]], pa.int64())
@@ -117,9 +116,9 @@ def test_the_figures_are_those_of_a_plain_reader(
 def test_of_a_single_run_spark_makes_the_same(
     spark: SparkSession, runs: list[FoundRun], of_duckdb: RunTables, tmp_path: Path
 ) -> None:
-    """Its files need no names of runs: Spark writes them, and reads them back, in another way."""
+    """One run has no buckets: Spark divides its rows itself."""
     one = [run for run in runs if run.name.endswith("rack-power-loss")]
-    RunTables(one, tmp_path, SparkEngine(spark)).make(OF_STATES)
+    RunTables(one, tmp_path, SparkEngine(lambda: spark)).make(OF_STATES)
     assert differences(of_duckdb.folder, tmp_path, one, OF_STATES) == {}
 
 
@@ -131,20 +130,20 @@ def test_of_large_traces_spark_makes_the_same(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Their rows come through the data sources, and not from this process."""
+    """Tasks read their traces, and all relations are files in buckets of runs."""
     monkeypatch.setattr("tidegauge.spark_analysis.engine._LARGE_BYTES", 0)
-    monkeypatch.delattr("tidegauge.analysis.making.engine.TraceRelations.rows")
-    monkeypatch.delattr("tidegauge.analysis.making.engine.TraceRelations.causes")
-    few = swept(runs)
-    RunTables(few, tmp_path, SparkEngine(spark)).make(TABLES)
-    assert differences(of_duckdb.folder, tmp_path, few, TABLES) == {}
+    monkeypatch.setattr("tidegauge.spark_analysis.engine._RUNS_OF_A_BUCKET", 1)
+    monkeypatch.setattr("tidegauge.spark_analysis.relations.SMALL_ROWS", -1)
+    monkeypatch.setattr("tidegauge.spark_analysis.sources.SMALL_ROWS", -1)
+    RunTables(runs, tmp_path, SparkEngine(lambda: spark)).make(TABLES)
+    assert differences(of_duckdb.folder, tmp_path, runs, TABLES) == {}
 
 
 def test_either_engine_uses_the_tables_of_the_other(
     spark: SparkSession, runs: list[FoundRun], of_duckdb: RunTables, of_spark: RunTables
 ) -> None:
     made: list[str] = []
-    RunTables(runs, of_duckdb.folder, SparkEngine(spark)).make(TABLES, made.append)
+    RunTables(runs, of_duckdb.folder, SparkEngine(lambda: spark)).make(TABLES, made.append)
     RunTables(runs, of_spark.folder).make(TABLES, made.append)
     assert made == []
 
@@ -155,7 +154,7 @@ def test_what_one_engine_lacks_the_other_adds(
     made: list[str] = []
     few = swept(runs)
     RunTables(few, tmp_path).make(["run_figures", "faults"])
-    every = RunTables(few, tmp_path, SparkEngine(spark))
+    every = RunTables(few, tmp_path, SparkEngine(lambda: spark))
     every.make(["run_figures", "faults", "leader_intervals"], made.append)
     assert made == ["leader_intervals"]
     for run in few:

@@ -6,10 +6,11 @@ and partitions have outages of several conditions that begin and end together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -25,6 +26,7 @@ from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.requests import FoundRun
 from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.spark_analysis.engine import SparkEngine
+from tidegauge.spark_analysis.relations import Relations
 
 THREADS = (1, 2, 8)
 #: The tables are made so many times with each number of threads.
@@ -113,11 +115,20 @@ def test_in_however_many_parts_spark_makes_the_same(
     run = run_named(in_order, RUNS[0])
     with in_parts(spark, parts):
         for seed in range(TIMES):
-            relations = partial(ShuffledRelations, seed=seed)
-            monkeypatch.setattr("tidegauge.spark_analysis.small_runs.TraceRelations", relations)
-            made = RunTables([run], tmp_path / str(seed), SparkEngine(spark))
+            monkeypatch.setattr(Relations, "hold", shuffled_before(Relations.hold, seed))
+            made = RunTables([run], tmp_path / str(seed), SparkEngine(lambda: spark))
             made.make(TABLES)
             assert unlike(in_order, made) == []
+
+
+def shuffled_before(hold: Callable[..., None], seed: int) -> Callable[..., None]:
+    """What holds a relation, of rows in an order that is drawn."""
+    draw = np.random.default_rng(seed)
+
+    def hold_shuffled(relations: Relations, name: str, rows: Any) -> None:
+        hold(relations, name, rows.take(draw.permutation(len(rows))))
+
+    return hold_shuffled
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import duckdb
 
 from tidegauge.analysis.making.duckdb_engine import DuckDBEngine
 from tidegauge.analysis.making.engine import sql_of
+from tidegauge.analysis.making.grouped_files import part_file
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.tables.all_tables import TABLES, VIEWS
 from tidegauge.analysis.tables.dialect import merged, united
@@ -105,10 +106,10 @@ def test_no_two_rows_have_the_same_key(tables: RunTables, tmp_path: Path) -> Non
     keyed = [each for each in every if each.key]
     made = [ResultTable(each.name, "", (), each.sql, each.key) for each in keyed]
     runs = [run for run in tables.runs if run.name == "schedule"]
-    DuckDBEngine().write(runs, made, lambda _, table: tmp_path / table.name, lambda _: None)
+    DuckDBEngine().write(runs, made, tmp_path, lambda _: None)
     for each in keyed:
         own = ", ".join(each.key[1:]) or "true"
-        file = tmp_path / each.name / "part-0.parquet"
+        file = part_file(tmp_path, each.name, 0)
         twice = f"select 1 from '{file}' group by {own} having count(*) > 1"
         assert duckdb.execute(twice).fetchall() == [], each.name
     known = Topology(runs)

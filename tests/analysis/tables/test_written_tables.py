@@ -1,4 +1,4 @@
-"""Tables as files: as they are documented, run by run, whole or not at all."""
+"""Tables as files: as they are documented, in groups of runs, whole or not at all."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 import pyarrow.parquet as pq  # type: ignore[import-untyped]  # it comes without types
 import pytest
 
-from recorded_tables import table
+from recorded_tables import files_of_run, rows_in_files, table
 from tidegauge.analysis.making.duckdb_engine import DuckDBEngine
 from tidegauge.analysis.making.run_tables import RunTables
-from tidegauge.analysis.making.written_tables import files_of, write_tables
+from tidegauge.analysis.making.written_tables import write_tables
 from tidegauge.analysis.requests import FoundRun
 from tidegauge.analysis.tables.all_tables import TABLES, documentation
 from tidegauge.analysis.tables.result_table import ResultTable
@@ -39,24 +39,37 @@ def test_every_column_says_what_it_means() -> None:
 
 
 def documented_types(name: str) -> dict[str, str]:
-    """The columns of a table's files: all but the run, which is their folder."""
+    """The columns of a table's files."""
     arrow = {"bigint": "int64", "boolean": "bool", "array<bigint>": "list<element: int64>"}
-    return {c.name: arrow.get(c.type, c.type) for c in TABLES[name].columns if c.name != "run"}
+    return {c.name: arrow.get(c.type, c.type) for c in TABLES[name].columns}
 
 
-def test_files_have_the_documented_columns_of_each_run(
-    recorded: dict[str, RunFolder], tables: RunTables
-) -> None:
+def folders_in(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir() if path.is_dir()}
+
+
+def test_files_have_the_documented_columns_of_each_run(tables: RunTables) -> None:
     tables.make(TABLES)
-    assert {path.name for path in tables.folder.iterdir()} == {f"run={name}" for name in recorded}
+    assert folders_in(tables.folder) == {*TABLES}
     for name in TABLES:
         for run in tables.runs:
-            (file,) = files_of(tables.folder, run, name)
-            types = {field.name: str(field.type) for field in pq.read_schema(file)}
-            assert types == documented_types(name)
-            rows = pq.read_table(file, partitioning=None).to_pylist()
-            named = [{"run": run.name} | row for row in rows]
-            assert sorted(map(repr, named)) == sorted(map(repr, table(tables, name, run.name)))
+            for file in files_of_run(tables.folder, run, name):
+                types = {field.name: str(field.type) for field in pq.read_schema(file)}
+                assert types == documented_types(name)
+            rows = rows_in_files(tables.folder, run, name)
+            assert sorted(map(repr, rows)) == sorted(map(repr, table(tables, name, run.name)))
+
+
+def test_a_sweep_has_files_by_the_dozen_and_not_by_the_thousand(
+    recorded: dict[str, RunFolder], tmp_path: Path
+) -> None:
+    """Small runs share their files, and a file has whole runs in the order of their names."""
+    runs = [FoundRun(f"seed={seed}", recorded["schedule"].path) for seed in range(20)]
+    RunTables(runs, tmp_path).make(FEW)
+    (file,) = (tmp_path / "faults").iterdir()
+    in_file = pq.read_table(file)["run"].to_pylist()
+    assert in_file == sorted(in_file)
+    assert {*in_file} == {run.name for run in runs}
 
 
 def test_only_what_is_not_there_is_made_and_other_runs_are_left_alone(
@@ -72,10 +85,7 @@ def test_only_what_is_not_there_is_made_and_other_runs_are_left_alone(
     assert made == ["faults", "faults", "truncations"]
     assert len(quickstart.rows("select * from faults")) == 3
     assert len(schedule.rows("select * from faults")) > 0
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "run=quickstart-zookeeper",
-        "run=schedule",
-    }
+    assert folders_in(tmp_path) == {*FEW}
 
 
 @pytest.mark.parametrize("name", ["lag=10000,seed=1", "a b+c%d", "sweeps/Größe: 1*", "x" * 200])
@@ -97,8 +107,42 @@ def test_tables_of_another_trace_of_that_name_are_replaced_all_together(
     RunTables(recorded["quickstart-zookeeper"].path, tmp_path).make(FEW)
     another = RunTables([FoundRun("quickstart-zookeeper", recorded["schedule"].path)], tmp_path)
     assert len(another.rows("select * from faults")) != 3
-    made = {path.name for path in (tmp_path / "run=quickstart-zookeeper").iterdir()}
-    assert made == {"faults", "made_of.json"}
+    assert folders_in(tmp_path) == {"faults"}
+
+
+def test_new_runs_join_those_that_are_there(recorded: dict[str, RunFolder], tmp_path: Path) -> None:
+    """A sweep with more seeds: the tables of the earlier ones stay as they are."""
+    runs = [FoundRun(f"seed={seed}", recorded["schedule"].path) for seed in range(4)]
+    RunTables(runs[:3], tmp_path).make(["faults"])
+    before = {file: file.stat().st_mtime_ns for file in (tmp_path / "faults").iterdir()}
+    made: list[str] = []
+    four = RunTables(runs, tmp_path)
+    four.make(["faults"], made.append)
+    assert made == ["faults"]
+    after = {file: file.stat().st_mtime_ns for file in (tmp_path / "faults").iterdir()}
+    assert len(after) == 2
+    assert before.items() <= after.items()
+    counted = four.rows("select run, count(*) as faults from faults group by run")
+    assert {row["run"] for row in counted} == {run.name for run in runs}
+    assert len({row["faults"] for row in counted}) == 1
+
+
+def test_a_run_that_has_changed_takes_nothing_from_those_beside_it(
+    recorded: dict[str, RunFolder], tmp_path: Path
+) -> None:
+    """One run of a sweep was repeated with another scenario: the others keep their tables."""
+    one, other = (FoundRun(name, recorded["schedule"].path) for name in ("one", "other"))
+    both = RunTables([one, other], tmp_path)
+    both.make(["faults"])
+    kept = table(both, "faults", "other")
+    changed = FoundRun("one", recorded["quickstart-zookeeper"].path)
+    assert len(RunTables([changed], tmp_path).rows("from faults")) == 3
+    made: list[str] = []
+    again = RunTables([changed, other], tmp_path)
+    again.make(["faults"], made.append)
+    assert made == []
+    assert table(again, "faults", "other") == kept
+    assert len(table(again, "faults", "one")) == 3
 
 
 class FullDisk(DuckDBEngine):
@@ -108,10 +152,10 @@ class FullDisk(DuckDBEngine):
         self,
         runs: Sequence[FoundRun],
         tables: Sequence[ResultTable],
-        files: Callable[[FoundRun, ResultTable], Path],
+        folder: Path,
         begins: Callable[[str], None],
-    ) -> None:
-        super().write(runs, tables[:1], files, begins)
+    ) -> list[list[FoundRun]]:
+        super().write(runs, tables[:1], folder, begins)
         raise OSError("no space left")
 
 

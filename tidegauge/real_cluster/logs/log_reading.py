@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -18,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tidegauge.compiled.interruptions import interruptions_deferred
 from tidegauge.real_cluster.logs import log_events, log_layout, partition_rows
 from tidegauge.real_cluster.logs.log_files import LogFile
 from tidegauge.real_cluster.logs.log_layout import ENTRY, HEADER, MILLISECONDS, step_ms
@@ -168,13 +170,21 @@ def _contents(
         meanwhile()
         yield from map(_content_of, parts)
         return
-    with ProcessPoolExecutor(processes) as pool:
-        # The largest first: a small one fills the end.
-        largest = sorted(parts, key=lambda part: part.begin - part.end)
-        waiting = [pool.submit(_content_of, part) for part in largest]
+    # Ctrl-C reaches all processes of the terminal. These end with the parts that they have.
+    pool = ProcessPoolExecutor(
+        processes, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
+    )
+    # The largest first: a small one fills the end.
+    largest = sorted(parts, key=lambda part: part.begin - part.end)
+    try:
+        # The first of them forks all processes.
+        with interruptions_deferred():
+            waiting = [pool.submit(_content_of, part) for part in largest]
         meanwhile()
         for future in as_completed(waiting):
             yield future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _content_of(part: Part) -> _PartContent:

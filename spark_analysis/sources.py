@@ -1,0 +1,138 @@
+"""The relations of runs that no query makes, as Parquet for Spark: a file for each bucket of runs.
+
+Rows and their origins are read from traces where Spark has executors, a task for each bucket; small
+traces in this process, while Java starts. The objects behind numbers come from manifests, and those
+are read in this process, which has all that reading a scenario needs.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
+import pyarrow.compute as pc  # type: ignore[import-untyped]  # the same
+import pyarrow.parquet as pq  # type: ignore[import-untyped]  # the same
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
+
+from tidegauge.analysis.making.engine import CAUSES, TO_THE_LAST, sql_of
+from tidegauge.analysis.requests import FoundRun
+from tidegauge.analysis.rows.row_files import write_rows
+from tidegauge.analysis.tables.topology import TOPOLOGY, Topology
+from tidegauge.spark_analysis.buckets import bucket_file, in_buckets
+from tidegauge.spark_analysis.relations import SMALL_ROWS, Relations
+
+#: A file of Spark's own, with the number of the partition that it is of.
+_PARTITION = re.compile(r"part-(\d{5})-\S+\.parquet", re.ASCII)
+
+
+class Sources:
+    """The relations of some runs, in a folder of their own."""
+
+    def __init__(
+        self,
+        runs: Sequence[FoundRun],
+        buckets: int,
+        graph: Mapping[str, tuple[str, ...]],
+        folder: Path,
+    ) -> None:
+        """Take the runs, the number of buckets, the relations in need, and the folder."""
+        self.buckets = buckets
+        self.runs = in_buckets(runs, buckets)
+        self.graph = graph
+        self.folder = folder
+        #: Apart: a table can have the name of a kind.
+        self._folder_of_rows = folder / "rows"
+        given = [name for name in graph if sql_of(name) is None]
+        self._objects = [name for name in given if name in TOPOLOGY]
+        self._rows = sorted({name.removesuffix(TO_THE_LAST) for name in given} - {*TOPOLOGY})
+
+    def write(self) -> None:
+        """Write rows and origins in this process.
+
+        Raises:
+            RunError, TraceError, OSError: a run cannot be read, or no file written.
+        """
+        for each in self.runs.items():
+            _write_bucket(each, self._rows, self._folder_of_rows, "here")
+
+    def write_by(self, spark: SparkSession) -> None:
+        """Write rows and origins, a task for each bucket.
+
+        Raises:
+            PySparkException: a run cannot be read, or no file written.
+        """
+        rows, folder = self._rows, self._folder_of_rows
+
+        def write(bucket: tuple[int, list[FoundRun]]) -> None:
+            context = TaskContext.get()
+            assert context is not None
+            _write_bucket(bucket, rows, folder, f"task-{context.taskAttemptId()}")
+
+        tasks = spark.sparkContext.parallelize([*self.runs.items()], len(self.runs))
+        tasks.foreach(write)
+
+    def give(self, relations: Relations) -> None:
+        """Have all of them among the relations.
+
+        Raises:
+            RunError, ScenarioError, TraceError: a run cannot be read.
+        """
+        known = Topology([run for runs in self.runs.values() for run in runs])
+        for name in self._objects:
+            if len(known[name]) <= SMALL_ROWS:
+                relations.hold(name, known[name])
+            else:
+                self.write_buckets(name, known[name])
+                self.give_files(name, relations)
+        for name in self._rows:
+            with_all = name if name == CAUSES else name + TO_THE_LAST
+            self._give_files(with_all, self._folder_of_rows / name, relations)
+
+    def give_files(self, name: str, relations: Relations) -> None:
+        """Have a relation among others that was written; a small one is read."""
+        self._give_files(name, self.folder / name, relations)
+
+    def _give_files(self, name: str, folder: Path, relations: Relations) -> None:
+        if sum(pq.read_metadata(file).num_rows for file in folder.iterdir()) <= SMALL_ROWS:
+            relations.hold(name, pq.read_table(folder, partitioning=None))
+        else:
+            relations.have_files(name, folder)
+
+    def write_buckets(self, name: str, rows: Any) -> None:
+        """Write a relation of this process."""
+        folder = self.folder / name
+        folder.mkdir(parents=True)
+        for bucket, runs in self.runs.items():
+            names = pa.array([run.name for run in runs])
+            own = rows if len(self.runs) == 1 else rows.filter(pc.is_in(rows["run"], names))
+            pq.write_table(own, bucket_file(folder, bucket), compression="zstd")
+
+    def name_buckets(self, name: str) -> None:
+        """Give the files that Spark has written the names of their buckets."""
+        for file in (self.folder / name).iterdir():
+            partition = _PARTITION.fullmatch(file.name)
+            if partition is None:
+                file.unlink()
+            else:
+                file.rename(bucket_file(file.parent, int(partition[1])))
+
+
+def _write_bucket(
+    bucket: tuple[int, Sequence[FoundRun]], relations: Iterable[str], folder: Path, writer: str
+) -> None:
+    """Write a bucket's files, each complete under its name or not at all."""
+    number, runs = bucket
+    names = list(relations)
+
+    def incomplete(name: str) -> Path:
+        file = bucket_file(folder / name, number)
+        return file.with_name(f".{writer}-{file.name}")
+
+    for name in names:
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    write_rows(runs, names, incomplete, with_names=False)
+    for name in names:
+        os.replace(incomplete(name), bucket_file(folder / name, number))  # noqa: PTH105
