@@ -64,7 +64,7 @@ class RowsError(TidegaugeError):
 
 
 #: Calls :func:`write_part` with each input, and yields the results in any order: :func:`in_turn`,
-#: processes of this machine, or tasks of a cluster that sees the folder.
+#: processes of this machine, or tasks of a cluster that sees the folder and can read scenarios.
 Calls = Callable[[Callable[[PartWork], WrittenPart], Sequence[PartWork]], Generator[WrittenPart]]
 
 

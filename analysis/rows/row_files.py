@@ -46,7 +46,7 @@ def write_rows(
         runs: the runs, in the order in which their rows are to be in the files.
         relations: the names of the relations, of ``RELATIONS``.
         place: the file of a relation, whose folder is made if it is missing.
-        with_names: whether rows have the names of their numbers, too.
+        with_names: whether rows have names and links, as :func:`schema_of` has it.
 
     Returns:
         The number of rows of each relation.

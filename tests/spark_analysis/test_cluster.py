@@ -159,7 +159,7 @@ def test_what_executors_are_sent_is_all_that_they_need(
     program = """
 import sys
 import tidegauge.spark_analysis.trace_source
-import tidegauge.spark_analysis.trace_source
+import tidegauge.analysis.rows.row_files
 import tidegauge.simulation.quantities
 print(sys.modules["tidegauge.traces.trace_file"].__file__)
 print({"duckdb", "numba", "ray", "prometheus_client"} & sys.modules.keys())
