@@ -2,6 +2,7 @@
 
 =====================  ============================================================================
 ``tables``             the result tables (``TABLES.md``): one query for each, for two engines
+``rows``               rows as Parquet: files of them, and folders of many runs (``export``)
 ``making``             how they are made, by DuckDB here or by Spark, and kept as Parquet
 ``questions``          questions about runs, answered from the result tables
 ``requests.py``        requests for rows: runs of paths and patterns, kinds, columns

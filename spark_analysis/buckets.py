@@ -6,12 +6,14 @@ stage. Bucket numbers are Spark's own (``pmod(hash(run), buckets)``), so that su
 relations that Spark has shuffled.
 """
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from tidegauge.analysis.requests import FoundRun
+from tidegauge.analysis.rows.row_files import write_rows
 
 _32_BITS = 0xFFFFFFFF
 #: The seed of Spark's ``hash``.
@@ -29,6 +31,36 @@ def in_buckets(runs: Sequence[FoundRun], buckets: int) -> dict[int, list[FoundRu
 def bucket_file(folder: Path, bucket: int) -> Path:
     """The file of a bucket, by whose name Spark knows its number (``BucketingUtils``)."""
     return folder / f"part-{bucket:05}_{bucket:05}.parquet"
+
+
+def write_bucket(
+    bucket: tuple[int, Sequence[FoundRun]], relations: Iterable[str], folder: Path, writer: str
+) -> None:
+    """Write relations of a bucket's runs, each file complete under its name or not at all.
+
+    Executors call it, so that this module imports nothing that they lack.
+
+    Args:
+        bucket: its number, and its runs.
+        relations: the names of kinds of rows, and of their origins.
+        folder: each relation has a folder there.
+        writer: the name of this attempt: another one may be at work, or have died.
+
+    Raises:
+        RunError, TraceError, OSError: a run cannot be read, or no file written.
+    """
+    number, runs = bucket
+    names = list(relations)
+
+    def incomplete(name: str) -> Path:
+        file = bucket_file(folder / name, number)
+        return file.with_name(f".{writer}-{file.name}")
+
+    for name in names:
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    write_rows(runs, names, incomplete, with_names=False)
+    for name in names:
+        os.replace(incomplete(name), bucket_file(folder / name, number))  # noqa: PTH105
 
 
 def hash_of(text: str) -> int:

@@ -5,9 +5,8 @@ traces in this process, while Java starts. The objects behind numbers come from 
 are read in this process, which has all that reading a scenario needs.
 """
 
-import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,8 @@ from pyspark.sql import SparkSession
 
 from tidegauge.analysis.making.engine import CAUSES, TO_THE_LAST, sql_of
 from tidegauge.analysis.requests import FoundRun
-from tidegauge.analysis.rows.row_files import write_rows
 from tidegauge.analysis.tables.topology import TOPOLOGY, Topology
-from tidegauge.spark_analysis.buckets import bucket_file, in_buckets
+from tidegauge.spark_analysis.buckets import bucket_file, in_buckets, write_bucket
 from tidegauge.spark_analysis.relations import SMALL_ROWS, Relations
 
 #: A file of Spark's own, with the number of the partition that it is of.
@@ -56,7 +54,7 @@ class Sources:
             RunError, TraceError, OSError: a run cannot be read, or no file written.
         """
         for each in self.runs.items():
-            _write_bucket(each, self._rows, self._folder_of_rows, "here")
+            write_bucket(each, self._rows, self._folder_of_rows, "here")
 
     def write_by(self, spark: SparkSession) -> None:
         """Write rows and origins, a task for each bucket.
@@ -69,7 +67,7 @@ class Sources:
         def write(bucket: tuple[int, list[FoundRun]]) -> None:
             context = TaskContext.get()
             assert context is not None
-            _write_bucket(bucket, rows, folder, f"task-{context.taskAttemptId()}")
+            write_bucket(bucket, rows, folder, f"task-{context.taskAttemptId()}")
 
         tasks = spark.sparkContext.parallelize([*self.runs.items()], len(self.runs))
         tasks.foreach(write)
@@ -118,21 +116,3 @@ class Sources:
                 file.unlink()
             else:
                 file.rename(bucket_file(file.parent, int(partition[1])))
-
-
-def _write_bucket(
-    bucket: tuple[int, Sequence[FoundRun]], relations: Iterable[str], folder: Path, writer: str
-) -> None:
-    """Write a bucket's files, each complete under its name or not at all."""
-    number, runs = bucket
-    names = list(relations)
-
-    def incomplete(name: str) -> Path:
-        file = bucket_file(folder / name, number)
-        return file.with_name(f".{writer}-{file.name}")
-
-    for name in names:
-        (folder / name).mkdir(parents=True, exist_ok=True)
-    write_rows(runs, names, incomplete, with_names=False)
-    for name in names:
-        os.replace(incomplete(name), bucket_file(folder / name, number))  # noqa: PTH105

@@ -18,6 +18,7 @@ import re
 import shutil
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from functools import cached_property
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, NamedTuple
@@ -26,7 +27,13 @@ from filelock import FileLock, Timeout
 
 from tidegauge.analysis.frame_index import TraceBytes, frames_of_file
 from tidegauge.analysis.requests import KINDS, FoundRun
-from tidegauge.analysis.rows.row_files import write_rows, write_without
+from tidegauge.analysis.rows.row_files import (
+    PartWork,
+    WrittenPart,
+    part_file,
+    write_part,
+    write_without,
+)
 from tidegauge.analysis.rows.row_schema import CAUSES, RELATIONS, documentation, schema_of
 from tidegauge.analysis.tables.topology import TOPOLOGY
 from tidegauge.compiled.errors import TidegaugeError
@@ -56,25 +63,8 @@ class RowsError(TidegaugeError):
     """A folder of rows cannot be used, or a relation does not exist; the message is one line."""
 
 
-class PartWork(NamedTuple):
-    """A part to be written: the input of :func:`write_part`."""
-
-    number: int
-    runs: tuple[FoundRun, ...]
-    relations: tuple[str, ...]
-    draft: Path
-
-
-class WrittenPart(NamedTuple):
-    """A part that was written."""
-
-    number: int
-    #: The rows of each relation.
-    rows: Mapping[str, int]
-
-
 #: Calls :func:`write_part` with each input, and yields the results in any order: :func:`in_turn`,
-#: processes of this machine, or tasks of a cluster that sees the folder.
+#: processes of this machine, or tasks of a cluster that sees the folder and can read scenarios.
 Calls = Callable[[Callable[[PartWork], WrittenPart], Sequence[PartWork]], Generator[WrittenPart]]
 
 
@@ -96,22 +86,6 @@ class Exported(NamedTuple):
     #: Rows of the trace that were written, and the bytes of all files of the folder.
     rows: int
     size_bytes: int
-
-
-def write_part(work: PartWork) -> WrittenPart:
-    """Write the files of a part into a draft.
-
-    Raises:
-        RunError, ScenarioError, TraceError: a run cannot be read.
-        OSError: a file cannot be written.
-    """
-    rows = write_rows(
-        work.runs,
-        work.relations,
-        lambda relation: _file(work.draft, relation, work.number),
-        with_names=True,
-    )
-    return WrittenPart(work.number, rows)
 
 
 def export_rows(
@@ -157,15 +131,19 @@ def _export(
 ) -> Exported:
     # Before their rows are read: of a trace that grows the next export has more.
     traces = {run.folder: _trace_of(run) for run in runs}
-    kept = [run for run in runs if parts.trace_of(run.folder) == traces[run.folder]]
-    changed = [run for run in runs if run not in kept and parts.trace_of(run.folder) is not None]
-    wanted = [parts.named(run) for run in runs if run not in kept]
+    kept: list[FoundRun] = []
+    changed: list[FoundRun] = []
+    new: list[FoundRun] = []
+    for run in runs:
+        before = parts.trace_of(run.folder)
+        differing = new if before is None else changed
+        (kept if before == traces[run.folder] else differing).append(parts.named(run))
     rows = 0
     with parts.draft() as draft, ExitStack() as open_:
         parts.remove({run.folder for run in changed}, draft)
         works = [
             PartWork(parts.next_number + place, tuple(of_part), parts.relations, draft)
-            for place, of_part in enumerate(_in_parts(wanted))
+            for place, of_part in enumerate(_in_parts([*changed, *new]))
         ]
         runs_of = {work.number: work.runs for work in works}
         for count, written in enumerate(open_.enter_context(closing(calls(write_part, works))), 1):
@@ -177,9 +155,9 @@ def _export(
             done(count, len(works))
     return Exported(
         parts.folder,
-        tuple(run.name for run in wanted if run.folder not in {each.folder for each in changed}),
-        tuple(parts.named(run).name for run in changed),
-        tuple(parts.named(run).name for run in kept),
+        tuple(run.name for run in new),
+        tuple(run.name for run in changed),
+        tuple(run.name for run in kept),
         rows,
         sum(file.stat().st_size for file in parts.folder.glob("*/*.parquet")),
     )
@@ -258,7 +236,9 @@ class _Parts:
         self.folder = folder
         self._file = folder / MANIFEST
         found = self._read()
-        self._parts = {} if found is None else {part.number: part for part in found[1]}
+        self._parts: dict[int, _Part] = {}
+        self._entries: dict[Path, _Entry] = {}
+        self._take([] if found is None else found[1])
         asked = tuple(name for name in RELATIONS if name in {*kinds, *TOPOLOGY})
         self.relations = (asked if kinds else RELATIONS) if found is None else found[0]
         if kinds and self.relations != asked:
@@ -267,8 +247,8 @@ class _Parts:
                 " folder"
             )
         if found is None:
-            self._write()
             write_text_atomically(folder / DOCUMENTATION, documentation(self.relations))
+            self._write()
         self._remove_leftovers()
 
     @property
@@ -290,12 +270,12 @@ class _Parts:
         entry = self._entries.get(run.folder)
         if entry is not None:
             return FoundRun(entry.name, run.folder)
-        for other in self._entries.values():
-            if other.name == run.name:
-                raise RowsError(
-                    f"{self._file}: has another run {run.name!r}, of {other.folder}: export"
-                    f" {run.folder} to another folder"
-                )
+        other = self._folders.get(run.name)
+        if other is not None:
+            raise RowsError(
+                f"{self._file}: has another run {run.name!r}, of {other}: export {run.folder} to"
+                " another folder"
+            )
         return run
 
     @contextmanager
@@ -326,7 +306,9 @@ class _Parts:
                 number = self.next_number + len(new)
                 rows = {
                     name: write_without(
-                        gone, _file(self.folder, name, part.number), _file(draft, name, number)
+                        gone,
+                        part_file(self.folder, name, part.number),
+                        part_file(draft, name, number),
                     )
                     for name in self.relations
                 }
@@ -337,18 +319,28 @@ class _Parts:
     def _replace(self, old: Sequence[_Part], new: Sequence[_Part], draft: Path) -> None:
         for part in new:
             for name in self.relations:
-                place = _file(self.folder, name, part.number)
+                place = part_file(self.folder, name, part.number)
                 place.parent.mkdir(exist_ok=True)
-                _file(draft, name, part.number).rename(place)
-        self._parts |= {part.number: part for part in new}
+                part_file(draft, name, part.number).rename(place)
         for part in old:
             del self._parts[part.number]
+            for run in part.runs:
+                del self._entries[run.folder]
+        self._take(new)
         self._write()
-        self._remove_leftovers()
+        for part in old:
+            for name in self.relations:
+                part_file(self.folder, name, part.number).unlink()
 
-    @property
-    def _entries(self) -> dict[Path, _Entry]:
-        return {run.folder: run for part in self._parts.values() for run in part.runs}
+    def _take(self, parts: Iterable[_Part]) -> None:
+        for part in parts:
+            self._parts[part.number] = part
+            self._entries |= {run.folder: run for run in part.runs}
+
+    @cached_property
+    def _folders(self) -> dict[str, Path]:
+        """The folders of the runs that are there at first, by their names."""
+        return {run.name: run.folder for run in self._entries.values()}
 
     def _read(self) -> tuple[tuple[str, ...], list[_Part]] | None:
         """The relations and the parts of the manifest; None: there is none yet."""
@@ -386,15 +378,13 @@ class _Parts:
         )
 
     def _remove_leftovers(self) -> None:
-        """Remove files of parts that do not count."""
+        """Remove drafts, and files of parts that do not count."""
+        for draft in self.folder.glob(f"{_DRAFT}*"):
+            shutil.rmtree(draft)
         for file in self.folder.glob("*/part-*.parquet"):
             number = _PART.fullmatch(file.name)
             if number is not None and int(number[1]) not in self._parts:
                 file.unlink()
-
-
-def _file(folder: Path, relation: str, number: int) -> Path:
-    return folder / relation / f"part-{number}.parquet"
 
 
 def _columns_sha256(relations: Iterable[str]) -> str:

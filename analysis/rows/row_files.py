@@ -11,7 +11,7 @@ part: memory does not grow with the rows of a kind.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
@@ -46,7 +46,7 @@ def write_rows(
         runs: the runs, in the order in which their rows are to be in the files.
         relations: the names of the relations, of ``RELATIONS``.
         place: the file of a relation, whose folder is made if it is missing.
-        with_names: whether rows have the names of their numbers, too.
+        with_names: whether rows have names and links, as :func:`schema_of` has it.
 
     Returns:
         The number of rows of each relation.
@@ -63,6 +63,44 @@ def write_rows(
         file.parent.mkdir(parents=True, exist_ok=True)
         counts[name] = _write(file, schema_of(name, with_names=with_names), relations_of[name])
     return counts
+
+
+class PartWork(NamedTuple):
+    """A part to be written: the input of :func:`write_part`."""
+
+    number: int
+    runs: tuple[FoundRun, ...]
+    relations: tuple[str, ...]
+    draft: Path
+
+
+class WrittenPart(NamedTuple):
+    """A part that was written."""
+
+    number: int
+    #: The rows of each relation.
+    rows: Mapping[str, int]
+
+
+def write_part(work: PartWork) -> WrittenPart:
+    """Write the files of a part into a draft.
+
+    Raises:
+        RunError, ScenarioError, TraceError: a run cannot be read.
+        OSError: a file cannot be written.
+    """
+    rows = write_rows(
+        work.runs,
+        work.relations,
+        lambda relation: part_file(work.draft, relation, work.number),
+        with_names=True,
+    )
+    return WrittenPart(work.number, rows)
+
+
+def part_file(folder: Path, relation: str, number: int) -> Path:
+    """The file of a relation of a part."""
+    return folder / relation / f"part-{number}.parquet"
 
 
 def write_without(runs: Sequence[str], file: Path, to: Path) -> int:

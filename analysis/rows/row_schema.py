@@ -23,7 +23,7 @@ without one, its ``meaning``, and for a number of a row the ``type`` of it; that
 release, where that is installed.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError
@@ -33,8 +33,9 @@ import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 
 from tidegauge.analysis.requests import KINDS
 from tidegauge.analysis.tables import result_table
-from tidegauge.analysis.tables.result_table import FAULT, MOMENT, PARTITION, RUN
-from tidegauge.analysis.tables.topology import ARROW_TYPES, TOPOLOGY, Relation
+from tidegauge.analysis.tables.dialect import ORDER
+from tidegauge.analysis.tables.result_table import ARROW_TYPES, FAULT, MOMENT, PARTITION, RUN
+from tidegauge.analysis.tables.topology import TOPOLOGY, Relation
 from tidegauge.simulation.trace_rows.columns import Column, Type
 from tidegauge.simulation.trace_rows.schema import (
     COMMON_COLUMNS,
@@ -133,7 +134,8 @@ def schema_of(relation: str, *, with_names: bool) -> Any:
 
     Args:
         relation: its name, one of :data:`RELATIONS`.
-        with_names: whether rows have the names of their numbers, too.
+        with_names: whether rows have the names of their numbers, too, and the columns that lead to
+            the rows that caused them. Queries of result tables use neither.
 
     Raises:
         KeyError: there is none of this name.
@@ -145,7 +147,8 @@ def schema_of(relation: str, *, with_names: bool) -> Any:
         ]
     else:
         meaning = KINDS[relation].meaning
-        fields = [*_fields_of_rows(relation), *(_fields_of_names(relation) if with_names else ())]
+        fields = [*_fields_of_rows(relation, COMMON_COLUMNS if with_names else ORDER)]
+        fields += _fields_of_names(relation) if with_names else ()
     about = {"relation": relation, "meaning": meaning, "schema_version": str(SCHEMA_VERSION)}
     # Executors of Spark have no installed Tidegauge.
     with suppress(PackageNotFoundError):
@@ -153,10 +156,11 @@ def schema_of(relation: str, *, with_names: bool) -> Any:
     return pa.schema(fields, metadata=about)
 
 
-def _fields_of_rows(kind: str) -> Iterator[Any]:
+def _fields_of_rows(kind: str, common: Collection[str]) -> Iterator[Any]:
     yield _field(RUN.name, _TEXT, RUN.unit, RUN.meaning)
     yield _field("liveness", pa.bool_(), "", "the row belongs to the liveness phase after the run")
-    for name, column in {**COMMON_COLUMNS, **KINDS[kind].described}.items():
+    of_all = {name: COMMON_COLUMNS[name] for name in common}
+    for name, column in {**of_all, **KINDS[kind].described}.items():
         yield _field(name, _NUMBER, unit_of(name, column), column.meaning, column.type.value)
 
 

@@ -54,7 +54,8 @@ class ResultTable(NamedTuple):
         return tuple(dict.fromkeys((*self.key, *(column.name for column in self.columns))))
 
 
-_ARROW = {
+#: Types of columns in Arrow, as :class:`Column` names them.
+ARROW_TYPES = {
     "string": pa.string(),
     "bigint": pa.int64(),
     "double": pa.float64(),
@@ -65,7 +66,7 @@ _ARROW = {
 
 def nothing(table: ResultTable) -> Any:
     """A table without a row, as an Arrow table."""
-    return pa.schema([(each.name, _ARROW[each.type]) for each in table.columns]).empty_table()
+    return pa.schema([(each.name, ARROW_TYPES[each.type]) for each in table.columns]).empty_table()
 
 
 _READ = re.compile(r"\b(?:from|join)\s+(\w+)")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 
 from tidegauge.analysis.requests import FoundRun
-from tidegauge.analysis.tables.result_table import PARTITION, RUN, Column
+from tidegauge.analysis.tables.result_table import ARROW_TYPES, PARTITION, RUN, Column
 from tidegauge.simulation.quantities import parse_duration
 from tidegauge.simulation.trace_rows.schema import Enumerations
 from tidegauge.traces.directory import Directory, created_later
@@ -23,14 +23,6 @@ _NEVER_CAPPED = 1 << 30
 ROLL = "rolling_restart"
 #: A restart of a roll is named after it (``scenario/cluster_plan.py``).
 _OF_ROLL = re.compile(r" of (broker|controller) \d+$", re.ASCII)
-#: Types of columns, as :class:`Column` names them.
-ARROW_TYPES = {
-    "string": pa.string(),
-    "bigint": pa.int64(),
-    "double": pa.float64(),
-    "boolean": pa.bool_(),
-    "array<bigint>": pa.list_(pa.int64()),
-}
 _NUMBER, _TEXT, _FLAG, _NUMBERS = "bigint", "string", "boolean", "array<bigint>"
 
 

@@ -120,13 +120,14 @@ def standalone_cluster(folder: Path) -> Iterator[Cluster]:
         yield Cluster(address, workers)
 
 
+@contextmanager
 def submitted(
     cluster: Cluster, python: Path, folder: Path, *arguments: str
-) -> subprocess.Popen[str]:
+) -> Iterator[subprocess.Popen[str]]:
     """``tidegauge analyze`` on a cluster, as docs/analysis.md has it."""
     settings = ["--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=4"]
     submit = [f"{SPARK_HOME}/bin/spark-submit", "--properties-file", f"{DEPLOY}/analysis.conf"]
-    return subprocess.Popen(
+    with subprocess.Popen(
         [*submit, "--master", cluster.address, *settings, f"{DEPLOY}/analyze.py", *arguments],
         env=environment(
             PYSPARK_DRIVER_PYTHON=sys.executable,
@@ -137,13 +138,16 @@ def submitted(
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-    )
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def ended_well(process: subprocess.Popen[str]) -> str:
     """The output of a process that ends without an error."""
-    with process:
-        output, _ = process.communicate(timeout=400)
+    output, _ = process.communicate(timeout=400)
     assert process.returncode == 0, output
     return output
 
@@ -156,7 +160,8 @@ def test_a_cluster_makes_the_same_tables_as_one_machine(
     analyze = [str(crashed.path), *(f"--table={name}" for name in COMPARED)]
     with standalone_cluster(tmp_path) as cluster:
         out = ("--out", f"{tmp_path}/cluster")
-        output = ended_well(submitted(cluster, executor_python, tmp_path, *analyze, *out))
+        with submitted(cluster, executor_python, tmp_path, *analyze, *out) as process:
+            output = ended_well(process)
     assert "Spark makes the tables of 1 run: spark-submit has started a session" in output
     # Executors were started by the workers, not by the driver.
     assert len(list(tmp_path.glob("work-*/app-*/*/stderr"))) == 2
@@ -184,10 +189,11 @@ def test_the_death_of_a_worker_changes_no_table(
         shutil.copytree(crashed.path, runs / f"seed={seed}")
     with standalone_cluster(tmp_path) as cluster:
         out = tmp_path / "cluster"
-        process = submitted(cluster, executor_python, tmp_path, f"{runs}/*", "--out", str(out))
-        made_before = wait_for_made(out / "tables", 8)
-        os.killpg(cluster.workers[1].pid, signal.SIGKILL)
-        ended_well(process)
+        analyze = (f"{runs}/*", "--out", str(out))
+        with submitted(cluster, executor_python, tmp_path, *analyze) as process:
+            made_before = wait_for_made(out / "tables", 8)
+            os.killpg(cluster.workers[1].pid, signal.SIGKILL)
+            ended_well(process)
         assert cluster.workers[0].poll() is None
     assert made_before < len(TABLES)
     here = RunTables(str(runs / "*"), tmp_path / "here")
@@ -216,7 +222,7 @@ def test_what_executors_are_sent_is_all_that_they_need(
     path = [packed, *(SPARK_HOME / "python" / "lib").glob("*.zip")]
     program = """
 import sys
-import tidegauge.spark_analysis.sources
+import tidegauge.spark_analysis.buckets
 import tidegauge.spark_analysis.trace_source
 import tidegauge.simulation.quantities
 print(sys.modules["tidegauge.traces.trace_file"].__file__)

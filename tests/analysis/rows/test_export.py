@@ -15,7 +15,8 @@ from typer.testing import CliRunner, Result
 from exported_rows import in_any_order, plain_rows
 from tidegauge.analysis.requests import KINDS, runs_at
 from tidegauge.analysis.rows import export
-from tidegauge.analysis.rows.export import PartWork, RowsError, WrittenPart, export_rows
+from tidegauge.analysis.rows.export import RowsError, export_rows
+from tidegauge.analysis.rows.row_files import PartWork, WrittenPart
 from tidegauge.analysis.rows.row_schema import RELATIONS
 from tidegauge.command_line import app
 from tidegauge.traces.run_files import MANIFEST, SUMMARY
@@ -132,7 +133,10 @@ def test_a_broken_export_leaves_whole_parts_and_the_next_one_goes_on(
     (rows / "isr_shrunk" / "part-7.parquet").write_bytes(
         (rows / "isr_shrunk" / "part-0.parquet").read_bytes()
     )
+    # Nor does the draft of an export that was killed.
+    (rows / ".draft-1" / "isr_shrunk").mkdir(parents=True)
     assert export_rows(runs_at(runs), rows).new == ("b", "c")
+    assert list(rows.glob(".draft-*")) == []
     assert exported_rows(rows) == {"a": 3, "b": 3, "c": 3}
 
 

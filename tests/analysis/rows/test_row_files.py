@@ -51,16 +51,18 @@ def test_all_relations_of_a_run_with_a_quorum_are_those_of_the_plain_reader(
     assert [each["liveness"] for each in (elected, returned)] == [False, True]
 
 
-def test_without_names_all_else_is_the_same(recovered: RunFolder, tmp_path: Path) -> None:
+def test_rows_for_queries_have_neither_names_nor_links(
+    recovered: RunFolder, tmp_path: Path
+) -> None:
     runs = runs_at(recovered.path)
     kind = "partition_state"
-    named = written(runs, tmp_path / "named", kind)[kind].read()
+    whole = written(runs, tmp_path / "whole", kind)[kind].read()
     bare = written(runs, tmp_path / "bare", kind, with_names=False)[kind].read()
-    assert named.column_names[: len(bare.column_names)] == bare.column_names
-    assert named.column_names[len(bare.column_names) :] == [
+    assert [name for name in whole.column_names if name not in bare.column_names] == [
+        *("cause_process", "cause_sequence", "because_process", "because_sequence"),
         *("process_name", "topic_partition", "change_name", "leader_id", "isr_ids", "writer_id"),
     ]
-    assert named.select(bare.column_names).to_pylist() == bare.to_pylist()
+    assert whole.select(bare.column_names).to_pylist() == bare.to_pylist()
     assert bare.num_rows
 
 
@@ -80,6 +82,17 @@ def test_rows_are_in_order_however_few_are_unpacked_at_a_time(
     ]
     assert len(groups) > len(runs)
     assert all(len(group) == 1 for group in groups)
+
+
+def test_files_of_groups_that_write_at_the_same_times_are_merged(
+    story: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_files, "_MOST_ROWS", 1)
+    runs = runs_at(story.path)
+    assert len([trace for trace in story.traces if trace.row_count("isr_shrunk")]) == 2
+    rows = written(runs, tmp_path, "isr_shrunk")["isr_shrunk"].read().to_pylist()
+    assert rows == plain_rows(runs, "isr_shrunk")
+    assert len(rows) == 40
 
 
 def test_a_run_is_found_by_the_statistics(story: RunFolder, tmp_path: Path) -> None:

@@ -4,14 +4,8 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 
 from tidegauge.analysis.requests import runs_at
-from tidegauge.analysis.rows.export import (
-    Calls,
-    Exported,
-    PartWork,
-    WrittenPart,
-    export_rows,
-    in_turn,
-)
+from tidegauge.analysis.rows.export import Calls, Exported, export_rows, in_turn
+from tidegauge.analysis.rows.row_files import PartWork, WrittenPart
 from tidegauge.commands.result_options import ExportOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.process_pool import calls_in_processes
