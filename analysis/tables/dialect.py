@@ -8,6 +8,8 @@ Queries are in Spark's dialect. Functions that one of the two lacks are defined 
 ``replica_ids(list, slot_ids)``     their broker ids, in the order of the list
 ``array_without(one, other)``       the members of one array that the other lacks, in their order
 ``size(array)``                     how many members an array has
+``sequence(first, last)``           the array of whole numbers from the first to the last one
+``explode(array)``                  a row for each member of an array, with the other columns
 ``sorted_set(value)``               all different values of a group, in ascending order
 ==================================  ===============================================================
 
