@@ -52,6 +52,10 @@ _IS_REASON = " or ".join(
     for conditions, effects in _EFFECTS_OF.items()
 )
 
+#: An outage ``r`` meets an effect ``e``, which is sent once the response has come.
+_MEETS = f"""e.run = r.run and e.partition = r.partition and e.time_us >= r.since_us
+            and e.time_us <= r.end_us + {_TOLD_WITHIN_US} and ({_IS_REASON})"""
+
 #: Outages of partitions, and since when a change can be their reason: several for several replicas.
 _REASONS = result_table.View(
     "outage_reasons",
@@ -69,7 +73,7 @@ _REASONS = result_table.View(
     """,
 )
 
-#: The first change since then: it is sent once the response has come.
+#: The first change since then.
 _MET = result_table.View(
     "outages_met",
     f"""
@@ -80,9 +84,7 @@ _MET = result_table.View(
                 order by e.time_us, e.process, e.sequence
             ) as nth
         from outage_reasons as r
-        join effects as e on e.run = r.run and e.partition = r.partition
-            and e.time_us >= r.since_us and e.time_us <= r.end_us + {_TOLD_WITHIN_US}
-            and ({_IS_REASON})
+        join effects as e on {_MEETS}
     ) as changes
     where nth = 1
     """,
@@ -126,7 +128,7 @@ CHARGED_OUTAGES = result_table.ResultTable(
         result_table.Column("condition", "string", "", "as in unavailable"),
         result_table.Column("is_shared", "boolean", "", "it is charged to other faults, too"),
     ),
-    """
+    f"""
     with charged as (
         select run, partition, condition, begin_us, end_us, fault from outages_met
         where fault is not null
@@ -134,21 +136,20 @@ CHARGED_OUTAGES = result_table.ResultTable(
         select run, partition, condition, begin_us, end_us, fault from stalls_met
         where fault is not null
         union
-        select u.run, u.partition, u.condition, u.begin_us, u.end_us, f.part_of
-        from unavailable as u
-        join partition_states as s on s.run = u.run and s.partition = u.partition
-            and s.begin_us <= u.begin_us and u.begin_us < s.end_us
+        select r.run, r.partition, r.condition, r.begin_us, r.end_us, f.part_of
+        from (
+            select *, begin_us as since_us from unavailable
+            where condition in ('offline', 'not_accepting')
+        ) as r
+        join partition_states as s on s.run = r.run and s.partition = r.partition
+            and s.begin_us <= r.begin_us and r.begin_us < s.end_us
         left join brokers as b on b.run = s.run and b.broker_id = s.leader
-        left join zookeeper_processes as z on z.run = u.run
-        join faults as h on h.run = u.run and h.begin_us <= u.begin_us and u.begin_us <= h.end_us
+        left join zookeeper_processes as z on z.run = r.run
+        join faults as h on h.run = r.run and h.begin_us <= r.begin_us and r.begin_us <= h.end_us
             and h.fault_kind <> 'slow_disk'
             and (array_contains(h.processes, b.broker) or array_contains(h.processes, z.process))
         join scenario_faults as f on f.run = h.run and f.fault = h.fault
-        where u.condition in ('offline', 'not_accepting') and not exists (
-            select 1 from outages_met as m
-            where m.run = u.run and m.partition = u.partition and m.condition = u.condition
-                and m.begin_us = u.begin_us
-        )
+        where not exists (select 1 from effects as e where {_MEETS})
     )
     select c.run, c.fault, f.fault_name, c.partition, p.topic, p.topic_partition, c.begin_us,
         c.end_us, c.condition,

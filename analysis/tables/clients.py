@@ -213,7 +213,7 @@ ACKNOWLEDGEMENTS = result_table.ResultTable(
     grown as (
         select run, partition, time_us, place - coalesce(max(place) over (
             partition by run, process, sequence order by time_us
-            rows between unbounded preceding and 1 preceding
+            range between unbounded preceding and 1 preceding
         ), first_offset) as records
         from places
     ),

@@ -166,10 +166,15 @@ _PARTS = {
             from leaderless
         ) as ranked
         group by run""",
-    "refused": """
-        select s.run, sum(s.end_us - greatest(s.begin_us, b.from_us)) as unwritable_us
-        from partition_states as s join beginnings as b on b.run = s.run and b.from_us < s.end_us
-        where not s.accepting or s.under_min_isr group by s.run""",
+    "states": """
+        select run, sum(case when not accepting or under_min_isr then lasted_us end)
+                as unwritable_us,
+            sum(case when offline and leader is not null then lasted_us end) as absent_leader_us
+        from (
+            select s.*, s.end_us - greatest(s.begin_us, b.from_us) as lasted_us
+            from partition_states as s
+            join beginnings as b on b.run = s.run and b.from_us < s.end_us
+        ) as states group by run""",
     "worked": f"""
         select w.run, sum(w.end_us - greatest(w.begin_us, b.from_us)) as worked_us
         from ({united("working_controllers", ("run",))}) as w
@@ -249,10 +254,6 @@ _PARTS = {
         join names on names.run = r.run and names.enumeration = 'error'
             and names.number = r.error and name = 'DUPLICATE_BROKER_REGISTRATION'
         group by r.run""",
-    "misled": """
-        select s.run, sum(s.end_us - greatest(s.begin_us, b.from_us)) as absent_leader_us
-        from partition_states as s join beginnings as b on b.run = s.run and b.from_us < s.end_us
-        where s.offline and s.leader is not null group by s.run""",
     "returned": """
         select run, max(returned_us - up_us) as return_longest_us from returns group by run""",
     "outside": """

@@ -27,7 +27,9 @@ _WHOLE_RUNS = result_table.View(
 _HELD = result_table.View(
     "held_to_the_last",
     f"""
-    select * from (
+    select run, partition, begin_us, end_us, case when leader >= 0 then leader end as leader,
+        leader_epoch, isr
+    from (
         {tiled("partition_state_to_the_last", _KEYS, ("change", "leader", "leader_epoch", "isr"),
                "whole_runs")}
     ) as h
@@ -114,12 +116,9 @@ _STATES = result_table.View(
     ),
     states as ({overlaid("assigned", "needed_to_the_last", _KEYS, _SAYS[:8], _SAYS[8:])})
     {overlaid(
-        "(select * from states where leader >= 0)", "active_to_the_last", ("run", "leader"),
-        ("partition", *_SAYS[1:]), ("active",),
+        "states", "active_to_the_last", ("run", "leader"), ("partition", *_SAYS[1:]), ("active",),
+        whole=True,
     )}
-    union all
-    select run, null, partition, {", ".join(_SAYS[1:])}, false, begin_us, end_us
-    from states where leader < 0
     """,
 )  # fmt: skip
 
@@ -163,8 +162,9 @@ DESCRIBED_STATES = result_table.ResultTable(
     f"""
     select s.run, s.partition, p.topic, p.topic_partition, s.begin_us,
         case when s.end_us < {_NEVER_US} then s.end_us end as end_us, b.broker_id as leader,
-        s.active as leader_is_active, s.leader_epoch, replica_ids(s.isr, p.slot_ids) as isr,
-        s.replicas, s.adding, s.removing, s.eligible_leaders, l.broker_id as last_known_leader,
+        coalesce(s.active, false) as leader_is_active, s.leader_epoch,
+        replica_ids(s.isr, p.slot_ids) as isr, s.replicas, s.adding, s.removing,
+        s.eligible_leaders, l.broker_id as last_known_leader,
         s.min_insync_replicas
     from states_to_the_last as s
     join partitions as p on p.run = s.run and p.partition = s.partition

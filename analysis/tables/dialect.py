@@ -8,6 +8,8 @@ Queries are in Spark's dialect. Functions that one of the two lacks are defined 
 ``replica_ids(list, slot_ids)``     their broker ids, in the order of the list
 ``array_without(one, other)``       the members of one array that the other lacks, in their order
 ``size(array)``                     how many members an array has
+``sequence(first, last)``           the array of whole numbers from the first to the last one
+``explode(array)``                  a row for each member of an array, with the other columns
 ``sorted_set(value)``               all different values of a group, in ascending order
 ==================================  ===============================================================
 
@@ -109,16 +111,32 @@ def tiled(changes: str, keys: Sequence[str], says: Sequence[str], runs: str = "r
 
 
 def overlaid(
-    one: str, other: str, keys: Sequence[str], one_says: Sequence[str], other_says: Sequence[str]
+    one: str,
+    other: str,
+    keys: Sequence[str],
+    one_says: Sequence[str],
+    other_says: Sequence[str],
+    *,
+    whole: bool = False,
 ) -> str:
-    """The parts of intervals that lie in others with the same keys, with columns of both."""
+    """The parts of intervals that lie in others with the same keys, with columns of both.
+
+    Args:
+        one: the intervals.
+        other: the others.
+        keys: the columns of their object, ``run`` among them.
+        one_says: further columns of the intervals.
+        other_says: further columns of the others.
+        whole: keep each interval that meets no other as it is, with nulls for ``other_says``.
+    """
     columns = [*(f"a.{each}" for each in (*keys, *one_says)), *(f"b.{each}" for each in other_says)]
     same = " and ".join(f"a.{key} = b.{key}" for key in keys)
     return f"""
         select {", ".join(columns)}, greatest(a.begin_us, b.begin_us) as begin_us,
             least(a.end_us, b.end_us) as end_us
         from {one} as a
-        join {other} as b on {same} and a.begin_us < b.end_us and b.begin_us < a.end_us
+        {"left join" if whole else "join"} {other} as b
+            on {same} and a.begin_us < b.end_us and b.begin_us < a.end_us
     """
 
 

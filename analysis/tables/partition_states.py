@@ -202,16 +202,14 @@ _REGISTERED_STATES = result_table.View(
     states as ({overlaid("held", "wanted_replicas", _KEYS, _STATES[:5], _STATES[5:])})
     {
         overlaid(
-            "(select * from states where leader is not null)",
+            "states",
             "(select run, broker as leader, registered, begin_us, end_us from registrations)",
             ("run", "leader"),
             ("partition", *_STATES[1:]),
             ("registered",),
+            whole=True,
         )
     }
-    union all
-    select run, leader, partition, {", ".join(_STATES[1:])}, false, begin_us, end_us
-    from states where leader is null
     """,
 )
 
@@ -223,15 +221,14 @@ _LED = result_table.View(
         case when not paused then led_by end as led_by
     from ({
         overlaid(
-            "(select * from terms where led_by is not null)",
+            "terms",
             "(select run, broker as led_by, paused, begin_us, end_us from pauses)",
             ("run", "led_by"),
             ("partition", "led_epoch"),
             ("paused",),
+            whole=True,
         )
     }) as led_by_somebody
-    union all
-    select run, partition, begin_us, end_us, null, null from terms where led_by is null
     """,
 )
 
