@@ -236,6 +236,8 @@ class _Parts:
         self.folder = folder
         self._file = folder / MANIFEST
         found = self._read()
+        #: That of the next part. None is given twice: a copy of the folder may have the former one.
+        self.next_number = 0
         self._parts: dict[int, _Part] = {}
         self._entries: dict[Path, _Entry] = {}
         self._take([] if found is None else found[1])
@@ -250,11 +252,6 @@ class _Parts:
             write_text_atomically(folder / DOCUMENTATION, documentation(self.relations))
             self._write()
         self._remove_leftovers()
-
-    @property
-    def next_number(self) -> int:
-        """The number of the next part."""
-        return max(self._parts, default=-1) + 1
 
     def trace_of(self, run_folder: Path) -> _Trace | None:
         """The trace of which the rows of a run are; None: it has none."""
@@ -335,6 +332,7 @@ class _Parts:
     def _take(self, parts: Iterable[_Part]) -> None:
         for part in parts:
             self._parts[part.number] = part
+            self.next_number = max(self.next_number, part.number + 1)
             self._entries |= {run.folder: run for run in part.runs}
 
     @cached_property

@@ -1,11 +1,10 @@
-"""The notebook of the documentation shows what its code really gives.
+"""The notebooks of the documentation show what their code really gives.
 
-``python tests/docs/test_notebook.py`` executes it again and writes its output.
+``python tests/docs/test_notebook.py`` executes them again and writes their output.
 """
 
 from __future__ import annotations
 
-import ast
 import io
 import json
 import os
@@ -16,7 +15,9 @@ from typing import Any
 
 import pytest
 
-NOTEBOOK = Path(__file__).parents[2] / "docs" / "first-hour.ipynb"
+from documented import ROOT, value_of
+
+NOTEBOOKS = sorted((ROOT / "docs").glob("*.ipynb"))
 
 
 def executed(notebook: dict[str, Any]) -> dict[str, Any]:
@@ -36,13 +37,9 @@ def executed(notebook: dict[str, Any]) -> dict[str, Any]:
 
 def outputs_of(source: str, names: dict[str, Any], number: int) -> list[dict[str, Any]]:
     """What a cell prints, and the value of its last line."""
-    *before, last = ast.parse(source).body
     said = io.StringIO()
     with redirect_stdout(said):
-        # It is the documentation's own code.
-        exec(compile(ast.Module(before, []), NOTEBOOK.name, "exec"), names)  # noqa: S102
-        assert isinstance(last, ast.Expr)
-        value = eval(compile(ast.Expression(last.value), NOTEBOOK.name, "eval"), names)  # noqa: S307
+        value = value_of(source, names, f"cell {number}")
     outputs: list[dict[str, Any]] = []
     if said.getvalue():
         text = said.getvalue().splitlines(keepends=True)
@@ -63,23 +60,27 @@ def outputs_of(source: str, names: dict[str, Any], number: int) -> list[dict[str
     return outputs
 
 
-def test_the_output_of_the_notebook_is_that_of_its_code(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.name)
+def test_the_output_of_a_notebook_is_that_of_its_code(
+    notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    written = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+    written = json.loads(notebook.read_text(encoding="utf-8"))
     found = executed(written)
     for cell, again in zip(written["cells"], found["cells"], strict=True):
         assert again == cell, "".join(cell["source"])
 
 
 def main() -> None:
-    """Execute the notebook, and write it."""
-    notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
-    with TemporaryDirectory() as folder:
-        os.chdir(folder)
-        found = executed(notebook)
-    NOTEBOOK.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    """Execute the notebooks, and write them."""
+    for notebook in NOTEBOOKS:
+        written = json.loads(notebook.read_text(encoding="utf-8"))
+        with TemporaryDirectory() as folder:
+            os.chdir(folder)
+            found = executed(written)
+        notebook.write_text(
+            json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":

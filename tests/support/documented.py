@@ -1,4 +1,4 @@
-"""Commands as README and docs/ show them, with the output that they are shown with.
+"""Commands and code as README and docs/ show them, with the output that they are shown with.
 
 In a fenced block a command begins a line, with ``$ `` before it if its output follows. Lines of
 output may be left out where ``...`` stands for them, or anywhere if the command is followed by
@@ -7,11 +7,12 @@ output may be left out where ``...`` stands for them, or anywhere if the command
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -103,3 +104,35 @@ def _is(shown: str, printed: str) -> bool:
         return True
     parts = [re.escape(part) for part in re.split(r" *\.\.\.", shown)]
     return len(parts) > 1 and re.fullmatch(".*".join(parts), printed) is not None
+
+
+class Code(NamedTuple):
+    """A block of code in a page."""
+
+    #: The heading that it stands below.
+    section: str
+    #: As the fence has it, such as ``python``.
+    language: str
+    text: str
+
+
+_HEADING_OR_CODE = re.compile(
+    r"^#+ (?P<section>[^\n]*)$|^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+)
+
+
+def code_in(page: Path, *languages: str) -> Iterator[Code]:
+    """The blocks of a page in these languages, in its order."""
+    section = ""
+    for found in _HEADING_OR_CODE.finditer(page.read_text(encoding="utf-8")):
+        section = found["section"] or section
+        if found["language"] in languages:
+            yield Code(section, found["language"], found["text"])
+
+
+def value_of(source: str, names: dict[str, Any], file: str) -> Any:
+    """The value of the last line of some documented Python, which is executed."""
+    *before, last = ast.parse(source).body
+    exec(compile(ast.Module(before, []), file, "exec"), names)  # noqa: S102
+    assert isinstance(last, ast.Expr)
+    return eval(compile(ast.Expression(last.value), file, "eval"), names)  # noqa: S307

@@ -18,8 +18,8 @@ class ReportOptions(NamedTuple):
     colleague.
 
     The result tables are made in this process, without Spark, and kept in tables/. Tables that
-    are there already are used. An unfinished run is read up to its last row. `analyze` makes the
-    same report and tables with Spark, for many runs or a cluster.
+    are there already are used. An unfinished run is read up to its last row. `analyze` makes
+    the same report and all tables, with Spark where that pays.
 
     \b
     Examples:

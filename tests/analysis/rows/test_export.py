@@ -86,13 +86,15 @@ def test_a_run_with_another_trace_is_written_anew_and_the_others_stay(tmp_path: 
         *("grows", "stays"),
     }
 
-    # A part without any other run is gone as a whole.
+    # A part without any other run is gone as a whole, and its number is not given again.
     written_run(tmp_path / "again", 5, summary=False)
     shutil.rmtree(grows)
     (tmp_path / "again").rename(grows)
     export_rows(runs_at(grows), rows)
     assert exported_rows(rows) == {"grows": 5, "stays": 3}
-    assert len(list((rows / "isr_shrunk").iterdir())) == 2
+    assert {file.name for file in (rows / "isr_shrunk").iterdir()} == {
+        *("part-1.parquet", "part-3.parquet"),
+    }
 
 
 def test_small_runs_share_a_part_and_a_large_one_has_its_own(
