@@ -1,18 +1,21 @@
 """Times of DuckDB and Spark for all result tables, stage by stage from process start.
 
-Two runs: the quickstart, and its twin with ZooKeeper, long enough at trace level ``all`` for ten
-million rows. They are simulated once and kept in a temporary folder. A stage of a table lasts until
-the next table begins, so that it includes the making of all that the next one needs. Printed are
-seconds of the wall. With Spark, a query over one kind of rows follows, without tables.
+The cases: quickstart, forty seeds of it, and its twin with ZooKeeper, long enough at trace level
+``all`` for ten million rows; with ``--large`` also a thousand seeds of quickstart, which take ten
+minutes. Runs are simulated once and kept in a temporary folder. A stage of a table lasts until the
+next table begins, so that it includes the making of all that the next one needs; it is the sum over
+all groups of runs. Printed are seconds of the wall. With Spark, a query over one kind of rows
+follows, without tables.
 """
 
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import NamedTuple
 
 from tidegauge.analysis.making.duckdb_engine import DuckDBEngine
 from tidegauge.analysis.making.engine import Engine
@@ -29,32 +32,46 @@ from tidegauge.traces.trace_file import read_trace
 CORES = 2
 ENGINES = ("duckdb", "spark")
 
-#: The runs by their names: a scenario, and the overridden values.
-RUNS: dict[str, tuple[str, dict[str, object]]] = {
-    "quickstart": ("quickstart", {}),
-    "ten-million-rows": ("quickstart-zookeeper", {"trace": "all", "duration": "35m"}),
+
+class Case(NamedTuple):
+    """Runs of a scenario with overridden values, one for each seed."""
+
+    scenario: str
+    changes: dict[str, object]
+    seeds: int = 1
+
+
+CASES = {
+    "quickstart": Case("quickstart", {}),
+    "forty runs": Case("quickstart", {}, 40),
+    "ten million rows": Case("quickstart-zookeeper", {"trace": "all", "duration": "35m"}),
 }
+LARGE = {"a thousand runs": Case("quickstart", {}, 1000)}
 
 
-def recorded_run(name: str) -> Path:
-    """A run of :data:`RUNS`; simulated unless it is there from an earlier time."""
-    folder = Path(tempfile.gettempdir(), f"tidegauge-bench-{SCHEMA_VERSION}", name)
-    if not (folder / SUMMARY).exists():
-        scenario, changes = RUNS[name]
-        simulate(load_scenario(find_scenario(scenario), changes), folder)
+def recorded_runs(case: Case) -> Path:
+    """The folder of the runs of a case; simulated unless they are there from an earlier time."""
+    temporary = Path(tempfile.gettempdir(), f"tidegauge-bench-{SCHEMA_VERSION}")
+    folder = temporary / f"{case.scenario}-{case.seeds}"
+    for seed in range(1, case.seeds + 1):
+        run = folder / f"seed={seed}"
+        if not (run / SUMMARY).exists():
+            changes = {**case.changes, "seed": seed}
+            simulate(load_scenario(find_scenario(case.scenario), changes), run)
     return folder
 
 
-def row_count(run: Path) -> int:
-    """The number of rows in a run's trace."""
-    return sum(frame.rows for file in trace_files(run) for frame in read_trace(file).frames)
+def row_count(runs: Path) -> int:
+    """The number of rows in the traces of runs."""
+    files = (file for run in runs.iterdir() for file in trace_files(run))
+    return sum(frame.rows for file in files for frame in read_trace(file).frames)
 
 
-def stages(engine: str, run: Path, folder: Path) -> Iterator[tuple[str, float]]:
+def stages(engine: str, runs: Path, folder: Path) -> Iterator[tuple[str, float]]:
     """The stages of a process that makes all tables, and the seconds that each took."""
     began = time.perf_counter()
     stage = "process and imports"
-    make = [sys.executable, __file__, engine, str(run), str(folder)]
+    make = [sys.executable, __file__, engine, f"{runs}/*", str(folder)]
     with subprocess.Popen(make, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
@@ -107,21 +124,24 @@ def begins(stage: str) -> None:
     print(stage, flush=True)
 
 
-def measure() -> None:
-    """Print the stages of both engines for each run."""
-    for name in RUNS:
-        run = recorded_run(name)
-        print(f"{name}: {row_count(run):,} rows")
+def measure(cases: Mapping[str, Case]) -> None:
+    """Print the stages of both engines for each case."""
+    for name, case in cases.items():
+        runs = recorded_runs(case)
+        print(f"{name}: {row_count(runs):,} rows")
         for engine in ENGINES:
             with tempfile.TemporaryDirectory() as folder:
-                took = list(stages(engine, run, Path(folder)))
-            for stage, seconds in took:
+                took: dict[str, float] = {}
+                for stage, seconds in stages(engine, runs, Path(folder)):
+                    of_all = stage.partition(" of runs ")[0]
+                    took[of_all] = took.get(of_all, 0) + seconds
+            for stage, seconds in took.items():
                 print(f"  {engine:7} {stage:28} {seconds:6.2f} s")
-            print(f"  {engine:7} {'in all':28} {sum(seconds for _, seconds in took):6.2f} s")
+            print(f"  {engine:7} {'in all':28} {sum(took.values()):6.2f} s")
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
+    if sys.argv[2:]:
         make_tables(*sys.argv[1:])
     else:
-        measure()
+        measure({**CASES, **(LARGE if sys.argv[1:] == ["--large"] else {})})
