@@ -84,8 +84,8 @@ def check_disk(spark: SparkSession, tables: Path, read: Sequence[Path]) -> None:
         unseen = tasks.mapPartitions(lambda _: _unseen(files)).collect()
     for host, file in unseen[:1]:
         raise RunError(
-            f"{Path(file).parent}: the executor on {host} does not see it; runs, rows and tables must"
-            " be on a disk that the driver and all executors share"
+            f"{Path(file).parent}: the executor on {host} does not see it; runs, rows and tables"
+            " must be on a disk that the driver and all executors share"
         )
 
 
