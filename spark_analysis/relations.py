@@ -52,6 +52,7 @@ _OF_BOTH = {
 
 #: Spark's types of columns, by Arrow's.
 _TYPES = {
+    "int32": "int",
     "int64": "bigint",
     "string": "string",
     "bool": "boolean",
