@@ -57,10 +57,7 @@ _TYPES = {
     "string": "string",
     "bool": "boolean",
     "double": "double",
-    "list<element: int64>": "array<bigint>",
-    "list<item: int64>": "array<bigint>",
 }
-_DICTIONARY = "dictionary<values=string"
 
 
 class _Files(NamedTuple):
@@ -125,7 +122,9 @@ class Relations:
             self.have(name, lambda spark: spark.read.parquet(str(folder.absolute())), rows)
             return
         table = self._prefix + name
-        columns = ", ".join(f"{field.name} {_type_of(field)}" for field in pq.read_schema(files[0]))
+        columns = ", ".join(
+            f"{field.name} {_type_of(field.type)}" for field in pq.read_schema(files[0])
+        )
         self._sessions[0].spark.sql(
             f"create table {table} ({columns}) using parquet"
             f" clustered by (run) into {self.buckets} buckets location '{folder.absolute()}'"
@@ -206,6 +205,8 @@ def _without_dictionaries(schema: Any) -> Any:
     )
 
 
-def _type_of(field: Any) -> str:
-    text = str(field.type)
-    return "string" if text.startswith(_DICTIONARY) else _TYPES[text]
+def _type_of(kind: Any) -> str:
+    """Spark's type of Arrow's."""
+    if pa.types.is_list(kind):
+        return f"array<{_type_of(kind.value_type)}>"
+    return _type_of(kind.value_type) if pa.types.is_dictionary(kind) else _TYPES[str(kind)]
