@@ -61,8 +61,8 @@ def test_tables_are_made_of_rows_alone(runs: list[Path]) -> None:
     (figures,) = json.loads(result.stdout)
     assert figures["run"] == "run"
     assert figures["isr_shrinks"] == json.loads((one / SUMMARY).read_text())["isr_shrinks"] > 0
-    folders = (Path(each, "tables") for each in ("of-trace", "of-rows"))
-    assert differences(*folders, runs_at(one), ("run_figures", *TABLES)) == {}
+    of_trace, of_rows = (Path(each, "tables") for each in ("of-trace", "of-rows"))
+    assert differences(of_trace, of_rows, runs_at(one), ("run_figures", *TABLES)) == {}
 
 
 def test_the_error_of_missing_rows_has_the_command_that_adds_them(runs: list[Path]) -> None:
