@@ -16,7 +16,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
-from tidegauge.traces.run_files import MANIFEST, RunError
+from tidegauge.traces.run_files import RunError
 
 #: The rooms that reading traces requires.
 _ROOMS = (
@@ -61,7 +61,7 @@ def pack_project(file: Path) -> None:
                 packed.write(source, Path(*room.split("."), source.relative_to(folder)))
 
 
-def check_disk(spark: SparkSession, tables: Path, runs: Sequence[Path]) -> None:
+def check_disk(spark: SparkSession, tables: Path, read: Sequence[Path]) -> None:
     """Accept folders that executors see as the driver does; that of the tables is made.
 
     If they did not see it, each would write its part of a table to a disk of its own, and the
@@ -70,7 +70,7 @@ def check_disk(spark: SparkSession, tables: Path, runs: Sequence[Path]) -> None:
     Args:
         spark: the session.
         tables: the folder for tables.
-        runs: the folders of the runs.
+        read: a file of each folder that executors read.
 
     Raises:
         RunError: an executor does not see one of them; the message is one line.
@@ -78,14 +78,14 @@ def check_disk(spark: SparkSession, tables: Path, runs: Sequence[Path]) -> None:
     """
     tables.mkdir(parents=True, exist_ok=True)
     with NamedTemporaryFile(prefix=".seen-", dir=tables) as mark:
-        files = [str(Path(mark.name).absolute()), *(str(run.absolute() / MANIFEST) for run in runs)]
+        files = [str(file.absolute()) for file in (Path(mark.name), *read)]
         context = spark.sparkContext
         tasks = context.parallelize(range(context.defaultParallelism), context.defaultParallelism)
         unseen = tasks.mapPartitions(lambda _: _unseen(files)).collect()
     for host, file in unseen[:1]:
         raise RunError(
-            f"{Path(file).parent}: the executor on {host} does not see it; runs and tables must be"
-            " on a disk that the driver and all executors share"
+            f"{Path(file).parent}: the executor on {host} does not see it; runs, rows and tables"
+            " must be on a disk that the driver and all executors share"
         )
 
 

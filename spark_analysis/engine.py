@@ -22,13 +22,14 @@ from tidegauge.analysis.making import engine
 from tidegauge.analysis.making.engine_choice import is_submitted
 from tidegauge.analysis.making.grouped_files import part_file
 from tidegauge.analysis.requests import FoundRun
+from tidegauge.analysis.rows.exported_rows import ExportedRows
 from tidegauge.analysis.tables.result_table import ResultTable, nothing
 from tidegauge.spark_analysis.buckets import bucket_file
 from tidegauge.spark_analysis.cluster import check_disk, is_cluster
 from tidegauge.spark_analysis.relations import Relations
 from tidegauge.spark_analysis.session import FOR_ANALYSIS, FOR_QUICK_START, spark_session
 from tidegauge.spark_analysis.sources import Sources
-from tidegauge.traces.run_files import trace_bytes_of
+from tidegauge.traces.run_files import MANIFEST, trace_bytes_of
 
 #: For traces longer than this, some twenty million rows, Java's optimizing compiler pays off.
 _LARGE_BYTES = 50_000_000
@@ -48,13 +49,17 @@ _SETTINGS = {"spark.buffer.pageSize": "1m"}
 
 
 @contextmanager
-def spark_engine(runs: Sequence[FoundRun], cores: int | None = None) -> Iterator[engine.Engine]:
+def spark_engine(
+    runs: Sequence[FoundRun], cores: int | None = None, rows: ExportedRows | None = None
+) -> Iterator[engine.Engine]:
     """An engine with a session of Spark that suits these runs, while the context lasts.
 
     Spark is started for the first missing table: tables that are there need none.
 
-    Args: runs: the runs whose tables it is to make. cores: the number of this machine's cores for
-    Spark; None: all.
+    Args:
+        runs: the runs whose tables it is to make.
+        cores: the number of this machine's cores for Spark; None: all.
+        rows: the exported rows of the runs, to be read in place of their traces.
 
     Raises:
         JavaError: no suitable Java for Spark was found.
@@ -63,14 +68,23 @@ def spark_engine(runs: Sequence[FoundRun], cores: int | None = None) -> Iterator
     options = FOR_ANALYSIS if is_large else FOR_QUICK_START
     with ExitStack() as stack:
         session = spark_session(cores, java_options=options, settings=_SETTINGS)
-        yield SparkEngine(lambda: stack.enter_context(session), cores)
+        yield SparkEngine(lambda: stack.enter_context(session), cores, rows)
 
 
 class SparkEngine:
     """Makes tables by Spark."""
 
-    def __init__(self, start: Callable[[], SparkSession], cores: int | None = None) -> None:
-        """Take what starts the session for the first missing table, and its number of cores."""
+    def __init__(
+        self,
+        start: Callable[[], SparkSession],
+        cores: int | None = None,
+        rows: ExportedRows | None = None,
+    ) -> None:
+        """Take what starts the session for the first missing table, and its number of cores.
+
+        Exported rows are read in place of traces.
+        """
+        self._rows = rows
         self._start = start
         self._cores = cores or os.cpu_count() or 1
         self._spark: SparkSession | None = None
@@ -90,7 +104,8 @@ class SparkEngine:
         by_name = {table.name: table for table in tables}
         trace_bytes = sum(trace_bytes_of(run.folder) for run in runs)
         buckets = max(self._cores, math.ceil(trace_bytes / _BUCKET_BYTES))
-        sources = Sources(runs, buckets, engine.graph_of(by_name), folder / "sources")
+        graph = engine.graph_of(by_name)
+        sources = Sources(runs, buckets, graph, folder / "sources", self._rows)
         spark = self._with_rows(sources, folder, is_small=trace_bytes <= _LARGE_BYTES)
         making = _Making(spark, sources, folder)
         try:
@@ -100,8 +115,8 @@ class SparkEngine:
         return list(sources.runs.values())
 
     def _with_rows(self, sources: Sources, folder: Path, *, is_small: bool) -> SparkSession:
-        """The session, once all rows are Parquet."""
-        if is_small and not is_submitted():
+        """The session, once the rows of all traces are Parquet."""
+        if is_small and not is_submitted() and self._rows is None:
             # The driver has read small traces by the time at which Java is ready.
             with ThreadPoolExecutor(1) as meanwhile:
                 written = meanwhile.submit(sources.write)
@@ -110,10 +125,17 @@ class SparkEngine:
             return spark
         spark = self._started()
         if is_cluster(spark):
-            runs = [run.folder for of_bucket in sources.runs.values() for run in of_bucket]
-            check_disk(spark, folder, runs)
-        sources.write_by(spark)
+            runs = [run for of_bucket in sources.runs.values() for run in of_bucket]
+            check_disk(spark, folder, self._files_to_read(runs))
+        if self._rows is None:
+            sources.write_by(spark)
         return spark
+
+    def _files_to_read(self, runs: Sequence[FoundRun]) -> list[Path]:
+        """A file of each folder that executors read."""
+        if self._rows is None:
+            return [run.folder / MANIFEST for run in runs]
+        return [self._rows.file]
 
     def _started(self) -> SparkSession:
         if self._spark is None:

@@ -7,7 +7,7 @@ query reads is a part of that query.
 
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -57,16 +57,14 @@ _TYPES = {
     "string": "string",
     "bool": "boolean",
     "double": "double",
-    "list<element: int64>": "array<bigint>",
-    "list<item: int64>": "array<bigint>",
 }
-_DICTIONARY = "dictionary<values=string"
 
 
 class _Files(NamedTuple):
-    """A relation in files: a table of the catalog, or a folder."""
+    """A relation in files."""
 
-    source: str
+    #: Makes it known to a session.
+    frame_in: Callable[[SparkSession], DataFrame]
     rows: int
 
 
@@ -85,7 +83,8 @@ class Relations:
         """
         self._spark = spark
         self._graph = graph
-        self._buckets = buckets
+        #: The number of buckets of runs in files; None: files are in no buckets.
+        self.buckets = buckets
         self._uses = Counter(needed for all_needed in graph.values() for needed in all_needed)
         #: In the catalog, which sessions share, the relations have this prefix.
         self._prefix = f"tidegauge_{uuid4().hex}_"
@@ -96,6 +95,11 @@ class Relations:
             _Session(spark, {**_OF_BOTH, **partitions, **settings})
             for settings in (_INTERPRETED, _COMPILED)
         ]
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session for large relations."""
+        return self._sessions[1].spark
 
     def is_part_of_its_reader(self, name: str) -> bool:
         """Whether a relation is a view that one query reads."""
@@ -114,17 +118,23 @@ class Relations:
         """Have a relation in the Parquet files of a folder, each of a bucket if there are any."""
         files = list(folder.glob("*.parquet"))
         rows = sum(pq.read_metadata(file).num_rows for file in files)
-        if self._buckets is None:
-            self._held[name] = _Files(f"parquet.`{folder.absolute()}`", rows)
+        if self.buckets is None:
+            self.have(name, lambda spark: spark.read.parquet(str(folder.absolute())), rows)
             return
         table = self._prefix + name
-        columns = ", ".join(f"{field.name} {_type_of(field)}" for field in pq.read_schema(files[0]))
+        columns = ", ".join(
+            f"{field.name} {_type_of(field.type)}" for field in pq.read_schema(files[0])
+        )
         self._sessions[0].spark.sql(
             f"create table {table} ({columns}) using parquet"
-            f" clustered by (run) into {self._buckets} buckets location '{folder.absolute()}'"
+            f" clustered by (run) into {self.buckets} buckets location '{folder.absolute()}'"
         )
         self._tables.append(table)
-        self._held[name] = _Files(table, rows)
+        self.have(name, lambda spark: spark.table(table), rows)
+
+    def have(self, name: str, frame_in: Callable[[SparkSession], DataFrame], rows: int) -> None:
+        """Have a relation of so many rows that is made in each session which needs it."""
+        self._held[name] = _Files(frame_in, rows)
 
     def rows_of(self, name: str) -> int:
         """The number of rows of a relation, or of the largest one that a view reads."""
@@ -152,7 +162,7 @@ class Relations:
                 self._have_in(session, needed)
             made = session.spark.sql(for_spark(sql_of(name) or ""))
         elif isinstance(held, _Files):
-            made = session.spark.sql(f"select * from {held.source}")  # noqa: S608 - our own name
+            made = held.frame_in(session.spark)
         else:
             made = session.spark.createDataFrame(held)
         if held is not None and name not in self._held:
@@ -195,6 +205,8 @@ def _without_dictionaries(schema: Any) -> Any:
     )
 
 
-def _type_of(field: Any) -> str:
-    text = str(field.type)
-    return "string" if text.startswith(_DICTIONARY) else _TYPES[text]
+def _type_of(kind: Any) -> str:
+    """Spark's type of Arrow's."""
+    if pa.types.is_list(kind):
+        return f"array<{_type_of(kind.value_type)}>"
+    return _type_of(kind.value_type) if pa.types.is_dictionary(kind) else _TYPES[str(kind)]

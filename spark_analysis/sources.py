@@ -14,10 +14,12 @@ import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 import pyarrow.compute as pc  # type: ignore[import-untyped]  # the same
 import pyarrow.parquet as pq  # type: ignore[import-untyped]  # the same
 from pyspark import TaskContext
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
-from tidegauge.analysis.making.engine import CAUSES, TO_THE_LAST, sql_of
-from tidegauge.analysis.requests import FoundRun
+from tidegauge.analysis.making.engine import TO_THE_LAST, sql_of
+from tidegauge.analysis.requests import KINDS, FoundRun
+from tidegauge.analysis.rows.exported_rows import ExportedFile, ExportedRows, columns_of, rows_in
 from tidegauge.analysis.tables.topology import TOPOLOGY, Topology
 from tidegauge.spark_analysis.buckets import bucket_file, in_buckets, write_bucket
 from tidegauge.spark_analysis.relations import SMALL_ROWS, Relations
@@ -35,8 +37,13 @@ class Sources:
         buckets: int,
         graph: Mapping[str, tuple[str, ...]],
         folder: Path,
+        exported: ExportedRows | None = None,
     ) -> None:
-        """Take the runs, the number of buckets, the relations in need, and the folder."""
+        """Take the runs, the number of buckets, the relations in need, and the folder.
+
+        All relations are read from exported rows, if there are any.
+        """
+        self._exported = exported
         self.buckets = buckets
         self.runs = in_buckets(runs, buckets)
         self.graph = graph
@@ -77,7 +84,12 @@ class Sources:
 
         Raises:
             RunError, ScenarioError, TraceError: a run cannot be read.
+            RowsError: a relation was not exported.
         """
+        if self._exported is not None:
+            for name in (*self._objects, *self._rows):
+                self._give_exported(name, self._exported, relations)
+            return
         known = Topology([run for runs in self.runs.values() for run in runs])
         for name in self._objects:
             if len(known[name]) <= SMALL_ROWS:
@@ -86,8 +98,22 @@ class Sources:
                 self.write_buckets(name, known[name])
                 self.give_files(name, relations)
         for name in self._rows:
-            with_all = name if name == CAUSES else name + TO_THE_LAST
-            self._give_files(with_all, self._folder_of_rows / name, relations)
+            self._give_files(_with_all(name), self._folder_of_rows / name, relations)
+
+    def _give_exported(self, name: str, exported: ExportedRows, relations: Relations) -> None:
+        """Have an exported relation: a small one here, a large one in buckets if there are any."""
+        files = exported.files_of(name, [run for runs in self.runs.values() for run in runs])
+        rows = sum(each.rows for each in files)
+        if rows <= SMALL_ROWS:
+            relations.hold(_with_all(name), rows_in(files, name))
+        elif relations.buckets is None:
+            relations.have(_with_all(name), lambda spark: _frame(spark, files, name), rows)
+        else:
+            folder = self._folder_of_rows / name
+            made = _frame(relations.spark, files, name).repartition(relations.buckets, "run")
+            made.write.parquet(str(folder))
+            _name_buckets(folder)
+            self._give_files(_with_all(name), folder, relations)
 
     def give_files(self, name: str, relations: Relations) -> None:
         """Have a relation among others that was written; a small one is read."""
@@ -110,9 +136,32 @@ class Sources:
 
     def name_buckets(self, name: str) -> None:
         """Give the files that Spark has written the names of their buckets."""
-        for file in (self.folder / name).iterdir():
-            partition = _PARTITION.fullmatch(file.name)
-            if partition is None:
-                file.unlink()
-            else:
-                file.rename(bucket_file(file.parent, int(partition[1])))
+        _name_buckets(self.folder / name)
+
+
+def _name_buckets(folder: Path) -> None:
+    for file in folder.iterdir():
+        partition = _PARTITION.fullmatch(file.name)
+        if partition is None:
+            file.unlink()
+        else:
+            file.rename(bucket_file(folder, int(partition[1])))
+
+
+def _with_all(name: str) -> str:
+    """The name of a relation of runs, of which each row is there."""
+    return name + TO_THE_LAST if name in KINDS else name
+
+
+def _frame(spark: SparkSession, files: Sequence[ExportedFile], relation: str) -> DataFrame:
+    """An exported relation, with the names that runs have here."""
+    columns = columns_of(relation)
+    names = {name: here for each in files for name, here in each.names.items()}
+    frame = spark.read.parquet(*(str(each.file.absolute()) for each in files)).select(*columns)
+    if any(each.has_others for each in files):
+        frame = frame.where(f.col("run").isin([*names]))
+    if all(name == here for name, here in names.items()):
+        return frame
+    here = spark.createDataFrame(pa.table([[*names], [*names.values()]], ["run", "here"]))
+    renamed = frame.join(f.broadcast(here), "run").drop("run").withColumnRenamed("here", "run")
+    return renamed.select(*columns)

@@ -8,7 +8,12 @@ from pathlib import Path
 
 import duckdb
 
-from tidegauge.analysis.making.engine import TraceRelations, in_making_order, sql_of
+from tidegauge.analysis.making.engine import (
+    RelationsOfRuns,
+    TraceRelations,
+    in_making_order,
+    sql_of,
+)
 from tidegauge.analysis.making.grouped_files import part_file
 from tidegauge.analysis.requests import FoundRun
 from tidegauge.analysis.tables.dialect import DUCKDB, for_duckdb
@@ -36,7 +41,7 @@ class DuckDBEngine:
     """Makes tables in memory, a group of runs after the other."""
 
     def __init__(
-        self, reads: Callable[[Sequence[FoundRun]], TraceRelations] = TraceRelations
+        self, reads: Callable[[Sequence[FoundRun]], RelationsOfRuns] = TraceRelations
     ) -> None:
         """Take the source of the relations of runs."""
         self._reads = reads
@@ -80,7 +85,7 @@ def groups_of(runs: Sequence[FoundRun], group_bytes: int) -> list[list[FoundRun]
 class _Making:
     """Relations in a database, made one by one."""
 
-    def __init__(self, database: duckdb.DuckDBPyConnection, relations: TraceRelations) -> None:
+    def __init__(self, database: duckdb.DuckDBPyConnection, relations: RelationsOfRuns) -> None:
         self._database = database
         self._relations = relations
 

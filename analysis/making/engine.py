@@ -12,17 +12,17 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
+import pyarrow.compute as pc  # type: ignore[import-untyped]  # the same
 
 from tidegauge.analysis.attribution import arrow_of_causes
 from tidegauge.analysis.requests import KINDS, FoundRun
+from tidegauge.analysis.rows.exported_rows import ExportedRows, rows_in
+from tidegauge.analysis.rows.row_schema import CAUSES
 from tidegauge.analysis.tables.all_tables import TABLES, VIEWS
 from tidegauge.analysis.tables.result_table import ResultTable, read_by
 from tidegauge.analysis.tables.topology import TOPOLOGY, Topology, ends_us_of
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.traces.trace_file import ROW_COLUMNS, Table
-
-#: The origins of rows, which no query can follow (``analysis/attribution.py``).
-CAUSES = "causes"
 
 
 class Engine(Protocol):
@@ -100,6 +100,14 @@ TO_THE_LAST = "_to_the_last"
 _OF_ALL = ("time_us", "process", "sequence", "minor")
 
 
+class RelationsOfRuns(Protocol):
+    """The relations of some runs that no query makes, each by its name as an Arrow table."""
+
+    def __getitem__(self, name: str) -> Any:
+        """A relation of all runs."""
+        ...
+
+
 class TraceRelations:
     """The relations of some runs that no query makes, read from their folders one by one."""
 
@@ -143,6 +151,29 @@ class TraceRelations:
             rows = _arrow(folder.table(kind), kind, ends_us)
             tables.append(rows.add_column(0, "run", _repeated(run.name, len(rows))))
         return pa.concat_tables(tables)
+
+
+class ExportedRelations:
+    """The same of rows that were exported: nothing is read from the folders of the runs."""
+
+    def __init__(self, rows: ExportedRows, runs: Sequence[FoundRun]) -> None:
+        """Take the rows, and the runs among theirs."""
+        self._rows = rows
+        self._runs = runs
+
+    def __getitem__(self, name: str) -> Any:
+        """A relation of all runs.
+
+        Raises:
+            RowsError: the relation was not exported.
+            OSError: a file cannot be read.
+        """
+        kind = name.removesuffix(TO_THE_LAST)
+        rows = rows_in(self._rows.files_of(kind, self._runs), kind)
+        if kind not in KINDS:
+            return rows
+        within = rows if name.endswith(TO_THE_LAST) else rows.filter(~pc.field("liveness"))
+        return within.drop_columns(["liveness"])
 
 
 def _repeated(name: str, rows: int) -> Any:

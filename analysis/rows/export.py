@@ -12,21 +12,30 @@ after that; what a broken export leaves is removed by the next one.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 import shutil
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import cached_property
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from filelock import FileLock, Timeout
 
 from tidegauge.analysis.frame_index import TraceBytes, frames_of_file
 from tidegauge.analysis.requests import KINDS, FoundRun
+from tidegauge.analysis.rows.exported_rows import (
+    MANIFEST,
+    Entry,
+    Manifest,
+    Part,
+    RowsError,
+    Trace,
+    read_manifest,
+    trace_of,
+    write_manifest,
+)
 from tidegauge.analysis.rows.row_files import (
     PartWork,
     WrittenPart,
@@ -34,17 +43,12 @@ from tidegauge.analysis.rows.row_files import (
     write_part,
     write_without,
 )
-from tidegauge.analysis.rows.row_schema import CAUSES, RELATIONS, documentation, schema_of
+from tidegauge.analysis.rows.row_schema import CAUSES, RELATIONS, documentation
 from tidegauge.analysis.tables.topology import TOPOLOGY
-from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.scenario.text.errors import did_you_mean
-from tidegauge.simulation.trace_rows.schema import SCHEMA_VERSION, tidegauge_version
-from tidegauge.traces.run_files import read_summary, trace_files
-from tidegauge.traces.run_folder import write_json_atomically, write_text_atomically
+from tidegauge.traces.run_files import trace_files
+from tidegauge.traces.run_folder import write_text_atomically
 
-#: The format that a manifest names.
-FORMAT = "tidegauge-rows"
-MANIFEST = "rows.json"
 DOCUMENTATION = "ROWS.md"
 _LOCK = ".rows.lock"
 _DRAFT = ".draft-"
@@ -53,14 +57,6 @@ _DRAFT = ".draft-"
 PART_ROWS = 3_000_000
 
 _PART = re.compile(r"part-(\d+)\.parquet")
-
-
-#: The inputs that tell a trace: its hash, or the sizes of its files while it grows.
-_Trace = dict[str, Any]
-
-
-class RowsError(TidegaugeError):
-    """A folder of rows cannot be used, or a relation does not exist; the message is one line."""
 
 
 #: Calls :func:`write_part` with each input, and yields the results in any order: :func:`in_turn`,
@@ -130,7 +126,7 @@ def _export(
     runs: Sequence[FoundRun], parts: _Parts, calls: Calls, done: Callable[[int, int], None]
 ) -> Exported:
     # Before their rows are read: of a trace that grows the next export has more.
-    traces = {run.folder: _trace_of(run) for run in runs}
+    traces = {run.folder: trace_of(run) for run in runs}
     kept: list[FoundRun] = []
     changed: list[FoundRun] = []
     new: list[FoundRun] = []
@@ -149,9 +145,9 @@ def _export(
         for count, written in enumerate(open_.enter_context(closing(calls(write_part, works))), 1):
             rows += sum(written.rows[name] for name in written.rows if name in KINDS)
             entries = [
-                _Entry(run.name, run.folder, traces[run.folder]) for run in runs_of[written.number]
+                Entry(run.name, run.folder, traces[run.folder]) for run in runs_of[written.number]
             ]
-            parts.add(_Part(written.number, entries, written.rows), draft)
+            parts.add(Part(written.number, entries, written.rows), draft)
             done(count, len(works))
     return Exported(
         parts.folder,
@@ -161,14 +157,6 @@ def _export(
         rows,
         sum(file.stat().st_size for file in parts.folder.glob("*/*.parquet")),
     )
-
-
-def _trace_of(run: FoundRun) -> _Trace:
-    """What tells the present trace of a run from an earlier one, as JSON has it."""
-    summary = read_summary(run.folder)
-    if summary is not None:
-        return {"trace_sha256": str(summary["trace_sha256"])}
-    return {"trace_bytes": {file.name: file.stat().st_size for file in trace_files(run.folder)}}
 
 
 def _in_parts(runs: Sequence[FoundRun]) -> Iterator[list[FoundRun]]:
@@ -194,36 +182,6 @@ def _rows_of(run: FoundRun) -> int:
     return rows
 
 
-class _Entry(NamedTuple):
-    """A run of a part."""
-
-    name: str
-    folder: Path
-    trace: _Trace
-
-
-class _Part(NamedTuple):
-    number: int
-    runs: Sequence[_Entry]
-    rows: Mapping[str, int]
-
-    def as_json(self) -> dict[str, Any]:
-        runs = [{"run": each.name, "folder": str(each.folder), **each.trace} for each in self.runs]
-        return {"part": self.number, "runs": runs, "rows": dict(self.rows)}
-
-
-def _part_of(content: Mapping[str, Any]) -> _Part:
-    entries = [
-        _Entry(
-            each["run"],
-            Path(each["folder"]),
-            {name: each[name] for name in ("trace_sha256", "trace_bytes") if name in each},
-        )
-        for each in content["runs"]
-    ]
-    return _Part(int(content["part"]), entries, content["rows"])
-
-
 class _Parts:
     """The parts of a folder, as its manifest names them; each change writes the manifest."""
 
@@ -235,14 +193,14 @@ class _Parts:
         """
         self.folder = folder
         self._file = folder / MANIFEST
-        found = self._read()
+        found = read_manifest(folder)
         #: That of the next part. None is given twice: a copy of the folder may have the former one.
         self.next_number = 0
-        self._parts: dict[int, _Part] = {}
-        self._entries: dict[Path, _Entry] = {}
-        self._take([] if found is None else found[1])
+        self._parts: dict[int, Part] = {}
+        self._entries: dict[Path, Entry] = {}
+        self._take([] if found is None else found.parts)
         asked = tuple(name for name in RELATIONS if name in {*kinds, *TOPOLOGY})
-        self.relations = (asked if kinds else RELATIONS) if found is None else found[0]
+        self.relations = (asked if kinds else RELATIONS) if found is None else found.relations
         if kinds and self.relations != asked:
             raise RowsError(
                 f"{self._file}: has rows of other kinds: leave out --kind, or export to another"
@@ -253,7 +211,7 @@ class _Parts:
             self._write()
         self._remove_leftovers()
 
-    def trace_of(self, run_folder: Path) -> _Trace | None:
+    def trace_of(self, run_folder: Path) -> Trace | None:
         """The trace of which the rows of a run are; None: it has none."""
         entry = self._entries.get(run_folder)
         return entry and entry.trace
@@ -284,7 +242,7 @@ class _Parts:
         finally:
             shutil.rmtree(draft, ignore_errors=True)
 
-    def add(self, part: _Part, draft: Path) -> None:
+    def add(self, part: Part, draft: Path) -> None:
         """Put a part in its place."""
         self._replace([], [part], draft)
 
@@ -295,7 +253,7 @@ class _Parts:
             for part in self._parts.values()
             if any(run.folder in run_folders for run in part.runs)
         ]
-        new: list[_Part] = []
+        new: list[Part] = []
         for part in old:
             gone = [run.name for run in part.runs if run.folder in run_folders]
             kept = [run for run in part.runs if run.folder not in run_folders]
@@ -309,11 +267,11 @@ class _Parts:
                     )
                     for name in self.relations
                 }
-                new.append(_Part(number, kept, rows))
+                new.append(Part(number, kept, rows))
         if old:
             self._replace(old, new, draft)
 
-    def _replace(self, old: Sequence[_Part], new: Sequence[_Part], draft: Path) -> None:
+    def _replace(self, old: Sequence[Part], new: Sequence[Part], draft: Path) -> None:
         for part in new:
             for name in self.relations:
                 place = part_file(self.folder, name, part.number)
@@ -329,7 +287,7 @@ class _Parts:
             for name in self.relations:
                 part_file(self.folder, name, part.number).unlink()
 
-    def _take(self, parts: Iterable[_Part]) -> None:
+    def _take(self, parts: Iterable[Part]) -> None:
         for part in parts:
             self._parts[part.number] = part
             self.next_number = max(self.next_number, part.number + 1)
@@ -340,40 +298,9 @@ class _Parts:
         """The folders of the runs that are there at first, by their names."""
         return {run.name: run.folder for run in self._entries.values()}
 
-    def _read(self) -> tuple[tuple[str, ...], list[_Part]] | None:
-        """The relations and the parts of the manifest; None: there is none yet."""
-        try:
-            content = json.loads(self._file.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return None
-        except ValueError as error:
-            raise RowsError(f"{self._file}: cannot be read: {error}") from error
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise RowsError(f"{self._file}: not the manifest of rows of Tidegauge")
-        try:
-            relations = tuple(map(str, content["relations"]))
-            parts = [_part_of(each) for each in content["parts"]]
-        except (KeyError, TypeError, ValueError) as error:
-            raise RowsError(f"{self._file}: is damaged: its parts cannot be read") from error
-        if content.get("columns_sha256") != _columns_sha256(relations):
-            raise RowsError(
-                f"{self._file}: its rows have the columns of Tidegauge {content.get('tidegauge')},"
-                f" and this is {tidegauge_version()}: export to another folder"
-            )
-        return relations, parts
-
     def _write(self) -> None:
-        write_json_atomically(
-            self._file,
-            {
-                "format": FORMAT,
-                "schema_version": SCHEMA_VERSION,
-                "tidegauge": tidegauge_version(),
-                "columns_sha256": _columns_sha256(self.relations),
-                "relations": self.relations,
-                "parts": [part.as_json() for _, part in sorted(self._parts.items())],
-            },
-        )
+        parts = [part for _, part in sorted(self._parts.items())]
+        write_manifest(self.folder, Manifest(self.relations, parts))
 
     def _remove_leftovers(self) -> None:
         """Remove drafts, and files of parts that do not count."""
@@ -383,13 +310,3 @@ class _Parts:
             number = _PART.fullmatch(file.name)
             if number is not None and int(number[1]) not in self._parts:
                 file.unlink()
-
-
-def _columns_sha256(relations: Iterable[str]) -> str:
-    """A hash of the columns of relations: files with others cannot be read together."""
-    known = [name for name in relations if name in RELATIONS]
-    columns = {
-        name: [(field.name, str(field.type)) for field in schema_of(name, with_names=True)]
-        for name in known
-    }
-    return hashlib.sha256(json.dumps([*relations, columns]).encode()).hexdigest()

@@ -28,7 +28,7 @@ from recorded_tables import differences
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.spark_analysis.cluster import check_disk, pack_project
-from tidegauge.traces.run_files import RunError
+from tidegauge.traces.run_files import MANIFEST, RunError
 from tidegauge.traces.run_folder import RunFolder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -245,7 +245,7 @@ print({"duckdb", "numba", "ray", "prometheus_client"} & sys.modules.keys())
 @pytest.mark.long
 def test_a_disk_that_executors_do_not_see_is_named(spark: SparkSession, story: RunFolder) -> None:
     tables = story.path / "tables"
-    check_disk(spark, tables, [story.path])
+    check_disk(spark, tables, [story.path / MANIFEST])
     assert list(tables.iterdir()) == []
     with pytest.raises(RunError, match=r"^/elsewhere/first: the executor on \S+ does not see it;"):
-        check_disk(spark, tables, [story.path, Path("/elsewhere/first")])
+        check_disk(spark, tables, [story.path / MANIFEST, Path("/elsewhere/first/manifest.json")])

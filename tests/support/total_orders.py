@@ -38,8 +38,9 @@ from query_trees import (
     text_of,
     tree_of,
 )
-from tidegauge.analysis.making.engine import CAUSES, TO_THE_LAST
+from tidegauge.analysis.making.engine import TO_THE_LAST
 from tidegauge.analysis.requests import CANONICAL, KINDS
+from tidegauge.analysis.rows.row_schema import CAUSES
 from tidegauge.analysis.tables.all_tables import TABLES, VIEWS
 from tidegauge.analysis.tables.result_table import ResultTable, View
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tidegauge.analysis.making.duckdb_engine import DuckDBEngine
-from tidegauge.analysis.making.engine import Engine
+from tidegauge.analysis.making.engine import Engine, ExportedRelations
 from tidegauge.analysis.making.engine_choice import (
     DUCKDB,
     ENGINE_NAMES,
@@ -22,6 +23,7 @@ from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.questions.all_questions import QUESTIONS
 from tidegauge.analysis.questions.question import Question
 from tidegauge.analysis.requests import OF_SEVERAL, FoundRun, common_folder, runs_at
+from tidegauge.analysis.rows.exported_rows import ExportedRows
 from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.analysis.tables.run_figures import RUN_FIGURES
 from tidegauge.commands.loading import need_spark, opened_run
@@ -91,6 +93,7 @@ def analyze_runs(options: AnalyzeOptions) -> None:
     _check_names("--question", "question", asked, QUESTIONS)
     _check_names("--engine", "engine", [options.engine or DUCKDB], ENGINE_NAMES)
     found = runs_at(options.runs)
+    rows = None if options.rows is None else ExportedRows(options.rows, found)
     folder = (options.out or common_folder(options.runs, found) or OF_SEVERAL) / "tables"
     choice = choose(found, asked=options.engine, has_session=is_submitted())
     what = f"{ENGINE_NAMES[choice.engine]} makes the tables of {counted(len(found), 'run')}"
@@ -98,7 +101,7 @@ def analyze_runs(options: AnalyzeOptions) -> None:
     with (
         report(as_json=options.as_json),
         working(what) as tell,
-        _engine(choice, found, options.cores) as engine,
+        _engine(choice, found, rows, options.cores) as engine,
     ):
         made = RunTables(found, folder, engine)
 
@@ -120,15 +123,17 @@ def analyze_runs(options: AnalyzeOptions) -> None:
 
 
 @contextmanager
-def _engine(choice: Choice, runs: Sequence[FoundRun], cores: int | None) -> Iterator[Engine]:
-    """The chosen engine, while the context lasts."""
+def _engine(
+    choice: Choice, runs: Sequence[FoundRun], rows: ExportedRows | None, cores: int | None
+) -> Iterator[Engine]:
+    """The chosen engine, while the context lasts; it reads exported rows if there are any."""
     if choice.engine == DUCKDB:
-        yield DuckDBEngine()
+        yield DuckDBEngine() if rows is None else DuckDBEngine(partial(ExportedRelations, rows))
         return
     need_spark("analyze with Spark")
     from tidegauge.spark_analysis.engine import spark_engine  # noqa: PLC0415 - it needs Spark
 
-    with spark_engine(runs, cores) as engine:
+    with spark_engine(runs, cores, rows) as engine:
         yield engine
 
 

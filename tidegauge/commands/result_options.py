@@ -69,11 +69,16 @@ class AnalyzeOptions(NamedTuple):
     choice is printed with its reason. Spark runs on this machine with its Java (17 or later). Under
     spark-submit it uses the cluster of that session.
 
+    With --rows, tables are made of rows that `tidegauge export` has written, instead of traces.
+    Both give the same tables. DIR must have rows of the present trace of every run.
+
     \b
     Examples:
       tidegauge analyze runs/first
       tidegauge analyze 'runs/*' --out analysis
       tidegauge analyze 'runs/*' --out analysis --engine spark
+      tidegauge analyze 'runs/*' --out analysis --rows rows
+                                 after tidegauge export 'runs/*' --to rows
       tidegauge analyze runs/first --table elections --table lost
       tidegauge analyze --questions
       tidegauge analyze runs/first --question failover-budget
@@ -87,6 +92,8 @@ class AnalyzeOptions(NamedTuple):
     #: Folder for tables/ and report.html. Default: the folder of the run or of the sweep; analysis/
     #: for several runs.
     out: Annotated[Path | None, typer.Option(metavar="DIR")] = None
+    #: Read rows that `tidegauge export --to DIR` has written, in place of traces.
+    rows: Annotated[Path | None, typer.Option(metavar="DIR")] = None
     #: Make only this table. Repeatable. Default: all.
     tables: Annotated[list[str] | None, typer.Option("--table", metavar="NAME")] = None
     #: Answer this question from the tables that it needs. Repeatable.

@@ -15,7 +15,8 @@ from typer.testing import CliRunner, Result
 from exported_rows import in_any_order, plain_rows
 from tidegauge.analysis.requests import KINDS, runs_at
 from tidegauge.analysis.rows import export
-from tidegauge.analysis.rows.export import RowsError, export_rows
+from tidegauge.analysis.rows.export import export_rows
+from tidegauge.analysis.rows.exported_rows import RowsError
 from tidegauge.analysis.rows.row_files import PartWork, WrittenPart
 from tidegauge.analysis.rows.row_schema import RELATIONS
 from tidegauge.command_line import app

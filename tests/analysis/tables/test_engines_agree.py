@@ -1,10 +1,12 @@
-"""Spark and DuckDB make the same tables of the same runs, row by row.
+"""Spark and DuckDB make the same tables of the same runs, row by row, of traces and exported rows.
 
 The plain reader of the tests counts the figures in a third way, and shares no code with the two.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
@@ -19,8 +21,12 @@ from recorded_tables import differences, figures, files_of_run
 from sampled_replicas import with_all_samples, with_changes_alone
 from scenario_runs import shipped
 from swept_scenario import CRASHES
+from tidegauge.analysis.making.duckdb_engine import DuckDBEngine
+from tidegauge.analysis.making.engine import ExportedRelations
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.requests import FoundRun, runs_at
+from tidegauge.analysis.rows.export import export_rows
+from tidegauge.analysis.rows.exported_rows import ExportedRows
 from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.engine.simulate import simulate
 from tidegauge.scenario.reading import load_scenario
@@ -63,6 +69,16 @@ def of_duckdb(runs: list[FoundRun], tmp_path_factory: pytest.TempPathFactory) ->
     tables = RunTables(runs, tmp_path_factory.mktemp("duckdb"))
     tables.make(TABLES)
     return tables
+
+
+@pytest.fixture(scope="module")
+def rows(runs: list[FoundRun], tmp_path_factory: pytest.TempPathFactory) -> ExportedRows:
+    """The rows of all runs in parts of their own or shared ones, half of them under other names."""
+    folder = tmp_path_factory.mktemp("exported") / "rows"
+    middle = len(runs) // 2
+    export_rows(runs[:middle], folder)
+    export_rows([FoundRun(f"renamed/{run.name}", run.folder) for run in runs[middle:]], folder)
+    return ExportedRows(folder, runs)
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +126,47 @@ def test_the_figures_are_those_of_a_plain_reader(
             counted = {name: plain[name] for name in found.keys() & plain.keys()}
             assert len(counted) > len(found) // 2
             assert {name: found[name] for name in counted} == pytest.approx(counted)
+
+
+def test_of_exported_rows_duckdb_makes_the_same(
+    runs: list[FoundRun], rows: ExportedRows, of_duckdb: RunTables, tmp_path: Path
+) -> None:
+    RunTables(runs, tmp_path, DuckDBEngine(partial(ExportedRelations, rows))).make(TABLES)
+    assert differences(of_duckdb.folder, tmp_path, runs) == {}
+
+
+def test_of_exported_rows_spark_makes_the_same(
+    spark: SparkSession,
+    runs: list[FoundRun],
+    rows: ExportedRows,
+    of_duckdb: RunTables,
+    tmp_path: Path,
+) -> None:
+    few = swept(runs)
+    RunTables(few, tmp_path, SparkEngine(lambda: spark, rows=rows)).make(OF_STATES)
+    assert differences(of_duckdb.folder, tmp_path, few, OF_STATES) == {}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("runs_of_a_bucket", "tables"), [(1, TABLES), (1000, OF_STATES)])
+def test_of_large_exported_rows_spark_makes_the_same(
+    spark: SparkSession,
+    runs: list[FoundRun],
+    rows: ExportedRows,
+    of_duckdb: RunTables,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    runs_of_a_bucket: int,
+    tables: Collection[str],
+) -> None:
+    """Many runs are put in buckets first. Of few runs Spark reads the exported files themselves."""
+    monkeypatch.setattr("tidegauge.spark_analysis.engine._LARGE_BYTES", 0)
+    monkeypatch.setattr("tidegauge.spark_analysis.engine._RUNS_OF_A_BUCKET", runs_of_a_bucket)
+    monkeypatch.setattr("tidegauge.spark_analysis.relations.SMALL_ROWS", -1)
+    monkeypatch.setattr("tidegauge.spark_analysis.sources.SMALL_ROWS", -1)
+    some = runs[1:]
+    RunTables(some, tmp_path, SparkEngine(lambda: spark, rows=rows)).make(tables)
+    assert differences(of_duckdb.folder, tmp_path, some, tables) == {}
 
 
 @pytest.mark.long
