@@ -41,7 +41,7 @@ _BUCKET_BYTES = 10_000_000
 _RUNS_OF_A_BUCKET = 4
 
 #: Relations that are made at the same time: while one is planned, another one uses the cores.
-_AT_ONCE = 2
+_AT_ONCE = 3
 
 #: Each aggregate, sort and window takes a page for itself: with pages of 64 MB, as such a heap has
 #: by default, most of the time went into clearing them.
@@ -161,15 +161,21 @@ class _Making:
         order = TopologicalSorter(self._sources.graph)
         order.prepare()
         making: dict[Future[None], str] = {}
+        ready: list[str] = []
         with ThreadPoolExecutor(_AT_ONCE) as threads:
             while order.is_active():
                 for name in order.get_ready():
                     if engine.sql_of(name) is None or self.relations.is_part_of_its_reader(name):
                         order.done(name)
                     else:
-                        making[threads.submit(self._make, name, tables.get(name))] = name
-                        if name in tables:
-                            begins(name)
+                        ready.append(name)
+                # The largest first: it would take the longest alone, with others waiting for it.
+                ready.sort(key=self.relations.rows_of)
+                while ready and len(making) < _AT_ONCE:
+                    name = ready.pop()
+                    making[threads.submit(self._make, name, tables.get(name))] = name
+                    if name in tables:
+                        begins(name)
                 if making:
                     for work in wait(making, return_when=FIRST_COMPLETED).done:
                         work.result()

@@ -102,8 +102,8 @@ class Relations:
         return self._sessions[1].spark
 
     def is_part_of_its_reader(self, name: str) -> bool:
-        """Whether a relation is a view that one query reads."""
-        return name in VIEWS and self._uses[name] == 1
+        """Whether a relation is a view that one query reads, and about as large as its source."""
+        return name in VIEWS and self._uses[name] == 1 and not VIEWS[name].is_small
 
     def is_read(self, name: str) -> bool:
         """Whether any query reads a relation."""

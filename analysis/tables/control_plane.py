@@ -121,8 +121,20 @@ _WORKING = View(
     """,
 )
 
+#: Of each process and kind of message, how many there were since the start-up.
+_MESSAGE_COUNTS = View(
+    "message_counts",
+    """
+    select k.run, message_kind, from_process, count_if(time_us > from_us) as messages
+    from message as k join beginnings as b on b.run = k.run
+    group by k.run, message_kind, from_process
+    """,
+    key=("run", "message_kind", "from_process"),
+)
+
 VIEWS = (
     _MODES,
+    _MESSAGE_COUNTS,
     _CONTROLLERS,
     _STOPPED,
     _WORKING,
@@ -280,11 +292,7 @@ _PARTS = {
             sum(case when n.name in {_HEARTBEATS} then messages else 0 end) as heartbeats,
             sum(case when f.role = 'broker' and n.name in {_METADATA_FETCHES} then messages else 0
                 end) as metadata_fetches
-        from (
-            select k.run, message_kind, from_process, count_if(time_us > from_us) as messages
-            from message as k join beginnings as b on b.run = k.run
-            group by k.run, message_kind, from_process
-        ) as m
+        from message_counts as m
         left join names as n on n.run = m.run and n.enumeration = 'message_kind'
             and n.number = m.message_kind
         left join processes as f on f.run = m.run and f.process = m.from_process

@@ -86,7 +86,19 @@ _COUNTED = View(
     """,
 )
 
-VIEWS = (_OUTAGE_SPANS, _HIT_SPANS, _SESSIONS, _COUNTED)
+#: The UpdateMetadata requests of controllers.
+_METADATA_UPDATES = View(
+    "metadata_updates",
+    """
+    select m.run, m.time_us
+    from message as m
+    join names on names.run = m.run and names.enumeration = 'message_kind'
+        and names.number = m.message_kind and names.name = 'UPDATE_METADATA'
+    """,
+    is_small=True,
+)
+
+VIEWS = (_OUTAGE_SPANS, _HIT_SPANS, _SESSIONS, _COUNTED, _METADATA_UPDATES)
 
 #: The columns of the numbers of changes.
 COUNTS = (
@@ -355,10 +367,7 @@ FAULT_COSTS = ResultTable(
         union all
         select run, time_us, null, null, 1, 0 from notification_sent
         union all
-        select m.run, m.time_us, null, null, 0, 1
-        from message as m
-        join names on names.run = m.run and names.enumeration = 'message_kind'
-            and names.number = m.message_kind and names.name = 'UPDATE_METADATA'
+        select run, time_us, null, null, 0, 1 from metadata_updates
     ),
     worked as (
         select w.run, w.fault, count(k.queued_us) as controller_events,
@@ -368,7 +377,7 @@ FAULT_COSTS = ResultTable(
         join work as k on k.run = w.run and k.time_us >= w.begin_us and k.time_us <= w.until_us
         group by w.run, w.fault
     ),
-    recorded as (select distinct run from message)
+    recorded as (select distinct run from message_counts)
     select w.run, w.fault, f.fault_name, f.fault_kind, f.fault_text, w.begin_us,
         case when w.ended then w.end_us end as end_us, w.last_effect_us,
         coalesce(e.elections, 0) as elections,

@@ -25,6 +25,8 @@ class View(NamedTuple):
     sql: str
     #: The columns of which no two rows have the same values, if a window rests on that.
     key: tuple[str, ...] = ()
+    #: It is much smaller than its source: it is made apart, also where one query alone reads it.
+    is_small: bool = False
 
 
 class ResultTable(NamedTuple):
