@@ -2,11 +2,13 @@
 
 ======================  ===========================================================================
 ``engine.py``           what makes tables: the interface, the relations that a table needs, as Arrow
-``duckdb_engine.py``    DuckDB, in this process: for a run on this machine
-``written_tables.py``   tables as Parquet, run by run, put in place as a whole
+``duckdb_engine.py``    DuckDB, in this process, a group of runs after the other
+``engine_choice.py``    the choice between the engines, and its reason
+``written_tables.py``   tables made where they are missing
+``grouped_files.py``    files of groups of runs, put in place as a whole, and their list
 ``run_tables.py``       the tables of some runs: made where they are missing, and asked in SQL
 ======================  ===========================================================================
 
-``spark_analysis/engine.py`` is the other engine: for sweeps, many runs and clusters. Either engine
+``spark_analysis/engine.py`` is the other engine: for clusters, and for runs beyond memory. Either engine
 uses tables that the other has written, and both execute the same SQL (``tables/dialect.py``).
 """

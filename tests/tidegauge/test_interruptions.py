@@ -124,13 +124,19 @@ def test_alerts_that_are_interrupted_as_they_begin_end_with_one_line(tmp_path: P
 
 
 @pytest.mark.long
-def test_analyze_ends_with_one_line_and_leaves_no_half_written_table(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["duckdb", "spark"])
+def test_analyze_ends_with_one_line_and_leaves_no_half_written_table(
+    engine: str, tmp_path: Path
+) -> None:
     run = run_of(shipped("quickstart"), tmp_path / "run")
-    with begun(tmp_path, "analyze", run.path, "--out", "analysis") as process:
+    words = ("analyze", run.path, "--out", "analysis", "--engine", engine)
+    with begun(tmp_path, *words) as process:
         wait_for("a table is being made", (tmp_path / "analysis").exists)
         _, errors = interrupted(process)
     lines = [line for line in errors.splitlines() if line and "incubator" not in line]
-    assert [line for line in lines if not re.match(r"Spark ", line)] == ["tidegauge: stopped"]
+    assert [line for line in lines if not re.match(r"(Spark|DuckDB) makes ", line)] == [
+        "tidegauge: stopped"
+    ]
     assert not list((tmp_path / "analysis").rglob("*.parquet"))
     assert not (tmp_path / "analysis" / "report.html").exists()
 
