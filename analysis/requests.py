@@ -4,8 +4,7 @@ Rows of **one kind** have the columns ``run`` (text), those of every row, and th
 ``simulation/trace_rows`` lists them. Rows of **several kinds** have ``run``, ``kind`` (the name of
 the row's kind; so a kind's own column ``kind`` is only in rows of one kind), the columns of every
 row, and ``partition``. A schema may ask for fewer columns, and only these are unpacked; or for
-more: any column that one of the kinds has, and ``value_0``, ``value_1``, ..., the first, second,
-... own column of each row's kind, which hold many kinds in a few columns.
+more: any column that one of the kinds has.
 
 Numbers are BIGINT as they were recorded, times in microseconds or in the unit of their name. A
 column is null where a row's kind does not have it, or the release that recorded it did not.

@@ -39,7 +39,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import pyarrow.parquet as pq  # type: ignore[import-untyped]  # it comes without types
 from typer.testing import CliRunner
 
 import tidegauge
@@ -283,9 +282,11 @@ def record_tables(runs: Path, folder: Path, tell: Callable[[str], None]) -> None
     names = [run.name for run in tables.runs]
     for name in names:
         (folder / name / TABLES).mkdir()
-        for table in RESULT_TABLES:
-            rows = pq.read_table(made / f"run={name}" / table, partitioning=None).to_pylist()
-            write_table(folder / name / TABLES / f"{table}.tsv", rows)
+    for table in RESULT_TABLES:
+        rows = tables.rows(f"from {table}")
+        for name in names:
+            mine = [row for row in rows if row["run"] == name]
+            write_table(folder / name / TABLES / f"{table}.tsv", mine)
     for question in QUESTIONS.values():
         if question.name in OF_SEVERAL_RUNS:
             continue

@@ -14,6 +14,7 @@ import numpy as np
 
 from tidegauge.analysis.requests import FoundRun
 from tidegauge.analysis.rows.row_files import write_rows
+from tidegauge.compiled.errors import TidegaugeError
 
 _32_BITS = 0xFFFFFFFF
 #: The seed of Spark's ``hash``.
@@ -61,6 +62,17 @@ def write_bucket(
     write_rows(runs, names, incomplete, with_names=False)
     for name in names:
         os.replace(incomplete(name), bucket_file(folder / name, number))  # noqa: PTH105
+
+
+def error_of_bucket(
+    bucket: tuple[int, Sequence[FoundRun]], relations: Iterable[str], folder: Path, writer: str
+) -> str | None:
+    """The same in an executor: the error of a run that cannot be read, in one line."""
+    try:
+        write_bucket(bucket, relations, folder, writer)
+    except TidegaugeError as error:
+        return str(error)
+    return None
 
 
 def hash_of(text: str) -> int:

@@ -1,8 +1,8 @@
 """Spark makes result tables: of sweeps, of many runs, on clusters.
 
 First rows become Parquet in buckets of runs, and from there on no Python is between Spark and the
-data (``sources.py``). Relations are then made one after the other, two at a time, each from those
-that it needs (``relations.py``). Nothing is kept in executors, so that one may die.
+data (``sources.py``). Relations are then made three at a time, each once those that it needs are
+there (``relations.py``). Nothing is kept in executors, so that one may die.
 """
 
 import math
@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pyarrow.parquet as pq  # type: ignore[import-untyped]  # it comes without types
 from pyspark.sql import Column, SparkSession
@@ -149,6 +150,9 @@ class _Making:
     def __init__(self, spark: SparkSession, sources: Sources, folder: Path) -> None:
         self._sources = sources
         self._folder = folder
+        self._context = spark.sparkContext
+        #: Of all jobs of this making.
+        self._tag = f"tidegauge-{uuid4().hex}"
         run_count = sum(map(len, sources.runs.values()))
         #: Of few runs, buckets would leave most cores idle: Spark divides their rows itself.
         self._is_bucketed = run_count >= _RUNS_OF_A_BUCKET * sources.buckets
@@ -162,7 +166,7 @@ class _Making:
         order.prepare()
         making: dict[Future[None], str] = {}
         ready: list[str] = []
-        with ThreadPoolExecutor(_AT_ONCE) as threads:
+        with ThreadPoolExecutor(_AT_ONCE) as threads, self._stopped_early():
             while order.is_active():
                 for name in order.get_ready():
                     if engine.sql_of(name) is None or self.relations.is_part_of_its_reader(name):
@@ -183,7 +187,18 @@ class _Making:
         for table in tables.values():
             self._put_files(table)
 
+    @contextmanager
+    def _stopped_early(self) -> Iterator[None]:
+        """After an error or Ctrl-C, no thread waits for a job that nobody needs."""
+        try:
+            yield
+        except BaseException:
+            self._context.cancelJobsWithTag(self._tag)
+            raise
+
     def _make(self, name: str, table: ResultTable | None) -> None:
+        # It is of this thread, and stays: the threads are for these relations alone.
+        self._context.addJobTag(self._tag)
         made, is_small = self.relations.query(name)
         order = [] if table is None else in_order(table)
         if is_small:

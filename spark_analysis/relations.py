@@ -127,7 +127,7 @@ class Relations:
         )
         self._sessions[0].spark.sql(
             f"create table {table} ({columns}) using parquet"
-            f" clustered by (run) into {self.buckets} buckets location '{folder.absolute()}'"
+            f" clustered by (run) into {self.buckets} buckets location {_quoted(folder.absolute())}"
         )
         self._tables.append(table)
         self.have(name, lambda spark: spark.table(table), rows)
@@ -193,6 +193,12 @@ class _Session:
             self.spark.conf.set(name, value)
         for statement in SPARK:
             self.spark.sql(statement)
+
+
+def _quoted(path: Path) -> str:
+    """A path as a literal of Spark's SQL."""
+    escaped = str(path).replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def _without_dictionaries(schema: Any) -> Any:

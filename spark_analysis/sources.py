@@ -21,8 +21,9 @@ from tidegauge.analysis.making.engine import TO_THE_LAST, sql_of
 from tidegauge.analysis.requests import KINDS, FoundRun
 from tidegauge.analysis.rows.exported_rows import ExportedFile, ExportedRows, columns_of, rows_in
 from tidegauge.analysis.tables.topology import TOPOLOGY, Topology
-from tidegauge.spark_analysis.buckets import bucket_file, in_buckets, write_bucket
+from tidegauge.spark_analysis.buckets import bucket_file, error_of_bucket, in_buckets, write_bucket
 from tidegauge.spark_analysis.relations import SMALL_ROWS, Relations
+from tidegauge.traces.run_files import RunError
 
 #: A file of Spark's own, with the number of the partition that it is of.
 _PARTITION = re.compile(r"part-(\d{5})-\S+\.parquet", re.ASCII)
@@ -67,17 +68,20 @@ class Sources:
         """Write rows and origins, a task for each bucket.
 
         Raises:
-            PySparkException: a run cannot be read, or no file written.
+            RunError: a run cannot be read.
+            PySparkException: no file can be written.
         """
         rows, folder = self._rows, self._folder_of_rows
 
-        def write(bucket: tuple[int, list[FoundRun]]) -> None:
+        def write(bucket: tuple[int, list[FoundRun]]) -> str | None:
             context = TaskContext.get()
             assert context is not None
-            write_bucket(bucket, rows, folder, f"task-{context.taskAttemptId()}")
+            return error_of_bucket(bucket, rows, folder, f"task-{context.taskAttemptId()}")
 
         tasks = spark.sparkContext.parallelize([*self.runs.items()], len(self.runs))
-        tasks.foreach(write)
+        for error in tasks.map(write).collect():
+            if error is not None:
+                raise RunError(error)
 
     def give(self, relations: Relations) -> None:
         """Have all of them among the relations.

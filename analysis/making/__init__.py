@@ -9,6 +9,6 @@
 ``run_tables.py``       the tables of some runs: made where they are missing, and asked in SQL
 ======================  ===========================================================================
 
-``spark_analysis/engine.py`` is the other engine: for clusters, and for runs beyond memory. Either engine
-uses tables that the other has written, and both execute the same SQL (``tables/dialect.py``).
+``spark_analysis/engine.py`` is the other engine: for clusters, and for runs beyond memory. Either
+engine uses tables that the other has written. Both execute the same SQL (``tables/dialect.py``).
 """

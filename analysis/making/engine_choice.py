@@ -7,6 +7,9 @@ runs: Spark pays where a cluster has more cores, and where a single run does not
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
 from typing import NamedTuple
 
 from tidegauge.analysis.requests import FoundRun
@@ -49,11 +52,20 @@ def choose(runs: Sequence[FoundRun], *, asked: str | None, has_session: bool) ->
         return Choice(SPARK, "spark-submit has started a session")
     largest_bytes = max(trace_bytes_of(run.folder) for run in runs)
     needed_bytes = largest_bytes * _MEMORY_PER_TRACE_BYTE
-    free_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+    free_bytes = _available_bytes()
     of_largest = (
         f"the largest trace of {counted(len(runs), 'run')} has {largest_bytes / 1e6:,.1f} MB"
         f" and needs some {needed_bytes / 1e9:,.1f} GB"
     )
-    if needed_bytes > free_bytes:
+    if needed_bytes > free_bytes and find_spec("pyspark") is not None:
         return Choice(SPARK, f"{of_largest}, and {free_bytes / 1e9:,.1f} GB are free")
     return Choice(DUCKDB, f"{of_largest}; Spark pays beyond memory, and on a cluster")
+
+
+def _available_bytes() -> int:
+    """The memory that a process can have, with that of files which the system keeps in memory."""
+    with suppress(OSError, StopIteration):
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        available = next(line for line in lines if line.startswith("MemAvailable:"))
+        return int(available.split()[1]) << 10
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -80,18 +80,34 @@ def _group(told: Mapping[str, Any]) -> Group:
     return Group(int(told["number"]), dict(told["runs"]), tuple(told["relations"]))
 
 
-def files_of(folder: Path, relation: str, runs: Mapping[str, MadeOf]) -> list[FileOfRuns]:
-    """The files that have a relation of these runs, of just these inputs.
+def files_of(
+    folder: Path, groups: Sequence[Group], relation: str, runs: Mapping[str, MadeOf]
+) -> list[FileOfRuns]:
+    """The files that have a relation of these runs, of just these inputs; each run is in one."""
+    found = []
+    wanted = dict(runs)
+    for group in groups:
+        if relation in group.relations:
+            names = tuple(name for name in group.runs if group.runs[name] == wanted.get(name))
+            for name in names:
+                del wanted[name]
+            if names:
+                file = part_file(folder, relation, group.number)
+                found.append(FileOfRuns(file, names, len(names) < len(group.runs)))
+    return found
+
+
+def complete_groups_in(folder: Path) -> list[Group]:
+    """The groups of a folder of which no file was deleted.
 
     Raises:
-        RunError: the list of groups cannot be read.
+        RunError: the list cannot be read.
     """
-    return [
-        FileOfRuns(part_file(folder, relation, group.number), names, len(names) < len(group.runs))
-        for group in groups_in(folder)
-        if relation in group.relations
-        and (names := tuple(name for name in group.runs if group.runs[name] == runs.get(name)))
-    ]
+    return [group for group in groups_in(folder) if _is_complete(folder, group)]
+
+
+def _is_complete(folder: Path, group: Group) -> bool:
+    return all(part_file(folder, each, group.number).exists() for each in group.relations)
 
 
 def relations_of(groups: Sequence[Group], run: str, made_of: MadeOf) -> frozenset[str]:
@@ -112,7 +128,8 @@ def draft_in(folder: Path) -> Iterator[Path]:
     try:
         yield draft
     finally:
-        shutil.rmtree(draft)
+        # Spark may still write there if an error ends the making.
+        shutil.rmtree(draft, ignore_errors=True)
 
 
 def put_groups(
@@ -136,7 +153,12 @@ def put_groups(
         numbers = count(max((group.number for group in before), default=-1) + 1)
         kept = []
         for group in before:
+            if not _is_complete(folder, group):
+                continue
             changed = [name for name in group.runs if _has_changed(group, name, inputs)]
+            if {*relations} & {*group.relations}:
+                # Another command has made the same meanwhile.
+                changed += [name for name in group.runs if group.runs[name] == inputs.get(name)]
             if not changed:
                 kept.append(group)
             elif len(changed) < len(group.runs):

@@ -14,7 +14,7 @@ import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 
 from tidegauge.analysis.making.duckdb_engine import DuckDBEngine, connected, quoted
 from tidegauge.analysis.making.engine import Engine
-from tidegauge.analysis.making.grouped_files import FileOfRuns, files_of
+from tidegauge.analysis.making.grouped_files import FileOfRuns, files_of, groups_in
 from tidegauge.analysis.making.written_tables import made_of, write_tables
 from tidegauge.analysis.requests import FoundRun, Paths, QueryError, runs_at
 from tidegauge.analysis.tables.all_tables import TABLES, catalogue, no_table
@@ -144,28 +144,37 @@ class RunTables:
 
     def _have(self, names: Iterable[str]) -> None:
         if _RUNS in names and _RUNS not in self._known:
-            names = pa.array([run.name for run in self.runs])
+            run_names = pa.array([run.name for run in self.runs])
             ends_us = pa.array([run.end_us() for run in self.runs], pa.int64())
-            self._database.register(_RUNS, pa.table([names, ends_us], ["run", "ends_us"]))
+            self._database.register(_RUNS, pa.table([run_names, ends_us], ["run", "ends_us"]))
             self._known.add(_RUNS)
         missing = [name for name in TABLES if name in names and name not in self._known]
         if not missing:
             return
         self.make(missing)
         inputs = {run.name: of_run for run, of_run in self._made_of.items()}
+        groups = groups_in(self.folder)
         for name in missing:
-            self._add_table(name, files_of(self.folder, name, inputs))
+            self._add_table(name, files_of(self.folder, groups, name, inputs))
             self._known.add(name)
 
     def _add_table(self, name: str, files: Sequence[FileOfRuns]) -> None:
         """Have a view of a table; other runs in its files are left out."""
-        listed = ", ".join(quoted(str(each.file)) for each in files)
         columns = ", ".join(column.name for column in TABLES[name].columns)
-        source = f"read_parquet([{listed}])"
-        if any(each.has_others for each in files):
-            wanted = ", ".join(quoted(run) for each in files for run in each.runs)
-            source += f" where run in ({wanted})"
-        self._database.execute(f"create view {name} as select {columns} from {source}")
+        whole = [each.file for each in files if not each.has_others]
+        parts = [_read(whole)] if whole else []
+        for each in files:
+            if each.has_others:
+                wanted = ", ".join(quoted(run) for run in each.runs)
+                parts.append(f"{_read([each.file])} where run in ({wanted})")
+        made = " union all ".join(f"select {columns} from {part}" for part in parts)
+        self._database.execute(f"create view {name} as {made}")
+
+
+def _read(files: Sequence[Path]) -> str:
+    """The relation of some files, of which no folder's name is a column."""
+    listed = ", ".join(quoted(str(file)) for file in files)
+    return f"read_parquet([{listed}], hive_partitioning = false)"
 
 
 def _of_64_bits(table: Any) -> Any:

@@ -15,12 +15,13 @@ from tidegauge.analysis import attribution, causes, cluster_course, fault_reach
 from tidegauge.analysis.making.engine import Engine, sql_of
 from tidegauge.analysis.making.grouped_files import (
     MadeOf,
+    complete_groups_in,
     draft_in,
-    groups_in,
     put_groups,
     relations_of,
 )
 from tidegauge.analysis.requests import FoundRun
+from tidegauge.analysis.tables import topology
 from tidegauge.analysis.tables.all_tables import TABLES, VIEWS
 from tidegauge.analysis.tables.dialect import DUCKDB, SPARK
 from tidegauge.analysis.tables.result_table import ResultTable
@@ -87,7 +88,7 @@ def _runs_by_missing(
 
     Groups of complete runs stay when the trace of another run has grown.
     """
-    there = groups_in(folder)
+    there = complete_groups_in(folder)
     lacking: dict[tuple[tuple[str, ...], bool], list[FoundRun]] = {}
     for run, of_run in made_of.items():
         has = relations_of(there, run.name, of_run)
@@ -105,6 +106,6 @@ def _sources() -> str:
         found.update((sql_of(name) or "").encode())
     for text in (*DUCKDB, *SPARK, *(name for table in TABLES.values() for name in table.order)):
         found.update(text.encode())
-    for module in (causes, attribution, cluster_course, fault_reach, attribution):
+    for module in (causes, attribution, cluster_course, fault_reach, topology):
         found.update(Path(str(module.__file__)).read_bytes())
     return found.hexdigest()

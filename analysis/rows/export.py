@@ -207,8 +207,8 @@ class _Parts:
                 " folder"
             )
         if found is None:
-            write_text_atomically(folder / DOCUMENTATION, documentation(self.relations))
             self._write()
+            write_text_atomically(folder / DOCUMENTATION, documentation(self.relations))
         self._remove_leftovers()
 
     def trace_of(self, run_folder: Path) -> Trace | None:

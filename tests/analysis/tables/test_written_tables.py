@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -143,6 +144,58 @@ def test_a_run_that_has_changed_takes_nothing_from_those_beside_it(
     assert made == []
     assert table(again, "faults", "other") == kept
     assert len(table(again, "faults", "one")) == 3
+
+
+def test_tables_that_were_deleted_are_made_again(
+    recorded: dict[str, RunFolder], tmp_path: Path
+) -> None:
+    run = recorded["quickstart-zookeeper"].path
+    RunTables(run, tmp_path).make(FEW)
+    shutil.rmtree(tmp_path / "faults")
+    assert len(RunTables(run, tmp_path).rows("from faults")) == 3
+
+
+class Overtaken(DuckDBEngine):
+    """While it works, another command makes the same tables of the same folder."""
+
+    def write(
+        self,
+        runs: Sequence[FoundRun],
+        tables: Sequence[ResultTable],
+        folder: Path,
+        begins: Callable[[str], None],
+    ) -> list[list[FoundRun]]:
+        RunTables([run.folder for run in runs], folder.parent).make(FEW)
+        return super().write(runs, tables, folder, begins)
+
+
+def test_two_commands_at_once_double_no_row(recorded: dict[str, RunFolder], tmp_path: Path) -> None:
+    run = recorded["quickstart-zookeeper"].path
+    tables = RunTables(run, tmp_path, Overtaken())
+    tables.make(FEW)
+    assert len(tables.rows("from faults")) == 3
+    (file,) = (tmp_path / "faults").iterdir()
+    assert pq.read_metadata(file).num_rows == 3
+
+
+def test_the_name_of_a_folder_is_no_column(recorded: dict[str, RunFolder], tmp_path: Path) -> None:
+    """Folders of sweeps have names such as ``brokers=3``: DuckDB would take 3 for each row's."""
+    run = recorded["quickstart-zookeeper"].path
+    rows = RunTables(run, tmp_path / "fault_name=elsewhere").rows("from faults")
+    assert rows
+    assert all(row["fault_name"] != "elsewhere" for row in rows)
+
+
+def test_a_query_may_read_runs_and_tables_together(
+    recorded: dict[str, RunFolder], tmp_path: Path
+) -> None:
+    tables = RunTables(recorded["quickstart-zookeeper"].path, tmp_path)
+    (counted,) = tables.rows(
+        "select count(*) as faults, max(ends_us) as ends_us"
+        " from faults join runs on runs.run = faults.run"
+    )
+    assert counted["faults"] == 3
+    assert counted["ends_us"] == tables.runs[0].end_us()
 
 
 class FullDisk(DuckDBEngine):
