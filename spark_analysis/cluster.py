@@ -1,8 +1,8 @@
 """Additional steps for an analysis on a cluster of Spark.
 
-Executors are given the rooms of Tidegauge that read traces, packed, by the driver itself: so they
-always have the driver's release of them, and none has to be installed there. Their Python needs no
-more than the data sources import: ``msgpack``, ``numpy``, ``pyarrow``, ``zstandard``.
+Executors are given the rooms of Tidegauge that read traces and write rows, packed, by the driver
+itself: so they always have the driver's release of them, and none has to be installed there. Their
+Python needs no more than these import: ``msgpack``, ``numpy``, ``pyarrow``, ``zstandard``.
 """
 
 import re
@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from tidegauge.traces.run_files import RunError
 
-#: The rooms that reading traces requires.
+#: The rooms that tasks in executors require.
 _ROOMS = (
     *("tidegauge.compiled", "tidegauge.replication", "tidegauge.simulation"),
     *("tidegauge.traces", "tidegauge.analysis", "tidegauge.spark_analysis"),

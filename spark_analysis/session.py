@@ -26,6 +26,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from tidegauge.analysis.making.engine_choice import is_submitted
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.compiled.interruptions import interruptions_deferred
 from tidegauge.spark_analysis.cluster import is_cluster, send_project
@@ -140,16 +141,17 @@ def spark_session(
     is, and the arguments are ignored; executors of a cluster are sent the files that they need.
     Else Spark is started within this machine and stopped at the end.
 
-    Args: cores: the number of this machine's cores to use; None: all. java_options: options of
-    Java; :data:`FOR_ANALYSIS` or :data:`FOR_QUICK_START`. settings: settings of Spark besides ours,
-    or instead of them.
+    Args:
+        cores: the number of this machine's cores to use; None: all.
+        java_options: options of Java; :data:`FOR_ANALYSIS` or :data:`FOR_QUICK_START`.
+        settings: settings of Spark besides ours, or instead of them.
 
     Raises:
         JavaError: no suitable Java for Spark was found.
     """
     logging.getLogger().addFilter(_is_no_interruption)
     active = SparkSession.getActiveSession()
-    if active is None and "PYSPARK_GATEWAY_PORT" in os.environ:  # set by spark-submit
+    if active is None and is_submitted():
         active = SparkSession.builder.getOrCreate()
     # Else Spark makes a folder where the command is called.
     with tempfile.TemporaryDirectory(prefix="tidegauge-warehouse-") as warehouse:

@@ -19,6 +19,7 @@ from tidegauge.analysis.requests import KINDS, FoundRun
 from tidegauge.analysis.rows.exported_rows import ExportedRows, rows_in
 from tidegauge.analysis.rows.row_schema import CAUSES
 from tidegauge.analysis.tables.all_tables import TABLES, VIEWS
+from tidegauge.analysis.tables.dialect import ORDER
 from tidegauge.analysis.tables.result_table import ResultTable, read_by
 from tidegauge.analysis.tables.topology import TOPOLOGY, Topology, ends_us_of
 from tidegauge.traces.run_folder import RunFolder
@@ -95,9 +96,6 @@ def graph_of(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 #: Ends the name of the relation of a kind with the rows of the liveness phase.
 TO_THE_LAST = "_to_the_last"
-
-#: The columns of every row that tables use.
-_OF_ALL = ("time_us", "process", "sequence", "minor")
 
 
 class RelationsOfRuns(Protocol):
@@ -182,7 +180,7 @@ def _repeated(name: str, rows: int) -> Any:
 
 
 def _arrow(table: Table, kind: str, until_us: int | None) -> Any:
-    columns = [*_OF_ALL, *(each for each in KINDS[kind].columns if each not in ROW_COLUMNS)]
+    columns = [*ORDER, *(each for each in KINDS[kind].columns if each not in ROW_COLUMNS)]
     times_us = table["time_us"] if table else np.zeros(0, np.int64)
     # Rows are in their order, so that all before a time are a slice, which copies nothing.
     rows = len(times_us) if until_us is None else int(np.searchsorted(times_us, until_us))

@@ -7,7 +7,7 @@ thousand runs, which take longer to open than to read.
 
 Groups are put in place as a whole: first their files, then the list by renaming. A reader goes by
 the list, so that it never sees half of a group. A group is never changed: if the inputs of one of
-its runs are others now, another group without that run takes its place.
+its runs are others now, another group without that run takes its place, and its files are removed.
 """
 
 import json
@@ -28,8 +28,8 @@ from filelock import FileLock
 
 from tidegauge.traces.run_files import RunError
 
-#: The inputs of what was made of a run, as names and values: equal inputs make equal files.
-MadeOf = Mapping[str, str]
+#: The inputs of what was made of a run by their names, as JSON has them: equal ones, equal files.
+MadeOf = Mapping[str, Any]
 
 LIST = "groups.json"
 _LOCK = ".groups.lock"
@@ -68,16 +68,20 @@ def groups_in(folder: Path) -> list[Group]:
         RunError: the list cannot be read.
     """
     try:
-        told: Any = json.loads((folder / LIST).read_text(encoding="utf-8"))
-        return [_group(each) for each in told["groups"]]
+        return _groups(json.loads((folder / LIST).read_text(encoding="utf-8")))
     except FileNotFoundError:
         return []
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise RunError(f"{folder / LIST}: is not a list of groups of Tidegauge") from error
 
 
-def _group(told: Mapping[str, Any]) -> Group:
-    return Group(int(told["number"]), dict(told["runs"]), tuple(told["relations"]))
+def _groups(told: Mapping[str, Any]) -> list[Group]:
+    if told["format"] != _FORMAT:
+        raise ValueError(told["format"])
+    return [
+        Group(int(each["number"]), dict(each["runs"]), tuple(each["relations"]))
+        for each in told["groups"]
+    ]
 
 
 def files_of(

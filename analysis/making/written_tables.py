@@ -6,7 +6,6 @@ trace of a run that is still going is another one as it grows.
 """
 
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -21,11 +20,11 @@ from tidegauge.analysis.making.grouped_files import (
     relations_of,
 )
 from tidegauge.analysis.requests import FoundRun
+from tidegauge.analysis.rows.exported_rows import trace_of
 from tidegauge.analysis.tables import topology
 from tidegauge.analysis.tables.all_tables import TABLES, VIEWS
 from tidegauge.analysis.tables.dialect import DUCKDB, SPARK
 from tidegauge.analysis.tables.result_table import ResultTable
-from tidegauge.traces.run_files import read_summary, trace_files
 
 #: The input that names the trace of a complete run.
 _TRACE = "trace_sha256"
@@ -37,15 +36,7 @@ def made_of(runs: Sequence[FoundRun]) -> dict[FoundRun, MadeOf]:
     Raises:
         RunError: a summary cannot be read.
     """
-    return {run: {**_trace_of(run), "tables_sha256": _sources()} for run in runs}
-
-
-def _trace_of(run: FoundRun) -> MadeOf:
-    summary = read_summary(run.folder)
-    if summary is not None:
-        return {_TRACE: str(summary["trace_sha256"])}
-    sizes = {file.name: file.stat().st_size for file in trace_files(run.folder)}
-    return {"trace_bytes": json.dumps(sizes)}
+    return {run: {**trace_of(run), "tables_sha256": _sources()} for run in runs}
 
 
 def write_tables(
