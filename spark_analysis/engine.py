@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import pyarrow.parquet as pq  # type: ignore[import-untyped]  # it comes without types
+import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
+import pyarrow.parquet as pq  # type: ignore[import-untyped]  # the same
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as f
 
@@ -24,7 +25,8 @@ from tidegauge.analysis.making.engine_choice import is_submitted
 from tidegauge.analysis.making.grouped_files import part_file
 from tidegauge.analysis.requests import FoundRun
 from tidegauge.analysis.rows.exported_rows import ExportedRows
-from tidegauge.analysis.tables.result_table import ResultTable, nothing
+from tidegauge.analysis.tables.result_table import ResultTable
+from tidegauge.analysis.tables.topology import ARROW_TYPES
 from tidegauge.spark_analysis.buckets import bucket_file
 from tidegauge.spark_analysis.cluster import check_disk, is_cluster
 from tidegauge.spark_analysis.relations import Relations
@@ -230,7 +232,12 @@ class _Making:
             if written.exists():
                 written.replace(part)
             else:
-                pq.write_table(nothing(table), part)
+                pq.write_table(_nothing(table), part)
+
+
+def _nothing(table: ResultTable) -> Any:
+    """A table without a row, as an Arrow table."""
+    return pa.schema([(each.name, ARROW_TYPES[each.type]) for each in table.columns]).empty_table()
 
 
 def in_order(table: ResultTable) -> list[Column]:

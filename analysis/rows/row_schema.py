@@ -34,8 +34,8 @@ import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 from tidegauge.analysis.requests import KINDS
 from tidegauge.analysis.tables import result_table
 from tidegauge.analysis.tables.dialect import ORDER
-from tidegauge.analysis.tables.result_table import ARROW_TYPES, FAULT, MOMENT, PARTITION, RUN
-from tidegauge.analysis.tables.topology import TOPOLOGY, Relation
+from tidegauge.analysis.tables.result_table import FAULT, MOMENT, PARTITION, RUN
+from tidegauge.analysis.tables.topology import ARROW_TYPES, TOPOLOGY, Relation
 from tidegauge.simulation.trace_rows.columns import Column, Type
 from tidegauge.simulation.trace_rows.schema import (
     COMMON_COLUMNS,

@@ -1,9 +1,7 @@
 """A result table: its name, its documented columns, and the SQL over rows that makes it."""
 
 import re
-from typing import Any, NamedTuple
-
-import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
+from typing import NamedTuple
 
 
 class Column(NamedTuple):
@@ -54,21 +52,6 @@ class ResultTable(NamedTuple):
         Rows that are equal in all columns are interchangeable, so that there is but one order.
         """
         return tuple(dict.fromkeys((*self.key, *(column.name for column in self.columns))))
-
-
-#: Types of columns in Arrow, as :class:`Column` names them.
-ARROW_TYPES = {
-    "string": pa.string(),
-    "bigint": pa.int64(),
-    "double": pa.float64(),
-    "boolean": pa.bool_(),
-    "array<bigint>": pa.list_(pa.int64()),
-}
-
-
-def nothing(table: ResultTable) -> Any:
-    """A table without a row, as an Arrow table."""
-    return pa.schema([(each.name, ARROW_TYPES[each.type]) for each in table.columns]).empty_table()
 
 
 _READ = re.compile(r"\b(?:from|join)\s+(\w+)")

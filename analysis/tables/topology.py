@@ -10,11 +10,20 @@ from typing import Any, NamedTuple
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 
 from tidegauge.analysis.requests import FoundRun
-from tidegauge.analysis.tables.result_table import ARROW_TYPES, PARTITION, RUN, Column
+from tidegauge.analysis.tables.result_table import PARTITION, RUN, Column
 from tidegauge.simulation.quantities import parse_duration
 from tidegauge.simulation.trace_rows.schema import Enumerations
 from tidegauge.traces.directory import Directory, created_later
 from tidegauge.traces.run_files import OF_LOGS, read_manifest
+
+#: Types of columns in Arrow, as :class:`Column` names them.
+ARROW_TYPES = {
+    "string": pa.string(),
+    "bigint": pa.int64(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "array<bigint>": pa.list_(pa.int64()),
+}
 
 #: More than a replica list can hold.
 _NEVER_CAPPED = 1 << 30
