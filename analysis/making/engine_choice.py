@@ -57,8 +57,11 @@ def choose(runs: Sequence[FoundRun], *, asked: str | None, has_session: bool) ->
         f"the largest trace of {counted(len(runs), 'run')} has {largest_bytes / 1e6:,.1f} MB"
         f" and needs some {needed_bytes / 1e9:,.1f} GB"
     )
-    if needed_bytes > free_bytes and find_spec("pyspark") is not None:
-        return Choice(SPARK, f"{of_largest}, and {free_bytes / 1e9:,.1f} GB are free")
+    if needed_bytes > free_bytes:
+        of_memory = f"{of_largest}, and {free_bytes / 1e9:,.1f} GB are free"
+        if find_spec("pyspark") is not None:
+            return Choice(SPARK, of_memory)
+        return Choice(DUCKDB, f"{of_memory}; Spark is not installed")
     return Choice(DUCKDB, f"{of_largest}; Spark pays beyond memory, and on a cluster")
 
 

@@ -139,7 +139,7 @@ def draft_in(folder: Path) -> Iterator[Path]:
 def put_groups(
     folder: Path, draft: Path, runs: Sequence[Mapping[str, MadeOf]], relations: Sequence[str]
 ) -> None:
-    """Put the files of new groups in place, and take runs with other inputs out of former ones.
+    """Put the files of new groups in place, and take the runs that they replace out of others.
 
     Args:
         folder: the folder of groups.
@@ -159,14 +159,17 @@ def put_groups(
         for group in before:
             if not _is_complete(folder, group):
                 continue
-            changed = [name for name in group.runs if _has_changed(group, name, inputs)]
-            if {*relations} & {*group.relations}:
-                # Another command has made the same meanwhile.
-                changed += [name for name in group.runs if group.runs[name] == inputs.get(name)]
-            if not changed:
+            # With equal inputs, another command has made the same relations at the same time.
+            is_made_twice = not {*relations}.isdisjoint(group.relations)
+            replaced = [
+                name
+                for name, made_of in group.runs.items()
+                if name in inputs and (is_made_twice or inputs[name] != made_of)
+            ]
+            if not replaced:
                 kept.append(group)
-            elif len(changed) < len(group.runs):
-                kept.append(_without(group, changed, folder, draft, next(numbers)))
+            elif len(replaced) < len(group.runs):
+                kept.append(_without(group, replaced, folder, draft, next(numbers)))
         for place, group_runs in enumerate(runs):
             new = Group(next(numbers), group_runs, tuple(relations))
             for relation in relations:
@@ -174,10 +177,6 @@ def put_groups(
             kept.append(new)
         _write_list(folder, draft, kept)
         _remove_all_but(folder, kept)
-
-
-def _has_changed(group: Group, run: str, inputs: Mapping[str, MadeOf]) -> bool:
-    return run in inputs and inputs[run] != group.runs[run]
 
 
 def _without(group: Group, runs: Sequence[str], folder: Path, draft: Path, number: int) -> Group:
