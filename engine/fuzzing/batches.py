@@ -10,7 +10,16 @@ from tidegauge.engine.fuzzing.coverage import state_of_partition
 from tidegauge.engine.fuzzing.drawing import Drawn, draw_schedule
 from tidegauge.engine.fuzzing.kept_states import KeptStates, restore_state
 from tidegauge.engine.fuzzing.schedules import PRESENT, copy_schedule, enter_schedule
+from tidegauge.engine.group_states import (
+    ObservedPartition,
+    ObservedReplica,
+    look_at_committed,
+    look_at_partitions,
+    look_at_replicas,
+)
+from tidegauge.engine.liveness import UnrecoveredPart, find_problems
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.topology import is_kraft
 from tidegauge.simulation.trace_rows.codes import REASON_END
 from tidegauge.simulation.trace_rows.replica_rows import Truncated
 from tidegauge.simulation.trace_rows.row import RowSlot
@@ -21,6 +30,8 @@ from tidegauge.traces.judging.judgement import judge, judge_end
 
 #: The kept state in which runs begin.
 BEGINNING = code(0)
+#: ``Found.check``: after all faults have ended some replica has not recovered.
+NOT_RECOVERED = code(-2)
 #: Events of one run; one with more has gone wrong.
 _MOST_EVENTS = code(1_000_000)
 
@@ -49,6 +60,8 @@ class Batch(Record):
     findings: i64
     #: The number of steps that the scenario has before those of schedules.
     first_step: i64
+    #: A cluster that has not recovered at the end is a finding.
+    has_to_recover: flag
     #: Only the present schedule is run, and it is not drawn.
     is_given: flag
     #: Events handled, rows judged, abstract states seen for the first time.
@@ -61,9 +74,9 @@ class Found(Record):
     """A finding: the first promise that a run broke."""
 
     run: i64
+    #: The number of a check; NOT_RECOVERED: none broke, but the cluster has not recovered.
     check: i64
     time_us: i64
-    partition: i64
 
 
 class PartitionSeen(Record):
@@ -86,6 +99,10 @@ class Fuzzing(Drawn, part=2):
     partition_states: Records[PartitionSeen]
     #: Rows of the present run that are judged, in the total order.
     judged: Records[RowSlot]
+    #: The cluster at the end of the present run, and the first problem of it.
+    replicas: Records[ObservedReplica]
+    observed: Records[ObservedPartition]
+    problems: Records[UnrecoveredPart]
     #: By kind: rows that were written, messages and timers that were handled; by choice: faults
     #: that have begun.
     rows_written: Records[Reached]
@@ -131,6 +148,7 @@ def _run(
     if not _handle_all(world, exchange, fuzzing):
         batch.overflows += 1
         return
+    is_well = not batch.has_to_recover or _has_recovered(world, fuzzing)
     _close(world, batch.end_us)
     count = _order_rows(world, fuzzing)
     batch.events += world.context[0].handled
@@ -141,7 +159,7 @@ def _run(
     judge_end(history, figures)
     _count_reached(world, fuzzing)
     _count_run(history, figures, fuzzing, count)
-    _note_finding(history, fuzzing)
+    _note_finding(history, fuzzing, is_well)
     if schedule.reached_us != NONE and fuzzing.drawing[0].is_guided:
         _keep_schedule(fuzzing)
 
@@ -181,6 +199,17 @@ def _look(world: World, fuzzing: Fuzzing) -> None:
             batch.states += 1
             schedule.reached_us = world.context[0].time_us
             schedule.state = state
+
+
+@inner_rule
+def _has_recovered(world: World, fuzzing: Fuzzing) -> bool:
+    """Whether each ISR is full and all logs are equal, as the liveness phase looks at them."""
+    look_at_replicas(world, fuzzing.replicas)
+    if is_kraft(world):
+        look_at_committed(world, fuzzing.observed)
+    else:
+        look_at_partitions(world, fuzzing.observed)
+    return find_problems(world, fuzzing.observed, fuzzing.replicas, fuzzing.problems) == 0
 
 
 @inner_rule
@@ -249,7 +278,7 @@ def _count_run(history: Histories, figures: Figures, fuzzing: Fuzzing, rows: int
 
 
 @inner_rule
-def _note_finding(history: Histories, fuzzing: Fuzzing) -> None:
+def _note_finding(history: Histories, fuzzing: Fuzzing, is_well: bool) -> None:
     """Note the first promise that was broken, if one was, and the schedule that did it."""
     batch = fuzzing.batch[0]
     first = NONE
@@ -259,13 +288,15 @@ def _note_finding(history: Histories, fuzzing: Fuzzing) -> None:
             first == NONE or comes_before(finding.first, history.findings[first].first)
         ):
             first = check
-    if first == NONE:
+    if first == NONE and is_well:
         return
     found = fuzzing.found[batch.findings]
     found.run = fuzzing.schedules[PRESENT].run
-    found.check = first
-    found.time_us = history.findings[first].first.time_us
-    found.partition = history.findings[first].first.partition
+    found.check = NOT_RECOVERED
+    found.time_us = batch.end_us
+    if first != NONE:
+        found.check = first
+        found.time_us = history.findings[first].first.time_us
     place = len(fuzzing.schedules) - len(fuzzing.found) + batch.findings
     copy_schedule(fuzzing, PRESENT, place)
     batch.findings += 1

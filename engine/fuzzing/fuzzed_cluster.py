@@ -15,6 +15,7 @@ from tidegauge.compiled.records import Records, column, grown, new_records
 from tidegauge.engine.fuzzing import schedules
 from tidegauge.engine.fuzzing.batches import (
     BEGINNING,
+    NOT_RECOVERED,
     Batch,
     Fuzzing,
     run_batch,
@@ -39,7 +40,7 @@ from tidegauge.simulation.kernel import Kernel
 from tidegauge.simulation.messages.kinds import KINDS
 from tidegauge.simulation.quantities import format_duration
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
-from tidegauge.traces.checks import CHECKS
+from tidegauge.traces.checks import CHECKS, LIVENESS
 
 #: Schedules that are kept, and findings for which there is room.
 _KEPT = 1024
@@ -69,6 +70,9 @@ class Profile:
     end_us: int
     #: All faults end by then.
     heals: bool = True
+    #: A cluster that has not recovered at the end is a finding, to be confirmed by a run with the
+    #: liveness phase.
+    has_to_recover: bool = False
     most_faults: int = 5
     most_steps: int = 6
     #: Of a hundred schedules so many slow links down for a while; the family of these faults.
@@ -191,7 +195,7 @@ class FuzzedCluster:
         return [
             FoundBreak(
                 int(each.run),
-                CHECKS[int(each.check)].name,
+                LIVENESS.name if each.check == NOT_RECOVERED else CHECKS[int(each.check)].name,
                 int(each.time_us),
                 self._scenario_of(first + place),
             )
@@ -276,6 +280,7 @@ class FuzzedCluster:
         drawing.is_guided = is_guided
         batch.end_us = self._duration_us
         batch.first_step = self._first_step
+        batch.has_to_recover = profile.has_to_recover
         batch.least_acknowledged = profile.gates.get("acknowledged", 0)
         batch.least_elections = profile.gates.get("elections", 0)
         batch.least_truncations = profile.gates.get("truncations", 0)
@@ -319,6 +324,9 @@ def _new_fuzzing(
         found=_FOUND,
         partition_states=len(plan.partitions),
         judged=_JUDGED,
+        replicas=plan.partitions.slot_count,
+        observed=len(plan.partitions),
+        problems=1,
         rows_written=max(ROW_KINDS) + 1,
         kinds_handled=int(KINDS),
         faults_begun=len(profile.choices),
