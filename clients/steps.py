@@ -27,6 +27,7 @@ from tidegauge.simulation.messages.client_requests import (
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.quorum_requests import AdminResponse, DescribeQuorumStateResponse
 from tidegauge.simulation.messages.zookeeper_requests import ZkResponse, ZkWatch
+from tidegauge.simulation.pins import tell_of_release
 from tidegauge.simulation.topology import Cluster, broker_of, is_kraft
 from tidegauge.simulation.trace_rows.process_rows import StepTaken, StepTimedOut
 
@@ -35,6 +36,7 @@ BEGINS_FAULT = step_requests.STEP_CODES.new("begin_fault", 2)
 ENDS_FAULT = step_requests.STEP_CODES.new("end_fault", 3)
 OBSERVES = step_requests.STEP_CODES.new("observe", 8)
 WAITS = step_requests.STEP_CODES.new("wait", 9)
+RELEASES = step_requests.STEP_CODES.new("release", 19)
 RESTARTS_CONSUMERS = step_requests.STEP_CODES.new("restart_consumers", 14)
 
 #: Conditions that the operator knows without a question.
@@ -197,6 +199,8 @@ def _take(world: Clients, process: int) -> None:
         _observe(world, client.step)
     elif step.action == RESTARTS_CONSUMERS:
         _restart_consumers(world, step)
+    elif step.action == RELEASES:
+        tell_of_release(world, step.pin)
     elif step.action in (BEGINS_FAULT, ENDS_FAULT):
         _tell_of_fault(world, step)
     elif step.action != WAITS and is_kraft(world):

@@ -26,6 +26,7 @@ class Type(StrEnum):
     PROCESS = "process number"
     WRITER = "broker index or writer"
     FAULT = "fault number"
+    PIN = "pin number"
     ZNODE = "znode number"
     OFFSET = "offset"
     EPOCH = "epoch"
@@ -57,6 +58,7 @@ REPLICAS = Type.REPLICAS
 PROCESS = Type.PROCESS
 WRITER = Type.WRITER
 FAULT = Type.FAULT
+PIN = Type.PIN
 ZNODE = Type.ZNODE
 OFFSET = Type.OFFSET
 EPOCH = Type.EPOCH
@@ -133,6 +135,8 @@ Writer = Annotated[
 
 Fault = Annotated[i64, Column(FAULT, "place of the fault in the scenario, from 0")]
 
+Pin = Annotated[i64, Column(PIN, "place of the pin in the scenario, from 0")]
+
 Znode = Annotated[i64, Column(ZNODE, "number of the znode; `tidegauge show` prints its path")]
 
 AgainOffset = Annotated[i64, Column(OFFSET, "first offset of the second copy of a batch")]
@@ -185,6 +189,7 @@ TakenUs = Annotated[i64, Column(TIME, "time until the outcome, of all sends toge
 LongestUs = Annotated[i64, Column(TIME, "... of the slowest send")]
 BlockedUs = Annotated[i64, Column(TIME, "time that the application waited for memory, in all")]
 FailingUs = Annotated[i64, Column(TIME, "time since the first failed commit")]
+HeldUs = Annotated[i64, Column(TIME, "time that a pin has held the message")]
 LagMs = Annotated[
     i64, Column(TIME, "longest time since one of the removed followers was caught up")
 ]

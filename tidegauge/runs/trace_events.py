@@ -265,6 +265,10 @@ _READINGS: dict[Type, _Reading] = {
     ),
     Type.WRITER: _Reading(_member, _writer_words),
     Type.FAULT: _Reading(_fault, lambda event, number: event.names.fault_text(number)),
+    Type.PIN: _Reading(
+        lambda event, number: event.names.pin(number),
+        lambda event, number: event.names.pin(number),
+    ),
     Type.ZNODE: _Reading(
         lambda event, _number: zookeeper.path_of(event.row, event.names),
         lambda event, _number: zookeeper.path_of(event.row, event.names),
