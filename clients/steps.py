@@ -39,6 +39,9 @@ WAITS = step_requests.STEP_CODES.new("wait", 9)
 RELEASES = step_requests.STEP_CODES.new("release", 19)
 RESTARTS_CONSUMERS = step_requests.STEP_CODES.new("restart_consumers", 14)
 
+#: Actions that no broker and no control plane is asked for.
+_OF_HARNESS = (BEGINS_FAULT, ENDS_FAULT, OBSERVES, WAITS, RELEASES, RESTARTS_CONSUMERS)
+
 #: Conditions that the operator knows without a question.
 _OF_OPERATOR = (step_requests.WHEN_ANSWERED, step_requests.WHEN_ROLLED)
 
@@ -195,21 +198,28 @@ def _take(world: Clients, process: int) -> None:
             return
         _ask_for(world, process, _LEADER)
         return
+    if step.action not in _OF_HARNESS and is_kraft(world):
+        is_awaited = admin_requests.request_of_controller(world, process)
+        _await(world, process, is_awaited)
+        return
+    if step.action not in _OF_HARNESS:
+        admin_requests.write_as_operator(world, step)
+    else:
+        _act(world, step, client.step)
+    _go_on(world, process)
+
+
+@inner_rule
+def _act(world: Clients, step: Step, number: int) -> None:
+    """Take a step that is about the run, or processes, and asks nobody."""
     if step.action == OBSERVES:
-        _observe(world, client.step)
+        _observe(world, number)
     elif step.action == RESTARTS_CONSUMERS:
         _restart_consumers(world, step)
     elif step.action == RELEASES:
         tell_of_release(world, step.pin)
     elif step.action in (BEGINS_FAULT, ENDS_FAULT):
         _tell_of_fault(world, step)
-    elif step.action != WAITS and is_kraft(world):
-        is_awaited = admin_requests.request_of_controller(world, process)
-        _await(world, process, is_awaited)
-        return
-    elif step.action != WAITS:
-        admin_requests.write_as_operator(world, step)
-    _go_on(world, process)
 
 
 @inner_rule

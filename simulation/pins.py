@@ -17,9 +17,13 @@ in it.
 
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import NamedCodes, code, inner_rule
-from tidegauge.simulation.events import append_event, copy_event, free_event, take_first
+from tidegauge.simulation.events import append_event, copy_event, free_event, items_of, take_first
 from tidegauge.simulation.kernel import NONE, Kernel, Pin, PinState
 from tidegauge.simulation.links import FAULTS, send
+from tidegauge.simulation.messages.controller_requests import (
+    LeaderAndIsrPartition,
+    LeaderAndIsrRequest,
+)
 from tidegauge.simulation.messages.event import Event, EventSlot, PartitionData
 from tidegauge.simulation.messages.kinds import IS_RESPONSE, PARTITION_WORD
 from tidegauge.simulation.messages.timers import PinRelease
@@ -117,6 +121,19 @@ def _take(world: Kernel, number: int, event: Event) -> bool:
     pin = world.pins[number]
     state_of(world, number, event.destination).taken += 1
     partition = _told_partition(world, pin, event)
+    if pin.action == DUPLICATES:
+        copy = _second_copy(world, event)
+        _take_reason(world, copy, partition)
+        MessageDuplicated.write(
+            world,
+            pin=number,
+            message_kind=event.kind,
+            from_process=event.source,
+            partition=partition,
+        )
+        _hold(world, number, copy)
+        return False
+    _take_reason(world, event, partition)
     if pin.action == DROPS:
         MessageDropped.write(
             world,
@@ -127,16 +144,6 @@ def _take(world: Kernel, number: int, event: Event) -> bool:
         )
         free_event(world, event)
         return True
-    if pin.action == DUPLICATES:
-        MessageDuplicated.write(
-            world,
-            pin=number,
-            message_kind=event.kind,
-            from_process=event.source,
-            partition=partition,
-        )
-        _hold(world, number, _second_copy(world, event))
-        return False
     MessageHeld.write(
         world,
         pin=number,
@@ -146,6 +153,20 @@ def _take(world: Kernel, number: int, event: Event) -> bool:
     )
     _hold(world, number, event)
     return True
+
+
+@inner_rule
+def _take_reason(world: Kernel, event: Event, partition: int) -> None:
+    """Let the reason of a replica's entry be that of the row of the pin, which is its reason then.
+
+    The entries of a LeaderAndIsr have reasons of their own.
+    """
+    if event.kind == LeaderAndIsrRequest.KIND:
+        for item in items_of(world, event, LeaderAndIsrPartition):
+            if item.partition == partition:
+                caused_by(world, item.row_process, item.row_sequence)
+            item.row_process = NONE
+            item.row_sequence = NONE
 
 
 @inner_rule

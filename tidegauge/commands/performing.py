@@ -344,7 +344,7 @@ def show_results(run: Run, scenario: Scenario, shown: Shown) -> bool:
         )
     for pin, taken in run.summary["messages_taken_by_pins"].items():
         if not taken:
-            typer.echo(f"tidegauge: no message was the one of pin {pin}: it had no effect", err=True)
+            typer.echo(f"tidegauge: pin {pin} had no effect: no message matched it", err=True)
     if unexpected:
         typer.echo(f"Not as expected, with seed {scenario.seed}: {', '.join(unexpected)}", err=True)
     return not (waited_in_vain or unexpected)
