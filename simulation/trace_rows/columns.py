@@ -26,7 +26,6 @@ class Type(StrEnum):
     PROCESS = "process number"
     WRITER = "broker index or writer"
     FAULT = "fault number"
-    PIN = "pin number"
     ZNODE = "znode number"
     OFFSET = "offset"
     EPOCH = "epoch"
@@ -58,7 +57,6 @@ REPLICAS = Type.REPLICAS
 PROCESS = Type.PROCESS
 WRITER = Type.WRITER
 FAULT = Type.FAULT
-PIN = Type.PIN
 ZNODE = Type.ZNODE
 OFFSET = Type.OFFSET
 EPOCH = Type.EPOCH
@@ -134,8 +132,6 @@ Writer = Annotated[
 ]
 
 Fault = Annotated[i64, Column(FAULT, "place of the fault in the scenario, from 0")]
-
-Pin = Annotated[i64, Column(PIN, "place of the pin in the scenario, from 0")]
 
 Znode = Annotated[i64, Column(ZNODE, "number of the znode; `tidegauge show` prints its path")]
 
@@ -385,6 +381,7 @@ Notification = Annotated[
 PartitionEpoch = Annotated[
     i64, Column(NUMBER, "partition epoch; with ZooKeeper the state's version")
 ]
+Pin = Annotated[i64, Column(NUMBER, "place of the pin in the scenario, from 0")]
 Position = Annotated[i64, Column(NUMBER, "place of the entry in the leader-epoch cache, from 0")]
 Request = Annotated[i64, Column(NUMBER, "number of the request within its sender")]
 SequenceNumber = Annotated[i64, Column(NUMBER, "number that ZooKeeper gives to a sequential znode")]
