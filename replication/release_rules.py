@@ -110,8 +110,8 @@ class ReleaseRules(Record):
     isr_update_path: i64
     #: ISR_APPENDED, ISR_HASHED.
     isr_order: i64
-    #: A leader's ISR is stored only over the state that the leader knows: by the version of a znode,
-    #: or by the partition epoch.
+    #: A leader's ISR is stored only over the state that the leader knows: by the version of that
+    #: state in ZooKeeper, or by the partition epoch.
     isr_version_checked: flag
     #: An answer with the partition epoch that is already known is ignored.
     isr_update_ignores_equal_epoch: flag

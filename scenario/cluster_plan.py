@@ -110,7 +110,7 @@ class ClusterPlan:
 
     @property
     def all_switches(self) -> dict[str, int | bool]:
-        """The rules that differ from their release, those of the scenario's ablations among them."""
+        """The rules that differ from their release, with those of the scenario's ablations."""
         return {**switches_of(self.scenario.ablations), **self.switches}
 
     @cached_property
