@@ -19,6 +19,7 @@ from tidegauge.scenario.reading import scenario_from_mapping
 from tidegauge.scenario.shipped import find_scenario
 from tidegauge.scenario.text.yaml_file import read_scenario_file
 from tidegauge.search import reduced_scenarios as reduced
+from tidegauge.search import trials
 from tidegauge.search.failures import failure_of, figure_reached
 from tidegauge.search.judged_runs import judged
 from tidegauge.search.shrinking import Shrinking, Shrunk, shrink_scenario
@@ -121,6 +122,28 @@ def test_trials_at_the_same_time_take_the_first_in_order() -> None:
         found.append((shrinking.written, shrinking.tried))
     assert found[0] == found[1]
     assert found[0][0]["faults"] == [{"at": "3s"}, {"at": "17s"}]
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("ray_here")
+def test_actors_shrink_a_scenario_as_one_process_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trials, "LONG_S", 0.0)
+    of_check = partial(failure_of, check="exposed_durable", source="it")
+    found = shrink_scenario(with_ten_more(shipped(LOSES)), of_check, source="it", jobs=2)
+    assert (found.written, found.tried) == (shrunk().written, shrunk().tried)
+
+
+def test_an_interruption_keeps_the_smallest_scenario_so_far() -> None:
+    def interrupt(_written: object, tried: int) -> None:
+        if tried == 20:
+            raise KeyboardInterrupt
+
+    of_check = partial(failure_of, check="exposed_durable", source="it")
+    found = shrink_scenario(shipped(LOSES), of_check, source="it", tell=interrupt)
+    assert found.was_interrupted
+    assert found.tried == 20
+    assert found.after.deviations < found.before.deviations
+    assert found.failure.happens_in(found.run)
 
 
 def test_a_judged_run_has_the_verdicts_and_figures_of_a_recorded_one(tmp_path: Path) -> None:

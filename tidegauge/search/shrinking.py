@@ -125,9 +125,12 @@ class Shrinking:
         return None
 
     def _new(self, candidates: Iterator[tuple[int, Written]]) -> Iterator[tuple[int, Written]]:
-        """Those of some scenarios that were not tried before."""
+        """Those of some scenarios that were not tried before, each once."""
+        offered: set[str] = set()
         for place, written in candidates:
-            if _key(written) not in self._known:
+            key = _key(written)
+            if key not in self._known and key not in offered:
+                offered.add(key)
                 yield place, written
 
     def _leave_out_remarks(self) -> None:
@@ -207,12 +210,13 @@ class Shrinking:
 
     def _close_gaps(self) -> None:
         """Let all that is later than a moment follow it sooner."""
-        place = 1
+        place = 0
         while place < len(moments := reduced.moments(self.written)):
-            before_us, moment_us = moments[place - 1 : place + 1]
+            before_us, moment_us = moments[place - 1] if place else 0, moments[place]
+            is_end = place == len(moments) - 1
             candidates = (
                 reduced.earlier(self.written, moment_us, moment_us - sooner_us)
-                for sooner_us in _between(before_us, moment_us)
+                for sooner_us in _between(before_us, moment_us, only_round=is_end)
             )
             if self._take(candidates) is None:
                 place += 1
@@ -221,23 +225,27 @@ class Shrinking:
         """Make lengths of time shorter, and all times rounder."""
         for path in reduced.all_times(self.written):
             while (time_us := reduced.all_times(self.written).get(path)) is not None:
-                sooner_us = [0, *_between(0, time_us)] if reduced.is_length(path) else []
+                sooner_us = (
+                    [0, *_between(0, time_us, only_round=True)] if reduced.is_length(path) else []
+                )
                 times_us = dict.fromkeys([*sooner_us, *reduced.rounder(time_us)])
                 texts = [reduced.duration_text(each) for each in times_us if each < time_us]
                 if self._take(reduced.changed(self.written, path, each) for each in texts) is None:
                     break
 
 
-def _between(begin_us: int, end_us: int) -> Iterator[int]:
-    """Round times between two, the nearest to the first one first; in microseconds."""
+def _between(begin_us: int, end_us: int, *, only_round: bool) -> Iterator[int]:
+    """Times between two, round ones first, the nearest to the first one first; in microseconds."""
     gap_us = end_us - begin_us
     if gap_us < _LEAST_GAP_US:
         return
-    unit_us = next(unit for unit in (_SECOND_US, 100_000, 10_000, 1_000) if gap_us >= 4 * unit)
-    for eighths in (1, 2, 4, 6, 7):
-        sooner_us = (begin_us + gap_us * eighths // 8) // unit_us * unit_us
-        if begin_us < sooner_us < end_us:
-            yield sooner_us
+    coarse_us = next(unit for unit in (_SECOND_US, 100_000, 10_000, 1_000) if gap_us >= 4 * unit)
+    # Some failures need a moment between two beats of a cluster, which few times hit.
+    for unit_us in (coarse_us,) if only_round else (coarse_us, 1_000):
+        for eighths in (1, 2, 4, 6, 7):
+            sooner_us = (begin_us + gap_us * eighths // 8) // unit_us * unit_us
+            if begin_us < sooner_us < end_us:
+                yield sooner_us
 
 
 def _key(written: Written) -> str:

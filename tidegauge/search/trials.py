@@ -21,8 +21,8 @@ from tidegauge.search.reduced_scenarios import Written
 #: Rules that differ from every release, as ``simulate`` takes them.
 Switches: TypeAlias = Mapping[str, int | bool]
 
-#: Actors take some 3 s to start, and a call costs a millisecond.
-_LONG_S = 0.5
+#: Actors take some 5 s to start, and runs soon get shorter.
+LONG_S = 2.0
 
 
 class StillFails(Protocol):
@@ -82,7 +82,7 @@ def trials_for(sought: Sought, took_s: float, jobs: int | None) -> Iterator[Tria
     """
     at_once = jobs or os.cpu_count() or 1
     here = Trials(partial(_first_here, sought), 1)
-    if at_once == 1 or took_s < _LONG_S:
+    if at_once == 1 or took_s < LONG_S:
         yield here
         return
     with warm_pool(__name__) as is_warm:
