@@ -167,22 +167,19 @@ class Campaign:
         return sorted(name for name, times in self.messages.items() if times == 0)
 
 
-def units_of(
-    kinds: Sequence[FuzzedKind], seed: int, runs: int | None, *, is_guided: bool
-) -> Iterator[Unit]:
-    """The units of a campaign, one after the other.
+def units_of(kinds: Sequence[FuzzedKind], seed: int, runs: int, *, is_guided: bool) -> list[Unit]:
+    """The units of a campaign.
 
     Args:
         kinds: the kinds of clusters, each in turn.
         seed: the campaign's seed.
-        runs: the number of schedules; None: without end.
+        runs: the number of schedules.
         is_guided: schedules are made of those that have reached new states.
     """
-    number = 0
-    while runs is None or number * UNIT_RUNS < runs:
-        count = UNIT_RUNS if runs is None else min(UNIT_RUNS, runs - number * UNIT_RUNS)
-        yield Unit(kinds[number % len(kinds)], seed, number, count, is_guided)
-        number += 1
+    return [
+        Unit(kinds[number % len(kinds)], seed, number, min(UNIT_RUNS, runs - begin), is_guided)
+        for number, begin in enumerate(range(0, runs, UNIT_RUNS))
+    ]
 
 
 def performed(
