@@ -174,8 +174,13 @@ ABLATIONS: Mapping[str, Ablation] = {
     ),
     "restart_on_new_leader": Ablation(
         "A follower that has missed an election goes on fetching from the same leader, in its old "
-        "epoch (KAFKA-7164, Partition.makeFollower). Fetches carry no leader epoch, which would "
-        "end that.",
+        "epoch (KAFKA-7164, Partition.makeFollower). The fence of KIP-320 ends that, so its log "
+        "does not diverge, but it never follows again.",
+        {"fetcher_restart_rule": RESTART_ON_NEW_LEADER},
+        ("liveness",),
+    ),
+    "restart_on_new_leader_unfenced": Ablation(
+        "The same, and fetches carry no leader epoch: its log diverges, as up to 2.0.0.",
         {"fetcher_restart_rule": RESTART_ON_NEW_LEADER, "fetch_fenced": False},
         DIVERGENCE,
     ),
@@ -246,6 +251,22 @@ ABLATIONS: Mapping[str, Ablation] = {
         KRAFT_MODE,
     ),
 }
+
+
+#: Ten bugs that a search has to find, from easy to deep: by the number of states in the model's
+#: shortest way to a broken ``strong_isr``, 9 to 17 for those of KIP-320.
+SEEDED_BUGS = (
+    "no_truncation",
+    "truncate_to_high_watermark",
+    "truncate_kip_101",
+    "expand_without_epoch_start",
+    "high_watermark_by_isr_only",
+    "unfenced_high_watermark",
+    "diverging_fetch_counts",
+    "unfenced_truncation",
+    "expand_unfenced",
+    "unfenced_fetch",
+)
 
 
 def switches_of(names: Iterable[str]) -> dict[str, int | bool]:
