@@ -15,7 +15,7 @@ from tidegauge.compiled.codes import EAGER
 from tidegauge.compiled.records import Records, column, grown, lengthened, new_records
 from tidegauge.engine.layout.by_name import new_tables, set_by_name, set_columns
 from tidegauge.engine.layout.network_tables import enter_networks, new_networks
-from tidegauge.engine.layout.step_tables import new_rolls, new_steps, plan_faults
+from tidegauge.engine.layout.step_tables import new_rolls, new_steps, plan_faults, plan_pins
 from tidegauge.replication.kraft_releases import (
     KRAFT_CELLS,
     KRaftRules,
@@ -37,6 +37,7 @@ from tidegauge.simulation.events import EVENT_SLOTS, ITEM_SLOTS
 from tidegauge.simulation.jvm_orders import java_hash, set_order
 from tidegauge.simulation.kernel import CLIENT, CommitKey, Kernel, Process
 from tidegauge.simulation.links import NETWORK_TABLES
+from tidegauge.simulation.messages.client_requests import FetchRequest, FetchResponse
 from tidegauge.simulation.messages.kinds import KINDS
 from tidegauge.simulation.random_streams import QUANTILES, Quantile
 from tidegauge.simulation.rows import COST_NAMES, TRACE_ALL, TRACE_TRANSITIONS
@@ -261,6 +262,8 @@ def new_kernel(
         row_marks=_ROW_MARKS,
         faults=len(plan.faults),
         fault_roles=len(plan.faults) * count,
+        pins=len(plan.scenario.pins),
+        pin_states=len(plan.scenario.pins) * count,
         kind_counts=int(KINDS),
         metadata_changes=0,
         metadata_heads=len(plan.partitions) + len(plan.brokers),
@@ -284,9 +287,14 @@ def new_kernel(
     context.look_ahead_us = int(SPAN_US)
     enter_networks(plan, kernel)
     plan_faults(plan, kernel)
+    plan_pins(plan, kernel)
     enlarge_kernel(kernel, reserve, item_reserve)
     enlarge_impairments(kernel)
     return kernel
+
+
+#: The messages of fetches that may be computed.
+_FETCHES = (FetchRequest.NAME, FetchResponse.NAME)
 
 
 def _computes_idle(plan: ClusterPlan) -> bool:
@@ -294,7 +302,9 @@ def _computes_idle(plan: ClusterPlan) -> bool:
     costs = plan.scenario.costs_in_force
     fixed = (costs.request.quantiles_us(), costs.request_partition.quantiles_us())
     draws = any(table[0] != table[-1] for table in fixed)
-    return not (EAGER or draws or plan.is_measured or plan.scenario.trace == "all")
+    # A pin counts fetches one by one.
+    are_pinned = any(pin.message in _FETCHES for pin in plan.scenario.pins)
+    return not (EAGER or draws or plan.is_measured or are_pinned or plan.scenario.trace == "all")
 
 
 def enlarge_kernel(world: Kernel, events: int, items: int) -> None:

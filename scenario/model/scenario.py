@@ -35,7 +35,8 @@ from tidegauge.scenario.model.component_faults import Fault
 from tidegauge.scenario.model.costs import costs_of_other_modes
 from tidegauge.scenario.model.deployment import Deployment, Versions, read_of
 from tidegauge.scenario.model.fault_rates import FaultRate
-from tidegauge.scenario.model.limits import MOST_FAULTS, MOST_STEPS
+from tidegauge.scenario.model.limits import MOST_FAULTS, MOST_PINS, MOST_STEPS
+from tidegauge.scenario.model.pins import Pin
 from tidegauge.scenario.model.process_faults import RollingRestartFault
 from tidegauge.scenario.model.replica_placement import Assignments, by_number
 from tidegauge.scenario.model.request_steps import Step
@@ -181,6 +182,11 @@ class Scenario(Deployment):
 
     faults: parts.Listed[Fault] = Field(
         default=(), max_length=MOST_FAULTS, description="Faults at given times, or begun by steps."
+    )
+    pins: parts.Listed[Pin] = Field(
+        default=(),
+        max_length=MOST_PINS,
+        description="Single messages that are held, dropped or delivered twice.",
     )
     fault_rates: parts.Listed[FaultRate] = Field(
         default=(),
