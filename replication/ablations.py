@@ -12,7 +12,7 @@ under ``ablations``.
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from tidegauge.replication.kraft_releases import KRAFT_CELLS
+from tidegauge.replication.kraft_releases import KRAFT_CELLS, kraft_cells_of
 from tidegauge.replication.release_rules import (
     HIGH_WATERMARK_BY_COMMITTED_ISR,
     HIGH_WATERMARK_BY_PROPOSED_ISR,
@@ -23,6 +23,7 @@ from tidegauge.replication.release_rules import (
     TRUNCATE_TO_HIGH_WATERMARK,
 )
 from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE, Mode
+from tidegauge.replication.releases import rule_cells_of
 
 #: The checks that fall, by the invariants of the model: the ISR lacks what was exposed, and after
 #: another election it is lost, or read differently.
@@ -276,6 +277,15 @@ def switches_of(names: Iterable[str]) -> dict[str, int | bool]:
         for name in names
         for switch, value in ABLATIONS[name].switches.items()
     }
+
+
+def has_effect(name: str, release: str, protocol: str | None, mode: Mode) -> bool:
+    """Whether brokers of these versions have a rule that an ablation takes away."""
+    cells = dict(rule_cells_of(release, protocol, mode))
+    if mode == KRAFT_MODE:
+        cells |= kraft_cells_of(release, protocol)
+    switches = ABLATIONS[name].switches.items()
+    return any(switch in cells and cells[switch].value != value for switch, value in switches)
 
 
 def needs_kraft(name: str) -> bool:

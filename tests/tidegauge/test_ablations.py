@@ -22,11 +22,12 @@ from ablation_schedules import (
 from small_clusters import cluster_of
 from tidegauge.command_line import app
 from tidegauge.engine.simulate import simulate
-from tidegauge.replication.ablations import ABLATIONS, SEEDED_BUGS, switches_of
-from tidegauge.replication.kraft_releases import KRAFT_CELLS, kraft_cells_of
+from tidegauge.replication.ablations import ABLATIONS, SEEDED_BUGS, has_effect, switches_of
+from tidegauge.replication.kraft_releases import KRAFT_CELLS
 from tidegauge.replication.release_versions import Release
-from tidegauge.replication.releases import RULE_CELLS, rule_cells_of
+from tidegauge.replication.releases import RULE_CELLS
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
+from tidegauge.scenario.warnings import warnings_of
 from tidegauge.traces.checks import CHECK_NAMES
 from tidegauge.traces.run_folder import RunFolder
 
@@ -58,12 +59,8 @@ def fallen_with_all_rules(schedule: str) -> set[str]:
 
 def test_an_ablation_changes_rules_of_its_release() -> None:
     for name, ablation in ABLATIONS.items():
-        cells = dict(rule_cells_of(ablation.release, None, ablation.mode))
-        if ablation.mode == "kraft":
-            cells |= kraft_cells_of(ablation.release)
-        for switch, value in switches_of([name]).items():
-            assert switch in RULE_CELLS | KRAFT_CELLS, name
-            assert int(cells[switch].value) != value, (name, switch)
+        assert ablation.switches.keys() <= RULE_CELLS.keys() | KRAFT_CELLS.keys()
+        assert has_effect(name, ablation.release, None, ablation.mode), name
 
 
 def test_an_ablation_names_checks() -> None:
@@ -128,6 +125,23 @@ def test_a_scenario_names_its_ablations() -> None:
         cluster_of(ablations=["fenced_replica_in_isr"])
 
 
+def test_an_ablation_of_a_rule_that_no_broker_has_is_warned_of() -> None:
+    """KIP-903 is about KRaft, KAFKA-7128 was mended in 2.0.1."""
+    without = {
+        release: warnings_of(cluster_of(release=release, ablations=[name]))
+        for release, name in [
+            ("2.6", "without_broker_epochs"),
+            ("1.1", "expand_without_epoch_start"),
+            ("2.1", "expand_without_epoch_start"),
+        ]
+    }
+    told = {
+        release: any("changes nothing" in line for line in lines)
+        for release, lines in without.items()
+    }
+    assert told == {"2.6": True, "1.1": True, "2.1": False}
+
+
 def test_python_takes_rules_away(tmp_path: Path) -> None:
     result = tidegauge.run(
         zombie_keeps_fetching(), without=["unfenced_fetch"], out=tmp_path / "run"
@@ -141,7 +155,9 @@ def test_the_command_takes_rules_away_and_names_them_in_its_repetition(tmp_path:
     without = ["--without", "truncate_to_high_watermark,unfenced_fetch"]
     story = ["run", "10-truncation-to-high-watermark", "--set", 'release="2.6"']
     ran = CliRunner().invoke(app, [*story, *without, "--out", folder])
-    assert "--without truncate_to_high_watermark,unfenced_fetch" in " ".join(ran.output.split())
+    told = " ".join(ran.output.split())
+    assert "2.6, ablated: truncate_to_high_watermark, unfenced_fetch, " in told
+    assert "--without truncate_to_high_watermark,unfenced_fetch" in told
     assert RunFolder(Path(folder)).manifest["switches"] == switches_of(
         ["truncate_to_high_watermark", "unfenced_fetch"]
     )
