@@ -154,9 +154,10 @@ def zombie_misses_a_term(lag_ms: int = 30000) -> Scenario:
     """The same, and 3 cannot reach 1 while 2 leads: its first fetch of an old epoch meets a leader.
 
     It has as many records as 1, and another one at offset 0. After a lag time of 4 s it has left
-    the ISR by then.
+    the ISR by then. Then 1 dies, and 3 is elected if it is in the ISR.
     """
-    return zombie_keeps_fetching("40s", lag_ms, cut("broker:1", "broker:3", "22500ms", "18s"))
+    unreachable = cut("broker:1", "broker:3", "22500ms", "18s")
+    return zombie_keeps_fetching("27s", lag_ms, unreachable, crash([1], "44500ms", "12s"))
 
 
 def zombie_skips_a_term() -> Scenario:

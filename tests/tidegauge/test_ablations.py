@@ -156,7 +156,7 @@ def test_the_command_takes_rules_away_and_names_them_in_its_repetition(tmp_path:
     story = ["run", "10-truncation-to-high-watermark", "--set", 'release="2.6"']
     ran = CliRunner().invoke(app, [*story, *without, "--out", folder])
     told = " ".join(ran.output.split())
-    assert "2.6, ablated: truncate_to_high_watermark, unfenced_fetch, " in told
+    assert "2.6.3, ablated: truncate_to_high_watermark, unfenced_fetch, " in told
     assert "--without truncate_to_high_watermark,unfenced_fetch" in told
     assert RunFolder(Path(folder)).manifest["switches"] == switches_of(
         ["truncate_to_high_watermark", "unfenced_fetch"]
