@@ -34,9 +34,7 @@ def _is_message(name: str) -> str:
     return name
 
 
-MessageName = Annotated[
-    str, AfterValidator(_is_message), WithJsonSchema({"enum": list(MESSAGES)}), parts.Unit("")
-]
+MessageName = Annotated[str, AfterValidator(_is_message), WithJsonSchema({"enum": list(MESSAGES)})]
 
 
 class Pin(parts.Part):
@@ -91,7 +89,9 @@ class Pin(parts.Part):
     nth: Annotated[int, parts.Unit("messages")] = Field(
         default=1, ge=1, lt=2**31, description="The first message that is taken, counted from 1."
     )
-    count: Annotated[int, Field(ge=1, lt=2**31)] | Literal["all"] = Field(
+    count: Annotated[
+        Annotated[int, Field(ge=1, lt=2**31)] | Literal["all"], parts.Unit("messages")
+    ] = Field(
         default=1, description="Number of messages that are taken; all: each from the `nth` on."
     )
     after_us: parts.Duration = Field(
