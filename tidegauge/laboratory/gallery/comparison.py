@@ -1,27 +1,35 @@
-"""An incident, run in a release that has the bug and in one that has not, and its figures."""
+"""An incident, run in a release that has the bug and in one that has not: figures, verdicts."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.engine.simulate import simulate
-from tidegauge.laboratory.gallery.incidents import Incident, Range, Version
+from tidegauge.laboratory.gallery.incidents import (
+    Expected,
+    Incident,
+    Range,
+    Verdict,
+    Version,
+)
 from tidegauge.runs.figures import FIGURES_OF_RUNS, value_text
 from tidegauge.scenario.reading import load_scenario
 from tidegauge.scenario.shipped import find_scenario
 from tidegauge.traces.run_folder import RunFolder
-from tidegauge.traces.summary_figures import Figure, numbers_of
+from tidegauge.traces.summary_figures import numbers_of
 
 
 class Observed(NamedTuple):
-    """A figure of one run, beside the values that it may have."""
+    """A figure or the verdict of a check in one run, beside the values that it may have."""
 
-    figure: Figure
-    expected: Range
-    value: float
+    name: str
+    label: str
+    unit: str
+    expected: Range | Verdict
+    value: float | str
 
     @property
     def is_as_expected(self) -> bool:
@@ -31,12 +39,16 @@ class Observed(NamedTuple):
     @property
     def text(self) -> str:
         """The value for people."""
-        return value_text(self.value, self.figure.unit)
+        if isinstance(self.value, str):
+            return self.value
+        if isinstance(self.value, bool):
+            return Verdict(self.value).text()
+        return value_text(self.value, self.unit)
 
     @property
     def expected_text(self) -> str:
         """The values that it may have, for people."""
-        return self.expected.text(self.figure.unit)
+        return self.expected.text(self.unit)
 
 
 class Compared(NamedTuple):
@@ -67,20 +79,52 @@ def compared(incident: Incident) -> Compared:
     Raises:
         ScenarioError: its scenario cannot be run in one of them.
     """
+    affected, fixed = observed(incident, [(incident.shown_in, True), (incident.absent_in, False)])
+    return Compared(incident, affected, fixed)
+
+
+def observed(
+    incident: Incident, versions: Sequence[tuple[Version, bool]]
+) -> list[list[Observed]]:
+    """The figures and verdicts of an incident's runs, one for each version.
+
+    Args:
+        incident: the incident.
+        versions: the versions, and whether each has the bug.
+
+    Raises:
+        ScenarioError: its scenario cannot be run in one of them.
+    """
     with TemporaryDirectory(prefix="tidegauge-gallery-") as folder:
         runs = [
-            _run(incident, version, Path(folder, name))
-            for name, version in (("affected", incident.shown_in), ("fixed", incident.absent_in))
+            _run(incident, version, Path(folder, str(place)))
+            for place, (version, _) in enumerate(versions)
         ]
-        rows = RunTables(runs, Path(folder, "tables")).rows(FIGURES_OF_RUNS)
-        affected, fixed = (
-            {**dict(numbers_of(RunFolder(run).summary or {})), **row}
-            for run, row in zip(runs, rows, strict=True)
-        )
-    return Compared(
-        incident,
-        [Observed(each.figure, each.affected, affected[each.name]) for each in incident.expected],
-        [Observed(each.figure, each.fixed, fixed[each.name]) for each in incident.expected],
+        values = [_values(RunFolder(run).summary or {}) for run in runs]
+        if any(each.name not in found for found in values for each in incident.expected):
+            rows = RunTables(runs, Path(folder, "tables")).rows(FIGURES_OF_RUNS)
+            values = [{**found, **row} for found, row in zip(values, rows, strict=True)]
+    return [
+        [_observed(each, found, is_affected=has_bug) for each in incident.expected]
+        for (_, has_bug), found in zip(versions, values, strict=True)
+    ]
+
+
+def _values(summary: Mapping[str, Any]) -> dict[str, float | str]:
+    """The figures of a summary and the verdicts of its checks, by their names."""
+    verdicts = {name: found["verdict"] for name, found in summary["checks"].items()}
+    return dict(numbers_of(summary)) | verdicts
+
+
+def _observed(
+    expected: Expected, values: Mapping[str, float | str], *, is_affected: bool
+) -> Observed:
+    return Observed(
+        expected.name,
+        expected.label,
+        expected.unit,
+        expected.affected if is_affected else expected.fixed,
+        values[expected.name],
     )
 
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tidegauge.laboratory.gallery.comparison import Compared, Observed, command_of
-from tidegauge.laboratory.gallery.incidents import Version
+from tidegauge.laboratory.gallery.incidents import Range, Verdict, Version
 
 _INDENT = 4 * " "
 
@@ -15,7 +15,7 @@ _INDENT = 4 * " "
 def show(out: Console, results: Sequence[Compared]) -> None:
     """Print the table of incidents, a line for each figure, and all deviations."""
     out.print("Each figure: the release, the observed value (the expected one)\n")
-    width = max(len(one.figure.label) for each in results for one in each.affected)
+    width = max(len(one.label) for each in results for one in each.affected)
     cells = [_cell(each.incident.shown_in, one) for each in results for one in each.affected]
     cell_width = max(map(len, cells))
     for each in results:
@@ -23,10 +23,12 @@ def show(out: Console, results: Sequence[Compared]) -> None:
         name = Text(f"{incident.number} {incident.name}", style="bold cyan")
         out.print(name.append(f"   {', '.join(incident.issues)}", style="default"))
         out.print(f"{_INDENT}{incident.title}", style="bold")
+        if incident.mechanism:
+            out.print(f"{_INDENT}{incident.mechanism}", soft_wrap=True)
         out.print(f"{_INDENT}affected {incident.affected}; fixed {incident.fixed}")
         out.print(f"{_INDENT}{incident.schedule}", soft_wrap=True)
         for shown, absent in zip(each.affected, each.fixed, strict=True):
-            line = Text(f"{_INDENT}{shown.figure.label.ljust(width)}  ")
+            line = Text(f"{_INDENT}{shown.label.ljust(width)}  ")
             cell = _cell(incident.shown_in, shown)
             cell.pad_right(cell_width + 2 - len(cell))
             out.print(line + cell + _cell(incident.absent_in, absent), soft_wrap=True)
@@ -46,7 +48,7 @@ def _show_deviations(out: Console, results: Sequence[Compared]) -> None:
         for version, observed in each.deviations:
             count += 1
             out.print(
-                f"{each.incident.name} in {version}: {observed.figure.label}: {observed.text}; "
+                f"{each.incident.name} in {version}: {observed.label}: {observed.text}; "
                 f"expected: {observed.expected_text}\n"
                 f"  Again: {command_of(each.incident, version)}",
                 soft_wrap=True,
@@ -66,6 +68,8 @@ def content_of(results: Sequence[Compared]) -> list[dict[str, Any]]:
             "issues": list(each.incident.issues),
             "affected": each.incident.affected,
             "fixed": each.incident.fixed,
+            "mechanism": each.incident.mechanism,
+            "evidence": each.incident.evidence,
             "schedule": each.incident.schedule,
             "scenario": each.incident.scenario,
             "is_as_expected": not each.deviations,
@@ -82,13 +86,24 @@ def _run_content(each: Compared, version: Version, observed: Sequence[Observed])
         "command": command_of(each.incident, version),
         "figures": [
             {
-                "figure": one.figure.name,
-                "unit": one.figure.unit,
+                "figure": one.name,
+                "unit": one.unit,
                 "value": one.value,
                 "least": one.expected.least,
                 "most": one.expected.most,
                 "is_as_expected": one.is_as_expected,
             }
             for one in observed
+            if isinstance(one.expected, Range)
+        ],
+        "checks": [
+            {
+                "check": one.name,
+                "verdict": one.value,
+                "expected": one.expected.holds,
+                "is_as_expected": one.is_as_expected,
+            }
+            for one in observed
+            if isinstance(one.expected, Verdict)
         ],
     }

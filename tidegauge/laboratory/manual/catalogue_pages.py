@@ -106,7 +106,7 @@ def _overview_rows(each: Compared) -> Iterator[Sequence[str]]:
     for shown, absent in zip(each.affected, each.fixed, strict=True):
         yield (
             *about,
-            shown.figure.label,
+            shown.label,
             _value(incident.shown_in, shown),
             _value(incident.absent_in, absent),
         )
@@ -127,7 +127,7 @@ def _incident_section(each: Compared) -> str:
     head = ("figure", *(f"{kind} {version}" for version in versions for kind in _KINDS))
     rows = (
         (
-            shown.figure.label,
+            shown.label,
             *(text for one in (shown, absent) for text in (one.expected_text, _observed(one))),
         )
         for shown, absent in zip(each.affected, each.fixed, strict=True)
