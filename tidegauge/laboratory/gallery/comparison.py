@@ -1,7 +1,7 @@
 """An incident, run in a release that has the bug and in one that has not: figures, verdicts."""
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -16,10 +16,12 @@ from tidegauge.laboratory.gallery.incidents import (
     Version,
 )
 from tidegauge.runs.figures import FIGURES_OF_RUNS, value_text
-from tidegauge.scenario.reading import load_scenario
+from tidegauge.scenario.reading import Scenario, load_scenario
 from tidegauge.scenario.shipped import find_scenario
-from tidegauge.traces.run_folder import RunFolder
 from tidegauge.traces.summary_figures import numbers_of
+
+#: The figures and the verdicts of the checks of a run, by their names.
+Values = Mapping[str, float | str]
 
 
 class Observed(NamedTuple):
@@ -79,58 +81,46 @@ def compared(incident: Incident) -> Compared:
     Raises:
         ScenarioError: its scenario cannot be run in one of them.
     """
-    affected, fixed = observed(incident, [(incident.shown_in, True), (incident.absent_in, False)])
-    return Compared(incident, affected, fixed)
-
-
-def observed(
-    incident: Incident, versions: Sequence[tuple[Version, bool]]
-) -> list[list[Observed]]:
-    """The figures and verdicts of an incident's runs, one for each version.
-
-    Args:
-        incident: the incident.
-        versions: the versions, and whether each has the bug.
-
-    Raises:
-        ScenarioError: its scenario cannot be run in one of them.
-    """
-    with TemporaryDirectory(prefix="tidegauge-gallery-") as folder:
-        runs = [
-            _run(incident, version, Path(folder, str(place)))
-            for place, (version, _) in enumerate(versions)
-        ]
-        values = [_values(RunFolder(run).summary or {}) for run in runs]
-        if any(each.name not in found for found in values for each in incident.expected):
-            rows = RunTables(runs, Path(folder, "tables")).rows(FIGURES_OF_RUNS)
-            values = [{**found, **row} for found, row in zip(values, rows, strict=True)]
-    return [
-        [_observed(each, found, is_affected=has_bug) for each in incident.expected]
-        for (_, has_bug), found in zip(versions, values, strict=True)
-    ]
-
-
-def _values(summary: Mapping[str, Any]) -> dict[str, float | str]:
-    """The figures of a summary and the verdicts of its checks, by their names."""
-    verdicts = {name: found["verdict"] for name, found in summary["checks"].items()}
-    return dict(numbers_of(summary)) | verdicts
-
-
-def _observed(
-    expected: Expected, values: Mapping[str, float | str], *, is_affected: bool
-) -> Observed:
-    return Observed(
-        expected.name,
-        expected.label,
-        expected.unit,
-        expected.affected if is_affected else expected.fixed,
-        values[expected.name],
+    versions = (incident.shown_in, incident.absent_in)
+    affected, fixed = values_of(incident, [scenario_of(incident, each) for each in versions])
+    return Compared(
+        incident,
+        [_observed(each, each.affected, affected) for each in incident.expected],
+        [_observed(each, each.fixed, fixed) for each in incident.expected],
     )
 
 
-def _run(incident: Incident, version: Version, folder: Path) -> Path:
-    scenario = load_scenario(find_scenario(incident.scenario), incident.changes(version))
-    return simulate(scenario, folder).path
+def _observed(each: Expected, expected: Range | Verdict, values: Values) -> Observed:
+    return Observed(each.name, each.label, each.unit, expected, values[each.name])
+
+
+def scenario_of(incident: Incident, version: Version) -> Scenario:
+    """The scenario of an incident in a version.
+
+    Raises:
+        ScenarioError: it cannot be run in that version.
+    """
+    return load_scenario(find_scenario(incident.scenario), incident.changes(version))
+
+
+def values_of(incident: Incident, scenarios: Iterable[Scenario]) -> list[Values]:
+    """The values that runs of an incident have, one for each scenario."""
+    with TemporaryDirectory(prefix="tidegauge-gallery-") as folder:
+        runs = [
+            simulate(scenario, Path(folder, str(place))) for place, scenario in enumerate(scenarios)
+        ]
+        values = [_values_of_summary(run.summary or {}) for run in runs]
+        if any(each.name not in found for found in values for each in incident.expected):
+            # The others are figures of result tables.
+            tables = RunTables([run.path for run in runs], Path(folder, "tables"))
+            rows = tables.rows(FIGURES_OF_RUNS)
+            values = [{**found, **row} for found, row in zip(values, rows, strict=True)]
+        return values
+
+
+def _values_of_summary(summary: Mapping[str, Any]) -> Values:
+    verdicts = {name: found["verdict"] for name, found in summary["checks"].items()}
+    return dict(numbers_of(summary)) | verdicts
 
 
 def command_of(incident: Incident, version: Version) -> str:

@@ -1,11 +1,12 @@
 """The incidents of the gallery with their figures in both releases: a table, and JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
+from tidegauge.laboratory.gallery.all_releases import AllReleases
 from tidegauge.laboratory.gallery.comparison import Compared, Observed, command_of
 from tidegauge.laboratory.gallery.incidents import Range, Verdict, Version
 
@@ -56,6 +57,40 @@ def _show_deviations(out: Console, results: Sequence[Compared]) -> None:
             )
     shown = sum(not each.deviations for each in results)
     out.print(f"{shown} of {len(results)} shown in the affected release and absent in the fixed")
+
+
+def show_all_releases(out: Console, results: Sequence[AllReleases]) -> None:
+    """Print in which releases each incident is shown, and all contradictions of the table."""
+    for each in results:
+        incident = each.incident
+        out.print(Text(f"{incident.number} {incident.name}", style="bold cyan"))
+        out.print(f"{_INDENT}affected {incident.affected}; fixed {incident.fixed}")
+        for words, shown in _OUTCOMES.items():
+            if releases := each.text(shown=shown):
+                out.print(f"{_INDENT}{words} {releases}", soft_wrap=True)
+        if each.deviations:
+            releases = ", ".join(map(str, each.deviations))
+            out.print(f"{_INDENT}not as in the table: {releases}", style="bold red", soft_wrap=True)
+    as_said = sum(not each.deviations for each in results)
+    out.print(f"\n{as_said} of {len(results)} as in the table")
+
+
+#: The outcomes of a run in a release, in words.
+_OUTCOMES: Mapping[str, bool | None] = {"shown in": True, "absent in": False, "neither in": None}
+
+
+def content_of_all_releases(results: Sequence[AllReleases]) -> list[dict[str, Any]]:
+    """The incidents and their releases, for programs; null: neither shown nor absent."""
+    return [
+        {
+            "number": each.incident.number,
+            "name": each.incident.name,
+            "affected": each.incident.affected,
+            "shown": {str(release): shown for release, shown in each.shown.items()},
+            "is_as_expected": not each.deviations,
+        }
+        for each in results
+    ]
 
 
 def content_of(results: Sequence[Compared]) -> list[dict[str, Any]]:
