@@ -1,5 +1,6 @@
 """An incident, run in a release that has the bug and in one that has not: figures, verdicts."""
 
+import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -8,13 +9,7 @@ from typing import Any, NamedTuple
 
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.engine.simulate import simulate
-from tidegauge.laboratory.gallery.incidents import (
-    Expected,
-    Incident,
-    Range,
-    Verdict,
-    Version,
-)
+from tidegauge.laboratory.gallery.incidents import Expected, Incident, Range, Verdict, Version
 from tidegauge.runs.figures import FIGURES_OF_RUNS, value_text
 from tidegauge.scenario.reading import Scenario, load_scenario
 from tidegauge.scenario.shipped import find_scenario
@@ -130,4 +125,4 @@ def command_of(incident: Incident, version: Version) -> str:
 
 def _settings(incident: Incident, version: Version) -> Iterator[str]:
     for path, value in incident.changes(version).items():
-        yield from ("--set", f"{path}={value}")
+        yield from ("--set", f"{path}={value if isinstance(value, str) else json.dumps(value)}")

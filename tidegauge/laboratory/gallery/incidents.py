@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,8 +25,10 @@ class Range(NamedTuple):
     least: float
     most: float | None
 
-    def has(self, value: float) -> bool:
+    def has(self, value: float | str) -> bool:
         """Whether a value is one of them."""
+        if isinstance(value, str):
+            return False
         return self.least <= value and (self.most is None or value <= self.most)
 
     def text(self, unit: str) -> str:
@@ -101,7 +104,7 @@ class Version(NamedTuple):
     def __str__(self) -> str:
         others = [] if self.metadata_version is None else [self.metadata_version]
         for path, value in self.settings.items():
-            others.append(f"{path.rpartition('settings.')[2]} {value}")
+            others.append(f"{path.rpartition('settings.')[2]}={json.dumps(value)}")
         return " with ".join([self.release, *others])
 
     def changes(self) -> dict[str, object]:

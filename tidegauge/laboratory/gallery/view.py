@@ -17,20 +17,19 @@ def show(out: Console, results: Sequence[Compared]) -> None:
     """Print the table of incidents, a line for each figure, and all deviations."""
     out.print("Each figure: the release, the observed value (the expected one)\n")
     width = max(len(one.label) for each in results for one in each.affected)
-    cells = [_cell(each.incident.shown_in, one) for each in results for one in each.affected]
-    cell_width = max(map(len, cells))
     for each in results:
         incident = each.incident
+        cells = [_cell(incident.shown_in, one) for one in each.affected]
+        cell_width = max(map(len, cells))
         name = Text(f"{incident.number} {incident.name}", style="bold cyan")
         out.print(name.append(f"   {', '.join(incident.issues)}", style="default"))
         out.print(f"{_INDENT}{incident.title}", style="bold")
         if incident.mechanism:
             out.print(f"{_INDENT}{incident.mechanism}", soft_wrap=True)
-        out.print(f"{_INDENT}affected {incident.affected}; fixed {incident.fixed}")
+        out.print(f"{_INDENT}affected {incident.affected}; fixed {incident.fixed}", soft_wrap=True)
         out.print(f"{_INDENT}{incident.schedule}", soft_wrap=True)
-        for shown, absent in zip(each.affected, each.fixed, strict=True):
-            line = Text(f"{_INDENT}{shown.label.ljust(width)}  ")
-            cell = _cell(incident.shown_in, shown)
+        for cell, absent in zip(cells, each.fixed, strict=True):
+            line = Text(f"{_INDENT}{absent.label.ljust(width)}  ")
             cell.pad_right(cell_width + 2 - len(cell))
             out.print(line + cell + _cell(incident.absent_in, absent), soft_wrap=True)
         out.print()
@@ -64,7 +63,7 @@ def show_all_releases(out: Console, results: Sequence[AllReleases]) -> None:
     for each in results:
         incident = each.incident
         out.print(Text(f"{incident.number} {incident.name}", style="bold cyan"))
-        out.print(f"{_INDENT}affected {incident.affected}; fixed {incident.fixed}")
+        out.print(f"{_INDENT}affected {incident.affected}; fixed {incident.fixed}", soft_wrap=True)
         for words, shown in _OUTCOMES.items():
             if releases := each.text(shown=shown):
                 out.print(f"{_INDENT}{words} {releases}", soft_wrap=True)
