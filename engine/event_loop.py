@@ -61,7 +61,7 @@ def run_windows(world: World, exchange: Exchange, budget: int) -> int:
     while why == READY:
         if state.runs or not state.linked:
             state.in_kernel = True
-            why = _run_until(world, exchange, budget)
+            why = run_until(world, exchange, budget)
             state.in_kernel = False
             if why != HORIZON or not state.linked:
                 break
@@ -77,7 +77,7 @@ def run_windows(world: World, exchange: Exchange, budget: int) -> int:
 
 
 @inner_rule
-def _run_until(world: World, exchange: Exchange, budget: int) -> int:
+def run_until(world: World, exchange: Exchange, budget: int) -> int:
     """Handle events earlier than the horizon, at most ``budget`` of them; why it returns."""
     context = world.context[0]
     is_linked = exchange.state[0].linked

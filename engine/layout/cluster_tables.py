@@ -16,13 +16,18 @@ from tidegauge.compiled.records import Records, column, grown, lengthened, new_r
 from tidegauge.engine.layout.by_name import new_tables, set_by_name, set_columns
 from tidegauge.engine.layout.network_tables import enter_networks, new_networks
 from tidegauge.engine.layout.step_tables import new_rolls, new_steps, plan_faults, plan_pins
-from tidegauge.replication.kraft_releases import KRaftRules, kraft_cells_of, kraft_rules_of
+from tidegauge.replication.kraft_releases import (
+    KRAFT_CELLS,
+    KRaftRules,
+    kraft_cells_of,
+    kraft_rules_of,
+)
 from tidegauge.replication.records import SLOTS
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.release_versions import ProtocolVersion, Release
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import pack
-from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan, PlannedClient
+from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedClient
 from tidegauge.scenario.model.deployment import Versions
 from tidegauge.scenario.model.parts import CLOSEST_REPLICA, REBOOTSTRAP, STRATEGY
 from tidegauge.scenario.model.settings import OFFSETS_TOPIC
@@ -100,7 +105,7 @@ def new_topology(plan: ClusterPlan) -> Topology:
         metadata_versions=_metadata_versions(plan),
         node_versions=_node_versions(plan, of_brokers),
         release_rules=release_rules,
-        kraft_rules=_kraft_rules_for(versions) if plan.is_kraft else 0,
+        kraft_rules=_kraft_rules_for(plan, versions) if plan.is_kraft else 0,
         process_ranges=_range_rows(plan.process_ranges),
         tree_ranges=_range_rows(plan.tree_ranges),
     )
@@ -168,16 +173,19 @@ def _rules_for(plan: ClusterPlan, versions: Sequence[Versions]) -> Records[Relea
     rules_for = {each: rules_of(*each) for each in {*versions}}
     for index, each in enumerate(versions):
         rules[index] = rules_for[each]
-    for switch, value in plan.switches.items():
-        if switch != UNCONDITIONAL_ISR:
+    for switch, value in plan.all_switches.items():
+        if switch not in KRAFT_CELLS:
             column(rules, switch)[:] = value
     return rules
 
 
-def _kraft_rules_for(versions: Sequence[Versions]) -> Records[KRaftRules]:
+def _kraft_rules_for(plan: ClusterPlan, versions: Sequence[Versions]) -> Records[KRaftRules]:
     rules = new_records(KRaftRules, len(versions))
     for index, each in enumerate(versions):
         rules[index] = kraft_rules_of(each.release, each.protocol)
+    for switch, value in plan.all_switches.items():
+        if switch in KRAFT_CELLS:
+            column(rules, switch)[:] = value
     return rules
 
 

@@ -27,6 +27,7 @@ from pydantic import (
     model_validator,
 )
 
+from tidegauge.replication.ablations import ABLATIONS
 from tidegauge.replication.release_versions import Release
 from tidegauge.scenario.model import parts
 from tidegauge.scenario.model.cluster import NEVER, Topic
@@ -196,6 +197,11 @@ class Scenario(Deployment):
         max_length=MOST_STEPS,
         description="Actions of the operator and of single clients, in this order.",
     )
+    ablations: Annotated[parts.Listed[str], AfterValidator(parts.without_repetition)] = Field(
+        default=(),
+        description="Rules of Kafka's protocol that are taken away from all brokers and "
+        "controllers, by the names that `tidegauge releases --ablations` lists. Default: none.",
+    )
     measure_from_us: parts.Duration | None = Field(
         default=None,
         alias="measure_from",
@@ -218,6 +224,18 @@ class Scenario(Deployment):
         description="Alerts that are expected when alert rules are rehearsed on the scenario.",
     )
     _drawn_faults: int = PrivateAttr(default=0)
+
+    @field_validator("ablations")
+    @classmethod
+    def _are_ablations(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        problems = [
+            Problem((place,), f"unknown ablation {name}; {did_you_mean(name, ABLATIONS)}")
+            for place, name in enumerate(names)
+            if name not in ABLATIONS
+        ]
+        if problems:
+            raise ProblemsError(problems)
+        return names
 
     @field_validator("checks")
     @classmethod
