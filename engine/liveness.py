@@ -20,14 +20,13 @@ Source: KIP-101, and ReplicaManager's ISR, which a follower that has caught up j
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.compiled.records import Record, Records, i64, new_records
 from tidegauge.compiled.rules import code, inner_rule, rule
-from tidegauge.engine.contract import Engine
 from tidegauge.engine.group_states import ObservedPartition, ObservedReplica
 from tidegauge.engine.layout.cluster_tables import new_topology
 from tidegauge.replication.replica_list import EMPTY, contains, first, rest, size
@@ -74,23 +73,33 @@ class Liveness(NamedTuple):
     partition: int
 
 
-def wait_until_well(plan: ClusterPlan, engine: Engine) -> Liveness:
+class Observed(Protocol):
+    """A run that goes on, and its states: an engine, or a run without one."""
+
+    def run_to(self, end_us: int) -> None:
+        """Handle every event earlier than ``end_us``."""
+
+    def states(self) -> tuple[NDArray[np.void], NDArray[np.void]]:
+        """All replicas as their brokers have them, all partitions as ZooKeeper has them."""
+
+
+def wait_until_well(plan: ClusterPlan, run: Observed) -> Liveness:
     """Continue the run until the cluster has recovered, or until the limit of time.
 
     Args:
         plan: the scenario in numbers.
-        engine: the engine at the end of the run, after all faults.
+        run: the run at its end, after all faults.
     """
     begun_us = plan.scenario.duration_us
     topology = new_topology(plan)
-    replicas, partitions = engine.states()
+    replicas, partitions = run.states()
     limit_us = bound_us(plan, replicas)
     elapsed_us = 0
     problems: list[UnrecoveredPart] = []
     while True:
         elapsed_us = min(elapsed_us + LOOK_PERIOD_US, limit_us)
-        engine.run_to(begun_us + elapsed_us)
-        replicas, partitions = engine.states()
+        run.run_to(begun_us + elapsed_us)
+        replicas, partitions = run.states()
         problems = problems_in(topology, partitions, replicas)
         if not problems or elapsed_us >= limit_us:
             break

@@ -1,0 +1,353 @@
+"""Shrinking: the smallest scenario that still shows the failure of a larger one.
+
+The search is greedy. Each pass offers smaller scenarios in a fixed order, the boldest first, and the
+first of them that still fails takes the place of the scenario: without half of the faults, without a
+broker, with one record, a minute earlier. Lists and settings get shorter by halves, quarters and so
+on down to single items (delta debugging: Zeller and Hildebrandt 2002, "Simplifying and Isolating
+Failure-Inducing Input"). The passes are repeated until none of them finds anything.
+
+The outcome depends on the scenario and its seed alone: of scenarios that are tried at the same time
+the first in order is taken, whichever ends first. The seed stays. Processes that are left have other
+numbers, so other random draws: a scenario is smaller by trial, never by argument.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple, TypeAlias
+
+from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.engine.judged_runs import Judged, judged
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.reading import ScenarioError, scenario_from_mapping
+from tidegauge.search import reduced_scenarios as reduced
+from tidegauge.search.differences import ScenarioSize, size_of
+from tidegauge.search.failures import Failure, failure_of
+from tidegauge.search.reduced_scenarios import Path, Written
+
+#: The place of the first of some scenarios that still fails; None: none does.
+StillFails: TypeAlias = Callable[[Sequence[Written]], int | None]
+
+#: Rules that differ from every release, as ``simulate`` takes them.
+Switches: TypeAlias = Mapping[str, int | bool]
+
+#: The most trials, unless more are asked for.
+MOST_TRIALS = 5_000
+
+#: Fields that stay: the cluster with its release, and the kinds of parts and their names.
+_STAY = frozenset(
+    {"name", "seed", "duration", "cluster", "release", "mode", "protocol", "metadata_version"}
+    | {"brokers", "kind", "do", "liveness"}
+)
+#: Fields about the larger scenario, or of no effect on its rows.
+_ABOUT = ("description", "checks", "sometimes", "alerts", "trace", "measure_from")
+
+#: A run has so much time after its failure at first, in microseconds.
+_AFTER_US = (0, 1_000_000, 10_000_000)
+_SECOND_US = 1_000_000
+#: Moments that are nearer to each other stay so.
+_LEAST_GAP_US = 10_000
+
+
+class Shrunk(NamedTuple):
+    """A scenario that has been shrunk."""
+
+    written: dict[str, Any]
+    #: Its run.
+    run: Judged
+    failure: Failure
+    #: The number of scenarios that were tried, each once.
+    tried: int
+    before: ScenarioSize
+    after: ScenarioSize
+    #: The search was ended early.
+    was_interrupted: bool = False
+
+
+class Shrinking:
+    """A scenario that gets smaller while it fails."""
+
+    def __init__(
+        self,
+        written: Written,
+        still_fails: StillFails,
+        *,
+        at_once: int = 1,
+        most: int = MOST_TRIALS,
+        tell: Callable[[Written, int], None] = lambda *_: None,
+    ) -> None:
+        """Begin with a scenario that fails.
+
+        Args:
+            written: the scenario as a file has it.
+            still_fails: tries scenarios.
+            at_once: the number of scenarios that it tries at the same time.
+            most: the most trials.
+            tell: is called with the smallest scenario so far and the number of trials.
+        """
+        self.written = dict(written)
+        self.tried = 0
+        self._still_fails = still_fails
+        self._at_once = at_once
+        self._most = most
+        self._tell = tell
+        #: Scenarios that do not fail, and all that were taken.
+        self._known = {_key(written)}
+
+    def to_the_end(self, broken_us: int | None) -> None:
+        """Make all passes until none finds a smaller scenario.
+
+        Args:
+            broken_us: the time of the failure; None: it has none.
+        """
+        self._leave_out_remarks()
+        if broken_us is not None:
+            self._end_after(broken_us)
+        before = None
+        while before != self.written and self.tried < self._most:
+            before = self.written
+            self.shorten_all()
+            self._leave_out_brokers()
+            self._lessen_amounts()
+            self._close_gaps()
+            self._round_times()
+
+    def _take(self, candidates: Iterable[Written]) -> int | None:
+        """Take the first scenario that still fails, and return its place; None: none does."""
+        due = enumerate(candidates)
+        while self.tried < self._most:
+            batch = list(islice(self._new(due), self._at_once))
+            if not batch:
+                return None
+            found = self._still_fails([written for _, written in batch])
+            self.tried += len(batch) if found is None else found + 1
+            if found is not None:
+                place, taken = batch[found]
+                self.written = dict(taken)
+            self._tell(self.written, self.tried)
+            if found is not None:
+                return place
+        return None
+
+    def _new(self, candidates: Iterator[tuple[int, Written]]) -> Iterator[tuple[int, Written]]:
+        """Those of some scenarios that were not tried before."""
+        for place, written in candidates:
+            key = _key(written)
+            if key not in self._known:
+                self._known.add(key)
+                yield place, written
+
+    def _leave_out_remarks(self) -> None:
+        plain = {name: part for name, part in self.written.items() if name not in _ABOUT}
+        without_phase = {**plain, "liveness": False}
+        if self._take([without_phase, plain]) is None:
+            self._shorten((), [name for name in _ABOUT if name in self.written])
+
+    def _end_after(self, broken_us: int) -> None:
+        """End the run soon after the failure."""
+        second_us = -(-broken_us // _SECOND_US) * _SECOND_US
+        ends_us = [second_us + after_us for after_us in _AFTER_US]
+        duration_us = reduced.all_times(self.written)["duration",]
+        self._take(reduced.ended_at(self.written, each) for each in ends_us if each < duration_us)
+
+    def shorten_all(self) -> None:
+        """Shorten each list and each mapping, the outer ones first."""
+        done: set[Path] = set()
+        while left := [path for path in reduced.containers(self.written) if path not in done]:
+            done.add(left[0])
+            self._shorten(left[0], self._items(left[0]))
+
+    def _items(self, path: Path) -> list[Any]:
+        """The keys of a mapping that may be left out, or the places of a list."""
+        part = reduced.at(self.written, path)
+        if isinstance(part, dict):
+            return [name for name in part if name not in _STAY]
+        is_of_parts = all(isinstance(each, dict) for each in part)
+        # An empty list of selectors selects everything.
+        return [*range(len(part))] if is_of_parts or len(part) > 1 else []
+
+    def _shorten(self, path: Path, items: Sequence[Any]) -> None:
+        """Leave out items: all, halves, quarters, and so on."""
+        left, size = list(items), len(items)
+        is_list = isinstance(reduced.at(self.written, path), list)
+        while size:
+            begin = 0
+            while begin < len(left):
+                chunks = [left[place : place + size] for place in range(begin, len(left), size)]
+                found = self._take(reduced.without(self.written, path, each) for each in chunks)
+                if found is None:
+                    break
+                begin += found * size
+                kept = left[:begin] + left[begin + size :]
+                # The places of a list move up.
+                left = [*range(len(kept))] if is_list else kept
+            size = min(size // 2, len(left))
+
+    def _leave_out_brokers(self) -> None:
+        size = len(reduced.broker_ids(self.written)) - 1
+        while size:
+            ids = reduced.broker_ids(self.written)
+            # The last ones first, so that the first ones keep their numbers.
+            chunks = [ids[max(0, end - size) : end] for end in range(len(ids), 0, -size)]
+            candidates = (
+                reduced.without_brokers(self.written, each)
+                for each in chunks
+                if len(each) < len(ids)
+            )
+            if self._take(candidates) is None:
+                size //= 2
+
+    def _lessen_amounts(self) -> None:
+        """Have 1 of each amount, or as few as will do."""
+        for path in reduced.amounts(self.written):
+            few, many = 1, int(reduced.at(self.written, path))
+            if self._take([reduced.changed(self.written, path, few)]) is not None:
+                continue
+            while many - few > 1:
+                middle = (few + many) // 2
+                if self._take([reduced.changed(self.written, path, middle)]) is None:
+                    few = middle
+                else:
+                    many = middle
+
+    def _close_gaps(self) -> None:
+        """Let all that is later than a moment follow it sooner."""
+        place = 1
+        while place < len(moments := reduced.moments(self.written)):
+            before_us, moment_us = moments[place - 1 : place + 1]
+            candidates = (
+                reduced.earlier(self.written, moment_us, moment_us - sooner_us)
+                for sooner_us in _between(before_us, moment_us)
+            )
+            if self._take(candidates) is None:
+                place += 1
+
+    def _round_times(self) -> None:
+        """Make lengths of time shorter, and all times rounder."""
+        for path in reduced.all_times(self.written):
+            while (time_us := reduced.all_times(self.written).get(path)) is not None:
+                sooner_us = [0, *_between(0, time_us)] if reduced.is_length(path) else []
+                times_us = dict.fromkeys([*sooner_us, *reduced.rounder(time_us)])
+                texts = [reduced.duration_text(each) for each in times_us if each < time_us]
+                if self._take(reduced.changed(self.written, path, each) for each in texts) is None:
+                    break
+
+
+def _between(begin_us: int, end_us: int) -> Iterator[int]:
+    """Round times between two, the nearest to the first one first; in microseconds."""
+    gap_us = end_us - begin_us
+    if gap_us < _LEAST_GAP_US:
+        return
+    unit_us = next(unit for unit in (_SECOND_US, 100_000, 10_000, 1_000) if gap_us >= 4 * unit)
+    for part in (8, 4, 2):
+        sooner_us = (begin_us + gap_us // part) // unit_us * unit_us
+        if begin_us < sooner_us < end_us:
+            yield sooner_us
+
+
+def _key(written: Written) -> str:
+    """The scenario as one text: that of an equal one is the same."""
+    return json.dumps(written, default=str)
+
+
+class Trials:
+    """Tries scenarios one after the other, in this process."""
+
+    def __init__(self, failure: Failure, source: str, switches: Switches) -> None:
+        """Look for a failure; errors name the source."""
+        self._failure = failure
+        self._source = source
+        self._switches = switches
+
+    def __call__(self, candidates: Sequence[Written]) -> int | None:
+        """The place of the first scenario that still fails."""
+        return next((place for place, each in enumerate(candidates) if self._fails(each)), None)
+
+    def _fails(self, written: Written) -> bool:
+        try:
+            return self._failure.happens_in(run_of(written, self._source, self._switches))
+        except ScenarioError:
+            # A part that is gone was needed by another one.
+            return False
+
+
+def run_of(written: Written, source: str, switches: Switches) -> Judged:
+    """The run of a scenario, without a trace.
+
+    Raises:
+        ScenarioError: it cannot be run.
+    """
+    return judged(ClusterPlan(scenario_from_mapping(written, source), switches))
+
+
+def without_defaults(written: Written, source: str) -> dict[str, Any]:
+    """The same scenario without all that is the default anyway.
+
+    Raises:
+        ScenarioError: it cannot be run.
+    """
+    effective = scenario_from_mapping(written, source).resolved()
+
+    def is_the_same(candidate: Written) -> bool:
+        try:
+            return scenario_from_mapping(candidate, source).resolved() == effective
+        except ScenarioError:
+            return False
+
+    def first_that_is_the_same(candidates: Sequence[Written]) -> int | None:
+        return next((place for place, each in enumerate(candidates) if is_the_same(each)), None)
+
+    plain = Shrinking(written, first_that_is_the_same)
+    plain.shorten_all()
+    return plain.written
+
+
+def shrink_scenario(
+    written: Written,
+    failure: Failure | str,
+    *,
+    source: str = "scenario",
+    switches: Switches | None = None,
+    most: int = MOST_TRIALS,
+    tell: Callable[[Written, int], None] = lambda *_: None,
+) -> Shrunk:
+    """The smallest scenario that shows a failure, as far as the passes find it.
+
+    An interruption ends the search with the smallest scenario so far.
+
+    Args:
+        written: the scenario, as a file has it.
+        failure: the failure; or the name of a check that the scenario breaks.
+        source: the name of the scenario, for errors.
+        switches: as ``simulate`` takes them.
+        most: the most trials.
+        tell: is called with the smallest scenario so far and the number of trials.
+
+    Raises:
+        ScenarioError: the scenario cannot be run.
+        TidegaugeError: it does not show the failure.
+    """
+    given = switches or {}
+    whole = without_defaults(written, source)
+    run = run_of(whole, source, given)
+    if isinstance(failure, str):
+        failure = failure_of(run, failure, source)
+    elif not failure.happens_in(run):
+        raise TidegaugeError(f"{source}: does not show the failure {failure.name}")
+    event = failure.event_in(run)
+    shrinking = Shrinking(whole, Trials(failure, source, given), most=most, tell=tell)
+    was_interrupted = False
+    try:
+        shrinking.to_the_end(None if event is None else event["time_us"])
+    except KeyboardInterrupt:
+        was_interrupted = True
+    last = run_of(shrinking.written, source, given)
+    return Shrunk(
+        shrinking.written,
+        last,
+        failure,
+        shrinking.tried,
+        size_of(whole, run),
+        size_of(shrinking.written, last),
+        was_interrupted,
+    )
