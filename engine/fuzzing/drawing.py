@@ -41,8 +41,9 @@ _SCHEDULES = code(1000)
 _MS = code(1000)
 #: Moments that cluster are at most 2 ** 10 ms apart.
 _CLOSE_OCTAVES = code(11)
-#: Durations are up to 2 ** 13 ms.
-_LONG_OCTAVES = code(14)
+#: Durations are from 8 ms to 8 s.
+_LONG_OCTAVES = code(10)
+_SHORTEST_OCTAVE = code(3)
 
 #: Of a hundred guided schedules so many are drawn anew.
 _NEW_PERCENT = code(15)
@@ -110,6 +111,12 @@ def _spread_ms(tables: Drawn, octaves: int) -> int:
     """A number of milliseconds, each octave as likely as the others."""
     least = 1 << below(tables, octaves)
     return least + below(tables, least)
+
+
+@inner_rule
+def _duration_us(tables: Drawn) -> int:
+    """A duration of a fault or a pin."""
+    return (_spread_ms(tables, _LONG_OCTAVES) << _SHORTEST_OCTAVE) * _MS
 
 
 @inner_rule
@@ -185,7 +192,7 @@ def _draw_fault_time(tables: Drawn, fault: PlannedFault, from_us: int, near_us: 
     fault.at_us = _moment_us(tables, from_us, near_us)
     fault.for_us = NONE
     if tables.fault_natures[fault.choice].lasts:
-        lasts_us = _spread_ms(tables, _LONG_OCTAVES) * _MS
+        lasts_us = _duration_us(tables)
         if drawing.heals:
             lasts_us = min(lasts_us, drawing.end_us - fault.at_us)
         fault.for_us = lasts_us
@@ -239,7 +246,7 @@ def _add_pin(tables: Drawn, from_us: int, near_us: int) -> int:
     schedule.pins += 1
     pin.choice = below(tables, len(tables.pin_choices))
     pin.at_us = _moment_us(tables, from_us, near_us)
-    pin.for_us = min(_spread_ms(tables, _LONG_OCTAVES) * _MS, drawing.end_us - pin.at_us)
+    pin.for_us = min(_duration_us(tables), drawing.end_us - pin.at_us)
     pin.nth = 1
     if below(tables, 4) == 0:
         pin.nth += below(tables, 3)

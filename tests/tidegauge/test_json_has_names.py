@@ -93,6 +93,7 @@ WORDS = {
     "verify": "verify a",
     "blame": "blame a",
     "export": "export a --to rows",
+    "shrink": "shrink a --check exposed_durable --max-runs 30 --out small.yaml",
 }
 #: A controller's state has a broker under a name that rows have for a list of replicas.
 BROKERS_TOO = {"removing"}
