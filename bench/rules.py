@@ -59,7 +59,7 @@ def fetch_loop(
         follower = followers[partition.first_follower + replica]
         offset = max(partition.log_end_offset - lag, follower.log_end_offset)
         update_fetch_state(rules, follower, offset, 0, now_ms, partition.log_end_offset)
-        if needs_expand_isr(rules, partition, followers, replica, EMPTY):
+        if needs_expand_isr(rules, partition, replica, offset, EMPTY):
             commit_isr(partition, expanded_isr(partition, replica), partition.partition_epoch + 1)
         if maybe_increment_leader_high_watermark(
             rules, partition, followers, now_ms, LAG_MS, EMPTY

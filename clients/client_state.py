@@ -463,6 +463,7 @@ class Step(Record):
     offset: i64
     timeout_us: i64
     fault: i64
+    pin: i64
     #: The log directory that a replica moves to; a flush of its log runs as the move ends.
     directory: i64
     flushed: flag

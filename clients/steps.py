@@ -27,6 +27,7 @@ from tidegauge.simulation.messages.client_requests import (
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.quorum_requests import AdminResponse, DescribeQuorumStateResponse
 from tidegauge.simulation.messages.zookeeper_requests import ZkResponse, ZkWatch
+from tidegauge.simulation.pins import tell_of_release
 from tidegauge.simulation.topology import Cluster, broker_of, is_kraft
 from tidegauge.simulation.trace_rows.process_rows import StepTaken, StepTimedOut
 
@@ -35,7 +36,11 @@ BEGINS_FAULT = step_requests.STEP_CODES.new("begin_fault", 2)
 ENDS_FAULT = step_requests.STEP_CODES.new("end_fault", 3)
 OBSERVES = step_requests.STEP_CODES.new("observe", 8)
 WAITS = step_requests.STEP_CODES.new("wait", 9)
+RELEASES = step_requests.STEP_CODES.new("release", 19)
 RESTARTS_CONSUMERS = step_requests.STEP_CODES.new("restart_consumers", 14)
+
+#: Actions that no broker and no control plane is asked for.
+_OF_HARNESS = (BEGINS_FAULT, ENDS_FAULT, OBSERVES, WAITS, RELEASES, RESTARTS_CONSUMERS)
 
 #: Conditions that the operator knows without a question.
 _OF_OPERATOR = (step_requests.WHEN_ANSWERED, step_requests.WHEN_ROLLED)
@@ -193,19 +198,28 @@ def _take(world: Clients, process: int) -> None:
             return
         _ask_for(world, process, _LEADER)
         return
-    if step.action == OBSERVES:
-        _observe(world, client.step)
-    elif step.action == RESTARTS_CONSUMERS:
-        _restart_consumers(world, step)
-    elif step.action in (BEGINS_FAULT, ENDS_FAULT):
-        _tell_of_fault(world, step)
-    elif step.action != WAITS and is_kraft(world):
+    if step.action not in _OF_HARNESS and is_kraft(world):
         is_awaited = admin_requests.request_of_controller(world, process)
         _await(world, process, is_awaited)
         return
-    elif step.action != WAITS:
+    if step.action not in _OF_HARNESS:
         admin_requests.write_as_operator(world, step)
+    else:
+        _act(world, step, client.step)
     _go_on(world, process)
+
+
+@inner_rule
+def _act(world: Clients, step: Step, number: int) -> None:
+    """Take a step that is about the run, or processes, and asks nobody."""
+    if step.action == OBSERVES:
+        _observe(world, number)
+    elif step.action == RESTARTS_CONSUMERS:
+        _restart_consumers(world, step)
+    elif step.action == RELEASES:
+        tell_of_release(world, step.pin)
+    elif step.action in (BEGINS_FAULT, ENDS_FAULT):
+        _tell_of_fault(world, step)
 
 
 @inner_rule

@@ -42,7 +42,7 @@ class BranchError(TidegaugeError):
 #: The parts of a scenario that a branch can change: all but the cluster itself, and its past.
 _CHANGEABLE = (
     *("name", "description", "question", "seed", "duration", "measure_from", "liveness", "checks"),
-    *("faults", "steps", "network", "costs", "resources", "workload.producers"),
+    *("faults", "pins", "steps", "network", "costs", "resources", "workload.producers"),
     *("cluster.settings", "controllers.settings"),
 )
 

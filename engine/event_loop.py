@@ -35,6 +35,7 @@ from tidegauge.simulation.messages.event import Event, EventSlot
 from tidegauge.simulation.messages.idle_fetches import OTHER_END
 from tidegauge.simulation.messages.kinds import ERROR_WORD, IS_UNHELD, OFFSET_WORD, PARTITION_WORD
 from tidegauge.simulation.messages.timers import FaultBegin, FaultChange, FaultEnd
+from tidegauge.simulation.pins import is_taken, release_all
 from tidegauge.simulation.rows import traces_all
 from tidegauge.simulation.trace_rows.codes import REASON_END
 from tidegauge.simulation.trace_rows.detail_rows import Message
@@ -60,7 +61,7 @@ def run_windows(world: World, exchange: Exchange, budget: int) -> int:
     while why == READY:
         if state.runs or not state.linked:
             state.in_kernel = True
-            why = _run_until(world, exchange, budget)
+            why = run_until(world, exchange, budget)
             state.in_kernel = False
             if why != HORIZON or not state.linked:
                 break
@@ -76,7 +77,7 @@ def run_windows(world: World, exchange: Exchange, budget: int) -> int:
 
 
 @inner_rule
-def _run_until(world: World, exchange: Exchange, budget: int) -> int:
+def run_until(world: World, exchange: Exchange, budget: int) -> int:
     """Handle events earlier than the horizon, at most ``budget`` of them; why it returns."""
     context = world.context[0]
     is_linked = exchange.state[0].linked
@@ -189,10 +190,11 @@ def _deliver(world: World, event: Event) -> None:
     if IS_UNHELD[event.kind]:
         _take_fault(world, event)
         return
-    if not arrives(world, event):
+    if not arrives(world, event) or (context.has_pins and is_taken(world, event)):
         return
     state = world.processes[process]
-    if not state.alive or event.asked_us < state.up_since_us:
+    is_earlier = event.asked_us < state.up_since_us and not event.outlives_restarts
+    if not state.alive or is_earlier:
         refuse(world, event)
         free_event(world, event)
         return
@@ -280,6 +282,7 @@ def heal_process(world: World, process: int, time_us: int, restart_us: int) -> N
     """
     begin_moment(world, process, time_us)
     world.context[0].healing = True
+    release_all(world, process)
     state = world.processes[process]
     if state.role == CLIENT:
         stop_client(world, process, time_us)

@@ -24,7 +24,7 @@ _WITHOUT = ("rows", "roles")
 # Of a run that continues with another scenario.
 #: Tables that have an entry for each fault, step or part of one.
 _GROWING = (
-    *("faults", "fault_roles", "quantiles", "kept_logs", "rolls", "rolled"),
+    *("faults", "fault_roles", "pins", "pin_states", "quantiles", "kept_logs", "rolls", "rolled"),
     *("software", "metadata_versions", "release_rules", "kraft_rules"),
     *("steps", "awaited_brokers", "requested_moves", "throttled_by_steps"),
 )

@@ -51,6 +51,8 @@ class GroupCounts(NamedTuple):
     latencies: NDArray[np.int64]
     #: By the names of :class:`~tidegauge.clients.client_state.Client`, of each client.
     of_clients: dict[str, NDArray[np.int64]]
+    #: The number of messages that each pin has taken.
+    of_pins: NDArray[np.int64]
 
 
 def counts_of(hosted: Sequence[int], world: World) -> GroupCounts:
@@ -76,7 +78,8 @@ def counts_of(hosted: Sequence[int], world: World) -> GroupCounts:
         costs[name] = (int(use.times), int(use.total_us))
     latencies = column(world.latencies, "sends").reshape(-1, int(BUCKETS)).copy()
     of_clients = {name: column(world.clients, name).copy() for name in _OF_EACH_CLIENT}
-    return GroupCounts(hashes, counts, costs, latencies, of_clients)
+    of_pins = column(world.pin_states, "taken").reshape(-1, len(processes)).sum(axis=1)
+    return GroupCounts(hashes, counts, costs, latencies, of_clients, of_pins)
 
 
 def forget_counts(world: World, stays: NDArray[np.bool_], *, of_group: bool) -> None:
@@ -99,6 +102,7 @@ def forget_counts(world: World, stays: NDArray[np.bool_], *, of_group: bool) -> 
             column(table, field)[gone] = 0
         if role == CLIENT:
             column(world.latencies, "sends").reshape(-1, int(BUCKETS))[gone] = 0
+    column(world.pin_states, "taken").reshape(-1, len(stays))[:, ~stays] = 0
     if not stays[roles == int(QUORUM_CONTROLLER)].any():
         for state in world.active_controller:
             state.claims = 0

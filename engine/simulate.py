@@ -64,8 +64,9 @@ def simulate(
             ``ray_engine.on_ray()``.
         progress: a function that is called at times.
         speed: the speed limit, as a multiple of real time.
-        switches: fields of ``ReleaseRules`` with other values than in the brokers' releases. No
-            Kafka has such rules: they show the purpose of a rule. The manifest lists them.
+        switches: fields of ``ReleaseRules`` and ``KRaftRules`` with other values than in the
+            brokers' releases, beside the ablations of the scenario. No Kafka has such rules: they
+            show the purpose of a rule. The manifest lists them.
         onlooker: observes the run, in real time.
         scrapes: the interval of scrapes in virtual time, and their observer.
         over_seeds: the command that runs the scenario with other seeds, for the manifest.
@@ -270,7 +271,7 @@ def _manifest(plan: ClusterPlan) -> dict[str, Any]:
         "newer_than_known": newer_than_known(scenario),
         "seed": None,
         "trace": scenario.trace,
-        "switches": dict(plan.switches),
+        "switches": plan.all_switches,
         "without": [fault_name(scenario.faults, place) for place in sorted(plan.without)],
         "left_to_chance": left_to_chance(scenario),
         "over_seeds": None,

@@ -19,6 +19,7 @@ from tidegauge.engine.group_states import GroupCounts
 from tidegauge.engine.liveness import Liveness
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.model.pins import pin_name
 from tidegauge.scenario.model.scenario import ANY_VERDICT
 from tidegauge.scenario.model.workload import ProducerGroup
 from tidegauge.scenario.named_figures import has_racks
@@ -64,6 +65,7 @@ def summary_of(
         "records_lost_by_partition": _lost_by_partition(plan, stream),
         **counted_by_processes(counted),
         **_of_producers(plan, counted),
+        "messages_taken_by_pins": _taken_by_pins(plan, counted),
         "settings_not_modelled": plan.scenario.settings_not_modelled(),
     }
 
@@ -254,6 +256,13 @@ def counted_by_processes(groups: Sequence[GroupCounts]) -> dict[str, Any]:
         for name, count in group.counts.items():
             counts[name] += count
     return {**counts, "cost_model": _cost_model(groups)}
+
+
+def _taken_by_pins(plan: ClusterPlan, groups: Sequence[GroupCounts]) -> dict[str, int]:
+    """The number of messages that each pin has held, dropped or duplicated, by its name."""
+    taken = np.sum([group.of_pins for group in groups], axis=0)
+    pins = plan.scenario.pins
+    return {pin_name(pins, place): int(taken[place]) for place in range(len(pins))}
 
 
 def _of_producers(plan: ClusterPlan, groups: Sequence[GroupCounts]) -> dict[str, dict[str, Any]]:

@@ -18,12 +18,30 @@ from tidegauge.compiled.rules import rule
 from tidegauge.replication import records, replica_list
 from tidegauge.replication.in_sync_replicas import is_replica_isr_eligible, is_under_min_isr
 from tidegauge.replication.release_rules import (
+    HIGH_WATERMARK_BY_COMMITTED_ISR,
     HIGH_WATERMARK_BY_ISR,
     HIGH_WATERMARK_BY_ISR_OR_ELIGIBLE,
     HIGH_WATERMARK_BY_ISR_OR_LAG_TIME,
+    HIGH_WATERMARK_BY_PROPOSED_ISR,
     ReleaseRules,
 )
 from tidegauge.replication.remote_replica import is_caught_up, is_within_lag_time
+
+
+@rule
+def counted_isr(rules: ReleaseRules, partition: records.Partition) -> int:
+    """The ISR whose members the high watermark waits for; a replica list.
+
+    The controller may have stored a pending change or not, so all releases take the larger one.
+
+    Source: PendingExpandIsr.maximalIsr and PendingShrinkIsr.maximalIsr@2.7.0 (KIP-497).
+    """
+    if rules.high_watermark_rule == HIGH_WATERMARK_BY_COMMITTED_ISR:
+        return partition.isr
+    is_pending = partition.proposed_isr != replica_list.EMPTY
+    if is_pending and rules.high_watermark_rule == HIGH_WATERMARK_BY_PROPOSED_ISR:
+        return partition.proposed_isr
+    return partition.maximal_isr
 
 
 @rule
@@ -40,9 +58,13 @@ def holds_back_high_watermark(
 
     Source: Partition.maybeIncrementLeaderHW@0.9.0.0, @0.10.2.0, @2.8.0, @3.3.0, @3.6.0.
     """
-    if replica_list.contains(partition.maximal_isr, replica):
+    if replica_list.contains(counted_isr(rules, partition), replica):
         return True
-    if rules.high_watermark_rule == HIGH_WATERMARK_BY_ISR:
+    if rules.high_watermark_rule in (
+        HIGH_WATERMARK_BY_ISR,
+        HIGH_WATERMARK_BY_COMMITTED_ISR,
+        HIGH_WATERMARK_BY_PROPOSED_ISR,
+    ):
         return False
     if rules.high_watermark_rule == HIGH_WATERMARK_BY_ISR_OR_LAG_TIME:
         return is_within_lag_time(follower, now_ms, replica_lag_time_max_ms)

@@ -89,7 +89,7 @@ def is_replica_isr_eligible(rules: ReleaseRules, replica: int, ineligible: int) 
 
 @rule
 def is_follower_in_sync(
-    rules: ReleaseRules, partition: records.Partition, follower: records.RemoteReplica
+    rules: ReleaseRules, partition: records.Partition, log_end_offset: int
 ) -> bool:
     """Whether a follower's log reaches far enough to enter the ISR.
 
@@ -99,11 +99,11 @@ def is_follower_in_sync(
     Source: Partition.maybeExpandIsr@0.10.2.0, isFollowerInSync@2.4.0,
     isFollowerAtHighwatermark@2.8.0.
     """
-    if follower.log_end_offset < partition.high_watermark:
+    if rules.expand_requires_high_watermark and log_end_offset < partition.high_watermark:
         return False
     return (
         not rules.expand_requires_epoch_start
-        or follower.log_end_offset >= partition.leader_epoch_start_offset
+        or log_end_offset >= partition.leader_epoch_start_offset
     )
 
 
@@ -111,11 +111,13 @@ def is_follower_in_sync(
 def needs_expand_isr(
     rules: ReleaseRules,
     partition: records.Partition,
-    followers: Records[records.RemoteReplica],
     replica: int,
+    log_end_offset: int,
     ineligible: int,
 ) -> bool:
     """Whether the follower that has just fetched is to enter the ISR now.
+
+    ``log_end_offset`` is the follower's, as the leader knows it.
 
     Source: Partition.maybeExpandIsr@0.10.2.0, needsExpandIsr and canAddReplicaToIsr@2.8.0.
     """
@@ -124,7 +126,7 @@ def needs_expand_isr(
         and replica_list.contains(partition.replicas, replica)
         and not replica_list.contains(partition.isr, replica)
         and is_replica_isr_eligible(rules, replica, ineligible)
-        and is_follower_in_sync(rules, partition, followers[partition.first_follower + replica])
+        and is_follower_in_sync(rules, partition, log_end_offset)
     )
 
 

@@ -43,7 +43,7 @@ first one after a quiet minute leaves at the next tick, and a storm leaves every
 
 from tidegauge.compiled.rules import code, rule
 from tidegauge.replication import errors
-from tidegauge.replication.records import LeaderAndIsr, Partition
+from tidegauge.replication.records import UNDEFINED, LeaderAndIsr, Partition
 from tidegauge.replication.release_rules import (
     ISR_UPDATE_ALTER_PARTITION,
     ISR_UPDATE_ZOOKEEPER,
@@ -159,6 +159,15 @@ def revert_isr(partition: Partition) -> None:
     """
     partition.maximal_isr = partition.isr
     partition.proposed_isr = EMPTY
+
+
+@rule
+def version_to_write_over(rules: ReleaseRules, known_version: int) -> int:
+    """The version that a state must have for another one to be written over it; -1: any.
+
+    Source: ReplicationUtils.updateLeaderAndIsr@0.10.2.0, KafkaZkClient.updateLeaderAndIsr@2.4.0.
+    """
+    return known_version if rules.isr_version_checked else UNDEFINED
 
 
 @rule

@@ -33,6 +33,17 @@ def check_current_leader_epoch(leader_epoch: int, request_leader_epoch: int) -> 
 
 
 @rule
+def epoch_to_check(rules: ReleaseRules, request_leader_epoch: int, is_from_follower: bool) -> int:
+    """The epoch of a fetch that is compared with the leader's own; -1: none is.
+
+    Source: Partition.readRecords@2.1.0 (KIP-320).
+    """
+    if is_from_follower and rules.fenced_fetch_is_answered:
+        return records.UNDEFINED
+    return request_leader_epoch
+
+
+@rule
 def local_log_error(
     rules: ReleaseRules,
     leader_epoch: int,

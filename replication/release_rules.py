@@ -26,6 +26,9 @@ HIGH_WATERMARK_BY_ISR = code(1)  #: the ISR
 HIGH_WATERMARK_BY_ISR_OR_LAG_TIME = code(2)  #: ... and those caught up within the lag time
 HIGH_WATERMARK_BY_ISR_OR_CAUGHT_UP = code(3)  #: ... or has the leader's log end offset
 HIGH_WATERMARK_BY_ISR_OR_ELIGIBLE = code(4)  #: ... if it may enter the ISR at all
+# No release has these two: a pending change of the ISR (KIP-497) is not counted in.
+HIGH_WATERMARK_BY_COMMITTED_ISR = code(5)  #: the ISR as the leader knows it to be stored
+HIGH_WATERMARK_BY_PROPOSED_ISR = code(6)  #: the ISR that the leader has asked for
 
 # epoch_cache_generation: which LeaderEpochFileCache.
 EPOCH_CACHE_NONE = code(0)  #: up to 0.10.2, from 2.1.1 for records that carry no epoch
@@ -40,6 +43,7 @@ TRUNCATE_KIP_101 = code(2)  #: asks for the end offset of its last epoch
 TRUNCATE_KIP_279 = code(3)  #: ... and gets the epoch too, repeatedly if need be
 TRUNCATE_KIP_320 = code(4)  #: ... under a leader epoch that fences both sides
 TRUNCATE_ON_FETCH = code(5)  #: each fetch has its last epoch (KIP-595)
+TRUNCATE_NEVER = code(6)  #: it keeps what it has; no release does
 
 # fetcher_restart_rule: which LeaderAndIsr makes a follower start fetching anew.
 RESTART_ON_NEW_LEADER = code(1)  #: another leader id
@@ -71,6 +75,15 @@ class ReleaseRules(Record):
     failed_read_updates_follower: flag
     #: A fetch that is answered with a diverging epoch updates the view (KAFKA-13141).
     diverging_fetch_updates_follower: flag
+    #: A fetch of another leader epoch, for which it is refused (KIP-320), moves the high watermark
+    #: all the same ...
+    fenced_fetch_moves_high_watermark: flag
+    #: ... or counts as caught up ...
+    fenced_fetch_is_caught_up: flag
+    #: ... or brings its follower into the ISR ...
+    fenced_fetch_expands_isr: flag
+    #: ... or is answered with records, and not counted.
+    fenced_fetch_is_answered: flag
     #: ``last_fetch_time_ms`` of a follower that has not fetched from a new leader yet.
     unknown_last_fetch_time_ms: i64
     #: ``last_fetch_leader_log_end_offset`` never goes down.
@@ -81,7 +94,9 @@ class ReleaseRules(Record):
     # In-sync replicas (in_sync_replicas.py).
     #: OUT_OF_SYNC_*.
     out_of_sync_rule: i64
-    #: A follower joins only from the leader's log end at the start of its epoch on.
+    #: A follower joins only from the leader's high watermark on ...
+    expand_requires_high_watermark: flag
+    #: ... and from the leader's log end at the start of its epoch on.
     expand_requires_epoch_start: flag
     #: ... and only if the leader's broker has it as alive.
     expand_requires_eligible: flag
@@ -95,6 +110,9 @@ class ReleaseRules(Record):
     isr_update_path: i64
     #: ISR_APPENDED, ISR_HASHED.
     isr_order: i64
+    #: A leader's ISR is stored only over the state that the leader knows: by the version of that
+    #: state in ZooKeeper, or by the partition epoch.
+    isr_version_checked: flag
     #: An answer with the partition epoch that is already known is ignored.
     isr_update_ignores_equal_epoch: flag
     #: OPERATION_NOT_ATTEMPTED goes back to the committed ISR ...

@@ -92,6 +92,19 @@ RULE_CELLS: Table = {
         Cell("2.8.0", True, "ReplicaManager.updateFollowerFetchState@2.8.0"),
         Cell("2.8.1", False, "KAFKA-13141, ReplicaManager.updateFollowerFetchState@2.8.1"),
     ),
+    # The four stay: a read in another epoch ends before the follower's state is touched.
+    "fenced_fetch_moves_high_watermark": (
+        Cell("0.10.2.0", False, "KIP-320, ReplicaManager.updateFollowerFetchState@2.4.0"),
+    ),
+    "fenced_fetch_is_caught_up": (
+        Cell("0.10.2.0", False, "KIP-320, ReplicaManager.updateFollowerFetchState@2.4.0"),
+    ),
+    "fenced_fetch_expands_isr": (
+        Cell("0.10.2.0", False, "KIP-320, ReplicaManager.updateFollowerFetchState@2.4.0"),
+    ),
+    "fenced_fetch_is_answered": (
+        Cell("0.10.2.0", False, "KIP-320, Partition.readRecords@2.4.0"),
+    ),
     "unknown_last_fetch_time_ms": (
         Cell("0.10.2.0", -1, "LogReadResult.UnknownLogReadResult@0.10.2.0"),
         Cell("2.4.0", 0, "KAFKA-8400, Partition.makeLeader@2.4.0"),
@@ -109,6 +122,9 @@ RULE_CELLS: Table = {
         Cell("0.10.2.0", OUT_OF_SYNC_BY_TIME, "Partition.getOutOfSyncReplicas@0.10.2.0"),
         Cell("2.1.0", OUT_OF_SYNC_BY_OFFSET_AND_TIME,
              "KAFKA-7152, Partition.getOutOfSyncReplicas@2.1.0"),
+    ),
+    "expand_requires_high_watermark": (
+        Cell("0.10.2.0", True, "Partition.maybeExpandIsr@0.10.2.0"),
     ),
     "expand_requires_epoch_start": (
         Cell("0.10.2.0", False, "Partition.maybeExpandIsr@0.10.2.0"),
@@ -137,6 +153,9 @@ RULE_CELLS: Table = {
     "isr_order": (
         Cell("0.10.2.0", ISR_APPENDED, "Partition.maybeExpandIsr@0.10.2.0"),
         Cell("4.2.0", ISR_HASHED, "Partition.prepareIsrExpand@4.2.0"),
+    ),
+    "isr_version_checked": (
+        Cell("0.10.2.0", True, "ReplicationUtils.updateLeaderAndIsr@0.10.2.0"),
     ),
     "isr_update_ignores_equal_epoch": (
         Cell("0.10.2.0", False, "Partition.updateIsr@0.10.2.0"),

@@ -10,6 +10,7 @@ since a busy leader has always appended a little more by the time the next one a
 """
 
 from tidegauge.compiled.rules import rule
+from tidegauge.replication import errors
 from tidegauge.replication.records import UNDEFINED, RemoteReplica
 from tidegauge.replication.release_rules import ReleaseRules
 
@@ -57,6 +58,41 @@ def update_after_failed_read(rules: ReleaseRules, follower: RemoteReplica) -> No
     """
     if rules.failed_read_updates_follower:
         update_fetch_state(rules, follower, UNDEFINED, UNDEFINED, UNDEFINED, UNDEFINED)
+
+
+@rule
+def is_fetch_fenced(rules: ReleaseRules, error: int, epoch_error: int) -> bool:
+    """Whether a fetch was made in another leader epoch than the leader's.
+
+    ``error`` is the response's; ``epoch_error`` the comparison of both epochs, which is asked where
+    such a fetch is answered.
+
+    Source: Partition.checkCurrentLeaderEpoch@2.1.0 (KIP-320).
+    """
+    if rules.fenced_fetch_is_answered and epoch_error != errors.NONE:
+        return True
+    return error in (errors.FENCED_LEADER_EPOCH, errors.UNKNOWN_LEADER_EPOCH)
+
+
+@rule
+def update_after_fenced_fetch(
+    rules: ReleaseRules,
+    follower: RemoteReplica,
+    fetch_offset: int,
+    fetch_time_ms: int,
+    leader_log_end_offset: int,
+) -> bool:
+    """Record a fetch of another leader epoch; whether the high watermark may move.
+
+    A follower in another epoch may hold other records at these offsets, so no release counts it.
+
+    Source: ReplicaManager.updateFollowerFetchState@2.4.0, which skips reads that failed (KIP-320).
+    """
+    if rules.fenced_fetch_is_caught_up and fetch_offset >= leader_log_end_offset:
+        follower.last_caught_up_time_ms = fetch_time_ms
+    if rules.fenced_fetch_moves_high_watermark:
+        follower.log_end_offset = fetch_offset
+    return rules.fenced_fetch_moves_high_watermark
 
 
 @rule

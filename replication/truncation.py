@@ -12,6 +12,7 @@ KIP-320                2.1 - 2.7      ... under its leader epoch, so that neithe
                                       answer for another term
 truncation on fetch    from 2.8 on    tells its last epoch in each fetch, and the leader
 (KIP-595)                             answers with the epoch at which the logs part
+never                  none           keeps its log and fetches on from its end
 =====================  =============  ==================================================
 
 Every generation falls back to a fixed offset when there is nothing to compare: the follower's high
@@ -33,6 +34,7 @@ GENERATION_NAMES = {
     int(release_rules.TRUNCATE_KIP_279): "KIP-279",
     int(release_rules.TRUNCATE_KIP_320): "KIP-320",
     int(release_rules.TRUNCATE_ON_FETCH): "truncation on fetch (KIP-595)",
+    int(release_rules.TRUNCATE_NEVER): "no truncation",
 }
 
 # A follower's action upon a response to OffsetsForLeaderEpoch.
@@ -52,6 +54,8 @@ def initial_fetch_offset(rules: release_rules.ReleaseRules, partition: Partition
     """
     if rules.truncation_protocol == release_rules.TRUNCATE_ON_FETCH and partition.epoch_count > 0:
         return partition.log_end_offset
+    if rules.truncation_protocol == release_rules.TRUNCATE_NEVER:
+        return partition.log_end_offset
     if rules.fetch_starts_at_high_watermark:
         return partition.high_watermark
     return partition.log_end_offset
@@ -67,7 +71,10 @@ def asks_for_epoch_end(rules: release_rules.ReleaseRules, partition: Partition) 
     Source: ReplicaFetcherThread.buildLeaderEpochRequest@0.11.0.0 and @2.0.0,
     AbstractFetcherThread.buildLeaderEpochRequest@2.1.0, fetchTruncatingPartitions@2.1.1.
     """
-    if rules.truncation_protocol == release_rules.TRUNCATE_TO_HIGH_WATERMARK:
+    if rules.truncation_protocol in (
+        release_rules.TRUNCATE_TO_HIGH_WATERMARK,
+        release_rules.TRUNCATE_NEVER,
+    ):
         return False
     return partition.epoch_count > 0 or rules.empty_cache_is_asked_for
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Self, TypeVar, TypeVarTuple, cast
 
 import numpy as np
 
+from tidegauge.replication.ablations import switches_of
 from tidegauge.replication.release_versions import Mode, ProtocolVersion, Release
 from tidegauge.scenario.model.component_faults import Fault, LogDirectoryFailureFault, fault_name
 from tidegauge.scenario.model.deployment import Versions
@@ -35,10 +36,6 @@ from tidegauge.simulation.zookeeper_tree import tree_ranges
 
 #: The name of the client that creates topics and takes the steps.
 OPERATOR_NAME = "operator"
-
-#: A rule that is the same in all releases: a leader writes the ISR only over the version that it
-#: knows (KAFKA-6082 describes the consequences otherwise). This switch disables the rule.
-UNCONDITIONAL_ISR = "isr_written_unconditionally"
 
 _FIRST_CONTROLLER = 3000
 
@@ -72,8 +69,8 @@ class ClusterPlan:
     """All parts that a scenario fixes, with their numbers."""
 
     scenario: Scenario
-    #: Rules that differ from every release in all brokers, for a test that shows the purpose of a
-    #: rule: fields of ``ReleaseRules``, and :data:`UNCONDITIONAL_ISR`.
+    #: Rules that differ from their release in all brokers and controllers, beside the ablations of
+    #: the scenario: fields of ``ReleaseRules`` and ``KRaftRules``.
     switches: Mapping[str, int | bool] = field(default_factory=dict)
     #: The metrics are read: brokers measure their requests, which takes time.
     is_measured: bool = False
@@ -110,6 +107,11 @@ class ClusterPlan:
         if key not in self.kept:
             self.kept[key] = make(self, *arguments)
         return cast("Made", self.kept[key])
+
+    @property
+    def all_switches(self) -> dict[str, int | bool]:
+        """The rules that differ from their release, with those of the scenario's ablations."""
+        return {**switches_of(self.scenario.ablations), **self.switches}
 
     @cached_property
     def brokers(self) -> tuple[int, ...]:

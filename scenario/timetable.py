@@ -1,4 +1,4 @@
-"""The faults and steps of a scenario, in words and in the order of time.
+"""The faults, pins and steps of a scenario, in words and in the order of time.
 
 A step that waits for a condition has no time before the run. It is listed at the time of the step
 before it, since it is not taken earlier.
@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tidegauge.scenario.model.component_faults import Fault, fault_name
+from tidegauge.scenario.model.pins import pin_name
 from tidegauge.scenario.model.request_steps import Step
 from tidegauge.scenario.model.settings import OFFSETS_TOPIC, Value
 from tidegauge.scenario.reading import Scenario
@@ -22,7 +23,7 @@ _NAMED = 3
 
 
 class Planned(NamedTuple):
-    """A planned fault or step."""
+    """A planned fault, pin or step."""
 
     #: Its time, or its earliest time.
     time_us: int
@@ -32,13 +33,17 @@ class Planned(NamedTuple):
 
 
 def timetable(scenario: Scenario) -> list[Planned]:
-    """All faults that have a time, and all steps."""
+    """All faults that have a time, all pins, and all steps."""
     faults = [
         Planned(fault.at_us, True, fault_words(scenario, place))
         for place, fault in enumerate(scenario.faults)
         if fault.at_us is not None
     ]
-    return sorted([*faults, *_steps(scenario)], key=lambda planned: planned.time_us)
+    pins = [
+        Planned(pin.after_us, False, f"{pin_name(scenario.pins, place)}: {pin.words()}")
+        for place, pin in enumerate(scenario.pins)
+    ]
+    return sorted([*faults, *pins, *_steps(scenario)], key=lambda planned: planned.time_us)
 
 
 def fault_words(scenario: Scenario, place: int) -> str:

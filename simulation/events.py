@@ -76,6 +76,8 @@ def take_slot(world: Kernel, source: int, destination: int, kind: int) -> EventS
     event.cost_us = 0
     event.deadline_us = 0
     event.correlation_id = NONE
+    event.has_passed_pins = False
+    event.outlives_restarts = False
     return event
 
 

@@ -254,6 +254,8 @@ class Context(Record):
     item_reserve: i64
     row_reserve: i64
     reserve: i64
+    #: There are pins, so that messages are compared with them (``pins.py``).
+    has_pins: flag
     #: The liveness phase is on: no fault begins.
     healing: flag
     #: A handler found a table of its room too small: enlarge it before the next event.
@@ -333,6 +335,41 @@ class FaultRole(Record):
     #: Its last start, and its last start or end, as far as the process knows; -1: never.
     began_us: i64
     acted_us: i64
+
+
+class Pin(Record):
+    """Messages that are held, dropped or delivered twice, as the scenario plans it."""
+
+    #: One of ``PIN_CODES`` (``pins.py``).
+    action: i64
+    #: Kind, and partition (-1: any), of the messages that count.
+    kind: i64
+    partition: i64 = -1
+    #: The processes that send and receive them, from the first to the last.
+    first_source: i64
+    last_source: i64
+    first_destination: i64
+    last_destination: i64
+    #: They count from this time until before that one, at which those that are held are released.
+    from_us: i64
+    until_us: i64
+    #: The first that is taken among those that count, from 1 on, and how many.
+    nth: i64
+    count: i64
+    #: The time that each one is held at most.
+    for_us: i64
+
+
+class PinState(Record):
+    """A pin at one receiver."""
+
+    #: The number of messages that have counted, and of those that were taken.
+    seen: i64
+    taken: i64
+    #: Those that are held, in the order of their arrival.
+    held: EventList
+    #: A step has released them: the pin takes no others.
+    is_over: flag
 
 
 class MetadataChange(Record):
@@ -431,6 +468,9 @@ class Kernel(Tables):
     faults: Records[Fault]
     #: The parts of processes in faults: at ``fault * process_count + process``.
     fault_roles: Records[FaultRole]
+    pins: Records[Pin]
+    #: The states of pins at receivers: at ``pin * process_count + process``.
+    pin_states: Records[PinState]
     kind_counts: Records[KindCount]
     metadata_changes: Records[MetadataChange]
     metadata_heads: Records[MetadataHead]

@@ -267,7 +267,7 @@ class Directory:
 
         return [brokers.get(slot) for slot in unpack(replicas)]
 
-    # Steps and faults.
+    # Steps, pins and faults.
 
     def step_text(self, number: int) -> str:
         """What a step of the scenario does, with its fields but those for its time."""
@@ -277,6 +277,12 @@ class Directory:
         fields = steps[number].items()
         said = (f"{name} {_said(value)}" for name, value in fields if name not in _WHEN)
         return " ".join([steps[number]["do"], *said])
+
+    def pin(self, number: int) -> str:
+        """Name of a pin of the scenario, or its number among all pins: ``pin-1``."""
+        pins = self._manifest["scenario"].get("pins", ())
+        own = pins[number].get("name") if 0 <= number < len(pins) else None
+        return own or f"pin-{number + 1}"
 
     def fault(self, number: int) -> str:
         """Kind and name of a fault, such as ``cut_link 'cut-1'``."""

@@ -86,8 +86,11 @@ def read_partition(
     partition = world.replicas[row]
     # A consumer that names its rack may fetch from any replica.
     leads = is_leader(partition)
+    requested_epoch = leader_read.epoch_to_check(
+        rules, item.leader_epoch, request.replica_id != NONE
+    )
     item.error = leader_read.local_log_error(
-        rules, partition.leader_epoch, item.leader_epoch, leads, request.rack == NONE, _TRUE
+        rules, partition.leader_epoch, requested_epoch, leads, request.rack == NONE, _TRUE
     )
     item.high_watermark = partition.high_watermark
     item.log_start_offset = partition.log_start_offset

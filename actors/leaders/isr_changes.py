@@ -14,7 +14,7 @@ broker (``alter_partition.py``). ``isr_outcomes.py`` has the answers of both.
 from tidegauge.actors.fetches.fetch_sessions import settle, touch
 from tidegauge.actors.idle_fetches.stages import catch_up
 from tidegauge.actors.leaders import alter_partition
-from tidegauge.actors.leaders.leader import try_high_watermark
+from tidegauge.actors.leaders.leader import is_fenced, try_high_watermark
 from tidegauge.actors.session.zookeeper_client import new_state_write, send_state_write
 from tidegauge.actors.state.broker_stats import mark_failed_isr_update
 from tidegauge.actors.state.brokers import Brokers, ineligible_replicas, now_ms
@@ -23,12 +23,12 @@ from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import isr_update
 from tidegauge.replication.in_sync_replicas import get_out_of_sync_replicas, needs_expand_isr
 from tidegauge.replication.partition import is_leader
-from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.release_rules import ISR_APPENDED
 from tidegauge.replication.replica_list import EMPTY, append, first, rest, single, size, without
 from tidegauge.simulation.events import new_item
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.client_requests import FetchPartition
 from tidegauge.simulation.messages.timers import IsrExpiration
 from tidegauge.simulation.messages.zookeeper_requests import ZnodeData
 from tidegauge.simulation.rows import record_row
@@ -120,16 +120,24 @@ def _longest_lag_ms(world: Brokers, row: int, out_of_sync: int) -> int:
 
 
 @inner_rule
-def expands_isr(world: Brokers, row: int, replica: int) -> bool:
+def expands_isr(world: Brokers, row: int, replica: int, item: FetchPartition) -> bool:
     """Whether the follower that has just fetched is to join the ISR.
 
     Source: Partition.maybeExpandIsr@2.4.0.
     """
     rules = world.rules[world.hosted[row].broker]
+    partition = world.replicas[row]
+    log_end_offset = world.followers[partition.first_follower + replica].log_end_offset
+    if is_fenced(world, row, item):
+        if not rules.fenced_fetch_expands_isr:
+            return False
+        log_end_offset = item.fetch_offset
+    elif item.error != 0:
+        return False
     ineligible = EMPTY
     if rules.expand_requires_eligible:
         ineligible = ineligible_replicas(world, row)
-    return needs_expand_isr(rules, world.replicas[row], world.followers, replica, ineligible)
+    return needs_expand_isr(rules, partition, replica, log_end_offset, ineligible)
 
 
 @inner_rule
@@ -213,9 +221,9 @@ def send_isr(world: Brokers, row: int) -> None:
     hosted = world.hosted[row]
     partition = world.replicas[row]
     request = new_state_write(world, hosted.partition)
-    request.version = partition.partition_epoch
-    if world.brokers[hosted.broker].isr_written_unconditionally:
-        request.version = UNDEFINED
+    request.version = isr_update.version_to_write_over(
+        world.rules[hosted.broker], partition.partition_epoch
+    )
     data = new_item(world, request, hosted.partition, ZnodeData)
     data.leader = partition.local_replica
     data.leader_epoch = partition.leader_epoch

@@ -28,13 +28,16 @@ from tidegauge.replication.high_watermark import (
 from tidegauge.replication.in_sync_replicas import ACKS_ALL, ACKS_LEADER
 from tidegauge.replication.isr_update import commit_isr
 from tidegauge.replication.leader_epoch_cache import latest_epoch
+from tidegauge.replication.leader_read import check_current_leader_epoch
 from tidegauge.replication.log import append
 from tidegauge.replication.partition import is_leader, make_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.remote_replica import (
     counts_fetch,
     initialize_follower,
+    is_fetch_fenced,
     update_after_failed_read,
+    update_after_fenced_fetch,
     update_fetch_state,
 )
 from tidegauge.replication.replica_list import EMPTY, first, rest, without
@@ -154,8 +157,16 @@ def count_fetch(world: brokers.Brokers, row: int, replica: int, item: FetchParti
     before = follower.log_end_offset
     if item.error != 0:
         update_after_failed_read(rules, follower)
+    if is_fenced(world, row, item):
+        item.may_move = update_after_fenced_fetch(
+            rules,
+            follower,
+            item.fetch_offset,
+            brokers.now_ms(world.context[0]),
+            partition.log_end_offset,
+        )
         return
-    if not counts_fetch(rules, item.diverging_end_offset >= 0):
+    if item.error != 0 or not counts_fetch(rules, item.diverging_end_offset >= 0):
         return
     update_fetch_state(
         rules,
@@ -176,6 +187,13 @@ def count_fetch(world: brokers.Brokers, row: int, replica: int, item: FetchParti
             old_offset=before,
             high_watermark=partition.high_watermark,
         )
+
+
+@inner_rule
+def is_fenced(world: brokers.Brokers, row: int, item: FetchPartition) -> bool:
+    """Whether a follower has fetched in another leader epoch than the one in which this leads."""
+    epoch_error = check_current_leader_epoch(world.replicas[row].leader_epoch, item.leader_epoch)
+    return is_fetch_fenced(world.rules[world.hosted[row].broker], item.error, epoch_error)
 
 
 @inner_rule

@@ -151,7 +151,7 @@ def _count_all(world: Brokers, request: client_requests.FetchRequest) -> bool:
                     wait_for_lock(world, row, request)
                     return False
                 count_fetch(world, row, replica, item)
-                expands = item.error == 0 and expands_isr(world, row, replica)
+                expands = expands_isr(world, row, replica, item)
                 if expands and begin_expansion(world, row, replica, request.index):
                     request.phase = _EXPANDED
                     hold_thread(world, request)

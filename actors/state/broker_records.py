@@ -162,8 +162,6 @@ class Broker(BrokerSettings, ZooKeeperBrokerSettings, BrokerMemory):
     #: Those to which a write fails now, and those of them that cannot be read: bits.
     failing_directories: i64
     unreadable_directories: i64
-    #: Only a test has it so: ISRs are written to ZooKeeper whatever version is there.
-    isr_written_unconditionally: flag
 
     # Its process.
     #: Number of its starts.

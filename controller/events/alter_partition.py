@@ -32,6 +32,7 @@ from tidegauge.controller.state.assignments import (
 )
 from tidegauge.controller.state.control_plane import ControlPlane, broker_at, partition_at, state_at
 from tidegauge.replication import errors
+from tidegauge.replication.isr_update import version_to_write_over
 from tidegauge.simulation.events import free_event, items_of, new_item, new_response
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
@@ -137,6 +138,9 @@ def _write_if_it_passes(
         item.partition_epoch = current.partition_epoch
     else:
         item.is_written = True
+        proposal.partition_epoch = version_to_write_over(
+            world.rules[controller], proposal.partition_epoch
+        )
         write_state(world, controller, item.partition)
 
 

@@ -46,12 +46,16 @@ from tidegauge.simulation.trace_rows.controller_rows import ControllerElected, C
 @inner_rule
 def take_context(world: control_plane.ControlPlane, controller: int) -> None:
     """Take a context that is free; there is one, and will be one for the next."""
-    world.context[0].needs_room = True
+    taken = NONE
     for context in range(len(world.controller_contexts)):
-        if world.controller_contexts[context].controller == NONE:
-            world.controller_contexts[context].controller = controller
-            world.controllers[controller].context = context
+        if world.controller_contexts[context].controller != NONE:
+            continue
+        if taken != NONE:
             return
+        taken = context
+        world.controller_contexts[context].controller = controller
+        world.controllers[controller].context = context
+    world.context[0].needs_room = True
 
 
 @inner_rule

@@ -66,7 +66,8 @@ def follow_features(world: Quorum, voter: int) -> None:
     versions = world.node_versions[controller_node(world, voter)]
     versions.metadata_version = state.metadata_version
     versions.elr_version = state.elr_version
-    rules = world.kraft_rules[place_of_versions(world, controller_node(world, voter))]
+    place = place_of_versions(world, controller_node(world, voter))
+    rules = world.kraft_rules[place]
     # Both came with KAFKA-17793, and are one switch of the controller.
     state.has_heartbeat_tracker = rules.contact_noted_at_arrival
     state.expired_heartbeats_count = rules.expired_heartbeat_is_contact
@@ -81,6 +82,8 @@ def follow_features(world: Quorum, voter: int) -> None:
     switches.isr_shrink_raises_leader_epoch = rules.leader_epoch_raised_at_isr_shrink
     switches.fenced_last_known_leader_elected = rules.fenced_last_known_leader_elected
     switches.reassignment_rule = rules.reassignment_rule
+    switches.fenced_replica_in_isr = rules.fenced_replica_in_isr
+    switches.isr_version_checked = world.release_rules[place].isr_version_checked
 
 
 @inner_rule

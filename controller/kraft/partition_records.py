@@ -201,6 +201,7 @@ def _take(world: Quorum, request: AlterPartitionRequest, proposed: AlterPartitio
     sender = slot_of(world, partition, request.broker_id)
     # A leader takes its own recovery for done as soon as it leads: Partition.makeLeader@4.1.0.
     error = alter_partition_error(
+        world.kraft_switches[0],
         registration,
         sender,
         proposed.leader_epoch,
@@ -228,7 +229,8 @@ def _eligible_members(
     eligible = EMPTY
     left = proposed.isr
     while left != EMPTY:
-        if is_active(world, broker_of(world, proposed.partition, first(left))):
+        is_live = is_active(world, broker_of(world, proposed.partition, first(left)))
+        if is_live or world.kraft_switches[0].fenced_replica_in_isr:
             eligible = append(eligible, first(left))
         left = rest(left)
     # Behind the proposals, the request has the broker epochs that the leader knows.

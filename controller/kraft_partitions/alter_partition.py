@@ -50,10 +50,15 @@ class KRaftSwitches(Record):
     #: The replicas that must be in the ISR when a reassignment is complete (KAFKA-15665,
     #: KAFKA-19975): REASSIGNMENT_AWAITS_*.
     reassignment_rule: i64 = int(REASSIGNMENT_AWAITS_TARGET_IF_REDUCED)
+    #: A leader's ISR is taken only if the leader knows the current partition epoch (KIP-497).
+    isr_version_checked: flag = True
+    #: A broker that is fenced or leaves may be in an ISR (before KIP-841).
+    fenced_replica_in_isr: flag
 
 
 @rule
 def alter_partition_error(
+    switches: KRaftSwitches,
     partition: PartitionRegistration,
     sender: int,
     leader_epoch: int,
@@ -74,7 +79,8 @@ def alter_partition_error(
         return errors.NOT_CONTROLLER
     if leader_epoch < partition.leader_epoch:
         return errors.FENCED_LEADER_EPOCH
-    if sender == partition.leader and partition_epoch < partition.partition_epoch:
+    is_older = switches.isr_version_checked and partition_epoch < partition.partition_epoch
+    if sender == partition.leader and is_older:
         return errors.INVALID_UPDATE_VERSION
     is_isr = without(isr, partition.replicas) == EMPTY and contains(isr, sender)
     may_recover = not recovering or (isr == single(sender) and partition.recovering)

@@ -238,7 +238,7 @@ def alter_partition_error(
     if equals_but_for_version(current, proposed):
         return errors.NONE
     is_older = proposed.partition_epoch < current.partition_epoch
-    if rules.alter_partition_epoch_checked and is_older:
+    if rules.alter_partition_epoch_checked and rules.isr_version_checked and is_older:
         return errors.INVALID_UPDATE_VERSION
     if (
         rules.alter_partition_requires_eligible

@@ -117,6 +117,8 @@ def _first_wrong_list(world: checked.Checked) -> int:
         wrong = max(wrong, _wrong(world, world.processes[number].held))
     for place in range(world.context[0].impairments):
         wrong = max(wrong, _wrong(world, world.impairments[place].held))
+    for place in range(len(world.pin_states)):
+        wrong = max(wrong, _wrong(world, world.pin_states[place].held))
     for broker in range(len(world.brokers)):
         wrong = max(wrong, _wrong(world, world.brokers[broker].queue))
     for row in range(len(world.hosted)):

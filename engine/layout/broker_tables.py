@@ -31,7 +31,7 @@ from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.replication.producer_state import RETAINED_BATCHES
 from tidegauge.replication.records import EpochEntry, ReplicationQuota
 from tidegauge.replication.replication_quota import UNLIMITED
-from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan
+from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.cluster import Cluster, ZooKeeper
 from tidegauge.scenario.model.process_faults import PowerLossFault
 from tidegauge.scenario.model.settings import ALTER_LOG_DIRS_RATE
@@ -170,7 +170,6 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
             set_by_name(broker, ZooKeeperBrokerSettings, each)
         broker.selects_by_rack = plan.scenario.selects_by_rack(plan.brokers[index])
         _set_machine(broker, plan.scenario.cluster, plan.scenario.zookeeper)
-        broker.isr_written_unconditionally = bool(plan.switches.get(UNCONDITIONAL_ISR, False))
         broker.first_thread = first_thread
         interval_ms = plan.retention_check_interval_ms(plan.brokers[index])
         broker.log_retention_check_interval_ms = interval_ms

@@ -15,14 +15,19 @@ from tidegauge.compiled.codes import EAGER
 from tidegauge.compiled.records import Records, column, grown, lengthened, new_records
 from tidegauge.engine.layout.by_name import new_tables, set_by_name, set_columns
 from tidegauge.engine.layout.network_tables import enter_networks, new_networks
-from tidegauge.engine.layout.step_tables import new_rolls, new_steps, plan_faults
-from tidegauge.replication.kraft_releases import KRaftRules, kraft_cells_of, kraft_rules_of
+from tidegauge.engine.layout.step_tables import new_rolls, new_steps, plan_faults, plan_pins
+from tidegauge.replication.kraft_releases import (
+    KRAFT_CELLS,
+    KRaftRules,
+    kraft_cells_of,
+    kraft_rules_of,
+)
 from tidegauge.replication.records import SLOTS
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.release_versions import ProtocolVersion, Release
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import pack
-from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan, PlannedClient
+from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedClient
 from tidegauge.scenario.model.deployment import Versions
 from tidegauge.scenario.model.parts import CLOSEST_REPLICA, REBOOTSTRAP, STRATEGY
 from tidegauge.scenario.model.settings import OFFSETS_TOPIC
@@ -32,6 +37,7 @@ from tidegauge.simulation.events import EVENT_SLOTS, ITEM_SLOTS
 from tidegauge.simulation.jvm_orders import java_hash, set_order
 from tidegauge.simulation.kernel import CLIENT, CommitKey, Kernel, Process
 from tidegauge.simulation.links import NETWORK_TABLES
+from tidegauge.simulation.messages.client_requests import FetchRequest, FetchResponse
 from tidegauge.simulation.messages.kinds import KINDS
 from tidegauge.simulation.random_streams import QUANTILES, Quantile
 from tidegauge.simulation.rows import COST_NAMES, TRACE_ALL, TRACE_TRANSITIONS
@@ -99,7 +105,7 @@ def new_topology(plan: ClusterPlan) -> Topology:
         metadata_versions=_metadata_versions(plan),
         node_versions=_node_versions(plan, of_brokers),
         release_rules=release_rules,
-        kraft_rules=_kraft_rules_for(versions) if plan.is_kraft else 0,
+        kraft_rules=_kraft_rules_for(plan, versions) if plan.is_kraft else 0,
         process_ranges=_range_rows(plan.process_ranges),
         tree_ranges=_range_rows(plan.tree_ranges),
     )
@@ -167,16 +173,19 @@ def _rules_for(plan: ClusterPlan, versions: Sequence[Versions]) -> Records[Relea
     rules_for = {each: rules_of(*each) for each in {*versions}}
     for index, each in enumerate(versions):
         rules[index] = rules_for[each]
-    for switch, value in plan.switches.items():
-        if switch != UNCONDITIONAL_ISR:
+    for switch, value in plan.all_switches.items():
+        if switch not in KRAFT_CELLS:
             column(rules, switch)[:] = value
     return rules
 
 
-def _kraft_rules_for(versions: Sequence[Versions]) -> Records[KRaftRules]:
+def _kraft_rules_for(plan: ClusterPlan, versions: Sequence[Versions]) -> Records[KRaftRules]:
     rules = new_records(KRaftRules, len(versions))
     for index, each in enumerate(versions):
         rules[index] = kraft_rules_of(each.release, each.protocol)
+    for switch, value in plan.all_switches.items():
+        if switch in KRAFT_CELLS:
+            column(rules, switch)[:] = value
     return rules
 
 
@@ -253,6 +262,8 @@ def new_kernel(
         row_marks=_ROW_MARKS,
         faults=len(plan.faults),
         fault_roles=len(plan.faults) * count,
+        pins=len(plan.scenario.pins),
+        pin_states=len(plan.scenario.pins) * count,
         kind_counts=int(KINDS),
         metadata_changes=0,
         metadata_heads=len(plan.partitions) + len(plan.brokers),
@@ -276,9 +287,14 @@ def new_kernel(
     context.look_ahead_us = int(SPAN_US)
     enter_networks(plan, kernel)
     plan_faults(plan, kernel)
+    plan_pins(plan, kernel)
     enlarge_kernel(kernel, reserve, item_reserve)
     enlarge_impairments(kernel)
     return kernel
+
+
+#: The messages of fetches that may be computed.
+_FETCHES = (FetchRequest.NAME, FetchResponse.NAME)
 
 
 def _computes_idle(plan: ClusterPlan) -> bool:
@@ -286,7 +302,9 @@ def _computes_idle(plan: ClusterPlan) -> bool:
     costs = plan.scenario.costs_in_force
     fixed = (costs.request.quantiles_us(), costs.request_partition.quantiles_us())
     draws = any(table[0] != table[-1] for table in fixed)
-    return not (EAGER or draws or plan.is_measured or plan.scenario.trace == "all")
+    # A pin counts fetches one by one.
+    are_pinned = any(pin.message in _FETCHES for pin in plan.scenario.pins)
+    return not (EAGER or draws or plan.is_measured or are_pinned or plan.scenario.trace == "all")
 
 
 def enlarge_kernel(world: Kernel, events: int, items: int) -> None:

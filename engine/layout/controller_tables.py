@@ -129,10 +129,10 @@ def enlarge_control_plane(plan: ClusterPlan, world: control_plane.ControlPlane) 
         )
     # With a quorum no broker becomes controller.
     if not plan.is_kraft and NONE not in column(world.controller_contexts, "controller"):
-        _add_context(plan, world)
+        add_context(plan, world)
 
 
-def _add_context(plan: ClusterPlan, world: control_plane.ControlPlane) -> None:
+def add_context(plan: ClusterPlan, world: control_plane.ControlPlane) -> None:
     """One more broker can be controller."""
     count = len(world.controller_contexts)
     brokers, partitions = len(plan.brokers), len(plan.partitions)

@@ -1,4 +1,4 @@
-"""The steps, the rolling restarts and the faults of a scenario as records.
+"""The steps, the rolling restarts, the faults and the pins of a scenario as records.
 
 A step's record has its time and its action; that of a fault has the processes that it hits. The
 replicas that a topic's settings throttle are numbers.
@@ -15,12 +15,15 @@ from tidegauge.replication.replica_list import pack, unpack
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.fault import Stop
 from tidegauge.scenario.model.process_faults import LeadershipAfter, RollingRestartFault
+from tidegauge.scenario.model.selectors import LinkEnd
 from tidegauge.scenario.model.settings import THROTTLED_REPLICAS, Value, throttled_replicas
 from tidegauge.scenario.model.step import AlteredMove, Condition, LeaderIs, Numbers, StepOfAnyKind
 from tidegauge.simulation.faults import FAULT_CODES
 from tidegauge.simulation.jvm_orders import java_hash
 from tidegauge.simulation.kernel import CLIENT, NONE, Kernel
 from tidegauge.simulation.links import NETWORK_TABLES
+from tidegauge.simulation.messages.kinds import NAMES
+from tidegauge.simulation.pins import NEVER, PIN_CODES
 from tidegauge.simulation.rows import COST_NAMES
 
 #: Buckets of a hash map at first.
@@ -86,6 +89,9 @@ class _Numbers(Numbers):
     def fault(self, name: str) -> int:
         place = [fault.name for fault in self._plan.scenario.faults].index(name)
         return self._plan.fault_numbers[place]
+
+    def pin(self, name: str) -> int:
+        return [pin.name for pin in self._plan.scenario.pins].index(name)
 
     def consumers(self, group: str) -> range:
         first = self._plan.process_ranges[CLIENT].start
@@ -339,3 +345,30 @@ def plan_faults(plan: ClusterPlan, world: Kernel) -> None:
         after = plan.upgrades[place]
         if after is not None:
             restart.upgrade = plan.software_of(after)
+
+
+def plan_pins(plan: ClusterPlan, world: Kernel) -> None:
+    """Enter each pin; none has taken a message."""
+    kinds = {name: kind for kind, name in NAMES.items()}
+    world.context[0].has_pins = len(plan.scenario.pins) > 0
+    for number, planned in enumerate(plan.scenario.pins):
+        pin = world.pins[number]
+        pin.action = PIN_CODES[planned.action]
+        pin.kind = kinds[planned.message]
+        pin.partition = NONE
+        if planned.topic is not None and planned.partition is not None:
+            pin.partition = plan.partition_number(planned.topic, planned.partition)
+        pin.first_source, pin.last_source = _span(plan, planned.senders(plan.scenario))
+        receivers = planned.receivers(plan.scenario)
+        pin.first_destination, pin.last_destination = _span(plan, receivers)
+        pin.from_us = planned.after_us
+        pin.until_us = NEVER if planned.until_us is None else planned.until_us
+        pin.for_us = NEVER if planned.for_us is None else planned.for_us
+        pin.nth = planned.nth
+        pin.count = NEVER if isinstance(planned.count, str) else planned.count
+
+
+def _span(plan: ClusterPlan, ends: Sequence[LinkEnd]) -> tuple[int, int]:
+    """The first and the last of processes of one role; of no ends, those of all processes."""
+    processes = [plan.process_of(end) for end in ends] or [0, len(plan.processes) - 1]
+    return min(processes), max(processes)

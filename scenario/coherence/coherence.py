@@ -25,7 +25,7 @@ from tidegauge.scenario.coherence.size import (
 )
 from tidegauge.scenario.model import references
 from tidegauge.scenario.model.process_faults import RollingRestartFault
-from tidegauge.scenario.model.request_steps import BeginFaultStep, EndFaultStep
+from tidegauge.scenario.model.request_steps import BeginFaultStep, EndFaultStep, ReleaseStep
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.settings import (
     broker_defaults,
@@ -93,6 +93,18 @@ def problems_of_fault_steps(scenario: Scenario) -> Iterator[Problem]:
             yield Problem(path, f"{step.fault} was begun by an earlier step")
         else:
             begun.add(step.fault)
+
+
+def problems_of_pins(scenario: Scenario) -> Iterator[Problem]:
+    """Check that pins name processes that exist, and that steps name pins that hold messages."""
+    yield from references.repeated_names("pins", (pin.name for pin in scenario.pins))
+    for place, pin in enumerate(scenario.pins):
+        yield from pin.problems(("pins", place), scenario)
+    holding = [pin.name for pin in scenario.pins if pin.name and pin.drop is None]
+    for place, step in enumerate(scenario.steps):
+        if isinstance(step, ReleaseStep) and step.pin not in holding:
+            problem = references.no_such("pin that holds messages", step.pin, holding)
+            yield Problem(("steps", place, "pin"), problem)
 
 
 def problems_of(scenario: Scenario) -> list[Problem]:
@@ -336,6 +348,7 @@ _STAGES: tuple[tuple[Callable[[Scenario], Iterator[Problem]], ...], ...] = (
     (_topics,),
     (problems_of_preexisting_states,),
     (problems_of_cluster_size,),
-    (_workload, problems_of_faults, problems_of_fault_rates, _steps, _sometimes, _alerts),
+    (_workload, problems_of_faults, problems_of_fault_rates, problems_of_pins, _steps),
+    (_sometimes, _alerts),
     (problems_of_workload_size, _drawn_faults, problems_of_upgrades),
 )

@@ -37,6 +37,8 @@ MOST_THREADS = 10_000
 #: A fault has a flag for every process: whether it hits it.
 MOST_FAULTS = 1_000
 MOST_STEPS = 10_000
+#: Each message is compared with each pin.
+MOST_PINS = 1_000
 #: The limit of an ensemble.
 MOST_SERVERS = 100
 #: The limit of a group of producers: one each microsecond.

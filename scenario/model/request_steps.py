@@ -96,7 +96,27 @@ class EndFaultStep(FaultStep):
     do: Literal["end_fault"]
 
 
-OperatorStep = RestartConsumersStep | ObserveStep | WaitStep | BeginFaultStep | EndFaultStep
+class ReleaseStep(StepOfAnyKind):
+    """Release the messages that a pin holds; it takes no others from then on."""
+
+    examples = (
+        (
+            "{do: release, when: {leader: {topic: orders, partition: 0, is: 3}}, within: 30s, "
+            "pin: stale-epoch}"
+        ),
+    )
+
+    do: Literal["release"]
+    pin: parts.Name = Field(description="Name of the pin.")
+
+    def plan(self, record: StepRecord, numbers: Numbers) -> None:
+        """The pin."""
+        record.pin = numbers.pin(self.pin)
+
+
+OperatorStep = (
+    RestartConsumersStep | ObserveStep | WaitStep | BeginFaultStep | EndFaultStep | ReleaseStep
+)
 
 
 if TYPE_CHECKING:  # as in step.py

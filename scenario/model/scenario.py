@@ -27,6 +27,7 @@ from pydantic import (
     model_validator,
 )
 
+from tidegauge.replication.ablations import ABLATIONS
 from tidegauge.replication.release_versions import Release
 from tidegauge.scenario.model import parts
 from tidegauge.scenario.model.cluster import NEVER, Topic
@@ -34,7 +35,8 @@ from tidegauge.scenario.model.component_faults import Fault
 from tidegauge.scenario.model.costs import costs_of_other_modes
 from tidegauge.scenario.model.deployment import Deployment, Versions, read_of
 from tidegauge.scenario.model.fault_rates import FaultRate
-from tidegauge.scenario.model.limits import MOST_FAULTS, MOST_STEPS
+from tidegauge.scenario.model.limits import MOST_FAULTS, MOST_PINS, MOST_STEPS
+from tidegauge.scenario.model.pins import Pin
 from tidegauge.scenario.model.process_faults import RollingRestartFault
 from tidegauge.scenario.model.replica_placement import Assignments, by_number
 from tidegauge.scenario.model.request_steps import Step
@@ -182,6 +184,11 @@ class Scenario(Deployment):
     faults: parts.Listed[Fault] = Field(
         default=(), max_length=MOST_FAULTS, description="Faults at given times, or begun by steps."
     )
+    pins: parts.Listed[Pin] = Field(
+        default=(),
+        max_length=MOST_PINS,
+        description="Single messages that are held, dropped or delivered twice.",
+    )
     fault_rates: parts.Listed[FaultRate] = Field(
         default=(),
         description="Rates of further faults, with times and durations drawn from the seed.",
@@ -190,6 +197,11 @@ class Scenario(Deployment):
         default=(),
         max_length=MOST_STEPS,
         description="Actions of the operator and of single clients, in this order.",
+    )
+    ablations: Annotated[parts.Listed[str], AfterValidator(parts.without_repetition)] = Field(
+        default=(),
+        description="Rules of Kafka's protocol that are taken away from all brokers and "
+        "controllers, by the names that `tidegauge releases --ablations` lists. Default: none.",
     )
     measure_from_us: parts.Duration | None = Field(
         default=None,
@@ -218,6 +230,18 @@ class Scenario(Deployment):
         description="Alerts that are expected when alert rules are rehearsed on the scenario.",
     )
     _drawn_faults: int = PrivateAttr(default=0)
+
+    @field_validator("ablations")
+    @classmethod
+    def _are_ablations(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        problems = [
+            Problem((place,), f"unknown ablation {name}; {did_you_mean(name, ABLATIONS)}")
+            for place, name in enumerate(names)
+            if name not in ABLATIONS
+        ]
+        if problems:
+            raise ProblemsError(problems)
+        return names
 
     @field_validator("checks")
     @classmethod

@@ -119,6 +119,15 @@ def _machines_only(selector: Selector) -> Selector:
     return selector
 
 
+def _processes_only(selector: Selector) -> Selector:
+    if selector.kind in {HOST, RACK}:
+        raise ValueError(
+            "must be broker:ID, controller:ID, zookeeper, controllers, clients or client:GROUP, "
+            f"not {selector}"
+        )
+    return selector
+
+
 _SELECTOR_SCHEMA = {
     "anyOf": [
         {"type": "integer", "minimum": 0},
@@ -144,5 +153,7 @@ BrokerSelector = Annotated[SelectorField, AfterValidator(_brokers_only)]
 #: Brokers, and controllers of KRaft.
 ServerSelector = Annotated[SelectorField, AfterValidator(_servers_only)]
 MachineSelector = Annotated[SelectorField, AfterValidator(_machines_only)]
+#: One process, or processes of one role, and no machine with several.
+ProcessSelector = Annotated[SelectorField, AfterValidator(_processes_only)]
 #: The two ends of links.
 Ends = Annotated[tuple[Some[SelectorField], Some[SelectorField]], Field(strict=False)]

@@ -157,6 +157,9 @@ class Numbers(Protocol):
     def fault(self, name: str) -> int:
         """The number of a fault."""
 
+    def pin(self, name: str) -> int:
+        """The number of a pin."""
+
     def metadata_version(self, text: str) -> int:
         """The place of a metadata.version, in full, among those of the run."""
 

@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.compiled.records import Record, RecordMethod, dtype_of, i32, i64
+from tidegauge.compiled.records import Record, RecordMethod, dtype_of, flag, i32, i64
 
 #: The most words of the body of an event, and of an entry of its chain.
 BODY_FIELDS = 14
@@ -102,6 +102,11 @@ class Event(Record, head=True):
 
     #: Its number among its sender's requests; the response has the same number.
     correlation_id: i64 = -1
+
+    #: The pins of the scenario have looked at it (``pins.py``); it is for the process that runs at
+    #: its delivery, whenever that was started.
+    has_passed_pins: flag
+    outlives_restarts: flag
 
     #: The number of a kind; -1: it is none.
     KIND: ClassVar[int] = -1

@@ -33,6 +33,23 @@ KINDS = max(CLASSES) + 1
 #: The name of each kind.
 NAMES: dict[int, str] = {kind: each.NAME for kind, each in sorted(CLASSES.items())}
 
+#: The names of the messages that the protocols of Kafka and ZooKeeper have, in alphabetical order.
+MESSAGES = tuple(
+    sorted(
+        each.NAME
+        for each in CLASSES.values()
+        if issubclass(
+            each,
+            event.BrokerRequest
+            | event.ControllerRequest
+            | event.Response
+            | client_requests.MetadataMessage
+            | zookeeper_requests.ZooKeeperRequest
+            | zookeeper_requests.ZkWatch,
+        )
+    )
+)
+
 #: Kafka's number of each kind of event, for compiled code; -1: it is no request of Kafka.
 KEY_OF_KIND = tuple(CLASSES[kind].API_KEY if kind in CLASSES else -1 for kind in range(KINDS))
 

@@ -293,6 +293,16 @@ class LinkRelease(Fault, kind=3):
     peer: i64
 
 
+class PinRelease(Fault, kind=138):
+    """A pin releases messages that it holds."""
+
+    #: Its number in the scenario, and the last of its messages that is released, from 1 on.
+    pin: i64
+    last: i64
+    #: It takes no message from now on.
+    ends_pin: flag
+
+
 class SupervisorStarts(Fault, kind=4):
     """A supervisor starts a broker again that has exited by itself."""
 

@@ -185,6 +185,7 @@ TakenUs = Annotated[i64, Column(TIME, "time until the outcome, of all sends toge
 LongestUs = Annotated[i64, Column(TIME, "... of the slowest send")]
 BlockedUs = Annotated[i64, Column(TIME, "time that the application waited for memory, in all")]
 FailingUs = Annotated[i64, Column(TIME, "time since the first failed commit")]
+HeldUs = Annotated[i64, Column(TIME, "time that a pin has held the message")]
 LagMs = Annotated[
     i64, Column(TIME, "longest time since one of the removed followers was caught up")
 ]
@@ -380,6 +381,7 @@ Notification = Annotated[
 PartitionEpoch = Annotated[
     i64, Column(NUMBER, "partition epoch; with ZooKeeper the state's version")
 ]
+Pin = Annotated[i64, Column(NUMBER, "place of the pin in the scenario, from 0")]
 Position = Annotated[i64, Column(NUMBER, "place of the entry in the leader-epoch cache, from 0")]
 Request = Annotated[i64, Column(NUMBER, "number of the request within its sender")]
 SequenceNumber = Annotated[i64, Column(NUMBER, "number that ZooKeeper gives to a sequential znode")]

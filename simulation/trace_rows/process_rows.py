@@ -200,6 +200,41 @@ class FaultEnded(FaultRow, number=2):
     STORY = "{fault} ends"
 
 
+class PinRow(CanonicalRow):
+    """A pin of the scenario acts on a message to this process."""
+
+    pin: column.Pin
+    message_kind: column.MessageKind
+    from_process: column.FromProcess
+    partition: column.Partition
+
+
+class MessageHeld(PinRow, number=129):
+    """A pin of the scenario holds a message to this process."""
+
+    STORY = "pin {pin} holds {message_kind} of {from_process}"
+
+
+class MessageReleased(PinRow, number=130):
+    """A message that a pin has held is delivered; held_us: the time that it was held."""
+
+    STORY = "pin {pin} releases {message_kind} of {from_process}, held for {held_us}"
+
+    held_us: column.HeldUs
+
+
+class MessageDropped(PinRow, number=131):
+    """A pin of the scenario drops a message to this process, and no end notices."""
+
+    STORY = "pin {pin} drops {message_kind} of {from_process}"
+
+
+class MessageDuplicated(PinRow, number=132):
+    """A pin of the scenario keeps a second copy of a message, which is delivered later."""
+
+    STORY = "pin {pin} keeps a second copy of {message_kind} of {from_process}"
+
+
 class StepTaken(CanonicalRow, number=41):
     """A step of the scenario is taken."""
 

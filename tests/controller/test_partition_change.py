@@ -304,13 +304,15 @@ def test_the_first_thing_wrong_with_an_alter_partition_request_is_its_answer(fir
     }
     for wrong, _ in reversed(WRONG[first:]):
         request |= wrong
-    assert alter_partition_error(partition, *request.values()) == WRONG[first][1]
+    assert alter_partition_error(switches(), partition, *request.values()) == WRONG[first][1]
 
 
 def test_a_recovering_leader_may_stay_alone() -> None:
     """ReplicationControlManager.validateAlterPartitionData@4.1.0."""
     partition = partition_of(recovering=True, isr=[0])
     live = pack([0, 1, 2])
-    assert alter_partition_error(partition, 0, 0, 0, pack([0]), True, live) == errors.NONE
-    refused = alter_partition_error(partition, 0, 0, 0, pack([0, 1]), True, live)
+    assert (
+        alter_partition_error(switches(), partition, 0, 0, 0, pack([0]), True, live) == errors.NONE
+    )
+    refused = alter_partition_error(switches(), partition, 0, 0, 0, pack([0, 1]), True, live)
     assert refused == errors.INVALID_REQUEST

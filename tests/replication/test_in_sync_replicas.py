@@ -127,12 +127,11 @@ def test_from_2_0_1_on_it_has_to_reach_the_start_of_the_leaders_epoch(release: s
 
 def test_only_an_assigned_replica_that_is_not_in_the_isr_enters_it() -> None:
     leader = Leader("2.6", isr=[0, 1], records=5)
-    leader.followers[1].log_end_offset = leader.followers[2].log_end_offset = 5
-    expand = (leader.rules, leader.partition, leader.followers)
-    assert needs_expand_isr(*expand, 2, EMPTY)
-    assert not needs_expand_isr(*expand, 1, EMPTY)
+    expand = (leader.rules, leader.partition)
+    assert needs_expand_isr(*expand, 2, 5, EMPTY)
+    assert not needs_expand_isr(*expand, 1, 5, EMPTY)
     leader.partition.replicas = pack([0, 1])
-    assert not needs_expand_isr(*expand, 2, EMPTY)
+    assert not needs_expand_isr(*expand, 2, 5, EMPTY)
 
 
 @pytest.mark.parametrize(("release", "isr"), [("3.2", [0, 1, 2]), ("3.3", [0, 1])])

@@ -342,6 +342,7 @@ class PartitionReplay:
         proposed = partition.packed(isr)
         registration = partition.registration
         error = alter_partition_error(
+            self.switches,
             registration,
             registration.leader,
             registration.leader_epoch,

@@ -115,7 +115,7 @@ class Leader:
         before = follower.log_end_offset
         end = self.partition.log_end_offset
         update_fetch_state(self.rules, follower, offset, log_start_offset, self.now_ms, end)
-        if needs_expand_isr(self.rules, self.partition, self.followers, replica, self.ineligible):
+        if needs_expand_isr(self.rules, self.partition, replica, offset, self.ineligible):
             self._change_isr(expanded_isr(self.partition, replica))
         if may_move_after_fetch(self.rules, before, follower):
             self.attempt_high_watermark()

@@ -18,7 +18,7 @@ from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.simulate import simulate
 from tidegauge.replication.release_rules import TRUNCATE_TO_HIGH_WATERMARK
-from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan
+from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 from tidegauge.traces.checks import CHECK_NAMES, CHECKS
 from tidegauge.traces.checks.histories import (
@@ -262,7 +262,7 @@ def test_if_an_isr_is_written_whatever_the_version_two_brokers_lead_in_one_epoch
 ) -> None:
     """KAFKA-6082: the next controller reads epoch 1, and elects 3 in epoch 2, as 2 was before."""
     scenario = old_leader_writes_late()
-    run = simulate(scenario, tmp_path / "run", switches={UNCONDITIONAL_ISR: True})
+    run = simulate(scenario, tmp_path / "run", switches={"isr_version_checked": False})
     assert "one_leader_per_epoch" in broken(run)
     event = first_event(run, "one_leader_per_epoch")
     assert (event.kind, event["process"], event["leader_epoch"]) == ("became_leader", 2, 2)

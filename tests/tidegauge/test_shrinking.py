@@ -187,6 +187,24 @@ def test_a_fault_that_is_left_out_leaves_its_steps_waiting() -> None:
     assert len(steps) == len(shipped(LOSES)["steps"])
 
 
+def test_pins_move_with_the_faults_and_are_left_out_with_their_releases() -> None:
+    written = {
+        "duration": "60s",
+        "pins": [{"name": "late", "hold": "LEADER_AND_ISR", "after": "40s", "until": "50s"}],
+        "steps": [{"after": "45s", "do": "release", "pin": "late"}],
+    }
+    sooner = reduced.earlier(written, 40_000_000, 30_000_000)
+    (pin,) = sooner["pins"]
+    assert (sooner["duration"], pin["after"], pin["until"]) == ("30s", "10s", "20s")
+    assert sooner["steps"] == written["steps"]
+    assert reduced.without(written, ("pins",), [0]) == {
+        "duration": "60s",
+        "pins": [],
+        "steps": [{"after": "45s", "do": "wait"}],
+    }
+    assert reduced.ended_at(written, 40_000_000)["pins"] == []
+
+
 def test_a_broker_is_left_out_with_its_replicas_and_faults() -> None:
     written = {
         "cluster": {"brokers": 3, "racks": {"a": [1, 2], "b": [3]}, "start": {3: "0s"}},

@@ -342,6 +342,9 @@ def show_results(run: Run, scenario: Scenario, shown: Shown) -> bool:
             f"{shown.scenario} was not met in time; it and all later steps were not taken",
             err=True,
         )
+    for pin, taken in run.summary["messages_taken_by_pins"].items():
+        if not taken:
+            typer.echo(f"tidegauge: pin {pin} had no effect: no message matched it", err=True)
     if unexpected:
         typer.echo(f"Not as expected, with seed {scenario.seed}: {', '.join(unexpected)}", err=True)
     return not (waited_in_vain or unexpected)

@@ -13,11 +13,11 @@ from tidegauge.commands.performing import engine_of, perform
 from tidegauge.commands.result_options import CompareRunsOptions, ReplayOptions
 from tidegauge.commands.shared_options import Hosting, parsed
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.replication.kraft_releases import KRAFT_CELLS
 from tidegauge.replication.releases import RULE_CELLS
 from tidegauge.runs.run import Run
 from tidegauge.runs.side_by_side import side_by_side
 from tidegauge.runs.trace_events import TraceEvent
-from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import parse_time, time_text, whole_time_text
@@ -90,7 +90,7 @@ def _manifest_parts(run: RunFolder) -> tuple[Scenario, dict[str, int | bool]]:
     """
     file = run.path / MANIFEST
     switches: Any = run.manifest.get("switches", {})
-    known = {*RULE_CELLS, UNCONDITIONAL_ISR}
+    known = RULE_CELLS.keys() | KRAFT_CELLS.keys()
     if not isinstance(switches, dict) or not switches.keys() <= known:
         raise RunError(f"{file}: switches: must name rules of this release, not {switches}")
     try:

@@ -244,6 +244,10 @@ def _fault_kind(event: TraceEvent, number: int) -> str:
     return faults[place].kind if 0 <= place < len(faults) else str(number)
 
 
+def _pin(event: TraceEvent, number: int) -> str:
+    return event.names.pin(number)
+
+
 #: The types whose integers stand for something else. Others are numbers, offsets and times.
 _READINGS: dict[Type, _Reading] = {
     Type.PARTITION: _Reading(_partition, lambda event, number: event.names.partition(number)),
@@ -290,6 +294,8 @@ def _reading_of(kind: str, column: str) -> _Reading:
         return _named(described)
     if described is not None and described.type in _READINGS:
         return _READINGS[described.type]
+    if column == "pin":
+        return _Reading(_pin, _pin)
     words: Callable[[int], str] = str
     if column == "step":
         words = _from_one

@@ -30,9 +30,11 @@ from tidegauge.search.trials import Sought, StillFails, Switches, run_of, trials
 MOST_TRIALS = 5_000
 
 #: Fields without which nothing is a scenario, and the names of parts.
-_FRAME = frozenset({"name", "seed", "duration", "cluster", "brokers", "kind", "do"})
+_FRAME = frozenset(
+    {"name", "seed", "duration", "cluster", "brokers", "kind", "do", "hold", "drop", "duplicate"}
+)
 #: ... and those that another failure would come from: rules, and the phase after the run.
-_STAY = _FRAME | {"release", "mode", "protocol", "metadata_version", "liveness"}
+_STAY = _FRAME | {"release", "mode", "protocol", "metadata_version", "ablations", "liveness"}
 #: Fields about the larger scenario, or of no effect on its rows.
 _ABOUT = ("description", "checks", "sometimes", "alerts", "trace", "measure_from")
 

@@ -20,6 +20,7 @@ from urllib.parse import quote
 from filelock import FileLock, Timeout
 
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.replication.ablations import switches_of
 from tidegauge.scenario.reading import Scenario
 from tidegauge.simulation.trace_rows.schema import SCHEMA_VERSION, tidegauge_version
 from tidegauge.traces.run_files import MANIFEST, SUMMARY, SWEEP, SWEEP_LOCK, TRACE
@@ -102,11 +103,12 @@ def finished_run(folder: Path, scenario: Callable[[], Scenario]) -> RunFolder | 
     if not (folder / MANIFEST).exists():
         return None
     run = RunFolder(folder)
+    wanted = scenario()
     asked_for = {
         "tidegauge": tidegauge_version(),
         "schema_version": SCHEMA_VERSION,
-        "switches": {},
-        "scenario": json.loads(json.dumps(scenario().resolved())),
+        "switches": switches_of(wanted.ablations),
+        "scenario": json.loads(json.dumps(wanted.resolved())),
     }
     recorded = {name: run.manifest.get(name) for name in asked_for}
     for path, there, wanted in _differences("", recorded, asked_for):

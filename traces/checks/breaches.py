@@ -110,6 +110,8 @@ _LEFT_OUT = (
 _JUDGED = np.zeros(max(ROW_KINDS) + 1, np.bool_)
 _JUDGED[[number for number, kind in ROW_KINDS.items() if kind.canonical]] = True
 _JUDGED[list(_LEFT_OUT)] = False
+#: Whether checks and figures read a kind of row, for compiled code.
+IS_JUDGED = tuple(_JUDGED.tolist())
 
 
 def judged_rows(rows: NDArray[np.void]) -> NDArray[np.void]:

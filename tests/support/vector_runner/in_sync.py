@@ -187,7 +187,11 @@ class Leader(Area):
 
     def _count_fetch(self, replica: int, log_end_offset_before: int) -> None:
         if in_sync_replicas.needs_expand_isr(
-            self.rules, self.partition, self.followers, replica, self.ineligible
+            self.rules,
+            self.partition,
+            replica,
+            self.followers[replica].log_end_offset,
+            self.ineligible,
         ):
             self._change_isr(isr_update.expanded_isr(self.partition, replica))
         if may_move_after_fetch(self.rules, log_end_offset_before, self.followers[replica]):

@@ -16,6 +16,7 @@ from tidegauge.scenario.model.fault import FaultOfAnyKind
 from tidegauge.scenario.model.fault_rates import FaultRate
 from tidegauge.scenario.model.limits import Machine, Resources
 from tidegauge.scenario.model.parts import Part
+from tidegauge.scenario.model.pins import Pin
 from tidegauge.scenario.model.process_faults import LeadershipAfter, SurvivingLog
 from tidegauge.scenario.model.request_steps import STEPS
 from tidegauge.scenario.model.scenario import AlertExpectations, Scenario
@@ -62,6 +63,7 @@ SECTIONS = (
     *_kinds(FAULTS, "kind", FaultOfAnyKind),
     Section("Kept log", SurvivingLog, 3),
     Section("Leadership back", LeadershipAfter, 3),
+    Section("Pins", Pin),
     Section("Fault rates", FaultRate),
     Section("Steps", StepOfAnyKind),
     *_kinds(STEPS, "do", StepOfAnyKind),

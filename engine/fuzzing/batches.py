@@ -1,0 +1,317 @@
+"""Batches of runs: each restored, given a schedule, run, and judged, in one call."""
+
+from tidegauge.actors.idle_fetches.pairs import settle_idle
+from tidegauge.compiled.records import Record, Records, flag, i64
+from tidegauge.compiled.rules import code, inner_rule, rule
+from tidegauge.engine.doors import World
+from tidegauge.engine.event_loop import BUDGET, HORIZON, close_process, run_until
+from tidegauge.engine.exchange.state import Exchange
+from tidegauge.engine.fuzzing.coverage import state_of_partition
+from tidegauge.engine.fuzzing.drawing import Drawn, draw_schedule
+from tidegauge.engine.fuzzing.kept_states import KeptStates, restore_state
+from tidegauge.engine.fuzzing.schedules import PRESENT, copy_schedule, enter_schedule
+from tidegauge.engine.group_states import (
+    ObservedPartition,
+    ObservedReplica,
+    look_at_committed,
+    look_at_partitions,
+    look_at_replicas,
+)
+from tidegauge.engine.liveness import UnrecoveredPart, find_problems
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.topology import is_kraft
+from tidegauge.simulation.trace_rows.codes import REASON_END
+from tidegauge.simulation.trace_rows.replica_rows import Truncated
+from tidegauge.simulation.trace_rows.row import RowSlot
+from tidegauge.traces.checks.breaches import IS_JUDGED, comes_before
+from tidegauge.traces.checks.figures import Figures
+from tidegauge.traces.checks.histories import Histories
+from tidegauge.traces.judging.judgement import judge, judge_end
+
+#: The kept state in which runs begin.
+BEGINNING = code(0)
+#: ``Found.check``: after all faults have ended some replica has not recovered.
+NOT_RECOVERED = code(-2)
+#: Events of one run; one with more has gone wrong.
+_MOST_EVENTS = code(1_000_000)
+
+
+class Batch(Record):
+    """What a call is to do, and what it has done: one record."""
+
+    #: The number of the next run, and of the last one of the campaign and one more.
+    next_run: i64
+    end_run: i64
+    #: The time at which runs end.
+    end_us: i64
+    #: Runs since the campaign's beginning: in all; that had what the gates require; that ran out
+    #: of room.
+    runs: i64
+    counted: i64
+    overflows: i64
+    #: A run counts with at least so many records acknowledged, leaders elected, logs truncated.
+    least_acknowledged: i64
+    least_elections: i64
+    least_truncations: i64
+    #: Records that were acknowledged, and leaders elected, before the runs begin.
+    acknowledged_before: i64
+    elections_before: i64
+    #: Findings so far.
+    findings: i64
+    #: The number of steps that the scenario has before those of schedules.
+    first_step: i64
+    #: A cluster that has not recovered at the end is a finding.
+    has_to_recover: flag
+    #: Only the present schedule is run, and it is not drawn.
+    is_given: flag
+    #: Events handled, rows judged, abstract states seen for the first time.
+    events: i64
+    rows: i64
+    states: i64
+
+
+class Found(Record):
+    """A finding: the first promise that a run broke."""
+
+    run: i64
+    #: The number of a check; NOT_RECOVERED: none broke, but the cluster has not recovered.
+    check: i64
+    time_us: i64
+
+
+class PartitionSeen(Record):
+    """The abstract state in which a partition was seen last, in the present run."""
+
+    state: i64
+
+
+class Reached(Record):
+    """How often all runs have reached something."""
+
+    times: i64
+
+
+class Fuzzing(Drawn, part=2):
+    """A campaign: schedules, their runs, and what came of them."""
+
+    batch: Records[Batch]
+    found: Records[Found]
+    partition_states: Records[PartitionSeen]
+    #: Rows of the present run that are judged, in the total order.
+    judged: Records[RowSlot]
+    #: The cluster at the end of the present run, and the first problem of it.
+    replicas: Records[ObservedReplica]
+    observed: Records[ObservedPartition]
+    problems: Records[UnrecoveredPart]
+    #: By kind: rows that were written, messages and timers that were handled; by choice: faults
+    #: that have begun.
+    rows_written: Records[Reached]
+    kinds_handled: Records[Reached]
+    faults_begun: Records[Reached]
+
+
+@rule
+def run_batch(
+    world: World,
+    exchange: Exchange,
+    history: Histories,
+    figures: Figures,
+    kept: KeptStates,
+    fuzzing: Fuzzing,
+    most: int,
+) -> int:
+    """Run the next schedules, at most so many; the number that was run.
+
+    It ends early where there is no place for another finding.
+    """
+    batch = fuzzing.batch[0]
+    done = 0
+    while done < most and batch.next_run < batch.end_run and batch.findings < len(fuzzing.found):
+        restore_state(kept, BEGINNING)
+        if not batch.is_given:
+            draw_schedule(fuzzing, batch.next_run)
+        enter_schedule(world, history, fuzzing, PRESENT, batch.first_step)
+        _run(world, exchange, history, figures, fuzzing)
+        batch.next_run += 1
+        done += 1
+    return done
+
+
+@inner_rule
+def _run(
+    world: World, exchange: Exchange, history: Histories, figures: Figures, fuzzing: Fuzzing
+) -> None:
+    """Run the schedule that was entered, and judge it."""
+    batch, schedule = fuzzing.batch[0], fuzzing.schedules[PRESENT]
+    batch.runs += 1
+    schedule.reached_us = NONE
+    if not _handle_all(world, exchange, fuzzing):
+        batch.overflows += 1
+        return
+    is_well = not batch.has_to_recover or _has_recovered(world, fuzzing)
+    _close(world, batch.end_us)
+    count = _order_rows(world, fuzzing)
+    batch.events += world.context[0].handled
+    batch.rows += count
+    if judge(history, figures, fuzzing.judged[:count], 0) < count:
+        batch.overflows += 1
+        return
+    judge_end(history, figures)
+    _count_reached(world, fuzzing)
+    _count_run(history, figures, fuzzing, count)
+    _note_finding(history, fuzzing, is_well)
+    if schedule.reached_us != NONE and fuzzing.drawing[0].is_guided:
+        _keep_schedule(fuzzing)
+
+
+@inner_rule
+def _handle_all(world: World, exchange: Exchange, fuzzing: Fuzzing) -> bool:
+    """Handle all events up to the end, and look at the states; whether there was room."""
+    context = world.context[0]
+    context.horizon_us = fuzzing.batch[0].end_us
+    for partition in range(len(fuzzing.partition_states)):
+        fuzzing.partition_states[partition].state = NONE
+    written = context.row_count
+    for _ in range(_MOST_EVENTS):
+        why = run_until(world, exchange, 1)
+        if why == HORIZON:
+            return True
+        if why != BUDGET:
+            return False
+        if context.row_count > written:
+            written = context.row_count
+            _look(world, fuzzing)
+    return False
+
+
+@inner_rule
+def _look(world: World, fuzzing: Fuzzing) -> None:
+    """Note the abstract states of all partitions that have changed."""
+    batch, schedule = fuzzing.batch[0], fuzzing.schedules[PRESENT]
+    for partition in range(len(fuzzing.partition_states)):
+        state = state_of_partition(world, partition)
+        seen = fuzzing.partition_states[partition]
+        if state == seen.state:
+            continue
+        seen.state = state
+        fuzzing.seen[state].count += 1
+        if fuzzing.seen[state].count == 1:
+            batch.states += 1
+            schedule.reached_us = world.context[0].time_us
+            schedule.state = state
+
+
+@inner_rule
+def _has_recovered(world: World, fuzzing: Fuzzing) -> bool:
+    """Whether each ISR is full and all logs are equal, as the liveness phase looks at them."""
+    look_at_replicas(world, fuzzing.replicas)
+    if is_kraft(world):
+        look_at_committed(world, fuzzing.observed)
+    else:
+        look_at_partitions(world, fuzzing.observed)
+    return find_problems(world, fuzzing.observed, fuzzing.replicas, fuzzing.problems) == 0
+
+
+@inner_rule
+def _close(world: World, end_us: int) -> None:
+    """Write the rows that belong to the end of a run."""
+    settle_idle(world, end_us)
+    for process in range(world.context[0].process_count):
+        close_process(world, process, end_us, REASON_END)
+
+
+@inner_rule
+def _order_rows(world: World, fuzzing: Fuzzing) -> int:
+    """Bring the rows that are judged into the total order; their number.
+
+    Those of one process are in order already, and nearly all others, too.
+    """
+    count = 0
+    for index in range(world.context[0].row_count):
+        row = world.rows[index]
+        fuzzing.rows_written[row.kind].times += 1
+        if not IS_JUDGED[row.kind]:
+            continue
+        place = count
+        while place > 0 and _is_later(fuzzing.judged[place - 1], row):
+            fuzzing.judged[place] = fuzzing.judged[place - 1]
+            place -= 1
+        fuzzing.judged[place] = row
+        count += 1
+    return count
+
+
+@inner_rule
+def _is_later(one: RowSlot, other: RowSlot) -> bool:
+    if one.time_us != other.time_us:
+        return one.time_us > other.time_us
+    return one.process > other.process
+
+
+@inner_rule
+def _count_reached(world: World, fuzzing: Fuzzing) -> None:
+    """Count what the run has reached."""
+    for kind in range(len(fuzzing.kinds_handled)):
+        fuzzing.kinds_handled[kind].times += world.kind_counts[kind].handled
+    first = PRESENT
+    for place in range(fuzzing.schedules[PRESENT].faults):
+        fuzzing.faults_begun[fuzzing.planned_faults[first + place].choice].times += 1
+
+
+@inner_rule
+def _count_run(history: Histories, figures: Figures, fuzzing: Fuzzing, rows: int) -> None:
+    """Count the run if it tested something; it has so many rows that are judged."""
+    batch = fuzzing.batch[0]
+    acknowledged = 0
+    for number in range(history.facts[0].acknowledged):
+        promised = history.acknowledged[number]
+        acknowledged += promised.end_offset - promised.first_offset
+    truncations = 0
+    for place in range(rows):
+        truncations += fuzzing.judged[place].kind == Truncated.KIND
+    elections = figures.count[0].leader_elections
+    batch.counted += (
+        acknowledged - batch.acknowledged_before >= batch.least_acknowledged
+        and elections - batch.elections_before >= batch.least_elections
+        and truncations >= batch.least_truncations
+    )
+
+
+@inner_rule
+def _note_finding(history: Histories, fuzzing: Fuzzing, is_well: bool) -> None:
+    """Note the first promise that was broken, if one was, and the schedule that did it."""
+    batch = fuzzing.batch[0]
+    first = NONE
+    for check in range(len(history.findings)):
+        finding = history.findings[check]
+        if finding.broken > 0 and (
+            first == NONE or comes_before(finding.first, history.findings[first].first)
+        ):
+            first = check
+    if first == NONE and is_well:
+        return
+    found = fuzzing.found[batch.findings]
+    found.run = fuzzing.schedules[PRESENT].run
+    found.check = NOT_RECOVERED
+    found.time_us = batch.end_us
+    if first != NONE:
+        found.check = first
+        found.time_us = history.findings[first].first.time_us
+    place = len(fuzzing.schedules) - len(fuzzing.found) + batch.findings
+    copy_schedule(fuzzing, PRESENT, place)
+    batch.findings += 1
+
+
+@inner_rule
+def _keep_schedule(fuzzing: Fuzzing) -> None:
+    """Keep a schedule that has reached a new state, in place of the oldest one."""
+    drawing, present = fuzzing.drawing[0], fuzzing.schedules[PRESENT]
+    room = len(fuzzing.schedules) - len(fuzzing.found) - 1
+    place = 1 + drawing.next_kept
+    copy_schedule(fuzzing, PRESENT, place)
+    kept = fuzzing.schedules[place]
+    kept.reached_us = present.reached_us
+    kept.state = present.state
+    kept.chosen = 0
+    drawing.next_kept = (drawing.next_kept + 1) % room
+    drawing.kept = min(drawing.kept + 1, room)

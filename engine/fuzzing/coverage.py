@@ -1,0 +1,92 @@
+"""Coverage: the abstract states in which a partition is seen.
+
+A state abstracts from offsets, epochs and times: of each replica the role that its broker plays,
+whether its broker runs, is in the ISR and among the eligible leaders of the control plane's state;
+how its leader epoch compares with that of the control plane; and how its log compares with that of
+the longest replica: its end, its last epoch, its high watermark.
+
+Source: the variables of the public TLA+ specifications of Kafka's replication (replicaState,
+quorumState, replicaLog).
+"""
+
+from tidegauge.actors.state.brokers import runs_of
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.zookeeper.held_states import has_state, isr_of, leader_epoch_of
+from tidegauge.engine.doors import World
+from tidegauge.replication.replica_list import EMPTY, contains
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.random_streams import mix
+from tidegauge.simulation.topology import is_kraft
+
+#: Bits of the number of an abstract state: the size of ``Drawn.seen``.
+STATE_BITS = code(16)
+_MASK = code((1 << 16) - 1)
+
+#: Distances of epochs that count as different.
+_FAR = code(2)
+
+
+@inner_rule
+def state_of_partition(world: World, partition: int) -> int:
+    """The number of a partition's abstract state; equal states have equal numbers."""
+    facts = world.partitions[partition]
+    isr, eligible, epoch = EMPTY, EMPTY, NONE
+    if is_kraft(world):
+        known = world.committed_partitions[partition]
+        isr, eligible, epoch = known.isr, known.elr, known.leader_epoch
+    elif has_state(world, partition):
+        isr, epoch = isr_of(world, partition), leader_epoch_of(world, partition)
+    longest = facts.first_slot
+    for row in range(facts.first_slot, facts.first_slot + facts.slot_count):
+        if _is_longer(world, row, longest):
+            longest = row
+    number = 0
+    for slot in range(facts.slot_count):
+        row = facts.first_slot + slot
+        number = mix(number, _role(world, row, slot))
+        number = mix(number, 2 * contains(isr, slot) + contains(eligible, slot))
+        number = mix(number, max(-_FAR, min(_FAR, world.replicas[row].leader_epoch - epoch)))
+        number = mix(number, _log(world, row, longest))
+    return number & _MASK
+
+
+@inner_rule
+def _role(world: World, row: int, slot: int) -> int:
+    """Whether a replica's broker runs, and leads the partition or follows."""
+    process = world.processes[world.slots[row].broker]
+    if not process.alive or not world.hosted[row].exists:
+        return 0
+    replica = world.replicas[row]
+    role = 1
+    if replica.leader == slot:
+        role = 2
+    elif replica.leader != NONE:
+        role = 3
+    return 2 * role + (process.paused > 0)
+
+
+@inner_rule
+def _last_epoch(world: World, row: int) -> int:
+    count = world.replicas[row].run_count
+    return runs_of(world, row)[count - 1].epoch if count > 0 else NONE
+
+
+@inner_rule
+def _is_longer(world: World, row: int, other: int) -> bool:
+    """Whether a log is ahead of another one: as logs of Raft are compared."""
+    one, two = _last_epoch(world, row), _last_epoch(world, other)
+    if one != two:
+        return one > two
+    return world.replicas[row].log_end_offset > world.replicas[other].log_end_offset
+
+
+@inner_rule
+def _log(world: World, row: int, longest: int) -> int:
+    """How a log compares with the longest one: its end, its last epoch, its high watermark."""
+    replica, other = world.replicas[row], world.replicas[longest]
+    ends = 1 + (replica.log_end_offset > other.log_end_offset)
+    ends -= replica.log_end_offset < other.log_end_offset
+    same_epoch = _last_epoch(world, row) == _last_epoch(world, longest)
+    number = 2 * ends + same_epoch
+    number = 2 * number + (replica.high_watermark < replica.log_end_offset)
+    return 2 * number + (replica.high_watermark > other.log_end_offset)
