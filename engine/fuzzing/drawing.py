@@ -6,12 +6,12 @@ else, so every other deviation is close to the one before. The second strategy c
 a few points (PCT): links between brokers have delays of their own, which change where the schedule
 says so; they are faults of the family ``slow links``, drawn together.
 
-With guidance most schedules are made of a kept one: what it does before it was in a new state stays,
-and what comes later is drawn again; or one deviation is moved, added or taken out.
+With guidance most schedules are made of a kept one: what it does before it was in a new state
+stays, and what comes later is drawn again; or one deviation is moved, added or taken out.
 
 Source: Groce et al., Swarm Testing (ISSTA 2012); Burckhardt et al., A Randomized Scheduler with
-Probabilistic Guarantees of Finding Bugs (ASPLOS 2010); Boehme et al., Coverage-based Greybox Fuzzing
-as Markov Chain (CCS 2016).
+Probabilistic Guarantees of Finding Bugs (ASPLOS 2010); Boehme et al., Coverage-based Greybox
+Fuzzing as Markov Chain (CCS 2016).
 """
 
 from tidegauge.compiled.records import Record, Records, flag, i64
@@ -49,6 +49,16 @@ _SHORTEST_OCTAVE = code(3)
 _NEW_PERCENT = code(15)
 #: Kept schedules that are compared; the one whose state was seen least is taken.
 _COMPARED = code(3)
+# Changes of one deviation.
+_ADD_FAULT = code(0)
+_ADD_STEP = code(1)
+_DROP_FAULT = code(2)
+_DROP_STEP = code(3)
+_MOVE_STEP = code(4)
+_CHANGE_FAULT = code(5)
+_ADD_PIN = code(6)
+_DROP_PIN = code(7)
+
 #: A corpus is looked at from its newest schedules on, so many of them.
 _RECENT = code(256)
 
@@ -316,23 +326,23 @@ def _change_one(tables: Drawn) -> None:
     """Move, add or take out one deviation."""
     schedule, drawing = tables.schedules[PRESENT], tables.drawing[0]
     faults, steps = faults_of(tables, PRESENT), steps_of(tables, PRESENT)
-    change = below(tables, 8 if drawing.most_pins > 0 else 6)
-    if change == 0:
+    change = below(tables, 1 + (_DROP_PIN if drawing.most_pins > 0 else _CHANGE_FAULT))
+    if change == _ADD_FAULT:
         _add_fault(tables, drawing.begin_us, _any_moment_us(tables))
-    elif change == 1:
+    elif change == _ADD_STEP:
         _add_step(tables, drawing.begin_us, _any_moment_us(tables))
-    elif change == 2 and schedule.faults > 1:
+    elif change == _DROP_FAULT and schedule.faults > 1:
         schedule.faults -= 1
         copy_fault(faults[schedule.faults], faults[below(tables, schedule.faults + 1)])
-    elif change == 3 and schedule.steps > 1:
+    elif change == _DROP_STEP and schedule.steps > 1:
         schedule.steps -= 1
         copy_step(steps[schedule.steps], steps[below(tables, schedule.steps + 1)])
-    elif change == 4 and schedule.steps > 0:
+    elif change == _MOVE_STEP and schedule.steps > 0:
         step = steps[below(tables, schedule.steps)]
         step.at_us = _moment_us(tables, drawing.begin_us, step.at_us)
-    elif change == 6:
+    elif change == _ADD_PIN:
         _add_pin(tables, drawing.begin_us, _any_moment_us(tables))
-    elif change == 7 and schedule.pins > 0:
+    elif change == _DROP_PIN and schedule.pins > 0:
         schedule.pins -= 1
         pins = pins_of(tables, PRESENT)
         copy_pin(pins[schedule.pins], pins[below(tables, schedule.pins + 1)])
