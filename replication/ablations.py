@@ -206,7 +206,8 @@ ABLATIONS: Mapping[str, Ablation] = {
     ),
     "alter_partition_without_version": Ablation(
         "An ISR is stored whatever the leader knew when it asked (KIP-497, "
-        "ReplicationControlManager.validateAlterPartitionData).",
+        "ReplicationControlManager.validateAlterPartitionData), in ZooKeeper too (KAFKA-6082, "
+        "KafkaZkClient.updateLeaderAndIsr).",
         {"isr_version_checked": False},
         LOSS,
         "AsyncIsr, nocas",
