@@ -166,6 +166,16 @@ class EpochAnswered(PartitionRow, number=49):
     error: column.Error
 
 
+class EndOffsetTold(PartitionRow, number=133):
+    """A leader answers a client that asks for the latest offset (ListOffsets)."""
+
+    STORY = "responds to {to_process}, which asks for the latest offset: {end_offset}: {error}"
+
+    to_process: column.ToProcess
+    end_offset: column.EndOffset
+    error: column.Error
+
+
 class DivergingHighWatermark(PartitionRow, number=93):
     """A follower has taken the high watermark of a response that has it truncate (KAFKA-14704)."""
 

@@ -87,23 +87,29 @@ class DivergencesOptions(NamedTuple):
 
 
 class GalleryOptions(NamedTuple):
-    """Show known bugs of KRaft: each in an affected release, and absent in a fixed one.
+    """Show known bugs of KRaft and anomalies of replication: in an affected and a fixed release.
 
     Tidegauge runs the scenario of each incident in both releases. The table has the issue, the
-    affected and fixed releases, the schedule, and the expected and observed figures. A figure that
-    is not as expected is named, with the command that repeats the run.
+    affected and fixed releases, the schedule, and the expected and observed figures and verdicts of
+    checks. If one is not as expected, it is named with the command that repeats the run.
 
-    The exit status is 1 if a figure is not as expected.
+    With --all-releases each incident is run in every release of its mode, and the releases that
+    show it are compared with those that the table calls affected.
+
+    The exit status is 1 if anything is not as expected.
 
     \b
     Examples:
       tidegauge gallery
       tidegauge gallery 3
+      tidegauge gallery R7 --all-releases
       tidegauge gallery isolated-controller --json
     """
 
-    #: Name or number of one incident. Default: all of them.
+    #: Name or number of one incident; R1 to R21 are anomalies of replication. Default: all of them.
     name: Annotated[str | None, typer.Argument(metavar="[INCIDENT]")] = None
+    #: Run every release of the incident's mode, not two.
+    all_releases: Annotated[bool, typer.Option("--all-releases")] = False
     as_json: shared.AsJson = False
 
 
