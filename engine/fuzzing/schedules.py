@@ -2,9 +2,9 @@
 
 A deviation is a choice from a list that a scenario has laid out, with its time: a fault that
 begins then, a step that the operator takes, a pin that holds or drops a message. The cluster of a
-campaign has free places for each (:data:`MOST_FAULTS`, :data:`MOST_STEPS`, :data:`MOST_PINS`), and a
-schedule fills the first of them. Numbers, records and events are those that the scenario with these
-deviations would have, so that its run has the same hash.
+campaign has free places for each (:data:`MOST_FAULTS`, :data:`MOST_STEPS`, :data:`MOST_PINS`), and
+a schedule fills the first of them. Numbers, records and events are those that the scenario with
+these deviations would have, so that its run has the same hash.
 """
 
 from tidegauge.clients.client_state import Clients, Step

@@ -2,8 +2,8 @@
 
 A campaign tries its schedules on many clusters. They have the release and the size that the
 campaign asks for; the rest is drawn: latencies, timeouts, min.insync.replicas, the order of the
-assignment, the costs of a start. Times are short, so that what takes a minute in production happens within a
-second, and many schedules are run.
+assignment, the costs of a start. Times are short, so that what takes a minute in production happens
+within a second, and many schedules are run.
 
 To add a fault to what is drawn: a line of :func:`_faults`, in a family of its own if it should be
 absent from half of the runs. To add a step or a pin: a line of :func:`_steps` or :func:`_pins`.
