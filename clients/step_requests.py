@@ -1,6 +1,7 @@
 """The codes of a step's conditions, and of its actions: ``Step.start``, ``Step.action``.
 
-Requests of a step to a broker: a batch is produced, a fetch, the end of a leader epoch.
+Requests of a step to a broker: a batch is produced, a fetch, the end of a leader epoch, the latest
+offset.
 
 A request goes to the leader that the control plane names, as a test harness would send it, or to
 the broker that the step names, and is not repeated.
@@ -46,6 +47,7 @@ PRODUCES = STEP_CODES.new("produce", 0)
 FETCHES = STEP_CODES.new("fetch", 1)
 ASKS_EPOCH = STEP_CODES.new("ask_epoch", 4)
 MOVES_LOG_DIR = STEP_CODES.new("move_log_dir", 17)
+LISTS_OFFSETS = STEP_CODES.new("list_offsets", 20)
 
 #: Number of the request of the first step, if its answer is not waited for; then downwards.
 UNATTENDED = code(-2)
@@ -108,6 +110,10 @@ def request_of(world: Clients, process: int, broker: int) -> bool:
         asked = new_item(world, ask, step.partition, client_requests.EpochAsked)
         asked.leader_epoch = step.leader_epoch
         return _send(world, client, step, ask, _FETCH_TIMEOUT_US)
+    if step.action == LISTS_OFFSETS:
+        offsets = client_requests.ListOffsetsRequest.to(world, broker)
+        new_item(world, offsets, step.partition, client_requests.OffsetsAsked)
+        return _send(world, client, step, offsets, _FETCH_TIMEOUT_US)
     if step.action == MOVES_LOG_DIR:
         move = client_requests.AlterReplicaLogDirsRequest.to(world, broker, step)
         return _send(world, client, step, move, _FETCH_TIMEOUT_US)
@@ -173,6 +179,10 @@ def take_answer(world: Kernel, client: Client, response: Event, step: int) -> No
         row.high_watermark = fetched.high_watermark
     elif response.kind == client_requests.AlterReplicaLogDirsResponse.KIND:
         row.error = view_as(response, client_requests.AlterReplicaLogDirsResponse).error
+    elif response.kind == client_requests.ListOffsetsResponse.KIND:
+        listed = view_as(world.items[response.first_item], client_requests.ListedOffsets)
+        row.error = listed.error
+        row.end_offset = listed.end_offset
     else:
         told = view_as(world.items[response.first_item], client_requests.EpochEndOffset)
         row.error = told.error

@@ -22,6 +22,7 @@ from tidegauge.simulation.messages.client_requests import (
     AlterReplicaLogDirsResponse,
     ConsumerResponse,
     EpochResponse,
+    ListOffsetsResponse,
     ProduceResponse,
 )
 from tidegauge.simulation.messages.event import Event
@@ -190,6 +191,7 @@ def _take(world: Clients, process: int) -> None:
         step_requests.PRODUCES,
         step_requests.FETCHES,
         step_requests.ASKS_EPOCH,
+        step_requests.LISTS_OFFSETS,
         step_requests.MOVES_LOG_DIR,
     ):
         if step.to != NONE:
@@ -374,7 +376,10 @@ def handle_admin_response(world: Clients, response: AdminResponse) -> None:
         _go_on(world, process)
 
 
-@OPERATOR.handles(ProduceResponse, ConsumerResponse, EpochResponse, AlterReplicaLogDirsResponse)
+@OPERATOR.handles(
+    *(ProduceResponse, ConsumerResponse, EpochResponse),
+    *(ListOffsetsResponse, AlterReplicaLogDirsResponse),
+)
 @inner_rule
 def handle_broker_response(world: Clients, response: Event) -> None:
     """Take a broker's response to a step's request."""

@@ -13,8 +13,8 @@ FOLDER = Path(tidegauge.scenarios.__file__).parent
 MECHANISMS = FOLDER / "mechanisms"
 #: Scenarios on which alert rules are rehearsed; they are run as ``incidents/NAME``.
 INCIDENTS = FOLDER / "incidents"
-#: Scenarios that each show a bug of KRaft, which ``tidegauge gallery`` compares in two releases;
-#: they are run as ``gallery/NAME``.
+#: Scenarios that each show a bug of KRaft or an anomaly of replication, which ``tidegauge gallery``
+#: compares in two releases; they are run as ``gallery/NAME``.
 GALLERY = FOLDER / "gallery"
 #: The scenario that a newcomer runs first; with another control plane its name is longer.
 FIRST = "quickstart"
@@ -25,7 +25,7 @@ class ShippedScenario(NamedTuple):
 
     name: str
     file: Path
-    #: Whether it shows one mechanism, shows a bug of KRaft, or is an incident to rehearse alert
+    #: Whether it shows one mechanism, shows a known bug, or is an incident to rehearse alert
     #: rules on; others answer a question about a cluster.
     is_mechanism: bool
     is_in_gallery: bool

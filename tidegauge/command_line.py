@@ -65,6 +65,7 @@ COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
         "compare": Command(run_options.CompareOptions, "comparing:compare_scenario"),
         "ask": Command(run_options.AskOptions, "ask:ask_question"),
         "upgrade": Command(run_options.UpgradeOptions, "upgrade:upgrade_cluster"),
+        "fuzz": Command(search_options.FuzzOptions, "search.fuzzing:fuzz_cluster"),
         "shrink": Command(search_options.ShrinkOptions, "search.shrinking:shrink_run"),
         "alerts": Command(run_options.AlertsOptions, "alerts:rehearse_alerts"),
         "dashboards": Command(run_options.DashboardsOptions, "alerts:write_dashboards"),

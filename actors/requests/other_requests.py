@@ -14,7 +14,12 @@ from tidegauge.actors.state.request_times import mark_error
 from tidegauge.actors.storage.logs import write_log_runs
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.leader_read import last_offset_for_leader_epoch, local_log_error
+from tidegauge.replication.leader_read import (
+    READ_UNCOMMITTED,
+    last_offset_for_leader_epoch,
+    latest_offset,
+    local_log_error,
+)
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.events import free_event, items_of, new_item, new_response
 from tidegauge.simulation.faults import refuse_connection
@@ -27,7 +32,7 @@ from tidegauge.simulation.metadata_log import name_differences, read_position, w
 from tidegauge.simulation.rows import REQUEST, REQUEST_PARTITION, cost_us
 from tidegauge.simulation.trace_rows import codes
 from tidegauge.simulation.trace_rows.process_rows import EpochObserved, HighWatermarkTold, Observed
-from tidegauge.simulation.trace_rows.replica_rows import EpochAnswered
+from tidegauge.simulation.trace_rows.replica_rows import EndOffsetTold, EpochAnswered
 
 _TRUE = code(True)
 _FALSE = code(False)
@@ -83,7 +88,7 @@ def handle_offsets_for_leader_epoch(
 @REQUESTS.handles(client_requests.ListOffsetsRequest)
 @inner_rule
 def handle_list_offsets(world: Brokers, request: client_requests.ListOffsetsRequest) -> bool:
-    """Answer where this leader's log begins and ends.
+    """Answer where this leader's log begins and ends; for a client it ends where it may read to.
 
     Source: ReplicaManager.fetchOffsetForTimestamp@2.4.0.
     """
@@ -106,12 +111,26 @@ def handle_list_offsets(world: Brokers, request: client_requests.ListOffsetsRequ
             _TRUE,
             _TRUE,
         )
-        mark_error(world, request, item.error)
         if item.error == errors.NONE:
             item.log_start_offset = partition.log_start_offset
             item.end_offset = partition.log_end_offset
+            if request.fetcher == NONE:
+                _tell_client(world, request, item, row)
+        mark_error(world, request, item.error)
     _respond(world, request, response, request.item_count)
     return True
+
+
+@inner_rule
+def _tell_client(
+    world: Brokers, request: Event, item: client_requests.ListedOffsets, row: int
+) -> None:
+    """Answer a client with the latest offset that it may read to, or why it is not known yet."""
+    partition = world.replicas[row]
+    item.error, item.end_offset = latest_offset(
+        world.rules[request.destination], partition, READ_UNCOMMITTED, partition.high_watermark
+    )
+    EndOffsetTold.write(world, item, to_process=request.source)
 
 
 @REQUESTS.handles(client_requests.MetadataRequest)

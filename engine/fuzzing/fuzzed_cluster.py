@@ -12,19 +12,21 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tidegauge.clients.client_state import Step
 from tidegauge.compiled.records import Records, column, grown, new_records
+from tidegauge.engine.doors import World
 from tidegauge.engine.fuzzing import schedules
 from tidegauge.engine.fuzzing.batches import (
     BEGINNING,
     NOT_RECOVERED,
     Batch,
     Fuzzing,
+    first_found,
+    first_permitted,
     run_batch,
 )
 from tidegauge.engine.fuzzing.coverage import STATE_BITS
 from tidegauge.engine.fuzzing.drawing import Drawn
 from tidegauge.engine.fuzzing.kept_states import KeptMemory, keep_state
 from tidegauge.engine.fuzzing.schedules import MOST_FAULTS, MOST_PINS, MOST_STEPS, PRESENT
-from tidegauge.engine.doors import World
 from tidegauge.engine.group import Group
 from tidegauge.engine.layout.by_name import new_tables
 from tidegauge.engine.layout.check_tables import enlarge
@@ -41,6 +43,7 @@ from tidegauge.simulation.messages.kinds import KINDS
 from tidegauge.simulation.quantities import format_duration
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 from tidegauge.traces.checks import CHECKS, LIVENESS
+from tidegauge.traces.checks.histories import PERMITS
 
 #: Parts of a scenario as its file has them.
 _Parts: TypeAlias = Sequence[Mapping[str, Any]]
@@ -104,6 +107,10 @@ class Counts(NamedTuple):
     events: int
     rows: int
     states: int
+    #: Runs with a permitted loss of acknowledged records; and those with a break that is permitted,
+    #: by the number of its reason (``PERMITS``).
+    lossy: int
+    permitted: Mapping[int, int]
     #: By kind of row, by kind of message or timer, by choice of a fault.
     rows_written: Sequence[int]
     kinds_handled: Sequence[int]
@@ -196,7 +203,7 @@ class FuzzedCluster:
     def take_found(self) -> list[FoundBreak]:
         """The findings since the last call."""
         fuzzing, count = self._fuzzing, int(self._batch.findings)
-        first = len(fuzzing.schedules) - len(fuzzing.found)
+        first = int(first_found(fuzzing.view))
         self._batch.findings = 0
         return [
             FoundBreak(
@@ -208,6 +215,10 @@ class FuzzedCluster:
             for place, each in enumerate(fuzzing.found[:count])
         ]
 
+    def permitted(self, reason: int) -> dict[str, Any]:
+        """The scenario of the first run with a break that is permitted for a reason."""
+        return self._scenario_of(int(first_permitted(self._fuzzing.view)) + reason)
+
     def counts(self) -> Counts:
         """The counts of all runs so far."""
         batch, fuzzing = self._batch, self._fuzzing
@@ -218,6 +229,12 @@ class FuzzedCluster:
             events=int(batch.events),
             rows=int(batch.rows),
             states=int(batch.states),
+            lossy=int(batch.lossy),
+            permitted={
+                reason: int(fuzzing.permitted[reason].times)
+                for reason in PERMITS
+                if fuzzing.permitted[reason].times
+            },
             rows_written=[int(each.times) for each in fuzzing.rows_written],
             kinds_handled=[int(each.times) for each in fuzzing.kinds_handled],
             faults_begun=[int(each.times) for each in fuzzing.faults_begun],
@@ -330,7 +347,7 @@ def _new_fuzzing(
     profile: Profile, plan: ClusterPlan, laid_out: Kernel, steps: Records[Step]
 ) -> Fuzzing:
     """The tables of a campaign, of which nothing has run yet."""
-    count = 1 + _KEPT + _FOUND
+    count = 1 + _KEPT + _FOUND + max(PERMITS) + 1
     natures = new_records(schedules.ChoiceNature, len(profile.choices))
     families = new_records(schedules.Family, len(profile.faults))
     first = 0
@@ -352,10 +369,9 @@ def _new_fuzzing(
         rows_written=max(ROW_KINDS) + 1,
         kinds_handled=int(KINDS),
         faults_begun=len(profile.choices),
+        permitted=max(PERMITS) + 1,
     )
-    fuzzing.take_over(
-        new_tables(Drawn, draws=1, drawing=1, seen=1 << int(STATE_BITS))
-    )
+    fuzzing.take_over(new_tables(Drawn, draws=1, drawing=1, seen=1 << int(STATE_BITS)))
     fuzzing.take_over(
         new_tables(
             schedules.Schedules,

@@ -85,7 +85,7 @@ class Schedule(Record):
 class Schedules(Tables):
     """Schedules, and what they choose from."""
 
-    #: The present one, then those that are kept, then those of findings.
+    #: The present one, those that are kept, those of findings, and those of permitted breaks.
     schedules: Records[Schedule]
     #: At ``schedule * MOST_FAULTS``, ``schedule * MOST_STEPS``, ``schedule * MOST_PINS``.
     planned_faults: Records[PlannedFault]

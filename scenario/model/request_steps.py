@@ -206,6 +206,14 @@ class FetchStep(RequestStep):
         record.offset = self.offset
 
 
+class ListOffsetsStep(RequestStep):
+    """Ask for the latest offset once, by ListOffsets, as a consumer does."""
+
+    examples = ("{do: list_offsets, at: 10s, topic: orders, partition: 0, to: 1}",)
+
+    do: Literal["list_offsets"]
+
+
 class AskEpochStep(parts.OfPartition, StepOfAnyKind):
     """Ask a broker where a leader epoch ends, by OffsetsForLeaderEpoch."""
 
@@ -277,7 +285,7 @@ class MoveLogDirStep(parts.OfPartition, StepOfAnyKind):
         record.flushed = self.flush_at_end
 
 
-BrokerRequest = ProduceStep | FetchStep | AskEpochStep | MoveLogDirStep
+BrokerRequest = ProduceStep | FetchStep | ListOffsetsStep | AskEpochStep | MoveLogDirStep
 
 
 #: The kinds of steps, by the names that scenarios give them.

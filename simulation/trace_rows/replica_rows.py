@@ -166,6 +166,16 @@ class EpochAnswered(PartitionRow, number=49):
     error: column.Error
 
 
+class EndOffsetTold(PartitionRow, number=133):
+    """A leader answers a client that asks for the latest offset (ListOffsets)."""
+
+    STORY = "responds to {to_process}, which asks for the latest offset: {end_offset}: {error}"
+
+    to_process: column.ToProcess
+    end_offset: column.EndOffset
+    error: column.Error
+
+
 class DivergingHighWatermark(PartitionRow, number=93):
     """A follower has taken the high watermark of a response that has it truncate (KAFKA-14704)."""
 
@@ -258,7 +268,7 @@ class IsrUpdateFailed(PartitionRow, number=9):
     error: column.Error
 
 
-class IsrExpansionForgotten(PartitionRow, number=133):
+class IsrExpansionForgotten(PartitionRow, number=134):
     """A leader drops a pending expansion, as the metadata log brings the version that it knows."""
 
     STORY = (

@@ -9,6 +9,7 @@ import pytest
 
 from both_modes import MODES, in_mode
 from fault_schedules import schedule
+from gates import assert_met
 from interrupted_runs import figures_of_meaning, interrupted
 from kraft_schedules import kraft_schedule
 from small_clusters import cluster_of
@@ -95,7 +96,9 @@ def test_schedules_continue_in_finer_groups(seed: int, tmp_path: Path) -> None:
         third_us = scenario.duration_us // 3 + seed
         folder = tmp_path / make.__name__
         finer = [min(3, brokers), brokers + 1]
-        assert_finer_groups_come_to_the_same_end(scenario, folder / "1", [third_us], 1, finer)
+        assert_met(
+            assert_finer_groups_come_to_the_same_end(scenario, folder / "1", [third_us], 1, finer)
+        )
         assert_finer_groups_come_to_the_same_end(
             scenario, folder / "2", [2 * third_us], 2, [brokers]
         )

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from fault_schedules import schedule
+from gates import assert_met
 from kraft_schedules import kraft_schedule
 from process_groups import groups_of
 from tidegauge.engine.inline_engine import inline
@@ -181,6 +182,7 @@ def test_generated_schedules(seed: int, tmp_path: Path, monkeypatch: pytest.Monk
     for name, scenario in (("zookeeper", schedule(seed)), ("kraft", kraft_schedule(seed))):
         pair = computed_and_handled(quiet(scenario, seed), tmp_path / name, monkeypatch)
         assert_equal(*pair)
+        assert_met(RunFolder(tmp_path / name / "True"))
 
 
 @pytest.mark.long

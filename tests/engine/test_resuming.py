@@ -10,6 +10,7 @@ import pytest
 
 from both_modes import MODES, in_mode
 from fault_schedules import DURATION_S, schedule
+from gates import assert_met
 from interrupted_runs import figures_of_meaning, files_of, interrupted, rewritten
 from kraft_schedules import kraft_schedule
 from process_groups import groups_of
@@ -105,7 +106,8 @@ def test_schedules_of_faults_end_alike_from_drawn_times(
     for seed in seeds:
         times_us = drawn_times_us(seed, 3 if len(seeds) > 1 else 1, DURATION_S * SECOND)
         scenario = SCHEDULES[mode](seed)
-        assert_each_snapshot_leads_to_the_same_end(scenario, times_us, tmp_path / str(seed))
+        folder = tmp_path / str(seed)
+        assert_met(assert_each_snapshot_leads_to_the_same_end(scenario, times_us, folder))
 
 
 #: Scenarios that take minutes, or gigabytes.
@@ -322,3 +324,24 @@ def test_a_run_holds_the_lock_until_its_end(tmp_path: Path) -> None:
         snapshots_us=[SECOND],
     )
     assert set(told) == {f"{tmp_path / 'run'}: another run or resume is writing to it"}
+
+
+def test_held_messages_are_in_snapshots(tmp_path: Path) -> None:
+    """A message that a pin holds as the snapshot is taken is released in the resumed run."""
+    pins = [
+        {
+            "name": "late",
+            "hold": "RAFT_FETCH_RESPONSE",
+            "to": "broker:2",
+            "after": "4s",
+            "for": "3s",
+        },
+        {"duplicate": "PRODUCE", "nth": 5, "after": "2s", "count": "all", "for": "2s"},
+    ]
+    parts: dict[str, Any] = {**SHORT, "faults": [], "pins": pins}
+    scenario = in_mode("kraft", **parts)
+    run = assert_each_snapshot_leads_to_the_same_end(
+        scenario, [3 * SECOND, 5 * SECOND], tmp_path, groups_of(scenario, 3)
+    )
+    (released,) = (row for row in run.rows("message_released") if row["pin"] == 0)
+    assert released["held_us"] == 3 * SECOND

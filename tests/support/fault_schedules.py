@@ -21,6 +21,12 @@ WITHIN_S = 60
 DURATION_S = 190
 
 PROCESS_FAULTS = ("crash", "power_loss", "restart", "pause")
+_KINDS = (
+    *(*PROCESS_FAULTS, *PROCESS_FAULTS, "cut_link", "cut_link", "slow_link", "slow_disk"),
+    *("zookeeper_outage", "controller_move", "log_directory_failure", "rolling_restart"),
+)
+#: The kinds of faults that a schedule may have.
+FAULT_KINDS = frozenset(_KINDS)
 
 
 def schedule(seed: int) -> Scenario:
@@ -128,10 +134,7 @@ def _fault(draw: Random, brokers: list[int]) -> dict[str, Any]:
     begin_s = draw.uniform(8, HEALED_S - 15)
     length_s = min(draw.choice([0.3, 2.0, 8.0, 25.0]) * draw.uniform(0.5, 1.5), HEALED_S - begin_s)
     fault: dict[str, Any] = {"at": f"{begin_s * 1000:.0f}ms", "for": f"{length_s * 1000:.0f}ms"}
-    kind = draw.choice(
-        [*PROCESS_FAULTS, *PROCESS_FAULTS, "cut_link", "cut_link", "slow_link", "slow_disk",
-         "zookeeper_outage", "controller_move", "log_directory_failure", "rolling_restart"]
-    )  # fmt: skip
+    kind = draw.choice(_KINDS)
     fault["kind"] = kind
     if kind in (*PROCESS_FAULTS, "slow_disk", "log_directory_failure", "rolling_restart"):
         fault["brokers"] = draw.sample(brokers, draw.choice([1, 1, 1, 2, len(brokers)]))

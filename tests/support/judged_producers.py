@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gates import Reached, reached_in
 from producer_schedules import producer_schedule
 from tidegauge.compiled.records import column, view_as
 from tidegauge.engine.group import Group
@@ -48,6 +49,7 @@ class JudgedProducers(NamedTuple):
     #: Records that were not appended again, by the leaders; and that were, by the responses.
     deduplicated: int
     duplicated: int
+    reached: Reached
 
 
 def judged_producers(seed: int, *, idempotent: bool = True) -> JudgedProducers:
@@ -57,10 +59,12 @@ def judged_producers(seed: int, *, idempotent: bool = True) -> JudgedProducers:
     stream = RowStream(plan)
     group = Group(plan, range(len(plan.processes)))
     gaps = 0
+    reached = Reached()
 
     def take(rows: NDArray[np.void]) -> None:
         nonlocal gaps
         stream.take(rows)
+        reached.update(reached_in(plan, rows))
         for row in rows[rows["kind"] == RequestRefused.KIND]:
             gaps += int(view_as(row, RequestRefused).error in _GAPS)
 
@@ -86,6 +90,7 @@ def judged_producers(seed: int, *, idempotent: bool = True) -> JudgedProducers:
         int((column(clients, "producer_epoch").clip(0) + (ids - 1).clip(0)).sum()),
         int(column(group.world.brokers, "records_deduplicated").sum()),
         counted["duplicated"],
+        reached,
     )
 
 

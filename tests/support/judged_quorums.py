@@ -11,7 +11,11 @@ import time
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from quorum_schedules import PROGRESS_S, quorum_schedule
+import numpy as np
+from numpy.typing import NDArray
+
+from gates import ELECTIONS, VOTERS, Reached, assert_reached, reached_in
+from quorum_schedules import FAULT_KINDS, PROGRESS_S, quorum_schedule
 from tidegauge.compiled.records import column
 from tidegauge.engine.group import Group
 from tidegauge.engine.row_stream import RowStream
@@ -32,6 +36,7 @@ class JudgedQuorum(NamedTuple):
     epochs: int
     #: How many spans of calm, each ``PROGRESS_S`` long, were looked at.
     spans: int
+    reached: Reached
 
 
 def judged_quorum(seed: int) -> JudgedQuorum:
@@ -42,20 +47,27 @@ def judged_quorum(seed: int) -> JudgedQuorum:
     group = Group(plan, range(len(plan.processes)))
     spans = 0
     stands_still = False
+    reached = Reached()
+
+    def take(rows: NDArray[np.void]) -> None:
+        stream.take(rows)
+        reached.update(reached_in(plan, rows))
+
     for begin_s, end_s in calm_s:
-        group.run_to(round(begin_s * 1e6), stream.take)
+        group.run_to(round(begin_s * 1e6), take)
         committed = _committed(group)
         for span in range(1, 1 + int((end_s - begin_s) / PROGRESS_S)):
-            group.run_to(round((begin_s + span * PROGRESS_S) * 1e6), stream.take)
+            group.run_to(round((begin_s + span * PROGRESS_S) * 1e6), take)
             stands_still = stands_still or _committed(group) <= committed
             committed = _committed(group)
             spans += 1
-    group.run_to(scenario.duration_us, stream.take)
-    group.close(scenario.duration_us, stream.take, REASON_END)
+    group.run_to(scenario.duration_us, take)
+    group.close(scenario.duration_us, take, REASON_END)
     stream.end()
     broken = [name for name, found in verdicts(plan, stream, None).items() if found["broken"]]
     epochs = int(stream.history.quorum[0].epochs)
-    return JudgedQuorum([*broken, STANDS_STILL] if stands_still else broken, epochs, spans)
+    broken += [STANDS_STILL] if stands_still else []
+    return JudgedQuorum(broken, epochs, spans, reached)
 
 
 def _committed(group: Group) -> int:
@@ -63,10 +75,15 @@ def _committed(group: Group) -> int:
     return int(column(group.world.voters, "high_watermark").max())
 
 
-def failures(seeds: Iterable[int]) -> dict[int, list[str]]:
-    """The seeds whose schedules break something, and what."""
+#: A schedule has as many of these, on an average, or it tests no elections.
+_LEAST = {VOTERS: 25, ELECTIONS: 1.5}
+
+
+def assert_keep_raft(seeds: Iterable[int]) -> None:
+    """No schedule of these seeds breaks anything, and together they have reached elections."""
     judged = {seed: judged_quorum(seed) for seed in seeds}
-    return {seed: each.broken for seed, each in judged.items() if each.broken}
+    assert {seed: each.broken for seed, each in judged.items() if each.broken} == {}
+    assert_reached((each.reached for each in judged.values()), _LEAST, FAULT_KINDS)
 
 
 def main(first: int, end: int) -> None:

@@ -46,6 +46,8 @@ _CONTROLLER_FAULTS = (
     *("crash", "crash", "restart", "power_loss", "pause", "pause"),
     *("cut_link", "cut_link", "slow_link", "slow_disk"),
 )
+#: The kinds of faults that a schedule may have; that of a rack is a loss of power.
+FAULT_KINDS = frozenset((*PROCESS_FAULTS, *_CLUSTER_FAULTS)) - {"rack_power_loss"}
 _OPERATIONS = (
     *("preferred_election", "unclean_election", "configure", "configure"),
     *("recreate", "reassign", "reassign", "cancel"),

@@ -20,6 +20,8 @@ _DURATION = "75s"
 
 _STOPS = ("crash", "crash", "restart", "pause", "pause")
 _KINDS = (*_STOPS, *_STOPS, "cut_link", "cut_link", "slow_link", "slow_disk")
+#: The kinds of faults that a schedule may have.
+FAULT_KINDS = frozenset(_KINDS)
 
 
 def producer_schedule(seed: int, *, idempotent: bool) -> Scenario:

@@ -22,6 +22,8 @@ PROGRESS_S = 10
 
 _STOPS = ("crash", "crash", "crash", "restart", "restart", "power_loss", "power_loss", "pause")
 _KINDS = (*_STOPS, "pause", *5 * ["cut_link"], "slow_link", "slow_disk")
+#: The kinds of faults that a schedule may have.
+FAULT_KINDS = frozenset(_KINDS)
 
 
 class QuorumSchedule(NamedTuple):

@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 import pytest
 
-from fault_schedules import clean_but_far_apart, schedule
+from fault_schedules import FAULT_KINDS, clean_but_far_apart, schedule
+from gates import COMMITS, ELECTIONS, ISR_CHANGES, TRUNCATIONS, Reached, assert_reached, reached_by
 from scenario_runs import run_of
 from tidegauge.replication.in_sync_replicas import ACKS_ALL
 from tidegauge.replication.replica_list import size
@@ -27,6 +28,9 @@ from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 #: In pytest's parameters ten schedules are one test, so that a failure names few.
 TENS = [ten if ten < 5 else pytest.param(ten, marks=pytest.mark.long) for ten in range(30)]
+
+#: A schedule has as many of these, on an average, or its faults met nothing.
+LEAST = {COMMITS: 100, ELECTIONS: 10, ISR_CHANGES: 5, TRUNCATIONS: 0.8}
 
 Run = tuple[int, int, int]
 
@@ -154,6 +158,21 @@ def test_after_any_schedule_of_faults_all_is_well(ten: int) -> None:
             raise AssertionError(f"fault_schedules.schedule({seed})") from error
 
 
+def test_the_schedules_reach_what_they_are_to_test() -> None:
+    """The gate of the tests above: those of the short ones, which are played already."""
+    assert_reached((reached_by(played(seed)) for seed in range(50)), LEAST, FAULT_KINDS)
+
+
+def test_runs_that_reach_nothing_do_not_pass_and_the_failure_names_it() -> None:
+    reached = [Reached({ELECTIONS: 3}), Reached({ELECTIONS: 2, "fault crash": 1})]
+    with pytest.raises(AssertionError) as failure:
+        assert_reached(reached, {ELECTIONS: 2, TRUNCATIONS: 0.4}, ["crash", "pause"])
+    assert str(failure.value) == (
+        "2 runs have not reached enough: truncations: 0, at least 1; fault pause: 0, at least 1"
+    )
+    assert_reached(reached, {ELECTIONS: 2}, ["crash"])
+
+
 RELEASES = ("3.9", "3.1", "2.7")
 
 
@@ -167,6 +186,7 @@ def test_with_alter_partition_all_is_well_too_and_nobody_is_notified(
     Forty schedules in one of the releases, or each of them in all.
     """
     sent = 0
+    reached = []
     for seed in range(RELEASES.index(release) % every, 40, every):
         story = schedule(seed).resolved() | {"release": release, "protocol": None}
         run = run_of(scenario_from_mapping(story, f"schedule-{seed}"), tmp_path / str(seed))
@@ -175,7 +195,9 @@ def test_with_alter_partition_all_is_well_too_and_nobody_is_notified(
         assert "nothing permits it" not in losses(run)
         assert not list(run.rows("notification_sent"))
         sent += len(list(run.rows("alter_partition_sent")))
+        reached.append(reached_by(run))
     assert sent > 100 / every
+    assert_reached(reached, LEAST, FAULT_KINDS if every == 1 else ())
 
 
 def test_losses_are_found_and_the_reason_is_named() -> None:
@@ -194,5 +216,6 @@ def test_without_leader_epochs_schedules_lose_what_nothing_permits(
     protocol: str, loses: bool, tmp_path: Path
 ) -> None:
     """KIP-101: protocol 0.10.2 truncates to the high watermark, and clean elections lose."""
-    runs = (run_of(clean_but_far_apart(seed, protocol), tmp_path / str(seed)) for seed in range(25))
+    runs = [run_of(clean_but_far_apart(seed, protocol), tmp_path / str(seed)) for seed in range(25)]
     assert any("nothing permits it" in losses(run) for run in runs) == loses
+    assert_reached(map(reached_by, runs), LEAST, {"crash", "cut_link", "slow_link"})

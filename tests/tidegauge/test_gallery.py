@@ -1,4 +1,4 @@
-"""The gallery: each bug of KRaft is shown in a release that has it, and absent in one that has not.
+"""The gallery: each known bug is shown in a release that has it, and absent in one that has not.
 
 The sources of the rules are those of ``tidegauge releases``; the issues are those of the table.
 """
@@ -12,11 +12,13 @@ import pytest
 from typer.testing import CliRunner
 
 from tidegauge.command_line import app
+from tidegauge.laboratory.gallery import all_releases as all_releases_module
 from tidegauge.laboratory.gallery import incidents
+from tidegauge.laboratory.gallery.all_releases import affected_releases, in_all_releases
 from tidegauge.laboratory.gallery.comparison import Compared
-from tidegauge.laboratory.gallery.incidents import INCIDENTS, Incident, Range
+from tidegauge.laboratory.gallery.incidents import INCIDENTS, Incident, Range, Verdict
 from tidegauge.laboratory.manual.catalogue_pages import gallery_results
-from tidegauge.replication.release_versions import Release
+from tidegauge.replication.release_versions import Release, all_releases
 from tidegauge.scenario.shipped import GALLERY
 
 # The page of the manual is made of the same runs: they are done once.
@@ -41,14 +43,20 @@ def test_an_incident_is_shown_in_the_affected_release_and_absent_in_the_fixed(na
 def test_no_run_is_as_expected_of_both_releases(incident: Incident) -> None:
     """So an incident that is not shown, or not absent, is a deviation."""
     for each in incident.expected:
+        if isinstance(each.affected, Verdict):
+            assert (each.affected.holds, each.fixed) == (False, Verdict(holds=True))
+            continue
+        assert isinstance(each.fixed, Range)
         low, high = sorted((each.affected, each.fixed))
         assert low.most is not None
         assert low.most < high.least
 
 
 def test_incidents_are_numbered_and_each_scenario_of_the_gallery_is_one_of_them() -> None:
-    numbers = {each.number for each in INCIDENTS}
+    numbers = {each.number for each in INCIDENTS if not each.is_of_replication}
     assert numbers == set(range(1, len(numbers) + 1))
+    rows = [str(each.number) for each in INCIDENTS if each.is_of_replication]
+    assert rows == sorted(rows, key=lambda row: int(row.removeprefix("R")))
     assert len(set(NAMES)) == len(NAMES)
     files = {f"gallery/{file.stem}" for file in GALLERY.glob("*.yaml")}
     assert files <= {each.scenario for each in INCIDENTS}
@@ -64,6 +72,82 @@ def test_both_releases_stand_next_to_each_other_or_the_runs_differ_otherwise() -
             assert each.shown_in != each.absent_in
         else:
             assert (shown < absent) != each.fixed.startswith("not yet")
+
+
+# In all releases.
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "R3",
+        *(
+            pytest.param(each.name, marks=pytest.mark.long)
+            for each in INCIDENTS
+            if each.is_of_replication
+        ),
+    ],
+)
+def test_an_anomaly_is_shown_in_exactly_the_releases_that_the_table_calls_affected(
+    name: str,
+) -> None:
+    """KIP-279: 2.0.0 asks again; up to 0.10.2 a follower does not ask at all (KIP-101)."""
+    for incident in incidents.incidents_named(name):
+        result = in_all_releases(incident)
+        assert result.declared is not None
+        assert result.deviations == [], result.text(shown=True)
+
+
+def test_both_releases_of_an_anomaly_are_the_last_affected_and_a_first_fixed_one() -> None:
+    """Each boundary is that of ``replication/releases.py``, to the patch."""
+    for each in (each for each in INCIDENTS if each.is_of_replication):
+        if each.affected.startswith("all"):
+            assert each.shown_in.release == each.absent_in.release
+            continue
+        versions = (each.shown_in, each.absent_in)
+        shown, absent = (Release.parse(version.release) for version in versions)
+        declared = affected_releases(each.affected, all_releases(each.mode))
+        assert declared is not None
+        assert (declared[shown], declared[absent]) == (True, False), each.name
+        following = all_releases(each.mode)[all_releases(each.mode).index(shown) + 1]
+        assert absent == following, each.name
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("2.7.0 to 2.7.1, 2.8.0", ["2.7.0", "2.7.1", "2.8.0"]),
+        ("up to 2.7.0", ["2.6.3", "2.7.0"]),
+        ("all, with a setting", ["2.6.3", "2.7.0", "2.7.1", "2.7.2", "2.8.0"]),
+        ("metadata.version below 3.6-IV0", None),
+    ],
+)
+def test_the_affected_releases_are_ranges_or_need_more_than_a_release(
+    text: str, found: list[str] | None
+) -> None:
+    releases = [Release.parse(each) for each in ("2.6.3", "2.7.0", "2.7.1", "2.7.2", "2.8.0")]
+    said = affected_releases(text, releases)
+    assert found == (None if said is None else [str(each) for each in said if said[each]])
+
+
+def test_all_releases_are_printed_as_ranges_and_a_contradiction_is_an_exit_status(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """KAFKA-13091 in two releases, of which the table is made to claim one too many."""
+    (incident,) = incidents.incidents_named("R12")
+    said = incident._replace(affected="3.0.2, 3.1.0")
+    monkeypatch.setattr(incidents, "INCIDENTS", [said])
+    two = [Release.parse("3.0.2"), Release.parse("3.1.0")]
+    monkeypatch.setattr(all_releases_module, "all_releases", lambda _=None: two)
+    status, out, _ = invoked("R12", "--all-releases")
+    assert status == 1
+    assert "shown in 3.0.2\n    absent in 3.1.0\n    not as in the table: 3.1.0\n" in out
+    status, out, _ = invoked("R12", "--all-releases", "--json")
+    (found,) = json.loads(out)
+    assert (status, found["shown"]) == (1, {"3.0.2": True, "3.1.0": False})
+
+
+# The command.
 
 
 def invoked(*words: str) -> tuple[int, str, str]:
@@ -97,6 +181,23 @@ def test_json_has_all_figures_and_the_commands_that_repeat_the_runs() -> None:
         "value": 5,
         "least": 5,
         "most": 5,
+        "is_as_expected": True,
+    }
+
+
+def test_the_verdict_of_a_check_stands_beside_the_expected_one() -> None:
+    """KIP-101, scenario 1: StrongIsr falls in 0.10.2, and holds in 0.11."""
+    status, out, _ = invoked("R1")
+    assert status == 0
+    assert (
+        "Check strong_isr                 0.10.2.2: broken (broken)  0.11.0.0: holds (holds)" in out
+    )
+    _, out, _ = invoked("R1", "--json")
+    (found,) = json.loads(out)
+    assert found["absent_in"]["checks"][0] == {
+        "check": "strong_isr",
+        "verdict": True,
+        "expected": True,
         "is_as_expected": True,
     }
 

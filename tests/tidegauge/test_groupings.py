@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fault_schedules import schedule
+from gates import assert_met
 from kraft_schedules import kraft_schedule
 from process_groups import drawn_groups
 from producer_schedules import producer_schedule
@@ -43,6 +44,7 @@ def assert_groups_change_nothing(number: int, folder: Path) -> None:
     apart = simulate(scenario, folder / "apart", make_engine=inline(groups))
     assert one.summary is not None
     assert apart.summary is not None
+    assert_met(one)
     # Process by process: a difference names the first that went another way.
     where = f"schedule {number} in {groups}"
     assert apart.summary["process_hashes"] == one.summary["process_hashes"], where

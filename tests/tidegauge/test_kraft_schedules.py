@@ -10,11 +10,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 
-from kraft_schedules import kraft_schedule
+from gates import COMMITS, ELECTIONS, ISR_CHANGES, TRUNCATIONS, Reached, assert_reached, reached_by
+from kraft_schedules import FAULT_KINDS, kraft_schedule
 from process_groups import groups_of
 from scenario_runs import run_of
 from tidegauge.engine.inline_engine import inline
@@ -30,10 +33,13 @@ from tidegauge.traces.checks.histories import (
 from tidegauge.traces.run_folder import RunFolder
 
 #: Releases 3.3 to 4.4, with and without ELR; in most of them something is moved or created again.
-SHORT = (0, 7, 13, 36, 80, 110, 116, 178, 187, 234, 243, 272)
+SHORT = (0, 7, 13, 14, 36, 80, 110, 116, 178, 187, 234, 243, 272)
 
 #: In pytest's parameters ten schedules are one test, so that a failure names few.
 TENS = range(30)
+
+#: A schedule has as many of these, on an average, or its faults met nothing.
+LEAST = {COMMITS: 100, ELECTIONS: 12, ISR_CHANGES: 10, TRUNCATIONS: 1}
 
 
 def assert_no_check_is_broken(run: RunFolder) -> None:
@@ -75,10 +81,16 @@ def assert_all_is_well(run: RunFolder) -> None:
         assert size(states[partition]["isr"]) == size(replicas[partition])
 
 
+@cache
+def played(seed: int) -> RunFolder:
+    """The run of a schedule in one group: it is played once."""
+    return run_of(kraft_schedule(seed), Path(mkdtemp()) / f"kraft-{seed}")
+
+
 def assert_keeps_its_laws(seed: int, folder: Path, counts: tuple[int, ...]) -> None:
     """A schedule keeps all checks, heals, and has one hash in so many groups as in one."""
     scenario = kraft_schedule(seed)
-    run = run_of(scenario, folder / "1")
+    run = played(seed)
     try:
         assert_no_check_is_broken(run)
         assert_all_is_well(run)
@@ -95,6 +107,11 @@ def assert_keeps_its_laws(seed: int, folder: Path, counts: tuple[int, ...]) -> N
 @pytest.mark.parametrize("seed", SHORT)
 def test_a_kraft_cluster_keeps_its_laws_and_heals(seed: int, tmp_path: Path) -> None:
     assert_keeps_its_laws(seed, tmp_path, ())
+
+
+def test_the_schedules_reach_what_they_are_to_test() -> None:
+    """The gate of the test above, whose runs are played already."""
+    assert_reached((reached_by(played(seed)) for seed in SHORT), LEAST, FAULT_KINDS)
 
 
 # Groups in threads of one interpreter take ten times as long as one group.
@@ -117,8 +134,13 @@ def test_a_kraft_cluster_has_one_hash_in_any_groups(seed: int, tmp_path: Path) -
 @pytest.mark.parametrize("ten", TENS)
 def test_300_schedules_keep_the_laws_of_kraft(ten: int, tmp_path: Path) -> None:
     """3 to 9 faults on 3 to 7 brokers, up to 15 partitions, up to eight of an operator's steps."""
-    for seed in range(10 * ten, 10 * ten + 10):
+    seeds = range(10 * ten, 10 * ten + 10)
+    reached: list[Reached] = []
+    for seed in seeds:
         assert_keeps_its_laws(seed, tmp_path / str(seed), (2,))
+        reached.append(reached_by(played(seed)))
+    drawn = (kraft_schedule(seed).faults for seed in seeds)
+    assert_reached(reached, LEAST, {fault.kind for faults in drawn for fault in faults})
 
 
 def test_the_schedules_have_every_release_and_fault() -> None:

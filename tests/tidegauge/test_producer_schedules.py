@@ -6,12 +6,18 @@ run of the tests. Each has a twin whose producers are not idempotent (KIP-98).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
-from judged_producers import judged_producers, problems_of
+from gates import COMMITS, ELECTIONS, ISR_CHANGES, TRUNCATIONS, assert_reached
+from judged_producers import JudgedProducers, judged_producers, problems_of
+from producer_schedules import FAULT_KINDS
 
 _SHORT = 30
 _ALL = 300
+#: A schedule has as many of these, on an average, or its producers met nothing.
+_LEAST = {COMMITS: 7, ELECTIONS: 3, ISR_CHANGES: 2, TRUNCATIONS: 0.25}
 
 
 def _judge(seeds: range) -> None:
@@ -20,10 +26,16 @@ def _judge(seeds: range) -> None:
     assert {seed: found for seed, found in problems.items() if found} == {}
     # The faults are such that retries come twice, and are found.
     assert sum(each.deduplicated > 0 for each in judged.values()) > len(seeds) // 3
+    _assert_reached(judged.values())
+
+
+def _assert_reached(judged: Iterable[JudgedProducers]) -> None:
+    assert_reached((each.reached for each in judged), _LEAST, FAULT_KINDS)
 
 
 def _twins_with_duplicates(seeds: range) -> int:
     twins = [judged_producers(seed, idempotent=False) for seed in seeds]
+    _assert_reached(twins)
     assert all(not each.broken and not each.deduplicated for each in twins)
     return sum(each.surplus > 0 for each in twins)
 

@@ -17,7 +17,7 @@ import pytest
 
 import judged_quorums
 from broken_quorums import BROKEN
-from judged_quorums import failures
+from judged_quorums import assert_keep_raft, judged_quorum
 from quorum_schedules import quorum_schedule
 from scenario_runs import rows_of, run_of, shipped
 from tidegauge.engine.inline_engine import inline
@@ -37,7 +37,7 @@ _PARTS = 20
 
 def test_schedules_with_a_minority_of_controllers_down_keep_raft_and_go_on() -> None:
     """The checks of the quorum, and a commit every 10 s while a majority is up and connected."""
-    assert failures(range(60)) == {}
+    assert_keep_raft(range(60))
 
 
 @pytest.mark.parametrize("seed", [12397, 103245])
@@ -46,7 +46,7 @@ def test_a_late_vote_elects_the_leader_of_an_epoch_that_is_over(seed: int, tmp_p
 
     That is no breach of quorum_leader_complete.
     """
-    assert failures([seed]) == {}
+    assert judged_quorum(seed).broken == []
     led = rows_of(
         run_of(quorum_schedule(seed).scenario, tmp_path), "voter_state", voter_state=int(LEADER)
     )
@@ -56,13 +56,13 @@ def test_a_late_vote_elects_the_leader_of_an_epoch_that_is_over(seed: int, tmp_p
 
 def test_a_suspended_broker_begins_with_a_topic_that_is_gone() -> None:
     """It was created and deleted twice in that time: no breach of one_leader_per_epoch."""
-    assert failures([13429]) == {}
+    assert judged_quorum(13429).broken == []
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("part", range(_PARTS))
 def test_thousands_of_schedules_keep_raft_and_go_on(part: int) -> None:
-    assert failures(range(part * _COUNT // _PARTS, (part + 1) * _COUNT // _PARTS)) == {}
+    assert_keep_raft(range(part * _COUNT // _PARTS, (part + 1) * _COUNT // _PARTS))
 
 
 def test_the_schedules_have_every_release_and_fault_and_are_calm_for_long_enough() -> None:

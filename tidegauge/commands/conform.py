@@ -1,4 +1,4 @@
-"""``tidegauge conform`` and ``gallery``: real brokers' schedules, and known bugs of KRaft."""
+"""``tidegauge conform`` and ``gallery``: real brokers' schedules, and known bugs."""
 
 import shutil
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -24,9 +24,15 @@ from tidegauge.laboratory.conformance.recorded_schedule import (
     recorded_files,
 )
 from tidegauge.laboratory.gallery import incidents
-from tidegauge.laboratory.gallery.comparison import Compared, compared
+from tidegauge.laboratory.gallery.all_releases import in_all_releases
+from tidegauge.laboratory.gallery.comparison import compared
 from tidegauge.laboratory.gallery.incidents import Incident
-from tidegauge.laboratory.gallery.view import content_of, show
+from tidegauge.laboratory.gallery.view import (
+    content_of,
+    content_of_all_releases,
+    show,
+    show_all_releases,
+)
 from tidegauge.views.conformance_report import Again, ConformanceReport
 from tidegauge.views.output import console, print_json, report
 from tidegauge.views.progress import runs_progress
@@ -125,9 +131,12 @@ def _progress_bar(files: int) -> Iterator[tuple[Console, Callable[[], None]]]:
 def gallery(options: GalleryOptions) -> None:
     """Perform ``tidegauge gallery``."""
     shown = incidents.INCIDENTS if options.name is None else incidents.incidents_named(options.name)
+    if options.all_releases:
+        _gallery_in_all_releases(shown, as_json=options.as_json)
+        return
     with report(as_json=options.as_json):
         announce_compilation()
-        results = _compared(shown)
+        results = _run_all(compared, shown)
         show(console(), results)
     if options.as_json:
         print_json(content_of(results))
@@ -135,10 +144,21 @@ def gallery(options: GalleryOptions) -> None:
         raise typer.Exit(1)
 
 
-def _compared(shown: Sequence[Incident]) -> list[Compared]:
-    """Run all incidents, each in two releases, and show the progress."""
+def _gallery_in_all_releases(shown: Sequence[Incident], *, as_json: bool) -> None:
+    with report(as_json=as_json):
+        announce_compilation()
+        results = _run_all(in_all_releases, shown)
+        show_all_releases(console(), results)
+    if as_json:
+        print_json(content_of_all_releases(results))
+    if any(each.deviations for each in results):
+        raise typer.Exit(1)
+
+
+def _run_all(run: Callable[[Incident], Output], shown: Sequence[Incident]) -> list[Output]:
+    """Run all incidents, and show the progress."""
     results = []
-    with runs_progress(len(shown)) as advance, closing(_results(compared, shown)) as found:
+    with runs_progress(len(shown)) as advance, closing(_results(run, shown)) as found:
         for each in found:
             results.append(each)
             advance()

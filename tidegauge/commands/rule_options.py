@@ -16,6 +16,9 @@ class ReleasesOptions(NamedTuple):
     Each rule is a switch from Kafka's source. The method and release of the source are printed
     with it.
 
+    --ablations lists the rules that `tidegauge run --without` takes away, each with the checks that
+    break without it in some schedule.
+
     \b
     Examples:
       tidegauge releases                           each rule, and where it changed
@@ -27,6 +30,7 @@ class ReleasesOptions(NamedTuple):
       tidegauge releases 3.9 --mode kraft          without ZooKeeper
       tidegauge releases 4.4 --protocol 4.3        with metadata.version 4.3-IV0
       tidegauge releases 2.6 --json                JSON for programs
+      tidegauge releases --ablations               rules to take away
     """
 
     #: A release such as 2.6.3, or a line such as 2.6 for its last patch.
@@ -38,6 +42,8 @@ class ReleasesOptions(NamedTuple):
     protocol: Annotated[str | None, typer.Option(metavar="VERSION")] = None
     #: zookeeper (up to 3.9) or kraft (from 3.3). Default: zookeeper up to 3.9.
     mode: Annotated[str | None, typer.Option(metavar="MODE")] = None
+    #: List the ablations of `tidegauge run --without`.
+    ablations: bool = False
     #: Print the same as JSON, with all sources.
     as_json: Annotated[bool, typer.Option("--json")] = False
 
@@ -81,23 +87,29 @@ class DivergencesOptions(NamedTuple):
 
 
 class GalleryOptions(NamedTuple):
-    """Show known bugs of KRaft: each in an affected release, and absent in a fixed one.
+    """Show known bugs of KRaft and anomalies of replication: in an affected and a fixed release.
 
     Tidegauge runs the scenario of each incident in both releases. The table has the issue, the
-    affected and fixed releases, the schedule, and the expected and observed figures. A figure that
-    is not as expected is named, with the command that repeats the run.
+    affected and fixed releases, the schedule, and the expected and observed figures and verdicts of
+    checks. If one is not as expected, it is named with the command that repeats the run.
 
-    The exit status is 1 if a figure is not as expected.
+    With --all-releases each incident is run in every release of its mode, and the releases that
+    show it are compared with those that the table calls affected.
+
+    The exit status is 1 if anything is not as expected.
 
     \b
     Examples:
       tidegauge gallery
       tidegauge gallery 3
+      tidegauge gallery R7 --all-releases
       tidegauge gallery isolated-controller --json
     """
 
-    #: Name or number of one incident. Default: all of them.
+    #: Name or number of one incident; R1 to R21 are anomalies of replication. Default: all of them.
     name: Annotated[str | None, typer.Argument(metavar="[INCIDENT]")] = None
+    #: Run every release of the incident's mode, not two.
+    all_releases: Annotated[bool, typer.Option("--all-releases")] = False
     as_json: shared.AsJson = False
 
 

@@ -44,7 +44,7 @@ _SUBJECTS: dict[str, Callable[[ShippedScenario], bool]] = {
         not (each.is_mechanism or each.is_in_gallery or each.is_incident)
     ),
     "Mechanisms of replication, one by one": lambda each: each.is_mechanism,
-    "Bugs of KRaft, which `tidegauge gallery` runs in two releases": lambda each: (
+    "Bugs and anomalies, which `tidegauge gallery` runs in two releases": lambda each: (
         each.is_in_gallery
     ),
     "Incidents on which `tidegauge alerts` tests alert rules": lambda each: each.is_incident,

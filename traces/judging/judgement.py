@@ -24,7 +24,7 @@ from tidegauge.traces.checks import histories, lineage
 from tidegauge.traces.checks.acknowledged_records_lost import count_lost, remember_acknowledged
 from tidegauge.traces.checks.breaches import slot_of, take_place
 from tidegauge.traces.checks.committed_agree import check_committed, cut_of_misled
-from tidegauge.traces.checks.consumer_went_backwards import check_reset
+from tidegauge.traces.checks.consumer_went_backwards import check_reset, check_told_end
 from tidegauge.traces.checks.elr_below_min_isr import check_elr_below_min_isr
 from tidegauge.traces.checks.elr_outside_isr import check_elr_outside_isr
 from tidegauge.traces.checks.exposed_durable import check_new_leader
@@ -285,6 +285,9 @@ def _take_end(history: histories.Histories, row: Row) -> None:
     elif kind == replica_rows.IsrExpansionForgotten.KIND:
         forgotten = view_as(row, replica_rows.IsrExpansionForgotten)
         history.partitions[forgotten.partition].forgot_expansion = True
+    elif kind == replica_rows.EndOffsetTold.KIND:
+        told_end = view_as(row, replica_rows.EndOffsetTold)
+        check_told_end(history, told_end.end_offset, _place_of(history, told_end))
     elif kind == ConsumerReset.KIND:
         reset = view_as(row, ConsumerReset)
         check_reset(history, reset.offset, reset.new_offset, _place_of(history, reset))

@@ -14,12 +14,13 @@ from tidegauge.commands import loading
 from tidegauge.commands.comparing import written_scenario
 from tidegauge.commands.performing import ended_with_one_line
 from tidegauge.commands.run_options import RunOptions
-from tidegauge.commands.search.search_options import ShrinkOptions
+from tidegauge.commands.search.search_options import FuzzOptions, ShrinkOptions
 from tidegauge.commands.shared_options import words_of
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.resuming import written_scenario_of
 from tidegauge.engine.simulate import simulate_plan
+from tidegauge.replication.ablations import switches_of
 from tidegauge.runs.run import Run
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import scenario_from_mapping
@@ -75,8 +76,8 @@ def shrink_run(options: ShrinkOptions) -> None:
                 tell=tell,
             )
         took_s = time.monotonic() - began_s
-        _write(out, options, found)
-        run = _performed(found, out, folder, subject.switches)
+        write_shrunk(out, options, "shrink", found)
+        run = perform_shrunk(found, out, folder, subject.switches)
     told = ToldShrinking(found, run, out, options.run, took_s)
     if options.as_json:
         print_json(shrunk_for_programs(told))
@@ -96,12 +97,13 @@ def _subject_of(options: ShrinkOptions) -> _Subject:
     if run.is_of_logs:
         raise TidegaugeError(f"{folder}: is a real cluster's, made of its logs: it has no scenario")
     written = written_scenario_of(run)
+    own = switches_of(written.get("ablations", ()))
     left_out = run.manifest.get("without", ())
     places = [place for place, fault in enumerate(run.names.faults) if fault.name in left_out]
     return _Subject(
         without(written, ("faults",), places) if places else written,
         folder.name,
-        run.manifest["switches"],
+        {name: value for name, value in run.manifest["switches"].items() if name not in own},
     )
 
 
@@ -133,9 +135,11 @@ def _progress(name: str) -> Iterator[Any]:
         yield lambda written, tried: tell(words(written, tried))
 
 
-def _write(out: Path, options: ShrinkOptions, found: Shrunk) -> None:
+def write_shrunk(
+    out: Path, options: ShrinkOptions | FuzzOptions, command_name: str, found: Shrunk
+) -> None:
     """Write the smallest scenario, with the failure and the way it was found at its head."""
-    command = shlex.join(["tidegauge", "shrink", *words_of(options)])
+    command = shlex.join(["tidegauge", command_name, *words_of(options)])
     seed = found.run.plan.scenario.seed
     head = [
         *comment(f"{found.failure.words}."),
@@ -147,7 +151,7 @@ def _write(out: Path, options: ShrinkOptions, found: Shrunk) -> None:
     loading.write_new_file(out, f"{text}\n")
 
 
-def _performed(found: Shrunk, out: Path, folder: Path, switches: Switches) -> Run:
+def perform_shrunk(found: Shrunk, out: Path, folder: Path, switches: Switches) -> Run:
     """The run of the smallest scenario with a trace."""
     written = {name: part for name, part in found.written.items() if name != "name"}
     scenario = scenario_from_mapping(written, str(out))

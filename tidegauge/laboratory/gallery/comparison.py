@@ -1,27 +1,32 @@
-"""An incident, run in a release that has the bug and in one that has not, and its figures."""
+"""An incident, run in a release that has the bug and in one that has not: figures, verdicts."""
 
+import json
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.engine.simulate import simulate
-from tidegauge.laboratory.gallery.incidents import Incident, Range, Version
+from tidegauge.laboratory.gallery.incidents import Expected, Incident, Range, Verdict, Version
 from tidegauge.runs.figures import FIGURES_OF_RUNS, value_text
-from tidegauge.scenario.reading import load_scenario
+from tidegauge.scenario.reading import Scenario, load_scenario
 from tidegauge.scenario.shipped import find_scenario
-from tidegauge.traces.run_folder import RunFolder
-from tidegauge.traces.summary_figures import Figure, numbers_of
+from tidegauge.traces.summary_figures import numbers_of
+
+#: The figures and the verdicts of the checks of a run, by their names.
+Values = Mapping[str, float | str]
 
 
 class Observed(NamedTuple):
-    """A figure of one run, beside the values that it may have."""
+    """A figure or the verdict of a check in one run, beside the values that it may have."""
 
-    figure: Figure
-    expected: Range
-    value: float
+    name: str
+    label: str
+    unit: str
+    expected: Range | Verdict
+    value: float | str
 
     @property
     def is_as_expected(self) -> bool:
@@ -31,12 +36,16 @@ class Observed(NamedTuple):
     @property
     def text(self) -> str:
         """The value for people."""
-        return value_text(self.value, self.figure.unit)
+        if isinstance(self.value, str):
+            return self.value
+        if isinstance(self.value, bool):
+            return Verdict(self.value).text()
+        return value_text(self.value, self.unit)
 
     @property
     def expected_text(self) -> str:
         """The values that it may have, for people."""
-        return self.expected.text(self.figure.unit)
+        return self.expected.text(self.unit)
 
 
 class Compared(NamedTuple):
@@ -67,26 +76,46 @@ def compared(incident: Incident) -> Compared:
     Raises:
         ScenarioError: its scenario cannot be run in one of them.
     """
-    with TemporaryDirectory(prefix="tidegauge-gallery-") as folder:
-        runs = [
-            _run(incident, version, Path(folder, name))
-            for name, version in (("affected", incident.shown_in), ("fixed", incident.absent_in))
-        ]
-        rows = RunTables(runs, Path(folder, "tables")).rows(FIGURES_OF_RUNS)
-        affected, fixed = (
-            {**dict(numbers_of(RunFolder(run).summary or {})), **row}
-            for run, row in zip(runs, rows, strict=True)
-        )
+    versions = (incident.shown_in, incident.absent_in)
+    affected, fixed = values_of(incident, [scenario_of(incident, each) for each in versions])
     return Compared(
         incident,
-        [Observed(each.figure, each.affected, affected[each.name]) for each in incident.expected],
-        [Observed(each.figure, each.fixed, fixed[each.name]) for each in incident.expected],
+        [_observed(each, each.affected, affected) for each in incident.expected],
+        [_observed(each, each.fixed, fixed) for each in incident.expected],
     )
 
 
-def _run(incident: Incident, version: Version, folder: Path) -> Path:
-    scenario = load_scenario(find_scenario(incident.scenario), incident.changes(version))
-    return simulate(scenario, folder).path
+def _observed(each: Expected, expected: Range | Verdict, values: Values) -> Observed:
+    return Observed(each.name, each.label, each.unit, expected, values[each.name])
+
+
+def scenario_of(incident: Incident, version: Version) -> Scenario:
+    """The scenario of an incident in a version.
+
+    Raises:
+        ScenarioError: it cannot be run in that version.
+    """
+    return load_scenario(find_scenario(incident.scenario), incident.changes(version))
+
+
+def values_of(incident: Incident, scenarios: Iterable[Scenario]) -> list[Values]:
+    """The values that runs of an incident have, one for each scenario."""
+    with TemporaryDirectory(prefix="tidegauge-gallery-") as folder:
+        runs = [
+            simulate(scenario, Path(folder, str(place))) for place, scenario in enumerate(scenarios)
+        ]
+        values = [_values_of_summary(run.summary or {}) for run in runs]
+        if any(each.name not in found for found in values for each in incident.expected):
+            # The others are figures of result tables.
+            tables = RunTables([run.path for run in runs], Path(folder, "tables"))
+            rows = tables.rows(FIGURES_OF_RUNS)
+            values = [{**found, **row} for found, row in zip(values, rows, strict=True)]
+        return values
+
+
+def _values_of_summary(summary: Mapping[str, Any]) -> Values:
+    verdicts = {name: found["verdict"] for name, found in summary["checks"].items()}
+    return dict(numbers_of(summary)) | verdicts
 
 
 def command_of(incident: Incident, version: Version) -> str:
@@ -96,4 +125,4 @@ def command_of(incident: Incident, version: Version) -> str:
 
 def _settings(incident: Incident, version: Version) -> Iterator[str]:
     for path, value in incident.changes(version).items():
-        yield from ("--set", f"{path}={value}")
+        yield from ("--set", f"{path}={value if isinstance(value, str) else json.dumps(value)}")

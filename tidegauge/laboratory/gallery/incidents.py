@@ -1,17 +1,22 @@
-"""The table of the incidents: bugs, releases, schedules and figures (``incidents.yaml``)."""
+"""The tables of the incidents: bugs, releases, schedules, figures and verdicts.
+
+``incidents.yaml`` has the bugs of KRaft, ``anomalies.yaml`` the anomalies of replication.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.replication.release_versions import KRAFT_MODE, Mode
 from tidegauge.runs.figures import figure_named, value_text
 from tidegauge.scenario.text.errors import did_you_mean
-from tidegauge.traces.summary_figures import Figure
+from tidegauge.traces.checks import CHECK_NAMES
 
 
 class Range(NamedTuple):
@@ -20,8 +25,10 @@ class Range(NamedTuple):
     least: float
     most: float | None
 
-    def has(self, value: float) -> bool:
+    def has(self, value: float | str) -> bool:
         """Whether a value is one of them."""
+        if isinstance(value, str):
+            return False
         return self.least <= value and (self.most is None or value <= self.most)
 
     def text(self, unit: str) -> str:
@@ -35,17 +42,42 @@ class Range(NamedTuple):
         return f"{least.removesuffix(' s')} to {most}" if self.least else f"at most {most}"
 
 
+class Verdict(NamedTuple):
+    """The verdict that a check is to have."""
+
+    holds: bool
+
+    def has(self, value: float | str) -> bool:
+        """Whether it is this one; an unknown verdict is neither."""
+        return value is self.holds
+
+    def text(self, unit: str = "") -> str:
+        """The verdict in words."""
+        del unit
+        return "holds" if self.holds else "broken"
+
+
 class Expected(NamedTuple):
-    """A figure by its name, and its values in a release with the bug and in one without it."""
+    """A figure or a check by its name, with the bug and without it."""
 
     name: str
-    affected: Range
-    fixed: Range
+    affected: Range | Verdict
+    fixed: Range | Verdict
 
     @property
-    def figure(self) -> Figure:
-        """The figure, of the table of all."""
-        return figure_named(self.name)
+    def is_check(self) -> bool:
+        """Whether it is a check, with verdicts, and no figure, with ranges."""
+        return isinstance(self.affected, Verdict)
+
+    @property
+    def label(self) -> str:
+        """The name in tables for people."""
+        return f"Check {self.name}" if self.is_check else figure_named(self.name).label
+
+    @property
+    def unit(self) -> str:
+        """The unit of the figure; a check has none."""
+        return "" if self.is_check else figure_named(self.name).unit
 
 
 class Version(NamedTuple):
@@ -72,22 +104,23 @@ class Version(NamedTuple):
     def __str__(self) -> str:
         others = [] if self.metadata_version is None else [self.metadata_version]
         for path, value in self.settings.items():
-            others.append(f"{path.rpartition('settings.')[2]} {value}")
+            others.append(f"{path.rpartition('settings.')[2]}={json.dumps(value)}")
         return " with ".join([self.release, *others])
 
     def changes(self) -> dict[str, object]:
         """The changes of a scenario that give it this version."""
-        changes: dict[str, object] = {"mode": "kraft", "release": self.release}
+        changes: dict[str, object] = {"release": self.release}
         if self.metadata_version is not None:
             changes["metadata_version"] = self.metadata_version
         return changes | dict(self.settings)
 
 
 class Incident(NamedTuple):
-    """A bug of KRaft, and the schedule that shows it."""
+    """A bug or an anomaly, and the schedule that shows it."""
 
-    #: That of the list in which it stands; two schedules of one incident share it.
-    number: int
+    #: That of the list in which it stands; two schedules of one incident share it. Those of
+    #: replication begin with R.
+    number: int | str
     name: str
     #: The bug, in a line.
     title: str
@@ -101,15 +134,40 @@ class Incident(NamedTuple):
     scenario: str
     shown_in: Version
     absent_in: Version
+    #: Figures, then checks.
     expected: Sequence[Expected]
     settings: Mapping[str, Any] = {}
+    mode: Mode = KRAFT_MODE
+    #: The rule that is wrong or missing, and its consequence; empty: as in the title.
+    mechanism: str = ""
+    #: The texts or models that tell of it; empty: the issues.
+    evidence: str = ""
+
+    @property
+    def is_of_replication(self) -> bool:
+        """Whether it is an anomaly of replication, and no bug of KRaft's control plane."""
+        return isinstance(self.number, str)
 
     def changes(self, version: Version) -> dict[str, object]:
         """The changes of its scenario for a run in a version."""
-        return {**self.settings, **version.changes()}
+        return {**self.settings, "mode": self.mode, **version.changes()}
 
 
-def _expected(name: str, said: Mapping[str, Sequence[float | None]]) -> Expected:
+def _incident(name: str, said: Mapping[str, Any]) -> Incident:
+    figures = [_figure(*each) for each in said.get("expected", {}).items()]
+    checks = [_check(*each) for each in said.get("checks", {}).items()]
+    return Incident(
+        **{key: value for key, value in said.items() if key != "checks"}
+        | {
+            "name": name,
+            "shown_in": Version.parse(said["shown_in"]),
+            "absent_in": Version.parse(said["absent_in"]),
+            "expected": figures + checks,
+        }
+    )
+
+
+def _figure(name: str, said: Mapping[str, Sequence[float | None]]) -> Expected:
     """A figure with its ranges; the file has times in seconds."""
     scale = 1e6 if figure_named(name).unit == "us" else 1
 
@@ -119,24 +177,21 @@ def _expected(name: str, said: Mapping[str, Sequence[float | None]]) -> Expected
     return Expected(name, scaled(*said["affected"]), scaled(*said["fixed"]))
 
 
-def _read() -> list[Incident]:
-    text = Path(__file__).with_name("incidents.yaml").read_text(encoding="utf-8")
-    return [
-        Incident(
-            **{
-                **said,
-                "name": name,
-                "shown_in": Version.parse(said["shown_in"]),
-                "absent_in": Version.parse(said["absent_in"]),
-                "expected": [_expected(*each) for each in said["expected"].items()],
-            }
-        )
-        for name, said in yaml.safe_load(text).items()
-    ]
+def _check(name: str, said: Mapping[str, bool]) -> Expected:
+    """A check with its verdicts."""
+    if name not in CHECK_NAMES:
+        raise KeyError(name)
+    return Expected(name, Verdict(said["affected"]), Verdict(said["fixed"]))
 
 
-#: In the order of the file.
-INCIDENTS: Sequence[Incident] = _read()
+def _read(file: str) -> Iterator[Incident]:
+    text = Path(__file__).with_name(file).read_text(encoding="utf-8")
+    for name, said in yaml.safe_load(text).items():
+        yield _incident(name, said)
+
+
+#: In the order of the files, those of replication last.
+INCIDENTS: Sequence[Incident] = [*_read("incidents.yaml"), *_read("anomalies.yaml")]
 
 
 def incidents_named(name: str) -> list[Incident]:

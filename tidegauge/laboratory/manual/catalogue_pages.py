@@ -1,9 +1,10 @@
 """The pages of shipped files: checks of runs and of clusters, gallery and scenarios.
 
-``docs/checks.md`` has each check's promise, the permitted breaks and an example, from docstrings of
-the checks; ``docs/lint.md`` has those of ``tidegauge lint``. ``docs/gallery.md`` has known bugs of
-KRaft, with the figures of both releases. ``docs/scenarios-shipped.md`` has every shipped scenario,
-its question and its command.
+``docs/ablations.md`` has the rules of the protocol that a run can do without. ``docs/checks.md``
+has each check's promise, the permitted breaks and an example, from docstrings of the checks;
+``docs/lint.md`` has those of ``tidegauge lint``. ``docs/gallery.md`` has known bugs of KRaft and
+anomalies of replication, with the figures of both releases. ``docs/scenarios-shipped.md`` has every
+shipped scenario, its question and its command.
 """
 
 import inspect
@@ -14,7 +15,16 @@ from typing import NamedTuple
 
 from tidegauge.laboratory.gallery.comparison import Compared, Observed, command_of, compared
 from tidegauge.laboratory.gallery.incidents import INCIDENTS, Incident, Version
-from tidegauge.laboratory.manual.markdown import anchor, code_block, of_docstring, prose, table
+from tidegauge.laboratory.manual.markdown import (
+    anchor,
+    code,
+    code_block,
+    of_docstring,
+    prose,
+    table,
+)
+from tidegauge.replication.ablations import ABLATIONS, SEEDED_BUGS
+from tidegauge.replication.release_versions import MODE_NAMES
 from tidegauge.scenario.lint.lint import CHECKS as LINT_CHECKS
 from tidegauge.scenario.reading import written_scenario
 from tidegauge.scenario.shipped import FOLDER, ShippedScenario, described_scenarios
@@ -33,6 +43,26 @@ class CheckText(NamedTuple):
     meaning: list[str]
     #: The paragraphs of :data:`PARTS`, without that word.
     parts: dict[str, str]
+
+
+def ablations_page() -> str:
+    """The page, in Markdown."""
+    head = ("ablation", "the rule that is missing", "release", "breaks", "in the model")
+    rows = (
+        (
+            code(name),
+            each.meaning,
+            f"{each.release} with {MODE_NAMES[each.mode]}",
+            ", ".join(each.breaks) or "nothing",
+            each.model or "",
+        )
+        for name, each in ABLATIONS.items()
+    )
+    bugs = ", ".join(map(code, SEEDED_BUGS))
+    return f"{prose('ablations.md')}\n{table(head, rows)}\n## Seeded bugs\n\n{_BUGS}\n\n{bugs}.\n"
+
+
+_BUGS = "Ten ablations that a search for faults has to find, from easy to deep:"
 
 
 def checks_page() -> str:
@@ -81,10 +111,17 @@ def lint_page() -> str:
 
 def gallery_page() -> str:
     """The page, in Markdown; all incidents are run for it."""
-    results = gallery_results()
-    return "\n".join(
-        [prose("gallery.md"), _overview(results), *(_incident_section(each) for each in results)]
-    )
+    parts = [prose("gallery.md")]
+    for title, of_replication in _PARTS_OF_GALLERY.items():
+        results = [
+            each for each in gallery_results() if each.incident.is_of_replication == of_replication
+        ]
+        parts += [f"## {title}\n", _overview(results), *map(_incident_section, results)]
+    return "\n".join(parts)
+
+
+#: The headings, and whether the incidents below are anomalies of replication.
+_PARTS_OF_GALLERY = {"Bugs of KRaft": False, "Anomalies of replication": True}
 
 
 @cache
@@ -94,7 +131,7 @@ def gallery_results() -> Sequence[Compared]:
 
 
 def _overview(results: Sequence[Compared]) -> str:
-    head = ("", "incident", "issue", "affected", "fixed", "figure", "with the bug", "without")
+    head = ("", "incident", "issue", "affected", "fixed", "figure", "with it", "without")
     return table(head, (row for each in results for row in _overview_rows(each)))
 
 
@@ -106,7 +143,7 @@ def _overview_rows(each: Compared) -> Iterator[Sequence[str]]:
     for shown, absent in zip(each.affected, each.fixed, strict=True):
         yield (
             *about,
-            shown.figure.label,
+            shown.label,
             _value(incident.shown_in, shown),
             _value(incident.absent_in, absent),
         )
@@ -114,7 +151,7 @@ def _overview_rows(each: Compared) -> Iterator[Sequence[str]]:
 
 
 def _value(version: Version, observed: Observed) -> str:
-    return f"{observed.text} in {version.release}"
+    return f"{observed.text} in {version}"
 
 
 def _heading(incident: Incident) -> str:
@@ -127,7 +164,7 @@ def _incident_section(each: Compared) -> str:
     head = ("figure", *(f"{kind} {version}" for version in versions for kind in _KINDS))
     rows = (
         (
-            shown.figure.label,
+            shown.label,
             *(text for one in (shown, absent) for text in (one.expected_text, _observed(one))),
         )
         for shown, absent in zip(each.affected, each.fixed, strict=True)
@@ -136,16 +173,24 @@ def _incident_section(each: Compared) -> str:
     story = f"[{name}](scenarios-shipped.md#{anchor(name)})"
     return "\n".join(
         [
-            f"## {_heading(incident)}\n",
+            f"### {_heading(incident)}\n",
             (
                 f"{incident.title}: {', '.join(incident.issues)}. Affected: {incident.affected}. "
                 f"Fixed: {incident.fixed}.\n"
             ),
+            *_background(incident),
             f"Schedule: {incident.schedule}. The scenario is {story}.\n",
             table(head, rows),
             code_block("\n".join(command_of(incident, version) for version in versions)),
         ]
     )
+
+
+def _background(incident: Incident) -> Iterator[str]:
+    if incident.mechanism:
+        yield f"{incident.mechanism.strip()}\n"
+    if incident.evidence:
+        yield f"Evidence: {incident.evidence}.\n"
 
 
 #: The prefixes of the two columns of a version.
@@ -169,7 +214,7 @@ _GROUPS: tuple[tuple[str, str, Callable[[ShippedScenario], bool]], ...] = (
         lambda each: each.is_mechanism,
     ),
     (
-        "Bugs of KRaft",
+        "Bugs of KRaft, and anomalies of replication",
         (
             "`tidegauge gallery` runs each of these in an affected and in a fixed release; "
             "[Gallery](gallery.md) has the results."
