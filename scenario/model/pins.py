@@ -117,8 +117,8 @@ class Pin(parts.Part):
             raise ValueError("topic and partition name one partition: both are there, or neither")
         if self.message in SESSION_MESSAGES and self.hold is None:
             raise ValueError(
-                f"{self.message} can only be held: a session of ZooKeeper ends without it, and with "
-                "a second one"
+                f"{self.message} can only be held: a session of ZooKeeper ends without it, and "
+                "with a second one"
             )
         if self.drop is not None and self.for_us is not None:
             raise ValueError("a dropped message is not held, so it has no `for`")
