@@ -249,6 +249,7 @@ _PROBLEMS = [
     ({"hold": "STEP_DUE"}, "pins[0].hold: there is no message STEP_DUE"),
     ({"hold": "FETCH", "drop": "FETCH"}, "pins[0]: must have one of hold, drop and duplicate"),
     ({"nth": 2}, "pins[0]: must have one of hold, drop and duplicate"),
+    ({"hold": "RAFT_FETCH"}, "pins[0].hold: RAFT_FETCH is of mode: kraft"),
     ({"hold": "FETCH", "to": "2"}, "pins[0].to: must be"),
     ({"hold": "FETCH", "to": 2}, "pins[0].to: must be broker:ID, controller:ID, zookeeper"),
     ({"hold": "FETCH", "to": "broker:9"}, "pins[0].to: there is no broker 9"),
