@@ -314,7 +314,7 @@ def give_up_request(world: Kernel, state: Controller, request: Event) -> None:
     """
     if state.running and request.kind == controller_requests.AlterPartitionRequest.KIND:
         altered = view_as(request, controller_requests.AlterPartitionRequest)
-        fail_what_is_written(world, altered)
+        fail_what_is_written(world, state, altered)
         answer_alter_partition(world, altered, altered.error)
     elif state.running:
         shutdown = view_as(request, controller_requests.ControlledShutdownRequest)

@@ -30,7 +30,7 @@ from tidegauge.engine.exchange.promises import next_event_us, take
 from tidegauge.engine.exchange.rings import send_news
 from tidegauge.engine.exchange.state import ENDED, NO_ROOM, READY, REPORTS, GroupExchange
 from tidegauge.engine.group_snapshots import GroupCopy, SavedGroup, copy_of_group, note_all_is_sent
-from tidegauge.engine.group_splitting import split, wake_pairs_across
+from tidegauge.engine.group_splitting import split, wake_own_pairs, wake_pairs_across
 from tidegauge.engine.group_states import GroupCounts, counts_of
 from tidegauge.engine.group_tables import (
     item_reserve_of,
@@ -443,6 +443,9 @@ class Group:
         """Plan the faults and the next step anew, where they are other ones than in the past."""
         drop_planned_faults(self.kernel_view)
         self._plan_faults(time_us)
+        if self.world.context[0].idle_pairs > 0 and not self.world.context[0].computes_idle:
+            wake_own_pairs(self.world, time_us)
+            self.view = self._make_view()
         operator = self.plan.process_ranges[kernel.CLIENT][-1]
         if operator in self.hosted and is_next_step_changed(past, self.plan, self.world):
             wait_for_next_step(self.view, operator, time_us)

@@ -131,6 +131,13 @@ def wake_pairs_across(world: World, time_us: int) -> None:
         _wake(world, int(high[pair]), int(low[pair]), time_us)
 
 
+def wake_own_pairs(world: World, time_us: int) -> None:
+    """Wake the idle pairs of this group's brokers: from now on every fetch is handled."""
+    high, low = np.tril_indices(int(world.sizes[0].brokers), -1)
+    for pair in np.flatnonzero(_idle_pairs(world)).tolist():
+        _wake(world, int(high[pair]), int(low[pair]), time_us)
+
+
 def _wake(world: World, one: int, other: int, time_us: int) -> None:
     context = world.context[0]
     reserve = int(context.reserve) + _PENDING * _fetches_of_pair(world)

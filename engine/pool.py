@@ -10,7 +10,7 @@ machine and does not, or is not installed, processes have them (``process_pool.p
 
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from typing import TypeVar
 
 from tidegauge.engine.contract import HERE, RayUnavailableError, address_in_force
@@ -59,6 +59,25 @@ def run_on_pool(
 
             calls = calls_on_ray(work, inputs, jobs)
         yield from open_.enter_context(closing(calls))
+
+
+@contextmanager
+def warm_pool(module: str) -> Iterator[bool]:
+    """Keep the actors of one :func:`run_on_pool` for the next one while entered.
+
+    Args:
+        module: the module of the function that they call.
+
+    Yields:
+        Whether there are any: Ray has started here, or was joined at RAY_ADDRESS.
+    """
+    with ExitStack() as open_:
+        try:
+            open_.enter_context(_ray(None, module))
+        except RayUnavailableError:
+            yield False
+        else:
+            yield True
 
 
 def _ray(address: str | None, module: str) -> AbstractContextManager[None]:

@@ -39,7 +39,8 @@ Errors                                      ``errors.py``
 
 A rule works on records (``records.py``). Replicas are slots in a replica list
 (``replica_list.py``). A difference between releases is a switch (``release_rules.py``) that one
-table sets (``releases.py``). The decorator that makes machine code of a rule is in ``compiled``.
+table sets (``releases.py``); rules that a run can do without have names (``ablations.py``). The
+decorator that makes machine code of a rule is in ``compiled``.
 ``reconciliation.py`` puts the rules of a follower and a leader together and plays one meeting of
 two logs.
 

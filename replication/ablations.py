@@ -12,7 +12,7 @@ under ``ablations``.
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from tidegauge.replication.kraft_releases import KRAFT_CELLS
+from tidegauge.replication.kraft_releases import KRAFT_CELLS, kraft_cells_of
 from tidegauge.replication.release_rules import (
     HIGH_WATERMARK_BY_COMMITTED_ISR,
     HIGH_WATERMARK_BY_PROPOSED_ISR,
@@ -23,6 +23,7 @@ from tidegauge.replication.release_rules import (
     TRUNCATE_TO_HIGH_WATERMARK,
 )
 from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE, Mode
+from tidegauge.replication.releases import rule_cells_of
 
 #: The checks that fall, by the invariants of the model: the ISR lacks what was exposed, and after
 #: another election it is lost, or read differently.
@@ -174,8 +175,13 @@ ABLATIONS: Mapping[str, Ablation] = {
     ),
     "restart_on_new_leader": Ablation(
         "A follower that has missed an election goes on fetching from the same leader, in its old "
-        "epoch (KAFKA-7164, Partition.makeFollower). Fetches carry no leader epoch, which would "
-        "end that.",
+        "epoch (KAFKA-7164, Partition.makeFollower). The fence of KIP-320 ends that, so its log "
+        "does not diverge, but it never follows again.",
+        {"fetcher_restart_rule": RESTART_ON_NEW_LEADER},
+        ("liveness",),
+    ),
+    "restart_on_new_leader_unfenced": Ablation(
+        "The same, and fetches carry no leader epoch: its log diverges, as up to 2.0.0.",
         {"fetcher_restart_rule": RESTART_ON_NEW_LEADER, "fetch_fenced": False},
         DIVERGENCE,
     ),
@@ -248,6 +254,22 @@ ABLATIONS: Mapping[str, Ablation] = {
 }
 
 
+#: Ten bugs that a search has to find, from easy to deep: by the number of states in the model's
+#: shortest way to a broken ``strong_isr``, 9 to 17 for those of KIP-320.
+SEEDED_BUGS = (
+    "no_truncation",
+    "truncate_to_high_watermark",
+    "truncate_kip_101",
+    "expand_without_epoch_start",
+    "high_watermark_by_isr_only",
+    "unfenced_high_watermark",
+    "diverging_fetch_counts",
+    "unfenced_truncation",
+    "expand_unfenced",
+    "unfenced_fetch",
+)
+
+
 def switches_of(names: Iterable[str]) -> dict[str, int | bool]:
     """The switches that ablations set together; of two values for one the last one counts."""
     return {
@@ -255,6 +277,15 @@ def switches_of(names: Iterable[str]) -> dict[str, int | bool]:
         for name in names
         for switch, value in ABLATIONS[name].switches.items()
     }
+
+
+def has_effect(name: str, release: str, protocol: str | None, mode: Mode) -> bool:
+    """Whether brokers of these versions have a rule that an ablation takes away."""
+    cells = dict(rule_cells_of(release, protocol, mode))
+    if mode == KRAFT_MODE:
+        cells |= kraft_cells_of(release, protocol)
+    switches = ABLATIONS[name].switches.items()
+    return any(switch in cells and cells[switch].value != value for switch, value in switches)
 
 
 def needs_kraft(name: str) -> bool:

@@ -75,14 +75,13 @@ class ReleaseRules(Record):
     failed_read_updates_follower: flag
     #: A fetch that is answered with a diverging epoch updates the view (KAFKA-13141).
     diverging_fetch_updates_follower: flag
-    #: A fetch of another leader epoch, for which it is refused (KIP-320), moves the high watermark
-    #: all the same ...
+    #: A fetch that is refused for its leader epoch (KIP-320) moves the high watermark.
     fenced_fetch_moves_high_watermark: flag
-    #: ... or counts as caught up ...
+    #: A fetch that is refused for its leader epoch counts as caught up.
     fenced_fetch_is_caught_up: flag
-    #: ... or brings its follower into the ISR ...
+    #: A fetch that is refused for its leader epoch brings its follower into the ISR.
     fenced_fetch_expands_isr: flag
-    #: ... or is answered with records, and not counted.
+    #: A follower's fetch of another leader epoch is answered with records, and not counted.
     fenced_fetch_is_answered: flag
     #: ``last_fetch_time_ms`` of a follower that has not fetched from a new leader yet.
     unknown_last_fetch_time_ms: i64
@@ -94,9 +93,9 @@ class ReleaseRules(Record):
     # In-sync replicas (in_sync_replicas.py).
     #: OUT_OF_SYNC_*.
     out_of_sync_rule: i64
-    #: A follower joins only from the leader's high watermark on ...
+    #: A follower joins only from the leader's high watermark on.
     expand_requires_high_watermark: flag
-    #: ... and from the leader's log end at the start of its epoch on.
+    #: A follower joins only from the leader's log end at the start of its epoch on.
     expand_requires_epoch_start: flag
     #: ... and only if the leader's broker has it as alive.
     expand_requires_eligible: flag

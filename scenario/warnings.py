@@ -17,6 +17,7 @@ All of it follows from the scenario, so the list is the same for each seed.
 
 from collections.abc import Callable, Iterator
 
+from tidegauge.replication.ablations import has_effect
 from tidegauge.replication.kraft_releases import kraft_cells_of
 from tidegauge.replication.release_versions import (
     KRAFT_MODE,
@@ -41,7 +42,7 @@ from tidegauge.scenario.used_resources import overloads
 
 def warnings_of(scenario: Scenario) -> list[str]:
     """The warnings about a scenario, each in one line."""
-    found = (newer_than_known, _producers, _leadership_back, overloads)
+    found = (newer_than_known, _ablations, _producers, _leadership_back, overloads)
     return [one_line(line) for part in found for line in part(scenario)]
 
 
@@ -52,6 +53,13 @@ def newer_than_known(scenario: Scenario) -> list[str]:
     if scenario.metadata_version is not None:
         versions.append(ProtocolVersion.parse(scenario.metadata_version))
     return list(dict.fromkeys(line for each in versions if (line := each.newer_than_known)))
+
+
+def _ablations(scenario: Scenario) -> Iterator[str]:
+    versions = {scenario.release_of(broker) for broker in scenario.broker_ids()}
+    for place, name in enumerate(scenario.ablations):
+        if not any(has_effect(name, *each) for each in versions):
+            yield f"ablations[{place}]: {name} changes nothing: no broker has the rule"
 
 
 def _producers(scenario: Scenario) -> Iterator[str]:

@@ -61,6 +61,7 @@ def run(
     inline: bool = True,
     actors: int | None = None,
     trace: str | None = None,
+    without: Sequence[str] = (),
     speed: float | None = None,
     progress: Progress | None = None,
     snapshot_every: str | None = None,
@@ -90,6 +91,8 @@ def run(
         inline: run all processes in this interpreter; if False, in actors of Ray.
         actors: the number of Ray actors; it overrides ``inline``.
         trace: ``transitions``, or ``all`` for single requests, too. Default: the scenario's.
+        without: ablations: rules of Kafka's protocol that are taken away, instead of the
+            scenario's (``replication/ablations.py``).
         speed: the speed limit, as a multiple of real time. Default: no limit.
         progress: a function that is called at times with the progress of the run.
         snapshot_every: save the state of the whole run at this interval of virtual time, such as
@@ -109,6 +112,8 @@ def run(
         changes["seed"] = seed
     if trace is not None:
         changes["trace"] = trace
+    if without:
+        changes["ablations"] = [*without]
     loaded = _loaded(scenario, changes)
     folder = new_run_folder(f"{loaded.name}-{loaded.seed}") if out is None else Path(out)
     snapshots_us = _planned_snapshots_us(snapshot_every, snapshot_at, loaded)

@@ -27,6 +27,7 @@ from tidegauge.commands import (
     view_options,
 )
 from tidegauge.commands.old_spellings import new_spelling
+from tidegauge.commands.search import search_options
 from tidegauge.commands.shared_options import parameters_of
 from tidegauge.commands.snapshots import snapshot_options
 from tidegauge.compiled.errors import TidegaugeError
@@ -64,6 +65,8 @@ COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
         "compare": Command(run_options.CompareOptions, "comparing:compare_scenario"),
         "ask": Command(run_options.AskOptions, "ask:ask_question"),
         "upgrade": Command(run_options.UpgradeOptions, "upgrade:upgrade_cluster"),
+        "fuzz": Command(search_options.FuzzOptions, "search.fuzzing:fuzz_cluster"),
+        "shrink": Command(search_options.ShrinkOptions, "search.shrinking:shrink_run"),
         "alerts": Command(run_options.AlertsOptions, "alerts:rehearse_alerts"),
         "dashboards": Command(run_options.DashboardsOptions, "alerts:write_dashboards"),
         "compile": Command(run_options.CompileOptions, "loading:compile_rules"),

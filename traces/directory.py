@@ -278,11 +278,15 @@ class Directory:
         said = (f"{name} {_said(value)}" for name, value in fields if name not in _WHEN)
         return " ".join([steps[number]["do"], *said])
 
-    def pin(self, number: int) -> str:
-        """Name of a pin of the scenario, or its number among all pins: ``pin-1``."""
+    @cached_property
+    def pins(self) -> tuple[str, ...]:
+        """Names of the scenario's pins; ``pin-2`` for the second one if it has none."""
         pins = self._manifest["scenario"].get("pins", ())
-        own = pins[number].get("name") if 0 <= number < len(pins) else None
-        return own or f"pin-{number + 1}"
+        return tuple(each.get("name") or f"pin-{place + 1}" for place, each in enumerate(pins))
+
+    def pin(self, number: int) -> str:
+        """Name of a pin."""
+        return self.pins[number] if 0 <= number < len(self.pins) else f"pin {number}"
 
     def fault(self, number: int) -> str:
         """Kind and name of a fault, such as ``cut_link 'cut-1'``."""

@@ -73,6 +73,8 @@ class RowNames:
                 return dict(enumerate(directory.topics))
             case Type.PARTITION:
                 return {number: name for name, number in directory.partitions.items()}
+            case Type.PIN:
+                return dict(enumerate(directory.pins))
             case Type.FAULT:
                 return {number: each.name for number, each in enumerate(directory.faults)}
             case _:

@@ -110,7 +110,7 @@ def names_of(kind: str) -> tuple[NameColumn, ...]:
 
 _OF_PARTITIONS = {Type.SLOT, Type.REPLICAS}
 _ENDINGS = {
-    **dict.fromkeys((Type.CODE, Type.PROCESS, Type.TOPIC, Type.FAULT), "name"),
+    **dict.fromkeys((Type.CODE, Type.PROCESS, Type.TOPIC, Type.FAULT, Type.PIN), "name"),
     **dict.fromkeys((Type.BROKER, Type.SLOT, Type.WRITER), "id"),
     Type.REPLICAS: "ids",
 }

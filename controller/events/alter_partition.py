@@ -30,7 +30,13 @@ from tidegauge.controller.state.assignments import (
     issue_for_children,
     note_isr_change,
 )
-from tidegauge.controller.state.control_plane import ControlPlane, broker_at, partition_at, state_at
+from tidegauge.controller.state.control_plane import (
+    Controller,
+    ControlPlane,
+    broker_at,
+    partition_at,
+    state_at,
+)
 from tidegauge.replication import errors
 from tidegauge.replication.isr_update import version_to_write_over
 from tidegauge.simulation.events import free_event, items_of, new_item, new_response
@@ -164,13 +170,14 @@ def take_altered_state(world: ControlPlane, controller: int, response: ZkRespons
 
 
 @inner_rule
-def fail_what_is_written(world: Kernel, request: AlterPartitionRequest) -> None:
-    """The session is gone, and with it the pending and the finished writes.
+def fail_what_is_written(world: Kernel, state: Controller, request: AlterPartitionRequest) -> None:
+    """The session is gone, and with it the pending and the finished writes, and those to come.
 
     Source: KafkaZkClient.updateLeaderAndIsr@2.7.0.
     """
+    is_begun = state.phase > _WRITE
     for item in items_of(world, request, AlterPartitionData):
-        if item.is_written:
+        if item.is_written or not is_begun:
             item.error = errors.UNKNOWN_SERVER_ERROR
 
 

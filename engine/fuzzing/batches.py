@@ -64,6 +64,8 @@ class Batch(Record):
     has_to_recover: flag
     #: Only the present schedule is run, and it is not drawn.
     is_given: flag
+    #: Runs in which a loss of acknowledged records is permitted, by a setting or the release.
+    lossy: i64
     #: Events handled, rows judged, abstract states seen for the first time.
     events: i64
     rows: i64
@@ -108,6 +110,9 @@ class Fuzzing(Drawn, part=2):
     rows_written: Records[Reached]
     kinds_handled: Records[Reached]
     faults_begun: Records[Reached]
+    #: By the number of a reason in ``PERMITS``: runs with a break that it permits. The schedule of
+    #: the first one is at ``first_permitted`` of ``schedules`` and behind.
+    permitted: Records[Reached]
 
 
 @rule
@@ -160,6 +165,7 @@ def _run(
     _count_reached(world, fuzzing)
     _count_run(history, figures, fuzzing, count)
     _note_finding(history, fuzzing, is_well)
+    _note_permitted(history, fuzzing)
     if schedule.reached_us != NONE and fuzzing.drawing[0].is_guided:
         _keep_schedule(fuzzing)
 
@@ -297,16 +303,43 @@ def _note_finding(history: Histories, fuzzing: Fuzzing, is_well: bool) -> None:
     if first != NONE:
         found.check = first
         found.time_us = history.findings[first].first.time_us
-    place = len(fuzzing.schedules) - len(fuzzing.found) + batch.findings
+    place = first_found(fuzzing) + batch.findings
     copy_schedule(fuzzing, PRESENT, place)
     batch.findings += 1
+
+
+@rule
+def first_permitted(fuzzing: Fuzzing) -> int:
+    """The place of the first schedule with a break that is permitted: behind all others."""
+    return len(fuzzing.schedules) - len(fuzzing.permitted)
+
+
+@rule
+def first_found(fuzzing: Fuzzing) -> int:
+    """The place of the schedule of the first finding."""
+    return first_permitted(fuzzing) - len(fuzzing.found)
+
+
+@inner_rule
+def _note_permitted(history: Histories, fuzzing: Fuzzing) -> None:
+    """Count the run for each reason that permits one of its breaks."""
+    fuzzing.batch[0].lossy += history.facts[0].records_lost_permitted > 0
+    for reason in range(len(fuzzing.permitted)):
+        is_reason = False
+        for check in range(len(history.findings)):
+            finding = history.findings[check]
+            is_reason = is_reason or (finding.permitted > 0 and finding.permitted_by == reason)
+        if is_reason:
+            if fuzzing.permitted[reason].times == 0:
+                copy_schedule(fuzzing, PRESENT, first_permitted(fuzzing) + reason)
+            fuzzing.permitted[reason].times += 1
 
 
 @inner_rule
 def _keep_schedule(fuzzing: Fuzzing) -> None:
     """Keep a schedule that has reached a new state, in place of the oldest one."""
     drawing, present = fuzzing.drawing[0], fuzzing.schedules[PRESENT]
-    room = len(fuzzing.schedules) - len(fuzzing.found) - 1
+    room = first_found(fuzzing) - 1
     place = 1 + drawing.next_kept
     copy_schedule(fuzzing, PRESENT, place)
     kept = fuzzing.schedules[place]

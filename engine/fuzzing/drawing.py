@@ -18,15 +18,18 @@ from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.engine.fuzzing.schedules import (
     MOST_FAULTS,
+    MOST_PINS,
     MOST_STEPS,
     PRESENT,
     PlannedFault,
     PlannedStep,
     Schedules,
     copy_fault,
+    copy_pin,
     copy_schedule,
     copy_step,
     faults_of,
+    pins_of,
     steps_of,
 )
 from tidegauge.simulation.kernel import NONE
@@ -38,8 +41,9 @@ _SCHEDULES = code(1000)
 _MS = code(1000)
 #: Moments that cluster are at most 2 ** 10 ms apart.
 _CLOSE_OCTAVES = code(11)
-#: Durations are up to 2 ** 13 ms.
-_LONG_OCTAVES = code(14)
+#: Durations are from 8 ms to 8 s.
+_LONG_OCTAVES = code(10)
+_SHORTEST_OCTAVE = code(3)
 
 #: Of a hundred guided schedules so many are drawn anew.
 _NEW_PERCENT = code(15)
@@ -65,9 +69,10 @@ class Drawing(Record):
     end_us: i64
     #: All faults end before the verdict.
     heals: flag
-    #: The most faults and steps that a schedule is drawn with.
+    #: The most faults, steps and pins that a schedule is drawn with.
     most_faults: i64
     most_steps: i64
+    most_pins: i64
     #: Of a hundred schedules so many change priorities of links; the family of these.
     priority_percent: i64
     priority_family: i64
@@ -109,6 +114,12 @@ def _spread_ms(tables: Drawn, octaves: int) -> int:
 
 
 @inner_rule
+def _duration_us(tables: Drawn) -> int:
+    """A duration of a fault or a pin."""
+    return (_spread_ms(tables, _LONG_OCTAVES) << _SHORTEST_OCTAVE) * _MS
+
+
+@inner_rule
 def draw_schedule(tables: Drawn, run: int) -> None:
     """Draw the schedule of a run: it depends on the seed, the run, and what is kept."""
     drawing, draws = tables.drawing[0], tables.draws[0]
@@ -138,11 +149,14 @@ def _draw_anew(tables: Drawn) -> None:
     drawing, schedule = tables.drawing[0], tables.schedules[PRESENT]
     schedule.faults = 0
     schedule.steps = 0
+    schedule.pins = 0
     if below(tables, 100) < drawing.priority_percent:
         _draw_priorities(tables)
     near_us = NONE
     for _ in range(1 + below(tables, drawing.most_faults)):
         near_us = _add_fault(tables, drawing.begin_us, near_us)
+    for _ in range(below(tables, drawing.most_pins + 1)):
+        near_us = _add_pin(tables, drawing.begin_us, near_us)
     for _ in range(1 + below(tables, drawing.most_steps)):
         near_us = _add_step(tables, drawing.begin_us, near_us)
 
@@ -178,7 +192,7 @@ def _draw_fault_time(tables: Drawn, fault: PlannedFault, from_us: int, near_us: 
     fault.at_us = _moment_us(tables, from_us, near_us)
     fault.for_us = NONE
     if tables.fault_natures[fault.choice].lasts:
-        lasts_us = _spread_ms(tables, _LONG_OCTAVES) * _MS
+        lasts_us = _duration_us(tables)
         if drawing.heals:
             lasts_us = min(lasts_us, drawing.end_us - fault.at_us)
         fault.for_us = lasts_us
@@ -223,6 +237,26 @@ def _add_step(tables: Drawn, from_us: int, near_us: int) -> int:
 
 
 @inner_rule
+def _add_pin(tables: Drawn, from_us: int, near_us: int) -> int:
+    """Add a pin if there is a place for it; a moment to be close to."""
+    drawing, schedule = tables.drawing[0], tables.schedules[PRESENT]
+    if schedule.pins == MOST_PINS or len(tables.pin_choices) == 0:
+        return near_us
+    pin = pins_of(tables, PRESENT)[schedule.pins]
+    schedule.pins += 1
+    pin.choice = below(tables, len(tables.pin_choices))
+    pin.at_us = _moment_us(tables, from_us, near_us)
+    pin.for_us = min(_duration_us(tables), drawing.end_us - pin.at_us)
+    pin.nth = 1
+    if below(tables, 4) == 0:
+        pin.nth += below(tables, 3)
+    pin.count = 1
+    if below(tables, 3) == 0:
+        pin.count += below(tables, 8)
+    return pin.at_us + (pin.for_us if below(tables, 2) == 0 else 0)
+
+
+@inner_rule
 def _draw_from_kept(tables: Drawn) -> None:
     """Change a kept schedule whose state was seen seldom."""
     drawing = tables.drawing[0]
@@ -261,10 +295,19 @@ def _draw_rest_again(tables: Drawn, reached_us: int) -> None:
             copy_step(steps[place], steps[count])
             count += 1
     schedule.steps = count
+    pins = pins_of(tables, PRESENT)
+    count = 0
+    for place in range(schedule.pins):
+        if pins[place].at_us <= reached_us:
+            copy_pin(pins[place], pins[count])
+            count += 1
+    schedule.pins = count
     from_us = min(reached_us, drawing.end_us - _MS)
     near_us = from_us
     for _ in range(1 + below(tables, 3)):
         near_us = _add_fault(tables, from_us, near_us)
+    if below(tables, 2) < drawing.most_pins:
+        near_us = _add_pin(tables, from_us, near_us)
     for _ in range(1 + below(tables, 3)):
         near_us = _add_step(tables, from_us, near_us)
 
@@ -274,7 +317,7 @@ def _change_one(tables: Drawn) -> None:
     """Move, add or take out one deviation."""
     schedule, drawing = tables.schedules[PRESENT], tables.drawing[0]
     faults, steps = faults_of(tables, PRESENT), steps_of(tables, PRESENT)
-    change = below(tables, 6)
+    change = below(tables, 8 if drawing.most_pins > 0 else 6)
     if change == 0:
         _add_fault(tables, drawing.begin_us, _any_moment_us(tables))
     elif change == 1:
@@ -288,6 +331,12 @@ def _change_one(tables: Drawn) -> None:
     elif change == 4 and schedule.steps > 0:
         step = steps[below(tables, schedule.steps)]
         step.at_us = _moment_us(tables, drawing.begin_us, step.at_us)
+    elif change == 6:
+        _add_pin(tables, drawing.begin_us, _any_moment_us(tables))
+    elif change == 7 and schedule.pins > 0:
+        schedule.pins -= 1
+        pins = pins_of(tables, PRESENT)
+        copy_pin(pins[schedule.pins], pins[below(tables, schedule.pins + 1)])
     elif schedule.faults > 0:
         fault = faults[below(tables, schedule.faults)]
         near_us = fault.at_us

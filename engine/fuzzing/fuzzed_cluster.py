@@ -6,25 +6,27 @@ time, with the scenario's seed: they differ by their schedules alone. So a sched
 difference from the undisturbed run, and the scenario that has it written down does the same.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from tidegauge.clients.client_state import Step
 from tidegauge.compiled.records import Records, column, grown, new_records
+from tidegauge.engine.doors import World
 from tidegauge.engine.fuzzing import schedules
 from tidegauge.engine.fuzzing.batches import (
     BEGINNING,
     NOT_RECOVERED,
     Batch,
     Fuzzing,
+    first_found,
+    first_permitted,
     run_batch,
 )
 from tidegauge.engine.fuzzing.coverage import STATE_BITS
 from tidegauge.engine.fuzzing.drawing import Drawn
 from tidegauge.engine.fuzzing.kept_states import KeptMemory, keep_state
-from tidegauge.engine.fuzzing.schedules import MOST_FAULTS, MOST_STEPS, PRESENT
-from tidegauge.engine.doors import World
+from tidegauge.engine.fuzzing.schedules import MOST_FAULTS, MOST_PINS, MOST_STEPS, PRESENT
 from tidegauge.engine.group import Group
 from tidegauge.engine.layout.by_name import new_tables
 from tidegauge.engine.layout.check_tables import enlarge
@@ -36,11 +38,15 @@ from tidegauge.replication.records import EpochEntry
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.component_faults import FAULTS
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
-from tidegauge.simulation.kernel import Kernel
+from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.messages.kinds import KINDS
 from tidegauge.simulation.quantities import format_duration
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 from tidegauge.traces.checks import CHECKS, LIVENESS
+from tidegauge.traces.checks.histories import PERMITS
+
+#: Parts of a scenario as its file has them.
+_Parts: TypeAlias = Sequence[Mapping[str, Any]]
 
 #: Schedules that are kept, and findings for which there is room.
 _KEPT = 1024
@@ -66,6 +72,8 @@ class Profile:
     faults: Mapping[str, Sequence[Mapping[str, Any]]]
     #: The steps that may be taken, without times.
     steps: Sequence[Mapping[str, Any]]
+    #: The messages that may be held or dropped, without times.
+    pins: Sequence[Mapping[str, Any]]
     #: Deviations are before this time; the run ends at the scenario's ``duration``.
     end_us: int
     #: All faults end by then.
@@ -75,13 +83,12 @@ class Profile:
     has_to_recover: bool = False
     most_faults: int = 5
     most_steps: int = 6
+    most_pins: int = 2
     #: Of a hundred schedules so many slow links down for a while; the family of these faults.
     priority_percent: int = 0
     priority_family: str = ""
     #: A run counts with so many of these at least.
     gates: Mapping[str, int] = field(default_factory=dict)
-    #: Fields of ``ReleaseRules`` with other values than in the release.
-    switches: Mapping[str, int | bool] = field(default_factory=dict)
 
     @property
     def choices(self) -> list[Mapping[str, Any]]:
@@ -100,6 +107,10 @@ class Counts(NamedTuple):
     events: int
     rows: int
     states: int
+    #: Runs with a permitted loss of acknowledged records; and those with a break that is permitted,
+    #: by the number of its reason (``PERMITS``).
+    lossy: int
+    permitted: Mapping[int, int]
     #: By kind of row, by kind of message or timer, by choice of a fault.
     rows_written: Sequence[int]
     kinds_handled: Sequence[int]
@@ -142,13 +153,15 @@ class FuzzedCluster:
         enlarge(stream.history, stream.figures)
         stream.history.runs = grown(stream.history.runs, _RUNS)
         stream.figures.queued = grown(stream.figures.queued, _RUNS)
-        choices = ClusterPlan(self._scenario_of_choices(), profile.switches, may_branch=True)
+        choices = ClusterPlan(self._scenario_of_choices(), may_branch=True)
         laid_out, steps = new_kernel(choices, (), 0, 0), new_steps(choices)
         world = group.world
         _make_ample(plan, world)
         world.quantiles = laid_out.quantiles
         world.awaited_brokers, world.requested_moves = steps.members, steps.moves
         world.throttled_by_steps = steps.throttled
+        # Pins that no schedule has filled in take nothing.
+        column(world.pins, "kind")[:] = NONE
         world.context[0].handled = 0
         column(world.kind_counts, "handled")[:] = 0
         self._fuzzing = _new_fuzzing(profile, plan, laid_out, steps.steps[self._first_step :])
@@ -190,7 +203,7 @@ class FuzzedCluster:
     def take_found(self) -> list[FoundBreak]:
         """The findings since the last call."""
         fuzzing, count = self._fuzzing, int(self._batch.findings)
-        first = len(fuzzing.schedules) - len(fuzzing.found)
+        first = int(first_found(fuzzing.view))
         self._batch.findings = 0
         return [
             FoundBreak(
@@ -202,6 +215,10 @@ class FuzzedCluster:
             for place, each in enumerate(fuzzing.found[:count])
         ]
 
+    def permitted(self, reason: int) -> dict[str, Any]:
+        """The scenario of the first run with a break that is permitted for a reason."""
+        return self._scenario_of(int(first_permitted(self._fuzzing.view)) + reason)
+
     def counts(self) -> Counts:
         """The counts of all runs so far."""
         batch, fuzzing = self._batch, self._fuzzing
@@ -212,6 +229,12 @@ class FuzzedCluster:
             events=int(batch.events),
             rows=int(batch.rows),
             states=int(batch.states),
+            lossy=int(batch.lossy),
+            permitted={
+                reason: int(fuzzing.permitted[reason].times)
+                for reason in PERMITS
+                if fuzzing.permitted[reason].times
+            },
             rows_written=[int(each.times) for each in fuzzing.rows_written],
             kinds_handled=[int(each.times) for each in fuzzing.kinds_handled],
             faults_begun=[int(each.times) for each in fuzzing.faults_begun],
@@ -226,29 +249,30 @@ class FuzzedCluster:
         return len(self.profile.scenario["steps"])
 
     def _plan_with_places(self) -> ClusterPlan:
-        """The plan of the cluster with places for the faults and steps of schedules."""
+        """The plan of the cluster with places for the deviations of schedules."""
         at = {"at": format_duration(self.profile.begin_us)}
         faults = [{**self.profile.choices[0], **at}] * int(MOST_FAULTS)
-        scenario = self._scenario(faults, [{**at, "do": "wait"}] * int(MOST_STEPS))
+        steps = [{**at, "do": "wait"}] * int(MOST_STEPS)
+        # Fetches that bring nothing are not computed if some choice is about fetches.
+        pinned = sorted(self.profile.pins, key=lambda pin: "FETCH" in str(pin))[-1:]
+        pins = [{**pin, "after": at["at"]} for pin in pinned] * int(MOST_PINS)
+        scenario = self._scenario(faults, steps, pins)
         without = frozenset(range(len(faults)))
-        switches = self.profile.switches
-        return ClusterPlan(scenario, switches, may_branch=True, without=without)
+        return ClusterPlan(scenario, may_branch=True, without=without)
 
     def _scenario_of_choices(self) -> Scenario:
         at = {"at": format_duration(self.profile.begin_us)}
         faults = [{**fault, **at} for fault in self.profile.choices]
-        return self._scenario(faults, [{**step, **at} for step in self.profile.steps])
+        steps = [{**step, **at} for step in self.profile.steps]
+        return self._scenario(faults, steps, self.profile.pins)
 
-    def _scenario(
-        self, faults: Sequence[Mapping[str, Any]], steps: Sequence[Mapping[str, Any]]
-    ) -> Scenario:
-        return scenario_from_mapping(self._written(faults, steps), "profile")
+    def _scenario(self, faults: _Parts, steps: _Parts, pins: _Parts) -> Scenario:
+        return scenario_from_mapping(self._written(faults, steps, pins), "profile")
 
-    def _written(
-        self, faults: Sequence[Mapping[str, Any]], steps: Sequence[Mapping[str, Any]]
-    ) -> dict[str, Any]:
+    def _written(self, faults: _Parts, steps: _Parts, pins: _Parts) -> dict[str, Any]:
         written = self.profile.scenario
-        return {**written, "faults": [*faults], "steps": [*written["steps"], *steps]}
+        deviations = {"faults": [*faults], "steps": [*written["steps"], *steps]}
+        return {**written, **deviations} | ({"pins": [*pins]} if pins else {})
 
     def _scenario_of(self, number: int) -> dict[str, Any]:
         """The scenario of a schedule, as its file has it."""
@@ -265,7 +289,21 @@ class FuzzedCluster:
             {"at": format_duration(int(each.at_us)), **self.profile.steps[int(each.choice)]}
             for each in fuzzing.planned_steps[first_step : first_step + int(schedule.steps)]
         ]
-        return self._written(faults, steps)
+        return self._written(faults, steps, [*self._pins_of(number)])
+
+    def _pins_of(self, number: int) -> Iterator[dict[str, Any]]:
+        first = number * int(MOST_PINS)
+        count = int(self._fuzzing.schedules[number].pins)
+        for planned in self._fuzzing.planned_pins[first : first + count]:
+            pin = {
+                **self.profile.pins[int(planned.choice)],
+                "after": format_duration(int(planned.at_us)),
+                "until": format_duration(int(planned.at_us + planned.for_us)),
+            }
+            for field in ("nth", "count"):
+                if getattr(planned, field) > 1:
+                    pin[field] = int(getattr(planned, field))
+            yield pin
 
     def _set_up(self, seed: int, stream: RowStream, *, is_guided: bool) -> None:
         """Set how schedules are drawn, and what runs have to reach."""
@@ -274,6 +312,7 @@ class FuzzedCluster:
         drawing.begin_us, drawing.end_us = profile.begin_us, profile.end_us
         drawing.heals = profile.heals
         drawing.most_faults, drawing.most_steps = profile.most_faults, profile.most_steps
+        drawing.most_pins = profile.most_pins
         drawing.priority_percent = profile.priority_percent
         if profile.priority_family:
             drawing.priority_family = [*profile.faults].index(profile.priority_family)
@@ -308,7 +347,7 @@ def _new_fuzzing(
     profile: Profile, plan: ClusterPlan, laid_out: Kernel, steps: Records[Step]
 ) -> Fuzzing:
     """The tables of a campaign, of which nothing has run yet."""
-    count = 1 + _KEPT + _FOUND
+    count = 1 + _KEPT + _FOUND + max(PERMITS) + 1
     natures = new_records(schedules.ChoiceNature, len(profile.choices))
     families = new_records(schedules.Family, len(profile.faults))
     first = 0
@@ -330,20 +369,21 @@ def _new_fuzzing(
         rows_written=max(ROW_KINDS) + 1,
         kinds_handled=int(KINDS),
         faults_begun=len(profile.choices),
+        permitted=max(PERMITS) + 1,
     )
-    fuzzing.take_over(
-        new_tables(Drawn, draws=1, drawing=1, seen=1 << int(STATE_BITS))
-    )
+    fuzzing.take_over(new_tables(Drawn, draws=1, drawing=1, seen=1 << int(STATE_BITS)))
     fuzzing.take_over(
         new_tables(
             schedules.Schedules,
             schedules=count,
             planned_faults=count * int(MOST_FAULTS),
             planned_steps=count * int(MOST_STEPS),
+            planned_pins=count * int(MOST_PINS),
             fault_choices=laid_out.faults,
             hit_processes=laid_out.fault_roles,
             fault_natures=natures,
             step_choices=steps,
+            pin_choices=laid_out.pins,
             families=families,
         )
     )

@@ -1,9 +1,10 @@
 """Schedules: the deviations of a run from the undisturbed one, as records.
 
 A deviation is a choice from a list that a scenario has laid out, with its time: a fault that begins
-then, or a step that the operator takes. The cluster of a campaign has free places for faults and
-steps (:data:`MOST_FAULTS`, :data:`MOST_STEPS`), and a schedule fills the first of them. Numbers,
-records and events are those that the scenario with these faults and steps would have, so that its
+then, a step that the operator takes, a pin that holds or drops a message. The cluster of a campaign
+has free places for each (:data:`MOST_FAULTS`, :data:`MOST_STEPS`, :data:`MOST_PINS`), and a schedule
+fills the first of them. Numbers,
+records and events are those that the scenario with these deviations would have, so that its
 run has the same hash.
 """
 
@@ -12,13 +13,14 @@ from tidegauge.clients.step_requests import AT
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import Tables, code, inner_rule
 from tidegauge.engine.planned_events import plan_fault
-from tidegauge.simulation.kernel import NONE, Fault, FaultRole, Kernel
+from tidegauge.simulation.kernel import NONE, Fault, FaultRole, Kernel, Pin
 from tidegauge.simulation.messages.timers import FaultBegin, FaultEnd
 from tidegauge.traces.checks.histories import Histories
 
-#: The most faults of a schedule, and the most steps.
+#: The most faults, steps and pins of a schedule.
 MOST_FAULTS = code(12)
 MOST_STEPS = code(12)
+MOST_PINS = code(6)
 
 
 class ChoiceNature(Record):
@@ -54,11 +56,23 @@ class PlannedStep(Record):
     at_us: i64
 
 
+class PlannedPin(Record):
+    """A pin of a schedule: it takes a message from a time on, and releases it later."""
+
+    choice: i64
+    at_us: i64
+    for_us: i64
+    #: The message that it takes, and how many.
+    nth: i64
+    count: i64
+
+
 class Schedule(Record):
     """A schedule: the first so many of its places are filled."""
 
     faults: i64
     steps: i64
+    pins: i64
     #: The run that it was drawn for.
     run: i64
     #: Of one that is kept: the time at which its run was first in a new state, that state, and the
@@ -71,17 +85,19 @@ class Schedule(Record):
 class Schedules(Tables):
     """Schedules, and what they choose from."""
 
-    #: The present one, then those that are kept, then those of findings.
+    #: The present one, those that are kept, those of findings, and those of permitted breaks.
     schedules: Records[Schedule]
-    #: At ``schedule * MOST_FAULTS``, and ``schedule * MOST_STEPS``.
+    #: At ``schedule * MOST_FAULTS``, ``schedule * MOST_STEPS``, ``schedule * MOST_PINS``.
     planned_faults: Records[PlannedFault]
     planned_steps: Records[PlannedStep]
-    #: The faults and steps to choose from; the processes that faults hit, at ``choice *
+    planned_pins: Records[PlannedPin]
+    #: The faults, steps and pins to choose from; the processes that faults hit, at ``choice *
     #: process_count``.
     fault_choices: Records[Fault]
     hit_processes: Records[FaultRole]
     fault_natures: Records[ChoiceNature]
     step_choices: Records[Step]
+    pin_choices: Records[Pin]
     families: Records[Family]
 
 
@@ -104,11 +120,19 @@ def steps_of(tables: Schedules, schedule: int) -> Records[PlannedStep]:
 
 
 @inner_rule
+def pins_of(tables: Schedules, schedule: int) -> Records[PlannedPin]:
+    """The places for the pins of a schedule."""
+    first = schedule * MOST_PINS
+    return tables.planned_pins[first : first + MOST_PINS]
+
+
+@inner_rule
 def copy_schedule(tables: Schedules, source: int, target: int) -> None:
     """Let a schedule be the same as another one."""
     one, other = tables.schedules[source], tables.schedules[target]
     other.faults = one.faults
     other.steps = one.steps
+    other.pins = one.pins
     other.run = one.run
     old_faults, new_faults = faults_of(tables, source), faults_of(tables, target)
     for place in range(one.faults):
@@ -116,6 +140,9 @@ def copy_schedule(tables: Schedules, source: int, target: int) -> None:
     old_steps, new_steps = steps_of(tables, source), steps_of(tables, target)
     for place in range(one.steps):
         copy_step(old_steps[place], new_steps[place])
+    old_pins, new_pins = pins_of(tables, source), pins_of(tables, target)
+    for place in range(one.pins):
+        copy_pin(old_pins[place], new_pins[place])
 
 
 @inner_rule
@@ -134,13 +161,27 @@ def copy_step(source: PlannedStep, target: PlannedStep) -> None:
 
 
 @inner_rule
+def copy_pin(source: PlannedPin, target: PlannedPin) -> None:
+    """Let a planned pin be the same as another one."""
+    target.choice = source.choice
+    target.at_us = source.at_us
+    target.for_us = source.for_us
+    target.nth = source.nth
+    target.count = source.count
+
+
+@inner_rule
 def enter_schedule(
     world: Clients, history: Histories, tables: Schedules, schedule: int, first_step: int
 ) -> None:
-    """Plan the faults of a schedule, and its steps behind those that the scenario has."""
+    """Plan the faults and pins of a schedule, and its steps behind those that the scenario has."""
     planned = faults_of(tables, schedule)
     for place in range(tables.schedules[schedule].faults):
         _enter_fault(world, history, tables, place, planned[place])
+    pins = pins_of(tables, schedule)
+    for place in range(tables.schedules[schedule].pins):
+        _enter_pin(world, tables, place, pins[place])
+    world.context[0].has_pins = tables.schedules[schedule].pins > 0
     steps = steps_of(tables, schedule)
     for place in range(tables.schedules[schedule].steps):
         world.steps[first_step + place] = tables.step_choices[steps[place].choice]
@@ -167,3 +208,13 @@ def _enter_fault(
         if planned.for_us != NONE:
             end_us = planned.at_us + planned.for_us
             plan_fault(world, process, FaultEnd.KIND, number, end_us, 2 * number + 1)
+
+
+@inner_rule
+def _enter_pin(world: Kernel, tables: Schedules, number: int, planned: PlannedPin) -> None:
+    world.pins[number] = tables.pin_choices[planned.choice]
+    pin = world.pins[number]
+    pin.from_us = planned.at_us
+    pin.until_us = planned.at_us + planned.for_us
+    pin.nth = planned.nth
+    pin.count = planned.count

@@ -85,12 +85,15 @@ def epoch_cache_rises_within_the_log(world: Checked) -> int:
 def no_record_is_of_a_later_epoch(world: Checked) -> int:
     """A replica that knows its leader epoch has no record, and no cached epoch, of a later one.
 
-    Up to protocol 2.0 no fetch names its epoch: a follower can be behind its leader's.
+    Up to protocol 2.0 no fetch names its epoch, and an ablation answers those that do: a follower
+    can be behind its leader's.
     """
     for row, partition in enumerate(world.replicas):
         if not is_in_use(world, row) or partition.leader_epoch == UNDEFINED:
             continue
-        if not (is_leader(partition) or world.rules[world.hosted[row].broker].fetch_fenced):
+        rules = world.rules[world.hosted[row].broker]
+        is_fenced = rules.fetch_fenced and not rules.fenced_fetch_is_answered
+        if not (is_leader(partition) or is_fenced):
             continue
         if partition.run_count > 0 and (
             runs_of(world, row)[partition.run_count - 1].epoch > partition.leader_epoch

@@ -81,8 +81,11 @@ def no_fenced_broker_is_in_an_isr(world: Checked) -> int:
     """Each replica in an ISR is active; without ELR but for the last one of a partition offline.
 
     In 4.0 the last known leader is elected although it is fenced (KAFKA-19522). The last member of
-    a partition that was offline as ELRs were turned on stays until its next change.
+    a partition that was offline as ELRs were turned on stays until its next change. A registration
+    that a pin delivers late fences a broker where it is, up to 3.8 (KAFKA-16952).
     """
+    if world.context[0].has_pins and not world.active_controller[0].incarnation_keeps_epoch:
+        return HOLDS
     for partition, known in enumerate(world.registrations):
         if known.recovering and world.kraft_switches[0].fenced_last_known_leader_elected:
             continue

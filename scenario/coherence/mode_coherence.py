@@ -5,6 +5,7 @@ A field that has no meaning in the mode is an error, which names an alternative 
 
 from collections.abc import Iterable, Iterator
 
+from tidegauge.replication.ablations import needs_kraft
 from tidegauge.replication.kraft_releases import KRAFT_CELLS, kraft_cells_of
 from tidegauge.replication.release_versions import Release
 from tidegauge.scenario.model.component_faults import (
@@ -61,6 +62,9 @@ def problems_of_versions(scenario: Scenario) -> Iterator[Problem]:
         yield Problem(("metadata_version",), _no_meaning(scenario, "protocol"))
     if scenario.eligible_leader_replicas is not None:
         yield Problem(("eligible_leader_replicas",), _no_meaning(scenario))
+    for place, name in enumerate(scenario.ablations):
+        if needs_kraft(name):
+            yield Problem(("ablations", place), f"{name} is about KRaft: needs `mode: kraft`")
     try:
         Release.parse(scenario.release).protocol(scenario.protocol)
     except ValueError as error:

@@ -20,7 +20,7 @@ from tidegauge.scenario.model.references import (
 )
 from tidegauge.scenario.model.selectors import CONTROLLERS, LinkEnd, ProcessSelector
 from tidegauge.scenario.text.errors import Path, Problem, did_you_mean
-from tidegauge.simulation.messages.kinds import MESSAGES
+from tidegauge.simulation.messages.kinds import MESSAGES, SESSION_MESSAGES
 from tidegauge.simulation.quantities import format_duration
 
 HOLD, DROP, DUPLICATE = "hold", "drop", "duplicate"
@@ -34,9 +34,7 @@ def _is_message(name: str) -> str:
     return name
 
 
-MessageName = Annotated[
-    str, AfterValidator(_is_message), WithJsonSchema({"enum": list(MESSAGES)}), parts.Unit("")
-]
+MessageName = Annotated[str, AfterValidator(_is_message), WithJsonSchema({"enum": list(MESSAGES)})]
 
 
 class Pin(parts.Part):
@@ -91,7 +89,9 @@ class Pin(parts.Part):
     nth: Annotated[int, parts.Unit("messages")] = Field(
         default=1, ge=1, lt=2**31, description="The first message that is taken, counted from 1."
     )
-    count: Annotated[int, Field(ge=1, lt=2**31)] | Literal["all"] = Field(
+    count: Annotated[
+        Annotated[int, Field(ge=1, lt=2**31)] | Literal["all"], parts.Unit("messages")
+    ] = Field(
         default=1, description="Number of messages that are taken; all: each from the `nth` on."
     )
     after_us: parts.Duration = Field(
@@ -115,6 +115,11 @@ class Pin(parts.Part):
             raise ValueError("must have one of hold, drop and duplicate")
         if (self.topic is None) != (self.partition is None):
             raise ValueError("topic and partition name one partition: both are there, or neither")
+        if self.message in SESSION_MESSAGES and self.hold is None:
+            raise ValueError(
+                f"{self.message} can only be held: a session of ZooKeeper ends without it, and with "
+                "a second one"
+            )
         if self.drop is not None and self.for_us is not None:
             raise ValueError("a dropped message is not held, so it has no `for`")
         if self.until_us is not None and self.until_us <= self.after_us:

@@ -50,6 +50,13 @@ MESSAGES = tuple(
     )
 )
 
+#: Those of a session of ZooKeeper, which numbers them: it ends if one is missing, or comes twice.
+SESSION_MESSAGES = frozenset(
+    each.NAME
+    for each in CLASSES.values()
+    if issubclass(each, zookeeper_requests.ZooKeeperRequest | zookeeper_requests.ZkResponse)
+)
+
 #: Kafka's number of each kind of event, for compiled code; -1: it is no request of Kafka.
 KEY_OF_KIND = tuple(CLASSES[kind].API_KEY if kind in CLASSES else -1 for kind in range(KINDS))
 

@@ -26,6 +26,7 @@ class Type(StrEnum):
     PROCESS = "process number"
     WRITER = "broker index or writer"
     FAULT = "fault number"
+    PIN = "pin number"
     ZNODE = "znode number"
     OFFSET = "offset"
     EPOCH = "epoch"
@@ -57,6 +58,7 @@ REPLICAS = Type.REPLICAS
 PROCESS = Type.PROCESS
 WRITER = Type.WRITER
 FAULT = Type.FAULT
+PIN = Type.PIN
 ZNODE = Type.ZNODE
 OFFSET = Type.OFFSET
 EPOCH = Type.EPOCH
@@ -132,6 +134,8 @@ Writer = Annotated[
 ]
 
 Fault = Annotated[i64, Column(FAULT, "place of the fault in the scenario, from 0")]
+
+Pin = Annotated[i64, Column(PIN, "place of the pin in the scenario, from 0")]
 
 Znode = Annotated[i64, Column(ZNODE, "number of the znode; `tidegauge show` prints its path")]
 
@@ -381,7 +385,6 @@ Notification = Annotated[
 PartitionEpoch = Annotated[
     i64, Column(NUMBER, "partition epoch; with ZooKeeper the state's version")
 ]
-Pin = Annotated[i64, Column(NUMBER, "place of the pin in the scenario, from 0")]
 Position = Annotated[i64, Column(NUMBER, "place of the entry in the leader-epoch cache, from 0")]
 Request = Annotated[i64, Column(NUMBER, "number of the request within its sender")]
 SequenceNumber = Annotated[i64, Column(NUMBER, "number that ZooKeeper gives to a sequential znode")]

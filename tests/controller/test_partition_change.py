@@ -307,6 +307,15 @@ def test_the_first_thing_wrong_with_an_alter_partition_request_is_its_answer(fir
     assert alter_partition_error(switches(), partition, *request.values()) == WRONG[first][1]
 
 
+def test_an_older_partition_epoch_may_pass_without_the_check() -> None:
+    """KIP-497, AsyncIsr without its version; no release stores such an ISR."""
+    partition = partition_of(leader_epoch=5, partition_epoch=7)
+    request = (partition, 0, 5, 6, pack([0, 1]), False, pack([0, 1, 2]))
+    assert alter_partition_error(switches(), *request) == errors.INVALID_UPDATE_VERSION
+    unchecked = switches(isr_version_checked=False)
+    assert alter_partition_error(unchecked, *request) == errors.NONE
+
+
 def test_a_recovering_leader_may_stay_alone() -> None:
     """ReplicationControlManager.validateAlterPartitionData@4.1.0."""
     partition = partition_of(recovering=True, isr=[0])

@@ -235,3 +235,16 @@ def test_a_roll_goes_on_when_a_branch_adds_a_loss_of_power(tmp_path: Path) -> No
     names = [each["name"] for each in branched.manifest["faults"]]
     assert names.index("rack b") == len(names) - 1
     assert names.index("rack b") > names.index("roll of broker 1") > names.index("roll")
+
+
+def test_a_branch_pins_fetches_that_its_past_has_computed(tmp_path: Path) -> None:
+    """Idle fetches are handled, and counted, from the joint on, as in a run with the pin."""
+    pin = {"hold": "FETCH", "to": "broker:1", "nth": 3, "after": "6s", "for": "2s"}
+    idle = shipped("quickstart", {"duration": "12s", "workload": {}, "faults": []})
+    past = simulate(idle, tmp_path / "past", snapshots_us=[5 * SECOND])
+    changed = branched_scenario(past, {"pins": [pin]})
+    run = branch(read_past(past.path, 5 * SECOND), changed, tmp_path / "branch")
+    assert past.summary is not None
+    assert past.summary["events_computed"] > 0
+    assert len(list(run.rows("message_held"))) == 1
+    assert figures(run) == figures(simulate(changed, tmp_path / "whole"))

@@ -324,3 +324,24 @@ def test_a_run_holds_the_lock_until_its_end(tmp_path: Path) -> None:
         snapshots_us=[SECOND],
     )
     assert set(told) == {f"{tmp_path / 'run'}: another run or resume is writing to it"}
+
+
+def test_held_messages_are_in_snapshots(tmp_path: Path) -> None:
+    """A message that a pin holds as the snapshot is taken is released in the resumed run."""
+    pins = [
+        {
+            "name": "late",
+            "hold": "RAFT_FETCH_RESPONSE",
+            "to": "broker:2",
+            "after": "4s",
+            "for": "3s",
+        },
+        {"duplicate": "PRODUCE", "nth": 5, "after": "2s", "count": "all", "for": "2s"},
+    ]
+    parts: dict[str, Any] = {**SHORT, "faults": [], "pins": pins}
+    scenario = in_mode("kraft", **parts)
+    run = assert_each_snapshot_leads_to_the_same_end(
+        scenario, [3 * SECOND, 5 * SECOND], tmp_path, groups_of(scenario, 3)
+    )
+    (released,) = (row for row in run.rows("message_released") if row["pin"] == 0)
+    assert released["held_us"] == 3 * SECOND

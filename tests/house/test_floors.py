@@ -54,10 +54,10 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
         *({"runs", "real_cluster/describe", "real_cluster/logs"}, {"report"}),
         *({"real_cluster/incident", "laboratory/conformance", "laboratory/gallery"},),
         *(
-            {"real_cluster/rates", "rehearsal", "rewind", "sweeps", "what_if"},
+            {"real_cluster/rates", "rehearsal", "rewind", "search", "sweeps", "what_if"},
             {"real_cluster/costs"},
         ),
-        *({"views"}, {"commands"}, {"commands/snapshots", "commands/tables"}),
+        *({"views"}, {"commands"}, {"commands/search", "commands/snapshots", "commands/tables"}),
         *({"", "real_cluster", "laboratory"}, {"laboratory/manual"}),
     ),
 }

@@ -72,6 +72,7 @@ def scenario_of(part: dict[str, Any]) -> Scenario:
             ],
         },
         "faults": faults,
+        "pins": [{"name": part["pin"], "hold": "FETCH"}] if "pin" in part else [],
         "steps": steps,
     }
     selected = [each for each in part.get("brokers", []) if isinstance(each, str)]

@@ -258,6 +258,7 @@ _PROBLEMS = [
         {"hold": "FETCH", "topic": "story", "partition": 3},
         "pins[0].partition: the last partition of story is 0",
     ),
+    ({"drop": "ZK_SET"}, "pins[0]: ZK_SET can only be held: a session of ZooKeeper ends"),
     ({"drop": "FETCH", "for": "1s"}, "pins[0]: a dropped message is not held"),
     ({"hold": "FETCH", "after": "2s", "until": "2s"}, "pins[0]: until must be later than after"),
     ({"hold": "FETCH", "after": "9s"}, "pins[0].after: 9s is too late"),
@@ -279,3 +280,53 @@ def test_a_release_names_a_pin_that_holds_messages() -> None:
     for pins in ([], [{"name": "gone", "drop": "FETCH"}]):
         with pytest.raises(ScenarioError, match=r"steps\[0\].pin: there is no pin that holds"):
             pinned(*pins, steps=[{"do": "release", "pin": "gone", "at": "1s"}])
+
+
+def quorum(*pins: dict[str, Any], **parts: Any) -> Scenario:
+    """The cluster with a quorum of three controllers, and pins."""
+    shop = producers_of(20, "1s", "4s", acks="all")
+    story: dict[str, Any] = {"mode": "kraft", "release": "4.1", "duration": "10s"}
+    return cluster_of(pins=list(pins), workload={"producers": [shop]}, **(story | parts))
+
+
+def test_a_broker_learns_late_what_a_held_metadata_fetch_brings(tmp_path: Path) -> None:
+    """Broker 2 goes on as follower of broker 1 until it has fetched the metadata log further."""
+    crash = {"kind": "crash", "brokers": [1], "at": "2s"}
+    hold = {
+        "hold": "RAFT_FETCH_RESPONSE",
+        "to": "broker:2",
+        "count": "all",
+        "after": "10s",
+        "until": "14s",
+    }
+    late = run_of(quorum(hold, faults=[crash], duration="15s"), tmp_path / "late")
+    plain = run_of(quorum(faults=[crash], duration="15s"), tmp_path / "plain")
+    leads_us = [
+        rows_of(run, "became_leader", process=BROKER_2)[-1]["time_us"] for run in (plain, late)
+    ]
+    assert leads_us[0] < 14 * SECOND < leads_us[1]
+
+
+def test_held_heartbeats_fence_a_broker(tmp_path: Path) -> None:
+    """Its session ends after broker.session.timeout.ms, and a later heartbeat unfences it."""
+    hold = {"hold": "BROKER_HEARTBEAT", "from": "broker:2", "after": "4s", "until": "14500ms"}
+    run = run_of(quorum(hold | {"count": "all"}, duration="20s"), tmp_path / "run")
+    states = [row["state"] for row in rows_of(run, "broker_state", broker=BROKER_2)]
+    assert len(states) >= 3, "active, fenced, active again"
+    fenced_us = rows_of(run, "broker_state", broker=BROKER_2)[-2]["time_us"]
+    assert 4 * SECOND + 9 * SECOND - 2 * SECOND < fenced_us < 14_500_000
+
+
+def test_a_dropped_alter_partition_response_leaves_the_change_pending(tmp_path: Path) -> None:
+    """The controller has committed the ISR, and the leader hears of it from the metadata log."""
+    crash = {"kind": "crash", "brokers": [3], "at": "2s", "for": "2s"}
+    drop = {"drop": "ALTER_PARTITION_RESPONSE", "to": "broker:1"}
+    run = run_of(quorum(drop, faults=[crash], duration="25s"), tmp_path / "run")
+    (dropped,) = run.rows("message_dropped")
+    committed = [
+        row["time_us"]
+        for row in rows_of(run, "partition_state", partition=0)
+        if row["time_us"] < dropped["time_us"]
+    ]
+    assert committed
+    assert dropped["time_us"] - committed[-1] < 100_000

@@ -87,6 +87,7 @@ _NAMED: Mapping[Type, tuple[str | None, Callable[[RunFolder, TraceRow, int, str]
         "name",
         lambda run, _, number, __: getattr(_at(run.directory.faults, number), "name", None),
     ),
+    Type.PIN: ("name", lambda run, _, number, __: _at(run.directory.pins, number)),
     Type.PARTITION: (
         None,
         lambda run, _, number, __: (

@@ -93,6 +93,7 @@ WORDS = {
     "verify": "verify a",
     "blame": "blame a",
     "export": "export a --to rows",
+    "shrink": "shrink a --check exposed_durable --max-runs 30 --out small.yaml",
 }
 #: A controller's state has a broker under a name that rows have for a list of replicas.
 BROKERS_TOO = {"removing"}
@@ -162,6 +163,7 @@ def is_named(field: str, value: Any, topic: str, names: Directory) -> bool:
         Type.PROCESS: lambda: value in {each.name for each in names.processes.values()},
         Type.TOPIC: lambda: value in names.topics,
         Type.FAULT: lambda: value in {each.name for each in names.faults},
+        Type.PIN: lambda: value in names.pins,
         Type.PARTITION: lambda: (
             value is None or value in names.partitions or f"{topic}-{value}" in names.partitions
         ),

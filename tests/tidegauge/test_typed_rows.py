@@ -29,6 +29,7 @@ MANIFEST = MANIFEST_OF_TESTS | {
         {"name": name, "kind": kind, "text": "of broker 101"}
         for name, kind in (("cut-1", "cut_link"), ("dead", "crash"), ("slow", "slow_disk"))
     ],
+    "scenario": {"pins": [{"hold": "FETCH"}, {"name": "late", "hold": "FETCH"}]},
     "processes": [
         {"process": number, "name": f"{role} {number + 101}", "role": role, "number": number}
         for number, role in ROLES.items()
@@ -45,6 +46,7 @@ OF_TYPES: dict[Type, tuple[object, str]] = {
     Type.PROCESS: ("controller 111", "controller 111"),
     Type.WRITER: (102, "broker 102"),
     Type.FAULT: ("dead", "crash 'dead' (of broker 101)"),
+    Type.PIN: ("late", "late"),
     Type.ZNODE: (
         "/brokers/topics/orders/partitions/1/state",
         "/brokers/topics/orders/partitions/1/state",

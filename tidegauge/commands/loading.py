@@ -112,6 +112,8 @@ def changes_of(request: RunOptions) -> dict[str, object]:
         # A path that is given twice has its last value, after the paths between.
         changes.pop(path, None)
         changes[path] = value
+    if request.without is not None:
+        changes["ablations"] = [name for names in request.without for name in names.split(",")]
     if request.seed is not None:
         changes["seed"] = request.seed
     if request.trace_level is not None:

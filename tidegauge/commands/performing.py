@@ -293,9 +293,10 @@ def _run(request: RunOptions) -> tuple[dict[str, Any] | None, bool]:
 
 def title_of(scenario: Scenario) -> str:
     """The first line of the output of a run."""
+    ablated = f", ablated: {', '.join(scenario.ablations)}" if scenario.ablations else ""
     return (
         f"{scenario.name}: {counted(len(scenario.broker_ids()), 'broker')} of Kafka "
-        f"{scenario.release}{' with KRaft' if scenario.has_kraft else ''}, "
+        f"{scenario.release}{' with KRaft' if scenario.has_kraft else ''}{ablated}, "
         f"{format_duration(scenario.duration_us)} of virtual time, seed {scenario.seed}"
     )
 

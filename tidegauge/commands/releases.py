@@ -12,6 +12,7 @@ from rich.text import Text
 from tidegauge.commands.rule_options import ReleasesOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.replication import release_versions
+from tidegauge.replication.ablations import ABLATIONS, switches_of
 from tidegauge.replication.kraft_releases import KRAFT_CELLS, KRaftRules, kraft_cells_of
 from tidegauge.replication.release_defaults import DEFAULTS, default_cells_of
 from tidegauge.replication.release_rules import ReleaseRules
@@ -21,7 +22,7 @@ from tidegauge.replication.releases import (
     rule_cells_of,
     value_name,
 )
-from tidegauge.views.output import WIDTH, console, print_json
+from tidegauge.views.output import WIDTH, console, print_hanging, print_json
 
 #: Columns of a name in the output.
 NAME_WIDTH = 47
@@ -39,6 +40,11 @@ def show_releases(options: ReleasesOptions) -> None:
             )
     if options.other is not None and options.protocol is not None:
         raise TidegaugeError("--protocol is that of one release, and two are compared")
+    if options.ablations:
+        if options.release is not None:
+            raise TidegaugeError("--ablations lists all of them: without a release")
+        print_json(_ablations()) if options.as_json else _show_ablations(console())
+        return
     try:
         if options.release is None:
             print_json(_changes()) if options.as_json else _show_changes(console())
@@ -50,6 +56,31 @@ def show_releases(options: ReleasesOptions) -> None:
             _show_one(console(), options.release, options.protocol, options.mode)
     except ValueError as error:
         raise TidegaugeError(str(error)) from error
+
+
+def _show_ablations(console: Console) -> None:
+    """Print each ablation with its meaning, and the checks that break."""
+    console.print(
+        "Rules that `tidegauge run SCENARIO --without NAME` takes away, each with the release\n"
+        "whose other rules stay, and the checks that break in some schedule."
+    )
+    for name, each in ABLATIONS.items():
+        kafka = f"{each.release} with {release_versions.MODE_NAMES[each.mode]}"
+        console.print("", Text(f"{name}  {kafka}", style="bold"), sep="\n")
+        print_hanging(console, "    ", each.meaning)
+        print_hanging(console, "    ", f"breaks: {', '.join(each.breaks) or 'nothing'}")
+        if each.model is not None:
+            console.print(Text(f"    {each.model}", style="dim"))
+
+
+def _ablations() -> dict[str, Any]:
+    """All ablations, with their switches."""
+    return {
+        "ablations": {
+            name: {**each._asdict(), "switches": switches_of([name])}
+            for name, each in ABLATIONS.items()
+        }
+    }
 
 
 def _show_changes(console: Console) -> None:

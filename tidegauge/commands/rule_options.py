@@ -16,6 +16,9 @@ class ReleasesOptions(NamedTuple):
     Each rule is a switch from Kafka's source. The method and release of the source are printed
     with it.
 
+    --ablations lists the rules that `tidegauge run --without` takes away, each with the checks that
+    break without it in some schedule.
+
     \b
     Examples:
       tidegauge releases                           each rule, and where it changed
@@ -27,6 +30,7 @@ class ReleasesOptions(NamedTuple):
       tidegauge releases 3.9 --mode kraft          without ZooKeeper
       tidegauge releases 4.4 --protocol 4.3        with metadata.version 4.3-IV0
       tidegauge releases 2.6 --json                JSON for programs
+      tidegauge releases --ablations               rules to take away
     """
 
     #: A release such as 2.6.3, or a line such as 2.6 for its last patch.
@@ -38,6 +42,8 @@ class ReleasesOptions(NamedTuple):
     protocol: Annotated[str | None, typer.Option(metavar="VERSION")] = None
     #: zookeeper (up to 3.9) or kraft (from 3.3). Default: zookeeper up to 3.9.
     mode: Annotated[str | None, typer.Option(metavar="MODE")] = None
+    #: List the ablations of `tidegauge run --without`.
+    ablations: bool = False
     #: Print the same as JSON, with all sources.
     as_json: Annotated[bool, typer.Option("--json")] = False
 

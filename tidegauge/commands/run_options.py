@@ -28,6 +28,10 @@ class RunOptions(NamedTuple):
     of a list has its index or its name. Below `settings` the rest of PATH is the name of one
     setting. VALUE is YAML, as in the file. Put text that looks like a number in double quotes.
 
+    --without takes rules of Kafka's protocol away from all brokers, to see the promises that break
+    without them. `tidegauge releases --ablations` lists them; `ablations` in the scenario does the
+    same.
+
     \b
     Examples:
       tidegauge run quickstart
@@ -46,6 +50,7 @@ class RunOptions(NamedTuple):
       tidegauge run quickstart --set faults.crash.for=2m --set 'release="3.9"' --set mode=kraft
       tidegauge run quickstart-zookeeper --set 'release="2.8"'
       tidegauge run quickstart --set cluster.settings.replica.lag.time.max.ms=10000
+      tidegauge run quickstart-zookeeper --without truncate_to_high_watermark
     """
 
     scenario: shared.ScenarioName
@@ -80,6 +85,8 @@ class RunOptions(NamedTuple):
     #: Change a field of the scenario; VALUE is YAML. Repeatable.
     changes: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE")] = None
     costs: shared.CostsFile = None
+    #: Run with these ablations of the protocol, instead of the scenario's. Repeatable.
+    without: Annotated[list[str] | None, typer.Option(metavar="ABLATION[,ABLATION...]")] = None
     #: Another seed than the scenario's.
     seed: int | None = None
     #: Run each of these seeds, as `tidegauge sweep` does.
@@ -163,7 +170,13 @@ class RunOptions(NamedTuple):
     def over_seeds(self) -> str:
         """The shell command that shows how the figures of the run spread over seeds."""
         # Twenty seeds show a spread in a minute or two.
-        again = RunOptions(self.scenario, changes=self.changes, costs=self.costs, seeds="1..20")
+        again = RunOptions(
+            self.scenario,
+            changes=self.changes,
+            costs=self.costs,
+            without=self.without,
+            seeds="1..20",
+        )
         return shlex.join(["tidegauge", "run", *shared.words_of(again)])
 
 

@@ -269,6 +269,7 @@ _READINGS: dict[Type, _Reading] = {
     ),
     Type.WRITER: _Reading(_member, _writer_words),
     Type.FAULT: _Reading(_fault, lambda event, number: event.names.fault_text(number)),
+    Type.PIN: _Reading(_pin, _pin),
     Type.ZNODE: _Reading(
         lambda event, _number: zookeeper.path_of(event.row, event.names),
         lambda event, _number: zookeeper.path_of(event.row, event.names),
@@ -294,8 +295,6 @@ def _reading_of(kind: str, column: str) -> _Reading:
         return _named(described)
     if described is not None and described.type in _READINGS:
         return _READINGS[described.type]
-    if column == "pin":
-        return _Reading(_pin, _pin)
     words: Callable[[int], str] = str
     if column == "step":
         words = _from_one

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from tidegauge.engine.judged_runs import Judged
+from tidegauge.search.judged_runs import Judged
 
 #: Fields that say which cluster runs and how long; every other one is a setting.
 _FRAME = frozenset(

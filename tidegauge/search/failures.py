@@ -8,11 +8,11 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from math import inf
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.engine.judged_runs import Judged
 from tidegauge.scenario.text.errors import did_you_mean
+from tidegauge.search.judged_runs import Judged
 from tidegauge.traces.checks import CHECK_NAMES, CHECKS, LIVENESS
 from tidegauge.traces.summary_figures import is_left_out_at_zero, numbers_of
 
@@ -65,10 +65,9 @@ class BrokenCheck(NamedTuple):
     def happens_in(self, run: Judged) -> bool:
         """Whether a run breaks it, and no check before it that was not broken before it."""
         verdicts = run.verdicts()
-        found = verdicts.get(self.name)
-        if found is None or not found["permitted" if self.is_permitted else "broken"]:
+        if not verdicts.get(self.name, {}).get(_count_of(self.is_permitted)):
             return False
-        return _broken_before(self.name, verdicts) <= self.before
+        return _broken_before(self.name, verdicts, self.is_permitted) <= self.before
 
     def event_in(self, run: Judged) -> Mapping[str, Any] | None:
         """The first event that breaks it; None: it is about the end of the run."""
@@ -107,16 +106,29 @@ class FigureReached(NamedTuple):
         return
 
 
-def _broken_before(check: str, verdicts: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
-    """The checks that break earlier than one of them."""
+def _count_of(is_permitted: bool) -> str:
+    """The field of a verdict with the number of such breaks."""
+    return "permitted" if is_permitted else "broken"
+
+
+def _broken_before(
+    check: str,
+    verdicts: Mapping[str, Mapping[str, Any]],
+    is_permitted: bool,
+) -> frozenset[str]:
+    """The checks that break earlier than one of them, in the same way."""
     begin_us = _broken_us(verdicts[check])
-    broken = (name for name, found in verdicts.items() if found["broken"])
+    broken = (name for name, found in verdicts.items() if found[_count_of(is_permitted)])
     return frozenset(name for name in broken if _broken_us(verdicts[name]) < begin_us)
 
 
 def _broken_us(found: Mapping[str, Any]) -> float:
     event = found["first_event"]
     return inf if event is None else event["time_us"]
+
+
+#: Chooses the failure of a run.
+FailureOf: TypeAlias = Callable[[Judged], Failure]
 
 
 def failure_of(run: Judged, check: str | None, source: str) -> BrokenCheck:
@@ -148,7 +160,7 @@ def failure_of(run: Judged, check: str | None, source: str) -> BrokenCheck:
         order = {name: place for place, name in enumerate(CHECK_NAMES)}
         check = min(unexpected, key=lambda name: (_broken_us(verdicts[name]), order[name]))
     is_permitted = not verdicts[check]["broken"]
-    return BrokenCheck(check, _broken_before(check, verdicts), is_permitted)
+    return BrokenCheck(check, _broken_before(check, verdicts, is_permitted), is_permitted)
 
 
 def _nothing_fails(source: str, verdicts: Mapping[str, Mapping[str, Any]]) -> str:

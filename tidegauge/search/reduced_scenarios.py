@@ -9,12 +9,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from copy import deepcopy
 from typing import Any, TypeAlias
 
+from tidegauge.scenario.text.errors import Path
 from tidegauge.simulation.quantities import format_duration, parse_duration
 
 #: A scenario as in a file.
 Written: TypeAlias = Mapping[str, Any]
-#: Keys and places from the top of the scenario down.
-Path: TypeAlias = tuple[Any, ...]
 
 #: Fields with an amount of something, which is 1 at least.
 _AMOUNTS = frozenset(
@@ -124,7 +123,7 @@ def _forget_selected(made: dict[str, Any], selectors: Collection[object]) -> Non
         if all(side or not before for side, before in zip(sides, had, strict=True)):
             kept.append(fault)
         else:
-            _let_wait(made, {fault.get("name")})
+            _let_wait(made, {fault["name"]} if "name" in fault else ())
     if "faults" in made:
         made["faults"] = kept
 
@@ -173,8 +172,7 @@ def amounts(data: Written) -> list[Path]:
 
 
 def _amount(value: object) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number else 0  # type: ignore[arg-type] - it is a number
+    return value if isinstance(value, int | float) else 0
 
 
 # Times.

@@ -1,35 +1,30 @@
 """Shrinking: the smallest scenario that still shows the failure of a larger one.
 
-The search is greedy. Each pass offers smaller scenarios in a fixed order, the boldest first, and the
-first of them that still fails takes the place of the scenario: without half of the faults, without a
-broker, with one record, a minute earlier. Lists and settings get shorter by halves, quarters and so
-on down to single items (delta debugging: Zeller and Hildebrandt 2002, "Simplifying and Isolating
-Failure-Inducing Input"). The passes are repeated until none of them finds anything.
+The search is greedy. Each pass offers smaller scenarios in a fixed order, the boldest first, and
+the first of them that still fails takes the place of the scenario: without half of the faults,
+without a broker, with one record, a minute earlier. Lists and settings get shorter by halves,
+quarters and so on down to single items (delta debugging: Zeller and Hildebrandt 2002, "Simplifying
+and Isolating Failure-Inducing Input"). The passes are repeated until none of them finds anything.
 
 The outcome depends on the scenario and its seed alone: of scenarios that are tried at the same time
-the first in order is taken, whichever ends first. The seed stays. Processes that are left have other
-numbers, so other random draws: a scenario is smaller by trial, never by argument.
+the first in order is taken, whichever ends first. The seed stays. Processes that are left have
+other numbers, so other random draws: a scenario is smaller by trial, never by argument.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
-from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.engine.judged_runs import Judged, judged
-from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import ScenarioError, scenario_from_mapping
+from tidegauge.scenario.text.errors import Path
 from tidegauge.search import reduced_scenarios as reduced
 from tidegauge.search.differences import ScenarioSize, size_of
-from tidegauge.search.failures import Failure, failure_of
-from tidegauge.search.reduced_scenarios import Path, Written
-
-#: The place of the first of some scenarios that still fails; None: none does.
-StillFails: TypeAlias = Callable[[Sequence[Written]], int | None]
-
-#: Rules that differ from every release, as ``simulate`` takes them.
-Switches: TypeAlias = Mapping[str, int | bool]
+from tidegauge.search.failures import Failure, FailureOf
+from tidegauge.search.judged_runs import Judged
+from tidegauge.search.reduced_scenarios import Written
+from tidegauge.search.trials import Sought, StillFails, Switches, run_of, trials_for
 
 #: The most trials, unless more are asked for.
 MOST_TRIALS = 5_000
@@ -94,18 +89,17 @@ class Shrinking:
         #: Scenarios that do not fail, and all that were taken.
         self._known = {_key(written)}
 
-    def to_the_end(self, broken_us: int | None) -> None:
+    def to_the_end(self, broken_us: Callable[[Written], int | None]) -> None:
         """Make all passes until none finds a smaller scenario.
 
         Args:
-            broken_us: the time of the failure; None: it has none.
+            broken_us: the time of the failure in a scenario, in microseconds; None: it has none.
         """
         self._leave_out_remarks()
-        if broken_us is not None:
-            self._end_after(broken_us)
         before = None
         while before != self.written and self.tried < self._most:
             before = self.written
+            self._end_after(broken_us(before))
             self.shorten_all()
             self._leave_out_brokers()
             self._lessen_amounts()
@@ -116,25 +110,27 @@ class Shrinking:
         """Take the first scenario that still fails, and return its place; None: none does."""
         due = enumerate(candidates)
         while self.tried < self._most:
-            batch = list(islice(self._new(due), self._at_once))
+            batch = list(islice(self._new(due), min(self._at_once, self._most - self.tried)))
             if not batch:
                 return None
             found = self._still_fails([written for _, written in batch])
-            self.tried += len(batch) if found is None else found + 1
+            judged = batch if found is None else batch[: found + 1]
+            self.tried += len(judged)
+            self._known.update(_key(written) for _, written in judged)
             if found is not None:
-                place, taken = batch[found]
-                self.written = dict(taken)
+                self.written = dict(batch[found][1])
             self._tell(self.written, self.tried)
             if found is not None:
-                return place
+                return batch[found][0]
         return None
 
     def _new(self, candidates: Iterator[tuple[int, Written]]) -> Iterator[tuple[int, Written]]:
-        """Those of some scenarios that were not tried before."""
+        """Those of some scenarios that were not tried before, each once."""
+        offered: set[str] = set()
         for place, written in candidates:
             key = _key(written)
-            if key not in self._known:
-                self._known.add(key)
+            if key not in self._known and key not in offered:
+                offered.add(key)
                 yield place, written
 
     def _leave_out_remarks(self) -> None:
@@ -143,8 +139,10 @@ class Shrinking:
         if self._take([without_phase, plain]) is None:
             self._shorten((), [name for name in _ABOUT if name in self.written])
 
-    def _end_after(self, broken_us: int) -> None:
-        """End the run soon after the failure."""
+    def _end_after(self, broken_us: int | None) -> None:
+        """End the run soon after the failure, if that has a time."""
+        if broken_us is None:
+            return
         second_us = -(-broken_us // _SECOND_US) * _SECOND_US
         ends_us = [second_us + after_us for after_us in _AFTER_US]
         duration_us = reduced.all_times(self.written)["duration",]
@@ -212,12 +210,13 @@ class Shrinking:
 
     def _close_gaps(self) -> None:
         """Let all that is later than a moment follow it sooner."""
-        place = 1
+        place = 0
         while place < len(moments := reduced.moments(self.written)):
-            before_us, moment_us = moments[place - 1 : place + 1]
+            before_us, moment_us = moments[place - 1] if place else 0, moments[place]
+            is_end = place == len(moments) - 1
             candidates = (
                 reduced.earlier(self.written, moment_us, moment_us - sooner_us)
-                for sooner_us in _between(before_us, moment_us)
+                for sooner_us in _between(before_us, moment_us, only_round=is_end)
             )
             if self._take(candidates) is None:
                 place += 1
@@ -226,58 +225,32 @@ class Shrinking:
         """Make lengths of time shorter, and all times rounder."""
         for path in reduced.all_times(self.written):
             while (time_us := reduced.all_times(self.written).get(path)) is not None:
-                sooner_us = [0, *_between(0, time_us)] if reduced.is_length(path) else []
+                sooner_us = (
+                    [0, *_between(0, time_us, only_round=True)] if reduced.is_length(path) else []
+                )
                 times_us = dict.fromkeys([*sooner_us, *reduced.rounder(time_us)])
                 texts = [reduced.duration_text(each) for each in times_us if each < time_us]
                 if self._take(reduced.changed(self.written, path, each) for each in texts) is None:
                     break
 
 
-def _between(begin_us: int, end_us: int) -> Iterator[int]:
-    """Round times between two, the nearest to the first one first; in microseconds."""
+def _between(begin_us: int, end_us: int, *, only_round: bool) -> Iterator[int]:
+    """Times between two, round ones first, the nearest to the first one first; in microseconds."""
     gap_us = end_us - begin_us
     if gap_us < _LEAST_GAP_US:
         return
-    unit_us = next(unit for unit in (_SECOND_US, 100_000, 10_000, 1_000) if gap_us >= 4 * unit)
-    for part in (8, 4, 2):
-        sooner_us = (begin_us + gap_us // part) // unit_us * unit_us
-        if begin_us < sooner_us < end_us:
-            yield sooner_us
+    coarse_us = next(unit for unit in (_SECOND_US, 100_000, 10_000, 1_000) if gap_us >= 4 * unit)
+    # Some failures need a moment between two beats of a cluster, which few times hit.
+    for unit_us in (coarse_us,) if only_round else (coarse_us, 1_000):
+        for eighths in (1, 2, 4, 6, 7):
+            sooner_us = (begin_us + gap_us * eighths // 8) // unit_us * unit_us
+            if begin_us < sooner_us < end_us:
+                yield sooner_us
 
 
 def _key(written: Written) -> str:
     """The scenario as one text: that of an equal one is the same."""
     return json.dumps(written, default=str)
-
-
-class Trials:
-    """Tries scenarios one after the other, in this process."""
-
-    def __init__(self, failure: Failure, source: str, switches: Switches) -> None:
-        """Look for a failure; errors name the source."""
-        self._failure = failure
-        self._source = source
-        self._switches = switches
-
-    def __call__(self, candidates: Sequence[Written]) -> int | None:
-        """The place of the first scenario that still fails."""
-        return next((place for place, each in enumerate(candidates) if self._fails(each)), None)
-
-    def _fails(self, written: Written) -> bool:
-        try:
-            return self._failure.happens_in(run_of(written, self._source, self._switches))
-        except ScenarioError:
-            # A part that is gone was needed by another one.
-            return False
-
-
-def run_of(written: Written, source: str, switches: Switches) -> Judged:
-    """The run of a scenario, without a trace.
-
-    Raises:
-        ScenarioError: it cannot be run.
-    """
-    return judged(ClusterPlan(scenario_from_mapping(written, source), switches))
 
 
 def without_defaults(written: Written, source: str) -> dict[str, Any]:
@@ -304,10 +277,11 @@ def without_defaults(written: Written, source: str) -> dict[str, Any]:
 
 def shrink_scenario(
     written: Written,
-    failure: Failure | str,
+    failure: FailureOf,
     *,
     source: str = "scenario",
     switches: Switches | None = None,
+    jobs: int | None = 1,
     most: int = MOST_TRIALS,
     tell: Callable[[Written, int], None] = lambda *_: None,
 ) -> Shrunk:
@@ -317,35 +291,36 @@ def shrink_scenario(
 
     Args:
         written: the scenario, as a file has it.
-        failure: the failure; or the name of a check that the scenario breaks.
+        failure: chooses the failure, by the run of the scenario.
         source: the name of the scenario, for errors.
         switches: as ``simulate`` takes them.
+        jobs: the number of parallel trials, if one takes long; None: the number of CPUs.
         most: the most trials.
         tell: is called with the smallest scenario so far and the number of trials.
 
     Raises:
         ScenarioError: the scenario cannot be run.
-        TidegaugeError: it does not show the failure.
+        TidegaugeError: it does not fail.
     """
-    given = switches or {}
     whole = without_defaults(written, source)
-    run = run_of(whole, source, given)
-    if isinstance(failure, str):
-        failure = failure_of(run, failure, source)
-    elif not failure.happens_in(run):
-        raise TidegaugeError(f"{source}: does not show the failure {failure.name}")
-    event = failure.event_in(run)
-    shrinking = Shrinking(whole, Trials(failure, source, given), most=most, tell=tell)
+    began_s = time.perf_counter()
+    run = run_of(whole, source, switches)
+    took_s = time.perf_counter() - began_s
+    sought = Sought(failure(run), source, switches)
     was_interrupted = False
-    try:
-        shrinking.to_the_end(None if event is None else event["time_us"])
-    except KeyboardInterrupt:
-        was_interrupted = True
-    last = run_of(shrinking.written, source, given)
+    with trials_for(sought, took_s, jobs) as trials:
+        shrinking = Shrinking(
+            whole, trials.first_failing, at_once=trials.at_once, most=most, tell=tell
+        )
+        try:
+            shrinking.to_the_end(sought.broken_us)
+        except KeyboardInterrupt:
+            was_interrupted = True
+    last = run_of(shrinking.written, source, switches)
     return Shrunk(
         shrinking.written,
         last,
-        failure,
+        sought.failure,
         shrinking.tried,
         size_of(whole, run),
         size_of(shrinking.written, last),

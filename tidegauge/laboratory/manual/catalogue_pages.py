@@ -1,9 +1,10 @@
 """The pages of shipped files: checks of runs and of clusters, gallery and scenarios.
 
-``docs/checks.md`` has each check's promise, the permitted breaks and an example, from docstrings of
-the checks; ``docs/lint.md`` has those of ``tidegauge lint``. ``docs/gallery.md`` has known bugs of
-KRaft and anomalies of replication, with the figures of both releases.
-``docs/scenarios-shipped.md`` has every shipped scenario, its question and its command.
+``docs/ablations.md`` has the rules of the protocol that a run can do without. ``docs/checks.md``
+has each check's promise, the permitted breaks and an example, from docstrings of the checks;
+``docs/lint.md`` has those of ``tidegauge lint``. ``docs/gallery.md`` has known bugs of KRaft
+and anomalies of replication, with the figures of both releases. ``docs/scenarios-shipped.md`` has every shipped scenario, its question
+and its command.
 """
 
 import inspect
@@ -14,7 +15,16 @@ from typing import NamedTuple
 
 from tidegauge.laboratory.gallery.comparison import Compared, Observed, command_of, compared
 from tidegauge.laboratory.gallery.incidents import INCIDENTS, Incident, Version
-from tidegauge.laboratory.manual.markdown import anchor, code_block, of_docstring, prose, table
+from tidegauge.laboratory.manual.markdown import (
+    anchor,
+    code,
+    code_block,
+    of_docstring,
+    prose,
+    table,
+)
+from tidegauge.replication.ablations import ABLATIONS, SEEDED_BUGS
+from tidegauge.replication.release_versions import MODE_NAMES
 from tidegauge.scenario.lint.lint import CHECKS as LINT_CHECKS
 from tidegauge.scenario.reading import written_scenario
 from tidegauge.scenario.shipped import FOLDER, ShippedScenario, described_scenarios
@@ -33,6 +43,26 @@ class CheckText(NamedTuple):
     meaning: list[str]
     #: The paragraphs of :data:`PARTS`, without that word.
     parts: dict[str, str]
+
+
+def ablations_page() -> str:
+    """The page, in Markdown."""
+    head = ("ablation", "the rule that is missing", "release", "breaks", "in the model")
+    rows = (
+        (
+            code(name),
+            each.meaning,
+            f"{each.release} with {MODE_NAMES[each.mode]}",
+            ", ".join(each.breaks) or "nothing",
+            each.model or "",
+        )
+        for name, each in ABLATIONS.items()
+    )
+    bugs = ", ".join(map(code, SEEDED_BUGS))
+    return f"{prose('ablations.md')}\n{table(head, rows)}\n## Seeded bugs\n\n{_BUGS}\n\n{bugs}.\n"
+
+
+_BUGS = "Ten ablations that a search for faults has to find, from easy to deep:"
 
 
 def checks_page() -> str:

@@ -11,6 +11,7 @@ FOLDER = Path(__file__).resolve().parents[3] / "docs"
 
 #: The function that makes each page, by the page's file name.
 PAGES: dict[str, Callable[[], str]] = {
+    "ablations.md": catalogue_pages.ablations_page,
     "checks.md": catalogue_pages.checks_page,
     "commands.md": reference_pages.commands_page,
     "gallery.md": catalogue_pages.gallery_page,

@@ -21,11 +21,13 @@ from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE
 from tidegauge.scenario.model.costs import Costs, Latency, costs_of_other_modes
 from tidegauge.scenario.model.fault import FaultOfAnyKind
 from tidegauge.scenario.model.parts import Part, Unit
+from tidegauge.scenario.model.pins import Pin
 from tidegauge.scenario.model.process_faults import PauseFault
 from tidegauge.scenario.model.request_steps import ObserveStep
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.step import StepOfAnyKind
 from tidegauge.scenario.reading import scenario_schema
+from tidegauge.simulation.messages.kinds import MESSAGES
 from tidegauge.simulation.quantities import format_duration
 
 _DEFAULT = re.compile(r"(?:^|(?<=\.) )Default: (?P<value>.+?)\.(?= |$)")
@@ -156,4 +158,6 @@ def _section(section: scenario_sections.Section) -> str:
     if section.part is FaultOfAnyKind:
         rows_of_selectors = ((code(each), meaning) for each, meaning in SELECTORS.items())
         parts.append(table(("selector", "selected"), rows_of_selectors))
+    if section.part is Pin:
+        parts.append(f"### Messages\n\n{', '.join(map(code, MESSAGES))}.\n")
     return "\n".join(parts)

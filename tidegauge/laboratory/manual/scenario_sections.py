@@ -3,7 +3,7 @@
 A section is a part of the model below a heading. Types are those of the JSON schema of editors.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import yaml
@@ -24,6 +24,7 @@ from tidegauge.scenario.model.step import AlteredMove, Condition, IsrIs, LeaderI
 from tidegauge.scenario.model.topic_steps import Move
 from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup, Workload
 from tidegauge.simulation import quantities
+from tidegauge.simulation.messages.kinds import MESSAGES
 
 
 class Section(NamedTuple):
@@ -93,7 +94,7 @@ _UNITS = _by_field(
         "acks": "acks",
         "batches/s": "batches_per_second",
         "broker id": "isr elr leader last_known_leader adding removing is is_not to broker brokers "
-        "racks replicas assignment between bootstrap registered unregistered controller",
+        "racks replicas assignment between bootstrap from registered unregistered controller",
         "bytes": "record_bytes",
         "clients": "clients",
         "controllers": "count",
@@ -147,11 +148,16 @@ def type_of(schema: Mapping[str, Any], name: str) -> str:
         # A broker's id is a selector, too.
         return _SELECTOR if _SELECTOR in types else " or ".join(dict.fromkeys(types))
     if "const" in schema or "enum" in schema:
-        values = schema.get("enum", [schema.get("const")])
-        return ", ".join(dict.fromkeys(code(written(value).strip("'")) for value in values))
+        return _listed(schema.get("enum", [schema.get("const")]))
     if schema.get("pattern") in _QUANTITIES:
         return _QUANTITIES[schema["pattern"]]
     return _type_by_name(schema, name)
+
+
+def _listed(values: Sequence[object]) -> str:
+    if values == list(MESSAGES):
+        return "[message](#messages)"
+    return ", ".join(dict.fromkeys(code(written(value).strip("'")) for value in values))
 
 
 def _type_by_name(schema: Mapping[str, Any], name: str) -> str:

@@ -1,0 +1,149 @@
+"""``tidegauge fuzz``: random schedules on small clusters, and the smallest of those that break."""
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import typer
+
+from tidegauge.commands import loading
+from tidegauge.commands.search.search_options import FuzzOptions
+from tidegauge.commands.search.shrinking import perform_shrunk, write_shrunk
+from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.engine.fuzzing.fuzzed_cluster import FoundBreak
+from tidegauge.replication.ablations import ABLATIONS
+from tidegauge.replication.release_versions import DEFAULT_RELEASE, Mode, Release
+from tidegauge.scenario.text.errors import did_you_mean
+from tidegauge.scenario.text.yaml_file import comment, lines_of
+from tidegauge.search.campaign import Campaign, Unit, UnitOutcome, performed, units_of
+from tidegauge.search.failures import failure_of
+from tidegauge.search.profiles import FuzzedKind
+from tidegauge.search.shrinking import shrink_scenario
+from tidegauge.traces.run_folder import new_run_folder
+from tidegauge.views.fuzzing_view import (
+    ToldCampaign,
+    campaign_for_programs,
+    progress_words,
+    show_campaign,
+)
+from tidegauge.views.output import console, print_json, report
+from tidegauge.views.progress import check_jobs, working
+from tidegauge.views.shrinking_view import ToldShrinking, show_shrunk, shrunk_for_programs
+
+#: The most brokers of a fuzzed cluster; the least is 2.
+_MOST_BROKERS = 5
+_BROKERS = re.compile(r"([0-9])(?:\.\.([0-9]))?")
+#: Schedules that are planned where time alone ends the search.
+_MANY_RUNS = 1_000_000_000
+
+
+def fuzz_cluster(options: FuzzOptions) -> None:
+    """Perform ``tidegauge fuzz``; exit with status 1 if a promise was broken."""
+    check_jobs(options.jobs)
+    kinds = _kinds(options)
+    out = options.out or new_run_folder(f"fuzz-{kinds[0].release}")
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise TidegaugeError(f"--out {out}: is not a new or empty folder")
+    with report(as_json=options.as_json):
+        loading.announce_compilation()
+        told = _campaign(options, kinds)
+        shrunk = [_shrunk(options, out, each) for each in told.campaign.smallest.values()]
+        permitted = [
+            _write_permitted(out, words, scenario)
+            for words, scenario in told.campaign.permitted_scenarios.items()
+        ]
+    if options.as_json:
+        content = campaign_for_programs(told, permitted)
+        print_json({**content, "findings": [shrunk_for_programs(each) for each in shrunk]})
+    else:
+        show_campaign(console(), told, permitted)
+        for each in shrunk:
+            console().print()
+            show_shrunk(console(), each)
+    if shrunk:
+        raise typer.Exit(1)
+
+
+def _kinds(options: FuzzOptions) -> list[FuzzedKind]:
+    """The kinds of clusters that the options name."""
+    release = options.release or DEFAULT_RELEASE
+    try:
+        modes = Release.parse(release).modes
+    except ValueError as error:
+        raise TidegaugeError(f"--release {release}: {error}") from error
+    mode: Mode = modes[0]
+    if options.mode is not None:
+        if options.mode not in modes:
+            raise TidegaugeError(f"--mode {options.mode}: {release} has {' and '.join(modes)}")
+        mode = next(each for each in modes if each == options.mode)
+    ablations = options.without.split(",") if options.without else []
+    for name in ablations:
+        if name not in ABLATIONS:
+            raise TidegaugeError(f"--without {name}: no such rule; {did_you_mean(name, ABLATIONS)}")
+    return [
+        FuzzedKind(mode, release, brokers, options.partitions, ablations)
+        for brokers in _brokers(options.brokers)
+    ]
+
+
+def _brokers(text: str) -> range:
+    numbers = _BROKERS.fullmatch(text)
+    first, last = (0, 0) if numbers is None else (int(numbers[1]), int(numbers[2] or numbers[1]))
+    if not 1 < first <= last <= _MOST_BROKERS:
+        raise TidegaugeError(f"--brokers {text}: must be 2 to {_MOST_BROKERS}, or a range: 2..4")
+    return range(first, last + 1)
+
+
+def _campaign(options: FuzzOptions, kinds: Sequence[FuzzedKind]) -> ToldCampaign:
+    """Try schedules for as long as the options say; Ctrl-C ends the search early."""
+    seconds = None
+    if options.minutes is not None or options.runs is None:
+        seconds = 60 * (options.minutes or 1)
+    units = units_of(kinds, options.seed, options.runs or _MANY_RUNS, is_guided=not options.blind)
+    campaign, began_s, was_interrupted = Campaign(), time.monotonic(), False
+    told = partial(ToldCampaign, campaign, kinds, options.seed)
+    with working("fuzzing") as tell, closing(_performed(options, units)) as outcomes:
+        try:
+            for outcome in outcomes:
+                campaign.add(outcome)
+                took_s = time.monotonic() - began_s
+                tell(progress_words(campaign, took_s))
+                is_over = seconds is not None and took_s >= seconds
+                if is_over or (options.first and campaign.smallest):
+                    break
+        except KeyboardInterrupt:
+            was_interrupted = True
+    return told(time.monotonic() - began_s, was_interrupted)
+
+
+def _performed(options: FuzzOptions, units: Sequence[Unit]) -> Iterator[UnitOutcome]:
+    with closing(performed(units, options.jobs, options.address, loading.warn)) as outcomes:
+        for _, outcome in outcomes:
+            yield outcome
+
+
+def _shrunk(options: FuzzOptions, out: Path, found: FoundBreak) -> ToldShrinking:
+    """The smallest scenario of a finding, with its run."""
+    began_s = time.monotonic()
+    with working(f"shrinking {found.check}"):
+        shrunk = shrink_scenario(
+            found.scenario, lambda run: failure_of(run, found.check, found.check), source="fuzz"
+        )
+    took_s = time.monotonic() - began_s
+    file = out / f"{found.check}.yaml"
+    write_shrunk(file, options, "fuzz", shrunk)
+    run = perform_shrunk(shrunk, file, out / found.check, {})
+    return ToldShrinking(shrunk, run, file, "fuzz", took_s)
+
+
+def _write_permitted(out: Path, words: str, scenario: dict[str, object]) -> tuple[str, Path]:
+    """Write a scenario in which a break is permitted."""
+    name = "-".join(re.findall(r"[a-z0-9]+", words.lower().partition("(")[0]))
+    file = out / f"permitted-{name}.yaml"
+    head = comment(f"A promise is broken here, and {words} permits it.")
+    written = {field: part for field, part in scenario.items() if field != "name"}
+    loading.write_new_file(file, "\n".join([*head, *lines_of(written)]) + "\n")
+    return words, file
