@@ -134,7 +134,7 @@ def test_all_releases_are_printed_as_ranges_and_a_contradiction_is_an_exit_statu
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """KAFKA-13091 in two releases, of which the table is made to claim one too many."""
-    (incident,) = incidents.incidents_named("R12")
+    (incident,) = incidents.incidents_named("high-watermark-stuck")
     said = incident._replace(affected="3.0.2, 3.1.0")
     monkeypatch.setattr(incidents, "INCIDENTS", [said])
     two = [Release.parse("3.0.2"), Release.parse("3.1.0")]
