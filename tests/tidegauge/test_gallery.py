@@ -80,14 +80,14 @@ def test_both_releases_stand_next_to_each_other_or_the_runs_differ_otherwise() -
 @pytest.mark.parametrize(
     "name",
     [
-        "R3",
+        "R15",
         *(pytest.param(each.name, marks=pytest.mark.long) for each in INCIDENTS),
     ],
 )
 def test_an_incident_is_shown_in_exactly_the_releases_that_the_table_calls_affected(
     name: str,
 ) -> None:
-    """KIP-279: 2.0.0 asks again; up to 0.10.2 a follower does not ask at all (KIP-101)."""
+    """KIP-966: eligible leader replicas are there from 4.0 on, and by default from 4.1 on."""
     for incident in incidents.incidents_named(name):
         result = in_all_releases(incident)
         assert result.deviations == [], result.text(shown=True)
