@@ -21,7 +21,7 @@ from tidegauge.engine.liveness import Liveness, wait_until_well
 from tidegauge.engine.recovery import with_recoveries
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.engine.snapshot_writer import SnapshotWriter
-from tidegauge.engine.summary import summary_of
+from tidegauge.engine.summary import sometimes_met, summary_of
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_directory import ListedAssignments, directory_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -167,6 +167,7 @@ def finish(
     warnings: list[str] = []
     summary = with_recoveries(run, perform, warnings, has_snapshots=bool(snapshots_us))
     summary["warnings"] = warnings + summary["warnings"]
+    summary["sometimes"] = sometimes_met(run.plan, summary, RunFolder(run.folder))
     summary["wall_seconds"] = round(time.perf_counter() - started, 3)
     write_json_atomically(run.folder / SUMMARY, summary)
     # Who takes the lock from now on finds a complete run.

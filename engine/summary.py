@@ -6,7 +6,7 @@
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from tidegauge.scenario.named_figures import has_racks
 from tidegauge.simulation.rows import COST_NAMES
 from tidegauge.traces.checks import CHECKS, LIVENESS
 from tidegauge.traces.checks.histories import BY_LOSS_OF_POWER, PERMITS, RowPlace
+from tidegauge.traces.run_folder import RunFolder
 from tidegauge.traces.summary_figures import FIGURES
 from tidegauge.traces.trace_hash import named_hashes, trace_sha256
 
@@ -67,6 +68,29 @@ def summary_of(
         "messages_taken_by_pins": _taken_by_pins(plan, counted),
         "settings_not_modelled": plan.scenario.settings_not_modelled(),
     }
+
+
+def sometimes_met(plan: ClusterPlan, summary: Mapping[str, Any], run: RunFolder) -> list[Any]:
+    """The expectations of many runs, in the order of the scenario: whether this run meets each.
+
+    Args:
+        plan: the scenario in numbers.
+        summary: the summary of the run without this part.
+        run: the run, with its whole trace.
+    """
+
+    def partitions_of(kind: str) -> set[int | None]:
+        table = run.table(kind)
+        found = table.get("partition", [None] * len(table.get("time_us", ())))
+        return set(found.tolist() if isinstance(found, np.ndarray) else found)
+
+    told = []
+    for expected in plan.scenario.sometimes:
+        named = expected.topic_and_number()
+        partition = None if named is None else plan.numbers_of[named[0]][named[1]]
+        is_met = expected.is_met(summary, partition, partitions_of)
+        told.append({"expected": str(expected), "is_met": is_met})
+    return told
 
 
 def _lost_by_topic(plan: ClusterPlan, stream: RowStream) -> dict[str, int]:

@@ -302,6 +302,11 @@ def _move(
         yield Problem((*path, "replicas"), message)
 
 
+def _sometimes(scenario: Scenario) -> Iterator[Problem]:
+    for place, expected in enumerate(scenario.sometimes):
+        yield from expected.problems(("sometimes", place), scenario)
+
+
 def _alerts(scenario: Scenario) -> Iterator[Problem]:
     """Check that the expected alerts can fire and resolve within the run."""
     alerts = scenario.alerts
@@ -343,6 +348,7 @@ _STAGES: tuple[tuple[Callable[[Scenario], Iterator[Problem]], ...], ...] = (
     (_topics,),
     (problems_of_preexisting_states,),
     (problems_of_cluster_size,),
-    (_workload, problems_of_faults, problems_of_fault_rates, problems_of_pins, _steps, _alerts),
+    (_workload, problems_of_faults, problems_of_fault_rates, problems_of_pins, _steps),
+    (_sometimes, _alerts),
     (problems_of_workload_size, _drawn_faults, problems_of_upgrades),
 )

@@ -50,6 +50,7 @@ from tidegauge.scenario.model.settings import (
     cordoned_log_dirs,
     settings_not_modelled,
 )
+from tidegauge.scenario.model.sometimes import Sometimes
 from tidegauge.scenario.model.step import AlteredMove
 from tidegauge.scenario.model.topic_steps import (
     ConfigureStep,
@@ -218,6 +219,11 @@ class Scenario(Deployment):
         description="Expected verdicts of checks, by name. Default for each: true, or false if "
         "a setting permits it. With `any` no verdict fails the run: so false becomes if --set "
         "changes the release or the mode.",
+    )
+    sometimes: parts.Listed[Sometimes] = Field(
+        default=(),
+        description="Verdicts, figures and events of which each has to occur with at least one of "
+        "the seeds of a sweep. A single run only notes which of them it has.",
     )
     alerts: AlertExpectations | None = Field(
         default=None,

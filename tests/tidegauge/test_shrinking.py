@@ -22,7 +22,7 @@ from tidegauge.search import reduced_scenarios as reduced
 from tidegauge.search import trials
 from tidegauge.search.failures import failure_of, figure_reached
 from tidegauge.search.judged_runs import judged
-from tidegauge.search.shrinking import Shrinking, Shrunk, shrink_scenario
+from tidegauge.search.shrinking import MOST_TRIALS, Shrinking, Shrunk, shrink_scenario
 from tidegauge.search.trials import run_of
 
 #: Before KIP-101 a follower truncates to its own high watermark, and records are lost.
@@ -72,10 +72,10 @@ def shrunk() -> Shrunk:
     return shrink(with_ten_more(shipped(LOSES)))
 
 
-def shrink(written: dict[str, Any]) -> Shrunk:
-    return shrink_scenario(
-        written, partial(failure_of, check="exposed_durable", source="it"), source="it"
-    )
+def shrink(written: dict[str, Any], most: int = MOST_TRIALS) -> Shrunk:
+    """The scenario made small while consumers lose what they have read."""
+    of_check = partial(failure_of, check="exposed_durable", source="it")
+    return shrink_scenario(written, of_check, source="it", most=most)
 
 
 def test_ten_superfluous_faults_and_steps_are_left_out_again() -> None:
@@ -99,8 +99,9 @@ def test_what_is_left_fails_as_before_and_needs_each_fault() -> None:
 
 
 def test_a_scenario_is_shrunk_in_one_way() -> None:
-    again = shrink(with_ten_more(shipped(LOSES)))
-    assert (again.written, again.tried) == (shrunk().written, shrunk().tried)
+    found = [shrink(with_ten_more(shipped(LOSES)), most=60) for _ in range(2)]
+    assert found[0].written == found[1].written
+    assert found[0].tried == found[1].tried == 60
 
 
 def test_trials_at_the_same_time_take_the_first_in_order() -> None:
@@ -186,6 +187,24 @@ def test_a_fault_that_is_left_out_leaves_its_steps_waiting() -> None:
     assert len(steps) == len(shipped(LOSES)["steps"])
 
 
+def test_pins_move_with_the_faults_and_are_left_out_with_their_releases() -> None:
+    written = {
+        "duration": "60s",
+        "pins": [{"name": "late", "hold": "LEADER_AND_ISR", "after": "40s", "until": "50s"}],
+        "steps": [{"after": "45s", "do": "release", "pin": "late"}],
+    }
+    sooner = reduced.earlier(written, 40_000_000, 30_000_000)
+    (pin,) = sooner["pins"]
+    assert (sooner["duration"], pin["after"], pin["until"]) == ("30s", "10s", "20s")
+    assert sooner["steps"] == written["steps"]
+    assert reduced.without(written, ("pins",), [0]) == {
+        "duration": "60s",
+        "pins": [],
+        "steps": [{"after": "45s", "do": "wait"}],
+    }
+    assert reduced.ended_at(written, 40_000_000)["pins"] == []
+
+
 def test_a_broker_is_left_out_with_its_replicas_and_faults() -> None:
     written = {
         "cluster": {"brokers": 3, "racks": {"a": [1, 2], "b": [3]}, "start": {3: "0s"}},
@@ -222,7 +241,8 @@ def test_the_command_writes_the_scenario_and_its_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    command = ["shrink", LOSES, "--check", "strong_isr", "--out", "small.yaml", "--json"]
+    command = ["shrink", LOSES, "--check", "strong_isr", "--max-runs", "60", "--json"]
+    command += ["--out", "small.yaml"]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output
     said = json.loads(result.stdout)
@@ -250,3 +270,23 @@ def test_a_failing_run_is_shrunk_on_one_screen(
     assert (tmp_path / "runs" / "failing-shrunk" / "summary.json").exists()
     again = CliRunner().invoke(app, ["run", "runs/failing-shrunk.yaml"])
     assert "Not as expected, with seed 1: strong_isr" in again.output
+
+
+def test_faults_that_rates_draw_are_shrunk_one_by_one() -> None:
+    """The seed draws some crashes of broker 1; one election needs one of them."""
+    written = {
+        "release": "2.6",
+        "duration": "10m",
+        "cluster": {"brokers": 3},
+        "topics": [{"name": "story", "assignment": {0: [1, 2, 3]}}],
+        "fault_rates": [
+            {"kind": "crash", "brokers": [1], "mtbf": "60s", "repair_time": "20s"},
+            {"kind": "pause", "brokers": [3], "mtbf": "60s", "repair_time": "5s"},
+        ],
+    }
+    found = shrink_scenario(
+        written, partial(figure_reached, "leader_elections>1", source="it"), source="it"
+    )
+    assert found.before.faults > 4
+    assert [fault["kind"] for fault in found.written["faults"]] == ["crash"]
+    assert "fault_rates" not in found.written

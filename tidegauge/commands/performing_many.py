@@ -23,7 +23,7 @@ from tidegauge.scenario.text.changes import split_values
 from tidegauge.scenario.text.errors import counted, one_line
 from tidegauge.simulation.quantities import parse_time, whole_time_text
 from tidegauge.sweeps.many_runs import Outcome, PlannedRun, SharedPast, outcome_of, run_all
-from tidegauge.sweeps.sweep_content import FIGURES, SweptRun, content_of, worst_of
+from tidegauge.sweeps.sweep_content import FIGURES, SweptRun, content_of, never_seen, worst_of
 from tidegauge.sweeps.sweep_folder import Axis, finished_run, run_name, sweep_folder
 from tidegauge.traces.run_files import SWEEP
 from tidegauge.traces.run_folder import new_run_folder, write_json_atomically, written_to
@@ -309,7 +309,8 @@ def perform_sweep(request: SweepRequest) -> tuple[dict[str, Any], Path, bool]:
     """
     runs, out, content = swept(request)
     show_sweep(console(), request.axes, content, runs, out)
-    return content, out, all(run.outcome.is_as_expected for run in runs)
+    is_well = all(run.outcome.is_as_expected for run in runs) and not never_seen(content)
+    return content, out, is_well
 
 
 def _write_sweep(

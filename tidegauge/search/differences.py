@@ -8,7 +8,7 @@ from tidegauge.search.judged_runs import Judged
 #: Fields that say which cluster runs and how long; every other one is a setting.
 _FRAME = frozenset(
     {"name", "description", "duration", "seed", "release", "mode", "protocol", "metadata_version"}
-    | {"trace", "liveness", "measure_from", "checks", "sometimes", "alerts"}
+    | {"ablations", "trace", "liveness", "measure_from", "checks", "sometimes", "alerts"}
 )
 #: Sections whose items are counted by themselves.
 _SCHEDULE = ("faults", "fault_rates", "steps", "pins")

@@ -18,10 +18,11 @@ Written: TypeAlias = Mapping[str, Any]
 #: Fields with an amount of something, which is 1 at least.
 _AMOUNTS = frozenset(
     {"records", "clients", "batches_per_second", "records_per_batch", "records_per_second"}
-    | {"partitions", "replication_factor", "count"}
+    | {"partitions", "replication_factor", "count", "nth"}
 )
-#: Fields with a time of the run, which move together.
+#: Fields with a time of the run, which move together; and those of pins.
 _MOMENTS = frozenset({"at", "start", "stop", "duration"})
+_MOMENTS_OF_PINS = frozenset({"after", "until"})
 #: Fields with a length of time.
 _LENGTHS = frozenset({"for", "after"})
 #: Mappings by the ids of brokers.
@@ -72,8 +73,8 @@ def without(data: Written, path: Path, keys: Collection[Any]) -> dict[str, Any]:
     for key in sorted(keys, reverse=True) if isinstance(part, list) else keys:
         del part[key]
     names = {each["name"] for each in removed if isinstance(each, dict) and "name" in each}
-    if path == ("faults",):
-        _let_wait(made, names)
+    if path in (("faults",), ("pins",)):
+        _let_wait(made, path[0].removesuffix("s"), names)
     elif path == ("topics",):
         _forget_topics(made, names)
     elif path[:1] == ("workload",):
@@ -81,11 +82,11 @@ def without(data: Written, path: Path, keys: Collection[Any]) -> dict[str, Any]:
     return made
 
 
-def _let_wait(made: dict[str, Any], faults: Collection[str]) -> None:
-    """Let steps that begin or end one of some faults only wait."""
+def _let_wait(made: dict[str, Any], field: str, names: Collection[str]) -> None:
+    """Let steps only wait that begin, end or release one of some faults or pins."""
     for step in made.get("steps", ()):
-        if step.get("fault") in faults:
-            del step["fault"]
+        if step.get(field) in names:
+            del step[field]
             step["do"] = "wait"
 
 
@@ -123,7 +124,7 @@ def _forget_selected(made: dict[str, Any], selectors: Collection[object]) -> Non
         if all(side or not before for side, before in zip(sides, had, strict=True)):
             kept.append(fault)
         else:
-            _let_wait(made, {fault["name"]} if "name" in fault else ())
+            _let_wait(made, "fault", {fault["name"]} if "name" in fault else ())
     if "faults" in made:
         made["faults"] = kept
 
@@ -175,6 +176,13 @@ def _amount(value: object) -> float:
     return value if isinstance(value, int | float) else 0
 
 
+def less(amount: float) -> list[int]:
+    """Smaller amounts, the smallest first."""
+    whole = int(amount)
+    parts = {1, 2, 3, whole // 4, whole // 2, whole * 3 // 4, whole - 1}
+    return sorted(each for each in parts if 0 < each < amount)
+
+
 # Times.
 
 
@@ -192,6 +200,8 @@ def _times(data: Written, wanted: Callable[[Path], bool]) -> dict[Path, int]:
 
 
 def _is_moment(path: Path) -> bool:
+    if path[:1] == ("pins",):
+        return path[-1] in _MOMENTS_OF_PINS
     return path[-1] in _MOMENTS or path[:2] == ("cluster", "start")
 
 
@@ -217,12 +227,12 @@ def earlier(data: Written, from_us: int, by_us: int) -> dict[str, Any]:
 
 def all_times(data: Written) -> dict[Path, int]:
     """All times of the run and lengths of time, in microseconds, by their paths."""
-    return _times(data, lambda path: _is_moment(path) or path[-1] in _LENGTHS)
+    return _times(data, lambda path: _is_moment(path) or is_length(path))
 
 
 def is_length(path: Path) -> bool:
     """Whether the time at a path is a length of time."""
-    return path[-1] in _LENGTHS
+    return path[-1] in _LENGTHS and not _is_moment(path)
 
 
 def ended_at(data: Written, end_us: int) -> dict[str, Any]:
@@ -231,7 +241,8 @@ def ended_at(data: Written, end_us: int) -> dict[str, Any]:
     made["duration"] = duration_text(end_us)
     for name, parts in made.items():
         if isinstance(parts, list):
-            made[name] = [part for part in parts if not _begins_after(part, "at", end_us)]
+            field = "after" if name == "pins" else "at"
+            made[name] = [part for part in parts if not _begins_after(part, field, end_us)]
     workload = made.get("workload", {})
     for kind, groups in workload.items():
         workload[kind] = [group for group in groups if not _begins_after(group, "start", end_us)]

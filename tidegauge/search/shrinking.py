@@ -13,7 +13,7 @@ other numbers, so other random draws: a scenario is smaller by trial, never by a
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -29,11 +29,12 @@ from tidegauge.search.trials import Sought, StillFails, Switches, run_of, trials
 #: The most trials, unless more are asked for.
 MOST_TRIALS = 5_000
 
-#: Fields that stay: the cluster with its release, and the kinds of parts and their names.
-_STAY = frozenset(
-    {"name", "seed", "duration", "cluster", "release", "mode", "protocol", "metadata_version"}
-    | {"brokers", "kind", "do", "liveness"}
+#: Fields without which nothing is a scenario, and the names of parts.
+_FRAME = frozenset(
+    {"name", "seed", "duration", "cluster", "brokers", "kind", "do", "hold", "drop", "duplicate"}
 )
+#: ... and those that another failure would come from: rules, and the phase after the run.
+_STAY = _FRAME | {"release", "mode", "protocol", "metadata_version", "ablations", "liveness"}
 #: Fields about the larger scenario, or of no effect on its rows.
 _ABOUT = ("description", "checks", "sometimes", "alerts", "trace", "measure_from")
 
@@ -67,6 +68,7 @@ class Shrinking:
         written: Written,
         still_fails: StillFails,
         *,
+        stay: Container[str] = _STAY,
         at_once: int = 1,
         most: int = MOST_TRIALS,
         tell: Callable[[Written, int], None] = lambda *_: None,
@@ -76,6 +78,7 @@ class Shrinking:
         Args:
             written: the scenario as a file has it.
             still_fails: tries scenarios.
+            stay: the names of fields that stay.
             at_once: the number of scenarios that it tries at the same time.
             most: the most trials.
             tell: is called with the smallest scenario so far and the number of trials.
@@ -83,28 +86,33 @@ class Shrinking:
         self.written = dict(written)
         self.tried = 0
         self._still_fails = still_fails
+        self._stay = stay
         self._at_once = at_once
         self._most = most
         self._tell = tell
         #: Scenarios that do not fail, and all that were taken.
         self._known = {_key(written)}
 
-    def to_the_end(self, broken_us: Callable[[Written], int | None]) -> None:
+    def to_the_end(
+        self, broken_us: int | None, broken_us_of: Callable[[Written], int | None]
+    ) -> None:
         """Make all passes until none finds a smaller scenario.
 
         Args:
-            broken_us: the time of the failure in a scenario, in microseconds; None: it has none.
+            broken_us: the time of the failure, in microseconds; None: it has none.
+            broken_us_of: the same of a smaller scenario.
         """
         self._leave_out_remarks()
+        self._end_after(broken_us)
         before = None
         while before != self.written and self.tried < self._most:
             before = self.written
-            self._end_after(broken_us(before))
             self.shorten_all()
             self._leave_out_brokers()
             self._lessen_amounts()
             self._close_gaps()
             self._round_times()
+            self._end_after(broken_us_of(self.written))
 
     def _take(self, candidates: Iterable[Written]) -> int | None:
         """Take the first scenario that still fails, and return its place; None: none does."""
@@ -159,7 +167,7 @@ class Shrinking:
         """The keys of a mapping that may be left out, or the places of a list."""
         part = reduced.at(self.written, path)
         if isinstance(part, dict):
-            return [name for name in part if name not in _STAY]
+            return [name for name in part if name not in self._stay]
         is_of_parts = all(isinstance(each, dict) for each in part)
         # An empty list of selectors selects everything.
         return [*range(len(part))] if is_of_parts or len(part) > 1 else []
@@ -198,15 +206,11 @@ class Shrinking:
     def _lessen_amounts(self) -> None:
         """Have 1 of each amount, or as few as will do."""
         for path in reduced.amounts(self.written):
-            few, many = 1, int(reduced.at(self.written, path))
-            if self._take([reduced.changed(self.written, path, few)]) is not None:
-                continue
-            while many - few > 1:
-                middle = (few + many) // 2
-                if self._take([reduced.changed(self.written, path, middle)]) is None:
-                    few = middle
-                else:
-                    many = middle
+            while True:
+                fewer = reduced.less(reduced.at(self.written, path))
+                candidates = (reduced.changed(self.written, path, each) for each in fewer)
+                if self._take(candidates) is None:
+                    break
 
     def _close_gaps(self) -> None:
         """Let all that is later than a moment follow it sooner."""
@@ -270,9 +274,17 @@ def without_defaults(written: Written, source: str) -> dict[str, Any]:
     def first_that_is_the_same(candidates: Sequence[Written]) -> int | None:
         return next((place for place, each in enumerate(candidates) if is_the_same(each)), None)
 
-    plain = Shrinking(written, first_that_is_the_same)
+    plain = Shrinking(written, first_that_is_the_same, stay=_FRAME)
     plain.shorten_all()
     return plain.written
+
+
+def _with_drawn_faults(written: Written, source: str) -> Written:
+    """The scenario with the faults that its seed draws from rates, in the place of these."""
+    if not written.get("fault_rates"):
+        return written
+    drawn = scenario_from_mapping(written, source).resolved()["faults"]
+    return {**written, "faults": drawn, "fault_rates": []}
 
 
 def shrink_scenario(
@@ -302,7 +314,7 @@ def shrink_scenario(
         ScenarioError: the scenario cannot be run.
         TidegaugeError: it does not fail.
     """
-    whole = without_defaults(written, source)
+    whole = without_defaults(_with_drawn_faults(written, source), source)
     began_s = time.perf_counter()
     run = run_of(whole, source, switches)
     took_s = time.perf_counter() - began_s
@@ -313,10 +325,10 @@ def shrink_scenario(
             whole, trials.first_failing, at_once=trials.at_once, most=most, tell=tell
         )
         try:
-            shrinking.to_the_end(sought.broken_us)
+            shrinking.to_the_end(sought.broken_us_in(run), sought.broken_us_of)
         except KeyboardInterrupt:
             was_interrupted = True
-    last = run_of(shrinking.written, source, switches)
+    last = run if shrinking.written == whole else run_of(shrinking.written, source, switches)
     return Shrunk(
         shrinking.written,
         last,

@@ -62,6 +62,8 @@ class Outcome:
     #: of each fault.
     figures: Mapping[str, float] = field(default_factory=dict)
     trace_sha256: str | None = None
+    #: The scenario's expectations of many runs, in words: whether this one meets each.
+    sometimes: Mapping[str, bool] = field(default_factory=dict)
 
     @property
     def is_as_expected(self) -> bool:
@@ -122,7 +124,8 @@ def outcome_of(run: RunFolder, figures: Collection[str] | None = None) -> Outcom
     found = dict(numbers_of(run.summary))
     if figures is None or not all(name in found or is_left_out_at_zero(name) for name in figures):
         found |= _fault_seconds(run)
-    return Outcome(None, _unexpected(run.summary), found, run.summary["trace_sha256"])
+    met = {each["expected"]: each["is_met"] for each in run.summary.get("sometimes", ())}
+    return Outcome(None, _unexpected(run.summary), found, run.summary["trace_sha256"], met)
 
 
 def _run(planned: PlannedRun) -> Outcome:

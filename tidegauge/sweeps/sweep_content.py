@@ -74,8 +74,33 @@ def settings_of(runs: Sequence[SweptRun], figures: Sequence[str]) -> list[dict[s
             "failed": sum(run.outcome.error is not None for run in those),
             "not_as_expected": sum(bool(run.outcome.unexpected) for run in those),
             "distribution": {name: _distribution(name, those) for name in figures},
+            "sometimes": _sometimes(those),
         }
         for changes, those in by_setting.items()
+    ]
+
+
+def _sometimes(runs: Sequence[SweptRun]) -> list[dict[str, Any]]:
+    """The expectations of many runs: the number of finished seeds that meet each."""
+    finished = [run.outcome.sometimes for run in runs if run.outcome.error is None]
+    return [
+        {"expected": words, "seen": sum(each[words] for each in finished), "seeds": len(finished)}
+        for words in (finished[0] if finished else ())
+    ]
+
+
+def never_seen(content: Mapping[str, Any]) -> list[str]:
+    """The expectations that no seed of a setting meets, in words; one seed alone proves nothing.
+
+    Args:
+        content: the content of ``sweep.json``.
+    """
+    return [
+        f"{each['expected']}: seen in 0 of {each['seeds']} seeds"
+        + (f" with {', '.join(setting['changes'])}" if setting["changes"] else "")
+        for setting in content["settings"]
+        for each in setting["sometimes"]
+        if each["seen"] == 0 and each["seeds"] > 1
     ]
 
 

@@ -210,6 +210,9 @@ def show_verdicts(out: Console, run: Run, *, is_verbose: bool) -> list[str]:
     unexpected = [name for name, found in checks.items() if not found["as_expected"]]
     more = "" if is_verbose or not checks else "; --verbose prints each, and all other figures"
     print_hanging(out, "", f"{_counts_line(checks)}{more}")
+    for each in run.summary.get("sometimes", ()):
+        seen = "seen" if each["is_met"] else "not seen"
+        print_hanging(out, "sometimes ", f"{each['expected']}: {seen} with this seed")
     width = max((len(name) for name in checks), default=0)
     for name in checks if is_verbose else unexpected[:1]:
         found = checks[name]

@@ -8,9 +8,10 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from tidegauge.scenario.text.errors import counted
-from tidegauge.sweeps.sweep_content import SweptRun
+from tidegauge.sweeps.sweep_content import SweptRun, never_seen
 from tidegauge.sweeps.sweep_folder import Axis
 from tidegauge.traces.run_files import SWEEP
 from tidegauge.views.answers_view import column_widths, fitting_columns
@@ -46,11 +47,24 @@ def show_sweep(
         _print_lines(out, axes, figures, runs)
     out.print()
     show_surprises(out, runs)
+    _print_sometimes(out, content)
     if len(runs) > 1:
         print_hanging(out, "", f"{_worst(content['worst'], runs)}:")
         print_command("Again", content["worst"]["command"])
     out.print(f"All of it: {folder / SWEEP}", soft_wrap=True, markup=False)
     out.print(f"Next: tidegauge analyze '{folder}/*'", soft_wrap=True, markup=False)
+
+
+def _print_sometimes(out: Console, content: Mapping[str, Any]) -> None:
+    """Print how many seeds have each of the expectations of many runs."""
+    for setting in content["settings"]:
+        changes = f" with {', '.join(setting['changes'])}" if setting["changes"] else ""
+        for each in setting["sometimes"]:
+            if each["seen"]:
+                seen = f"{each['expected']}: seen in {each['seen']} of {each['seeds']} seeds"
+                print_hanging(out, "sometimes ", f"{seen}{changes}")
+    for words in never_seen(content):
+        print_hanging(out, "", Text(f"never {words}", style="bold red"))
 
 
 #: A path is broken in a heading that is wider.

@@ -18,7 +18,10 @@ from tidegauge.simulation.quantities import format_duration, format_size
 from tidegauge.what_if.question import Asked, Given, QuestionError
 
 #: Fields about the faults and steps of the file, which are left out with them.
-_ABOUT_ITS_FAULTS = ("fault_rates", "checks", "alerts", "measure_from", "description")
+_ABOUT_ITS_FAULTS = (
+    *("fault_rates", "checks", "sometimes", "alerts"),
+    *("measure_from", "description"),
+)
 
 #: The added producers: their number, and the rate of all of them for each partition of the topics.
 #: There are as many added consumers.

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -119,7 +119,7 @@ def _campaign(options: FuzzOptions, kinds: Sequence[FuzzedKind]) -> ToldCampaign
     return told(time.monotonic() - began_s, was_interrupted)
 
 
-def _performed(options: FuzzOptions, units: Sequence[Unit]) -> Iterator[UnitOutcome]:
+def _performed(options: FuzzOptions, units: Sequence[Unit]) -> Generator[UnitOutcome]:
     with closing(performed(units, options.jobs, options.address, loading.warn)) as outcomes:
         for _, outcome in outcomes:
             yield outcome

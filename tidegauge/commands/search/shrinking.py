@@ -20,6 +20,7 @@ from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.resuming import written_scenario_of
 from tidegauge.engine.simulate import simulate_plan
+from tidegauge.replication.ablations import switches_of
 from tidegauge.runs.run import Run
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import scenario_from_mapping
@@ -96,12 +97,13 @@ def _subject_of(options: ShrinkOptions) -> _Subject:
     if run.is_of_logs:
         raise TidegaugeError(f"{folder}: is a real cluster's, made of its logs: it has no scenario")
     written = written_scenario_of(run)
+    own = switches_of(written.get("ablations", ()))
     left_out = run.manifest.get("without", ())
     places = [place for place, fault in enumerate(run.names.faults) if fault.name in left_out]
     return _Subject(
         without(written, ("faults",), places) if places else written,
         folder.name,
-        run.manifest["switches"],
+        {name: value for name, value in run.manifest["switches"].items() if name not in own},
     )
 
 

@@ -3,8 +3,8 @@
 ``docs/ablations.md`` has the rules of the protocol that a run can do without. ``docs/checks.md``
 has each check's promise, the permitted breaks and an example, from docstrings of the checks;
 ``docs/lint.md`` has those of ``tidegauge lint``. ``docs/gallery.md`` has known bugs of KRaft and
-anomalies of replication, with the figures of both releases. ``docs/scenarios-shipped.md`` has
-every shipped scenario, its question and its command.
+anomalies of replication, with the figures of both releases. ``docs/scenarios-shipped.md`` has every
+shipped scenario, its question and its command.
 """
 
 import inspect

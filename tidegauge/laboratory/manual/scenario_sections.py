@@ -20,6 +20,7 @@ from tidegauge.scenario.model.pins import Pin
 from tidegauge.scenario.model.process_faults import LeadershipAfter, SurvivingLog
 from tidegauge.scenario.model.request_steps import STEPS
 from tidegauge.scenario.model.scenario import AlertExpectations, Scenario
+from tidegauge.scenario.model.sometimes import Sometimes
 from tidegauge.scenario.model.step import AlteredMove, Condition, IsrIs, LeaderIs, StepOfAnyKind
 from tidegauge.scenario.model.topic_steps import Move
 from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup, Workload
@@ -72,6 +73,7 @@ SECTIONS = (
     Section("Condition", Condition, 3),
     Section("ISR condition", IsrIs, 3),
     Section("Leader condition", LeaderIs, 3),
+    Section("Sometimes", Sometimes),
     Section("Expected alerts", AlertExpectations),
 )
 
@@ -92,6 +94,7 @@ def _by_field(fields: Mapping[str, str]) -> dict[str, str]:
 _UNITS = _by_field(
     {
         "acks": "acks",
+        "that of the figure": "at_least",
         "batches/s": "batches_per_second",
         "broker id": "isr elr leader last_known_leader adding removing is is_not to broker brokers "
         "racks replicas assignment between bootstrap from registered unregistered controller",
