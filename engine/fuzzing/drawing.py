@@ -158,7 +158,7 @@ def _draw_anew(tables: Drawn) -> None:
     for _ in range(below(tables, drawing.most_pins + 1)):
         near_us = _add_pin(tables, drawing.begin_us, near_us)
     for _ in range(1 + below(tables, drawing.most_steps)):
-        near_us = _add_step(tables, drawing.begin_us, near_us)
+        _add_step(tables, drawing.begin_us, _any_moment_us(tables))
 
 
 @inner_rule
@@ -224,16 +224,15 @@ def _add_fault(tables: Drawn, from_us: int, near_us: int) -> int:
 
 
 @inner_rule
-def _add_step(tables: Drawn, from_us: int, near_us: int) -> int:
-    """Add a step if there is a place for it; a moment to be close to."""
+def _add_step(tables: Drawn, from_us: int, near_us: int) -> None:
+    """Add a step close to a moment, if there is a place for it."""
     schedule = tables.schedules[PRESENT]
     if schedule.steps == MOST_STEPS:
-        return near_us
+        return
     step = steps_of(tables, PRESENT)[schedule.steps]
     schedule.steps += 1
     step.choice = below(tables, len(tables.step_choices))
     step.at_us = _moment_us(tables, from_us, near_us)
-    return step.at_us
 
 
 @inner_rule
@@ -309,7 +308,7 @@ def _draw_rest_again(tables: Drawn, reached_us: int) -> None:
     if below(tables, 2) < drawing.most_pins:
         near_us = _add_pin(tables, from_us, near_us)
     for _ in range(1 + below(tables, 3)):
-        near_us = _add_step(tables, from_us, near_us)
+        _add_step(tables, from_us, _any_moment_us(tables))
 
 
 @inner_rule
@@ -347,7 +346,7 @@ def _change_one(tables: Drawn) -> None:
 
 @inner_rule
 def _any_moment_us(tables: Drawn) -> int:
-    """The begin or the end of some fault of the schedule; NONE: it has none."""
+    """The begin or the end of some fault of the schedule: what a step is close to; NONE: none."""
     schedule = tables.schedules[PRESENT]
     if schedule.faults == 0:
         return NONE
