@@ -254,7 +254,7 @@ def _is_led_otherwise(known: histories.PartitionHistory, row: Row) -> bool:
 
 @inner_rule
 def _take_end(history: histories.Histories, row: Row) -> None:
-    """The new end of a replica's log, or the offset that a consumer is sent to."""
+    """The new end of a replica's log, or another offset."""
     kind = row.kind
     if kind == replica_rows.DivergingHighWatermark.KIND:
         told = view_as(row, replica_rows.DivergingHighWatermark)
@@ -282,7 +282,15 @@ def _take_end(history: histories.Histories, row: Row) -> None:
         expanded = view_as(row, replica_rows.IsrExpanded)
         end_offset = expanded.member_end_offset
         check_end_of_new_member(history, end_offset, _place_of(history, expanded))
-    elif kind == replica_rows.IsrExpansionForgotten.KIND:
+    else:
+        _take_offset(history, row)
+
+
+@inner_rule
+def _take_offset(history: histories.Histories, row: Row) -> None:
+    """An offset that a consumer is told or sent to; or an ISR change that a leader forgets."""
+    kind = row.kind
+    if kind == replica_rows.IsrExpansionForgotten.KIND:
         forgotten = view_as(row, replica_rows.IsrExpansionForgotten)
         history.partitions[forgotten.partition].forgot_expansion = True
     elif kind == replica_rows.EndOffsetTold.KIND:
