@@ -1,4 +1,4 @@
-"""Batches of fuzzed runs: they do what the written scenario does, and find what is known to break."""
+"""Batches of fuzzed runs: they do what written scenarios do, and find what is known to break."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def fuzzed(kind: FuzzedKind, number: int = 0, *, is_guided: bool = False) -> Fuz
 
 
 def hashes_of(scenario: dict[str, Any]) -> dict[int, tuple[int, int]]:
-    """The rows of each process of a scenario that is run as any other is, and the hash over them."""
+    """The rows of each process of a scenario that is run as any other, and the hash over them."""
     plan = ClusterPlan(scenario_from_mapping(scenario, "fuzz"))
     group, stream = Group(plan, range(len(plan.processes))), RowStream(plan)
     group.run_to(plan.scenario.duration_us, stream.take)
