@@ -110,7 +110,7 @@ def test_up_to_2_1_a_bounce_is_not_seen(release: str, tmp_path: Path) -> None:
 
 
 def test_a_broker_that_is_gone_as_another_returns_gets_no_requests(tmp_path: Path) -> None:
-    """One broker change finds broker 1 back and broker 3 gone (KafkaController.processBrokerChange).
+    """One broker change finds broker 1 back and broker 3 gone (processBrokerChange@2.6.3).
 
     The news of broker 1 are for all that were live, also for broker 3, whose channel is removed by
     then. The invariants of the run say that no request waits for it.
