@@ -1,0 +1,329 @@
+"""The search for schedules that produce a picture, the shortest first.
+
+Something explains the first change of a picture that is not explained yet. So a schedule is made
+longer by a fault whose first effect is that change, for each suspect: it begins as long before the
+change as the effect of this suspect takes on the undisturbed cluster, and ends with one of the later
+changes, or never. The best of these are refined: the alignment of the run with the picture
+(``picture_distances.py``) says by how much each of its changes is late, and begins and ends of faults
+are moved by that. What recurs in a cluster (preferred elections, looks at the ISR) has a phase that
+nobody saw, so the whole schedule is moved, too.
+
+The best schedules of a length are made longer if none matches. Those that put the partitions
+through the same states are one: of them the most likely one goes on, and the others are found again
+at the end, as alternatives of each of its parts.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import inf, log
+from typing import NamedTuple, TypeAlias
+
+from tidegauge.engine.fuzzing.fuzzed_cluster import (
+    FuzzedCluster,
+    GivenFault,
+    GivenSchedule,
+    GivenStep,
+    HeldState,
+)
+from tidegauge.search.picture_distances import Difference, difference, together
+from tidegauge.search.pictured_cluster import PicturedCluster
+from tidegauge.search.pictures import Picture
+
+_SECOND_US = 1_000_000
+#: Improvements of the distance that are worth another round, and the most rounds.
+_WORTHWHILE = 0.02
+_MOST_ROUNDS = 8
+#: Lateness that is worth a move, as a part of the picture's tolerance.
+_WORTH_MOVING = 0.1
+#: Schedules that are refined, of those that one suspect is in, and of one unit.
+_REFINED_OF_SUSPECT = 2
+_REFINED = 8
+#: The most moves of one round.
+_MOST_MOVES = 28
+
+
+class Deviation(NamedTuple):
+    """A suspect with its times, in the picture's time."""
+
+    suspect: int
+    begin_us: int
+    #: None: it does not end before the picture, or is over at once.
+    end_us: int | None
+
+
+class Schedule(NamedTuple):
+    """Deviations, and the phase of what recurs in the cluster."""
+
+    deviations: tuple[Deviation, ...] = ()
+    #: All of it happens so much later in the life of the cluster.
+    phase_us: int = 0
+
+    @property
+    def suspects(self) -> tuple[int, ...]:
+        """The numbers of the suspects, in order."""
+        return tuple(sorted(each.suspect for each in self.deviations))
+
+
+#: States of each partition of the picture, in the picture's time.
+States: TypeAlias = Sequence[Sequence[HeldState]]
+
+
+class Tried(NamedTuple):
+    """A schedule that was run."""
+
+    schedule: Schedule
+    difference: Difference
+    states: States
+
+    @property
+    def distance(self) -> float:
+        """The distance between its run and the picture."""
+        return self.difference.distance
+
+    @property
+    def is_match(self) -> bool:
+        """Whether its run is the picture, within its tolerance."""
+        return self.difference.is_match
+
+    @property
+    def rank(self) -> tuple[float, ...]:
+        """Less is better: matches, then the distance, then fewer faults."""
+        return (not self.is_match, self.distance, len(self.schedule.deviations))
+
+
+class Subject(NamedTuple):
+    """A picture, and the cluster on which it is searched."""
+
+    picture: Picture
+    cluster: PicturedCluster
+
+
+class Unit(NamedTuple):
+    """A part of the search: a schedule, and the suspects by which it is made longer."""
+
+    subject: Subject
+    base: Schedule
+    suspects: Sequence[int]
+
+
+class UnitOutcome(NamedTuple):
+    """The best schedules of a unit, and the number of runs."""
+
+    best: Sequence[Tried]
+    runs: int
+
+
+@dataclass
+class Trials:
+    """Runs of schedules on the cluster of a picture, in this process."""
+
+    subject: Subject
+    runs: int = 0
+    _delays_us: dict[int, int | None] = field(default_factory=dict)
+    _tried: dict[Schedule, Tried] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Run the cluster until it is up."""
+        self._fuzzed = FuzzedCluster(self.subject.cluster.profile, 0)
+
+    def given(self, schedule: Schedule) -> GivenSchedule:
+        """The schedule in the time of the cluster."""
+        cluster = self.subject.cluster
+        later_us = cluster.origin_us + schedule.phase_us
+        faults, steps = [], []
+        first_step = len(cluster.profile.choices)
+        for each in schedule.deviations:
+            at_us = each.begin_us + later_us
+            if cluster.suspects[each.suspect].is_step:
+                steps.append(GivenStep(each.suspect - first_step, at_us))
+            else:
+                for_us = None if each.end_us is None else each.end_us - each.begin_us
+                faults.append(GivenFault(each.suspect, at_us, for_us))
+        return GivenSchedule(faults, sorted(steps, key=lambda step: step.at_us))
+
+    def written(self, schedule: Schedule) -> dict[str, object]:
+        """The scenario of a schedule."""
+        self._run(schedule)
+        return self._fuzzed.present
+
+    def end_us(self, schedule: Schedule) -> int:
+        """The end of the run of a schedule, in the time of the cluster."""
+        cluster = self.subject.cluster
+        return self.subject.picture.end_us + cluster.origin_us + schedule.phase_us
+
+    def _run(self, schedule: Schedule) -> bool:
+        self.runs += 1
+        return self._fuzzed.run_schedule(self.given(schedule), self.end_us(schedule))
+
+    def tried(self, schedule: Schedule) -> Tried:
+        """Run a schedule, and compare it with the picture."""
+        if schedule in self._tried:
+            return self._tried[schedule]
+        cluster, picture = self.subject.cluster, self.subject.picture
+        if self._run(schedule):
+            earlier_us = cluster.origin_us + schedule.phase_us
+            states = [
+                [
+                    each._replace(begin_us=each.begin_us - earlier_us)
+                    for each in self._fuzzed.held_states(number)
+                ]
+                for number in cluster.partitions
+            ]
+            parts = [
+                difference(seen, held, picture.within_us)
+                for seen, held in zip(picture.partitions, states, strict=True)
+            ]
+            made = Tried(schedule, together(parts), states)
+        else:
+            unknown = Difference(inf, is_match=False, changes=(), spans=(), first_us=None)
+            made = Tried(schedule, unknown, [])
+        self._tried[schedule] = made
+        return made
+
+    def delay_us(self, suspect: int) -> int | None:
+        """The time from a suspect's begin to its first effect on the undisturbed cluster.
+
+        None: it has none, on its own.
+        """
+        if suspect not in self._delays_us:
+            begin_us = self.subject.cluster.earliest_us
+            schedule = Schedule((Deviation(suspect, begin_us, None),))
+            changes = [
+                each.begin_us
+                for held in self.tried(schedule).states
+                for each in held[1:]
+                if each.begin_us >= begin_us
+            ]
+            self._delays_us[suspect] = min(changes) - begin_us if changes else None
+        return self._delays_us[suspect]
+
+    # Longer schedules.
+
+    def longer(self, base: Tried, suspect: int) -> Iterator[Schedule]:
+        """Schedules with one more fault, whose first effect is the first that is not explained."""
+        first_us = base.difference.first_us
+        if first_us is None:
+            return
+        cluster, picture = self.subject.cluster, self.subject.picture
+        changes = picture.changes_us
+        anchors = [first_us, *(each for each in changes if each > first_us)][:1]
+        before = [each for each in changes if each <= first_us + picture.within_us]
+        anchors += [each for each in before[-1:] if each not in anchors]
+        delay_us = self.delay_us(suspect)
+        delays = {0 if delay_us is None else delay_us, _SECOND_US}
+        lasts = cluster.suspects[suspect].lasts
+        for anchor in anchors:
+            for delay in sorted(delays):
+                begin_us = max(anchor - delay, cluster.earliest_us)
+                ends: list[int | None] = [None]
+                if lasts:
+                    ends += self._ends(begin_us, changes)
+                for end_us in ends:
+                    yield _with(base.schedule, Deviation(suspect, begin_us, end_us))
+
+    def _ends(self, begin_us: int, changes: Sequence[int]) -> list[int]:
+        """The ends of a fault that may be behind one of some changes: shortly before each."""
+        early = [each - _SECOND_US for each in changes] + [each + _SECOND_US for each in changes]
+        return sorted({each for each in early if each > begin_us})
+
+    # Refinement.
+
+    def refined(self, tried: Tried) -> Tried:
+        """The best schedule that is reached by moving begins and ends."""
+        best = tried
+        for number in range(_MOST_ROUNDS):
+            found = min(
+                (self.tried(each) for each in self._moved(best, is_first=number == 0)),
+                key=lambda each: each.rank,
+                default=best,
+            )
+            if found.rank >= best.rank or (
+                best.is_match == found.is_match and best.distance - found.distance < _WORTHWHILE
+            ):
+                break
+            best = found
+        return best
+
+    def _moved(self, tried: Tried, *, is_first: bool) -> Iterable[Schedule]:
+        """The schedules that are tried next."""
+        picture, cluster = self.subject.picture, self.subject.cluster
+        least_us = _WORTH_MOVING * picture.within_us
+        changes = [each for each in tried.difference.changes if abs(each.late_us) > least_us]
+        late = sorted({each.late_us for each in changes}, key=abs, reverse=True)
+        made: dict[Schedule, None] = {}
+        for place, each in enumerate(tried.schedule.deviations):
+            after = [change.late_us for change in changes if change.simulated_us >= each.begin_us]
+            for late_us in dict.fromkeys([*after[:1], *late[:3]]):
+                made[_moved(tried.schedule, place, -late_us, -late_us)] = None
+                if each.end_us is not None:
+                    made[_moved(tried.schedule, place, -late_us, 0)] = None
+            if each.end_us is not None:
+                ended = [one.late_us for one in changes if one.simulated_us >= each.end_us]
+                for late_us in dict.fromkeys([*ended[:1], *late[:3]]):
+                    made[_moved(tried.schedule, place, 0, -late_us)] = None
+            if is_first and cluster.suspects[each.suspect].lasts:
+                for end_us in [None, *self._ends(each.begin_us, picture.changes_us)]:
+                    made[_replaced(tried.schedule, place, each._replace(end_us=end_us))] = None
+        phases = [-late_us for late_us in late[:3]]
+        for phase_us in phases:
+            later_us = (tried.schedule.phase_us + phase_us) % cluster.period_us
+            made[tried.schedule._replace(phase_us=later_us)] = None
+        return [each for each in made if self._is_possible(each)][:_MOST_MOVES]
+
+    def _is_possible(self, schedule: Schedule) -> bool:
+        earliest_us = self.subject.cluster.earliest_us
+        return all(
+            each.begin_us >= earliest_us
+            and (each.end_us is None or each.end_us > each.begin_us)
+            for each in schedule.deviations
+        )
+
+
+def _with(schedule: Schedule, deviation: Deviation) -> Schedule:
+    deviations = sorted((*schedule.deviations, deviation), key=lambda each: each[:2][::-1])
+    return schedule._replace(deviations=tuple(deviations))
+
+
+def _replaced(schedule: Schedule, place: int, deviation: Deviation) -> Schedule:
+    others = schedule.deviations[:place] + schedule.deviations[place + 1 :]
+    return _with(schedule._replace(deviations=others), deviation)
+
+
+def _moved(schedule: Schedule, place: int, begin_by_us: int, end_by_us: int) -> Schedule:
+    each = schedule.deviations[place]
+    end_us = None if each.end_us is None else each.end_us + end_by_us
+    return _replaced(schedule, place, Deviation(each.suspect, each.begin_us + begin_by_us, end_us))
+
+
+#: The trials of the last unit in this process: the next one is of the same picture, as a rule.
+_kept: list[Trials] = []
+
+
+def trials_of(subject: Subject) -> Trials:
+    """The trials of a picture in this process."""
+    if not _kept or _kept[0].subject != subject:
+        _kept[:] = [Trials(subject)]
+    return _kept[0]
+
+
+def run_unit(unit: Unit) -> UnitOutcome:
+    """The best schedules that are made of one by the suspects of a unit."""
+    trials = trials_of(unit.subject)
+    before = trials.runs
+    base = trials.tried(unit.base)
+    first: list[Tried] = []
+    for suspect in unit.suspects:
+        if len(unit.base.deviations) > 0 and trials.delay_us(suspect) is None:
+            continue
+        tried = sorted(map(trials.tried, trials.longer(base, suspect)), key=lambda one: one.rank)
+        first += [each for each in tried[:_REFINED_OF_SUSPECT] if each.distance < inf]
+    first.sort(key=lambda each: each.rank)
+    count = len(first) if not unit.base.deviations else _REFINED
+    refined = [trials.refined(each) for each in first[:count]]
+    best = sorted([*refined, *first[count:]], key=lambda each: each.rank)
+    return UnitOutcome(best, trials.runs - before)
+
+
+def log_weight(cluster: PicturedCluster, schedule: Schedule) -> float:
+    """The logarithm of the rates of a schedule's faults."""
+    return sum(log(cluster.suspects[each].per_year) for each in schedule.suspects)
