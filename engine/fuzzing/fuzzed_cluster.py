@@ -62,8 +62,8 @@ _RUNS = 8192
 _SESSIONS = 512
 _EPOCHS = 64
 _STATE_COLUMNS = ROW_KINDS[PartitionState.KIND].columns
-#: Room for the rows of one run that are judged.
-_JUDGED = 16384
+#: Room for the rows of one run.
+_ROWS = 16384
 
 
 @dataclass(frozen=True)
@@ -422,6 +422,7 @@ def _make_ample(plan: ClusterPlan, world: World) -> None:
     for _ in range(len(plan.brokers)):
         add_context(plan, world)
     world.zookeeper_sessions = grown(world.zookeeper_sessions, _SESSIONS)
+    world.rows = grown(world.rows, _ROWS)
     links = len(world.links)
     world.impairments = grown(world.impairments, links + int(world.context[0].impairment_reserve))
     world.epochs_read = new_records(EpochEntry, _EPOCHS)
@@ -448,7 +449,7 @@ def _new_fuzzing(
         batch=1,
         found=_FOUND,
         partition_states=len(plan.partitions),
-        judged=_JUDGED,
+        judged=_ROWS,
         replicas=plan.partitions.slot_count,
         observed=len(plan.partitions),
         problems=1,

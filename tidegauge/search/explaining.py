@@ -35,9 +35,12 @@ _WORTHWHILE = 0.02
 _MOST_ROUNDS = 8
 #: Lateness that is worth a move, as a part of the picture's tolerance.
 _WORTH_MOVING = 0.1
-#: Schedules that are refined, of those that one suspect is in, and of one unit.
+#: Schedules that are refined, of those that one suspect makes longer.
 _REFINED_OF_SUSPECT = 2
-_REFINED = 8
+#: Faults of these durations tell which suspects do the same.
+_TYPICAL_US = (25 * _SECOND_US, 80 * _SECOND_US)
+#: Times that differ by less are equal, where runs are compared.
+_EQUAL_US = 4 * _SECOND_US
 #: The most moves of one round.
 _MOST_MOVES = 28
 
@@ -104,6 +107,8 @@ class Unit(NamedTuple):
     subject: Subject
     base: Schedule
     suspects: Sequence[int]
+    #: Of suspects that do the same on their own only the most likely one is tried.
+    is_sparse: bool
 
 
 class UnitOutcome(NamedTuple):
@@ -121,6 +126,7 @@ class Trials:
     runs: int = 0
     _delays_us: dict[int, int | None] = field(default_factory=dict)
     _tried: dict[Schedule, Tried] = field(default_factory=dict)
+    _representatives: frozenset[int] | None = None
 
     def __post_init__(self) -> None:
         """Run the cluster until it is up."""
@@ -197,6 +203,28 @@ class Trials:
             self._delays_us[suspect] = min(changes) - begin_us if changes else None
         return self._delays_us[suspect]
 
+    def representatives(self) -> frozenset[int]:
+        """The most likely one of suspects that do the same on their own, if they do anything."""
+        if self._representatives is None:
+            suspects = self.subject.cluster.suspects
+            first: dict[object, int] = {}
+            for number in sorted(range(len(suspects)), key=lambda one: -suspects[one].per_year):
+                if self.delay_us(number) is not None:
+                    first.setdefault(self._courses(number), number)
+            self._representatives = frozenset(first.values())
+        return self._representatives
+
+    def _courses(self, suspect: int) -> object:
+        """The states that a suspect alone leads to."""
+        begin_us = self.subject.cluster.earliest_us
+        ends: list[int | None] = [None]
+        if self.subject.cluster.suspects[suspect].lasts:
+            ends += [begin_us + each for each in _TYPICAL_US]
+        return tuple(
+            course(self.tried(Schedule((Deviation(suspect, begin_us, end_us),))), _EQUAL_US)
+            for end_us in ends
+        )
+
     # Longer schedules.
 
     def longer(self, base: Tried, suspect: int) -> Iterator[Schedule]:
@@ -206,25 +234,18 @@ class Trials:
             return
         cluster, picture = self.subject.cluster, self.subject.picture
         changes = picture.changes_us
-        anchors = [first_us, *(each for each in changes if each > first_us)][:1]
         before = [each for each in changes if each <= first_us + picture.within_us]
-        anchors += [each for each in before[-1:] if each not in anchors]
         delay_us = self.delay_us(suspect)
-        delays = {0 if delay_us is None else delay_us, _SECOND_US}
-        lasts = cluster.suspects[suspect].lasts
-        for anchor in anchors:
-            for delay in sorted(delays):
-                begin_us = max(anchor - delay, cluster.earliest_us)
-                ends: list[int | None] = [None]
-                if lasts:
-                    ends += self._ends(begin_us, changes)
-                for end_us in ends:
-                    yield _with(base.schedule, Deviation(suspect, begin_us, end_us))
+        for anchor_us in dict.fromkeys([first_us, *before[-1:]]):
+            delayed_us = anchor_us - (_SECOND_US if delay_us is None else delay_us)
+            begin_us = max(delayed_us, cluster.earliest_us)
+            lasts = cluster.suspects[suspect].lasts
+            for end_us in [None, *(self._ends(begin_us, changes) if lasts else ())]:
+                yield _with(base.schedule, Deviation(suspect, begin_us, end_us))
 
     def _ends(self, begin_us: int, changes: Sequence[int]) -> list[int]:
         """The ends of a fault that may be behind one of some changes: shortly before each."""
-        early = [each - _SECOND_US for each in changes] + [each + _SECOND_US for each in changes]
-        return sorted({each for each in early if each > begin_us})
+        return [each - _SECOND_US for each in changes if each - _SECOND_US > begin_us]
 
     # Refinement.
 
@@ -311,17 +332,23 @@ def run_unit(unit: Unit) -> UnitOutcome:
     trials = trials_of(unit.subject)
     before = trials.runs
     base = trials.tried(unit.base)
-    first: list[Tried] = []
+    best: list[Tried] = []
     for suspect in unit.suspects:
-        if len(unit.base.deviations) > 0 and trials.delay_us(suspect) is None:
+        if unit.is_sparse and suspect not in trials.representatives():
             continue
         tried = sorted(map(trials.tried, trials.longer(base, suspect)), key=lambda one: one.rank)
-        first += [each for each in tried[:_REFINED_OF_SUSPECT] if each.distance < inf]
-    first.sort(key=lambda each: each.rank)
-    count = len(first) if not unit.base.deviations else _REFINED
-    refined = [trials.refined(each) for each in first[:count]]
-    best = sorted([*refined, *first[count:]], key=lambda each: each.rank)
-    return UnitOutcome(best, trials.runs - before)
+        near = [each for each in tried[:_REFINED_OF_SUSPECT] if each.distance < inf]
+        best += [trials.refined(each) if each.distance < base.distance else each for each in near]
+    return UnitOutcome(sorted(best, key=lambda each: each.rank), trials.runs - before)
+
+
+def course(tried: Tried, equal_us: int) -> object:
+    """The states of the partitions, with rounded times: equal for schedules that do the same."""
+    return tuple(
+        (round(each.begin_us / equal_us), each.leader, each.isr)
+        for held in tried.states
+        for each in held[1:]
+    )
 
 
 def log_weight(cluster: PicturedCluster, schedule: Schedule) -> float:

@@ -1,19 +1,21 @@
 """Explanations of a picture: the search by its units on all processors, until its time is up."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.engine.pool import run_on_pool, warm_pool
+from tidegauge.engine.pool import in_order, run_on_pool, warm_pool
 from tidegauge.search.explaining import (
     Schedule,
     Subject,
+    Trials,
     Tried,
     Unit,
     UnitOutcome,
+    course,
     log_weight,
     run_unit,
     trials_of,
@@ -62,28 +64,44 @@ class _Search(NamedTuple):
     deadline_s: float
     tell: Callable[[Explained], None]
 
-    def performed(self, units: Sequence[Unit], explained: Explained) -> list[Tried]:
-        """The best schedules of some units; those of the first ones if time is up."""
-        outcomes: dict[int, UnitOutcome] = {}
-        for number, outcome in self._outcomes(units):
-            outcomes[number] = outcome
-            explained.runs += outcome.runs
-            self.tell(explained)
-            if time.monotonic() >= self.deadline_s and len(outcomes) < len(units):
-                explained.is_complete = False
-                break
-        return [each for number in sorted(outcomes) for each in outcomes[number].best]
+    def performed(
+        self, bases: Sequence[Schedule], explained: Explained, *, is_sparse: bool, to_first: bool
+    ) -> list[Tried]:
+        """The best schedules that are made of some others; of the first of these if time is up.
 
-    def _outcomes(self, units: Sequence[Unit]) -> Iterator[tuple[int, UnitOutcome]]:
+        Args:
+            bases: the schedules that are made longer.
+            explained: is told the number of runs.
+            is_sparse: of suspects that do the same only one is tried.
+            to_first: the search ends with the first of these of which a match was made.
+        """
+        parts = _parts(self.subject)
+        units = [Unit(self.subject, base, part, is_sparse) for base in bases for part in parts]
+        found: list[Tried] = []
+        with closing(self._outcomes(units)) as outcomes:
+            for number, outcome in enumerate(outcomes, start=1):
+                found += outcome.best
+                explained.runs += outcome.runs
+                self.tell(explained)
+                if number == len(units):
+                    break
+                if time.monotonic() >= self.deadline_s:
+                    explained.is_complete = False
+                    break
+                is_last = to_first and number % len(parts) == 0
+                if is_last and any(each.is_match for each in found):
+                    break
+        return found
+
+    def _outcomes(self, units: Sequence[Unit]) -> Generator[UnitOutcome]:
         if self.jobs == 1:
-            for number, unit in enumerate(units):
-                yield number, run_unit(unit)
+            yield from map(run_unit, units)
             return
         with closing(run_on_pool(run_unit, units, self.jobs)) as calls:
-            for ended in calls:
+            for ended in in_order(calls):
                 if ended.result is None:
                     raise TidegaugeError(f"a trial failed: {ended.error}")
-                yield ended.number, ended.result
+                yield ended.result
 
 
 def explain_picture(
@@ -103,10 +121,18 @@ def explain_picture(
     Raises:
         TidegaugeError: a process has failed.
     """
-    search = _Search(subject, jobs, time.monotonic() + seconds, tell)
+    picture, cluster = subject.picture, subject.cluster
+    shorter = picture.ended_by(max(picture.changes_us, default=0) + cluster.longest_us)
+    search = _Search(Subject(shorter, cluster), jobs, time.monotonic() + seconds, tell)
     explained = Explained(subject)
     with warm_pool(run_unit.__module__) if jobs != 1 else closing(_Nothing()):
         _search_by_length(search, explained)
+    # What is right up to the last change need not be so up to the end.
+    whole = Trials(subject)
+    explained.matches = [
+        each for each in (whole.tried(one.schedule) for one in explained.matches) if each.is_match
+    ]
+    explained.nearest = [whole.tried(each.schedule) for each in explained.nearest]
     return explained
 
 
@@ -125,12 +151,8 @@ def _search_by_length(search: _Search, explained: Explained) -> None:
         return
     while explained.length < MOST_FAULTS and explained.is_complete:
         explained.length += 1
-        units = [
-            Unit(search.subject, base, part)
-            for base in bases
-            for part in _parts(search.subject)
-        ]
-        tried = search.performed(units, explained)
+        is_longer = explained.length > 1
+        tried = search.performed(bases, explained, is_sparse=is_longer, to_first=is_longer)
         known.update({each.schedule: each for each in tried})
         if any(each.is_match for each in tried):
             explained.matches = _of_other_suspects(search.subject, tried)
@@ -160,19 +182,14 @@ def _find_alternatives(search: _Search, explained: Explained) -> None:
     """Find what may take the place of each fault of the likeliest explanations."""
     if explained.length == 1:
         return
-    bases = {
+    bases = dict.fromkeys(
         each.schedule._replace(
             deviations=each.schedule.deviations[:place] + each.schedule.deviations[place + 1 :]
         )
         for each in explained.matches[:_WITH_ALTERNATIVES]
         for place in range(explained.length)
-    }
-    units = [
-        Unit(search.subject, base, part)
-        for base in sorted(bases)
-        for part in _parts(search.subject)
-    ]
-    found = search.performed(units, explained)
+    )
+    found = search.performed([*bases], explained, is_sparse=False, to_first=False)
     explained.matches = _of_other_suspects(search.subject, [*explained.matches, *found])
 
 
@@ -183,7 +200,7 @@ def _beam(subject: Subject, tried: Sequence[Tried]) -> list[Tried]:
         tried, key=lambda each: (each.distance, -log_weight(subject.cluster, each.schedule))
     )
     for each in likely:
-        distinct.setdefault(_course(each), each)
+        distinct.setdefault(course(each, _EQUAL_US), each)
     kept = [*distinct.values()]
     longest = sorted(kept, key=lambda each: (-_right_until(each), each.distance))
     chosen: dict[Schedule, Tried] = {}
@@ -201,12 +218,3 @@ def _beam(subject: Subject, tried: Sequence[Tried]) -> list[Tried]:
 def _right_until(tried: Tried) -> float:
     first_us = tried.difference.first_us
     return 0 if first_us is None else first_us
-
-
-def _course(tried: Tried) -> object:
-    """The states of the partitions, with rounded times: equal for schedules that do the same."""
-    return tuple(
-        (round(each.begin_us / _EQUAL_US), each.leader, each.isr)
-        for held in tried.states
-        for each in held[1:]
-    )

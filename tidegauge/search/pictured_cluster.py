@@ -8,6 +8,7 @@ in that order.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from tidegauge.compiled.errors import TidegaugeError
@@ -87,7 +88,8 @@ def pictured_cluster(written: Written, source: str, picture: Picture) -> Picture
     lag_us, session_us = _delays(whole)
     longest_us = round(max(_LAG_PERIODS * lag_us, session_us)) + 10 * _SECOND_US
     origin_us = _UP_US + longest_us + 15 * _SECOND_US - picture.begin_us
-    period_us = _period_us(whole)
+    preferred = {name: brokers[0] for name, brokers in replicas.items()}
+    period_us = _period_us(whole, picture, preferred)
     duration_us = origin_us + picture.end_us + period_us + longest_us
     scenario = {
         **kept,
@@ -172,10 +174,15 @@ def _delays(scenario: Scenario) -> tuple[int, int]:
     return lag_ms * 1_000, session_ms * 1_000
 
 
-def _period_us(scenario: Scenario) -> int:
-    """The period of preferred elections, else that of a look at the ISR."""
+def _period_us(scenario: Scenario, picture: Picture, preferred: Mapping[str, int]) -> int:
+    """The period of preferred elections if the picture may have one, else of looks at the ISR."""
     broker = scenario.settings_of(scenario.broker_ids()[0])
     settings = broker | (scenario.controller_settings() if scenario.has_kraft else {})
-    if settings["auto.leader.rebalance.enable"]:
+    is_back = any(
+        after.leader == preferred[each.name] and before.leader not in (None, after.leader)
+        for each in picture.partitions
+        for before, after in pairwise(each.states)
+    )
+    if settings["auto.leader.rebalance.enable"] and is_back:
         return int(settings["leader.imbalance.check.interval.seconds"]) * _SECOND_US
-    return int(settings["replica.lag.time.max.ms"]) * 1_000
+    return int(settings["replica.lag.time.max.ms"]) * 1_000 // 2

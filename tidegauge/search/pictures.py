@@ -164,6 +164,11 @@ class Picture(NamedTuple):
         """The times of all changes, each once, in their order."""
         return sorted({time for each in self.partitions for time in each.changes_us})
 
+    def ended_by(self, end_us: int) -> "Picture":
+        """The picture of the time before another end, which is not before its last change."""
+        partitions = [each._replace(until_us=min(each.until_us, end_us)) for each in self.partitions]
+        return self._replace(partitions=partitions)
+
     def time_text(self, time_us: int) -> str:
         """A time of the picture as its file has times."""
         if not self.is_of_day:
