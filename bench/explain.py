@@ -1,13 +1,14 @@
 """How often ``tidegauge explain`` finds the faults behind a picture.
 
 Runs are drawn: clusters of several releases in both modes, with the defaults of real settings, and
-one to three faults of any kind, target, time and duration. A picture is what an operator has of such
-a run: leader and ISR of one partition over time. The search knows the cluster, and neither the seed,
-the clients nor the other topics of the run. Faults without which the picture stays the same are not
-sought: nobody could name them.
+one to three faults of any kind, target, time and duration. A picture is what an operator has of
+such a run: leader and ISR of one partition over time. The search knows the cluster, and neither
+the seed, the clients nor the other topics of the run. Faults without which the picture stays the
+same are not sought: nobody could name them.
 
-Three counts: pictures for which some schedule is found that produces it; those where each drawn fault
-is named by an explanation, kind and target; and those where the first explanation names just these.
+Three counts: pictures for which some schedule is found that produces it; those where each drawn
+fault is named by an explanation, kind and target; and those where the first explanation names just
+these.
 """
 
 import argparse
@@ -135,9 +136,7 @@ def _faults(draw: Random, cluster: Mapping[str, Any]) -> Iterator[dict[str, Any]
         yield {**draw.choice(kinds), "at": f"{at_ms}ms", "for": f"{lasts_ms}ms"}
 
 
-def _picture(
-    cluster: Mapping[str, Any], faults: Sequence[Mapping[str, Any]], seed: int
-) -> Picture:
+def _picture(cluster: Mapping[str, Any], faults: Sequence[Mapping[str, Any]], seed: int) -> Picture:
     scenario = scenario_from_mapping({**cluster, "seed": seed, "faults": [*faults]}, "bench")
     with TemporaryDirectory() as folder:
         place = Path(folder, "run")
@@ -155,7 +154,7 @@ def _shape(picture: Picture) -> object:
     ]
 
 
-def _names(tried: Tried, explained: Explained) -> list[object]:
+def _names(tried: Tried, explained: Explained) -> list[str]:
     """The kinds and targets of a schedule's faults."""
     suspects = explained.subject.cluster.suspects
     return sorted(_name(suspects[each].written) for each in tried.schedule.suspects)

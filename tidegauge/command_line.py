@@ -67,6 +67,7 @@ COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
         "upgrade": Command(run_options.UpgradeOptions, "upgrade:upgrade_cluster"),
         "fuzz": Command(search_options.FuzzOptions, "search.fuzzing:fuzz_cluster"),
         "shrink": Command(search_options.ShrinkOptions, "search.shrinking:shrink_run"),
+        "explain": Command(search_options.ExplainOptions, "search.explaining:explain_seen"),
         "alerts": Command(run_options.AlertsOptions, "alerts:rehearse_alerts"),
         "dashboards": Command(run_options.DashboardsOptions, "alerts:write_dashboards"),
         "compile": Command(run_options.CompileOptions, "loading:compile_rules"),

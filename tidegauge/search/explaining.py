@@ -2,11 +2,11 @@
 
 Something explains the first change of a picture that is not explained yet. So a schedule is made
 longer by a fault whose first effect is that change, for each suspect: it begins as long before the
-change as the effect of this suspect takes on the undisturbed cluster, and ends with one of the later
-changes, or never. The best of these are refined: the alignment of the run with the picture
-(``picture_distances.py``) says by how much each of its changes is late, and begins and ends of faults
-are moved by that. What recurs in a cluster (preferred elections, looks at the ISR) has a phase that
-nobody saw, so the whole schedule is moved, too.
+change as the effect of this suspect takes on the undisturbed cluster, and ends with one of the
+later changes, or never. The best of these are refined: the alignment of the run with the picture
+(``picture_distances.py``) says by how much each of its changes is late, and begins and ends of
+faults are moved by that. What recurs in a cluster (preferred elections, looks at the ISR) has a
+phase that nobody saw, so the whole schedule is moved, too.
 
 The best schedules of a length are made longer if none matches. Those that put the partitions
 through the same states are one: of them the most likely one goes on, and the others are found again
@@ -16,7 +16,7 @@ at the end, as alternatives of each of its parts.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf, log
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from tidegauge.engine.fuzzing.fuzzed_cluster import (
     FuzzedCluster,
@@ -28,8 +28,9 @@ from tidegauge.engine.fuzzing.fuzzed_cluster import (
 from tidegauge.search.picture_distances import Difference, difference, together
 from tidegauge.search.pictured_cluster import PicturedCluster
 from tidegauge.search.pictures import Picture
+from tidegauge.simulation.quantities import format_duration
 
-_SECOND_US = 1_000_000
+_MS_US, _SECOND_US = 1_000, 1_000_000
 #: Improvements of the distance that are worth another round, and the most rounds.
 _WORTHWHILE = 0.02
 _MOST_ROUNDS = 8
@@ -133,29 +134,34 @@ class Trials:
         self._fuzzed = FuzzedCluster(self.subject.cluster.profile, 0)
 
     def given(self, schedule: Schedule) -> GivenSchedule:
-        """The schedule in the time of the cluster."""
+        """The schedule in the time of the cluster, in whole milliseconds."""
         cluster = self.subject.cluster
         later_us = cluster.origin_us + schedule.phase_us
         faults, steps = [], []
         first_step = len(cluster.profile.choices)
         for each in schedule.deviations:
-            at_us = each.begin_us + later_us
+            at_us = _whole(each.begin_us + later_us)
             if cluster.suspects[each.suspect].is_step:
                 steps.append(GivenStep(each.suspect - first_step, at_us))
             else:
-                for_us = None if each.end_us is None else each.end_us - each.begin_us
+                for_us = None
+                if each.end_us is not None:
+                    for_us = max(_whole(each.end_us + later_us) - at_us, _MS_US)
                 faults.append(GivenFault(each.suspect, at_us, for_us))
         return GivenSchedule(faults, sorted(steps, key=lambda step: step.at_us))
 
-    def written(self, schedule: Schedule) -> dict[str, object]:
-        """The scenario of a schedule."""
+    def written(self, schedule: Schedule) -> dict[str, Any]:
+        """The scenario of a schedule, which ends with the picture."""
         self._run(schedule)
-        return self._fuzzed.present
+        scenario = {**self._fuzzed.present, "duration": format_duration(self.end_us(schedule))}
+        # Samples are no part of what happens.
+        del scenario["sample_every"]
+        return scenario
 
     def end_us(self, schedule: Schedule) -> int:
         """The end of the run of a schedule, in the time of the cluster."""
         cluster = self.subject.cluster
-        return self.subject.picture.end_us + cluster.origin_us + schedule.phase_us
+        return _whole(self.subject.picture.end_us + cluster.origin_us + schedule.phase_us)
 
     def _run(self, schedule: Schedule) -> bool:
         self.runs += 1
@@ -294,10 +300,13 @@ class Trials:
     def _is_possible(self, schedule: Schedule) -> bool:
         earliest_us = self.subject.cluster.earliest_us
         return all(
-            each.begin_us >= earliest_us
-            and (each.end_us is None or each.end_us > each.begin_us)
+            each.begin_us >= earliest_us and (each.end_us is None or each.end_us > each.begin_us)
             for each in schedule.deviations
         )
+
+
+def _whole(time_us: int) -> int:
+    return time_us // _MS_US * _MS_US
 
 
 def _with(schedule: Schedule, deviation: Deviation) -> Schedule:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from math import exp
 from typing import NamedTuple
 
 from tidegauge.compiled.errors import TidegaugeError
@@ -42,19 +43,25 @@ class Explained:
     subject: Subject
     #: Explanations that match, each of other faults, the most likely first.
     matches: list[Tried] = field(default_factory=list)
-    #: The nearest schedules, if none matches.
+    #: The nearest schedules so far.
     nearest: list[Tried] = field(default_factory=list)
     runs: int = 0
-    #: The length of schedules that was searched last, and whether time was up before its end.
+    #: The length of schedules that was searched last, and whether that was not until its end:
+    #: time was up, or the user interrupted it.
     length: int = 0
     is_complete: bool = True
+
+    def note(self, tried: Sequence[Tried]) -> None:
+        """Note schedules that were tried: the nearest ones are kept."""
+        kept = {each.schedule: each for each in (*self.nearest, *tried)}
+        self.nearest = sorted(kept.values(), key=lambda each: each.rank)[:_BEAM]
 
     @property
     def shares(self) -> list[float]:
         """The part of each match among all, by the rates of their faults."""
         cluster = self.subject.cluster
         logs = [log_weight(cluster, each.schedule) for each in self.matches]
-        weights = [2.718281828459045 ** (each - max(logs)) for each in logs]
+        weights = [exp(each - max(logs)) for each in logs]
         return [each / sum(weights) for each in weights]
 
 
@@ -81,6 +88,7 @@ class _Search(NamedTuple):
         with closing(self._outcomes(units)) as outcomes:
             for number, outcome in enumerate(outcomes, start=1):
                 found += outcome.best
+                explained.note(outcome.best)
                 explained.runs += outcome.runs
                 self.tell(explained)
                 if number == len(units):
@@ -126,7 +134,11 @@ def explain_picture(
     search = _Search(Subject(shorter, cluster), jobs, time.monotonic() + seconds, tell)
     explained = Explained(subject)
     with warm_pool(run_unit.__module__) if jobs != 1 else closing(_Nothing()):
-        _search_by_length(search, explained)
+        try:
+            _search_by_length(search, explained)
+        except KeyboardInterrupt:
+            explained.is_complete = False
+            explained.matches = explained.matches or _of_other_suspects(subject, explained.nearest)
     # What is right up to the last change need not be so up to the end.
     whole = Trials(subject)
     explained.matches = [
@@ -144,7 +156,6 @@ class _Nothing:
 def _search_by_length(search: _Search, explained: Explained) -> None:
     """Try longer and longer schedules until some match."""
     bases = [Schedule()]
-    known: dict[Schedule, Tried] = {}
     unchanged = trials_of(search.subject).tried(Schedule())
     if unchanged.is_match:
         explained.matches = [unchanged]
@@ -153,13 +164,11 @@ def _search_by_length(search: _Search, explained: Explained) -> None:
         explained.length += 1
         is_longer = explained.length > 1
         tried = search.performed(bases, explained, is_sparse=is_longer, to_first=is_longer)
-        known.update({each.schedule: each for each in tried})
         if any(each.is_match for each in tried):
             explained.matches = _of_other_suspects(search.subject, tried)
             _find_alternatives(search, explained)
             return
         bases = [each.schedule for each in _beam(search.subject, tried)]
-    explained.nearest = sorted(known.values(), key=lambda each: each.rank)[:_BEAM]
 
 
 def _parts(subject: Subject) -> list[range]:

@@ -3,8 +3,8 @@
 Brokers, control plane, settings, network and costs are those of the file. Of its topics only those
 of the picture are left, with their partitions up to the last one of the picture, and of its clients
 one slow producer: a follower that has nothing to fetch never leaves the ISR. Faults, steps and pins
-of the file are left out. A partition is led by its first leader of the picture: its replicas are put
-in that order.
+of the file are left out. The first leader of a picture is made the preferred one: the replicas are
+put in that order.
 """
 
 from collections.abc import Mapping, Sequence

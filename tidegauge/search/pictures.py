@@ -8,18 +8,17 @@ A picture has a few states with times, and leaves out what nobody knows::
       - {at: 02:14:00, isr: [1], for: 12s}
       - {isr: [1, 3]}
 
-A state without ``isr`` or ``leader`` may have any. Its ``at`` is the time at which it began; without
-it the state follows the one before, after the ``for`` of that one if it has any. Between the end of
-a state and a later ``at`` of the next one anything may have happened, and so before an ``at`` of the
-first state and after a ``for`` of the last one.
+A state without ``isr`` or ``leader`` may have any. Its ``at`` is the time at which it began;
+without it the state follows the one before, after the ``for`` of that one if it has any. Between
+the end of a state and a later ``at`` of the next one anything may have happened, and so before an
+``at`` of the first state and after a ``for`` of the last one.
 
 Times are since any moment (``12s``), or of a day (``02:14:00``).
 """
 
-import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import yaml
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
@@ -31,8 +30,8 @@ from tidegauge.runs.run import Run
 from tidegauge.scenario.model.parts import BrokerId, Listed, Part, PositiveDuration, Some
 from tidegauge.scenario.text.errors import Problem, ProblemsError, problems_in, scenario_error
 from tidegauge.scenario.text.yaml_file import read_scenario_file
-from tidegauge.simulation.quantities import format_duration, parse_duration, short_time_text
-from tidegauge.simulation.wall_clock import DAY_MS, is_wall_clock, parse_moment
+from tidegauge.simulation.quantities import parse_duration, short_time_text
+from tidegauge.simulation.wall_clock import DAY_MS, is_wall_clock, parse_moment, wall_clock_text
 
 #: The leader of a state in which nobody leads.
 NO_LEADER = -1
@@ -60,6 +59,8 @@ def _leader(said: object) -> object:
     return NO_LEADER if said is None or said == "none" else said
 
 
+#: A place in the file.
+Place: TypeAlias = tuple[str | int, ...]
 _TimeField = Annotated[Any, BeforeValidator(_time)]
 
 
@@ -135,9 +136,8 @@ class SeenPartition(NamedTuple):
     @property
     def brokers(self) -> set[int]:
         """The ids of all brokers that it names."""
-        leaders = {each.leader for each in self.states if each.leader not in (None, NO_LEADER)}
-        isrs = (each.isr for each in self.states if each.isr is not None)
-        return {each for each in leaders.union(*isrs) if each is not None}
+        leaders = {each.leader for each in self.states if each.leader is not None} - {NO_LEADER}
+        return leaders.union(*(each.isr for each in self.states if each.isr is not None))
 
 
 class Picture(NamedTuple):
@@ -166,7 +166,9 @@ class Picture(NamedTuple):
 
     def ended_by(self, end_us: int) -> "Picture":
         """The picture of the time before another end, which is not before its last change."""
-        partitions = [each._replace(until_us=min(each.until_us, end_us)) for each in self.partitions]
+        partitions = [
+            each._replace(until_us=min(each.until_us, end_us)) for each in self.partitions
+        ]
         return self._replace(partitions=partitions)
 
     def time_text(self, time_us: int) -> str:
@@ -174,8 +176,7 @@ class Picture(NamedTuple):
         if not self.is_of_day:
             sign = "-" if time_us < 0 else ""
             return sign + short_time_text(abs(time_us))
-        moment = dt.datetime.min + dt.timedelta(microseconds=time_us % _DAY_US)
-        return moment.time().isoformat(timespec="milliseconds")
+        return wall_clock_text(time_us % _DAY_US // 1_000).partition("T")[2]
 
 
 def read_picture(file: Path) -> Picture:
@@ -240,46 +241,43 @@ def _picture_of(written: _WrittenPicture) -> Picture:
     return Picture(seen, written.within_us, any(times))
 
 
-def _seen_partition(
-    path: tuple[str | int, ...], written: _WrittenPartition, within_us: int
-) -> SeenPartition:
+def _seen_partition(path: Place, written: _WrittenPartition, within_us: int) -> SeenPartition:
     """The states of a partition, with gaps filled by states of which nothing is known."""
     topic, _, number = written.partition.rpartition("-")
     if not topic or not number.isdigit():
         problem = "must be a topic and the number of its partition, such as orders-3"
         raise ProblemsError([Problem((*path, "partition"), problem)])
     states: list[SeenState] = []
-    now_us: int | None = None
-    day_us = last_us = 0
+    last_us, now_us = 0, None
     for place, each in enumerate(written.states):
-        begin_us = now_us
-        if each.at is not None:
-            begin_us = each.at.time_us + day_us
-            if each.at.is_of_day and begin_us < last_us:
-                day_us += _DAY_US
-                begin_us += _DAY_US
-            if begin_us < last_us:
-                problem = "is earlier than the state before, or than its end"
-                raise ProblemsError([Problem((*path, "states", place, "at"), problem)])
-            if not states or (now_us is not None and begin_us > now_us):
-                states.append(SeenState(now_us, begin_us, None, None))
+        where = (*path, "states", place)
+        begin_us = now_us if each.at is None else _later(each.at, last_us, (*where, "at"))
+        if each.at is not None and (not states or (now_us is not None and begin_us != now_us)):
+            states.append(SeenState(now_us, begin_us, None, None))
         if each.for_us is not None and begin_us is None:
             problem = "has no effect: the time at which the state began is not known"
-            raise ProblemsError([Problem((*path, "states", place, "for"), problem)])
+            raise ProblemsError([Problem((*where, "for"), problem)])
         now_us = None if each.for_us is None or begin_us is None else begin_us + each.for_us
         isr = None if each.isr is None else frozenset(each.isr)
         states.append(SeenState(begin_us, now_us, each.leader, isr))
-        last_us = max(last_us, *(time for time in (begin_us, now_us, last_us) if time is not None))
+        last_us = max(time for time in (last_us, begin_us, now_us) if time is not None)
     until_us = last_us + 2 * within_us
     if written.until is not None:
-        until_us = written.until.time_us + day_us
-        until_us += _DAY_US if written.until.is_of_day and until_us < last_us else 0
-    if until_us < last_us:
-        problem = "is earlier than the last state"
-        raise ProblemsError([Problem((*path, "until"), problem)])
+        until_us = _later(written.until, last_us, (*path, "until"))
     if now_us is not None and now_us < until_us:
         states.append(SeenState(now_us, None, None, None))
     return SeenPartition(written.partition, _with_ends(states), until_us)
+
+
+def _later(time: _Time, last_us: int, path: Place) -> int:
+    """A time that follows another one; a time of a day may be one of the next day."""
+    time_us = time.time_us
+    if time.is_of_day:
+        time_us += round(max(last_us - time_us, 0) / _DAY_US) * _DAY_US
+    if time_us < last_us:
+        problem = "is earlier than the state before, or than its end"
+        raise ProblemsError([Problem(path, problem)])
+    return time_us
 
 
 def _with_ends(states: Sequence[SeenState]) -> tuple[SeenState, ...]:
@@ -332,16 +330,3 @@ def picture_of_run(
 def run_end_us(run: Run) -> int:
     """The time at which a run ends, in microseconds."""
     return parse_duration(str(run.manifest["scenario"]["duration"]))
-
-
-def picture_text(states: Sequence[SeenState]) -> str:
-    """The states of a partition as a file has them, in a line."""
-    parts = []
-    for each in states:
-        if each.is_anything:
-            continue
-        at = "" if each.begin_us is None else f"at: {format_duration(each.begin_us)}, "
-        leader = "none" if each.leader == NO_LEADER else each.leader
-        isr = [] if each.isr is None else sorted(each.isr)
-        parts.append(f"{{{at}leader: {leader}, isr: {isr}}}")
-    return "[" + ", ".join(parts) + "]"

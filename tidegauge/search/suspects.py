@@ -179,14 +179,14 @@ def words_of(written: Mapping[str, Any]) -> str:
         return str(written["do"]).replace("_", " ")
     kind = str(written["kind"]).replace("_", " ")
     if "between" not in written:
-        return f"{kind} of {_names(written['brokers'])}" if "brokers" in written else kind
-    one, other = map(_names, written["between"])
+        return f"{kind} of {_names(written['brokers'], 'broker')}" if "brokers" in written else kind
+    one, other = (_names(side, "machine") for side in written["between"])
     arrow = "to" if written.get("one_way") else "from"
     slow = f", {written['delay']} more a message" if "delay" in written else ""
     return f"{kind}: {one} {arrow} {other}{slow}"
 
 
-def _names(selectors: Iterable[int | str]) -> str:
+def _names(selectors: Iterable[int | str], host: str) -> str:
     return ", ".join(
-        f"machine {each}" if isinstance(each, int) else each.replace(":", " ") for each in selectors
+        f"{host} {each}" if isinstance(each, int) else each.replace(":", " ") for each in selectors
     )
