@@ -66,6 +66,7 @@ COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
         "ask": Command(run_options.AskOptions, "ask:ask_question"),
         "upgrade": Command(run_options.UpgradeOptions, "upgrade:upgrade_cluster"),
         "fuzz": Command(search_options.FuzzOptions, "search.fuzzing:fuzz_cluster"),
+        "ablations": Command(search_options.AblationsOptions, "search.ablating:search_ablations"),
         "shrink": Command(search_options.ShrinkOptions, "search.shrinking:shrink_run"),
         "explain": Command(search_options.ExplainOptions, "search.explaining:explain_seen"),
         "alerts": Command(run_options.AlertsOptions, "alerts:rehearse_alerts"),

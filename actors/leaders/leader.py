@@ -40,14 +40,18 @@ from tidegauge.replication.remote_replica import (
     update_after_fenced_fetch,
     update_fetch_state,
 )
-from tidegauge.replication.replica_list import EMPTY, first, rest, without
+from tidegauge.replication.replica_list import EMPTY, first, rest, size, without
 from tidegauge.simulation.messages.client_requests import FetchPartition
 from tidegauge.simulation.messages.controller_requests import LeaderAndIsrPartition
 from tidegauge.simulation.rows import traces_all
 from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows import codes
 from tidegauge.simulation.trace_rows.detail_rows import Appended, FetchCounted, HighWatermarkMoved
-from tidegauge.simulation.trace_rows.replica_rows import BecameLeader, Exposed
+from tidegauge.simulation.trace_rows.replica_rows import (
+    BecameLeader,
+    Exposed,
+    IsrExpansionForgotten,
+)
 
 #: Nothing is deleted from the start of a log.
 _LOG_START = code(0)
@@ -260,7 +264,8 @@ def _forget_accounts(world: brokers.Brokers, row: int) -> None:
 def continue_to_lead(world: brokers.Brokers, row: int, state: LeaderAndIsrPartition) -> None:
     """Take over another ISR or assignment in the same term, as the metadata log of KRaft has it.
 
-    A pending proposal is obsolete.
+    A pending proposal is obsolete, or taken for it: if the state has the partition epoch that the
+    leader knows from the response to its AlterPartition before, the controller may still commit it.
 
     Source: Partition.makeLeader and updateAssignmentAndIsr@4.1.0.
     """
@@ -268,6 +273,15 @@ def continue_to_lead(world: brokers.Brokers, row: int, state: LeaderAndIsrPartit
     partition = world.replicas[row]
     is_other = partition.isr != state.isr
     update_assignment(world, row, state)
+    is_known = state.partition_epoch == partition.partition_epoch
+    if is_known and size(partition.proposed_isr) > size(state.isr):
+        IsrExpansionForgotten.write(
+            world,
+            partition=state.partition,
+            isr=partition.proposed_isr,
+            old_isr=state.isr,
+            version=state.partition_epoch,
+        )
     commit_isr(partition, state.isr, state.partition_epoch)
     if is_other:
         close_account(world, row, codes.REASON_ISR)

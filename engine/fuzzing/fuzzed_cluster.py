@@ -1,9 +1,10 @@
 """A cluster that is up, and the schedules that are tried on it.
 
-A :class:`Profile` is a scenario without faults, in which the cluster is up at some time, and lists of
-faults and steps to choose from, as scenarios have them. All runs of one fuzzed cluster begin at that
-time, with the scenario's seed: they differ by their schedules alone. So a schedule is the whole
-difference from the undisturbed run, and the scenario that has it written down does the same.
+A :class:`Profile` is a scenario without faults, in which the cluster is up at some time, and lists
+of faults, steps and pins to choose from, as scenarios have them. All runs of one fuzzed cluster
+begin at that time, with the scenario's seed: they differ by their schedules alone. So a schedule is
+the whole difference from the undisturbed run, and the scenario that has it written down does the
+same.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from tidegauge.engine.fuzzing.batches import (
     NOT_RECOVERED,
     Batch,
     Fuzzing,
+    first_broken,
     first_found,
     first_permitted,
     run_batch,
@@ -127,9 +129,8 @@ class FoundBreak(NamedTuple):
     """A schedule that broke a promise."""
 
     run: int
-    #: The name of the check that broke first, and the time of the event that broke it.
+    #: The name of the check.
     check: str
-    time_us: int
     #: The scenario that does it.
     scenario: dict[str, Any]
 
@@ -295,11 +296,23 @@ class FuzzedCluster:
             FoundBreak(
                 int(each.run),
                 LIVENESS.name if each.check == NOT_RECOVERED else CHECKS[int(each.check)].name,
-                int(each.time_us),
                 self._scenario_of(first + place),
             )
             for place, each in enumerate(fuzzing.found[:count])
         ]
+
+    def broken(self) -> dict[str, FoundBreak]:
+        """For each check that some run broke, first or later: the first such run."""
+        first = int(first_broken(self._fuzzing.view))
+        return {
+            CHECKS[number].name: FoundBreak(
+                int(self._fuzzing.schedules[first + number].run),
+                CHECKS[number].name,
+                self._scenario_of(first + number),
+            )
+            for number, each in enumerate(self._fuzzing.broken)
+            if each.times > 0
+        }
 
     def permitted(self, reason: int) -> dict[str, Any]:
         """The scenario of the first run with a break that is permitted for a reason."""
@@ -386,9 +399,9 @@ class FuzzedCluster:
                 "after": format_duration(int(planned.at_us)),
                 "until": format_duration(int(planned.at_us + planned.for_us)),
             }
-            for field in ("nth", "count"):
-                if getattr(planned, field) > 1:
-                    pin[field] = int(getattr(planned, field))
+            for name in ("nth", "count"):
+                if getattr(planned, name) > 1:
+                    pin[name] = int(getattr(planned, name))
             yield pin
 
     def _set_up(self, seed: int, stream: RowStream, *, is_guided: bool) -> None:
@@ -434,7 +447,8 @@ def _new_fuzzing(
     profile: Profile, plan: ClusterPlan, laid_out: Kernel, steps: Records[Step]
 ) -> Fuzzing:
     """The tables of a campaign, of which nothing has run yet."""
-    count = 1 + _KEPT + _FOUND + max(PERMITS) + 1
+    checks, reasons = len(CHECKS), max(PERMITS) + 1
+    count = 1 + _KEPT + _FOUND + checks + reasons
     natures = new_records(schedules.ChoiceNature, len(profile.choices))
     families = new_records(schedules.Family, len(profile.faults))
     first = 0
@@ -456,7 +470,8 @@ def _new_fuzzing(
         rows_written=max(ROW_KINDS) + 1,
         kinds_handled=int(KINDS),
         faults_begun=len(profile.choices),
-        permitted=max(PERMITS) + 1,
+        broken=checks,
+        permitted=reasons,
     )
     fuzzing.take_over(new_tables(Drawn, draws=1, drawing=1, seen=1 << int(STATE_BITS)))
     fuzzing.take_over(

@@ -60,9 +60,11 @@ def new_history(plan: ClusterPlan) -> histories.Histories:
         idle_us = 1000 * settings["metadata.max.idle.interval.ms"]
         history.quorum[0].writes_no_ops = 0 < idle_us < PROGRESS_US // 2
         history.facts[0].has_elr = plan.scenario.has_eligible_leader_replicas()
+        rules = [kraft_rules_of(each.release) for each in plan.software]
         history.facts[0].elects_fenced = any(
-            kraft_rules_of(each.release).fenced_last_known_leader_elected for each in plan.software
+            each.fenced_last_known_leader_elected for each in rules
         )
+        history.facts[0].registers_in_isrs = not all(each.registration_clears_isr for each in rules)
     column(history.faults, "is_over_at_once")[:] = [each.is_over_at_once for each in plan.faults]
     set_columns(
         history.places,

@@ -268,6 +268,19 @@ class IsrUpdateFailed(PartitionRow, number=9):
     error: column.Error
 
 
+class IsrExpansionForgotten(PartitionRow, number=134):
+    """A leader drops a pending expansion, as the metadata log brings the version that it knows."""
+
+    STORY = (
+        "forgets that it has asked for the ISR {isr}: the metadata log brings {old_isr} of version "
+        "{version}, which it knows"
+    )
+
+    isr: column.Isr
+    old_isr: column.OldIsr
+    version: column.Version
+
+
 class AlterPartitionSent(CanonicalRow, number=55):
     """A broker sends the controller all ISR changes that its leaders have proposed."""
 

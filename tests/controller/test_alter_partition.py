@@ -14,6 +14,7 @@ from isr_stories import is_notification, members, process_named
 from life_stories import all_writes, batches, begins, ends, fault, once_in_sync, story
 from replication_stories import leader_and_isr
 from scenario_runs import rows_of, run_of
+from small_clusters import BROKER_3, cluster_of, log_end_offset, topic_of
 from tidegauge.controller.partitions.leader_and_isr import alter_partition_error
 from tidegauge.replication.errors import (
     FENCED_LEADER_EPOCH,
@@ -22,6 +23,7 @@ from tidegauge.replication.errors import (
     NONE,
     NOT_CONTROLLER,
     OPERATION_NOT_ATTEMPTED,
+    UNKNOWN_SERVER_ERROR,
 )
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import pack
@@ -260,6 +262,45 @@ def test_who_is_not_controller_says_so_though_its_event_thread_waits_for_zookeep
     for request, answer in zip(sent, failed, strict=True):
         assert answer["error"] == NOT_CONTROLLER
         assert answer["time_us"] - request["time_us"] < 10 * MS
+
+
+def test_a_controller_whose_session_is_gone_confirms_no_isr_that_it_has_not_written(
+    tmp_path: Path,
+) -> None:
+    """KafkaController.processAlterPartition: each write fails, and so does each partition.
+
+    ZooKeeper has lost the sessions of leader 3 and then of controller 1, and broker 2 leads in
+    epoch 1. The former leader has a record of its own, and asks the former controller for an ISR
+    without 2. That one has begun with the request, but has written nothing, when it learns that it
+    has no session any more.
+    """
+    cut = {"kind": "cut_link", "between": [["broker:3", "controller:3"], ["zookeeper"]]}
+    pause = fault("pause", 1, at="2100ms") | {"for": "1200ms"}
+    scenario = cluster_of(
+        duration="4s",
+        release="3.9",
+        cluster={
+            "brokers": 3,
+            "start": {1: "0s", 2: "200ms", 3: "200ms"},
+            "settings": {"replica.lag.time.max.ms": 1000, "zookeeper.session.timeout.ms": 600},
+        },
+        zookeeper={"tick_ms": 120},
+        topics=[topic_of([3, 2])],
+        costs={"controller_event": "500ms"},
+        steps=[{"at": "2500ms", "do": "produce", "topic": "story", "partition": 0, "to": 3}],
+        faults=[cut | {"at": "1s"}, pause],
+    )
+    run = run_of(scenario, tmp_path / "run")
+    (asked,) = rows_of(run, "controller_event", event_kind=int(ALTER_PARTITION))
+    (resigned,) = run.rows("controller_resigned")
+    (refused,) = run.rows("isr_update_failed")
+    assert asked["process"] == resigned["process"]
+    assert asked["time_us"] < resigned["time_us"] < refused["time_us"]
+    assert refused["error"] == UNKNOWN_SERVER_ERROR
+    # So the record is not acknowledged.
+    assert log_end_offset(run, BROKER_3) == 1
+    assert not list(run.rows("isr_shrunk"))
+    assert not list(run.rows("acknowledged"))
 
 
 # KIP-841.

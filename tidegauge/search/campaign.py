@@ -1,15 +1,15 @@
 """A campaign: schedules on many clusters, in the warm pool, and what came of them.
 
-The work comes in units: a cluster that is drawn (``profiles.py``), and some thousand schedules on it.
-A unit depends on the campaign's seed and its own number alone, so the findings of so many units are
-the same on any number of processors.
+The work comes in units: a cluster that is drawn (``profiles.py``), and some thousand schedules on
+it. A unit depends on the campaign's seed and its own number alone, so the findings of so many units
+are the same on any number of processors.
 
 A finding of the check ``liveness`` is confirmed by a run with the liveness phase: a batch only sees
 that some replica has not recovered some seconds after the last fault.
 """
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -53,6 +53,8 @@ class UnitOutcome(NamedTuple):
     #: Findings by the check that broke first: their number, and some of them.
     found: Mapping[str, int]
     examples: Sequence[FoundBreak]
+    #: For each check that broke, first or later: the first run in which it did.
+    broken: Mapping[str, FoundBreak]
     #: By the reason in words: the scenario of a run with a break that is permitted.
     permitted: Mapping[str, dict[str, Any]]
     #: By kind: the faults that have begun.
@@ -92,7 +94,7 @@ def run_unit(unit: Unit) -> UnitOutcome:
         kinds[str(choice["kind"])] += times
     permitted = {PERMITS[reason]: cluster.permitted(reason) for reason in counts.permitted}
     every = [each for known in examples.values() for each in known]
-    return UnitOutcome(counts, found, every, permitted, kinds, slow)
+    return UnitOutcome(counts, found, every, cluster.broken(), permitted, kinds, slow)
 
 
 def _deviations(scenario: Mapping[str, Any]) -> int:

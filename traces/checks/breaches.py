@@ -17,7 +17,13 @@ from tidegauge.simulation.trace_rows.controller_rows import ZnodeCreated, ZnodeD
 from tidegauge.simulation.trace_rows.replica_rows import EpochAnswered, EpochAssigned, EpochsCut
 from tidegauge.simulation.trace_rows.row import PartitionRow, Row
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
-from tidegauge.traces.checks.histories import BY_LOSS_OF_POWER, NOTHING_PERMITS, Histories, RowPlace
+from tidegauge.traces.checks.histories import (
+    BY_FORGOTTEN_EXPANSION,
+    BY_LOSS_OF_POWER,
+    NOTHING_PERMITS,
+    Histories,
+    RowPlace,
+)
 
 
 @inner_rule
@@ -32,12 +38,14 @@ def slot_of(history: Histories, partition: int, broker: int) -> int:
 
 @inner_rule
 def what_permits(history: Histories, partition: int) -> int:
-    """The setting that has given up a promise to a partition, if one has."""
+    """The setting or release that has given up a promise to a partition, if one has."""
     known = history.partitions[partition]
     if known.unclean != NOTHING_PERMITS:
         return known.unclean
     if known.lost_power:
         return BY_LOSS_OF_POWER
+    if known.forgot_expansion:
+        return BY_FORGOTTEN_EXPANSION
     return NOTHING_PERMITS
 
 

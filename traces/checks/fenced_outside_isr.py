@@ -5,12 +5,14 @@ the same one. Without eligible leader replicas the last member stays in the ISR 
 without a leader, also when they are turned on, until the next record of the partition.
 
 Permitted: with eligible leader replicas in release 4.0, which elects a last known leader that is
-fenced (KAFKA-19522).
+fenced (KAFKA-19522). Up to 3.9 a broker that registers before its former process was fenced stays
+in the ISRs, and is fenced until it has caught up; from 4.0 on it leaves them with its registration
+(KAFKA-18106).
 
 Example: ``tidegauge run cut-and-pause --set 'release="4.1"'`` keeps it.
 
 Source: ReplicationControlManager.handleBrokerFenced and generateLeaderAndIsrUpdates@4.1.0,
-KAFKA-18106.
+ClusterControlManager.registerBroker@3.8.0.
 """
 
 from tidegauge.compiled.rules import code, inner_rule
@@ -19,6 +21,7 @@ from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.checks.breaches import copy_place, note_breach
 from tidegauge.traces.checks.histories import (
     BY_FENCED_LAST_KNOWN_LEADER,
+    BY_REGISTRATION,
     NOTHING_PERMITS,
     Histories,
     RowPlace,
@@ -34,7 +37,7 @@ def check_isr_without_fenced(history: Histories, event: RowPlace) -> None:
     """A record of a partition is complete: no broker in its ISR was fenced in an older batch."""
     member = _fenced_before(history, event.partition, event.time_us)
     if member != NONE:
-        note_breach(history, NUMBER, event, _what_permits(history))
+        note_breach(history, NUMBER, event, _what_permits(history, member))
 
 
 @inner_rule
@@ -49,13 +52,15 @@ def check_isrs_after_fencing(history: Histories) -> None:
             place = history.place[0]
             copy_place(place, history.fenced[member])
             place.partition = partition
-            note_breach(history, NUMBER, place, _what_permits(history))
+            note_breach(history, NUMBER, place, _what_permits(history, member))
 
 
 @inner_rule
-def _what_permits(history: Histories) -> int:
+def _what_permits(history: Histories, member: int) -> int:
     if history.facts[0].elects_fenced and history.facts[0].has_elr:
         return BY_FENCED_LAST_KNOWN_LEADER
+    if history.facts[0].registers_in_isrs and history.brokers[member].is_fenced_anew:
+        return BY_REGISTRATION
     return NOTHING_PERMITS
 
 

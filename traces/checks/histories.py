@@ -17,6 +17,8 @@ BY_DIVERGING_RESPONSE = code(3)
 BY_FENCED_LAST_KNOWN_LEADER = code(4)
 BY_LAST_KNOWN_LEADER = code(5)
 BY_REQUESTED_ELECTION = code(6)
+BY_FORGOTTEN_EXPANSION = code(7)
+BY_REGISTRATION = code(8)
 
 #: ... in words, with the setting, or Kafka's issue and the releases that have it.
 PERMITS = {
@@ -26,6 +28,8 @@ PERMITS = {
     4: "the release (KAFKA-19522, 4.0)",
     5: "election of the last known leader (KIP-966)",
     6: "unclean election by request (kafka-leader-election.sh --election-type unclean)",
+    7: "the release (KRaft: a leader forgets a pending ISR expansion)",
+    8: "the release (KAFKA-18106, up to 3.9: a broker registers while it is in ISRs)",
 }
 
 
@@ -104,6 +108,8 @@ class PartitionHistory(Record):
     unclean_enabled: flag
     #: A loss of power took records of a replica.
     lost_power: flag
+    #: A leader has forgotten an expansion of the ISR that it had asked for.
+    forgot_expansion: flag
     #: Below this offset retention has deleted records.
     kept_from: i64
     #: The number of its acknowledged records that are not in the leader's log at the end.
@@ -156,8 +162,9 @@ class RegisteredBroker(Record):
 
     #: It can lead: it is registered, and not fenced.
     registered: flag
-    #: With KRaft: it is fenced.
+    #: With KRaft: it is fenced, and so since it has registered.
     is_fenced: flag
+    is_fenced_anew: flag
 
 
 class HistoryFacts(Record):
@@ -183,6 +190,8 @@ class HistoryFacts(Record):
     has_elr: flag
     #: ... and in some controller's release a last known leader is elected although it is fenced.
     elects_fenced: flag
+    #: ... and a broker stays in ISRs when another process of it registers.
+    registers_in_isrs: flag
 
 
 class ReplicaSlot(Record):

@@ -9,7 +9,9 @@ fetches. It has the exposures recorded so far; a later report of the leader is c
 of the newest leader.
 
 Permitted: after an unclean election in the partition, or a loss of power that took records
-of one of its replicas before a flush.
+of one of its replicas before a flush. With KRaft also after a row ``isr_expansion_forgotten``: the
+leader exposes records by the ISR that it knows, while the controller commits a larger one
+(Partition.makeLeader and updateAssignmentAndIsr@4.1.0).
 
 Example: ``tidegauge run 10-truncation-to-high-watermark`` breaks it. In release 0.10.2
 broker A cuts its log to its own high watermark, stays in the ISR, and is elected without records

@@ -72,6 +72,7 @@ _OF_REPLICA = (
         replica_rows.LogDeleted,
         CheckpointRead,
         replica_rows.DivergingHighWatermark,
+        replica_rows.IsrExpansionForgotten,
     ),
 )
 IS_OF_REPLICA = tuple(
@@ -170,6 +171,7 @@ def _take_broker(history: histories.Histories, figures: Figures, row: BrokerStat
         fenced.sequence = row.sequence
         history.facts[0].fenced_us = row.time_us
     known.is_fenced = row.state == codes.BROKER_FENCED
+    known.is_fenced_anew = known.is_fenced and row.state_reason == codes.BROKER_REGISTERS
 
 
 @inner_rule
@@ -252,7 +254,7 @@ def _is_led_otherwise(known: histories.PartitionHistory, row: Row) -> bool:
 
 @inner_rule
 def _take_end(history: histories.Histories, row: Row) -> None:
-    """The new end of a replica's log, or the offset that a consumer is sent to."""
+    """The new end of a replica's log, or another offset."""
     kind = row.kind
     if kind == replica_rows.DivergingHighWatermark.KIND:
         told = view_as(row, replica_rows.DivergingHighWatermark)
@@ -280,6 +282,17 @@ def _take_end(history: histories.Histories, row: Row) -> None:
         expanded = view_as(row, replica_rows.IsrExpanded)
         end_offset = expanded.member_end_offset
         check_end_of_new_member(history, end_offset, _place_of(history, expanded))
+    else:
+        _take_offset(history, row)
+
+
+@inner_rule
+def _take_offset(history: histories.Histories, row: Row) -> None:
+    """An offset that a consumer is told or sent to; or an ISR change that a leader forgets."""
+    kind = row.kind
+    if kind == replica_rows.IsrExpansionForgotten.KIND:
+        forgotten = view_as(row, replica_rows.IsrExpansionForgotten)
+        history.partitions[forgotten.partition].forgot_expansion = True
     elif kind == replica_rows.EndOffsetTold.KIND:
         told_end = view_as(row, replica_rows.EndOffsetTold)
         check_told_end(history, told_end.end_offset, _place_of(history, told_end))
@@ -362,6 +375,7 @@ def _begin_anew(known: histories.PartitionHistory) -> None:
     known.last_known_leader = NONE
     known.unclean = histories.NOTHING_PERMITS
     known.lost_power = False
+    known.forgot_expansion = False
     known.last_term = NONE
     known.newest_term = NONE
     known.exposed_term = NONE

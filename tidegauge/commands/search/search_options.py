@@ -104,6 +104,39 @@ class FuzzOptions(NamedTuple):
     as_json: shared.AsJson = False
 
 
+class AblationsOptions(NamedTuple):
+    """Search for the promises that break without a rule of the protocol: the matrix of ablations.
+
+    Each rule is taken away from the release that has it, and schedules are tried until every check
+    that the model of the protocol calls necessary was broken, or the time is over. A cell has the
+    number of schedules until then. The scenario of each cell is shrunk, and lies with its run in
+    DIR/RULE/CHECK. `tidegauge releases --ablations` has the meaning of the rules.
+
+    The exit status is 1 if a necessary rule was not found to be one, or another rule was.
+
+    \\b
+    Examples:
+      tidegauge ablations no_truncation unfenced_shrink
+      tidegauge ablations --minutes 5        all rules, each for up to five minutes
+      tidegauge ablations --no-shrink --json
+    """
+
+    #: The rules. Default: all.
+    rules: Annotated[list[str] | None, typer.Argument(metavar="[RULE]...")] = None
+    #: The longest search without a rule.
+    minutes: Annotated[float, typer.Option(min=0.01, metavar="M")] = 1
+    #: The seed of the schedules.
+    seed: Annotated[int, typer.Option(min=0, max=2**31, metavar="S")] = 1
+    #: Shrink the scenario of each cell, and run it.
+    shrink: bool = True
+    #: The folder of the scenarios. Default: runs/ablations.
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR")] = None
+    jobs: shared.Jobs = None
+    #: Join the Ray cluster at this address. Default: that of RAY_ADDRESS, else Ray starts here.
+    address: Annotated[str | None, typer.Option(metavar="ADDRESS")] = None
+    as_json: shared.AsJson = False
+
+
 class ExplainOptions(NamedTuple):
     """Search for the faults behind what you saw: schedules on your cluster that produce it.
 
