@@ -187,7 +187,8 @@ def main() -> None:
         sought = sorted(map(_name, case.essential))
         names = [_names(each, explained) for each in explained.matches]
         found += bool(names)
-        named += all(any(each in name for name in names) for each in sought)
+        is_named = all(any(each in name for name in names) for each in sought)
+        named += is_named
         first += names[:1] == [sought]
         rank = names.index(sought) + 1 if sought in names else "-"
         drawn = "; ".join(
@@ -197,7 +198,8 @@ def main() -> None:
         )
         print(
             f"{seed:3} {case.cluster['name']:16} changes {len(case.picture.changes_us):2}, "
-            f"explanations {len(names):3}, drawn one {rank:>3}, {explained.runs:6} runs, "
+            f"explanations {len(names):3}, {'named' if is_named else 'not named'}, "
+            f"drawn one {rank:>3}, {explained.runs:6} runs, "
             f"{took_s:5.1f} s: {drawn}",
             flush=True,
         )

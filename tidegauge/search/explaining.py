@@ -163,9 +163,32 @@ class Trials:
         cluster = self.subject.cluster
         return _whole(self.subject.picture.end_us + cluster.origin_us + schedule.phase_us)
 
-    def _run(self, schedule: Schedule) -> bool:
+    def _run(self, schedule: Schedule, later_us: int = 0) -> bool:
+        """Run a schedule up to the end of the picture, or until so much later."""
         self.runs += 1
-        return self._fuzzed.run_schedule(self.given(schedule), self.end_us(schedule))
+        end_us = self.end_us(schedule) + later_us
+        return self._fuzzed.run_schedule(self.given(schedule), end_us)
+
+    def phases(self) -> list[int]:
+        """Phases of the cluster in which its preferred elections are at the times of the picture.
+
+        A restart of the preferred leader shows when they are in the cluster.
+        """
+        cluster = self.subject.cluster
+        balance = cluster.balance
+        if balance is None:
+            return [0]
+        written = {"kind": "restart", "brokers": [balance.leader]}
+        restart = [each.written for each in cluster.suspects].index(written)
+        begin_us = cluster.earliest_us
+        schedule = Schedule((Deviation(restart, begin_us, begin_us + _TYPICAL_US[0]),))
+        if not self._run(schedule, 2 * balance.interval_us):
+            return [0]
+        held = self._fuzzed.held_states(cluster.partitions[balance.partition])
+        if len(held) < 2 or held[-1].leader != balance.leader:  # noqa: PLR2004 - nobody came back
+            return [0]
+        elected_us = held[-1].begin_us - cluster.origin_us
+        return [(elected_us - balance.at_us) % balance.interval_us]
 
     def tried(self, schedule: Schedule) -> Tried:
         """Run a schedule, and compare it with the picture."""
@@ -293,7 +316,8 @@ class Trials:
                     made[_replaced(tried.schedule, place, each._replace(end_us=end_us))] = None
         phases = [-late_us for late_us in late[:3]]
         for phase_us in phases:
-            later_us = (tried.schedule.phase_us + phase_us) % cluster.period_us
+            later_us = tried.schedule.phase_us + phase_us
+            later_us += cluster.period_us if later_us < 0 else 0
             made[tried.schedule._replace(phase_us=later_us)] = None
         return [each for each in made if self._is_possible(each)][:_MOST_MOVES]
 

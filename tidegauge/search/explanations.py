@@ -155,8 +155,9 @@ class _Nothing:
 
 def _search_by_length(search: _Search, explained: Explained) -> None:
     """Try longer and longer schedules until some match."""
-    bases = [Schedule()]
-    unchanged = trials_of(search.subject).tried(Schedule())
+    trials = trials_of(search.subject)
+    bases = [Schedule(phase_us=each) for each in trials.phases()]
+    unchanged = trials.tried(Schedule())
     if unchanged.is_match:
         explained.matches = [unchanged]
         return

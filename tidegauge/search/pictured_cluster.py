@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.fuzzing.fuzzed_cluster import Profile
+from tidegauge.replication.release_versions import ZOOKEEPER_MODE
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 from tidegauge.search.pictures import NO_LEADER, Picture, SeenPartition
@@ -32,10 +33,26 @@ _MOST_BROKERS = 7
 _BATCHES_PER_SECOND = 2
 _MOST_BATCHES_PER_SECOND = 20
 _SECOND_US = 1_000_000
+#: Where no preferred leader comes back, an election was so long before another one began to lead.
+_QUIET_US = 5 * _SECOND_US
 #: A cluster is up by then, with its ISRs full.
 _UP_US = 30 * _SECOND_US
+#: Brokers start so long after the one that becomes controller.
+_LATER_START = "500ms"
 #: The ISR is looked at twice in replica.lag.time.max.ms.
 _LAG_PERIODS = 1.5
+
+
+class Balance(NamedTuple):
+    """The controllers' preferred elections at intervals, where they may be seen in a picture."""
+
+    interval_us: int
+    #: A time of the picture at which there was one: a preferred leader came back, or nobody did for
+    #: long after another one had begun to lead.
+    at_us: int
+    #: The partition that shows it, by its place in the picture, and its preferred leader.
+    partition: int
+    leader: int
 
 
 class PicturedCluster(NamedTuple):
@@ -49,8 +66,9 @@ class PicturedCluster(NamedTuple):
     origin_us: int
     #: A change is at most so long after its cause.
     longest_us: int
-    #: What recurs does so with this period: a schedule may be earlier or later by a part of it.
+    #: The interval of looks at the ISR.
     period_us: int
+    balance: Balance | None
 
     @property
     def earliest_us(self) -> int:
@@ -85,12 +103,14 @@ def pictured_cluster(written: Written, source: str, picture: Picture) -> Picture
         "batches_per_second": rate,
         "settings": {"acks": "1"},
     }
+    if whole.mode == ZOOKEEPER_MODE:
+        kept["cluster"] = _with_controller(kept, picture)
     lag_us, session_us = _delays(whole)
     longest_us = round(max(_LAG_PERIODS * lag_us, session_us)) + 10 * _SECOND_US
     origin_us = _UP_US + longest_us + 15 * _SECOND_US - picture.begin_us
-    preferred = {name: brokers[0] for name, brokers in replicas.items()}
-    period_us = _period_us(whole, picture, preferred)
-    duration_us = origin_us + picture.end_us + period_us + longest_us
+    balance = _balance(whole, picture, replicas)
+    interval_us = 0 if balance is None else balance.interval_us
+    duration_us = origin_us + picture.end_us + 2 * interval_us + longest_us
     scenario = {
         **kept,
         "duration": format_duration(duration_us),
@@ -113,7 +133,7 @@ def pictured_cluster(written: Written, source: str, picture: Picture) -> Picture
     )
     numbers = {each.name: number for number, each in enumerate(ClusterPlan(reduced).partitions)}
     places = [numbers[each.name] for each in picture.partitions]
-    return PicturedCluster(profile, suspects, places, origin_us, longest_us, period_us)
+    return PicturedCluster(profile, suspects, places, origin_us, longest_us, lag_us // 2, balance)
 
 
 def _replicas(scenario: Scenario, seen: SeenPartition, source: str) -> list[int]:
@@ -165,6 +185,20 @@ def _without_most(kept: dict[str, Any], hosts: Sequence[int]) -> dict[str, Any]:
     return without_brokers(kept, idle[room:]) if len(idle) > room else kept
 
 
+def _with_controller(kept: Written, picture: Picture) -> dict[str, Any]:
+    """The cluster, whose controller is the last broker that nothing happens to in the picture.
+
+    With ZooKeeper the broker that starts first is the controller.
+    """
+    brokers = broker_ids(kept)
+    states = [each for seen in picture.partitions for each in seen.states if each.isr is not None]
+    stays = frozenset(brokers).intersection(*(each.isr or () for each in states))
+    hosts = {broker for seen in picture.partitions for broker in seen.brokers}
+    calm = [each for each in brokers if each in stays or each not in hosts] or brokers
+    start = {each: "0ms" if each == calm[-1] else _LATER_START for each in brokers}
+    return {"start": start, **kept["cluster"]}
+
+
 def _delays(scenario: Scenario) -> tuple[int, int]:
     """The longest replica.lag.time.max.ms and session timeout, in microseconds."""
     plan = ClusterPlan(scenario)
@@ -174,15 +208,23 @@ def _delays(scenario: Scenario) -> tuple[int, int]:
     return lag_ms * 1_000, session_ms * 1_000
 
 
-def _period_us(scenario: Scenario, picture: Picture, preferred: Mapping[str, int]) -> int:
-    """The period of preferred elections if the picture may have one, else of looks at the ISR."""
+def _balance(
+    scenario: Scenario, picture: Picture, replicas: Mapping[str, Sequence[int]]
+) -> Balance | None:
+    """The preferred elections that the picture may show; None: nobody else leads for long."""
     broker = scenario.settings_of(scenario.broker_ids()[0])
     settings = broker | (scenario.controller_settings() if scenario.has_kraft else {})
-    is_back = any(
-        after.leader == preferred[each.name] and before.leader not in (None, after.leader)
-        for each in picture.partitions
-        for before, after in pairwise(each.states)
-    )
-    if settings["auto.leader.rebalance.enable"] and is_back:
-        return int(settings["leader.imbalance.check.interval.seconds"]) * _SECOND_US
-    return int(settings["replica.lag.time.max.ms"]) * 1_000 // 2
+    if not settings["auto.leader.rebalance.enable"]:
+        return None
+    interval_us = int(settings["leader.imbalance.check.interval.seconds"]) * _SECOND_US
+    quiet: Balance | None = None
+    for place, seen in enumerate(picture.partitions):
+        leader = replicas[seen.name][0]
+        for before, after in pairwise(seen.states):
+            if after.begin_us is None or after.leader is None:
+                continue
+            if after.leader == leader and before.leader not in (None, NO_LEADER, leader):
+                return Balance(interval_us, after.begin_us, place, leader)
+            if after.leader != leader and quiet is None:
+                quiet = Balance(interval_us, after.begin_us - _QUIET_US, place, leader)
+    return quiet
