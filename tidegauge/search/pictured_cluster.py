@@ -18,7 +18,7 @@ from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 from tidegauge.search.pictures import NO_LEADER, Picture, SeenPartition
 from tidegauge.search.reduced_scenarios import Written, broker_ids, without_brokers
-from tidegauge.search.suspects import Suspect, suspects_of
+from tidegauge.search.suspects import Suspect, rates_in, suspects_of
 from tidegauge.simulation.quantities import format_duration
 
 #: Fields of a scenario file that are about the cluster.
@@ -121,7 +121,8 @@ def pictured_cluster(written: Written, source: str, picture: Picture) -> Picture
         "steps": [{"at": format_duration(_UP_US), "do": "wait"}],
     }
     reduced = scenario_from_mapping(scenario, source)
-    suspects = suspects_of(reduced, whole, hosts, lag_us)
+    rates = rates_in(written.get("fault_rates", ()), whole)
+    suspects = suspects_of(reduced, rates, hosts, lag_us)
     faults = [each.written for each in suspects if not each.is_step]
     profile = Profile(
         scenario=scenario,

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from tidegauge.replication.release_versions import ZOOKEEPER_MODE
 from tidegauge.scenario.model.component_faults import FAULTS
 from tidegauge.scenario.model.fault_rates import FaultRate
+from tidegauge.scenario.model.selectors import LinkEnd
 from tidegauge.scenario.reading import Scenario
 from tidegauge.simulation.quantities import UNITS_US, format_duration
 
@@ -58,14 +59,30 @@ class Suspect(NamedTuple):
         return str(self.written["do" if self.is_step else "kind"])
 
 
+class KnownRate(NamedTuple):
+    """A rate of the cluster file, and the processes or links that it hits."""
+
+    rate: FaultRate
+    ends: tuple[frozenset[LinkEnd], frozenset[LinkEnd]]
+
+
+def rates_in(rates: Iterable[Mapping[str, Any]], scenario: Scenario) -> list[KnownRate]:
+    """The rates of a cluster file, as it has them; the scenario is that of the file."""
+    known = []
+    for rate in map(FaultRate.model_validate, rates):
+        one, other = rate.fault.sides(scenario)
+        known.append(KnownRate(rate, (frozenset(one), frozenset(other))))
+    return known
+
+
 def suspects_of(
-    scenario: Scenario, rates: Scenario, hosts: Sequence[int], lag_us: int
+    scenario: Scenario, rates: Sequence[KnownRate], hosts: Sequence[int], lag_us: int
 ) -> list[Suspect]:
     """The suspects, faults before steps.
 
     Args:
         scenario: the cluster.
-        rates: the scenario that has the rates of its faults.
+        rates: the rates of the cluster file.
         hosts: ids of the brokers with a replica that is in the picture.
         lag_us: the longest replica.lag.time.max.ms.
     """
@@ -75,9 +92,8 @@ def suspects_of(
         *_of_racks(scenario),
         *_of_control_plane(scenario),
     ]
-    rated = [*_rated(rates)]
     made = [
-        Suspect(fault, _per_year(scenario, fault, rated), not FAULTS[fault["kind"]].is_over_at_once)
+        Suspect(fault, _per_year(scenario, fault, rates), not FAULTS[fault["kind"]].is_over_at_once)
         for fault in faults
     ]
     election = {"do": "preferred_election"}
@@ -145,25 +161,12 @@ def _of_control_plane(scenario: Scenario) -> Iterator[dict[str, Any]]:
                 yield {"kind": kind, "brokers": [f"controller:{number}"]}
 
 
-class _Rated(NamedTuple):
-    """A rate of the cluster file, and the processes or links that it hits."""
-
-    rate: FaultRate
-    ends: tuple[frozenset[Any], frozenset[Any]]
-
-
-def _rated(scenario: Scenario) -> Iterator[_Rated]:
-    for rate in scenario.fault_rates:
-        one, other = rate.fault.sides(scenario)
-        yield _Rated(rate, (frozenset(one), frozenset(other)))
-
-
-def _per_year(scenario: Scenario, fault: Mapping[str, Any], rated: Iterable[_Rated]) -> float:
+def _per_year(scenario: Scenario, fault: Mapping[str, Any], rates: Iterable[KnownRate]) -> float:
     """The rate of a fault: that of the cluster file, else the assumed one."""
     kind = str(fault["kind"])
     model = FAULTS[kind].model_validate(fault)
     one, other = (frozenset(ends) for ends in model.sides(scenario))
-    for each in rated:
+    for each in rates:
         if each.rate.fault.kind != kind:
             continue
         is_whole = (one, other) == each.ends
