@@ -68,6 +68,7 @@ COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
         "fuzz": Command(search_options.FuzzOptions, "search.fuzzing:fuzz_cluster"),
         "ablations": Command(search_options.AblationsOptions, "search.ablating:search_ablations"),
         "shrink": Command(search_options.ShrinkOptions, "search.shrinking:shrink_run"),
+        "explain": Command(search_options.ExplainOptions, "search.explaining:explain_seen"),
         "alerts": Command(run_options.AlertsOptions, "alerts:rehearse_alerts"),
         "dashboards": Command(run_options.DashboardsOptions, "alerts:write_dashboards"),
         "compile": Command(run_options.CompileOptions, "loading:compile_rules"),

@@ -11,6 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tidegauge.clients.client_state import Step
 from tidegauge.compiled.records import Records, column, grown, new_records
 from tidegauge.engine.doors import World
@@ -37,12 +40,14 @@ from tidegauge.engine.layout.controller_tables import add_context
 from tidegauge.engine.layout.step_tables import new_steps
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.replication.records import EpochEntry
+from tidegauge.replication.replica_list import unpack
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.component_faults import FAULTS
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.messages.kinds import KINDS
 from tidegauge.simulation.quantities import format_duration
+from tidegauge.simulation.trace_rows.controller_rows import PartitionState
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 from tidegauge.traces.checks import CHECKS, LIVENESS
 from tidegauge.traces.checks.histories import PERMITS
@@ -58,8 +63,9 @@ _RUNS = 8192
 #: Room for sessions, and for leader epochs of one replica.
 _SESSIONS = 512
 _EPOCHS = 64
-#: Room for the rows of one run that are judged.
-_JUDGED = 16384
+_STATE_COLUMNS = ROW_KINDS[PartitionState.KIND].columns
+#: Room for the rows of one run.
+_ROWS = 16384
 
 
 @dataclass(frozen=True)
@@ -129,6 +135,38 @@ class FoundBreak(NamedTuple):
     scenario: dict[str, Any]
 
 
+class GivenFault(NamedTuple):
+    """A fault of a given schedule: the number of its choice, and its times in microseconds."""
+
+    choice: int
+    at_us: int
+    #: None: it does not end before the run, or is over at once.
+    for_us: int | None = None
+
+
+class GivenStep(NamedTuple):
+    """A step of a given schedule."""
+
+    choice: int
+    at_us: int
+
+
+class GivenSchedule(NamedTuple):
+    """A schedule that is given, and not drawn; its steps in the order of their times."""
+
+    faults: Sequence[GivenFault] = ()
+    steps: Sequence[GivenStep] = ()
+
+
+class HeldState(NamedTuple):
+    """A state of a partition that the control plane holds from a time on; brokers by their ids."""
+
+    begin_us: int
+    #: None: it has no leader.
+    leader: int | None
+    isr: frozenset[int]
+
+
 class FuzzedCluster:
     """The tables of a cluster that is up, and of the campaign on it."""
 
@@ -148,7 +186,14 @@ class FuzzedCluster:
         self._duration_us = plan.scenario.duration_us
         group = Group(plan, range(len(plan.processes)))
         stream = RowStream(plan)
-        group.run_to(profile.begin_us, stream.take)
+        before: list[NDArray[np.void]] = []
+
+        def take(rows: NDArray[np.void]) -> None:
+            stream.take(rows)
+            before.append(rows[rows["kind"] == PartitionState.KIND].copy())
+
+        group.run_to(profile.begin_us, take)
+        self._plan, self._before, self._rows = plan, np.concatenate(before), 0
         # All rows so far are judged.
         stream.copy(profile.begin_us)
         enlarge(stream.history, stream.figures)
@@ -195,6 +240,47 @@ class FuzzedCluster:
         self.run(1)
         processes = self._memory[0].world.processes
         return {place: (int(each.rows), int(each.hash)) for place, each in enumerate(processes)}
+
+    def run_schedule(self, schedule: GivenSchedule, end_us: int) -> bool:
+        """Run a schedule that is given, up to a time; whether there was room for all of its run.
+
+        From then on all runs are of given schedules.
+        """
+        fuzzing, batch = self._fuzzing, self._batch
+        present = fuzzing.schedules[int(PRESENT)]
+        present.faults, present.steps, present.pins = len(schedule.faults), len(schedule.steps), 0
+        for fault, given in zip(fuzzing.planned_faults, schedule.faults, strict=False):
+            fault.choice, fault.at_us = given.choice, given.at_us
+            fault.for_us = NONE if given.for_us is None else given.for_us
+        for step, taken in zip(fuzzing.planned_steps, schedule.steps, strict=False):
+            step.choice, step.at_us = taken.choice, taken.at_us
+        batch.is_given, batch.end_us, batch.findings = True, end_us, 0
+        rows, overflows = int(batch.rows), int(batch.overflows)
+        self.run(1)
+        self._rows = int(batch.rows) - rows
+        return int(batch.overflows) == overflows
+
+    def held_states(self, partition: int) -> list[HeldState]:
+        """The states of a partition in the last run, with the one in which runs begin.
+
+        Args:
+            partition: its number within the cluster.
+        """
+        rows = np.asarray(self._fuzzing.judged)[: self._rows]
+        return [*self._states(self._before, partition)[-1:], *self._states(rows, partition)]
+
+    def _states(self, rows: NDArray[np.void], partition: int) -> list[HeldState]:
+        """The states in some rows."""
+        brokers, slots = self._plan.brokers, self._plan.partitions[partition].slots
+        states = []
+        for row in rows[rows["kind"] == PartitionState.KIND]:
+            values = dict(zip(_STATE_COLUMNS, row["values"].tolist(), strict=False))
+            if values["partition"] != partition:
+                continue
+            leader = brokers[values["leader"]] if values["leader"] >= 0 else None
+            isr = frozenset(brokers[slots[slot]] for slot in unpack(values["isr"]))
+            states.append(HeldState(int(row["time_us"]), leader, isr))
+        return states
 
     @property
     def present(self) -> dict[str, Any]:
@@ -349,6 +435,7 @@ def _make_ample(plan: ClusterPlan, world: World) -> None:
     for _ in range(len(plan.brokers)):
         add_context(plan, world)
     world.zookeeper_sessions = grown(world.zookeeper_sessions, _SESSIONS)
+    world.rows = grown(world.rows, _ROWS)
     links = len(world.links)
     world.impairments = grown(world.impairments, links + int(world.context[0].impairment_reserve))
     world.epochs_read = new_records(EpochEntry, _EPOCHS)
@@ -376,7 +463,7 @@ def _new_fuzzing(
         batch=1,
         found=_FOUND,
         partition_states=len(plan.partitions),
-        judged=_JUDGED,
+        judged=_ROWS,
         replicas=plan.partitions.slot_count,
         observed=len(plan.partitions),
         problems=1,
