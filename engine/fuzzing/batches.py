@@ -4,12 +4,12 @@ from tidegauge.actors.idle_fetches.pairs import settle_idle
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.engine.doors import World
-from tidegauge.engine.event_loop import BUDGET, HORIZON, close_process, run_until
+from tidegauge.engine.event_loop import BUDGET, HORIZON, close_process, needs_room, run_until
 from tidegauge.engine.exchange.state import Exchange
-from tidegauge.engine.fuzzing.coverage import state_of_partition
+from tidegauge.engine.fuzzing.coverage import state_of_partition, tension_of_partition
 from tidegauge.engine.fuzzing.drawing import Drawn, draw_schedule
 from tidegauge.engine.fuzzing.kept_states import KeptStates, restore_state
-from tidegauge.engine.fuzzing.schedules import PRESENT, copy_schedule, enter_schedule
+from tidegauge.engine.fuzzing.schedules import PRESENT, copy_schedule, enter_schedule, faults_of
 from tidegauge.engine.group_states import (
     ObservedPartition,
     ObservedReplica,
@@ -105,10 +105,10 @@ class Fuzzing(Drawn, part=2):
     observed: Records[ObservedPartition]
     problems: Records[UnrecoveredPart]
     #: By kind: rows that were written, messages and timers that were handled; by choice: faults
-    #: that have begun.
+    #: that were drawn.
     rows_written: Records[Reached]
     kinds_handled: Records[Reached]
-    faults_begun: Records[Reached]
+    faults_drawn: Records[Reached]
     #: By check: runs that broke it, first or later. The schedule of the first one is at
     #: ``first_broken`` of ``schedules`` and behind.
     broken: Records[Reached]
@@ -156,7 +156,9 @@ def _run(
         batch.overflows += 1
         return
     is_well = not batch.has_to_recover or _has_recovered(world, fuzzing)
-    _close(world, batch.end_us)
+    if not _close(world, batch.end_us):
+        batch.overflows += 1
+        return
     count = _order_rows(world, fuzzing)
     batch.events += world.context[0].handled
     batch.rows += count
@@ -207,6 +209,7 @@ def _look(world: World, fuzzing: Fuzzing) -> None:
             batch.states += 1
             schedule.reached_us = world.context[0].time_us
             schedule.state = state
+            schedule.tension = tension_of_partition(world, partition)
 
 
 @inner_rule
@@ -221,11 +224,14 @@ def _has_recovered(world: World, fuzzing: Fuzzing) -> bool:
 
 
 @inner_rule
-def _close(world: World, end_us: int) -> None:
-    """Write the rows that belong to the end of a run."""
+def _close(world: World, end_us: int) -> bool:
+    """Write the rows that belong to the end of a run; whether there was room."""
     settle_idle(world, end_us)
     for process in range(world.context[0].process_count):
+        if needs_room(world):
+            return False
         close_process(world, process, end_us, REASON_END)
+    return True
 
 
 @inner_rule
@@ -261,9 +267,9 @@ def _count_reached(world: World, fuzzing: Fuzzing) -> None:
     """Count what the run has reached."""
     for kind in range(len(fuzzing.kinds_handled)):
         fuzzing.kinds_handled[kind].times += world.kind_counts[kind].handled
-    first = PRESENT
+    planned = faults_of(fuzzing, PRESENT)
     for place in range(fuzzing.schedules[PRESENT].faults):
-        fuzzing.faults_begun[fuzzing.planned_faults[first + place].choice].times += 1
+        fuzzing.faults_drawn[planned[place].choice].times += 1
 
 
 @inner_rule
@@ -355,6 +361,7 @@ def _keep_schedule(fuzzing: Fuzzing) -> None:
     kept = fuzzing.schedules[place]
     kept.reached_us = present.reached_us
     kept.state = present.state
+    kept.tension = present.tension
     kept.chosen = 0
     drawing.next_kept = (drawing.next_kept + 1) % room
     drawing.kept = min(drawing.kept + 1, room)

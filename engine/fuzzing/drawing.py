@@ -6,8 +6,8 @@ else, so every other deviation is close to the one before. The second strategy c
 a few points (PCT): links between brokers have delays of their own, which change where the schedule
 says so; they are faults of the family ``slow links``, drawn together.
 
-With guidance most schedules are made of a kept one: what it does before it was in a new state
-stays, and what comes later is drawn again; or one deviation is moved, added or taken out.
+With guidance most schedules are made of a kept one: what it does before its last new state stays,
+and what comes later is drawn again; or one deviation is moved, added or taken out.
 
 Source: Groce et al., Swarm Testing (ISSTA 2012); Burckhardt et al., A Randomized Scheduler with
 Probabilistic Guarantees of Finding Bugs (ASPLOS 2010); Boehme et al., Coverage-based Greybox
@@ -47,8 +47,10 @@ _SHORTEST_OCTAVE = code(3)
 
 #: Of a hundred guided schedules so many are drawn anew.
 _NEW_PERCENT = code(15)
-#: Kept schedules that are compared; the one whose state was seen least is taken.
-_COMPARED = code(3)
+#: Kept schedules that are compared; one point of tension counts as much as to be seen half as often
+#: twice.
+_COMPARED = code(6)
+_TENSION_RANKS = code(2)
 # Changes of one deviation.
 _ADD_FAULT = code(0)
 _ADD_STEP = code(1)
@@ -59,8 +61,6 @@ _CHANGE_FAULT = code(5)
 _ADD_PIN = code(6)
 _DROP_PIN = code(7)
 
-#: A corpus is looked at from its newest schedules on, so many of them.
-_RECENT = code(256)
 
 
 class Draws(Record):
@@ -267,17 +267,17 @@ def _add_pin(tables: Drawn, from_us: int, near_us: int) -> int:
 
 @inner_rule
 def _draw_from_kept(tables: Drawn) -> None:
-    """Change a kept schedule whose state was seen seldom."""
+    """Change a kept schedule whose state is far from rest, and was seen seldom."""
     drawing = tables.drawing[0]
     chosen = NONE
-    rarest = 0
+    best = 0
     for _ in range(_COMPARED):
-        recent = min(drawing.kept, _RECENT)
-        place = (drawing.next_kept - 1 - below(tables, recent)) % drawing.kept
+        place = below(tables, drawing.kept)
         schedule = tables.schedules[1 + place]
-        seen = tables.seen[schedule.state].count + schedule.chosen
-        if chosen == NONE or seen < rarest:
-            chosen, rarest = 1 + place, seen
+        often = tables.seen[schedule.state].count + schedule.chosen
+        rank = _TENSION_RANKS * schedule.tension - _octave(often)
+        if chosen == NONE or rank > best:
+            chosen, best = 1 + place, rank
     tables.schedules[chosen].chosen += 1
     copy_schedule(tables, chosen, PRESENT)
     if below(tables, 3) > 0:
@@ -285,6 +285,16 @@ def _draw_from_kept(tables: Drawn) -> None:
     else:
         for _ in range(1 + below(tables, 2)):
             _change_one(tables)
+
+
+@inner_rule
+def _octave(number: int) -> int:
+    """The number of binary digits."""
+    digits = 0
+    while number > 0:
+        number >>= 1
+        digits += 1
+    return digits
 
 
 @inner_rule

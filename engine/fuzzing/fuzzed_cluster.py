@@ -56,7 +56,7 @@ from tidegauge.traces.checks.histories import PERMITS
 _Parts: TypeAlias = Sequence[Mapping[str, Any]]
 
 #: Schedules that are kept, and findings for which there is room.
-_KEPT = 1024
+_KEPT = 256
 _FOUND = 64
 #: Room for runs of logs, and for events of the controller, in one run.
 _RUNS = 8192
@@ -122,7 +122,7 @@ class Counts(NamedTuple):
     #: By kind of row, by kind of message or timer, by choice of a fault.
     rows_written: Sequence[int]
     kinds_handled: Sequence[int]
-    faults_begun: Sequence[int]
+    faults_drawn: Sequence[int]
 
 
 class FoundBreak(NamedTuple):
@@ -336,7 +336,7 @@ class FuzzedCluster:
             },
             rows_written=[int(each.times) for each in fuzzing.rows_written],
             kinds_handled=[int(each.times) for each in fuzzing.kinds_handled],
-            faults_begun=[int(each.times) for each in fuzzing.faults_begun],
+            faults_drawn=[int(each.times) for each in fuzzing.faults_drawn],
         )
 
     @property
@@ -469,7 +469,7 @@ def _new_fuzzing(
         problems=1,
         rows_written=max(ROW_KINDS) + 1,
         kinds_handled=int(KINDS),
-        faults_begun=len(profile.choices),
+        faults_drawn=len(profile.choices),
         broken=checks,
         permitted=reasons,
     )

@@ -89,7 +89,7 @@ def test_the_finished_protocol_breaks_nothing(kind: FuzzedKind) -> None:
     assert counts.overflows == 0
     # ... and tested something.
     assert counts.counted > 100
-    assert min(counts.faults_begun) > 0
+    assert min(counts.faults_drawn) > 0
 
 
 def test_a_run_counts_only_if_it_has_tested_something() -> None:

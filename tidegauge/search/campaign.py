@@ -58,7 +58,7 @@ class UnitOutcome(NamedTuple):
     #: By the reason in words: the scenario of a run with a break that is permitted.
     permitted: Mapping[str, dict[str, Any]]
     #: By kind: the faults that have begun.
-    faults_begun: Mapping[str, int]
+    faults_drawn: Mapping[str, int]
     #: Runs that had not recovered by themselves, and did in the liveness phase.
     slow_recoveries: int
 
@@ -90,7 +90,7 @@ def run_unit(unit: Unit) -> UnitOutcome:
             del known[_HANDED_ON:]
     counts = cluster.counts()
     kinds: Counter[str] = Counter()
-    for choice, times in zip(profile.choices, counts.faults_begun, strict=True):
+    for choice, times in zip(profile.choices, counts.faults_drawn, strict=True):
         kinds[str(choice["kind"])] += times
     permitted = {PERMITS[reason]: cluster.permitted(reason) for reason in counts.permitted}
     every = [each for known in examples.values() for each in known]
@@ -126,7 +126,7 @@ class Campaign:
     #: Runs with breaks that are permitted, by the reason; and a scenario of each.
     permitted: Counter[str] = field(default_factory=Counter)
     permitted_scenarios: dict[str, dict[str, Any]] = field(default_factory=dict)
-    faults_begun: Counter[str] = field(default_factory=Counter)
+    faults_drawn: Counter[str] = field(default_factory=Counter)
     rows_written: Counter[str] = field(default_factory=Counter)
     messages: Counter[str] = field(default_factory=Counter)
 
@@ -150,7 +150,7 @@ class Campaign:
             self.permitted[PERMITS[reason]] += runs
         for words, scenario in outcome.permitted.items():
             self.permitted_scenarios.setdefault(words, scenario)
-        self.faults_begun.update(outcome.faults_begun)
+        self.faults_drawn.update(outcome.faults_drawn)
         for kind, times in enumerate(counts.rows_written):
             if kind in ROW_KINDS and ROW_KINDS[kind].canonical:
                 self.rows_written[ROW_KINDS[kind].name] += times

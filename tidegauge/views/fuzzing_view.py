@@ -79,7 +79,7 @@ def show_campaign(out: Console, told: ToldCampaign, permitted: Sequence[tuple[st
     for subject, names in (
         ("rows", campaign.never_written),
         ("messages", campaign.never_sent),
-        ("faults", [name for name, times in campaign.faults_begun.items() if times == 0]),
+        ("faults", [name for name, times in campaign.faults_drawn.items() if times == 0]),
     ):
         if names:
             print_hanging(out, f"Never reached of {subject}: ", _some(names))
@@ -115,7 +115,7 @@ def campaign_for_programs(
             for words, file in permitted
         ],
         "permitted_losses": campaign.lossy,
-        "faults_begun": dict(campaign.faults_begun),
+        "faults_drawn": dict(campaign.faults_drawn),
         "never_written": campaign.never_written,
         "never_sent": campaign.never_sent,
     }
