@@ -8,7 +8,7 @@ from typing import Any
 from isr_stories import members
 from small_clusters import BROKER_1, cluster_of, topic_of
 from tidegauge.engine.simulate import simulate
-from tidegauge.scenario.reading import Scenario
+from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 from tidegauge.traces.checks.histories import BY_FORGOTTEN_EXPANSION, BY_REGISTRATION, PERMITS
 from tidegauge.traces.run_folder import RunFolder
 
@@ -120,3 +120,45 @@ def test_up_to_3_9_a_broker_that_registers_is_fenced_and_stays_in_the_isr(tmp_pa
     assert given_up(twin) == {}
     first, second = [row for row in twin.rows("partition_state") if row["time_us"] > 5_000_000][:2]
     assert (members(twin, first), members(twin, second)) == ([1, 3], [1])
+
+
+# A break that is none.
+
+
+def test_an_expansion_of_which_a_leader_learns_late_breaks_nothing(tmp_path: Path) -> None:
+    """Leader 1 stops, and hears of its last ISR when 2 leads and has exposed a record since.
+
+    The controllers cannot reach it in between.
+    """
+    to_leader = {"kind": "cut_link", "between": [["controllers"], ["broker:1"]], "one_way": True}
+    scenario = scenario_from_mapping(
+        {
+            "seed": 1119391827,
+            "duration": "3950ms",
+            "liveness": False,
+            "release": "4.4",
+            "cluster": {
+                "brokers": 2,
+                "start_spread": "0s",
+                "settings": {"broker.heartbeat.interval.ms": 500},
+            },
+            "topics": [topic_of([2, 1])],
+            "controllers": {"settings": {"broker.session.timeout.ms": 2000}},
+            "network": {"retransmission_after_cut": "400ms"},
+            "steps": [{"at": "3600ms", "do": "produce", "topic": "story", "partition": 0}],
+            "faults": [
+                {"kind": "crash", "brokers": [2], "at": "1s", "for": "1ms"},
+                {"kind": "restart", "brokers": [1], "at": "3430ms"},
+                to_leader | {"at": "3340ms", "for": "190ms"},
+                {"kind": "crash", "brokers": [2], "at": "3603ms"},
+            ],
+        },
+        "story",
+    )
+    run = simulate(scenario, tmp_path / "run")
+    (expanded,) = run.rows("isr_expanded")
+    *_, led = run.rows("became_leader")
+    *_, exposed = [row for row in run.rows("exposed") if row["high_watermark"] > 0]
+    assert led["leader_epoch"] == exposed["leader_epoch"] > expanded["leader_epoch"]
+    assert led["time_us"] < expanded["time_us"]
+    assert given_up(run) == {}

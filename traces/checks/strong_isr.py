@@ -23,6 +23,7 @@ Source: StrongIsr of the TLA+ specification of Kafka's replication (KafkaReplica
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.trace_rows.replica_rows import IsrExpanded
 from tidegauge.traces.checks.breaches import note_breach, slot_of, what_permits
 from tidegauge.traces.checks.histories import Histories, LogRuns, RowPlace
 from tidegauge.traces.checks.lineage import holds
@@ -51,9 +52,15 @@ def check_end_of_member(history: Histories, end_offset: int, place: RowPlace) ->
 
 
 @inner_rule
-def check_end_of_new_member(history: Histories, end_offset: int, place: RowPlace) -> None:
-    """A follower whose log ends here is to join the ISR: its leader has just decided so."""
-    if end_offset < history.partitions[place.partition].exposed_end:
+def check_end_of_new_member(history: Histories, expanded: IsrExpanded, place: RowPlace) -> None:
+    """A follower has joined the ISR, whose log ends where it fetched last.
+
+    Its leader may learn of it late, when there is another leader, or another ISR.
+    """
+    known = history.partitions[place.partition]
+    if expanded.leader_epoch < known.leader_epoch or expanded.version < known.partition_epoch:
+        return
+    if expanded.member_end_offset < known.exposed_end:
         note_breach(history, NUMBER, place, what_permits(history, place.partition))
 
 

@@ -277,8 +277,7 @@ def _take_end(history: histories.Histories, row: Row) -> None:
         check_end_of_member(history, found.log_end_offset, _place_of(history, found))
     elif kind == replica_rows.IsrExpanded.KIND:
         expanded = view_as(row, replica_rows.IsrExpanded)
-        end_offset = expanded.member_end_offset
-        check_end_of_new_member(history, end_offset, _place_of(history, expanded))
+        check_end_of_new_member(history, expanded, _place_of(history, expanded))
     elif kind == replica_rows.EndOffsetTold.KIND:
         told_end = view_as(row, replica_rows.EndOffsetTold)
         check_told_end(history, told_end.end_offset, _place_of(history, told_end))
