@@ -9,7 +9,12 @@ from isr_stories import members
 from small_clusters import BROKER_1, cluster_of, topic_of
 from tidegauge.engine.simulate import simulate
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
-from tidegauge.traces.checks.histories import BY_FORGOTTEN_EXPANSION, BY_REGISTRATION, PERMITS
+from tidegauge.traces.checks.histories import (
+    BY_EARLIER_ISR,
+    BY_FORGOTTEN_EXPANSION,
+    BY_REGISTRATION,
+    PERMITS,
+)
 from tidegauge.traces.run_folder import RunFolder
 
 
@@ -83,6 +88,49 @@ def test_a_record_is_lost_that_a_leader_has_acknowledged_for_an_isr_that_it_forg
     twin = simulate(learns_twice_of_an_isr(late=False), tmp_path / "twin")
     assert not list(twin.rows("isr_expansion_forgotten"))
     assert given_up(twin) == {}
+
+
+def test_a_leader_that_has_started_again_leads_by_an_earlier_isr(tmp_path: Path) -> None:
+    """The controller takes a late AlterPartition of its former process, whose broker epoch holds.
+
+    BrokerServer.startup: the new process reads the metadata log, and leads, before it registers.
+    """
+    scenario = scenario_from_mapping(
+        {
+            "seed": 1734817186,
+            "duration": "5300ms",
+            "liveness": False,
+            "release": "3.9",
+            "mode": "kraft",
+            "cluster": {
+                "brokers": [1, 3],
+                "start_spread": "0s",
+                "settings": {"replica.lag.time.max.ms": 500, "replica.socket.timeout.ms": 500},
+            },
+            "topics": [topic_of([1, 3])],
+            "costs": {"broker_start": "200ms"},
+            "network": {"retransmission_after_cut": "400ms"},
+            "steps": [
+                {"at": "3500ms", "do": "produce", "topic": "story", "partition": 0},
+                {"at": "4750ms", "do": "produce", "topic": "story", "partition": 0},
+            ],
+            "faults": [
+                {
+                    "kind": "cut_link",
+                    "between": [["broker:1"], ["controllers"]],
+                    "at": "3800ms",
+                    "for": "1s",
+                },
+                {"kind": "crash", "brokers": [1], "at": "4754ms", "for": "1ms"},
+            ],
+        },
+        "story",
+    )
+    run = simulate(scenario, tmp_path / "run")
+    committed = max(row["partition_epoch"] for row in run.rows("partition_state"))
+    *_, again = run.rows("became_leader")
+    assert again["version"] < committed
+    assert given_up(run) == {"strong_isr": PERMITS[int(BY_EARLIER_ISR)]}
 
 
 # A broker registers while it is in ISRs.

@@ -11,7 +11,9 @@ of the newest leader.
 Permitted: after an unclean election in the partition, or a loss of power that took records
 of one of its replicas before a flush. With KRaft also after a row ``isr_expansion_forgotten``: the
 leader exposes records by the ISR that it knows, while the controller commits a larger one
-(Partition.makeLeader and updateAssignmentAndIsr@4.1.0).
+(Partition.makeLeader and updateAssignmentAndIsr@4.1.0). So does the next process of a leader, which
+leads by the first metadata that it reads, before it has registered: until then the controller takes
+a late AlterPartition of the former process (BrokerMetadataPublisher.onMetadataUpdate@3.9.0).
 
 Example: ``tidegauge run 10-truncation-to-high-watermark`` breaks it. In release 0.10.2
 broker A cuts its log to its own high watermark, stays in the ISR, and is elected without records

@@ -377,6 +377,7 @@ def _begin_anew(known: histories.PartitionHistory) -> None:
     known.unclean = histories.NOTHING_PERMITS
     known.lost_power = False
     known.forgot_expansion = False
+    known.led_by_earlier_isr = False
     known.last_term = NONE
     known.newest_term = NONE
     known.exposed_term = NONE
@@ -477,6 +478,9 @@ def _begin_term(history: histories.Histories, row: replica_rows.BecameLeader) ->
     facts = history.facts[0]
     partition = row.partition
     known = history.partitions[partition]
+    if facts.has_quorum and row.version < known.partition_epoch:
+        former = lineage.term_led_by(history, partition, row.leader_epoch, row.process)
+        known.led_by_earlier_isr = known.led_by_earlier_isr or former != NONE
     number = facts.terms
     facts.terms += 1
     term = history.terms[number]
