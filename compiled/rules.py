@@ -25,7 +25,7 @@ from tidegauge.compiled.signatures import signature_of
 #: Rooms in which there are rules.
 KERNEL_ROOMS = (
     *("replication", "simulation", "clients", "traces", "controller", "actors"),
-    "engine.exchange",
+    *("engine.exchange", "engine.fuzzing"),
 )
 #: Modules of the rules that reach most of the others, largest first: the doors of the rooms
 #: (``engine/doors.py``), and the loop that calls them.

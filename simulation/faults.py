@@ -13,7 +13,7 @@ of a process has the special part of a kind, with its code beside it.
 """
 
 from tidegauge.compiled.rules import NamedCodes, code, inner_rule
-from tidegauge.simulation import links
+from tidegauge.simulation import links, pins
 from tidegauge.simulation.events import free_all, new_response, set_timer, stamp, used_events
 from tidegauge.simulation.kernel import (
     CLIENT,
@@ -292,7 +292,8 @@ def because_of(world: Kernel, row: Row, peer: int, since_us: int) -> None:
     Faults count that act now, or have acted since then. One that hits the peer, or the link to it,
     comes before one that hits the process itself (which is slow, or was stopped), and that before
     all others: any of them can keep the peer waiting. With several faults the one that began last
-    counts.
+    counts. A pin that has taken a message between the two comes before faults that hit neither the
+    peer nor the link.
     """
     context = world.context[0]
     me = row.process
@@ -310,6 +311,8 @@ def because_of(world: Kernel, row: Row, peer: int, since_us: int) -> None:
             began_us = role.began_us
             row.because_process = role.row_process
             row.because_sequence = role.row_sequence
+    if context.has_pins and nearest < _PEER:
+        pins.blame_pin(world, row, peer, since_us)
 
 
 @inner_rule

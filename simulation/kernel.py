@@ -361,7 +361,7 @@ class Pin(Record):
 
 
 class PinState(Record):
-    """A pin at one receiver."""
+    """A pin at one process: its state at a receiver, and what a sender knows of it."""
 
     #: The number of messages that have counted, and of those that were taken.
     seen: i64
@@ -370,6 +370,13 @@ class PinState(Record):
     held: EventList
     #: A step has released them: the pin takes no others.
     is_over: flag
+    #: Of a receiver, or of a sender that has learned of it: it has taken a message; the last time,
+    #: the process at the other end, and the row about it.
+    has_acted: flag
+    acted_us: i64
+    peer: i64
+    row_process: i64
+    row_sequence: i64
 
 
 class MetadataChange(Record):
@@ -469,7 +476,7 @@ class Kernel(Tables):
     #: The parts of processes in faults: at ``fault * process_count + process``.
     fault_roles: Records[FaultRole]
     pins: Records[Pin]
-    #: The states of pins at receivers: at ``pin * process_count + process``.
+    #: The states of pins at processes: at ``pin * process_count + process``.
     pin_states: Records[PinState]
     kind_counts: Records[KindCount]
     metadata_changes: Records[MetadataChange]

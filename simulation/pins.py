@@ -17,16 +17,23 @@ in it.
 
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import NamedCodes, code, inner_rule
-from tidegauge.simulation.events import append_event, copy_event, free_event, items_of, take_first
+from tidegauge.simulation.events import (
+    append_event,
+    copy_event,
+    free_event,
+    items_of,
+    stamp,
+    take_first,
+)
 from tidegauge.simulation.kernel import NONE, Kernel, Pin, PinState
-from tidegauge.simulation.links import FAULTS, send
+from tidegauge.simulation.links import FAULTS, route, send, shortest_latency_us
 from tidegauge.simulation.messages.controller_requests import (
     LeaderAndIsrPartition,
     LeaderAndIsrRequest,
 )
 from tidegauge.simulation.messages.event import Event, EventSlot, PartitionData
 from tidegauge.simulation.messages.kinds import IS_RESPONSE, PARTITION_WORD
-from tidegauge.simulation.messages.timers import PinRelease
+from tidegauge.simulation.messages.timers import PinKnown, PinRelease
 from tidegauge.simulation.rows import caused_by
 from tidegauge.simulation.trace_rows.process_rows import (
     MessageDropped,
@@ -34,6 +41,7 @@ from tidegauge.simulation.trace_rows.process_rows import (
     MessageHeld,
     MessageReleased,
 )
+from tidegauge.simulation.trace_rows.row import Row
 
 #: Pin.action, by the field of a scenario's pin.
 PIN_CODES = NamedCodes()
@@ -142,6 +150,7 @@ def _take(world: Kernel, number: int, event: Event) -> bool:
             from_process=event.source,
             partition=partition,
         )
+        _tell_of_silence(world, number, event)
         free_event(world, event)
         return True
     MessageHeld.write(
@@ -151,8 +160,51 @@ def _take(world: Kernel, number: int, event: Event) -> bool:
         from_process=event.source,
         partition=partition,
     )
+    _tell_of_silence(world, number, event)
     _hold(world, number, event)
     return True
+
+
+@inner_rule
+def _tell_of_silence(world: Kernel, number: int, event: Event) -> None:
+    """Note at both ends that a message has been taken; this is bookkeeping, as with faults."""
+    context = world.context[0]
+    row_sequence = context.cause_sequence
+    _note(world, number, event.destination, event.source, event.destination, row_sequence)
+    known = PinKnown.to(world, event.source, pin=number, row_sequence=row_sequence)
+    known.time_us = context.time_us + shortest_latency_us(world, event.destination, event.source)
+    stamp(world, known)
+    route(world, known)
+
+
+@inner_rule
+def _note(
+    world: Kernel, number: int, process: int, peer: int, row_process: int, row_sequence: int
+) -> None:
+    state = state_of(world, number, process)
+    state.has_acted = True
+    state.acted_us = world.context[0].time_us
+    state.peer = peer
+    state.row_process = row_process
+    state.row_sequence = row_sequence
+
+
+@FAULTS.handles(PinKnown)
+@inner_rule
+def handle_known_pin(world: Kernel, event: PinKnown) -> None:
+    """Learn that a pin has taken a message of this process."""
+    _note(world, event.pin, event.destination, event.source, event.source, event.row_sequence)
+
+
+@inner_rule
+def blame_pin(world: Kernel, row: Row, peer: int, since_us: int) -> None:
+    """Set the reason of ``peer``'s silence since ``since_us``, if a pin has taken a message."""
+    for number in range(len(world.pins)):
+        state = state_of(world, number, row.process)
+        is_held = state.held.first != NONE
+        if state.has_acted and state.peer == peer and (is_held or state.acted_us >= since_us):
+            row.because_process = state.row_process
+            row.because_sequence = state.row_sequence
 
 
 @inner_rule

@@ -13,7 +13,7 @@ from tidegauge.actors.state.broker_stats import mark_bytes_out
 from tidegauge.actors.state.brokers import MOST_ENTRIES_TOLD, Brokers, epochs_of, runs_of
 from tidegauge.actors.state.request_times import mark_error
 from tidegauge.actors.storage.disks import ALL_IN_MEMORY, cached_from, old_bytes
-from tidegauge.actors.storage.producers import tell_batches
+from tidegauge.actors.storage.producers import end_of_whole_batches, tell_batches
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors, leader_read
@@ -141,6 +141,11 @@ def _read_records(
     if world.brokers[broker].throttles and request.replica_id != NONE:
         is_held_back = leader_throttles(world, row, request.replica_id)
         records = 0 if is_held_back else records
+    if 0 < records < available and request.replica_id != NONE:
+        end_offset = item.fetch_offset + records
+        is_first = budget_bytes == request.max_bytes
+        end_offset = end_of_whole_batches(world, row, item.fetch_offset, end_offset, is_first)
+        records = end_offset - item.fetch_offset
     item.end_offset = item.fetch_offset + records
     item.size_bytes = records * record_bytes
     return item.size_bytes

@@ -164,6 +164,29 @@ def tell_batches(
 
 
 @inner_rule
+def end_of_whole_batches(
+    world: Brokers, row: int, first_offset: int, end_offset: int, is_first: bool
+) -> int:
+    """The end of a read without a part of a batch; the first batch of a response comes whole.
+
+    Batches are known while a producer's state has them, which are those that a retry could repeat.
+
+    Source: LogSegment.read@2.6.0, ReplicaManager.readFromLocalLog@2.6.0 (minOneMessage, KIP-74).
+    """
+    place = world.hosted[row].first_producer
+    while place != NONE and _last_offset(world, place) >= end_offset:
+        entry = world.producer_states[place]
+        for number in range(entry.batch_count):
+            batch = world.producer_batches[_batch_at(entry, number)]
+            if batch.base_offset < end_offset <= batch.last_offset:
+                if is_first and batch.base_offset <= first_offset:
+                    return batch.last_offset + 1
+                return max(first_offset, batch.base_offset)
+        place = world.held_producers[place].next
+    return end_offset
+
+
+@inner_rule
 def cut_producers(world: Brokers, row: int) -> None:
     """A replica's log was cut: forget the batches behind its end, and producers before its start.
 

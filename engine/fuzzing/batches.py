@@ -78,7 +78,6 @@ class Found(Record):
     run: i64
     #: The number of a check; NOT_RECOVERED: none broke, but the cluster has not recovered.
     check: i64
-    time_us: i64
 
 
 class PartitionSeen(Record):
@@ -110,6 +109,9 @@ class Fuzzing(Drawn, part=2):
     rows_written: Records[Reached]
     kinds_handled: Records[Reached]
     faults_begun: Records[Reached]
+    #: By check: runs that broke it, first or later. The schedule of the first one is at
+    #: ``first_broken`` of ``schedules`` and behind.
+    broken: Records[Reached]
     #: By the number of a reason in ``PERMITS``: runs with a break that it permits. The schedule of
     #: the first one is at ``first_permitted`` of ``schedules`` and behind.
     permitted: Records[Reached]
@@ -290,6 +292,10 @@ def _note_finding(history: Histories, fuzzing: Fuzzing, is_well: bool) -> None:
     first = NONE
     for check in range(len(history.findings)):
         finding = history.findings[check]
+        if finding.broken > 0:
+            if fuzzing.broken[check].times == 0:
+                copy_schedule(fuzzing, PRESENT, first_broken(fuzzing) + check)
+            fuzzing.broken[check].times += 1
         if finding.broken > 0 and (
             first == NONE or comes_before(finding.first, history.findings[first].first)
         ):
@@ -299,10 +305,8 @@ def _note_finding(history: Histories, fuzzing: Fuzzing, is_well: bool) -> None:
     found = fuzzing.found[batch.findings]
     found.run = fuzzing.schedules[PRESENT].run
     found.check = NOT_RECOVERED
-    found.time_us = batch.end_us
     if first != NONE:
         found.check = first
-        found.time_us = history.findings[first].first.time_us
     place = first_found(fuzzing) + batch.findings
     copy_schedule(fuzzing, PRESENT, place)
     batch.findings += 1
@@ -315,9 +319,15 @@ def first_permitted(fuzzing: Fuzzing) -> int:
 
 
 @rule
+def first_broken(fuzzing: Fuzzing) -> int:
+    """The place of the first schedule that broke a check: they are in the order of the checks."""
+    return first_permitted(fuzzing) - len(fuzzing.broken)
+
+
+@rule
 def first_found(fuzzing: Fuzzing) -> int:
     """The place of the schedule of the first finding."""
-    return first_permitted(fuzzing) - len(fuzzing.found)
+    return first_broken(fuzzing) - len(fuzzing.found)
 
 
 @inner_rule

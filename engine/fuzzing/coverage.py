@@ -2,7 +2,8 @@
 
 A state abstracts from offsets, epochs and times: of each replica the role that its broker plays,
 whether its broker runs, is in the ISR and among the eligible leaders of the control plane's state;
-how its leader epoch compares with that of the control plane; and how its log compares with that of
+how its leader epoch compares with that of the control plane; of a leader the change of the ISR that
+is in flight; and how its log compares with that of
 the longest replica: its end, its last epoch, its high watermark.
 
 Source: the variables of the public TLA+ specifications of Kafka's replication (replicaState,
@@ -13,7 +14,7 @@ from tidegauge.actors.state.brokers import runs_of
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.zookeeper.held_states import has_state, isr_of, leader_epoch_of
 from tidegauge.engine.doors import World
-from tidegauge.replication.replica_list import EMPTY, contains
+from tidegauge.replication.replica_list import EMPTY, contains, size
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.random_streams import mix
 from tidegauge.simulation.topology import is_kraft
@@ -43,10 +44,12 @@ def state_of_partition(world: World, partition: int) -> int:
     number = 0
     for slot in range(facts.slot_count):
         row = facts.first_slot + slot
-        number = mix(number, _role(world, row, slot))
-        number = mix(number, 2 * contains(isr, slot) + contains(eligible, slot))
-        number = mix(number, max(-_FAR, min(_FAR, world.replicas[row].leader_epoch - epoch)))
-        number = mix(number, _log(world, row, longest))
+        seen = _role(world, row, slot)
+        seen = mix(seen, 2 * contains(isr, slot) + contains(eligible, slot))
+        seen = mix(seen, max(-_FAR, min(_FAR, world.replicas[row].leader_epoch - epoch)))
+        seen = mix(seen, _known_isr(world, row, slot, isr))
+        # A sum: no rule tells replicas apart by their places.
+        number += mix(seen, _log(world, row, longest)) & _MASK
     return number & _MASK
 
 
@@ -63,6 +66,18 @@ def _role(world: World, row: int, slot: int) -> int:
     elif replica.leader != NONE:
         role = 3
     return 2 * role + (process.paused > 0)
+
+
+@inner_rule
+def _known_isr(world: World, row: int, slot: int, isr: int) -> int:
+    """Whether a leader knows the ISR of the control plane, and which change of it is in flight."""
+    replica = world.replicas[row]
+    if replica.leader != slot:
+        return 0
+    pending = 1 + (size(replica.proposed_isr) > size(replica.isr))
+    if replica.proposed_isr == EMPTY:
+        pending = 0
+    return 1 + 2 * pending + (size(replica.isr) == size(isr))
 
 
 @inner_rule

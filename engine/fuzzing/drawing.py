@@ -6,12 +6,12 @@ else, so every other deviation is close to the one before. The second strategy c
 a few points (PCT): links between brokers have delays of their own, which change where the schedule
 says so; they are faults of the family ``slow links``, drawn together.
 
-With guidance most schedules are made of a kept one: what it does before it was in a new state stays,
-and what comes later is drawn again; or one deviation is moved, added or taken out.
+With guidance most schedules are made of a kept one: what it does before it was in a new state
+stays, and what comes later is drawn again; or one deviation is moved, added or taken out.
 
 Source: Groce et al., Swarm Testing (ISSTA 2012); Burckhardt et al., A Randomized Scheduler with
-Probabilistic Guarantees of Finding Bugs (ASPLOS 2010); Boehme et al., Coverage-based Greybox Fuzzing
-as Markov Chain (CCS 2016).
+Probabilistic Guarantees of Finding Bugs (ASPLOS 2010); Boehme et al., Coverage-based Greybox
+Fuzzing as Markov Chain (CCS 2016).
 """
 
 from tidegauge.compiled.records import Record, Records, flag, i64
@@ -49,6 +49,16 @@ _SHORTEST_OCTAVE = code(3)
 _NEW_PERCENT = code(15)
 #: Kept schedules that are compared; the one whose state was seen least is taken.
 _COMPARED = code(3)
+# Changes of one deviation.
+_ADD_FAULT = code(0)
+_ADD_STEP = code(1)
+_DROP_FAULT = code(2)
+_DROP_STEP = code(3)
+_MOVE_STEP = code(4)
+_CHANGE_FAULT = code(5)
+_ADD_PIN = code(6)
+_DROP_PIN = code(7)
+
 #: A corpus is looked at from its newest schedules on, so many of them.
 _RECENT = code(256)
 
@@ -158,7 +168,7 @@ def _draw_anew(tables: Drawn) -> None:
     for _ in range(below(tables, drawing.most_pins + 1)):
         near_us = _add_pin(tables, drawing.begin_us, near_us)
     for _ in range(1 + below(tables, drawing.most_steps)):
-        near_us = _add_step(tables, drawing.begin_us, near_us)
+        _add_step(tables, drawing.begin_us, _any_moment_us(tables))
 
 
 @inner_rule
@@ -224,16 +234,15 @@ def _add_fault(tables: Drawn, from_us: int, near_us: int) -> int:
 
 
 @inner_rule
-def _add_step(tables: Drawn, from_us: int, near_us: int) -> int:
-    """Add a step if there is a place for it; a moment to be close to."""
+def _add_step(tables: Drawn, from_us: int, near_us: int) -> None:
+    """Add a step close to a moment, if there is a place for it."""
     schedule = tables.schedules[PRESENT]
     if schedule.steps == MOST_STEPS:
-        return near_us
+        return
     step = steps_of(tables, PRESENT)[schedule.steps]
     schedule.steps += 1
     step.choice = below(tables, len(tables.step_choices))
     step.at_us = _moment_us(tables, from_us, near_us)
-    return step.at_us
 
 
 @inner_rule
@@ -309,7 +318,7 @@ def _draw_rest_again(tables: Drawn, reached_us: int) -> None:
     if below(tables, 2) < drawing.most_pins:
         near_us = _add_pin(tables, from_us, near_us)
     for _ in range(1 + below(tables, 3)):
-        near_us = _add_step(tables, from_us, near_us)
+        _add_step(tables, from_us, _any_moment_us(tables))
 
 
 @inner_rule
@@ -317,23 +326,23 @@ def _change_one(tables: Drawn) -> None:
     """Move, add or take out one deviation."""
     schedule, drawing = tables.schedules[PRESENT], tables.drawing[0]
     faults, steps = faults_of(tables, PRESENT), steps_of(tables, PRESENT)
-    change = below(tables, 8 if drawing.most_pins > 0 else 6)
-    if change == 0:
+    change = below(tables, 1 + (_DROP_PIN if drawing.most_pins > 0 else _CHANGE_FAULT))
+    if change == _ADD_FAULT:
         _add_fault(tables, drawing.begin_us, _any_moment_us(tables))
-    elif change == 1:
+    elif change == _ADD_STEP:
         _add_step(tables, drawing.begin_us, _any_moment_us(tables))
-    elif change == 2 and schedule.faults > 1:
+    elif change == _DROP_FAULT and schedule.faults > 1:
         schedule.faults -= 1
         copy_fault(faults[schedule.faults], faults[below(tables, schedule.faults + 1)])
-    elif change == 3 and schedule.steps > 1:
+    elif change == _DROP_STEP and schedule.steps > 1:
         schedule.steps -= 1
         copy_step(steps[schedule.steps], steps[below(tables, schedule.steps + 1)])
-    elif change == 4 and schedule.steps > 0:
+    elif change == _MOVE_STEP and schedule.steps > 0:
         step = steps[below(tables, schedule.steps)]
         step.at_us = _moment_us(tables, drawing.begin_us, step.at_us)
-    elif change == 6:
+    elif change == _ADD_PIN:
         _add_pin(tables, drawing.begin_us, _any_moment_us(tables))
-    elif change == 7 and schedule.pins > 0:
+    elif change == _DROP_PIN and schedule.pins > 0:
         schedule.pins -= 1
         pins = pins_of(tables, PRESENT)
         copy_pin(pins[schedule.pins], pins[below(tables, schedule.pins + 1)])
@@ -347,7 +356,7 @@ def _change_one(tables: Drawn) -> None:
 
 @inner_rule
 def _any_moment_us(tables: Drawn) -> int:
-    """The begin or the end of some fault of the schedule; NONE: it has none."""
+    """The begin or the end of some fault of the schedule: what a step is close to; NONE: none."""
     schedule = tables.schedules[PRESENT]
     if schedule.faults == 0:
         return NONE

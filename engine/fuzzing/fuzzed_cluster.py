@@ -1,14 +1,18 @@
 """A cluster that is up, and the schedules that are tried on it.
 
-A :class:`Profile` is a scenario without faults, in which the cluster is up at some time, and lists of
-faults and steps to choose from, as scenarios have them. All runs of one fuzzed cluster begin at that
-time, with the scenario's seed: they differ by their schedules alone. So a schedule is the whole
-difference from the undisturbed run, and the scenario that has it written down does the same.
+A :class:`Profile` is a scenario without faults, in which the cluster is up at some time, and lists
+of faults, steps and pins to choose from, as scenarios have them. All runs of one fuzzed cluster
+begin at that time, with the scenario's seed: they differ by their schedules alone. So a schedule is
+the whole difference from the undisturbed run, and the scenario that has it written down does the
+same.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tidegauge.clients.client_state import Step
 from tidegauge.compiled.records import Records, column, grown, new_records
@@ -19,6 +23,7 @@ from tidegauge.engine.fuzzing.batches import (
     NOT_RECOVERED,
     Batch,
     Fuzzing,
+    first_broken,
     first_found,
     first_permitted,
     run_batch,
@@ -35,12 +40,14 @@ from tidegauge.engine.layout.controller_tables import add_context
 from tidegauge.engine.layout.step_tables import new_steps
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.replication.records import EpochEntry
+from tidegauge.replication.replica_list import unpack
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.component_faults import FAULTS
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.messages.kinds import KINDS
 from tidegauge.simulation.quantities import format_duration
+from tidegauge.simulation.trace_rows.controller_rows import PartitionState
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 from tidegauge.traces.checks import CHECKS, LIVENESS
 from tidegauge.traces.checks.histories import PERMITS
@@ -56,8 +63,9 @@ _RUNS = 8192
 #: Room for sessions, and for leader epochs of one replica.
 _SESSIONS = 512
 _EPOCHS = 64
-#: Room for the rows of one run that are judged.
-_JUDGED = 16384
+_STATE_COLUMNS = ROW_KINDS[PartitionState.KIND].columns
+#: Room for the rows of one run.
+_ROWS = 16384
 
 
 @dataclass(frozen=True)
@@ -121,11 +129,42 @@ class FoundBreak(NamedTuple):
     """A schedule that broke a promise."""
 
     run: int
-    #: The name of the check that broke first, and the time of the event that broke it.
+    #: The name of the check.
     check: str
-    time_us: int
     #: The scenario that does it.
     scenario: dict[str, Any]
+
+
+class GivenFault(NamedTuple):
+    """A fault of a given schedule: the number of its choice, and its times in microseconds."""
+
+    choice: int
+    at_us: int
+    #: None: it does not end before the run, or is over at once.
+    for_us: int | None = None
+
+
+class GivenStep(NamedTuple):
+    """A step of a given schedule."""
+
+    choice: int
+    at_us: int
+
+
+class GivenSchedule(NamedTuple):
+    """A schedule that is given, and not drawn; its steps in the order of their times."""
+
+    faults: Sequence[GivenFault] = ()
+    steps: Sequence[GivenStep] = ()
+
+
+class HeldState(NamedTuple):
+    """A state of a partition that the control plane holds from a time on; brokers by their ids."""
+
+    begin_us: int
+    #: None: it has no leader.
+    leader: int | None
+    isr: frozenset[int]
 
 
 class FuzzedCluster:
@@ -147,7 +186,14 @@ class FuzzedCluster:
         self._duration_us = plan.scenario.duration_us
         group = Group(plan, range(len(plan.processes)))
         stream = RowStream(plan)
-        group.run_to(profile.begin_us, stream.take)
+        before: list[NDArray[np.void]] = []
+
+        def take(rows: NDArray[np.void]) -> None:
+            stream.take(rows)
+            before.append(rows[rows["kind"] == PartitionState.KIND].copy())
+
+        group.run_to(profile.begin_us, take)
+        self._plan, self._before, self._rows = plan, np.concatenate(before), 0
         # All rows so far are judged.
         stream.copy(profile.begin_us)
         enlarge(stream.history, stream.figures)
@@ -195,6 +241,47 @@ class FuzzedCluster:
         processes = self._memory[0].world.processes
         return {place: (int(each.rows), int(each.hash)) for place, each in enumerate(processes)}
 
+    def run_schedule(self, schedule: GivenSchedule, end_us: int) -> bool:
+        """Run a schedule that is given, up to a time; whether there was room for all of its run.
+
+        From then on all runs are of given schedules.
+        """
+        fuzzing, batch = self._fuzzing, self._batch
+        present = fuzzing.schedules[int(PRESENT)]
+        present.faults, present.steps, present.pins = len(schedule.faults), len(schedule.steps), 0
+        for fault, given in zip(fuzzing.planned_faults, schedule.faults, strict=False):
+            fault.choice, fault.at_us = given.choice, given.at_us
+            fault.for_us = NONE if given.for_us is None else given.for_us
+        for step, taken in zip(fuzzing.planned_steps, schedule.steps, strict=False):
+            step.choice, step.at_us = taken.choice, taken.at_us
+        batch.is_given, batch.end_us, batch.findings = True, end_us, 0
+        rows, overflows = int(batch.rows), int(batch.overflows)
+        self.run(1)
+        self._rows = int(batch.rows) - rows
+        return int(batch.overflows) == overflows
+
+    def held_states(self, partition: int) -> list[HeldState]:
+        """The states of a partition in the last run, with the one in which runs begin.
+
+        Args:
+            partition: its number within the cluster.
+        """
+        rows = np.asarray(self._fuzzing.judged)[: self._rows]
+        return [*self._states(self._before, partition)[-1:], *self._states(rows, partition)]
+
+    def _states(self, rows: NDArray[np.void], partition: int) -> list[HeldState]:
+        """The states in some rows."""
+        brokers, slots = self._plan.brokers, self._plan.partitions[partition].slots
+        states = []
+        for row in rows[rows["kind"] == PartitionState.KIND]:
+            values = dict(zip(_STATE_COLUMNS, row["values"].tolist(), strict=False))
+            if values["partition"] != partition:
+                continue
+            leader = brokers[values["leader"]] if values["leader"] >= 0 else None
+            isr = frozenset(brokers[slots[slot]] for slot in unpack(values["isr"]))
+            states.append(HeldState(int(row["time_us"]), leader, isr))
+        return states
+
     @property
     def present(self) -> dict[str, Any]:
         """The scenario of the last run."""
@@ -209,11 +296,23 @@ class FuzzedCluster:
             FoundBreak(
                 int(each.run),
                 LIVENESS.name if each.check == NOT_RECOVERED else CHECKS[int(each.check)].name,
-                int(each.time_us),
                 self._scenario_of(first + place),
             )
             for place, each in enumerate(fuzzing.found[:count])
         ]
+
+    def broken(self) -> dict[str, FoundBreak]:
+        """For each check that some run broke, first or later: the first such run."""
+        first = int(first_broken(self._fuzzing.view))
+        return {
+            CHECKS[number].name: FoundBreak(
+                int(self._fuzzing.schedules[first + number].run),
+                CHECKS[number].name,
+                self._scenario_of(first + number),
+            )
+            for number, each in enumerate(self._fuzzing.broken)
+            if each.times > 0
+        }
 
     def permitted(self, reason: int) -> dict[str, Any]:
         """The scenario of the first run with a break that is permitted for a reason."""
@@ -300,9 +399,9 @@ class FuzzedCluster:
                 "after": format_duration(int(planned.at_us)),
                 "until": format_duration(int(planned.at_us + planned.for_us)),
             }
-            for field in ("nth", "count"):
-                if getattr(planned, field) > 1:
-                    pin[field] = int(getattr(planned, field))
+            for name in ("nth", "count"):
+                if getattr(planned, name) > 1:
+                    pin[name] = int(getattr(planned, name))
             yield pin
 
     def _set_up(self, seed: int, stream: RowStream, *, is_guided: bool) -> None:
@@ -336,6 +435,7 @@ def _make_ample(plan: ClusterPlan, world: World) -> None:
     for _ in range(len(plan.brokers)):
         add_context(plan, world)
     world.zookeeper_sessions = grown(world.zookeeper_sessions, _SESSIONS)
+    world.rows = grown(world.rows, _ROWS)
     links = len(world.links)
     world.impairments = grown(world.impairments, links + int(world.context[0].impairment_reserve))
     world.epochs_read = new_records(EpochEntry, _EPOCHS)
@@ -347,7 +447,8 @@ def _new_fuzzing(
     profile: Profile, plan: ClusterPlan, laid_out: Kernel, steps: Records[Step]
 ) -> Fuzzing:
     """The tables of a campaign, of which nothing has run yet."""
-    count = 1 + _KEPT + _FOUND + max(PERMITS) + 1
+    checks, reasons = len(CHECKS), max(PERMITS) + 1
+    count = 1 + _KEPT + _FOUND + checks + reasons
     natures = new_records(schedules.ChoiceNature, len(profile.choices))
     families = new_records(schedules.Family, len(profile.faults))
     first = 0
@@ -362,14 +463,15 @@ def _new_fuzzing(
         batch=1,
         found=_FOUND,
         partition_states=len(plan.partitions),
-        judged=_JUDGED,
+        judged=_ROWS,
         replicas=plan.partitions.slot_count,
         observed=len(plan.partitions),
         problems=1,
         rows_written=max(ROW_KINDS) + 1,
         kinds_handled=int(KINDS),
         faults_begun=len(profile.choices),
-        permitted=max(PERMITS) + 1,
+        broken=checks,
+        permitted=reasons,
     )
     fuzzing.take_over(new_tables(Drawn, draws=1, drawing=1, seen=1 << int(STATE_BITS)))
     fuzzing.take_over(

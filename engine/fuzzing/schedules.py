@@ -1,11 +1,10 @@
 """Schedules: the deviations of a run from the undisturbed one, as records.
 
-A deviation is a choice from a list that a scenario has laid out, with its time: a fault that begins
-then, a step that the operator takes, a pin that holds or drops a message. The cluster of a campaign
-has free places for each (:data:`MOST_FAULTS`, :data:`MOST_STEPS`, :data:`MOST_PINS`), and a schedule
-fills the first of them. Numbers,
-records and events are those that the scenario with these deviations would have, so that its
-run has the same hash.
+A deviation is a choice from a list that a scenario has laid out, with its time: a fault that
+begins then, a step that the operator takes, a pin that holds or drops a message. The cluster of a
+campaign has free places for each (:data:`MOST_FAULTS`, :data:`MOST_STEPS`, :data:`MOST_PINS`), and
+a schedule fills the first of them. Numbers, records and events are those that the scenario with
+these deviations would have, so that its run has the same hash.
 """
 
 from tidegauge.clients.client_state import Clients, Step
@@ -85,7 +84,7 @@ class Schedule(Record):
 class Schedules(Tables):
     """Schedules, and what they choose from."""
 
-    #: The present one, those that are kept, those of findings, and those of permitted breaks.
+    #: The present one, those that are kept, those of findings, of checks, and of permitted breaks.
     schedules: Records[Schedule]
     #: At ``schedule * MOST_FAULTS``, ``schedule * MOST_STEPS``, ``schedule * MOST_PINS``.
     planned_faults: Records[PlannedFault]

@@ -20,7 +20,7 @@ from tidegauge.scenario.model.references import (
 )
 from tidegauge.scenario.model.selectors import CONTROLLERS, LinkEnd, ProcessSelector
 from tidegauge.scenario.text.errors import Path, Problem, did_you_mean
-from tidegauge.simulation.messages.kinds import MESSAGES, SESSION_MESSAGES
+from tidegauge.simulation.messages.kinds import MESSAGES, MESSAGES_OF_MODE, SESSION_MESSAGES
 from tidegauge.simulation.quantities import format_duration
 
 HOLD, DROP, DUPLICATE = "hold", "drop", "duplicate"
@@ -117,8 +117,8 @@ class Pin(parts.Part):
             raise ValueError("topic and partition name one partition: both are there, or neither")
         if self.message in SESSION_MESSAGES and self.hold is None:
             raise ValueError(
-                f"{self.message} can only be held: a session of ZooKeeper ends without it, and with "
-                "a second one"
+                f"{self.message} can only be held: a session of ZooKeeper ends without it, and "
+                "with a second one"
             )
         if self.drop is not None and self.for_us is not None:
             raise ValueError("a dropped message is not held, so it has no `for`")
@@ -145,7 +145,10 @@ class Pin(parts.Part):
         return scenario.endpoints_of([] if self.to is None else [self.to])
 
     def problems(self, path: Path, scenario: Deployment) -> Iterator[Problem]:
-        """The processes and the partition that do not exist; times that are too late."""
+        """A message of the other mode; what does not exist; times that are too late."""
+        for mode, messages in MESSAGES_OF_MODE.items():
+            if self.message in messages and scenario.mode != mode:
+                yield Problem((*path, self.action), f"{self.message} is of mode: {mode}")
         for field, selector in (("from", self.source), ("to", self.to)):
             if selector is None:
                 continue

@@ -395,6 +395,9 @@ def _step(
     if do == "end_fault" and fault in over_at_once:
         to.note(path, f"waits only: the fault {fault} is over at once")
         return _wait(step)
+    if do == "release" and to.leaves_mode:
+        to.note(path, "waits only: pins are left out")
+        return _wait(step)
     if do == "configure":
         settings = configured_settings(to, (*path, "settings"), step["settings"])
         return {**step, "settings": settings} if settings else _wait(step)

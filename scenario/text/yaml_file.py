@@ -291,7 +291,8 @@ class _Lines(NamedTuple):
             return True
         # A list of mappings by kind, such as topics, has lines of its own for each.
         is_of_parts = isinstance(value, list) and isinstance(value[0], dict)
-        return not is_of_parts and len(path) > 1 and path not in self.above
+        is_section = isinstance(value, dict) and len(path) == 1
+        return not (is_of_parts or is_section or path in self.above)
 
 
 def _filled(items: list[Any], width: int) -> Iterator[str]:

@@ -7,10 +7,12 @@ own, and the counts of Fetch are the sums of the two.
 """
 
 from collections.abc import Mapping
+from types import UnionType
 from typing import Any
 
 from tidegauge.compiled.codes import code
 from tidegauge.compiled.records import dtype_of
+from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE, Mode
 
 # Each module enters the kinds that it declares.
 from tidegauge.simulation.messages import (  # noqa: F401
@@ -33,29 +35,43 @@ KINDS = max(CLASSES) + 1
 #: The name of each kind.
 NAMES: dict[int, str] = {kind: each.NAME for kind, each in sorted(CLASSES.items())}
 
+
+def _names_of(classes: type | UnionType) -> frozenset[str]:
+    return frozenset(each.NAME for each in CLASSES.values() if issubclass(each, classes))
+
+
+#: The messages of a session of ZooKeeper, which numbers them: it ends if one is missing, or comes
+#: twice.
+SESSION_MESSAGES = _names_of(zookeeper_requests.ZooKeeperRequest | zookeeper_requests.ZkResponse)
+
 #: The names of the messages that the protocols of Kafka and ZooKeeper have, in alphabetical order.
 MESSAGES = tuple(
     sorted(
-        each.NAME
-        for each in CLASSES.values()
-        if issubclass(
-            each,
-            event.BrokerRequest
-            | event.ControllerRequest
-            | event.Response
-            | client_requests.MetadataMessage
-            | zookeeper_requests.ZooKeeperRequest
-            | zookeeper_requests.ZkWatch,
-        )
+        SESSION_MESSAGES
+        | _names_of(event.BrokerRequest | event.ControllerRequest | event.Response)
+        | _names_of(client_requests.MetadataMessage | zookeeper_requests.ZkWatch)
     )
 )
 
-#: Those of a session of ZooKeeper, which numbers them: it ends if one is missing, or comes twice.
-SESSION_MESSAGES = frozenset(
-    each.NAME
-    for each in CLASSES.values()
-    if issubclass(each, zookeeper_requests.ZooKeeperRequest | zookeeper_requests.ZkResponse)
-)
+#: Those that only one of both control planes has.
+MESSAGES_OF_MODE: Mapping[Mode, frozenset[str]] = {
+    ZOOKEEPER_MODE: SESSION_MESSAGES
+    | _names_of(
+        zookeeper_requests.ZkWatch
+        | controller_requests.ControlRequest
+        | controller_requests.ControlResponse
+    ),
+    KRAFT_MODE: _names_of(
+        quorum_requests.BrokerRegistrationRequest
+        | quorum_requests.BrokerRegistrationResponse
+        | quorum_requests.BrokerHeartbeatRequest
+        | quorum_requests.BrokerHeartbeatResponse
+        | quorum_requests.RaftFetchRequest
+        | quorum_requests.FetchSnapshotRequest
+        | quorum_requests.RaftRequest
+        | quorum_requests.RaftResponse
+    ),
+}
 
 #: Kafka's number of each kind of event, for compiled code; -1: it is no request of Kafka.
 KEY_OF_KIND = tuple(CLASSES[kind].API_KEY if kind in CLASSES else -1 for kind in range(KINDS))

@@ -303,6 +303,14 @@ class PinRelease(Fault, kind=138):
     ends_pin: flag
 
 
+class PinKnown(Fault, kind=170):
+    """The sender of a message learns that a pin has taken it, as it could see in the story."""
+
+    pin: i64
+    #: The row about it, of the receiver.
+    row_sequence: i64
+
+
 class SupervisorStarts(Fault, kind=4):
     """A supervisor starts a broker again that has exited by itself."""
 

@@ -234,6 +234,29 @@ def test_where_nobody_leads_a_client_finds_no_leader(
     assert 0 < next_us - asked_us < 30 * MS
 
 
+# The latest offset.
+
+
+def test_the_latest_offset_is_that_up_to_which_a_consumer_may_read(tmp_path: Path) -> None:
+    """ListOffsets of a leader with two records of which its follower, 2, has one."""
+    cut = {"kind": "cut_link", "at": "7s", "between": [["broker:1"], ["broker:2"]]}
+    latest = AT_ONCE | {"do": "list_offsets"} | at(0)
+    steps = [
+        batches([0], 1),
+        [{"at": "8s", "do": "produce", "acks": 1} | at(0)],
+        [latest, latest | {"to": 2}],
+    ]
+    run = run_of(story([[1, 2]], steps, faults=[cut], duration="10s"), tmp_path / "run")
+    assert answers(run) == [
+        Answer(1, NONE, 0, 1),
+        Answer(1, NONE, 1, 2),
+        Answer(1, NONE, -1, 1),
+        Answer(2, int(errors.NOT_LEADER_OR_FOLLOWER), -1, -1),
+    ]
+    (told,) = run.rows("end_offset_told")
+    assert (told["process"], told["end_offset"], told["error"]) == (0, 1, NONE)
+
+
 # Assignments.
 
 

@@ -45,7 +45,7 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
         *({"state"}, {"storage", "session", "idle_fetches"}, {"fetches"}, {"leaders"}),
         *({"process"}, {"followers"}, {"requests", "metadata"}, {""}),
     ),
-    "engine": ({"layout", "exchange", "invariants", "run_snapshots"}, {""}),
+    "engine": ({"layout", "exchange", "invariants", "run_snapshots"}, {""}, {"fuzzing"}),
     "metrics": ({"", "families"}, {"snapshots", "spellings"}, {"samples"}, {"endpoint"}),
     "analysis": ({""}, {"tables"}, {"rows"}, {"making"}, {"questions"}),
     "spark_analysis": ({""},),

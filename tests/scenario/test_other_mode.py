@@ -369,3 +369,13 @@ def test_there_and_back_is_the_same_scenario(
     there = in_mode("kraft", data)
     back = in_mode("zookeeper", there.data)
     assert back.scenario == in_mode("zookeeper", data).scenario
+
+
+def test_pins_are_left_out_and_a_step_that_releases_one_waits() -> None:
+    """LeaderAndIsr has no counterpart: brokers fetch the metadata log."""
+    pins = [{"name": "late", "hold": "LEADER_AND_ISR", "to": "broker:2"}]
+    steps = [{"do": "release", "at": "10s", "pin": "late"}]
+    found = in_mode("kraft", ZOOKEEPER | {"pins": pins, "steps": steps})
+    assert "pins" not in found.data
+    assert found.data["steps"] == [{"do": "wait", "at": "10s"}]
+    assert {"pins", "steps[0]"} <= said(found).keys()

@@ -249,6 +249,7 @@ _PROBLEMS = [
     ({"hold": "STEP_DUE"}, "pins[0].hold: there is no message STEP_DUE"),
     ({"hold": "FETCH", "drop": "FETCH"}, "pins[0]: must have one of hold, drop and duplicate"),
     ({"nth": 2}, "pins[0]: must have one of hold, drop and duplicate"),
+    ({"hold": "RAFT_FETCH"}, "pins[0].hold: RAFT_FETCH is of mode: kraft"),
     ({"hold": "FETCH", "to": "2"}, "pins[0].to: must be"),
     ({"hold": "FETCH", "to": 2}, "pins[0].to: must be broker:ID, controller:ID, zookeeper"),
     ({"hold": "FETCH", "to": "broker:9"}, "pins[0].to: there is no broker 9"),
@@ -330,3 +331,25 @@ def test_a_dropped_alter_partition_response_leaves_the_change_pending(tmp_path: 
     ]
     assert committed
     assert dropped["time_us"] - committed[-1] < 100_000
+
+
+@pytest.mark.parametrize(
+    ("hold", "holder"),
+    [
+        ({"hold": "FETCH", "from": "broker:3", "to": "broker:1"}, BROKER_1),
+        ({"hold": "FETCH_RESPONSE", "from": "broker:1", "to": "broker:3"}, BROKER_3),
+    ],
+)
+def test_an_isr_shrinks_because_of_a_held_fetch(
+    hold: dict[str, Any], holder: int, tmp_path: Path
+) -> None:
+    """The leader names the row of the pin, at its own end or at that of the follower."""
+    settings = {"replica.lag.time.max.ms": 3000, "replica.fetch.wait.max.ms": 500}
+    shop = producers_of(20, "1s", "9s")
+    pin = {"count": "all", "after": "2s", "until": "9s", **hold}
+    scenario = cluster_of(settings, pins=[pin], workload={"producers": [shop]}, duration="10s")
+    run = run_of(scenario, tmp_path / "run")
+    shrunk, *_ = run.rows("isr_update_sent")
+    held = run.change_row(shrunk["because_process"], shrunk["because_sequence"])
+    assert held is not None
+    assert (held.kind, held["process"]) == ("message_held", holder)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ablation_schedules import FOUR_BROKERS, empty_follower_joins, zombie_keeps_fetching
 from fault_schedules import clean_but_far_apart, schedule
 from isr_stories import as_written
 from small_clusters import cluster_of, producers_of, topic_of
@@ -205,29 +206,6 @@ def test_without_leader_epochs_in_truncation_every_promise_about_records_breaks(
     assert broken(twin) == set()
 
 
-FOUR_BROKERS: dict[str, Any] = {
-    "brokers": 4,
-    "start": {4: "0s", 1: "500ms", 2: "500ms", 3: "500ms"},
-    "settings": {
-        "zookeeper.session.timeout.ms": 2000,
-        "replica.lag.time.max.ms": 30000,
-        "auto.leader.rebalance.enable": False,
-    },
-}
-
-
-def link(kind: str, one: str, other: str, at: str, lasts: str, **more: Any) -> dict[str, Any]:
-    return {"kind": kind, "between": [[one], [other]], "at": at, "for": lasts} | more
-
-
-def crash(brokers: list[int], at: str, lasts: str) -> dict[str, Any]:
-    return {"kind": "crash", "brokers": brokers, "at": at, "for": lasts}
-
-
-def produce(at: str, **more: Any) -> dict[str, Any]:
-    return {"at": at, "do": "produce", "topic": "story", "partition": 0} | more
-
-
 def old_leader_writes_late() -> Scenario:
     """An old leader changes the ISR after its successor was elected, and the controller dies.
 
@@ -277,33 +255,6 @@ def test_an_isr_is_written_only_over_the_version_that_its_leader_knows(tmp_path:
     assert broken(run) == set()
 
 
-def empty_follower_joins() -> Scenario:
-    """KAFKA-7128: a new leader's high watermark lags, and a follower without the record joins.
-
-    Broker 1 leads and 3 follows; a record is committed by both, of which 3 is not told. Broker 3
-    is elected and 1 cannot fetch. Then 2 is back, with an empty log, and fetches from 3. What it is
-    answered it never gets: 1 and 3 die.
-    """
-    return cluster_of(
-        duration="50s",
-        cluster=FOUR_BROKERS,
-        zookeeper={"tick_ms": 500},
-        topics=[{"name": "story", "assignment": {0: [3, 1, 2]}}],
-        faults=[
-            crash([3], "5s", "5s"),
-            link("cut_link", "broker:1", "broker:2", "14s", "60s"),
-            crash([2], "15s", "10s"),
-            link("slow_link", "broker:1", "broker:3", "19s", "30s", one_way=True, delay="1s"),
-            link("slow_link", "broker:3", "broker:2", "19s", "30s", one_way=True, delay="3s"),
-            link("cut_link", "broker:1", "broker:3", "23500ms", "60s"),
-            link("cut_link", "broker:2", "broker:3", "27s", "60s"),
-            crash([1, 3], "27s", "20s"),
-        ],
-        steps=[produce("22s", wait=False), {"at": "24s", "do": "preferred_election"}],
-        liveness=True,
-    )
-
-
 def test_if_a_follower_may_join_below_the_start_of_the_epoch_a_committed_record_is_lost(
     tmp_path: Path,
 ) -> None:
@@ -318,33 +269,6 @@ def test_if_a_follower_may_join_below_the_start_of_the_epoch_a_committed_record_
         assert (elected.kind, elected["process"]) == ("became_leader", 1)
     twin = simulate(empty_follower_joins(), tmp_path / "twin")
     assert broken(twin) == set()
-
-
-def zombie_keeps_fetching() -> Scenario:
-    """KAFKA-6880: a follower that hears nothing of two elections goes on fetching.
-
-    Broker 3 has a record of epoch 1 that broker 1 cut from its log when 2 led in epoch 2; then 1
-    leads again, and 3 still follows it as in epoch 1.
-    """
-    return cluster_of(
-        duration="60s",
-        cluster=FOUR_BROKERS,
-        zookeeper={"tick_ms": 500},
-        topics=[{"name": "story", "assignment": {0: [2, 1, 3]}}],
-        faults=[
-            crash([2], "5s", "5s"),
-            link("cut_link", "controller:4", "broker:3", "20s", "40s"),
-            link("cut_link", "broker:1", "broker:2", "20s", "6s"),
-            crash([2], "38s", "22s"),
-        ],
-        steps=[
-            produce("21s", acks=1, to=1),
-            {"at": "23s", "do": "preferred_election"},
-            produce("24s", acks=1, to=2),
-            produce("43s"),
-        ],
-        liveness=True,
-    )
 
 
 def test_if_fetches_are_not_fenced_a_zombie_s_log_stays_apart_for_ever(tmp_path: Path) -> None:

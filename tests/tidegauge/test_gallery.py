@@ -80,22 +80,28 @@ def test_both_releases_stand_next_to_each_other_or_the_runs_differ_otherwise() -
 @pytest.mark.parametrize(
     "name",
     [
-        "R3",
-        *(
-            pytest.param(each.name, marks=pytest.mark.long)
-            for each in INCIDENTS
-            if each.is_of_replication
-        ),
+        "R15",
+        *(pytest.param(each.name, marks=pytest.mark.long) for each in INCIDENTS),
     ],
 )
-def test_an_anomaly_is_shown_in_exactly_the_releases_that_the_table_calls_affected(
+def test_an_incident_is_shown_in_exactly_the_releases_that_the_table_calls_affected(
     name: str,
 ) -> None:
-    """KIP-279: 2.0.0 asks again; up to 0.10.2 a follower does not ask at all (KIP-101)."""
+    """KIP-966: eligible leader replicas are there from 4.0 on, and by default from 4.1 on."""
     for incident in incidents.incidents_named(name):
         result = in_all_releases(incident)
-        assert result.declared is not None
         assert result.deviations == [], result.text(shown=True)
+        if incident.is_of_replication:
+            assert result.declared is not None
+            assert result.text(shown=None) == ""
+
+
+def test_a_figure_of_the_tables_is_that_of_its_release() -> None:
+    """KAFKA-19522 in twelve releases: the tables have their runs in the order of their names."""
+    (incident,) = incidents.incidents_named("fenced-leader")
+    result = in_all_releases(incident)
+    assert result.text(shown=True) == "4.0.0 to 4.0.2"
+    assert result.text(shown=False) == "4.1.0 to 4.4.0"
 
 
 def test_both_releases_of_an_anomaly_are_the_last_affected_and_a_first_fixed_one() -> None:
@@ -134,7 +140,7 @@ def test_all_releases_are_printed_as_ranges_and_a_contradiction_is_an_exit_statu
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """KAFKA-13091 in two releases, of which the table is made to claim one too many."""
-    (incident,) = incidents.incidents_named("R12")
+    (incident,) = incidents.incidents_named("high-watermark-stuck")
     said = incident._replace(affected="3.0.2, 3.1.0")
     monkeypatch.setattr(incidents, "INCIDENTS", [said])
     two = [Release.parse("3.0.2"), Release.parse("3.1.0")]

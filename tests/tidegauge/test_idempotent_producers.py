@@ -72,6 +72,23 @@ def test_a_retry_is_answered_by_the_new_leader_with_the_offset_of_the_first_appe
     assert count_of(run, "records_deduplicated") == count_of(run, "records_acknowledged") == 1
 
 
+def test_a_fetch_ends_between_batches_and_brings_a_larger_first_one_whole(tmp_path: Path) -> None:
+    """KIP-74: batches of 40 records of 100 bytes, and replica.fetch.max.bytes below and above."""
+    singly = {40, 80, 120, 160}
+    for records, ends in ((10, singly), (60, singly), (100, {40, 120, 160})):
+        producer = producers_of(40, "3s", "3100ms", acks="all", **{"enable.idempotence": True})
+        scenario = cluster_of(
+            {"replica.fetch.max.bytes": 100 * records},
+            topics=[topic_of([1, 2])],
+            workload={"producers": [producer | {"clients": 4, "records_per_batch": 40}]},
+            # The follower gets the first batch, and then finds three at once.
+            faults=[{"kind": "pause", "brokers": [2], "at": "2900ms", "for": "300ms"}],
+        )
+        run = run_of(scenario, tmp_path / str(records))
+        appended = rows_of(run, "appended", process=BROKER_2)
+        assert {row["end_offset"] for row in appended} == ends, records
+
+
 def test_without_idempotence_the_new_leader_appends_the_retry_again(tmp_path: Path) -> None:
     """The same story: the batch is in the log twice, though its producer cannot know it."""
     run = run_of(leader_dies(idempotent=False), tmp_path / "run")

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 import tidegauge
 from both_modes import MODES, in_mode
 from importing import in_one_line
-from small_clusters import SECOND
+from small_clusters import SECOND, cluster_of
 from tidegauge.command_line import app
 from tidegauge.commands.snapshots.inspecting import Dialogue
 from tidegauge.engine.branching import branch, branched_scenario, read_past
@@ -190,6 +190,20 @@ def test_messages_in_flight_arrive_as_events(case: Case) -> None:
     ]
     assert found, "no message in 200 events"
     assert (found[0]["time_us"], found[0]["kind"]) == (arrived[0].time_us, arrived[0].kind)
+
+
+def test_a_message_that_a_pin_holds_is_on_its_link(tmp_path: Path) -> None:
+    """It has arrived at its receiver, and waits there beside the messages that cuts hold."""
+    hold = {"hold": "LEADER_AND_ISR", "to": "broker:2", "for": "3s"}
+    run = simulate(cluster_of(pins=[hold]), tmp_path / "run")
+    (held,) = run.rows("message_held")
+    flying = Moment(Run(run.path), "2s").link("controller of broker 3", "2")
+    kinds = {
+        each["kind"]: each["time_us"]
+        for title, each in flying.items()
+        if title.startswith("message")
+    }
+    assert kinds == {"LEADER_AND_ISR": held["time_us"]}
 
 
 def test_nothing_of_the_folder_changes(case: Case) -> None:

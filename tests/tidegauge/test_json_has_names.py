@@ -115,7 +115,10 @@ FIELDS = {
     "picture": {"edges_us", "under_min_isr", "partition_seconds", "election", "faults"},
 }
 #: These are about scenarios, releases, alerts and figures.
-OF_NO_RUN = {"scenarios", "releases", "lint", "validate", "alerts", "dashboards", "gallery"}
+OF_NO_RUN = {
+    *("scenarios", "releases", "lint", "validate", "alerts", "dashboards", "gallery"),
+    *("fuzz", "ablations"),
+}
 #: Its columns are those of the result tables, which have numbers.
 OF_TABLES = {"sql"}
 #: Spark's answers are those of DuckDB, below.

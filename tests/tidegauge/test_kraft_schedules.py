@@ -39,7 +39,7 @@ SHORT = (0, 7, 13, 14, 36, 80, 110, 116, 178, 187, 234, 243, 272)
 TENS = range(30)
 
 #: A schedule has as many of these, on an average, or its faults met nothing.
-LEAST = {COMMITS: 100, ELECTIONS: 12, ISR_CHANGES: 10, TRUNCATIONS: 1}
+LEAST = {COMMITS: 30, ELECTIONS: 10, ISR_CHANGES: 5, TRUNCATIONS: 0.5}
 
 
 def assert_no_check_is_broken(run: RunFolder) -> None:

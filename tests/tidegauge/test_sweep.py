@@ -251,6 +251,20 @@ def test_a_table_of_runs_is_no_wider_than_the_terminal() -> None:
     assert rest.split("Worst")[0].count("orders-") + table.count("123,456") // 2 == 30
 
 
+def test_a_value_that_is_a_list_of_names_stands_in_its_line() -> None:
+    """Square brackets are the value's own, and no markup of the terminal."""
+    lists = ("[]", "[unfenced_fetch]")
+    runs = [
+        SweptRun((f"ablations={names}",), 1, names, Outcome(figures={"isr_shrinks": 2}))
+        for names in lists
+    ]
+    lines = shown(100, runs, [Axis("ablations", lists)], ["isr_shrinks"]).splitlines()
+    assert [line.split() for line in lines if line.startswith("[")] == [
+        ["[]", "2"],
+        [lists[1], "2"],
+    ]
+
+
 def test_the_time_that_is_left_is_told_of_what_this_sweep_has_run() -> None:
     """Of 100 runs 40 were there before; twenty more took ten minutes, so forty take twenty."""
     pace = BatchPace(100, 40, now_s=0.0)

@@ -110,11 +110,18 @@ def _places_in_heaps(world: World) -> NDArray[np.int64]:
 
 
 def in_flight(seen: SeenRun, source: int, destination: int) -> Sequence[WaitingEvent]:
-    """The messages on a link, in the order of their arrival, and those that a cut holds back."""
+    """The messages on a link in the order of their arrival, behind those held by pins and a cut."""
     world = seen.world_of(destination)
-    link = world.links[source * int(world.context[0].process_count) + destination]
+    count = int(world.context[0].process_count)
+    link = world.links[source * count + destination]
     held = int(world.impairments[int(link.impairment)].held.first) if link.impairment else NONE
-    kept = [WaitingEvent(world, each) for each in places_in(world.events, held, EVENTS.following)]
+    pinned = [state.held.first for state in world.pin_states[destination::count]]
+    kept = [
+        WaitingEvent(world, each)
+        for first in (*map(int, pinned), held)
+        for each in places_in(world.events, first, EVENTS.following)
+        if world.events[each].source == source
+    ]
     flying = [each for each in waiting_events(seen) if _is_between(each, source, destination)]
     return [*kept, *flying]
 

@@ -27,6 +27,8 @@ from tidegauge.simulation.quantities import time_text
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 FAULTS = frozenset({"fault_began", "fault_ended"})
+#: Rows about messages that a pin has kept from their receiver, and what it did.
+_TAKEN = {"message_held": "held", "message_dropped": "dropped"}
 #: A story names no fault that is further away.
 _STEPS = 20
 #: The most digits of an integer in a trace.
@@ -90,7 +92,7 @@ def charged_words(charge: Charge, time_us: int, run: RunFolder) -> str:
 
 
 def _because_nothing_came(row: TraceRow, run: RunFolder) -> str | None:
-    """The fault that a row's because leads to, else that row.
+    """The pin or the fault that a row's because leads to, else that row.
 
     A reason of the process itself that leads to no fault is not worth a line.
     """
@@ -103,16 +105,36 @@ def _because_nothing_came(row: TraceRow, run: RunFolder) -> str | None:
     reason = run.change_row(process, sequence)
     if reason is None:
         return f"row {sequence} of {names.process(process)}, which the trace does not have"
-    fault = _fault_behind(reason, run)
-    if fault is not None:
-        at = time_text(fault["time_us"])
-        return f"{names.fault(fault['fault'])} {fault.kind.removeprefix('fault_')} at {at}"
+    told = _told_pin(reason, run) or _told_fault(reason, run)
+    if told is not None:
+        return told
     if process == row["process"]:
         return None
     at = time_text(reason["time_us"])
     about = reason.columns.get("partition", -1)
     which = reason.kind if about < 0 else f"{reason.kind} of {names.partition(about)}"
     return f"the last event of {names.process(process)} was {which} at {at}"
+
+
+def _told_pin(reason: TraceRow, run: RunFolder) -> str | None:
+    """The message that a pin has kept from its receiver, if the row is about that."""
+    if reason.kind not in _TAKEN:
+        return None
+    names = run.directory
+    message = run.enumerations["message_kind"][reason["message_kind"]]
+    return (
+        f"pin {names.pin(reason['pin'])} {_TAKEN[reason.kind]} {message} of "
+        f"{names.process(reason['from_process'])} at {time_text(reason['time_us'])}"
+    )
+
+
+def _told_fault(reason: TraceRow, run: RunFolder) -> str | None:
+    """The fault that the row leads to."""
+    fault = _fault_behind(reason, run)
+    if fault is None:
+        return None
+    at = time_text(fault["time_us"])
+    return f"{run.directory.fault(fault['fault'])} {fault.kind.removeprefix('fault_')} at {at}"
 
 
 def _fault_behind(reason: TraceRow, run: RunFolder) -> TraceRow | None:

@@ -1,15 +1,15 @@
 """A campaign: schedules on many clusters, in the warm pool, and what came of them.
 
-The work comes in units: a cluster that is drawn (``profiles.py``), and some thousand schedules on it.
-A unit depends on the campaign's seed and its own number alone, so the findings of so many units are
-the same on any number of processors.
+The work comes in units: a cluster that is drawn (``profiles.py``), and some thousand schedules on
+it. A unit depends on the campaign's seed and its own number alone, so the findings of so many units
+are the same on any number of processors.
 
 A finding of the check ``liveness`` is confirmed by a run with the liveness phase: a batch only sees
 that some replica has not recovered some seconds after the last fault.
 """
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -26,8 +26,8 @@ from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 from tidegauge.traces.checks import LIVENESS
 from tidegauge.traces.checks.histories import PERMITS
 
-#: Schedules of a unit: a cluster takes as long to start as some two hundred of them.
-UNIT_RUNS = 10_000
+#: Schedules of a unit: a cluster takes as long to start as some three hundred of them.
+UNIT_RUNS = 5_000
 #: Schedules between two looks at the findings.
 _BATCH_RUNS = 1_000
 #: Findings of one check that a unit hands on, and those of liveness that it confirms.
@@ -53,6 +53,8 @@ class UnitOutcome(NamedTuple):
     #: Findings by the check that broke first: their number, and some of them.
     found: Mapping[str, int]
     examples: Sequence[FoundBreak]
+    #: For each check that broke, first or later: the first run in which it did.
+    broken: Mapping[str, FoundBreak]
     #: By the reason in words: the scenario of a run with a break that is permitted.
     permitted: Mapping[str, dict[str, Any]]
     #: By kind: the faults that have begun.
@@ -92,7 +94,7 @@ def run_unit(unit: Unit) -> UnitOutcome:
         kinds[str(choice["kind"])] += times
     permitted = {PERMITS[reason]: cluster.permitted(reason) for reason in counts.permitted}
     every = [each for known in examples.values() for each in known]
-    return UnitOutcome(counts, found, every, permitted, kinds, slow)
+    return UnitOutcome(counts, found, every, cluster.broken(), permitted, kinds, slow)
 
 
 def _deviations(scenario: Mapping[str, Any]) -> int:
@@ -190,12 +192,16 @@ def performed(
 ) -> Generator[tuple[Unit, UnitOutcome]]:
     """Perform units in the warm pool; yield the outcome of each, in the order in which they end.
 
-    Arguments are those of ``engine/pool.py``; the caller has to close the iterator.
+    One job is this process, without a pool. Arguments are those of ``engine/pool.py``; the caller
+    has to close the iterator.
 
     Raises:
         RayUnavailableError: Ray cannot be joined.
         TidegaugeError: a unit has failed.
     """
+    if jobs == 1 and address is None:
+        yield from ((unit, run_unit(unit)) for unit in units)
+        return
     with closing(run_on_pool(run_unit, units, jobs, address, warn)) as calls:
         for ended in calls:
             unit = units[ended.number]

@@ -1,9 +1,9 @@
 """Profiles: the clusters on which schedules are tried, drawn one after the other.
 
-A campaign tries its schedules on many clusters. They have the release and the size that the campaign
-asks for; the rest is drawn: latencies, timeouts, min.insync.replicas, the order of the assignment,
-the costs of a start. Times are short, so that what takes a minute in production happens within a
-second, and many schedules are run.
+A campaign tries its schedules on many clusters. They have the release and the size that the
+campaign asks for; the rest is drawn: latencies, timeouts, min.insync.replicas, the order of the
+assignment, the costs of a start. Times are short, so that what takes a minute in production happens
+within a second, and many schedules are run.
 
 To add a fault to what is drawn: a line of :func:`_faults`, in a family of its own if it should be
 absent from half of the runs. To add a step or a pin: a line of :func:`_steps` or :func:`_pins`.
@@ -242,8 +242,8 @@ def _pins(
 ) -> Iterator[dict[str, Any]]:
     """The messages that may be held; a duplicate is what a sender repeats on a new connection.
 
-    A request is held for less than its timeout: its sender sends the next one after the response, or
-    gives it up with the connection.
+    A request is held for less than its timeout: its sender sends the next one after the response,
+    or gives it up with the connection.
     """
     timely = _within(settings["controller.socket.timeout.ms"])
     for broker in [f"broker:{each}" for each in range(1, kind.brokers + 1)]:

@@ -176,6 +176,13 @@ def _amount(value: object) -> float:
     return value if isinstance(value, int | float) else 0
 
 
+def less(amount: float) -> list[int]:
+    """Smaller amounts, the smallest first."""
+    whole = int(amount)
+    parts = {1, 2, 3, whole // 4, whole // 2, whole * 3 // 4, whole - 1}
+    return sorted(each for each in parts if 0 < each < amount)
+
+
 # Times.
 
 

@@ -93,22 +93,26 @@ class Shrinking:
         #: Scenarios that do not fail, and all that were taken.
         self._known = {_key(written)}
 
-    def to_the_end(self, broken_us: Callable[[Written], int | None]) -> None:
+    def to_the_end(
+        self, broken_us: int | None, broken_us_of: Callable[[Written], int | None]
+    ) -> None:
         """Make all passes until none finds a smaller scenario.
 
         Args:
-            broken_us: the time of the failure in a scenario, in microseconds; None: it has none.
+            broken_us: the time of the failure, in microseconds; None: it has none.
+            broken_us_of: the same of a smaller scenario.
         """
         self._leave_out_remarks()
+        self._end_after(broken_us)
         before = None
         while before != self.written and self.tried < self._most:
             before = self.written
-            self._end_after(broken_us(before))
             self.shorten_all()
             self._leave_out_brokers()
             self._lessen_amounts()
             self._close_gaps()
             self._round_times()
+            self._end_after(broken_us_of(self.written))
 
     def _take(self, candidates: Iterable[Written]) -> int | None:
         """Take the first scenario that still fails, and return its place; None: none does."""
@@ -202,15 +206,11 @@ class Shrinking:
     def _lessen_amounts(self) -> None:
         """Have 1 of each amount, or as few as will do."""
         for path in reduced.amounts(self.written):
-            few, many = 1, int(reduced.at(self.written, path))
-            if self._take([reduced.changed(self.written, path, few)]) is not None:
-                continue
-            while many - few > 1:
-                middle = (few + many) // 2
-                if self._take([reduced.changed(self.written, path, middle)]) is None:
-                    few = middle
-                else:
-                    many = middle
+            while True:
+                fewer = reduced.less(reduced.at(self.written, path))
+                candidates = (reduced.changed(self.written, path, each) for each in fewer)
+                if self._take(candidates) is None:
+                    break
 
     def _close_gaps(self) -> None:
         """Let all that is later than a moment follow it sooner."""
@@ -325,10 +325,10 @@ def shrink_scenario(
             whole, trials.first_failing, at_once=trials.at_once, most=most, tell=tell
         )
         try:
-            shrinking.to_the_end(sought.broken_us)
+            shrinking.to_the_end(sought.broken_us_in(run), sought.broken_us_of)
         except KeyboardInterrupt:
             was_interrupted = True
-    last = run_of(shrinking.written, source, switches)
+    last = run if shrinking.written == whole else run_of(shrinking.written, source, switches)
     return Shrunk(
         shrinking.written,
         last,

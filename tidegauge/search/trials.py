@@ -48,9 +48,13 @@ class Sought(NamedTuple):
             # A part that is gone was needed by another one.
             return False
 
-    def broken_us(self, written: Written) -> int | None:
+    def broken_us_of(self, written: Written) -> int | None:
         """The time at which the run of a scenario shows it, in microseconds; None: it has none."""
-        event = self.failure.event_in(run_of(written, self.source, self.switches))
+        return self.broken_us_in(run_of(written, self.source, self.switches))
+
+    def broken_us_in(self, run: Judged) -> int | None:
+        """The time at which a run shows it, in microseconds; None: it has none."""
+        event = self.failure.event_in(run)
         return None if event is None else int(event["time_us"])
 
 

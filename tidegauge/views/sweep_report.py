@@ -113,7 +113,7 @@ def _print_distributions(
         for title in (*titles, f"worst: the {over[0]['worst_is']}", "its seed"):
             table.add_column(title, justify="right")
         for setting, each in zip(settings, over, strict=True):
-            values = [change.partition("=")[2] for change in setting["changes"]]
+            values = [escape(change.partition("=")[2]) for change in setting["changes"]]
             table.add_row(*values, *_spread(each, has_p99=has_p99))
         out.print(f"\n{_words(name)}", style="bold", soft_wrap=True)
         out.print(table)
@@ -162,11 +162,11 @@ def _grid(axes: Sequence[Axis], figure: str, runs: Sequence[SweptRun]) -> Table:
     table = _new_table()
     table.add_column(down.name)
     for value in across.values:
-        table.add_column(value, justify="right")
+        table.add_column(escape(value), justify="right")
     for row, value in enumerate(down.values):
         begin = row * len(across.values)
         those = runs[begin : begin + len(across.values)]
-        table.add_row(value, *(number_text(run.outcome.figure(figure)) for run in those))
+        table.add_row(escape(value), *(number_text(run.outcome.figure(figure)) for run in those))
     return table
 
 
@@ -191,7 +191,7 @@ def _print_lines(
     for place in range(len(axes), fitting):
         table.add_column(titles[place], justify="right", width=widths[place])
     for row in rows:
-        table.add_row(*row[:fitting])
+        table.add_row(*map(escape, row[:fitting]))
     out.print(table)
     if fitting < len(titles):
         out.print(f"[dim]also, in --json: {', '.join(titles[fitting:])}[/]", highlight=False)

@@ -2,18 +2,18 @@
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import typer
 
 from tidegauge.commands import loading
-from tidegauge.commands.search.search_options import FuzzOptions
+from tidegauge.commands.search.search_options import AblationsOptions, FuzzOptions
 from tidegauge.commands.search.shrinking import perform_shrunk, write_shrunk
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.engine.fuzzing.fuzzed_cluster import FoundBreak
 from tidegauge.replication.ablations import ABLATIONS
 from tidegauge.replication.release_versions import DEFAULT_RELEASE, Mode, Release
 from tidegauge.scenario.text.errors import did_you_mean
@@ -50,7 +50,10 @@ def fuzz_cluster(options: FuzzOptions) -> None:
     with report(as_json=options.as_json):
         loading.announce_compilation()
         told = _campaign(options, kinds)
-        shrunk = [_shrunk(options, out, each) for each in told.campaign.smallest.values()]
+        shrunk = [
+            shrunk_finding(options, "fuzz", out, each.check, each.scenario)
+            for each in told.campaign.smallest.values()
+        ]
         permitted = [
             _write_permitted(out, words, scenario)
             for words, scenario in told.campaign.permitted_scenarios.items()
@@ -119,24 +122,38 @@ def _campaign(options: FuzzOptions, kinds: Sequence[FuzzedKind]) -> ToldCampaign
     return told(time.monotonic() - began_s, was_interrupted)
 
 
-def _performed(options: FuzzOptions, units: Sequence[Unit]) -> Iterator[UnitOutcome]:
+def _performed(options: FuzzOptions, units: Sequence[Unit]) -> Generator[UnitOutcome]:
     with closing(performed(units, options.jobs, options.address, loading.warn)) as outcomes:
         for _, outcome in outcomes:
             yield outcome
 
 
-def _shrunk(options: FuzzOptions, out: Path, found: FoundBreak) -> ToldShrinking:
-    """The smallest scenario of a finding, with its run."""
+def shrunk_finding(
+    options: FuzzOptions | AblationsOptions,
+    command: str,
+    out: Path,
+    check: str,
+    scenario: Mapping[str, Any],
+) -> ToldShrinking:
+    """The smallest scenario that breaks a check, with its run: in a folder, named as the check.
+
+    Args:
+        options: the options of the command that has found the scenario.
+        command: the name of that command.
+        out: the folder.
+        check: the check.
+        scenario: the scenario.
+    """
     began_s = time.monotonic()
-    with working(f"shrinking {found.check}"):
+    with working(f"shrinking {check}"):
         shrunk = shrink_scenario(
-            found.scenario, lambda run: failure_of(run, found.check, found.check), source="fuzz"
+            scenario, lambda run: failure_of(run, check, check), source=command
         )
     took_s = time.monotonic() - began_s
-    file = out / f"{found.check}.yaml"
-    write_shrunk(file, options, "fuzz", shrunk)
-    run = perform_shrunk(shrunk, file, out / found.check, {})
-    return ToldShrinking(shrunk, run, file, "fuzz", took_s)
+    file = out / f"{check}.yaml"
+    write_shrunk(file, options, command, shrunk)
+    run = perform_shrunk(shrunk, file, out / check, {})
+    return ToldShrinking(shrunk, run, file, command, took_s)
 
 
 def _write_permitted(out: Path, words: str, scenario: dict[str, object]) -> tuple[str, Path]:

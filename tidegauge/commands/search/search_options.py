@@ -102,3 +102,96 @@ class FuzzOptions(NamedTuple):
     #: Join the Ray cluster at this address. Default: that of RAY_ADDRESS, else Ray starts here.
     address: Annotated[str | None, typer.Option(metavar="ADDRESS")] = None
     as_json: shared.AsJson = False
+
+
+class AblationsOptions(NamedTuple):
+    """Search for the promises that break without a rule of the protocol: the matrix of ablations.
+
+    Each rule is taken away from the release that has it, and schedules are tried until every check
+    that the model of the protocol calls necessary was broken, or the time is over. A cell has the
+    number of schedules until then. The scenario of each cell is shrunk, and lies with its run in
+    DIR/RULE/CHECK. `tidegauge releases --ablations` has the meaning of the rules.
+
+    The exit status is 1 if a necessary rule was not found to be one, or another rule was.
+
+    \\b
+    Examples:
+      tidegauge ablations no_truncation unfenced_shrink
+      tidegauge ablations --minutes 5        all rules, each for up to five minutes
+      tidegauge ablations --no-shrink --json
+    """
+
+    #: The rules. Default: all.
+    rules: Annotated[list[str] | None, typer.Argument(metavar="[RULE]...")] = None
+    #: The longest search without a rule.
+    minutes: Annotated[float, typer.Option(min=0.01, metavar="M")] = 1
+    #: The seed of the schedules.
+    seed: Annotated[int, typer.Option(min=0, max=2**31, metavar="S")] = 1
+    #: Print the matrix alone: no scenario is shrunk, and none is written.
+    no_shrink: bool = False
+    #: The folder of the scenarios. Default: runs/ablations.
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR")] = None
+    jobs: shared.Jobs = None
+    #: Join the Ray cluster at this address. Default: that of RAY_ADDRESS, else Ray starts here.
+    address: Annotated[str | None, typer.Option(metavar="ADDRESS")] = None
+    as_json: shared.AsJson = False
+
+
+class ExplainOptions(NamedTuple):
+    """Search for the faults behind what you saw: schedules on your cluster that produce it.
+
+    PICTURE is a file with the states of partitions that somebody saw, or the folder of a run: one
+    that `read-logs` has made of the logs of a real cluster, or a simulated one. Of a run,
+    --partition names the partitions, --from and --to the time.
+
+    Schedules of faults and elections run on the cluster of the file by the thousand, with its own
+    settings. The shortest that lead the partitions through the same states at the same times are
+    printed, the likeliest first, by the file's `fault_rates` or assumed ones. Explanations that the
+    picture cannot tell apart are all listed. Each of the first is written as a scenario.
+
+    A picture has states with leader, isr or both; times may be left out, and are durations or times
+    of a day:
+
+    \b
+      partition: orders-3
+      states:
+        - {leader: 1, isr: [1, 2, 3]}
+        - {at: "02:14:00", leader: 1, isr: [1], for: 12s}
+        - {isr: [1, 3]}
+      within: 2s
+
+    The exit status is 0 if an explanation is found, 1 if not, 2 for bad input. Without one, the
+    nearest schedules are printed with their differences.
+
+    \b
+    Examples:
+      tidegauge explain seen.yaml -f my-cluster.yaml
+      tidegauge explain runs/incident --partition orders-3 --from 02:10:00 --to 02:20:00 \\
+          -f my-cluster.yaml
+      tidegauge explain runs/first --partition orders-0
+                                 by the cluster of that run
+      tidegauge explain seen.yaml -f my-cluster.yaml --minutes 10 --out runs/why
+    """
+
+    #: A file with what was seen, or the folder of a run.
+    picture: Annotated[Path, typer.Argument(metavar="PICTURE")]
+    #: The cluster: a scenario file, or the name of a shipped scenario. Default for a simulated run:
+    #: its own.
+    file: Annotated[str | None, typer.Option("--file", "-f", metavar="SCENARIO")] = None
+    #: Of a run: a partition of the picture. Repeatable.
+    partition: Annotated[list[str] | None, typer.Option(metavar="NAME")] = None
+    #: Of a run: the time at which the picture begins.
+    begin: Annotated[str | None, typer.Option("--from", metavar="TIME")] = None
+    #: Of a run: the time at which it ends.
+    end: Annotated[str | None, typer.Option("--to", metavar="TIME")] = None
+    #: Times that differ by so much are the same. Default: as the picture says, else 2s.
+    within: Annotated[str | None, typer.Option(metavar="TIME")] = None
+    #: Change a field of the cluster's scenario; VALUE is YAML. Repeatable.
+    changes: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE")] = None
+    #: The longest duration of the search.
+    minutes: Annotated[float, typer.Option(min=0.01, metavar="M")] = 2
+    #: The folder of the scenarios of the first explanations. Default: runs/explain-NAME.
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR")] = None
+    #: Number of parallel processes. Default: the number of CPUs.
+    jobs: Annotated[int | None, typer.Option(metavar="J")] = None
+    as_json: shared.AsJson = False

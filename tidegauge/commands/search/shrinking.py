@@ -14,7 +14,7 @@ from tidegauge.commands import loading
 from tidegauge.commands.comparing import written_scenario
 from tidegauge.commands.performing import ended_with_one_line
 from tidegauge.commands.run_options import RunOptions
-from tidegauge.commands.search.search_options import FuzzOptions, ShrinkOptions
+from tidegauge.commands.search.search_options import AblationsOptions, FuzzOptions, ShrinkOptions
 from tidegauge.commands.shared_options import words_of
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.inline_engine import inline
@@ -136,7 +136,10 @@ def _progress(name: str) -> Iterator[Any]:
 
 
 def write_shrunk(
-    out: Path, options: ShrinkOptions | FuzzOptions, command_name: str, found: Shrunk
+    out: Path,
+    options: ShrinkOptions | FuzzOptions | AblationsOptions,
+    command_name: str,
+    found: Shrunk,
 ) -> None:
     """Write the smallest scenario, with the failure and the way it was found at its head."""
     command = shlex.join(["tidegauge", command_name, *words_of(options)])

@@ -32,11 +32,11 @@ class AllReleases(NamedTuple):
 
     @property
     def deviations(self) -> list[Release]:
-        """The releases whose runs contradict the table."""
+        """The releases that show it and are not called affected, and the other way round."""
         declared = self.declared
         if declared is None:
             return []
-        return [each for each, shown in self.shown.items() if shown != declared[each]]
+        return [each for each, shown in self.shown.items() if bool(shown) != declared[each]]
 
     def text(self, *, shown: bool | None) -> str:
         """The releases with an outcome, as ranges: ``2.8.0 to 3.4.0``; empty: none."""

@@ -101,8 +101,10 @@ def scenario_of(incident: Incident, version: Version) -> Scenario:
 def values_of(incident: Incident, scenarios: Iterable[Scenario]) -> list[Values]:
     """The values that runs of an incident have, one for each scenario."""
     with TemporaryDirectory(prefix="tidegauge-gallery-") as folder:
+        # Rows of tables come by the names of runs.
         runs = [
-            simulate(scenario, Path(folder, str(place))) for place, scenario in enumerate(scenarios)
+            simulate(scenario, Path(folder, f"{place:03}"))
+            for place, scenario in enumerate(scenarios)
         ]
         values = [_values_of_summary(run.summary or {}) for run in runs]
         if any(each.name not in found for found in values for each in incident.expected):
