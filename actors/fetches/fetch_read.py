@@ -214,6 +214,18 @@ def answer_fetch(world: Brokers, request: client_requests.FetchRequest, waited: 
 
 
 @inner_rule
+def answer_unknown_session(world: Brokers, request: client_requests.FetchRequest) -> None:
+    """Have a follower name all of its partitions again.
+
+    Source: FetchManager.newContext, SessionErrorContext@1.1.0.
+    """
+    response = view_as(_new_response(world, request), client_requests.FetchResponse)
+    response.error = errors.FETCH_SESSION_ID_NOT_FOUND
+    mark_error(world, request, response.error)
+    _send_response(world, request, view_as(response, Event), _TRUE)
+
+
+@inner_rule
 def _send_response(
     world: Brokers, request: client_requests.FetchRequest, response: Event, is_in_memory: bool
 ) -> None:

@@ -36,6 +36,15 @@ _TRAFFIC_US = code(200_000)
 
 
 @inner_rule
+def lacks_session(world: Brokers, request: FetchRequest) -> bool:
+    """Whether a follower fetches in a session that this process of its leader does not know.
+
+    Source: FetchManager.newContext@1.1.0.
+    """
+    return not request.is_full and world.fetch_sessions[request.fetcher].partition_count == 0
+
+
+@inner_rule
 def update_session(world: Brokers, request: FetchRequest) -> None:
     """Apply a follower's request: all of its partitions, or the changed ones.
 

@@ -268,6 +268,8 @@ def handle_fetch_response(world: Brokers, response: client_requests.FetchRespons
     """
     if not fetcher_thread.take_response(world, response):
         return
+    if response.error == errors.FETCH_SESSION_ID_NOT_FOUND:
+        fetcher_thread.leave_session(world, world.fetchers[response.fetcher])
     taken_us = 0
     last_partition = NONE
     flushed_us = 0

@@ -17,8 +17,14 @@ from tidegauge.actors.fetches.fetch_purgatory import (
     name_partitions,
     read_all,
 )
-from tidegauge.actors.fetches.fetch_read import answer_fetch, missing_error, row_on
+from tidegauge.actors.fetches.fetch_read import (
+    answer_fetch,
+    answer_unknown_session,
+    missing_error,
+    row_on,
+)
 from tidegauge.actors.fetches.fetch_sessions import (
+    lacks_session,
     load_waiting_fetches,
     update_session,
     was_touched,
@@ -75,6 +81,11 @@ def handle_fetch(world: Brokers, request: client_requests.FetchRequest) -> bool:
         request.max_bytes = min(request.max_bytes, most_bytes)
         request.min_bytes = min(request.min_bytes, request.max_bytes)
         if request.replica_id != NONE:
+            if lacks_session(world, request):
+                request.cost_us = cost_us(world, request.destination, REQUEST)
+                answer_unknown_session(world, request)
+                free_event(world, request)
+                return True
             update_session(world, request)
         request.phase = _READ
     if request.phase == _READ:

@@ -171,6 +171,8 @@ class FetchedRecords(PartitionData):
 class FetchResponse(FetcherResponse, kind=20):
     """The records of a follower's fetch: ``FetchedRecords``."""
 
+    error: i64
+
 
 class ConsumerResponse(Response, kind=81):
     """The records of a consumer's fetch: ``FetchedRecords``."""

@@ -16,9 +16,10 @@ import pytest
 from fault_schedules import schedule
 from gates import assert_met
 from life_stories import at, batches, fault, story
-from scenario_runs import rows_of
+from scenario_runs import rows_of, run_of
+from small_clusters import BROKER_2, topic_of
 from tidegauge.engine.simulate import simulate
-from tidegauge.replication.errors import KAFKA_STORAGE_ERROR
+from tidegauge.replication.errors import FETCH_SESSION_ID_NOT_FOUND, KAFKA_STORAGE_ERROR
 from tidegauge.scenario.reading import scenario_from_mapping
 from tidegauge.traces.run_folder import RunFolder
 
@@ -93,3 +94,50 @@ def test_followers_at_rest_are_told_that_a_log_is_offline(tmp_path: Path) -> Non
         for follower in (1, 2)
         for partition in (0, 2)
     ]
+
+
+def test_a_leader_that_has_started_again_does_not_know_the_session(tmp_path: Path) -> None:
+    """FETCH_SESSION_ID_NOT_FOUND, and the follower names all of its partitions again.
+
+    The last response of leader 1 takes until it leads again, in the same epoch, for it was also the
+    controller, and its successor finds all brokers alive. The news of its end comes later still, so
+    the follower has fetched in its session before.
+    """
+    scenario = scenario_from_mapping(
+        {
+            "seed": 1965091740,
+            "duration": "2700ms",
+            "release": "3.9",
+            "mode": "zookeeper",
+            "cluster": {
+                "brokers": 3,
+                "start_spread": "0s",
+                "restart_after_exit": "200ms",
+                "settings": {
+                    "replica.lag.time.max.ms": 500,
+                    "replica.fetch.wait.max.ms": 50,
+                    "zookeeper.session.timeout.ms": 2000,
+                },
+            },
+            "topics": [topic_of([1, 2])],
+            "zookeeper": {"tick_ms": 400},
+            "costs": {"broker_start": "20ms"},
+            "network": {"between_racks": "20ms"},
+            "faults": [
+                {
+                    "kind": "slow_link",
+                    "between": [["broker:1"], ["broker:2"]],
+                    "delay": "1900ms",
+                    "at": "600ms",
+                },
+                {"kind": "crash", "brokers": [1], "at": "645ms", "for": "4ms"},
+            ],
+            "trace": "all",
+        },
+        "story",
+    )
+    run = run_of(scenario, tmp_path / "run")
+    refused = rows_of(run, "message", error=int(FETCH_SESSION_ID_NOT_FOUND))
+    assert [row["process"] for row in refused] == [BROKER_2]
+    assert run.summary is not None
+    assert run.summary["liveness"]["reached"], run.summary["liveness"]["reasons"]

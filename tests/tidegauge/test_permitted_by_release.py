@@ -8,8 +8,13 @@ from typing import Any
 from isr_stories import members
 from small_clusters import BROKER_1, cluster_of, topic_of
 from tidegauge.engine.simulate import simulate
-from tidegauge.scenario.reading import Scenario
-from tidegauge.traces.checks.histories import BY_FORGOTTEN_EXPANSION, BY_REGISTRATION, PERMITS
+from tidegauge.scenario.reading import Scenario, scenario_from_mapping
+from tidegauge.traces.checks.histories import (
+    BY_EARLIER_ISR,
+    BY_FORGOTTEN_EXPANSION,
+    BY_REGISTRATION,
+    PERMITS,
+)
 from tidegauge.traces.run_folder import RunFolder
 
 
@@ -85,6 +90,49 @@ def test_a_record_is_lost_that_a_leader_has_acknowledged_for_an_isr_that_it_forg
     assert given_up(twin) == {}
 
 
+def test_a_leader_that_has_started_again_leads_by_an_earlier_isr(tmp_path: Path) -> None:
+    """The controller takes a late AlterPartition of its former process, whose broker epoch holds.
+
+    BrokerServer.startup: the new process reads the metadata log, and leads, before it registers.
+    """
+    scenario = scenario_from_mapping(
+        {
+            "seed": 1734817186,
+            "duration": "5300ms",
+            "liveness": False,
+            "release": "3.9",
+            "mode": "kraft",
+            "cluster": {
+                "brokers": [1, 3],
+                "start_spread": "0s",
+                "settings": {"replica.lag.time.max.ms": 500, "replica.socket.timeout.ms": 500},
+            },
+            "topics": [topic_of([1, 3])],
+            "costs": {"broker_start": "200ms"},
+            "network": {"retransmission_after_cut": "400ms"},
+            "steps": [
+                {"at": "3500ms", "do": "produce", "topic": "story", "partition": 0},
+                {"at": "4750ms", "do": "produce", "topic": "story", "partition": 0},
+            ],
+            "faults": [
+                {
+                    "kind": "cut_link",
+                    "between": [["broker:1"], ["controllers"]],
+                    "at": "3800ms",
+                    "for": "1s",
+                },
+                {"kind": "crash", "brokers": [1], "at": "4754ms", "for": "1ms"},
+            ],
+        },
+        "story",
+    )
+    run = simulate(scenario, tmp_path / "run")
+    committed = max(row["partition_epoch"] for row in run.rows("partition_state"))
+    *_, again = run.rows("became_leader")
+    assert again["version"] < committed
+    assert given_up(run) == {"strong_isr": PERMITS[int(BY_EARLIER_ISR)]}
+
+
 # A broker registers while it is in ISRs.
 
 
@@ -120,3 +168,45 @@ def test_up_to_3_9_a_broker_that_registers_is_fenced_and_stays_in_the_isr(tmp_pa
     assert given_up(twin) == {}
     first, second = [row for row in twin.rows("partition_state") if row["time_us"] > 5_000_000][:2]
     assert (members(twin, first), members(twin, second)) == ([1, 3], [1])
+
+
+# A break that is none.
+
+
+def test_an_expansion_of_which_a_leader_learns_late_breaks_nothing(tmp_path: Path) -> None:
+    """Leader 1 stops, and hears of its last ISR when 2 leads and has exposed a record since.
+
+    The controllers cannot reach it in between.
+    """
+    to_leader = {"kind": "cut_link", "between": [["controllers"], ["broker:1"]], "one_way": True}
+    scenario = scenario_from_mapping(
+        {
+            "seed": 1119391827,
+            "duration": "3950ms",
+            "liveness": False,
+            "release": "4.4",
+            "cluster": {
+                "brokers": 2,
+                "start_spread": "0s",
+                "settings": {"broker.heartbeat.interval.ms": 500},
+            },
+            "topics": [topic_of([2, 1])],
+            "controllers": {"settings": {"broker.session.timeout.ms": 2000}},
+            "network": {"retransmission_after_cut": "400ms"},
+            "steps": [{"at": "3600ms", "do": "produce", "topic": "story", "partition": 0}],
+            "faults": [
+                {"kind": "crash", "brokers": [2], "at": "1s", "for": "1ms"},
+                {"kind": "restart", "brokers": [1], "at": "3430ms"},
+                to_leader | {"at": "3340ms", "for": "190ms"},
+                {"kind": "crash", "brokers": [2], "at": "3603ms"},
+            ],
+        },
+        "story",
+    )
+    run = simulate(scenario, tmp_path / "run")
+    (expanded,) = run.rows("isr_expanded")
+    *_, led = run.rows("became_leader")
+    *_, exposed = [row for row in run.rows("exposed") if row["high_watermark"] > 0]
+    assert led["leader_epoch"] == exposed["leader_epoch"] > expanded["leader_epoch"]
+    assert led["time_us"] < expanded["time_us"]
+    assert given_up(run) == {}

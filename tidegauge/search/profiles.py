@@ -9,7 +9,7 @@ To add a fault to what is drawn: a line of :func:`_faults`, in a family of its o
 absent from half of the runs. To add a step or a pin: a line of :func:`_steps` or :func:`_pins`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, permutations
 from random import Random
 from typing import Any, NamedTuple
@@ -66,28 +66,30 @@ def drawn_profile(kind: FuzzedKind, seed: int, number: int) -> Profile:
     after_ms = _RECOVERY_MS if recovers else _AFTER_MS
     end_us = _UP_US + window_ms * _MS
     timeout_ms = draw.choice([500, 2_000])
+    scenario: dict[str, Any] = {
+        "name": f"fuzz-{kind.release}-{seed}-{number}",
+        "duration": format_duration(end_us + after_ms * _MS),
+        "seed": draw.randrange(2**31),
+        "liveness": recovers,
+        "release": kind.release,
+        "mode": kind.mode,
+        **({"ablations": [*kind.ablations]} if kind.ablations else {}),
+        **_cluster(kind, timeout_ms, draw),
+        "network": _network(draw, recovers=recovers),
+        "sample_every": format_duration(end_us + after_ms * _MS),
+        "steps": [
+            {"at": "1900ms", **_produced(0), "wait": False},
+            {"at": format_duration(_UP_US), "do": "wait"},
+        ],
+    }
+    settings = scenario["cluster"]["settings"]
     return Profile(
-        scenario={
-            "name": f"fuzz-{kind.release}-{seed}-{number}",
-            "duration": format_duration(end_us + after_ms * _MS),
-            "seed": draw.randrange(2**31),
-            "liveness": recovers,
-            "release": kind.release,
-            "mode": kind.mode,
-            **({"ablations": [*kind.ablations]} if kind.ablations else {}),
-            **_cluster(kind, timeout_ms, draw),
-            "network": _network(draw, recovers=recovers),
-            "sample_every": format_duration(end_us + after_ms * _MS),
-            "steps": [
-                {"at": "1900ms", **_produced(0), "wait": False},
-                {"at": format_duration(_UP_US), "do": "wait"},
-            ],
-        },
+        scenario=scenario,
         begin_us=_UP_US,
         end_us=end_us,
         faults=_faults(kind),
         steps=[*_steps(kind)],
-        pins=[*_pins(kind, timeout_ms, fetches=draw.random() < _FETCHES_ARE_HELD)],
+        pins=[*_pins(kind, settings, fetches=draw.random() < _FETCHES_ARE_HELD)],
         heals=recovers or number % _OF_CLUSTERS != _KEEPS_FAULTS,
         has_to_recover=recovers,
         most_faults=draw.choice([2, 3, 4, 6]),
@@ -235,17 +237,21 @@ def _steps(kind: FuzzedKind) -> Iterator[dict[str, Any]]:
         yield {"do": "preferred_election"}
 
 
-def _pins(kind: FuzzedKind, timeout_ms: int, *, fetches: bool) -> Iterator[dict[str, Any]]:
+def _pins(
+    kind: FuzzedKind, settings: Mapping[str, Any], *, fetches: bool
+) -> Iterator[dict[str, Any]]:
     """The messages that may be held; a duplicate is what a sender repeats on a new connection.
 
     A request is held for less than its timeout: its sender sends the next one after the response,
     or gives it up with the connection.
     """
-    timely = {"for": f"{timeout_ms * 4 // 5}ms"}
+    timely = _within(settings["controller.socket.timeout.ms"])
     for broker in [f"broker:{each}" for each in range(1, kind.brokers + 1)]:
         if kind.mode == KRAFT_MODE:
             yield {"hold": "RAFT_FETCH_RESPONSE", "to": broker}
-            yield {"hold": "BROKER_HEARTBEAT", "from": broker}
+            # Its timeout from 3.9.2 on; in earlier releases it is longer.
+            beat = _within(settings["broker.heartbeat.interval.ms"])
+            yield {"hold": "BROKER_HEARTBEAT", "from": broker, **beat}
         else:
             yield {"hold": "LEADER_AND_ISR", "to": broker, **timely}
             yield {"duplicate": "LEADER_AND_ISR", "to": broker, **timely}
@@ -259,3 +265,8 @@ def _pins(kind: FuzzedKind, timeout_ms: int, *, fetches: bool) -> Iterator[dict[
             ends = {"from": f"broker:{one}", "to": f"broker:{other}"}
             yield {"hold": "FETCH", **ends, **timely}
             yield {"hold": "FETCH_RESPONSE", **ends}
+
+
+def _within(timeout_ms: int) -> dict[str, str]:
+    """The time for which a request with a timeout is held."""
+    return {"for": f"{timeout_ms * 4 // 5}ms"}

@@ -18,6 +18,7 @@ from tidegauge.simulation.trace_rows.replica_rows import EpochAnswered, EpochAss
 from tidegauge.simulation.trace_rows.row import PartitionRow, Row
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 from tidegauge.traces.checks.histories import (
+    BY_EARLIER_ISR,
     BY_FORGOTTEN_EXPANSION,
     BY_LOSS_OF_POWER,
     NOTHING_PERMITS,
@@ -46,6 +47,8 @@ def what_permits(history: Histories, partition: int) -> int:
         return BY_LOSS_OF_POWER
     if known.forgot_expansion:
         return BY_FORGOTTEN_EXPANSION
+    if known.led_by_earlier_isr:
+        return BY_EARLIER_ISR
     return NOTHING_PERMITS
 
 

@@ -19,6 +19,7 @@ BY_LAST_KNOWN_LEADER = code(5)
 BY_REQUESTED_ELECTION = code(6)
 BY_FORGOTTEN_EXPANSION = code(7)
 BY_REGISTRATION = code(8)
+BY_EARLIER_ISR = code(9)
 
 #: ... in words, with the setting, or Kafka's issue and the releases that have it.
 PERMITS = {
@@ -30,6 +31,7 @@ PERMITS = {
     6: "unclean election by request (kafka-leader-election.sh --election-type unclean)",
     7: "the release (KRaft: a leader forgets a pending ISR expansion)",
     8: "the release (KAFKA-18106, up to 3.9: a broker registers while it is in ISRs)",
+    9: "the release (KRaft: a leader starts again, and leads by an earlier ISR)",
 }
 
 
@@ -110,6 +112,8 @@ class PartitionHistory(Record):
     lost_power: flag
     #: A leader has forgotten an expansion of the ISR that it had asked for.
     forgot_expansion: flag
+    #: A process of its leader has started again, and leads by an earlier ISR.
+    led_by_earlier_isr: flag
     #: Below this offset retention has deleted records.
     kept_from: i64
     #: The number of its acknowledged records that are not in the leader's log at the end.

@@ -11,7 +11,9 @@ of the newest leader.
 Permitted: after an unclean election in the partition, or a loss of power that took records
 of one of its replicas before a flush. With KRaft also after a row ``isr_expansion_forgotten``: the
 leader exposes records by the ISR that it knows, while the controller commits a larger one
-(Partition.makeLeader and updateAssignmentAndIsr@4.1.0).
+(Partition.makeLeader and updateAssignmentAndIsr@4.1.0). So does the next process of a leader, which
+leads by the first metadata that it reads, before it has registered: until then the controller takes
+a late AlterPartition of the former process (BrokerMetadataPublisher.onMetadataUpdate@3.9.0).
 
 Example: ``tidegauge run 10-truncation-to-high-watermark`` breaks it. In release 0.10.2
 broker A cuts its log to its own high watermark, stays in the ISR, and is elected without records
@@ -23,6 +25,7 @@ Source: StrongIsr of the TLA+ specification of Kafka's replication (KafkaReplica
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.trace_rows.replica_rows import IsrExpanded
 from tidegauge.traces.checks.breaches import note_breach, slot_of, what_permits
 from tidegauge.traces.checks.histories import Histories, LogRuns, RowPlace
 from tidegauge.traces.checks.lineage import holds
@@ -51,9 +54,15 @@ def check_end_of_member(history: Histories, end_offset: int, place: RowPlace) ->
 
 
 @inner_rule
-def check_end_of_new_member(history: Histories, end_offset: int, place: RowPlace) -> None:
-    """A follower whose log ends here is to join the ISR: its leader has just decided so."""
-    if end_offset < history.partitions[place.partition].exposed_end:
+def check_end_of_new_member(history: Histories, expanded: IsrExpanded, place: RowPlace) -> None:
+    """A follower has joined the ISR, whose log ends where it fetched last.
+
+    Its leader may learn of it late, when there is another leader, or another ISR.
+    """
+    known = history.partitions[place.partition]
+    if expanded.leader_epoch < known.leader_epoch or expanded.version < known.partition_epoch:
+        return
+    if expanded.member_end_offset < known.exposed_end:
         note_breach(history, NUMBER, place, what_permits(history, place.partition))
 
 

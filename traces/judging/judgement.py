@@ -277,8 +277,7 @@ def _take_end(history: histories.Histories, row: Row) -> None:
         check_end_of_member(history, found.log_end_offset, _place_of(history, found))
     elif kind == replica_rows.IsrExpanded.KIND:
         expanded = view_as(row, replica_rows.IsrExpanded)
-        end_offset = expanded.member_end_offset
-        check_end_of_new_member(history, end_offset, _place_of(history, expanded))
+        check_end_of_new_member(history, expanded, _place_of(history, expanded))
     elif kind == replica_rows.EndOffsetTold.KIND:
         told_end = view_as(row, replica_rows.EndOffsetTold)
         check_told_end(history, told_end.end_offset, _place_of(history, told_end))
@@ -378,6 +377,7 @@ def _begin_anew(known: histories.PartitionHistory) -> None:
     known.unclean = histories.NOTHING_PERMITS
     known.lost_power = False
     known.forgot_expansion = False
+    known.led_by_earlier_isr = False
     known.last_term = NONE
     known.newest_term = NONE
     known.exposed_term = NONE
@@ -478,6 +478,9 @@ def _begin_term(history: histories.Histories, row: replica_rows.BecameLeader) ->
     facts = history.facts[0]
     partition = row.partition
     known = history.partitions[partition]
+    if facts.has_quorum and row.version < known.partition_epoch:
+        former = lineage.term_led_by(history, partition, row.leader_epoch, row.process)
+        known.led_by_earlier_isr = known.led_by_earlier_isr or former != NONE
     number = facts.terms
     facts.terms += 1
     term = history.terms[number]
