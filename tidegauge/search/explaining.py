@@ -169,26 +169,26 @@ class Trials:
         end_us = self.end_us(schedule) + later_us
         return self._fuzzed.run_schedule(self.given(schedule), end_us)
 
-    def phases(self) -> list[int]:
-        """Phases of the cluster in which its preferred elections are at the times of the picture.
+    def phase_us(self) -> int:
+        """The time by which the cluster has to be older to hold its elections as in the picture.
 
-        A restart of the preferred leader shows when they are in the cluster.
+        A restart of the preferred leader shows when they are.
         """
         cluster = self.subject.cluster
         balance = cluster.balance
         if balance is None:
-            return [0]
+            return 0
         written = {"kind": "restart", "brokers": [balance.leader]}
         restart = [each.written for each in cluster.suspects].index(written)
         begin_us = cluster.earliest_us
         schedule = Schedule((Deviation(restart, begin_us, begin_us + _TYPICAL_US[0]),))
         if not self._run(schedule, 2 * balance.interval_us):
-            return [0]
+            return 0
         held = self._fuzzed.held_states(cluster.partitions[balance.partition])
-        if len(held) < 2 or held[-1].leader != balance.leader:  # noqa: PLR2004 - nobody came back
-            return [0]
+        if len(held) == 1 or held[-1].leader != balance.leader:
+            return 0
         elected_us = held[-1].begin_us - cluster.origin_us
-        return [(elected_us - balance.at_us) % balance.interval_us]
+        return _whole((elected_us - balance.at_us) % balance.interval_us)
 
     def tried(self, schedule: Schedule) -> Tried:
         """Run a schedule, and compare it with the picture."""

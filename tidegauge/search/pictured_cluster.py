@@ -8,6 +8,7 @@ put in that order.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -135,6 +136,21 @@ def pictured_cluster(written: Written, source: str, picture: Picture) -> Picture
     numbers = {each.name: number for number, each in enumerate(ClusterPlan(reduced).partitions)}
     places = [numbers[each.name] for each in picture.partitions]
     return PicturedCluster(profile, suspects, places, origin_us, longest_us, lag_us // 2, balance)
+
+
+def begun_later(cluster: PicturedCluster, by_us: int) -> PicturedCluster:
+    """The cluster that is older by a time when the picture begins."""
+    profile = cluster.profile
+    begin_us = profile.begin_us + by_us
+    duration = format_duration(profile.end_us + by_us)
+    scenario = {
+        **profile.scenario,
+        "duration": duration,
+        "sample_every": duration,
+        "steps": [{"at": format_duration(begin_us), "do": "wait"}],
+    }
+    later = replace(profile, scenario=scenario, begin_us=begin_us, end_us=profile.end_us + by_us)
+    return cluster._replace(profile=later, origin_us=cluster.origin_us + by_us)
 
 
 def _replicas(scenario: Scenario, seen: SeenPartition, source: str) -> list[int]:

@@ -19,7 +19,7 @@ from tidegauge.simulation.quantities import short_seconds_text
 from tidegauge.views.output import print_command, print_hanging
 
 #: Explanations that are printed.
-_LISTED = 10
+_LISTED = 8
 #: The nearest schedules that are printed if nothing matches.
 _NEAREST = 3
 _ANY = "any"
