@@ -314,8 +314,9 @@ class Trials:
             if is_first and cluster.suspects[each.suspect].lasts:
                 for end_us in [None, *self._ends(each.begin_us, picture.changes_us)]:
                     made[_replaced(tried.schedule, place, each._replace(end_us=end_us))] = None
-        phases = [-late_us for late_us in late[:3]]
-        for phase_us in phases:
+        # A session expires a multiple of the heartbeat's interval after it began: half of the
+        # lateness may be made up by another phase, where something else recurs.
+        for phase_us in [-part for late_us in late[:3] for part in (late_us, late_us // 2)]:
             later_us = tried.schedule.phase_us + phase_us
             later_us += cluster.period_us if later_us < 0 else 0
             made[tried.schedule._replace(phase_us=later_us)] = None

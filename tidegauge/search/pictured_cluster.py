@@ -30,9 +30,9 @@ _KEPT = (
 )
 #: The most brokers of a cluster that keeps those without a replica.
 _MOST_BROKERS = 7
-#: Batches a second of a partition: a follower that is cut off has a record to fetch soon.
-_BATCHES_PER_SECOND = 2
-_MOST_BATCHES_PER_SECOND = 20
+#: Batches a second of a partition, and of all: a follower that is cut off soon has one to fetch.
+_BATCHES_PER_SECOND = 1
+_MOST_BATCHES_PER_SECOND = 8
 _SECOND_US = 1_000_000
 #: Where no preferred leader comes back, an election was so long before another one began to lead.
 _QUIET_US = 5 * _SECOND_US
