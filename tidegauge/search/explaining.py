@@ -264,12 +264,15 @@ class Trials:
         cluster, picture = self.subject.cluster, self.subject.picture
         changes = picture.changes_us
         before = [each for each in changes if each <= first_us + picture.within_us]
-        delay_us = self.delay_us(suspect)
+        delay_us = self.delay_us(suspect) or 0
         for anchor_us in dict.fromkeys([first_us, *before[-1:]]):
-            delayed_us = anchor_us - (_SECOND_US if delay_us is None else delay_us)
-            begin_us = max(delayed_us, cluster.earliest_us)
-            lasts = cluster.suspects[suspect].lasts
-            for end_us in [None, *(self._ends(begin_us, changes) if lasts else ())]:
+            begin_us = max(anchor_us - delay_us, cluster.earliest_us)
+            ends: list[int | None] = [None]
+            if cluster.suspects[suspect].lasts:
+                # It may have to last until its effect, or may be over by then.
+                ends += self._ends(begin_us, changes)
+                ends += [begin_us + delay_us + _MS_US]
+            for end_us in ends:
                 yield _with(base.schedule, Deviation(suspect, begin_us, end_us))
 
     def _ends(self, begin_us: int, changes: Sequence[int]) -> list[int]:
