@@ -64,8 +64,10 @@ def show_explanations(out: Console, told: ToldExplanations) -> None:
     subject = explained.subject
     tried = f"{counted(explained.runs, 'schedule')} tried in {told.took_s:.0f} s"
     early = "" if explained.is_complete else "; the search ended before all were tried"
-    if explained.matches:
-        length = counted(explained.length, "fault") if explained.length else "no fault"
+    if explained.matches and explained.length == 0:
+        print_hanging(out, "", "The picture needs no fault: the undisturbed cluster does that.")
+    elif explained.matches:
+        length = counted(explained.length, "fault")
         count = counted(len(explained.matches), "explanation")
         print_hanging(out, "", f"{count} with {length}, the likeliest first; {tried}{early}.")
         _list(out, explained)
