@@ -5,7 +5,7 @@ from tidegauge.actors.leaders.isr_outcomes import take_isr_answer
 from tidegauge.actors.process.controlled_shutdown import ask_controller, look_for_controller
 from tidegauge.actors.process.lifecycle import exit_by_itself
 from tidegauge.actors.process.log_dir_failures import send_log_dir_events
-from tidegauge.actors.requests.request_handlers import unlock
+from tidegauge.actors.requests.request_handlers import take_requests, unlock
 from tidegauge.actors.session import zookeeper_client
 from tidegauge.actors.session.isr_change_propagation import (
     send_notification,
@@ -106,6 +106,7 @@ def _take_created(world: Brokers, broker: int, answer: zookeeper_requests.ZkResp
         exit_by_itself(world, broker, STOP_REGISTERED_ALREADY)
     else:
         world.brokers[broker].broker_epoch = answer.created_zxid
+        take_requests(world, broker)
         zookeeper_client.start_controller(world, broker)
 
 

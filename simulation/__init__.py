@@ -11,6 +11,8 @@ what every broker can know     ``metadata_log.py``, ``offset_commits.py``: one l
 the cluster's numbers          ``topology.py``: brokers, partitions, processes;
                                ``zookeeper_tree.py``
 faults                         ``faults.py``; ``slow_disks.py``
+messages held, dropped, sent   ``pins.py``
+twice, one by one
 random draws, the cost model   ``random_streams.py``, ``rows.py``
 rows of the trace              the room ``trace_rows`` (the schema), ``rows.py`` (writing, hash)
 codes in rows and messages     ``trace_rows/codes.py``; their names: ``trace_rows/schema.py``

@@ -49,6 +49,7 @@ def update_session(world: Brokers, request: FetchRequest) -> None:
     if request.is_full:
         end_session(world, session)
     _note_traffic(session, request, world.context[0].time_us)
+    _take_broker_epoch(world, session, request.replica_epoch)
     for item in items_of(world, request, FetchPartition):
         index = place_of_fetch(world, item.partition, request)
         told = world.follower_fetches[index]
@@ -63,6 +64,18 @@ def update_session(world: Brokers, request: FetchRequest) -> None:
             _activate(world, session, index)
         told.unread = True
     free_items(world, request)
+
+
+@inner_rule
+def _take_broker_epoch(world: Brokers, session: FetchSession, broker_epoch: int) -> None:
+    """A follower fetches all partitions of its session under another broker epoch.
+
+    It has registered meanwhile. Source: Replica.updateFetchStateOrThrow@3.7.0.
+    """
+    if session.replica_epoch != broker_epoch:
+        session.replica_epoch = broker_epoch
+        for index in IN_SESSION.of(world, session):
+            world.follower_fetches[index].broker_epoch = broker_epoch
 
 
 @inner_rule

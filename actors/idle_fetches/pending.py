@@ -13,9 +13,10 @@ from tidegauge.actors.idle_fetches.stages import (
 )
 from tidegauge.actors.state.broker_records import Broker
 from tidegauge.actors.state.brokers import Brokers
-from tidegauge.actors.state.replica_records import IdleFetch, IdleStage
+from tidegauge.actors.state.replica_records import Fetcher, IdleFetch, IdleStage
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import new_event, push
 from tidegauge.simulation.kernel import NONE, Kernel, impairment_of, link_between
 from tidegauge.simulation.messages.client_requests import FetchRequest, FetchResponse
@@ -36,16 +37,27 @@ def new_fetch_request(world: Brokers, index: int) -> FetchRequest:
     """
     fetcher = world.fetchers[index]
     broker = world.brokers[fetcher.broker]
+    fetcher.replica_epoch = _replica_epoch(world, fetcher)
     request = new_event(world, fetcher.broker, fetcher.source_broker, FetchRequest)
     request.replica_id = fetcher.broker
     request.fetcher = index
-    if world.rules[fetcher.broker].broker_epochs_checked:
-        request.replica_epoch = broker.broker_epoch
+    request.replica_epoch = fetcher.replica_epoch
     request.max_wait_ms = broker.replica_fetch_wait_max_ms
     request.min_bytes = broker.replica_fetch_min_bytes
     request.partition_max_bytes = broker.replica_fetch_max_bytes
     request.max_bytes = broker.replica_fetch_response_max_bytes
     return request
+
+
+@inner_rule
+def _replica_epoch(world: Brokers, fetcher: Fetcher) -> int:
+    """The epoch of a fetcher's broker that it names in a request; UNDEFINED: none.
+
+    Source: RemoteLeaderEndPoint.buildFetch@3.5.0 (KIP-903).
+    """
+    if not world.rules[fetcher.broker].broker_epochs_checked:
+        return UNDEFINED
+    return world.brokers[fetcher.broker].broker_epoch
 
 
 @inner_rule
@@ -78,7 +90,12 @@ def waits_in_vain(world: Brokers, index: int, waits_now: int) -> bool:
 def asks_for_nothing(world: Brokers, index: int) -> bool:
     """Whether a fetcher would ask for nothing new: the follower's half."""
     fetcher = world.fetchers[index]
-    return fetcher.in_session and fetcher.first_moved == NONE and fetcher.looking_up == NONE
+    return (
+        fetcher.in_session
+        and fetcher.first_moved == NONE
+        and fetcher.looking_up == NONE
+        and fetcher.replica_epoch == _replica_epoch(world, fetcher)
+    )
 
 
 @inner_rule
@@ -171,6 +188,7 @@ def make_pending(world: Brokers, idle: IdleFetch, index: int) -> None:
         return
     request = new_fetch_request(world, index)
     request.replica_epoch = idle.replica_epoch
+    world.fetchers[index].replica_epoch = idle.replica_epoch
     _take_over(view_as(request, Event), idle)
     if idle.stage == REQUESTED:
         push(world, request)

@@ -25,6 +25,7 @@ Source: BrokerLifecycleManager@3.3.1, @4.0.0 and @4.1.0, BrokerServer.startup an
 NodeToControllerRequestThread@3.8.0.
 """
 
+from tidegauge.actors.idle_fetches.pairs import wake_all
 from tidegauge.actors.metadata.metadata_fetch import fetch_metadata
 from tidegauge.actors.metadata.metadata_publisher import follow_release
 from tidegauge.actors.process.controlled_shutdown import stop_serving
@@ -318,6 +319,8 @@ def handle_broker_registration_response(
     state.request.number = 0
     state.failed_attempts = 0
     state.registered = True
+    # Its fetches name the epoch.
+    wake_all(world, broker)
     world.brokers[broker].broker_epoch = response.broker_epoch
     communicate_later(world, broker, 0)
 

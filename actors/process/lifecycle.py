@@ -32,7 +32,7 @@ from tidegauge.actors.process.retention import schedule_retention
 from tidegauge.actors.session import zookeeper_client
 from tidegauge.actors.session.isr_change_propagation import schedule_propagation
 from tidegauge.actors.state.broker_records import Broker
-from tidegauge.actors.state.brokers import LOGS, Brokers, epochs_of, now_ms, runs_of
+from tidegauge.actors.state.brokers import LOGS, NEVER_US, Brokers, epochs_of, now_ms, runs_of
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.lifecycles import IDLE, READS_CHECKPOINTS
 from tidegauge.actors.storage import checkpoints
@@ -190,10 +190,11 @@ def handle_logs_loaded(world: Brokers, timer: timers.LogsLoaded) -> None:
     end_loading(world, broker)
     state.ready_us = world.context[0].time_us + rows.cost_us(world, broker, rows.BROKER_READY)
     if world.rules[broker].port_opened_last:
-        state.port_opens_us = state.ready_us
+        state.port_opens_us = NEVER_US
     else:
         _take_requests_later(world, broker)
-    if not world.rules[broker].registered_before_requests:
+    state.registers = world.rules[broker].registered_before_requests
+    if not state.registers:
         _register_later(world, broker)
     elif state.session != NONE:
         zookeeper_client.register(world, broker)

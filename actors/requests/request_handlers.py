@@ -84,8 +84,29 @@ def handle_connection_free(world: Brokers, timer: ConnectionFree) -> None:
 
 
 @inner_rule
+def take_requests(world: Brokers, broker: int) -> None:
+    """Take requests once the rest of the broker has started: it has registered.
+
+    Source: KafkaServer.startup@2.6.0 (registerBroker, startProcessingRequests).
+    """
+    state = world.brokers[broker]
+    if not state.registers:
+        return
+    state.registers = False
+    state.ready_us = max(state.ready_us, world.context[0].time_us)
+    if world.rules[broker].port_opened_last:
+        state.port_opens_us = state.ready_us
+    else:
+        for thread in range(state.first_thread, state.first_thread + state.num_io_threads):
+            world.threads[thread].free_us = state.ready_us
+        _wake_when_free(world, broker)
+
+
+@inner_rule
 def free_thread(world: Brokers, broker: Broker) -> int:
-    """A thread that is free now; NONE if all are busy."""
+    """A thread that is free now; NONE if all are busy, or the broker has still to register."""
+    if broker.registers:
+        return NONE
     for thread in range(broker.num_io_threads):
         if world.threads[broker.first_thread + thread].free_us <= world.context[0].time_us:
             return thread
@@ -105,6 +126,8 @@ def _take_thread(world: Brokers, broker: Broker, request: Event, thread: int) ->
 def _wake_when_free(world: Brokers, broker: int) -> None:
     """Serve the queue again when the first thread is free; locked ones do not count."""
     state = world.brokers[broker]
+    if state.registers:
+        return
     earliest_us = NEVER_US
     for thread in range(state.num_io_threads):
         earliest_us = min(earliest_us, world.threads[state.first_thread + thread].free_us)

@@ -23,6 +23,8 @@ class BrokerMemory(Record):
     #: The time from which it listens; and the time from which it takes requests and can be stopped.
     port_opens_us: i64
     ready_us: i64
+    #: It has still to register, and takes no request before.
+    registers: flag
 
     # A clean stop.
     stopping: flag

@@ -193,6 +193,8 @@ class Fetcher(Record):
     in_session: flag
     first_moved: i64 = -1
     last_moved: i64 = -1
+    #: The epoch of its broker in its last request (KIP-903).
+    replica_epoch: i64 = -1
 
 
 class FetchSession(Record):
@@ -218,6 +220,8 @@ class FetchSession(Record):
     #: so soon after another one: there is traffic.
     named_us: i64
     has_traffic: flag
+    #: The epoch of the fetcher's broker in the last request (KIP-903).
+    replica_epoch: i64 = -1
 
 
 class IdleStage(Record):

@@ -165,6 +165,7 @@ def _compare(world: control_plane.ControlPlane, controller: int) -> None:
             known.change = _BOUNCED
         if known.change != _UNCHANGED:
             channels.close_channel(world, controller, broker)
+            known.has_channel = known.change != _GONE
         if known.change in (_GONE, _BOUNCED):
             failed = BrokerFailed.new(world, broker=broker)
             control_plane.because_of_registration(world, controller, failed, broker)

@@ -270,6 +270,7 @@ def _read_everything(world: control_plane.ControlPlane, controller: int) -> None
     for broker in range(sizes.brokers):
         known = control_plane.broker_at(world, controller, broker)
         known.alive = known.listed_epoch != UNDEFINED
+        known.has_channel = known.alive
         known.broker_epoch = known.listed_epoch
     if state.listing != NONE and world.rules[controller].notifications_deleted_at_failover:
         assignments.issue_for_children(world, controller, state.listing, _TRUE)

@@ -47,8 +47,17 @@ _BACKOFF_US = code(100_000)
 
 @inner_rule
 def queue_request(world: ControlPlane, controller: int, broker: int, index: int) -> None:
-    """Send a request when all before it are answered; only its receiver gets its content."""
+    """Send a request when all before it are answered; only its receiver gets its content.
+
+    In a broker change that finds new brokers and others gone, the news of the new ones are for all
+    brokers that were live, and those that are gone have no channel any more.
+
+    Source: ControllerChannelManager.sendRequest@2.6.3, KafkaController.processBrokerChange@2.6.3.
+    """
     known = broker_at(world, controller, broker)
+    if not known.has_channel:
+        events.free_event(world, world.events[index])
+        return
     events.append_event(world, known.queue, world.events[index])
     if known.queue.length == 1:
         _send_first(world, controller, broker)
@@ -200,6 +209,7 @@ def close_channel(world: ControlPlane, controller: int, broker: int) -> None:
     _drop_unsent(world, known)
     events.free_all(world, known.queue)
     known.in_flight = NONE
+    known.has_channel = False
 
 
 @inner_rule

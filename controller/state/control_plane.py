@@ -266,6 +266,8 @@ class ControllerBroker(Record):
     in_flight: i64 = -1
     requests: i64
     queue: EventList
+    #: There is a thread that sends them: requests to other brokers are dropped.
+    has_channel: flag
     #: The time at which it was sent, and whether a timer waits for its response.
     sent_us: i64
     deadline_timer: flag

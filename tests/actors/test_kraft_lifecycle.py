@@ -133,6 +133,39 @@ def test_a_quick_restart_is_refused_until_the_session_is_over(
     assert again["broker_epoch"] > known[0]["broker_epoch"]
 
 
+def test_a_leader_takes_the_broker_epoch_of_each_fetch(tmp_path: Path) -> None:
+    """KIP-903: the new process of 1 fetches before it registers, and goes on in that session.
+
+    A fetch of its former process is handled in between. The leader would take 1 for a broker of
+    another epoch for ever, and never ask for an ISR with it.
+    """
+    late = {"hold": "FETCH", "from": "broker:1", "to": "broker:3", "until": "4200ms"}
+    scenario = cluster(
+        {"kind": "crash", "brokers": [1], "at": "3400ms", "for": "60ms"},
+        release="4.4",
+        duration="12s",
+        topics=[{"name": "story", "assignment": {0: [3, 1]}}],
+        workload={},
+        cluster={
+            "brokers": 3,
+            "settings": {"broker.heartbeat.interval.ms": 500, "replica.fetch.wait.max.ms": 50},
+        },
+        network=dict.fromkeys(("within_rack", "between_racks"), "100ms"),
+        costs={"broker_start": "20ms"},
+        pins=[late],
+    )
+    run = run_of(scenario, tmp_path / "run")
+    (released,) = run.rows("message_released")
+    registered = next(
+        row["time_us"]
+        for row in rows_of(run, "broker_state", broker=0)
+        if row["time_us"] > 3400_000
+    )
+    assert released["time_us"] < registered
+    assert run.summary is not None
+    assert run.summary["liveness"]["reached"], run.summary["liveness"]["reasons"]
+
+
 def test_a_broker_that_hears_no_controller_goes_on_and_needs_no_restart(tmp_path: Path) -> None:
     """L7, M3: it is fenced, others lead, it fetches on; its next heartbeat has it unfenced."""
     cut = {

@@ -149,6 +149,26 @@ def test_a_broker_takes_requests_some_time_after_it_has_registered(
     assert follows["time_us"] < expanded["time_us"] < follows["time_us"] + SECOND
 
 
+def test_a_broker_takes_no_request_before_it_has_registered(tmp_path: Path) -> None:
+    """KafkaServer.startup: until then it knows no broker epoch, by which it refuses old requests.
+
+    A controller that has been deposed could tell a member of the ISR to follow another one, and to
+    truncate (KIP-380).
+    """
+    steps = [
+        batches([0], 5),
+        begins("crash"),
+        ends("crash", once(unregistered=[2])),
+        [{"after": "2s", "do": "fetch", "offset": 0, "to": 2} | at(0)],
+    ]
+    late = {"hold": "ZK_CREATE", "from": "broker:2", "after": "2s", "for": "3s"}
+    run = run_of(story([[1, 2]], steps, faults=[fault("crash", 2)], pins=[late]), tmp_path / "run")
+    (registers,) = run.rows("message_released")
+    *_, asked = run.rows("step_taken")
+    *_, answered = run.rows("step_answered")
+    assert starts_us(run, 2)[-1] < asked["time_us"] < registers["time_us"] < answered["time_us"]
+
+
 @pytest.mark.parametrize(("release", "controls_first"), [("1.0", True), ("1.1", False)])
 def test_up_to_1_0_the_controller_starts_first_and_the_broker_registers_last(
     release: str, controls_first: bool, tmp_path: Path

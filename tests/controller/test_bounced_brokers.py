@@ -18,7 +18,7 @@ from life_stories import all_writes, batches, begins, fault, story
 from partition_fates import Answer, answers
 from scenario_runs import rows_of, run_of
 from tidegauge.replication.errors import NONE, UNKNOWN_TOPIC_OR_PARTITION
-from tidegauge.scenario.reading import Scenario
+from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 from tidegauge.traces.run_folder import RunFolder
 from zookeeper_stories import broker_id, writes
 
@@ -107,3 +107,44 @@ def test_up_to_2_1_a_bounce_is_not_seen(release: str, tmp_path: Path) -> None:
     assert refused is not None
     assert (refused.broker, refused.error) == (1, UNKNOWN_TOPIC_OR_PARTITION)
     assert taken == Answer(2, NONE, 5, 8)
+
+
+def test_a_broker_that_is_gone_as_another_returns_gets_no_requests(tmp_path: Path) -> None:
+    """One broker change finds broker 1 back and broker 3 gone (processBrokerChange@2.6.3).
+
+    The news of broker 1 are for all that were live, also for broker 3, whose channel is removed by
+    then. The invariants of the run say that no request waits for it.
+    """
+    down = [
+        {"kind": "power_loss", "brokers": [1], "at": "3100ms", "for": "112ms"},
+        {"kind": "power_loss", "brokers": [3], "at": "2800ms", "for": "8ms"},
+        {"kind": "power_loss", "brokers": [3], "at": "3740ms", "for": "400ms"},
+        {"kind": "restart", "brokers": [2], "at": "4003765us"},
+        {"kind": "pause", "brokers": [1], "at": "4123335us", "for": "923665us"},
+        {"kind": "crash", "brokers": [3], "at": "5046ms"},
+    ]
+    scenario = {
+        "duration": "6047ms",
+        "seed": 364314958,
+        "liveness": False,
+        "release": "2.6",
+        "cluster": {
+            "brokers": 3,
+            "start_spread": "0s",
+            "restart_after_exit": "200ms",
+            "write_back": "500ms",
+            "settings": {"zookeeper.session.timeout.ms": 600},
+        },
+        "zookeeper": {"tick_ms": 120},
+        "topics": [{"name": "story", "assignment": {0: [3, 2, 1]}}],
+        "costs": dict.fromkeys(("broker_start", "broker_stop", "broker_ready"), "200ms"),
+        "network": {"within_rack": "20ms", "between_racks": "200us", "clients": "20ms"},
+        "faults": down,
+        "steps": [
+            {"at": at, "do": "produce", "topic": "story", "partition": 0}
+            for at in ("1900ms", "3900ms", "4871335us")
+        ],
+    }
+    run = run_of(scenario_from_mapping(scenario, "change"), tmp_path)
+    change = {row["time_us"] for row in rows_of(run, "broker_failed")}
+    assert change & {row["time_us"] for row in rows_of(run, "broker_registered")}

@@ -176,6 +176,18 @@ def test_settings_that_made_no_difference_are_listed(tiny: Path, tmp_path: Path)
     assert plain.summary["settings_not_modelled"] == []
 
 
+def test_a_pin_that_no_message_has_matched_is_named(tiny: Path, tmp_path: Path) -> None:
+    """Of two pins the one of a ninth election had no effect; the run is not failed by that."""
+    pins = [{"hold": "FETCH", "for": "1ms"}, {"name": "ninth", "drop": "LEADER_AND_ISR", "nth": 9}]
+    tiny.write_text(f"{SCENARIO}\npins: {json.dumps(pins)}\n")
+    result = run(tiny, "--out", tmp_path / "run")
+    assert result.exit_code == 0
+    assert result.stderr.splitlines()[-1] == (
+        "tidegauge: pin ninth had no effect: no message matched it"
+    )
+    assert "pin-1 had no effect" not in result.stderr
+
+
 def test_the_command_that_is_printed_runs_the_same_again(tiny: Path, tmp_path: Path) -> None:
     options = ["--seed", "9", "--trace", "all", "--set", "workload.producers.shop.stop=2500 ms"]
     first = run(tiny, "--out", tmp_path / "first", *options)

@@ -121,9 +121,10 @@ def _tell(name: str, *, as_json: bool) -> None:
 
 
 def print_timetable(scenario: Scenario) -> None:
-    """Print the faults and steps of a scenario with their times."""
+    """Print the faults, pins and steps of a scenario with their times."""
     planned = timetable(scenario)
-    typer.echo("\nFaults and steps:" if planned else "\nThere are no faults and no steps.")
+    heading = "Faults, pins and steps:" if scenario.pins else "Faults and steps:"
+    typer.echo(f"\n{heading}" if planned else "\nThere are no faults and no steps.")
     for time_us, is_exact, words in planned[:_LISTED]:
         when = time_text(time_us)
         _print_planned(when if is_exact else f"from {when}", words)

@@ -26,8 +26,8 @@ from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 from tidegauge.traces.checks import LIVENESS
 from tidegauge.traces.checks.histories import PERMITS
 
-#: Schedules of a unit: a cluster takes as long to start as some two hundred of them.
-UNIT_RUNS = 10_000
+#: Schedules of a unit: a cluster takes as long to start as some three hundred of them.
+UNIT_RUNS = 5_000
 #: Schedules between two looks at the findings.
 _BATCH_RUNS = 1_000
 #: Findings of one check that a unit hands on, and those of liveness that it confirms.
@@ -192,12 +192,16 @@ def performed(
 ) -> Generator[tuple[Unit, UnitOutcome]]:
     """Perform units in the warm pool; yield the outcome of each, in the order in which they end.
 
-    Arguments are those of ``engine/pool.py``; the caller has to close the iterator.
+    One job is this process, without a pool. Arguments are those of ``engine/pool.py``; the caller
+    has to close the iterator.
 
     Raises:
         RayUnavailableError: Ray cannot be joined.
         TidegaugeError: a unit has failed.
     """
+    if jobs == 1 and address is None:
+        yield from ((unit, run_unit(unit)) for unit in units)
+        return
     with closing(run_on_pool(run_unit, units, jobs, address, warn)) as calls:
         for ended in calls:
             unit = units[ended.number]

@@ -257,5 +257,5 @@ def _pins(kind: FuzzedKind, timeout_ms: int, *, fetches: bool) -> Iterator[dict[
     if fetches:
         for one, other in permutations(range(1, kind.brokers + 1), 2):
             ends = {"from": f"broker:{one}", "to": f"broker:{other}"}
-            yield {"hold": "FETCH", **ends}
+            yield {"hold": "FETCH", **ends, **timely}
             yield {"hold": "FETCH_RESPONSE", **ends}

@@ -254,12 +254,9 @@ def _is_led_otherwise(known: histories.PartitionHistory, row: Row) -> bool:
 
 @inner_rule
 def _take_end(history: histories.Histories, row: Row) -> None:
-    """The new end of a replica's log, or another offset."""
+    """The new end of a replica's log, or the offset that a consumer is sent to."""
     kind = row.kind
-    if kind == replica_rows.DivergingHighWatermark.KIND:
-        told = view_as(row, replica_rows.DivergingHighWatermark)
-        mislead(history, told.old_high_watermark, told.high_watermark, _place_of(history, told))
-    elif kind == replica_rows.Truncated.KIND:
+    if kind == replica_rows.Truncated.KIND:
         cut = view_as(row, replica_rows.Truncated)
         cut_of_misled(history, cut.end_offset, _place_of(history, cut))
         check_end_of_member(history, cut.end_offset, _place_of(history, cut))
@@ -282,23 +279,25 @@ def _take_end(history: histories.Histories, row: Row) -> None:
         expanded = view_as(row, replica_rows.IsrExpanded)
         end_offset = expanded.member_end_offset
         check_end_of_new_member(history, end_offset, _place_of(history, expanded))
-    else:
-        _take_offset(history, row)
-
-
-@inner_rule
-def _take_offset(history: histories.Histories, row: Row) -> None:
-    """An offset that a consumer is told or sent to; or an ISR change that a leader forgets."""
-    kind = row.kind
-    if kind == replica_rows.IsrExpansionForgotten.KIND:
-        forgotten = view_as(row, replica_rows.IsrExpansionForgotten)
-        history.partitions[forgotten.partition].forgot_expansion = True
     elif kind == replica_rows.EndOffsetTold.KIND:
         told_end = view_as(row, replica_rows.EndOffsetTold)
         check_told_end(history, told_end.end_offset, _place_of(history, told_end))
     elif kind == ConsumerReset.KIND:
         reset = view_as(row, ConsumerReset)
         check_reset(history, reset.offset, reset.new_offset, _place_of(history, reset))
+    else:
+        _take_permission(history, row)
+
+
+@inner_rule
+def _take_permission(history: histories.Histories, row: Row) -> None:
+    """An error of the release: it permits the breaks that follow."""
+    if row.kind == replica_rows.DivergingHighWatermark.KIND:
+        told = view_as(row, replica_rows.DivergingHighWatermark)
+        mislead(history, told.old_high_watermark, told.high_watermark, _place_of(history, told))
+    elif row.kind == replica_rows.IsrExpansionForgotten.KIND:
+        forgotten = view_as(row, replica_rows.IsrExpansionForgotten)
+        history.partitions[forgotten.partition].forgot_expansion = True
 
 
 @inner_rule
@@ -357,9 +356,12 @@ def _why_unclean(
 ) -> int:
     """Why a leader from outside of ISR and ELR may be elected.
 
+    The record that elects the last known leader may also empty the ELR: its last member registers
+    after an unclean shutdown.
+
     Source: PartitionChangeBuilder.canElectLastKnownLeader, electAnyLeader@4.1.0.
     """
-    if leader == known.last_known_leader and known.isr == EMPTY and known.elr == EMPTY:
+    if leader == known.last_known_leader and known.isr == EMPTY:
         return histories.BY_LAST_KNOWN_LEADER
     if known.unclean_enabled or not history.facts[0].has_quorum:
         return histories.BY_UNCLEAN_ELECTION

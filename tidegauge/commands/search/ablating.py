@@ -32,7 +32,7 @@ def search_ablations(options: AblationsOptions) -> None:
     if options.as_json:
         print_json(matrix_for_programs(rows, options.seed))
     else:
-        show_matrix(console(), rows, out if options.shrink else None, options.seed)
+        show_matrix(console(), rows, None if options.no_shrink else out, options.seed)
     if not all(row.is_as_expected for row in rows):
         raise typer.Exit(1)
 
@@ -48,7 +48,7 @@ def _row(options: AblationsOptions, out: Path, name: str) -> MatrixRow:
             warn=loading.warn,
             tell=tell,
         )
-    if options.shrink:
+    if not options.no_shrink:
         for cell in row.cells.values():
             shrunk_finding(options, "ablations", out / name, cell.check, cell.scenario)
     return row

@@ -127,8 +127,8 @@ class AblationsOptions(NamedTuple):
     minutes: Annotated[float, typer.Option(min=0.01, metavar="M")] = 1
     #: The seed of the schedules.
     seed: Annotated[int, typer.Option(min=0, max=2**31, metavar="S")] = 1
-    #: Shrink the scenario of each cell, and run it.
-    shrink: bool = True
+    #: Print the matrix alone: no scenario is shrunk, and none is written.
+    no_shrink: bool = False
     #: The folder of the scenarios. Default: runs/ablations.
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR")] = None
     jobs: shared.Jobs = None
