@@ -63,6 +63,7 @@ SLOW = (
     *("runs/lag-time", "alerts", "conform", "runs/batched", "--seeds", "upgrade", "ask "),
     "blame",
     "--schedule",
+    "explain ",
 )
 
 
@@ -97,6 +98,9 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).symlink_to(ROOT / name)
     for file in (ROOT / "scenarios" / "real-cluster").iterdir():
         shutil.copy(file, tmp_path)
+    page = (ROOT / "docs" / "explaining.md").read_text(encoding="utf-8")
+    picture = page.partition("```yaml\n")[2].partition("```")[0]
+    (tmp_path / "seen.yaml").write_text(picture, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

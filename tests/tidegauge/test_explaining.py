@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from real_clusters import recorded
 from tidegauge.command_line import app
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.fuzzing.fuzzed_cluster import HeldState
@@ -18,6 +19,7 @@ from tidegauge.engine.simulate import simulate_plan
 from tidegauge.runs.run import Run
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import scenario_from_mapping
+from tidegauge.scenario.text.yaml_file import read_scenario_file
 from tidegauge.search.explaining import Schedule, Subject, Trials, Tried, Unit, run_unit
 from tidegauge.search.picture_distances import difference
 from tidegauge.search.pictured_cluster import PicturedCluster, pictured_cluster
@@ -25,6 +27,9 @@ from tidegauge.search.pictures import Picture, picture_of_run, read_picture
 from tidegauge.search.suspects import Suspect, words_of
 
 S = 1_000_000
+
+#: Real brokers, whose follower 3 was suspended three times.
+LAGGING = "kraft-4.1.0-d2_lag_shrink_4s"
 
 #: Sessions and lag times are short, so that a story takes seconds.
 CLUSTER: dict[str, Any] = {
@@ -246,6 +251,25 @@ def test_a_picture_of_a_broker_without_replica_is_refused(tmp_path: Path) -> Non
     picture = picture_in("partition: orders-0\nstates: [{isr: [11, 14]}]\n", tmp_path)
     with pytest.raises(TidegaugeError, match="orders-0: the picture has broker 14"):
         pictured_cluster(CLUSTER, "cluster", picture)
+
+
+def test_the_logs_of_a_real_cluster_tell_when_a_broker_was_suspended(tmp_path: Path) -> None:
+    """Kafka 4.1: SIGSTOP at 23:59:37.492, SIGCONT 6.588 s later, as the recording has them."""
+    logs, folder, proposal = (tmp_path / name for name in ("logs", "incident", "incident.yaml"))
+    words = [str(recorded(LAGGING, logs)), "-o", str(folder), "--scenario", str(proposal)]
+    assert CliRunner().invoke(app, ["read-logs", *words]).exit_code == 0
+    # Follower 3 has left the ISRs of both leaders after the longest lag time, of 4 s.
+    picture = picture_of_run(Run(folder), ["t-0", "t-1"], 20 * S, 34 * S, 800_000)
+    cluster: Any = read_scenario_file(proposal).data
+    subject = Subject(picture, pictured_cluster(cluster, "proposal", picture))
+    suspects = [each.written for each in subject.cluster.suspects]
+    pause = suspects.index({"kind": "pause", "brokers": [3]})
+    found = run_unit(Unit(subject, Schedule(), [pause], is_sparse=False)).best[0]
+    (deviation,) = found.schedule.deviations
+    stopped_us = 21_153_000
+    assert found.is_match
+    assert deviation.begin_us == pytest.approx(stopped_us, abs=300_000)
+    assert deviation.end_us == pytest.approx(stopped_us + 6_588_000, abs=300_000)
 
 
 # The command.

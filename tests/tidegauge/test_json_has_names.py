@@ -94,6 +94,7 @@ WORDS = {
     "blame": "blame a",
     "export": "export a --to rows",
     "shrink": "shrink a --check exposed_durable --max-runs 30 --out small.yaml",
+    "explain": "explain a --partition orders-1 --to 11s --jobs 1 --out why",
 }
 #: A controller's state has a broker under a name that rows have for a list of replicas.
 BROKERS_TOO = {"removing"}
@@ -112,6 +113,7 @@ FIELDS = {
     "show metadata-log": {"time_us", "type", "data", "leader", "isr", "brokerId"},
     "blame": {"faults", "seeds", "figures", "whole", "none", "parts", "without"},
     "inspect": {"position", "high_watermark", "isr", "replicas", "znode /controller", "changes"},
+    "explain": {"share", "words", "schedule", "leader", "isr"},
     "picture": {"edges_us", "under_min_isr", "partition_seconds", "election", "faults"},
 }
 #: These are about scenarios, releases, alerts and figures.

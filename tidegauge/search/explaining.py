@@ -169,26 +169,26 @@ class Trials:
         end_us = self.end_us(schedule) + later_us
         return self._fuzzed.run_schedule(self.given(schedule), end_us)
 
-    def phases(self) -> list[int]:
-        """Phases of the cluster in which its preferred elections are at the times of the picture.
+    def phase_us(self) -> int:
+        """The time by which the cluster has to be older to hold its elections as in the picture.
 
-        A restart of the preferred leader shows when they are in the cluster.
+        A restart of the preferred leader shows when they are.
         """
         cluster = self.subject.cluster
         balance = cluster.balance
         if balance is None:
-            return [0]
+            return 0
         written = {"kind": "restart", "brokers": [balance.leader]}
         restart = [each.written for each in cluster.suspects].index(written)
         begin_us = cluster.earliest_us
         schedule = Schedule((Deviation(restart, begin_us, begin_us + _TYPICAL_US[0]),))
         if not self._run(schedule, 2 * balance.interval_us):
-            return [0]
+            return 0
         held = self._fuzzed.held_states(cluster.partitions[balance.partition])
-        if len(held) < 2 or held[-1].leader != balance.leader:  # noqa: PLR2004 - nobody came back
-            return [0]
+        if len(held) == 1 or held[-1].leader != balance.leader:
+            return 0
         elected_us = held[-1].begin_us - cluster.origin_us
-        return [(elected_us - balance.at_us) % balance.interval_us]
+        return _whole((elected_us - balance.at_us) % balance.interval_us)
 
     def tried(self, schedule: Schedule) -> Tried:
         """Run a schedule, and compare it with the picture."""
@@ -264,12 +264,15 @@ class Trials:
         cluster, picture = self.subject.cluster, self.subject.picture
         changes = picture.changes_us
         before = [each for each in changes if each <= first_us + picture.within_us]
-        delay_us = self.delay_us(suspect)
+        delay_us = self.delay_us(suspect) or 0
         for anchor_us in dict.fromkeys([first_us, *before[-1:]]):
-            delayed_us = anchor_us - (_SECOND_US if delay_us is None else delay_us)
-            begin_us = max(delayed_us, cluster.earliest_us)
-            lasts = cluster.suspects[suspect].lasts
-            for end_us in [None, *(self._ends(begin_us, changes) if lasts else ())]:
+            begin_us = max(anchor_us - delay_us, cluster.earliest_us)
+            ends: list[int | None] = [None]
+            if cluster.suspects[suspect].lasts:
+                # It may have to last until its effect, or may be over by then.
+                ends += self._ends(begin_us, changes)
+                ends += [begin_us + delay_us + _MS_US]
+            for end_us in ends:
                 yield _with(base.schedule, Deviation(suspect, begin_us, end_us))
 
     def _ends(self, begin_us: int, changes: Sequence[int]) -> list[int]:
@@ -314,8 +317,9 @@ class Trials:
             if is_first and cluster.suspects[each.suspect].lasts:
                 for end_us in [None, *self._ends(each.begin_us, picture.changes_us)]:
                     made[_replaced(tried.schedule, place, each._replace(end_us=end_us))] = None
-        phases = [-late_us for late_us in late[:3]]
-        for phase_us in phases:
+        # A session expires a multiple of the heartbeat's interval after it began: half of the
+        # lateness may be made up by another phase, where something else recurs.
+        for phase_us in [-part for late_us in late[:3] for part in (late_us, late_us // 2)]:
             later_us = tried.schedule.phase_us + phase_us
             later_us += cluster.period_us if later_us < 0 else 0
             made[tried.schedule._replace(phase_us=later_us)] = None

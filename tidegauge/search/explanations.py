@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from math import exp
 from typing import NamedTuple
@@ -21,6 +21,7 @@ from tidegauge.search.explaining import (
     run_unit,
     trials_of,
 )
+from tidegauge.search.pictured_cluster import begun_later
 
 #: The most faults of a schedule.
 MOST_FAULTS = 3
@@ -72,20 +73,21 @@ class _Search(NamedTuple):
     tell: Callable[[Explained], None]
 
     def performed(
-        self, bases: Sequence[Schedule], explained: Explained, *, is_sparse: bool, to_first: bool
+        self, bases: Sequence[Schedule], explained: Explained, jobs: int | None, *, to_first: bool
     ) -> list[Tried]:
         """The best schedules that are made of some others; of the first of these if time is up.
 
         Args:
             bases: the schedules that are made longer.
             explained: is told the number of runs.
-            is_sparse: of suspects that do the same only one is tried.
-            to_first: the search ends with the first of these of which a match was made.
+            jobs: the number of parallel processes; None: the number of CPUs.
+            to_first: the search ends with the first of these of which a match was made, and of
+                suspects that do the same only one is tried.
         """
         parts = _parts(self.subject)
-        units = [Unit(self.subject, base, part, is_sparse) for base in bases for part in parts]
+        units = [Unit(self.subject, base, part, to_first) for base in bases for part in parts]
         found: list[Tried] = []
-        with closing(self._outcomes(units)) as outcomes:
+        with closing(_outcomes(units, jobs)) as outcomes:
             for number, outcome in enumerate(outcomes, start=1):
                 found += outcome.best
                 explained.note(outcome.best)
@@ -101,15 +103,17 @@ class _Search(NamedTuple):
                     break
         return found
 
-    def _outcomes(self, units: Sequence[Unit]) -> Generator[UnitOutcome]:
-        if self.jobs == 1:
-            yield from map(run_unit, units)
-            return
-        with closing(run_on_pool(run_unit, units, self.jobs)) as calls:
-            for ended in in_order(calls):
-                if ended.result is None:
-                    raise TidegaugeError(f"a trial failed: {ended.error}")
-                yield ended.result
+
+def _outcomes(units: Sequence[Unit], jobs: int | None) -> Generator[UnitOutcome]:
+    """The outcomes of units in their order."""
+    if jobs == 1:
+        yield from map(run_unit, units)
+        return
+    with closing(run_on_pool(run_unit, units, jobs)) as calls:
+        for ended in in_order(calls):
+            if ended.result is None:
+                raise TidegaugeError(f"a trial failed: {ended.error}")
+            yield ended.result
 
 
 def explain_picture(
@@ -129,18 +133,18 @@ def explain_picture(
     Raises:
         TidegaugeError: a process has failed.
     """
-    picture, cluster = subject.picture, subject.cluster
+    picture, deadline_s = subject.picture, time.monotonic() + seconds
+    cluster = begun_later(subject.cluster, Trials(subject).phase_us())
     shorter = picture.ended_by(max(picture.changes_us, default=0) + cluster.longest_us)
-    search = _Search(Subject(shorter, cluster), jobs, time.monotonic() + seconds, tell)
-    explained = Explained(subject)
-    with warm_pool(run_unit.__module__) if jobs != 1 else closing(_Nothing()):
-        try:
-            _search_by_length(search, explained)
-        except KeyboardInterrupt:
-            explained.is_complete = False
-            explained.matches = explained.matches or _of_other_suspects(subject, explained.nearest)
+    search = _Search(Subject(shorter, cluster), jobs, deadline_s, tell)
+    explained = Explained(Subject(picture, cluster))
+    try:
+        _search_by_length(search, explained)
+    except KeyboardInterrupt:
+        explained.is_complete = False
+        explained.matches = explained.matches or _of_other_suspects(subject, explained.nearest)
     # What is right up to the last change need not be so up to the end.
-    whole = Trials(subject)
+    whole = Trials(explained.subject)
     explained.matches = [
         each for each in (whole.tried(one.schedule) for one in explained.matches) if each.is_match
     ]
@@ -148,28 +152,26 @@ def explain_picture(
     return explained
 
 
-class _Nothing:
-    def close(self) -> None:
-        """There is nothing to close."""
-
-
 def _search_by_length(search: _Search, explained: Explained) -> None:
     """Try longer and longer schedules until some match."""
-    trials = trials_of(search.subject)
-    bases = [Schedule(phase_us=each) for each in trials.phases()]
-    unchanged = trials.tried(Schedule())
+    unchanged = trials_of(search.subject).tried(Schedule())
     if unchanged.is_match:
         explained.matches = [unchanged]
         return
-    while explained.length < MOST_FAULTS and explained.is_complete:
-        explained.length += 1
-        is_longer = explained.length > 1
-        tried = search.performed(bases, explained, is_sparse=is_longer, to_first=is_longer)
-        if any(each.is_match for each in tried):
+    # Schedules of one fault take less time than other processes to begin.
+    explained.length = 1
+    tried = search.performed([Schedule()], explained, jobs=1, to_first=False)
+    explained.matches = _of_other_suspects(search.subject, tried)
+    if explained.matches:
+        return
+    with nullcontext() if search.jobs == 1 else warm_pool(run_unit.__module__):
+        while not explained.matches and explained.length < MOST_FAULTS and explained.is_complete:
+            explained.length += 1
+            bases = [each.schedule for each in _beam(search.subject, tried)]
+            tried = search.performed(bases, explained, search.jobs, to_first=True)
             explained.matches = _of_other_suspects(search.subject, tried)
+        if explained.matches:
             _find_alternatives(search, explained)
-            return
-        bases = [each.schedule for each in _beam(search.subject, tried)]
 
 
 def _parts(subject: Subject) -> list[range]:
@@ -190,8 +192,6 @@ def _of_other_suspects(subject: Subject, tried: Sequence[Tried]) -> list[Tried]:
 
 def _find_alternatives(search: _Search, explained: Explained) -> None:
     """Find what may take the place of each fault of the likeliest explanations."""
-    if explained.length == 1:
-        return
     bases = dict.fromkeys(
         each.schedule._replace(
             deviations=each.schedule.deviations[:place] + each.schedule.deviations[place + 1 :]
@@ -199,7 +199,7 @@ def _find_alternatives(search: _Search, explained: Explained) -> None:
         for each in explained.matches[:_WITH_ALTERNATIVES]
         for place in range(explained.length)
     )
-    found = search.performed([*bases], explained, is_sparse=False, to_first=False)
+    found = search.performed([*bases], explained, search.jobs, to_first=False)
     explained.matches = _of_other_suspects(search.subject, [*explained.matches, *found])
 
 

@@ -8,6 +8,7 @@ put in that order.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -29,9 +30,9 @@ _KEPT = (
 )
 #: The most brokers of a cluster that keeps those without a replica.
 _MOST_BROKERS = 7
-#: Batches a second of a partition: a follower that is cut off has a record to fetch soon.
-_BATCHES_PER_SECOND = 2
-_MOST_BATCHES_PER_SECOND = 20
+#: Batches a second of a partition, and of all: a follower that is cut off soon has one to fetch.
+_BATCHES_PER_SECOND = 1
+_MOST_BATCHES_PER_SECOND = 8
 _SECOND_US = 1_000_000
 #: Where no preferred leader comes back, an election was so long before another one began to lead.
 _QUIET_US = 5 * _SECOND_US
@@ -135,6 +136,21 @@ def pictured_cluster(written: Written, source: str, picture: Picture) -> Picture
     numbers = {each.name: number for number, each in enumerate(ClusterPlan(reduced).partitions)}
     places = [numbers[each.name] for each in picture.partitions]
     return PicturedCluster(profile, suspects, places, origin_us, longest_us, lag_us // 2, balance)
+
+
+def begun_later(cluster: PicturedCluster, by_us: int) -> PicturedCluster:
+    """The cluster that is older by a time when the picture begins."""
+    profile = cluster.profile
+    begin_us = profile.begin_us + by_us
+    duration = format_duration(profile.end_us + by_us)
+    scenario = {
+        **profile.scenario,
+        "duration": duration,
+        "sample_every": duration,
+        "steps": [{"at": format_duration(begin_us), "do": "wait"}],
+    }
+    later = replace(profile, scenario=scenario, begin_us=begin_us, end_us=profile.end_us + by_us)
+    return cluster._replace(profile=later, origin_us=cluster.origin_us + by_us)
 
 
 def _replicas(scenario: Scenario, seen: SeenPartition, source: str) -> list[int]:

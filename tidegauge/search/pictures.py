@@ -30,7 +30,7 @@ from tidegauge.runs.run import Run
 from tidegauge.scenario.model.parts import BrokerId, Listed, Part, PositiveDuration, Some
 from tidegauge.scenario.text.errors import Problem, ProblemsError, problems_in, scenario_error
 from tidegauge.scenario.text.yaml_file import read_scenario_file
-from tidegauge.simulation.quantities import parse_duration, short_time_text
+from tidegauge.simulation.quantities import parse_duration, short_seconds_text, short_time_text
 from tidegauge.simulation.wall_clock import DAY_MS, is_wall_clock, parse_moment, wall_clock_text
 
 #: The leader of a state in which nobody leads.
@@ -174,8 +174,8 @@ class Picture(NamedTuple):
     def time_text(self, time_us: int) -> str:
         """A time of the picture as its file has times."""
         if not self.is_of_day:
-            sign = "-" if time_us < 0 else ""
-            return sign + short_time_text(abs(time_us))
+            before = f"-{short_seconds_text(-time_us)}"
+            return before if time_us < 0 else short_time_text(time_us)
         return wall_clock_text(time_us % _DAY_US // 1_000).partition("T")[2]
 
 

@@ -17,6 +17,7 @@ from tidegauge.scenario.model.component_faults import FAULTS
 from tidegauge.scenario.model.fault_rates import FaultRate
 from tidegauge.scenario.model.selectors import LinkEnd
 from tidegauge.scenario.reading import Scenario
+from tidegauge.scenario.text.errors import plural
 from tidegauge.simulation.quantities import UNITS_US, format_duration
 
 _YEAR_US = 365 * 24 * UNITS_US["h"]
@@ -190,6 +191,15 @@ def words_of(written: Mapping[str, Any]) -> str:
 
 
 def _names(selectors: Iterable[int | str], host: str) -> str:
+    """Processes and machines in words: ``machines 2, 3, zookeeper``."""
+    groups: dict[str, list[str]] = {}
+    for each in selectors:
+        kind, colon, name = str(each).rpartition(":")
+        if colon or isinstance(each, int):
+            groups.setdefault(kind or host, []).append(name)
+        else:
+            groups[str(each)] = []
     return ", ".join(
-        f"{host} {each}" if isinstance(each, int) else each.replace(":", " ") for each in selectors
+        f"{kind if len(names) == 1 else plural(kind)} {', '.join(names)}" if names else kind
+        for kind, names in groups.items()
     )

@@ -1,7 +1,7 @@
 """The output of ``tidegauge explain``: schedules that produce a picture, beside what was seen."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,13 +13,13 @@ from tidegauge.scenario.text.errors import counted
 from tidegauge.search.explaining import Deviation, Schedule, Subject, Tried
 from tidegauge.search.explanations import Explained
 from tidegauge.search.picture_distances import Span
-from tidegauge.search.pictures import NO_LEADER, SeenState
+from tidegauge.search.pictures import NO_LEADER, Picture, SeenState
 from tidegauge.search.suspects import words_of
 from tidegauge.simulation.quantities import short_seconds_text
 from tidegauge.views.output import print_command, print_hanging
 
 #: Explanations that are printed.
-_LISTED = 10
+_LISTED = 8
 #: The nearest schedules that are printed if nothing matches.
 _NEAREST = 3
 _ANY = "any"
@@ -64,8 +64,10 @@ def show_explanations(out: Console, told: ToldExplanations) -> None:
     subject = explained.subject
     tried = f"{counted(explained.runs, 'schedule')} tried in {told.took_s:.0f} s"
     early = "" if explained.is_complete else "; the search ended before all were tried"
-    if explained.matches:
-        length = counted(explained.length, "fault") if explained.length else "no fault"
+    if explained.matches and explained.length == 0:
+        print_hanging(out, "", "The picture needs no fault: the undisturbed cluster does that.")
+    elif explained.matches:
+        length = counted(explained.length, "fault")
         count = counted(len(explained.matches), "explanation")
         print_hanging(out, "", f"{count} with {length}, the likeliest first; {tried}{early}.")
         _list(out, explained)
@@ -95,7 +97,7 @@ def _list(out: Console, explained: Explained) -> None:
 def _beside(subject: Subject, tried: Tried) -> Table:
     """The states of the picture, and beside them those of a run."""
     table = Table(box=None, pad_edge=False)
-    for name in ("partition", "seen", "", "simulated", "", "difference"):
+    for name in ("", "seen", "", "simulated", "late"):
         table.add_column(name, overflow="fold")
     for row in _rows(subject, tried):
         table.add_row(*row)
@@ -103,31 +105,34 @@ def _beside(subject: Subject, tried: Tried) -> Table:
 
 
 def _rows(subject: Subject, tried: Tried) -> Iterator[tuple[str, ...]]:
-    picture, begins = subject.picture, 0
+    picture, first = subject.picture, 0
     for seen in picture.partitions:
-        spans = tried.difference.spans[begins : begins + len(seen.states)]
-        begins += len(seen.states)
+        yield (seen.name, "", "", "", "")
+        spans = tried.difference.spans[first : first + len(seen.states)]
+        first += len(seen.states)
         for place, span in enumerate(spans):
-            if span.seen.is_anything:
-                continue
-            seen_us = span.seen.begin_us
-            simulated = span.simulated[0].begin_us if span.simulated and place else None
-            late = ""
-            if seen_us is not None and simulated is not None:
-                late = f"{(simulated - seen_us) / 1e6:+.1f} s"
-            yield (
-                seen.name if place == 0 else "",
-                "" if seen_us is None else picture.time_text(seen_us),
-                _seen_words(span.seen),
-                "" if simulated is None else picture.time_text(simulated),
-                _simulated_words(span),
-                late if span.is_right else f"other state {late}".rstrip(),
-            )
+            if not span.seen.is_anything:
+                yield _row(picture, span, is_first=place == 0)
+
+
+def _row(picture: Picture, span: Span, *, is_first: bool) -> tuple[str, ...]:
+    seen_us = span.seen.begin_us
+    simulated_us = span.simulated[0].begin_us if span.simulated and not is_first else None
+    late = ""
+    if seen_us is not None and simulated_us is not None:
+        late = f"{round((simulated_us - seen_us) / 1e6, 1) + 0.0:+.1f} s"
+    return (
+        "" if seen_us is None else picture.time_text(seen_us),
+        _seen_words(span.seen),
+        "" if simulated_us is None else picture.time_text(simulated_us),
+        _simulated_words(span),
+        late if span.is_right else f"{late} other state".lstrip(),
+    )
 
 
 def _seen_words(state: SeenState) -> str:
     leader = _ANY if state.leader is None else state.leader
-    isr = _ANY if state.isr is None else sorted(state.isr)
+    isr = _ANY if state.isr is None else _isr_words(state.isr)
     return _state_words("none" if leader == NO_LEADER else leader, isr)
 
 
@@ -138,7 +143,11 @@ def _simulated_words(span: Span) -> str:
 
 
 def _held_words(state: HeldState) -> str:
-    return _state_words("none" if state.leader is None else state.leader, sorted(state.isr))
+    return _state_words("none" if state.leader is None else state.leader, _isr_words(state.isr))
+
+
+def _isr_words(isr: Iterable[int]) -> str:
+    return f"[{','.join(map(str, sorted(isr)))}]"
 
 
 def _state_words(leader: object, isr: object) -> str:

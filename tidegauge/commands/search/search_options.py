@@ -147,7 +147,7 @@ class ExplainOptions(NamedTuple):
     Schedules of faults and elections run on the cluster of the file by the thousand, with its own
     settings. The shortest that lead the partitions through the same states at the same times are
     printed, the likeliest first, by the file's `fault_rates` or assumed ones. Explanations that the
-    picture cannot tell apart are all listed. Each of the first is written as a scenario.
+    picture cannot tell apart are all listed. The first three are written as scenarios.
 
     A picture has states with leader, isr or both; times may be left out, and are durations or times
     of a day:
@@ -156,7 +156,7 @@ class ExplainOptions(NamedTuple):
       partition: orders-3
       states:
         - {leader: 1, isr: [1, 2, 3]}
-        - {at: "02:14:00", leader: 1, isr: [1], for: 12s}
+        - {at: 02:14:00, leader: 1, isr: [1], for: 12s}
         - {isr: [1, 3]}
       within: 2s
 
