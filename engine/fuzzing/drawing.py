@@ -62,7 +62,6 @@ _ADD_PIN = code(6)
 _DROP_PIN = code(7)
 
 
-
 class Draws(Record):
     """The draws of the present run."""
 
