@@ -8,6 +8,9 @@ each run it restores the tables of the cluster that is up (``kept_states.py``), 
 reached (``coverage.py``). No run writes a trace. A finding is a schedule, which is written as a
 scenario and run again like any other (``fuzzed_cluster.py``).
 
+A schedule can also be given (``FuzzedCluster.run_schedule``), and the states through which it leads
+a partition are read: so ``tidegauge/search/explaining.py`` searches the schedules behind a picture.
+
 A kind of fault that the scenario model knows is drawn as soon as a profile lists it
 (``tidegauge/search/profiles.py``): nothing here knows the kinds.
 """

@@ -31,7 +31,13 @@ from tidegauge.engine.fuzzing.batches import (
 from tidegauge.engine.fuzzing.coverage import STATE_BITS
 from tidegauge.engine.fuzzing.drawing import Drawn
 from tidegauge.engine.fuzzing.kept_states import KeptMemory, keep_state
-from tidegauge.engine.fuzzing.schedules import MOST_FAULTS, MOST_PINS, MOST_STEPS, PRESENT
+from tidegauge.engine.fuzzing.schedules import (
+    MOST_FAULTS,
+    MOST_PINS,
+    MOST_STEPS,
+    PRESENT,
+    GivenSchedule,
+)
 from tidegauge.engine.group import Group
 from tidegauge.engine.layout.by_name import new_tables
 from tidegauge.engine.layout.check_tables import enlarge
@@ -133,29 +139,6 @@ class FoundBreak(NamedTuple):
     check: str
     #: The scenario that does it.
     scenario: dict[str, Any]
-
-
-class GivenFault(NamedTuple):
-    """A fault of a given schedule: the number of its choice, and its times in microseconds."""
-
-    choice: int
-    at_us: int
-    #: None: it does not end before the run, or is over at once.
-    for_us: int | None = None
-
-
-class GivenStep(NamedTuple):
-    """A step of a given schedule."""
-
-    choice: int
-    at_us: int
-
-
-class GivenSchedule(NamedTuple):
-    """A schedule that is given, and not drawn; its steps in the order of their times."""
-
-    faults: Sequence[GivenFault] = ()
-    steps: Sequence[GivenStep] = ()
 
 
 class HeldState(NamedTuple):

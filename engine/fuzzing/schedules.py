@@ -7,6 +7,9 @@ a schedule fills the first of them. Numbers, records and events are those that t
 these deviations would have, so that its run has the same hash.
 """
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from tidegauge.clients.client_state import Clients, Step
 from tidegauge.clients.step_requests import AT
 from tidegauge.compiled.records import Record, Records, flag, i64
@@ -103,6 +106,29 @@ class Schedules(Tables):
 
 #: The present schedule.
 PRESENT = code(0)
+
+
+class GivenFault(NamedTuple):
+    """A fault of a given schedule: the number of its choice, and its times in microseconds."""
+
+    choice: int
+    at_us: int
+    #: None: it does not end before the run, or is over at once.
+    for_us: int | None = None
+
+
+class GivenStep(NamedTuple):
+    """A step of a given schedule."""
+
+    choice: int
+    at_us: int
+
+
+class GivenSchedule(NamedTuple):
+    """A schedule that is given, and not drawn; its steps in the order of their times."""
+
+    faults: Sequence[GivenFault] = ()
+    steps: Sequence[GivenStep] = ()
 
 
 @inner_rule

@@ -18,13 +18,8 @@ from dataclasses import dataclass, field
 from math import inf, log
 from typing import Any, NamedTuple, TypeAlias
 
-from tidegauge.engine.fuzzing.fuzzed_cluster import (
-    FuzzedCluster,
-    GivenFault,
-    GivenSchedule,
-    GivenStep,
-    HeldState,
-)
+from tidegauge.engine.fuzzing.fuzzed_cluster import FuzzedCluster, HeldState
+from tidegauge.engine.fuzzing.schedules import GivenFault, GivenSchedule, GivenStep
 from tidegauge.search.picture_distances import Difference, difference, together
 from tidegauge.search.pictured_cluster import PicturedCluster
 from tidegauge.search.pictures import Picture
