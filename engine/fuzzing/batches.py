@@ -5,6 +5,7 @@ from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.engine.doors import World
 from tidegauge.engine.event_loop import BUDGET, HORIZON, close_process, needs_room, run_until
+from tidegauge.engine.exchange.atomic_words import cycle_count
 from tidegauge.engine.exchange.state import Exchange
 from tidegauge.engine.fuzzing.coverage import state_of_partition, tension_of_partition
 from tidegauge.engine.fuzzing.drawing import Drawn, draw_schedule
@@ -66,6 +67,12 @@ class Batch(Record):
     is_given: flag
     #: Runs in which a loss of acknowledged records is permitted, by a setting or the release.
     lossy: i64
+    #: The processor's ticks in parts of runs: restoring tables, drawing schedules, handling events
+    #: with looks at states, judging.
+    restoring_ticks: i64
+    drawing_ticks: i64
+    handling_ticks: i64
+    judging_ticks: i64
     #: Events handled, rows judged, abstract states seen for the first time.
     events: i64
     rows: i64
@@ -134,9 +141,13 @@ def run_batch(
     batch = fuzzing.batch[0]
     done = 0
     while done < most and batch.next_run < batch.end_run and batch.findings < len(fuzzing.found):
+        begun = cycle_count()
         restore_state(kept, BEGINNING)
+        restored = cycle_count()
         if not batch.is_given:
             draw_schedule(fuzzing, batch.next_run)
+        batch.restoring_ticks += restored - begun
+        batch.drawing_ticks += cycle_count() - restored
         enter_schedule(world, history, fuzzing, PRESENT, batch.first_step)
         _run(world, exchange, history, figures, fuzzing)
         batch.next_run += 1
@@ -152,7 +163,11 @@ def _run(
     batch, schedule = fuzzing.batch[0], fuzzing.schedules[PRESENT]
     batch.runs += 1
     schedule.reached_us = NONE
-    if not _handle_all(world, exchange, fuzzing):
+    begun = cycle_count()
+    is_handled = _handle_all(world, exchange, fuzzing)
+    handled = cycle_count()
+    batch.handling_ticks += handled - begun
+    if not is_handled:
         batch.overflows += 1
         return
     is_well = not batch.has_to_recover or _has_recovered(world, fuzzing)
@@ -166,6 +181,7 @@ def _run(
         batch.overflows += 1
         return
     judge_end(history, figures)
+    batch.judging_ticks += cycle_count() - handled
     _count_reached(world, fuzzing)
     _count_run(history, figures, fuzzing, count)
     _note_finding(history, fuzzing, is_well)

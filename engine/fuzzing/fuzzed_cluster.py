@@ -74,6 +74,10 @@ _STATE_COLUMNS = ROW_KINDS[PartitionState.KIND].columns
 _ROWS = 16384
 
 
+#: The parts of a run whose time is measured.
+PARTS = ("restoring", "drawing", "handling", "judging")
+
+
 @dataclass(frozen=True)
 class Profile:
     """A cluster without faults, and what may happen to it."""
@@ -125,6 +129,8 @@ class Counts(NamedTuple):
     #: by the number of its reason (``PERMITS``).
     lossy: int
     permitted: Mapping[int, int]
+    #: The processor's ticks in each part of runs.
+    ticks: Mapping[str, int]
     #: By kind of row, by kind of message or timer, by choice of a fault.
     rows_written: Sequence[int]
     kinds_handled: Sequence[int]
@@ -317,6 +323,7 @@ class FuzzedCluster:
                 for reason in PERMITS
                 if fuzzing.permitted[reason].times
             },
+            ticks={part: int(getattr(batch, f"{part}_ticks")) for part in PARTS},
             rows_written=[int(each.times) for each in fuzzing.rows_written],
             kinds_handled=[int(each.times) for each in fuzzing.kinds_handled],
             faults_drawn=[int(each.times) for each in fuzzing.faults_drawn],

@@ -148,6 +148,7 @@ class Campaign:
     #: Runs with breaks that are permitted, by the reason; and a scenario of each.
     permitted: Counter[str] = field(default_factory=Counter)
     permitted_scenarios: dict[str, dict[str, Any]] = field(default_factory=dict)
+    ticks: Counter[str] = field(default_factory=Counter)
     faults_drawn: Counter[str] = field(default_factory=Counter)
     rows_written: Counter[str] = field(default_factory=Counter)
     messages: Counter[str] = field(default_factory=Counter)
@@ -171,6 +172,7 @@ class Campaign:
             self.permitted[PERMITS[reason]] += runs
         for words, scenario in outcome.permitted.items():
             self.permitted_scenarios.setdefault(words, scenario)
+        self.ticks.update(counts.ticks)
         self.faults_drawn.update(outcome.faults_drawn)
         for kind, times in enumerate(counts.rows_written):
             if kind in ROW_KINDS and ROW_KINDS[kind].canonical:

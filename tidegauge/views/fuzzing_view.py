@@ -111,6 +111,10 @@ def campaign_for_programs(
         "not_run_again": campaign.not_run_again,
         "events": campaign.events,
         "rows_judged": campaign.rows,
+        "shares_of_time": {
+            part: round(ticks / max(1, campaign.ticks.total()), 3)
+            for part, ticks in campaign.ticks.items()
+        },
         "found": dict(campaign.found),
         "permitted": [
             {"reason": words, "schedules": campaign.permitted[words], "scenario": str(file)}
