@@ -25,13 +25,16 @@ def runs_until_found(bug: str, seed: int, most: int, *, is_guided: bool) -> int:
     kind = FuzzedKind(ablation.mode, ablation.release, ablations=(bug,))
     done = number = 0
     while done < most:
-        cluster = FuzzedCluster(drawn_profile(kind, seed, number), seed, is_guided=is_guided)
+        profile = drawn_profile(kind, seed, number)
+        cluster = FuzzedCluster(profile, seed * 1_000_003 + number, is_guided=is_guided)
         number += 1
         for begin in range(0, UNIT_RUNS, _LOOK):
             cluster.run(_LOOK)
-            for found in cluster.take_found():
-                if found.check in ablation.breaks:
-                    return done + found.run + 1
+            cluster.take_found()
+            broken = cluster.broken()
+            found = [broken[check].run for check in ablation.breaks if check in broken]
+            if found:
+                return done + min(found) + 1
             if done + begin + _LOOK >= most:
                 return most
         done += UNIT_RUNS

@@ -104,7 +104,7 @@ def test_a_folder_of_another_search_is_kept(tmp_path: Path) -> None:
 def test_a_hundred_thousand_schedules_of_the_finished_protocol(kind: FuzzedKind) -> None:
     campaign = Campaign()
     for number in range(10):
-        campaign.add(run_unit(Unit(kind, 99, number, 10_000, is_guided=number % 2 == 0)))
+        campaign.add(run_unit(Unit(kind, 99, number, 10_000, is_guided=number % 2 == 0)), kind.mode)
     assert campaign.found == {}
     assert campaign.overflows == 0
     assert campaign.counted > 20_000
@@ -120,7 +120,7 @@ def test_each_generation_breaks_in_a_minute(release: str, brokers: int) -> None:
     kind = FuzzedKind("zookeeper", release, brokers)
     campaign = Campaign()
     for number in range(40):
-        campaign.add(run_unit(Unit(kind, 1, number, 10_000, is_guided=True)))
+        campaign.add(run_unit(Unit(kind, 1, number, 10_000, is_guided=True)), kind.mode)
         if "strong_isr" in campaign.found:
             return
     raise AssertionError(campaign.found)

@@ -16,12 +16,13 @@ from typing import Any, NamedTuple
 
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.fuzzing.fuzzed_cluster import Counts, FoundBreak, FuzzedCluster
-from tidegauge.engine.pool import run_on_pool
+from tidegauge.engine.pool import in_order, run_on_pool
+from tidegauge.replication.release_versions import Mode
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import scenario_from_mapping
 from tidegauge.search.judged_runs import judged
 from tidegauge.search.profiles import FuzzedKind, drawn_profile
-from tidegauge.simulation.messages.kinds import MESSAGES, NAMES
+from tidegauge.simulation.messages.kinds import MESSAGES_OF_MODE, NAMES
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 from tidegauge.traces.checks import LIVENESS
 from tidegauge.traces.checks.histories import PERMITS
@@ -30,8 +31,10 @@ from tidegauge.traces.checks.histories import PERMITS
 UNIT_RUNS = 5_000
 #: Schedules between two looks at the findings.
 _BATCH_RUNS = 1_000
-#: Findings of one check that a unit hands on, and those of liveness that it confirms.
-_HANDED_ON = 8
+#: Runs of a unit that had not recovered by themselves, of which at most so many are run again: they
+#: recover in the liveness phase, or are findings.
+_RUN_AGAIN = 60
+#: ... until so many findings are confirmed.
 _CONFIRMED = 4
 
 
@@ -50,17 +53,19 @@ class UnitOutcome(NamedTuple):
     """What came of a unit."""
 
     counts: Counts
-    #: Findings by the check that broke first: their number, and some of them.
+    #: Findings by the check that broke first: their number, and the smallest of each.
     found: Mapping[str, int]
-    examples: Sequence[FoundBreak]
+    smallest: Mapping[str, FoundBreak]
     #: For each check that broke, first or later: the first run in which it did.
     broken: Mapping[str, FoundBreak]
     #: By the reason in words: the scenario of a run with a break that is permitted.
     permitted: Mapping[str, dict[str, Any]]
     #: By kind: the faults that have begun.
     faults_drawn: Mapping[str, int]
-    #: Runs that had not recovered by themselves, and did in the liveness phase.
+    #: Runs that had not recovered by themselves: those that did in the liveness phase, and those
+    #: that were not run again.
     slow_recoveries: int
+    not_run_again: int
 
 
 def run_unit(unit: Unit) -> UnitOutcome:
@@ -72,29 +77,45 @@ def run_unit(unit: Unit) -> UnitOutcome:
     profile = drawn_profile(unit.kind, unit.seed, unit.number)
     cluster = FuzzedCluster(profile, unit.seed * 1_000_003 + unit.number, is_guided=unit.is_guided)
     found: Counter[str] = Counter()
-    examples: dict[str, list[FoundBreak]] = {}
-    done = slow = 0
+    smallest: dict[str, FoundBreak] = {}
+    unrecovered: list[FoundBreak] = []
+    done = 0
     while done < unit.runs:
         done += cluster.run(min(_BATCH_RUNS, unit.runs - done))
         for each in cluster.take_found():
-            known = examples.setdefault(each.check, [])
             if each.check == LIVENESS.name:
-                if len(known) + slow >= _CONFIRMED:
-                    continue
-                if not _stays(each.scenario):
-                    slow += 1
-                    continue
-            found[each.check] += 1
-            known.append(each)
-            known.sort(key=lambda one: (_deviations(one.scenario), one.run))
-            del known[_HANDED_ON:]
+                unrecovered.append(each)
+            else:
+                found[each.check] += 1
+                _keep_smaller(smallest, each)
+    slow = 0
+    for each in unrecovered[:_RUN_AGAIN]:
+        if found[LIVENESS.name] == _CONFIRMED:
+            break
+        if _stays(each.scenario):
+            found[LIVENESS.name] += 1
+            _keep_smaller(smallest, each)
+        else:
+            slow += 1
     counts = cluster.counts()
     kinds: Counter[str] = Counter()
     for choice, times in zip(profile.choices, counts.faults_drawn, strict=True):
         kinds[str(choice["kind"])] += times
+    broken = cluster.broken()
+    if LIVENESS.name in smallest:
+        broken[LIVENESS.name] = smallest[LIVENESS.name]
     permitted = {PERMITS[reason]: cluster.permitted(reason) for reason in counts.permitted}
-    every = [each for known in examples.values() for each in known]
-    return UnitOutcome(counts, found, every, cluster.broken(), permitted, kinds, slow)
+    again = slow + found[LIVENESS.name]
+    return UnitOutcome(
+        counts, +found, smallest, broken, permitted, kinds, slow, len(unrecovered) - again
+    )
+
+
+def _keep_smaller(smallest: dict[str, FoundBreak], found: FoundBreak) -> None:
+    """Keep a finding if there is none of its check with as few deviations."""
+    known = smallest.get(found.check)
+    if known is None or _deviations(found.scenario) < _deviations(known.scenario):
+        smallest[found.check] = found
 
 
 def _deviations(scenario: Mapping[str, Any]) -> int:
@@ -120,6 +141,7 @@ class Campaign:
     rows: int = 0
     lossy: int = 0
     slow_recoveries: int = 0
+    not_run_again: int = 0
     found: Counter[str] = field(default_factory=Counter)
     #: The smallest finding of each check.
     smallest: dict[str, FoundBreak] = field(default_factory=dict)
@@ -130,8 +152,8 @@ class Campaign:
     rows_written: Counter[str] = field(default_factory=Counter)
     messages: Counter[str] = field(default_factory=Counter)
 
-    def add(self, outcome: UnitOutcome) -> None:
-        """Add the outcome of the next unit."""
+    def add(self, outcome: UnitOutcome, mode: Mode) -> None:
+        """Add the outcome of the next unit, of clusters in a mode."""
         counts = outcome.counts
         self.units += 1
         self.runs += counts.runs
@@ -141,11 +163,10 @@ class Campaign:
         self.rows += counts.rows
         self.lossy += counts.lossy
         self.slow_recoveries += outcome.slow_recoveries
+        self.not_run_again += outcome.not_run_again
         self.found.update(outcome.found)
-        for each in outcome.examples:
-            known = self.smallest.get(each.check)
-            if known is None or _deviations(each.scenario) < _deviations(known.scenario):
-                self.smallest[each.check] = each
+        for each in outcome.smallest.values():
+            _keep_smaller(self.smallest, each)
         for reason, runs in counts.permitted.items():
             self.permitted[PERMITS[reason]] += runs
         for words, scenario in outcome.permitted.items():
@@ -155,7 +176,7 @@ class Campaign:
             if kind in ROW_KINDS and ROW_KINDS[kind].canonical:
                 self.rows_written[ROW_KINDS[kind].name] += times
         for kind, times in enumerate(counts.kinds_handled):
-            if NAMES.get(kind) in MESSAGES:
+            if NAMES.get(kind) in MESSAGES_OF_MODE[mode]:
                 self.messages[NAMES[kind]] += times
 
     @property
@@ -190,7 +211,7 @@ def performed(
     address: str | None = None,
     warn: Callable[[str], None] = lambda _: None,
 ) -> Generator[tuple[Unit, UnitOutcome]]:
-    """Perform units in the warm pool; yield the outcome of each, in the order in which they end.
+    """Perform units in the warm pool; yield the outcome of each, in the order of the units.
 
     One job is this process, without a pool. Arguments are those of ``engine/pool.py``; the caller
     has to close the iterator.
@@ -203,7 +224,7 @@ def performed(
         yield from ((unit, run_unit(unit)) for unit in units)
         return
     with closing(run_on_pool(run_unit, units, jobs, address, warn)) as calls:
-        for ended in calls:
+        for ended in in_order(calls):
             unit = units[ended.number]
             if ended.result is None:
                 raise TidegaugeError(f"unit {unit.number} of seed {unit.seed}: {ended.error}")

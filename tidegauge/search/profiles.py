@@ -54,15 +54,16 @@ class FuzzedKind(NamedTuple):
     partitions: int = 1
     #: Rules that are taken away, by their names.
     ablations: Sequence[str] = ()
-    #: eligible.leader.replicas.version is 1; None: as the release has it.
-    has_elr: bool | None = None
+    #: The number of kinds that a campaign has, one after the other.
+    in_turn: int = 1
 
 
 def drawn_profile(kind: FuzzedKind, seed: int, number: int) -> Profile:
     """The cluster of a number in the campaign of a seed."""
     draw = Random(f"{seed} {number}")  # noqa: S311 - nothing here is a secret
     window_ms = draw.choice(_WINDOWS_MS)
-    recovers = number % _OF_CLUSTERS == _RECOVERS
+    role = number // kind.in_turn % _OF_CLUSTERS
+    recovers = role == _RECOVERS
     after_ms = _RECOVERY_MS if recovers else _AFTER_MS
     end_us = _UP_US + window_ms * _MS
     timeout_ms = draw.choice([500, 2_000])
@@ -90,7 +91,7 @@ def drawn_profile(kind: FuzzedKind, seed: int, number: int) -> Profile:
         faults=_faults(kind),
         steps=[*_steps(kind)],
         pins=[*_pins(kind, settings, fetches=draw.random() < _FETCHES_ARE_HELD)],
-        heals=recovers or number % _OF_CLUSTERS != _KEEPS_FAULTS,
+        heals=recovers or role != _KEEPS_FAULTS,
         has_to_recover=recovers,
         most_faults=draw.choice([2, 3, 4, 6]),
         most_steps=draw.choice([3, 5, 8]),
@@ -136,8 +137,6 @@ def _cluster(kind: FuzzedKind, timeout_ms: int, draw: Random) -> dict[str, Any]:
             "count": draw.choice([1, 1, 3]),
             "settings": {"broker.session.timeout.ms": session_ms},
         }
-        if kind.has_elr is not None:
-            parts["eligible_leader_replicas"] = kind.has_elr
     else:
         settings["zookeeper.session.timeout.ms"] = session_ms
         parts["zookeeper"] = {"tick_ms": session_ms // 5}

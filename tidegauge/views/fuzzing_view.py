@@ -11,9 +11,6 @@ from tidegauge.search.campaign import Campaign
 from tidegauge.search.profiles import FuzzedKind
 from tidegauge.views.output import print_hanging
 
-#: Names of a list that are printed.
-_LISTED = 8
-
 
 class ToldCampaign(NamedTuple):
     """A campaign that has ended."""
@@ -34,8 +31,9 @@ class ToldCampaign(NamedTuple):
         """The clusters in words."""
         first, last = self.kinds[0], self.kinds[-1]
         brokers = f"{first.brokers}" if first is last else f"{first.brokers} to {last.brokers}"
+        brokers += f" brokers, {counted(first.partitions, 'partition')}"
         without = f" without {', '.join(first.ablations)}" if first.ablations else ""
-        return f"Kafka {first.release} with {first.mode}, {brokers} brokers{without}"
+        return f"Kafka {first.release} with {first.mode}, {brokers}{without}"
 
 
 def progress_words(campaign: Campaign, took_s: float) -> str:
@@ -46,7 +44,9 @@ def progress_words(campaign: Campaign, took_s: float) -> str:
 
 
 def _found_words(campaign: Campaign) -> str:
-    return ", ".join(f"{name} broken {times:,} times" for name, times in campaign.found.items())
+    return ", ".join(
+        f"{name} broken by {counted(times, 'schedule')}" for name, times in campaign.found.items()
+    )
 
 
 def show_campaign(out: Console, told: ToldCampaign, permitted: Sequence[tuple[str, Path]]) -> None:
@@ -67,6 +67,13 @@ def show_campaign(out: Console, told: ToldCampaign, permitted: Sequence[tuple[st
     if campaign.overflows:
         print_hanging(out, "Not judged: ", f"{campaign.overflows:,}, which ran out of room")
     print_hanging(out, "Found: ", _found_words(campaign) or "nothing that is not permitted")
+    if campaign.not_run_again:
+        print_hanging(
+            out,
+            "",
+            f"{campaign.not_run_again:,} more had not recovered, and were not run with a liveness "
+            "phase",
+        )
     for words, file in permitted:
         runs = campaign.permitted[words]
         print_hanging(out, "Permitted: ", f"{counted(runs, 'schedule')} by {words}; {file}")
@@ -76,19 +83,13 @@ def show_campaign(out: Console, told: ToldCampaign, permitted: Sequence[tuple[st
             "",
             f"{counted(campaign.lossy, 'schedule')} lost acknowledged records as is permitted",
         )
-    for subject, names in (
-        ("rows", campaign.never_written),
-        ("messages", campaign.never_sent),
-        ("faults", [name for name, times in campaign.faults_drawn.items() if times == 0]),
-    ):
-        if names:
-            print_hanging(out, f"Never reached of {subject}: ", _some(names))
-
-
-def _some(names: Sequence[str]) -> str:
-    listed = ", ".join(names[:_LISTED])
-    more = len(names) - _LISTED
-    return f"{listed} and {more} more (--json has all)" if more > 0 else listed
+    rows, messages = len(campaign.never_written), len(campaign.never_sent)
+    print_hanging(
+        out, "Never reached: ", f"rows of {rows} kinds, messages of {messages}; --json lists them"
+    )
+    undrawn = [name for name, times in campaign.faults_drawn.items() if times == 0]
+    if undrawn:
+        print_hanging(out, "Faults that were never drawn: ", ", ".join(undrawn))
 
 
 def campaign_for_programs(
@@ -107,6 +108,7 @@ def campaign_for_programs(
         "counted": campaign.counted,
         "not_judged": campaign.overflows,
         "slow_recoveries": campaign.slow_recoveries,
+        "not_run_again": campaign.not_run_again,
         "events": campaign.events,
         "rows_judged": campaign.rows,
         "found": dict(campaign.found),

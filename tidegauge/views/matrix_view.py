@@ -1,49 +1,48 @@
-"""The output of ``tidegauge ablations``: a line for each rule, a column for each check."""
+"""The output of ``tidegauge ablations``: a block for each rule, a line for each check."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
-from tidegauge.replication.ablations import DIVERGENCE
+from tidegauge.scenario.text.errors import counted
 from tidegauge.search.ablation_matrix import MatrixRow
 from tidegauge.views.output import print_hanging
 
 
 def show_matrix(out: Console, rows: Sequence[MatrixRow], folder: Path | None, seed: int) -> None:
     """Print the matrix: schedules until a check broke, and what is not as the model has it."""
-    others = sorted({check for row in rows for check in row.cells} - {*DIVERGENCE})
-    checks = [*DIVERGENCE, *others]
-    table = Table(box=None, pad_edge=False)
-    table.add_column("without the rule")
-    for check in checks:
-        table.add_column(check, justify="right")
-    table.add_column("schedules", justify="right")
     for row in rows:
-        cells = [_cell(row, check) for check in checks]
-        table.add_row(row.name, *cells, f"{row.runs:,} in {row.took_s:.0f} s")
-    out.print(table)
+        release = f"{row.ablation.release} with {row.ablation.mode}"
+        tried = f"{counted(row.runs, 'schedule')} in {row.took_s:.0f} s"
+        out.print(f"{row.name}   {release}, {tried}", style="bold", soft_wrap=True)
+        for line in _lines(row):
+            print_hanging(out, "  ", line)
     out.print()
+    necessary = [row for row in rows if row.ablation.breaks]
+    found = sum(row.is_as_expected for row in necessary)
     print_hanging(
-        out,
-        "",
-        f"A number is that of the schedules until the check broke, seed {seed}; ?: expected, and "
-        "not found in the time; -: not expected.",
+        out, "", f"{found} of {len(necessary)} necessary rules were found to be, seed {seed}"
     )
     for row in rows:
         if not row.is_as_expected:
-            expected = "breaks nothing" if not row.ablation.breaks else "is necessary"
+            expected = "is necessary" if row.ablation.breaks else "breaks nothing"
             print_hanging(out, "Not as expected: ", f"{row.name} {expected} in the model")
     if folder is not None:
         print_hanging(out, "Scenarios: ", f"{folder}/RULE/CHECK.yaml, each with its run beside it")
 
 
-def _cell(row: MatrixRow, check: str) -> str:
-    if check in row.cells:
-        return f"{row.cells[check].runs:,}"
-    return "?" if check in row.ablation.breaks else "-"
+def _lines(row: MatrixRow) -> Iterator[str]:
+    for check in (*row.ablation.breaks, *row.surplus):
+        cell = row.cells.get(check)
+        if cell is None:
+            yield f"{check}: not found in this time"
+        else:
+            also = "" if check in row.ablation.breaks else ", which the model does not say"
+            yield f"{check}: broken by schedule {cell.runs:,}{also}"
+    if not row.ablation.breaks and not row.cells:
+        yield "nothing breaks, as expected"
 
 
 def matrix_for_programs(rows: Sequence[MatrixRow], seed: int) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from tidegauge.scenario.text.errors import did_you_mean
 from tidegauge.search.ablation_matrix import MatrixRow, searched_row
 from tidegauge.traces.run_folder import new_run_folder
 from tidegauge.views.matrix_view import matrix_for_programs, show_matrix
-from tidegauge.views.output import console, print_json, report
+from tidegauge.views.output import INTERRUPTED, console, print_json, report
 from tidegauge.views.progress import check_jobs, working
 
 
@@ -28,13 +28,26 @@ def search_ablations(options: AblationsOptions) -> None:
         raise TidegaugeError(f"--out {out}: is not a new or empty folder")
     with report(as_json=options.as_json):
         loading.announce_compilation()
-        rows = [_row(options, out, name) for name in options.rules or ABLATIONS]
+        rows, was_interrupted = _rows(options, out)
     if options.as_json:
         print_json(matrix_for_programs(rows, options.seed))
     else:
         show_matrix(console(), rows, None if options.no_shrink else out, options.seed)
+    if was_interrupted:
+        raise typer.Exit(INTERRUPTED)
     if not all(row.is_as_expected for row in rows):
         raise typer.Exit(1)
+
+
+def _rows(options: AblationsOptions, out: Path) -> tuple[list[MatrixRow], bool]:
+    """The rows, and whether Ctrl-C has ended the search after some of them."""
+    rows: list[MatrixRow] = []
+    try:
+        for name in options.rules or ABLATIONS:
+            rows.append(_row(options, out, name))  # noqa: PERF401 - those before Ctrl-C stay
+    except KeyboardInterrupt:
+        return rows, True
+    return rows, False
 
 
 def _row(options: AblationsOptions, out: Path, name: str) -> MatrixRow:

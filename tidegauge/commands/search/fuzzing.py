@@ -14,7 +14,7 @@ from tidegauge.commands import loading
 from tidegauge.commands.search.search_options import AblationsOptions, FuzzOptions
 from tidegauge.commands.search.shrinking import perform_shrunk, write_shrunk
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.replication.ablations import ABLATIONS
+from tidegauge.replication.ablations import ABLATIONS, has_effect
 from tidegauge.replication.release_versions import DEFAULT_RELEASE, Mode, Release
 from tidegauge.scenario.text.errors import did_you_mean
 from tidegauge.scenario.text.yaml_file import comment, lines_of
@@ -29,7 +29,7 @@ from tidegauge.views.fuzzing_view import (
     progress_words,
     show_campaign,
 )
-from tidegauge.views.output import console, print_json, report
+from tidegauge.views.output import INTERRUPTED, console, print_json, report
 from tidegauge.views.progress import check_jobs, working
 from tidegauge.views.shrinking_view import ToldShrinking, show_shrunk, shrunk_for_programs
 
@@ -50,6 +50,13 @@ def fuzz_cluster(options: FuzzOptions) -> None:
     with report(as_json=options.as_json):
         loading.announce_compilation()
         told = _campaign(options, kinds)
+        for each in told.campaign.smallest.values():
+            # What is found is not lost if shrinking it fails.
+            _write_scenario(
+                out / f"{each.check}-as-found.yaml",
+                f"{each.check} is broken here, as `tidegauge fuzz` found it.",
+                each.scenario,
+            )
         shrunk = [
             shrunk_finding(options, "fuzz", out, each.check, each.scenario)
             for each in told.campaign.smallest.values()
@@ -63,11 +70,15 @@ def fuzz_cluster(options: FuzzOptions) -> None:
         print_json({**content, "findings": [shrunk_for_programs(each) for each in shrunk]})
     else:
         show_campaign(console(), told, permitted)
-        for each in shrunk:
+        for finding in shrunk:
             console().print()
-            show_shrunk(console(), each)
+            show_shrunk(console(), finding)
     if shrunk:
         raise typer.Exit(1)
+    if told.was_interrupted:
+        raise typer.Exit(INTERRUPTED)
+    if not told.campaign.counted:
+        raise TidegaugeError("no schedule has tested anything: try more, with --runs or --minutes")
 
 
 def _kinds(options: FuzzOptions) -> list[FuzzedKind]:
@@ -82,13 +93,16 @@ def _kinds(options: FuzzOptions) -> list[FuzzedKind]:
         if options.mode not in modes:
             raise TidegaugeError(f"--mode {options.mode}: {release} has {' and '.join(modes)}")
         mode = next(each for each in modes if each == options.mode)
-    ablations = options.without.split(",") if options.without else []
+    ablations = [name.strip() for name in (options.without or "").split(",") if name.strip()]
     for name in ablations:
         if name not in ABLATIONS:
             raise TidegaugeError(f"--without {name}: no such rule; {did_you_mean(name, ABLATIONS)}")
+        if not has_effect(name, release, None, mode):
+            loading.warn(f"--without {name}: changes nothing: {release} does not have the rule")
+    numbers = _brokers(options.brokers)
     return [
-        FuzzedKind(mode, release, brokers, options.partitions, ablations)
-        for brokers in _brokers(options.brokers)
+        FuzzedKind(mode, release, brokers, options.partitions, ablations, len(numbers))
+        for brokers in numbers
     ]
 
 
@@ -111,7 +125,7 @@ def _campaign(options: FuzzOptions, kinds: Sequence[FuzzedKind]) -> ToldCampaign
     with working("fuzzing") as tell, closing(_performed(options, units)) as outcomes:
         try:
             for outcome in outcomes:
-                campaign.add(outcome)
+                campaign.add(outcome, kinds[0].mode)
                 took_s = time.monotonic() - began_s
                 tell(progress_words(campaign, took_s))
                 is_over = seconds is not None and took_s >= seconds
@@ -156,11 +170,16 @@ def shrunk_finding(
     return ToldShrinking(shrunk, run, file, command, took_s)
 
 
-def _write_permitted(out: Path, words: str, scenario: dict[str, object]) -> tuple[str, Path]:
-    """Write a scenario in which a break is permitted."""
-    name = "-".join(re.findall(r"[a-z0-9]+", words.lower().partition("(")[0]))
+def _write_permitted(out: Path, words: str, scenario: Mapping[str, Any]) -> tuple[str, Path]:
+    """Write a scenario in which a break is permitted, for a reason in words."""
+    # The issues of a release distinguish it from others.
+    setting, _, issue = words.lower().partition("(")
+    name = "-".join(re.findall(r"[a-z0-9]+", issue if setting == "the release " else setting))
     file = out / f"permitted-{name}.yaml"
-    head = comment(f"A promise is broken here, and {words} permits it.")
-    written = {field: part for field, part in scenario.items() if field != "name"}
-    loading.write_new_file(file, "\n".join([*head, *lines_of(written)]) + "\n")
+    _write_scenario(file, f"A promise is broken here, and {words} permits it.", scenario)
     return words, file
+
+
+def _write_scenario(file: Path, head: str, scenario: Mapping[str, Any]) -> None:
+    written = {field: part for field, part in scenario.items() if field != "name"}
+    loading.write_new_file(file, "\n".join([*comment(head), *lines_of(written)]) + "\n")

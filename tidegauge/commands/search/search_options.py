@@ -87,7 +87,7 @@ class FuzzOptions(NamedTuple):
     without: Annotated[str | None, typer.Option(metavar="RULE[,RULE...]")] = None
     #: The number of schedules. Default: as many as --minutes has time for.
     runs: Annotated[int | None, typer.Option(min=1, metavar="N")] = None
-    #: The duration of the search. Default without --runs: 1.
+    #: The duration of the search, which ends with a whole cluster. Default without --runs: 1.
     minutes: Annotated[float | None, typer.Option(min=0.01, metavar="M")] = None
     #: The seed of the schedules.
     seed: Annotated[int, typer.Option(min=0, max=2**31, metavar="S")] = 1
@@ -98,7 +98,7 @@ class FuzzOptions(NamedTuple):
     #: The folder of scenarios and runs of findings. Default: runs/fuzz-RELEASE.
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR")] = None
     #: Number of parallel processes. Default: the number of CPUs.
-    jobs: shared.Jobs = None
+    jobs: Annotated[int | None, typer.Option(metavar="J")] = None
     #: Join the Ray cluster at this address. Default: that of RAY_ADDRESS, else Ray starts here.
     address: Annotated[str | None, typer.Option(metavar="ADDRESS")] = None
     as_json: shared.AsJson = False
@@ -114,7 +114,7 @@ class AblationsOptions(NamedTuple):
 
     The exit status is 1 if a necessary rule was not found to be one, or another rule was.
 
-    \\b
+    \b
     Examples:
       tidegauge ablations no_truncation unfenced_shrink
       tidegauge ablations --minutes 5        all rules, each for up to five minutes
@@ -122,7 +122,7 @@ class AblationsOptions(NamedTuple):
     """
 
     #: The rules. Default: all.
-    rules: Annotated[list[str] | None, typer.Argument(metavar="[RULE]...")] = None
+    rules: Annotated[list[str] | None, typer.Argument(metavar="RULE")] = None
     #: The longest search without a rule.
     minutes: Annotated[float, typer.Option(min=0.01, metavar="M")] = 1
     #: The seed of the schedules.
@@ -131,7 +131,8 @@ class AblationsOptions(NamedTuple):
     no_shrink: bool = False
     #: The folder of the scenarios. Default: runs/ablations.
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR")] = None
-    jobs: shared.Jobs = None
+    #: Number of parallel processes. Default: the number of CPUs.
+    jobs: Annotated[int | None, typer.Option(metavar="J")] = None
     #: Join the Ray cluster at this address. Default: that of RAY_ADDRESS, else Ray starts here.
     address: Annotated[str | None, typer.Option(metavar="ADDRESS")] = None
     as_json: shared.AsJson = False

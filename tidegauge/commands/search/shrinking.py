@@ -62,6 +62,8 @@ def shrink_run(options: ShrinkOptions) -> None:
     folder = out.with_suffix("")
     if folder == out:
         raise TidegaugeError(f"--out {out}: must end in .yaml; the run is in the folder beside it")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise TidegaugeError(f"{folder}: is not empty, and the run of {out.name} would be there")
     with report(as_json=options.as_json):
         loading.announce_compilation()
         began_s = time.monotonic()
