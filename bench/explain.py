@@ -6,9 +6,9 @@ such a run: leader and ISR of one partition over time. The search knows the clus
 the seed, the clients nor the other topics of the run. Faults without which the picture stays the
 same are not sought: nobody could name them.
 
-Three counts: pictures for which some schedule is found that produces it; those where each drawn
-fault is named by an explanation, kind and target; and those where the first explanation names just
-these.
+Four counts: pictures for which some schedule is found that produces it; those where each drawn
+fault is named by an explanation, kind and target; those where the first explanation names just
+these; and those that fewer faults explain than were drawn, so that not all of these are named.
 """
 
 import argparse
@@ -177,7 +177,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=2)
     parser.add_argument("--jobs", type=int)
     asked = parser.parse_args()
-    found = named = first = 0
+    found = named = first = simpler = 0
     for seed in range(asked.first, asked.first + asked.cases):
         case = drawn_case(seed)
         began_s = time.perf_counter()
@@ -191,6 +191,7 @@ def main() -> None:
         is_named = all(any(each in name for name in names) for each in sought)
         named += is_named
         first += names[:1] == [sought]
+        simpler += bool(names) and not is_named and explained.length < len(sought)
         rank = names.index(sought) + 1 if sought in names else "-"
         drawn = "; ".join(
             f"{words_of(each)} at {each['at']} for {each['for']}"
@@ -204,7 +205,10 @@ def main() -> None:
             f"{took_s:5.1f} s: {drawn}",
             flush=True,
         )
-    print(f"found {found}, drawn faults named {named}, first {first}, of {asked.cases}")
+    print(
+        f"found {found}, drawn faults named {named}, first {first}, "
+        f"explained by fewer {simpler}, of {asked.cases}"
+    )
 
 
 if __name__ == "__main__":

@@ -67,6 +67,10 @@ class Schedule(NamedTuple):
 States: TypeAlias = Sequence[Sequence[HeldState]]
 
 
+#: The states of each partition after the first one, with rounded times.
+Course: TypeAlias = tuple[tuple[tuple[int, int | None, frozenset[int]], ...], ...]
+
+
 class Tried(NamedTuple):
     """A schedule that was run."""
 
@@ -233,12 +237,13 @@ class Trials:
             suspects = self.subject.cluster.suspects
             first: dict[object, int] = {}
             for number in sorted(range(len(suspects)), key=lambda one: -suspects[one].per_year):
-                if self.delay_us(number) is not None:
-                    first.setdefault(self._courses(number), number)
+                courses = self._courses(number)
+                if any(map(any, courses)):
+                    first.setdefault(courses, number)
             self._representatives = frozenset(first.values())
         return self._representatives
 
-    def _courses(self, suspect: int) -> object:
+    def _courses(self, suspect: int) -> tuple[Course, ...]:
         """The states that a suspect alone leads to."""
         begin_us = self.subject.cluster.earliest_us
         ends: list[int | None] = [None]
@@ -259,16 +264,21 @@ class Trials:
         cluster, picture = self.subject.cluster, self.subject.picture
         changes = picture.changes_us
         before = [each for each in changes if each <= first_us + picture.within_us]
-        delay_us = self.delay_us(suspect) or 0
+        delay_us = self.delay_us(suspect)
+        lasts = cluster.suspects[suspect].lasts
         for anchor_us in dict.fromkeys([first_us, *before[-1:]]):
-            begin_us = max(anchor_us - delay_us, cluster.earliest_us)
+            begin_us = max(anchor_us - (delay_us or 0), cluster.earliest_us)
             ends: list[int | None] = [None]
-            if cluster.suspects[suspect].lasts:
+            if lasts:
                 # It may have to last until its effect, or may be over by then.
                 ends += self._ends(begin_us, changes)
-                ends += [begin_us + delay_us + _MS_US]
+                ends += [begin_us + (delay_us or 0) + _MS_US]
             for end_us in ends:
                 yield _with(base.schedule, Deviation(suspect, begin_us, end_us))
+            # Of controllers that hang only the end shows.
+            for length_us in _TYPICAL_US if lasts and delay_us is None else ():
+                begin_us = max(anchor_us - length_us, cluster.earliest_us)
+                yield _with(base.schedule, Deviation(suspect, begin_us, anchor_us))
 
     def _ends(self, begin_us: int, changes: Sequence[int]) -> list[int]:
         """The ends of a fault that may be behind one of some changes: shortly before each."""
@@ -374,12 +384,11 @@ def run_unit(unit: Unit) -> UnitOutcome:
     return UnitOutcome(sorted(best, key=lambda each: each.rank), trials.runs - before)
 
 
-def course(tried: Tried, equal_us: int) -> object:
+def course(tried: Tried, equal_us: int) -> Course:
     """The states of the partitions, with rounded times: equal for schedules that do the same."""
     return tuple(
-        (round(each.begin_us / equal_us), each.leader, each.isr)
+        tuple((round(each.begin_us / equal_us), each.leader, each.isr) for each in held[1:])
         for held in tried.states
-        for each in held[1:]
     )
 
 
