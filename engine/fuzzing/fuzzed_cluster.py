@@ -199,7 +199,9 @@ class FuzzedCluster:
         column(world.pins, "kind")[:] = NONE
         world.context[0].handled = 0
         column(world.kind_counts, "handled")[:] = 0
-        self._fuzzing = _new_fuzzing(profile, plan, laid_out, steps.steps[self._first_step :])
+        self._fuzzing = _new_fuzzing(
+            profile, plan, laid_out, steps.steps[self._first_step :], len(world.rows)
+        )
         self._set_up(seed, stream, is_guided=is_guided)
         kept = KeptMemory((world, stream.history, stream.figures), 1)
         # The rules' arguments share the memory of these.
@@ -235,6 +237,8 @@ class FuzzedCluster:
 
         From then on all runs are of given schedules.
         """
+        assert len(schedule.faults) <= MOST_FAULTS
+        assert len(schedule.steps) <= MOST_STEPS
         fuzzing, batch = self._fuzzing, self._batch
         present = fuzzing.schedules[int(PRESENT)]
         present.faults, present.steps, present.pins = len(schedule.faults), len(schedule.steps), 0
@@ -425,7 +429,7 @@ def _make_ample(plan: ClusterPlan, world: World) -> None:
     for _ in range(len(plan.brokers)):
         add_context(plan, world)
     world.zookeeper_sessions = grown(world.zookeeper_sessions, _SESSIONS)
-    world.rows = grown(world.rows, _ROWS)
+    world.rows = grown(world.rows, max(_ROWS, len(world.rows)))
     links = len(world.links)
     world.impairments = grown(world.impairments, links + int(world.context[0].impairment_reserve))
     world.epochs_read = new_records(EpochEntry, _EPOCHS)
@@ -434,9 +438,9 @@ def _make_ample(plan: ClusterPlan, world: World) -> None:
 
 
 def _new_fuzzing(
-    profile: Profile, plan: ClusterPlan, laid_out: Kernel, steps: Records[Step]
+    profile: Profile, plan: ClusterPlan, laid_out: Kernel, steps: Records[Step], rows: int
 ) -> Fuzzing:
-    """The tables of a campaign, of which nothing has run yet."""
+    """The tables of a campaign, of which nothing has run yet, with room for a run's rows."""
     checks, reasons = len(CHECKS), max(PERMITS) + 1
     count = 1 + _KEPT + _FOUND + checks + reasons
     natures = new_records(schedules.ChoiceNature, len(profile.choices))
@@ -453,7 +457,7 @@ def _new_fuzzing(
         batch=1,
         found=_FOUND,
         partition_states=len(plan.partitions),
-        judged=_ROWS,
+        judged=rows,
         replicas=plan.partitions.slot_count,
         observed=len(plan.partitions),
         problems=1,

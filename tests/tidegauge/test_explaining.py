@@ -137,6 +137,9 @@ states: [{leader: 1, isr: [1, 2]}, {at: 100s, isr: [1], for: 30s}, {isr: [1, 2]}
         # ZooKeeper has no leader for a moment.
         (held((0, 1, {1, 2}), (100, None, {1}), (100.1, 1, {1}), (130, 1, {1, 2})), True),
         (held((0, 1, {1, 2}), (100, 1, {1})), False),
+        # Short states are not what lasts half a minute, nor do they make up for it.
+        (held((0, 1, {1, 2}), (100, 2, {2}), (101.5, 2, {1, 2}), (103, 1, {1, 2})), False),
+        (held((0, 1, {1, 2}), (100, 1, {1}), (127, 2, {2}), (128.5, 1, {2})), False),
         (held((0, 1, {1, 2})), False),
         (
             held((0, 1, {1, 2}), (60, 1, {1}), (70, 1, {1, 2}), (100, 1, {1}), (130, 1, {1, 2})),

@@ -179,14 +179,19 @@ def _told(
     for state, last in zip(seen.states, cuts, strict=True):
         beside = range(first, last)
         odd = [each for each in beside if _mismatch(state, states[each]) > 0]
-        long = [states[each].begin_us for each in odd if lengths[each] >= within_us]
-        is_missing = not beside and not state.is_anything
-        is_missing = is_missing and _skipped(state, within_us) >= _WRONG
-        if long:
-            differs_us.append(max(long[0], 0 if state.begin_us is None else state.begin_us))
+        lasts = not state.is_anything and _skipped(state, within_us) >= _WRONG
+        # Wrong states count together, however short each is; a state that lasts has to be there.
+        is_wrong = sum(lengths[each] for each in odd) >= within_us
+        is_wrong = is_wrong or (lasts and bool(odd) and len(odd) == len(beside))
+        is_missing = lasts and not beside
+        if is_wrong:
+            wrong_us = states[odd[0]].begin_us
+            differs_us.append(max(wrong_us, 0 if state.begin_us is None else state.begin_us))
         elif is_missing:
             differs_us.append(seen.until_us if state.begin_us is None else state.begin_us)
-        spans.append(Span(state, [states[each] for each in beside], not long and not is_missing))
+        spans.append(
+            Span(state, [states[each] for each in beside], not is_wrong and not is_missing)
+        )
         if state.begin_us is not None and (beside or state.is_anything):
             change = Change(times[first], state.begin_us)
             if abs(change.late_us) > within_us:
