@@ -14,5 +14,5 @@ the cluster in ``pictured_cluster.py``, and ``picture_distances.py`` compares a 
 
 To add a way to shrink: a function of ``reduced_scenarios.py`` that makes the smaller scenario, and
 a pass of ``shrinking.py`` that tries it. To add a fault, a step or a pin that is drawn: a line of
-``profiles.py``. To add a fault that can explain a picture: a line of ``suspects.py``, with its rate.
+``profiles.py``. To add a fault that can explain a picture: a line of ``suspects.py`` with its rate.
 """
