@@ -167,7 +167,7 @@ def finish(
     warnings: list[str] = []
     summary = with_recoveries(run, perform, warnings, has_snapshots=bool(snapshots_us))
     summary["warnings"] = warnings + summary["warnings"]
-    summary["sometimes"] = sometimes_met(run.plan, summary, RunFolder(run.folder))
+    summary["sometimes"] = sometimes_met(run.plan, summary, run.folder)
     summary["wall_seconds"] = round(time.perf_counter() - started, 3)
     write_json_atomically(run.folder / SUMMARY, summary)
     # Who takes the lock from now on finds a complete run.

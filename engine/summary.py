@@ -7,6 +7,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -70,17 +71,17 @@ def summary_of(
     }
 
 
-def sometimes_met(plan: ClusterPlan, summary: Mapping[str, Any], run: RunFolder) -> list[Any]:
+def sometimes_met(plan: ClusterPlan, summary: Mapping[str, Any], folder: Path) -> list[Any]:
     """The expectations of many runs, in the order of the scenario: whether this run meets each.
 
     Args:
         plan: the scenario in numbers.
         summary: the summary of the run without this part.
-        run: the run, with its whole trace.
+        folder: the folder of the run, with its whole trace; it is read if some are about events.
     """
 
     def partitions_of(kind: str) -> set[int | None]:
-        table = run.table(kind)
+        table = RunFolder(folder).table(kind)
         found = table.get("partition", [None] * len(table.get("time_us", ())))
         return set(found.tolist() if isinstance(found, np.ndarray) else found)
 

@@ -136,9 +136,12 @@ def _has_request(world: Checked, broker: int, thread: int) -> bool:
 
 @BROKERS.of("brokers")
 def queued_requests_are_looked_at_again(world: Checked) -> int:
-    """A broker with requests in its queue has a timer to serve it, unless all its threads wait."""
+    """A broker with requests in its queue has a timer to serve it, unless all its threads wait.
+
+    One that has still to register serves none yet.
+    """
     for number, broker in enumerate(world.brokers):
-        if broker.queue.first == NONE or broker.handler_due_us > 0:
+        if broker.queue.first == NONE or broker.handler_due_us > 0 or broker.registers:
             continue
         for thread in range(broker.first_thread, broker.first_thread + broker.num_io_threads):
             if world.threads[thread].free_us != brokers.NEVER_US:
