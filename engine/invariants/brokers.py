@@ -191,9 +191,15 @@ def fetch_states_match_fetchers(world: Checked) -> int:
 
 @BROKERS.of("fetch_states")
 def followers_fetch_at_their_log_end(world: Checked) -> int:
-    """A follower that fetches asks for the record behind its log end."""
+    """A follower that fetches asks for the record behind its log end.
+
+    Up to 2.3 its high watermark can lie behind that, and then it may begin there (KAFKA-9491).
+    """
     for row, state in enumerate(world.fetch_states):
-        if state.state == FETCHING and state.fetch_offset != world.replicas[row].log_end_offset:
+        if state.state != FETCHING or state.fetch_offset == world.replicas[row].log_end_offset:
+            continue
+        is_clamped = world.rules[world.slots[row].broker].high_watermark_clamped_to_log
+        if is_clamped or state.fetch_offset < world.replicas[row].log_end_offset:
             return row
     return HOLDS
 
