@@ -7,7 +7,7 @@ from tidegauge.engine.doors import World
 from tidegauge.engine.event_loop import BUDGET, HORIZON, close_process, needs_room, run_until
 from tidegauge.engine.exchange.atomic_words import cycle_count
 from tidegauge.engine.exchange.state import Exchange
-from tidegauge.engine.fuzzing.coverage import state_of_partition, tension_of_partition
+from tidegauge.engine.fuzzing.coverage import state_of_partition
 from tidegauge.engine.fuzzing.drawing import Drawn, draw_schedule
 from tidegauge.engine.fuzzing.kept_states import KeptStates, restore_state
 from tidegauge.engine.fuzzing.schedules import PRESENT, copy_schedule, enter_schedule, faults_of
@@ -225,7 +225,6 @@ def _look(world: World, fuzzing: Fuzzing) -> None:
             batch.states += 1
             schedule.reached_us = world.context[0].time_us
             schedule.state = state
-            schedule.tension = tension_of_partition(world, partition)
 
 
 @inner_rule
@@ -377,7 +376,6 @@ def _keep_schedule(fuzzing: Fuzzing) -> None:
     kept = fuzzing.schedules[place]
     kept.reached_us = present.reached_us
     kept.state = present.state
-    kept.tension = present.tension
     kept.chosen = 0
     drawing.next_kept = (drawing.next_kept + 1) % room
     drawing.kept = min(drawing.kept + 1, room)

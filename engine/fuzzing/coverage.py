@@ -14,7 +14,6 @@ from tidegauge.actors.state.brokers import runs_of
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.zookeeper.held_states import has_state, isr_of, leader_epoch_of
 from tidegauge.engine.doors import World
-from tidegauge.replication.leader_epoch_cache import entry_for_offset
 from tidegauge.replication.replica_list import EMPTY, contains, size
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.random_streams import mix
@@ -52,48 +51,6 @@ def state_of_partition(world: World, partition: int) -> int:
         # A sum: no rule tells replicas apart by their places.
         number += mix(seen, _log(world, row, longest)) & _MASK
     return number & _MASK
-
-
-@inner_rule
-def tension_of_partition(world: World, partition: int) -> int:
-    """How far a partition is from rest: the number of things that a broken rule could spoil.
-
-    These are replicas of other leader epochs than the control plane's, leaders beside the first,
-    logs that have left the longest one, members of the ISR without records that some replica takes
-    for committed, and changes of the ISR that are in flight.
-    """
-    facts = world.partitions[partition]
-    isr, epoch = EMPTY, NONE
-    if is_kraft(world):
-        known = world.committed_partitions[partition]
-        isr, epoch = known.isr, known.leader_epoch
-    elif has_state(world, partition):
-        isr, epoch = isr_of(world, partition), leader_epoch_of(world, partition)
-    longest, committed, leaders, tension = facts.first_slot, 0, 0, 0
-    for row in range(facts.first_slot, facts.first_slot + facts.slot_count):
-        committed = max(committed, world.replicas[row].high_watermark)
-        if _is_longer(world, row, longest):
-            longest = row
-    for slot in range(facts.slot_count):
-        row = facts.first_slot + slot
-        replica = world.replicas[row]
-        leaders += replica.leader == slot
-        tension += replica.leader_epoch != epoch
-        tension += replica.proposed_isr != EMPTY
-        tension += 2 * _has_left(world, row, longest)
-        tension += 2 * (contains(isr, slot) and replica.log_end_offset < committed)
-    return tension + 2 * max(0, leaders - 1)
-
-
-@inner_rule
-def _has_left(world: World, row: int, longest: int) -> bool:
-    """Whether the last record of a log is another one in the longest log."""
-    end_offset = world.replicas[row].log_end_offset
-    if world.replicas[row].run_count == 0 or end_offset > world.replicas[longest].log_end_offset:
-        return False
-    count = world.replicas[longest].run_count
-    place = entry_for_offset(runs_of(world, longest), count, end_offset - 1)
-    return place >= 0 and runs_of(world, longest)[place].epoch != _last_epoch(world, row)
 
 
 @inner_rule

@@ -46,11 +46,10 @@ _LONG_OCTAVES = code(10)
 _SHORTEST_OCTAVE = code(3)
 
 #: Of a hundred guided schedules so many are drawn anew.
-_NEW_PERCENT = code(15)
-#: Kept schedules that are compared; one point of tension counts as much as to be seen half as often
-#: twice.
-_COMPARED = code(6)
-_TENSION_RANKS = code(2)
+_NEW_PERCENT = code(40)
+#: Kept schedules that are compared; the one whose state was seen least is taken.
+_COMPARED = code(3)
+
 # Changes of one deviation.
 _ADD_FAULT = code(0)
 _ADD_STEP = code(1)
@@ -266,17 +265,16 @@ def _add_pin(tables: Drawn, from_us: int, near_us: int) -> int:
 
 @inner_rule
 def _draw_from_kept(tables: Drawn) -> None:
-    """Change a kept schedule whose state is far from rest, and was seen seldom."""
+    """Change a kept schedule whose state was seen seldom."""
     drawing = tables.drawing[0]
     chosen = NONE
-    best = 0
+    rarest = 0
     for _ in range(_COMPARED):
         place = below(tables, drawing.kept)
         schedule = tables.schedules[1 + place]
-        often = tables.seen[schedule.state].count + schedule.chosen
-        rank = _TENSION_RANKS * schedule.tension - _octave(often)
-        if chosen == NONE or rank > best:
-            chosen, best = 1 + place, rank
+        seen = tables.seen[schedule.state].count + schedule.chosen
+        if chosen == NONE or seen < rarest:
+            chosen, rarest = 1 + place, seen
     tables.schedules[chosen].chosen += 1
     copy_schedule(tables, chosen, PRESENT)
     if below(tables, 3) > 0:
@@ -284,16 +282,6 @@ def _draw_from_kept(tables: Drawn) -> None:
     else:
         for _ in range(1 + below(tables, 2)):
             _change_one(tables)
-
-
-@inner_rule
-def _octave(number: int) -> int:
-    """The number of binary digits."""
-    digits = 0
-    while number > 0:
-        number >>= 1
-        digits += 1
-    return digits
 
 
 @inner_rule

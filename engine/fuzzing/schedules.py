@@ -77,11 +77,10 @@ class Schedule(Record):
     pins: i64
     #: The run that it was drawn for.
     run: i64
-    #: Of one that is kept: the last new state that its run was in, with its time and its tension
-    #: (``coverage.py``), and the number of schedules that were made of it.
+    #: Of one that is kept: the last new state that its run was in, with its time, and the number of
+    #: schedules that were made of it.
     reached_us: i64
     state: i64
-    tension: i64
     chosen: i64
 
 
