@@ -1,6 +1,6 @@
 """The tables of a cluster at a moment, kept so that many runs begin there.
 
-A run changes a few hundred kilobytes of tables. Laid out anew they take 1.5 ms, copied back some 5 us.
+A run changes a few hundred kilobytes of tables. Laid out anew they take 1.5 ms, copied back 5 us.
 So all tables that a run may change lie one behind the other, and a kept state is a copy of them. Of
 a pool, whose rows are taken one by one, only the used rows are copied: what lies behind them is
 written before it is read.
