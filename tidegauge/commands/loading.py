@@ -66,6 +66,12 @@ def check_new_file(out: Path, *, force: bool) -> None:
         raise TidegaugeError(f"{out}: cannot be written: {error.strerror}") from error
 
 
+def check_new_folder(out: Path) -> None:
+    """Fail unless ``--out`` names a folder that is new or empty."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise TidegaugeError(f"--out {out}: is not a new or empty folder")
+
+
 def write_new_file(out: Path, text: str) -> None:
     """Write the whole file, or nothing."""
     try:

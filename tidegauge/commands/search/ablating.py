@@ -24,8 +24,7 @@ def search_ablations(options: AblationsOptions) -> None:
         if name not in ABLATIONS:
             raise TidegaugeError(f"{name}: no such rule; {did_you_mean(name, ABLATIONS)}")
     out = options.out or new_run_folder("ablations")
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise TidegaugeError(f"--out {out}: is not a new or empty folder")
+    loading.check_new_folder(out)
     with report(as_json=options.as_json):
         loading.announce_compilation()
         rows, was_interrupted = _rows(options, out)

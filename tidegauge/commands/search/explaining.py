@@ -50,8 +50,7 @@ def explain_seen(options: ExplainOptions) -> None:
     check_jobs(options.jobs)
     name = options.picture.resolve().stem
     out = options.out or new_run_folder(f"explain-{name}")
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise TidegaugeError(f"--out {out}: is not a new or empty folder")
+    loading.check_new_folder(out)
     seen = _seen(options)
     subject = Subject(seen.picture, pictured_cluster(seen.cluster, seen.source, seen.picture))
     with report(as_json=options.as_json):

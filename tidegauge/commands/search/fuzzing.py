@@ -45,8 +45,7 @@ def fuzz_cluster(options: FuzzOptions) -> None:
     check_jobs(options.jobs)
     kinds = _kinds(options)
     out = options.out or new_run_folder(f"fuzz-{kinds[0].release}")
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise TidegaugeError(f"--out {out}: is not a new or empty folder")
+    loading.check_new_folder(out)
     with report(as_json=options.as_json):
         loading.announce_compilation()
         told = _campaign(options, kinds)
