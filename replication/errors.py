@@ -57,6 +57,9 @@ UNKNOWN_TOPIC_ID = code(100)
 DUPLICATE_BROKER_REGISTRATION = code(101)
 INELIGIBLE_REPLICA = code(107)
 NEW_LEADER_ELECTED = code(108)
+INVALID_VOTER_KEY = code(125)
+DUPLICATE_VOTER = code(126)
+VOTER_NOT_FOUND = code(127)
 
 #: Codes of Kafka's that no rule here distinguishes. fmt: off
 OTHERS = {

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
@@ -18,6 +18,7 @@ from pydantic import (
 
 from tidegauge.replication.records import SLOTS
 from tidegauge.replication.release_versions import ProtocolVersion, Release
+from tidegauge.replication.voter_set import MOST_VOTERS
 from tidegauge.scenario.model import parts
 from tidegauge.scenario.model.limits import MOST_BROKERS, MOST_PARTITIONS, MOST_SERVERS, Size
 from tidegauge.scenario.model.replica_placement import Placement
@@ -32,6 +33,8 @@ MOST_LOG_DIRECTORIES = 32
 _PARTITION_NUMBER = re.compile(r"[0-9]{1,9}")
 #: Instead of a duration, for an event that may never happen.
 NEVER = "never"
+#: The numbers of voters that controller.quorum.voters may name here.
+_STATIC_VOTERS = (1, 3, 5)
 #: Instead of a broker, where a partition has no leader (as kafka-topics writes it).
 NOBODY = "none"
 
@@ -249,12 +252,25 @@ class ZooKeeper(parts.Part):
 
 
 class Controllers(parts.Part):
-    """The controllers of a KRaft cluster: the voters of the quorum that keeps the metadata log."""
+    """The controllers of a KRaft cluster: the quorum that keeps the metadata log.
 
-    count: Literal[1, 3, 5] = Field(
+    Its voters are all of them, as `controller.quorum.voters` names them, and stay; or `voters` are
+    the first ones, and may change (KIP-853).
+    """
+
+    count: int = Field(
         default=3,
-        description="Number of controllers: 1, 3 or 5. They elect one of them, which is active; "
-        "records are committed once a majority has them.",
+        ge=1,
+        le=MOST_VOTERS,
+        description="Number of controllers: 1, 3 or 5, with `voters` up to 15. The voters elect "
+        "one of them, which is active; records are committed once a majority has them.",
+    )
+    voters: parts.Listed[Annotated[int, Field(ge=0)]] = Field(
+        default=(),
+        description="Numbers of the first voters, which may change (kraft.version 1; from 3.9): "
+        "their directories were formatted with --initial-controllers, or one with --standalone; "
+        "all others with --no-initial-controllers, and observe. Must have controller:0. Default: "
+        "all are voters by `controller.quorum.voters` (kraft.version 0).",
     )
     racks: parts.Listed[parts.Name] = Field(
         default=(),
@@ -281,6 +297,19 @@ class Controllers(parts.Part):
         if len(self.racks) > self.count:
             message = f"are {len(self.racks)}, for {self.count} controllers"
             raise ProblemsError([Problem(("racks",), message)])
+        return self
+
+    @model_validator(mode="after")
+    def _has_known_voters(self) -> Self:
+        if not self.voters and self.count not in _STATIC_VOTERS:
+            message = f"must be 1, 3 or 5 without voters, not {self.count}"
+            raise ProblemsError([Problem(("count",), message)])
+        for place, number in enumerate(self.voters):
+            if number >= self.count or number in self.voters[:place]:
+                message = f"must be distinct, from 0 to {self.count - 1}: {number}"
+                raise ProblemsError([Problem(("voters", place), message)])
+        if self.voters and 0 not in self.voters:
+            raise ProblemsError([Problem(("voters",), "must have 0: controller:0 leads at first")])
         return self
 
     @model_validator(mode="after")

@@ -135,6 +135,7 @@ class UpdateFeaturesRequest(ControllerRequest, kind=183, api_key=57):
     #: Place in ``Topology.metadata_versions``.
     metadata_version: i64 = -1
     elr_version: i64 = -1
+    kraft_version: i64 = -1
     #: UPGRADE, SAFE_DOWNGRADE or UNSAFE_DOWNGRADE.
     upgrade_type: i64
 
@@ -236,10 +237,12 @@ class ObserverResponse(RaftResponse):
 class RaftFetchRequest(ControllerRequest, kind=102, api_key=1):
     """A voter or an observer fetches the metadata log, and waits until there is more of it."""
 
-    #: The broker that observes; -1: a voter fetches.
+    #: The broker that observes; -1: a controller fetches.
     broker_id: i64 = -1
-    #: The voter that follows; -1: an observer fetches.
+    #: The controller that follows, as a voter or an observer; -1: a broker fetches. The number of
+    #: its directory.
     voter: i64 = -1
+    directory: i64
     #: The epoch of the leader that it knows; -1: none.
     current_leader_epoch: i64 = -1
     #: The end of its log, the epoch of the last record before that (-1: none, or an observer, which
@@ -273,11 +276,18 @@ class RaftFetchResponse(ObserverResponse, kind=103):
 
 
 class FetchedEpoch(PartitionData):
-    """Records of one epoch: where they begin, of those that are fetched, and where they end."""
+    """Records of one epoch: where they begin, of those that are fetched, and where they end.
+
+    A VotersRecord is the last of its entry.
+    """
 
     epoch: i64
     start_offset: i64
     end_offset: i64
+    #: The voters of that record (``replication/voter_set.py``), and the kraft.version; 0: the last
+    #: record is another one.
+    voters: i64
+    kraft_version: i64
 
 
 class FetchSnapshotRequest(ControllerRequest, kind=163, api_key=59):
@@ -285,6 +295,7 @@ class FetchSnapshotRequest(ControllerRequest, kind=163, api_key=59):
 
     #: As in :class:`RaftFetchRequest`.
     voter: i64 = -1
+    directory: i64
     current_leader_epoch: i64 = -1
     high_watermark: i64
     snapshot_epoch: i64
@@ -297,9 +308,10 @@ class FetchSnapshotRequest(ControllerRequest, kind=163, api_key=59):
 class FetchSnapshotResponse(ObserverResponse, kind=164):
     """A piece of a snapshot, and the size of all of it; or why there is none.
 
-    To an observer the last piece has entries of ``PublishedPartition``: of the replicas that the
-    broker hosts, all that was committed between the high watermark that it knew and the end of the
-    snapshot, the newest of each.
+    To a controller the last piece has an entry of :class:`FetchedEpoch` with the newest
+    VotersRecord in it, if there is one. To a broker it has entries of ``PublishedPartition``: of
+    the replicas that the broker hosts, all that was committed between the high watermark that it
+    knew and the end of the snapshot, the newest of each.
     """
 
     snapshot_epoch: i64
@@ -313,6 +325,9 @@ class VoteRequest(RaftRequest, kind=145, api_key=52):
     """A candidate asks for a vote, or whether it would get it (pre-vote)."""
 
     candidate: i64
+    candidate_directory: i64
+    #: The directory of the voter that is asked, by the candidate's voter set.
+    voter_directory: i64
     #: Its epoch: with a pre-vote the one that it is in, else a new one.
     epoch: i64
     #: The last epoch in its log, and the end of its log.
@@ -334,6 +349,8 @@ class BeginQuorumEpochRequest(RaftRequest, kind=147, api_key=53):
 
     leader: i64
     epoch: i64
+    #: The directory of the voter that is notified, by the leader's voter set.
+    voter_directory: i64
 
 
 class BeginQuorumEpochResponse(RaftResponse, kind=148):
@@ -353,3 +370,53 @@ class EndQuorumEpochRequest(RaftRequest, kind=149, api_key=54):
 
 class EndQuorumEpochResponse(RaftResponse, kind=150):
     """A voter knows that its leader has resigned."""
+
+
+class ChangedVoter(RaftRequest):
+    """A voter is to be added, removed or updated: the number of a controller and of its directory.
+
+    Directory 0 is that which the controller has when the request is sent.
+    """
+
+    voter: i64
+    directory: i64
+
+
+class AddRaftVoterRequest(ChangedVoter, kind=184, api_key=80):
+    """The operator, or an observer with controller.quorum.auto.join.enable, adds a voter."""
+
+    #: The response comes when the record is committed, and not when it is appended.
+    acks_when_committed: flag
+
+
+class AddRaftVoterResponse(RaftResponse, kind=185):
+    """A voter is added, or not."""
+
+
+class RemoveRaftVoterRequest(ChangedVoter, kind=186, api_key=81):
+    """The operator, or an observer with a new directory and automatic join, removes a voter."""
+
+
+class RemoveRaftVoterResponse(RaftResponse, kind=187):
+    """A voter is removed, or not."""
+
+
+class UpdateRaftVoterRequest(ChangedVoter, kind=188, api_key=82):
+    """A voter tells its leader the directory that its entry in the voter set lacks."""
+
+    #: The largest kraft.version that it supports.
+    newest_kraft_version: i64
+
+
+class UpdateRaftVoterResponse(RaftResponse, kind=189):
+    """The leader knows a voter's directory, or not."""
+
+
+class ApiVersionsRequest(RaftRequest, kind=190, api_key=18):
+    """A leader asks a controller that is to be a voter for the kraft.version that it supports."""
+
+
+class ApiVersionsResponse(RaftResponse, kind=191):
+    """The largest kraft.version that a controller supports."""
+
+    newest_kraft_version: i64

@@ -132,9 +132,14 @@ STOP_FAILED_ALLOCATION = code(8)
 STOP_METADATA_TRUNCATED = code(9)
 
 #: ``feature``: a feature of a KRaft cluster, by its name.
-FEATURES = {1: "metadata.version", 2: "eligible.leader.replicas.version"}
+FEATURES = {
+    1: "metadata.version",
+    2: "eligible.leader.replicas.version",
+    3: "kraft.version",
+}
 METADATA_VERSION = code(1)
 ELR_VERSION = code(2)
+KRAFT_VERSION = code(3)
 
 #: ``refusal``: why the active controller does not change the level of a feature.
 REFUSALS = {
@@ -308,6 +313,41 @@ CANDIDATE = code(4)
 LEADER = code(5)
 #: It was the leader of its epoch, and has given that up.
 RESIGNED = code(6)
+
+#: ``voter_change``: what is to become of a voter.
+VOTER_CHANGES = {1: "add", 2: "remove", 3: "update"}
+ADD_VOTER = code(1)
+REMOVE_VOTER = code(2)
+UPDATE_VOTER = code(3)
+
+#: ``voter_refusal``: why a leader does not change its voters so.
+VOTER_REFUSALS = {
+    0: "none",
+    1: "a previous voter change is pending",
+    2: "the leader has no high watermark in its epoch yet",
+    3: "kraft.version is 0",
+    4: "the latest voter change is not committed",
+    5: "its id is already part of the set of voters",
+    6: "it is not in the set of voters, or the only one",
+    7: "API_VERSIONS returned an error BROKER_NOT_AVAILABLE",
+    8: "it does not support the finalized kraft.version",
+    9: "it is lagging behind",
+    10: "the change was not committed in time",
+    11: "it is not the leader",
+    12: "it names no directory",
+}
+CHANGE_IS_PENDING = code(1)
+NO_HIGH_WATERMARK = code(2)
+NO_RECONFIGURATION = code(3)
+VOTERS_NOT_COMMITTED = code(4)
+IS_VOTER_ALREADY = code(5)
+IS_NO_VOTER = code(6)
+NEW_VOTER_NOT_AVAILABLE = code(7)
+KRAFT_VERSION_NOT_SUPPORTED = code(8)
+NEW_VOTER_LAGS = code(9)
+CHANGE_TIMED_OUT = code(10)
+NOT_THE_LEADER = code(11)
+NO_DIRECTORY_NAMED = code(12)
 
 
 OK = code(0)

@@ -37,6 +37,7 @@ class Type(StrEnum):
     COUNT = "count"
     NUMBER = "number"
     DIRECTORY = "log directory"
+    VOTERS = "voter set"
 
 
 class Column(NamedTuple):
@@ -69,6 +70,7 @@ FLAG = Type.FLAG
 COUNT = Type.COUNT
 NUMBER = Type.NUMBER
 DIRECTORY = Type.DIRECTORY
+VOTERS = Type.VOTERS
 
 # Columns of every row.
 TimeUs = Annotated[i64, Column(TIME, "virtual time since the start of the run")]
@@ -116,6 +118,9 @@ LeaderSlot = Annotated[i64, Column(SLOT, "the slot of the leader in replica list
 
 Adding = Annotated[i64, Column(REPLICAS, "replicas that a reassignment adds")]
 EligibleLeaders = Annotated[i64, Column(REPLICAS, "eligible leader replicas (KIP-966); KRaft only")]
+Voters = Annotated[
+    i64, Column(VOTERS, "the voters of a quorum: controllers with the numbers of their directories")
+]
 Isr = Annotated[i64, Column(REPLICAS, "in-sync replicas")]
 OldIsr = Annotated[i64, Column(REPLICAS, "in-sync replicas before")]
 Removing = Annotated[i64, Column(REPLICAS, "replicas that a reassignment removes")]
@@ -160,7 +165,14 @@ SeenHighWatermark = Annotated[
         names={code: f"unknown ({why})" for code, why in codes.UNSEEN.items()},
     ),
 ]
+VotersCommitted = Annotated[
+    i64, Column(FLAG, "whether the leader has committed the record of the voters")
+]
 LogEndOffset = Annotated[i64, Column(OFFSET, "log end offset of the replica")]
+VotersOffset = Annotated[
+    i64,
+    Column(OFFSET, "offset of a VotersRecord in the metadata log; -1: of a formatted directory"),
+]
 LogStartOffset = Annotated[i64, Column(OFFSET, "the first offset of a log")]
 MemberEndOffset = Annotated[
     i64, Column(OFFSET, "log end offset of the follower that joins the ISR")
@@ -231,6 +243,12 @@ Moment = Annotated[
     i64, Column(CODE, "the occasion on which a high watermark moves", names=codes.MOMENTS)
 ]
 Feature = Annotated[i64, Column(CODE, "the feature of the cluster", names=codes.FEATURES)]
+VoterChange = Annotated[
+    i64, Column(CODE, "what is to become of a voter", names=codes.VOTER_CHANGES)
+]
+VoterRefusal = Annotated[
+    i64, Column(CODE, "why the leader does not change its voters", names=codes.VOTER_REFUSALS)
+]
 Refusal = Annotated[
     i64, Column(CODE, "why the level of a feature is not changed", names=codes.REFUSALS)
 ]
@@ -373,6 +391,10 @@ Acks = Annotated[
 Attempt = Annotated[i64, Column(NUMBER, "number of the attempt, from 1")]
 Batch = Annotated[i64, Column(NUMBER, "number of the batch within its producer")]
 Send = Annotated[i64, Column(NUMBER, "number of the send within its producer")]
+KraftVersion = Annotated[i64, Column(NUMBER, "kraft.version: 1 if voters may change, else 0")]
+VoterDirectory = Annotated[
+    i64, Column(NUMBER, "number of a controller's metadata directory; a replaced disk has the next")
+]
 FeatureLevel = Annotated[i64, Column(NUMBER, "level of a feature")]
 OldestLevel = Annotated[i64, Column(NUMBER, "the lowest level that a node supports")]
 NewestLevel = Annotated[i64, Column(NUMBER, "the highest level that a node supports")]

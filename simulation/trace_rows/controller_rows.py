@@ -338,6 +338,40 @@ class VoterLog(CanonicalRow, number=100):
     truncated: column.Truncated
 
 
+class QuorumVoters(CanonicalRow, number=135):
+    """A controller has other voters in force, by its log; or the leader has committed them.
+
+    Only quorums whose voters may change have such rows.
+    """
+
+    STORY = (
+        "the voters of {broker} are {voters}, record {voters_offset} of epoch {quorum_epoch}, "
+        "kraft.version {kraft_version}; committed: {voters_committed}"
+    )
+
+    broker: column.Broker
+    voters: column.Voters
+    voters_offset: column.VotersOffset
+    quorum_epoch: column.QuorumEpoch
+    kraft_version: column.KraftVersion
+    voters_committed: column.VotersCommitted
+
+
+class VoterChangeAnswered(CanonicalRow, number=136):
+    """A controller answers a request to add, remove or update a voter."""
+
+    STORY = (
+        "answers the request to {voter_change} voter {server}, directory {voter_directory}: "
+        "{error}; {voter_refusal}"
+    )
+
+    server: column.Server
+    voter_directory: column.VoterDirectory
+    voter_change: column.VoterChange
+    error: column.Error
+    voter_refusal: column.VoterRefusal
+
+
 class MetadataSnapshot(CanonicalRow, number=101):
     """A node has written or loaded a snapshot of the metadata log, or its log begins with one."""
 
