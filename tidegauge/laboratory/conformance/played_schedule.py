@@ -6,7 +6,7 @@ from typing import Any
 
 from tidegauge.laboratory.conformance import played_state
 from tidegauge.laboratory.conformance.played_state import KRaftState, StepOutcome, ZooKeeperState
-from tidegauge.laboratory.conformance.recorded_dialects import Tree
+from tidegauge.laboratory.conformance.recorded_quorums import Tree
 from tidegauge.laboratory.conformance.recorded_schedule import CREATES
 from tidegauge.laboratory.conformance.schedule_writer import PlayedStep
 from tidegauge.laboratory.conformance.translation import Translation
