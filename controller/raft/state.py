@@ -29,6 +29,8 @@ class VoterSettings(Record):
     fetch_timeout_us: i64
     request_timeout_us: i64
     retry_backoff_us: i64
+    #: An observer asks to become a voter by itself.
+    auto_join_enable: flag
     #: The largest size of a fetch of the log, and of a piece of a snapshot.
     metadata_fetch_max_bytes: i64
     snapshot_fetch_max_bytes: i64
@@ -148,8 +150,10 @@ class Voter(VoterSettings):
     #: The last time at which the log was checked for cleaning.
     cleaned_us: i64
 
-    #: Its process runs.
+    #: Its process runs. It is a new one, which runs for the first time after the run's beginning:
+    #: until then its directory is empty.
     runs: flag
+    is_new: flag
 
     # Its controller.
     #: The epoch in which it is the active one, as far as it knows; -1: it is not.

@@ -215,9 +215,11 @@ def new_raft(plan: ClusterPlan) -> Raft:
 
 def _set_raft_settings(plan: ClusterPlan, raft: Raft) -> None:
     """The settings of the controllers."""
-    for voter in raft.voters:
-        voter.epoch = _FIRST_EPOCH
-        voter.leader = _FIRST_LEADER
+    for number, voter in enumerate(raft.voters):
+        voter.is_new = plan.scenario.controllers.start_us.get(number, 0) > 0
+        if not voter.is_new:
+            voter.epoch = _FIRST_EPOCH
+            voter.leader = _FIRST_LEADER
         set_by_name(voter, VoterSettings, plan.scenario.controller_settings())
         voter.configured_servers = configured_servers_of(plan)
 
