@@ -451,7 +451,7 @@ class Step(Record):
     condition_voters: i64
     #: The action: one of ``STEP_CODES``.
     action: i64
-    #: The receiver: a broker, or of a change of the voters a controller; -1: the leader.
+    #: The receiver: a broker, or of a request to the quorum a controller; -1: the leader.
     to: i64
     #: The answer is not waited for.
     unattended: flag

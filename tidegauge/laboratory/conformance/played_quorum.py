@@ -129,11 +129,17 @@ class PlayedQuorum:
                 return number
         return None
 
-    def observe(self, silent: Collection[int], unformatted: Collection[int]) -> Tree:
-        """The observation of the quorum.
+    @property
+    def leader_id(self) -> int | None:
+        """The node id of the controller that leads; None: none does."""
+        leader = self._leader()
+        return None if leader is None else self._ids[leader]
+
+    def observe(self, silent: Collection[str], unformatted: Collection[int]) -> Tree:
+        """The observation of the quorum, under its name.
 
         Args:
-            silent: ids of controllers that do not answer, for they are down or paused.
+            silent: ids of controllers that do not answer, for they are down or paused, as text.
             unformatted: ids of controllers whose directories are empty.
         """
         replicas = {
@@ -143,15 +149,15 @@ class PlayedQuorum:
             }
             for number, id_ in self._ids.items()
         }
+        quorum: Tree = {"leader": None, "replicas": replicas}
         leader = self._leader()
-        if leader is None or self._ids[leader] in silent:
-            return {"leader": None, "replicas": replicas}
-        return {
-            "leader": self._ids[leader],
-            "voters": self._keys(self._voters_of(leader)),
-            "observers": self._keys(self._observers_of(leader)),
-            "replicas": replicas,
-        }
+        if leader is not None and str(self._ids[leader]) not in silent:
+            quorum |= {
+                "leader": self._ids[leader],
+                "voters": self._keys(self._voters_of(leader)),
+                "observers": self._keys(self._observers_of(leader)),
+            }
+        return {recorded_quorums.QUORUM: quorum}
 
     def _voters_on_disk(self, number: int) -> list[list[Any]] | None:
         voters = self._voters.get(number, 0)

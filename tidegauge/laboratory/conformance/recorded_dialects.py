@@ -210,6 +210,7 @@ def _of_kraft(recording: Tree) -> Tree:
         active = (each for _, seen in _observations(recording) for each in _controllers(seen))
         first = next((each for each in active if each in controllers), controllers[0])
         form["first_controller"] = first
+        form.setdefault("start_controllers", controllers)
         form["controllers"] = recorded_quorums.named_controllers(form)
     for _, observed in _observations(recording):
         _complete_moves(observed)

@@ -188,8 +188,8 @@ class RecordedSchedule(RecordedPart):
     eligible_leader_replicas: bool | None = None
     #: KRaft: how a quorum with dynamic voters began (KIP-853); None: its voters are static.
     quorum: FirstVoters | None = None
-    #: KRaft: the controllers that run before the first step; None: all.
-    start_controllers: list[int] | None = None
+    #: KRaft: the controllers that run before the first step.
+    start_controllers: list[int] = []
     steps: list[RecordedStep] = Field(min_length=1)
     #: The repeat that is played: it decides where they differ.
     repeat: int = 0

@@ -1,0 +1,221 @@
+"""Writes the steps of a scenario for a recorded schedule about the voters of a quorum (KIP-853).
+
+A harness formats the directory of a new controller and starts its process; many seconds later the
+virtual machine is up. The record of its registration shows when, and meanwhile the next steps are
+taken.
+"""
+
+from typing import Any
+
+from tidegauge.laboratory.conformance import recorded_schedule, schedule_writer
+from tidegauge.laboratory.conformance.control_plane_writers import KRaftWriter
+from tidegauge.laboratory.conformance.recorded_quorums import directory_number
+
+#: A harness's timeout for a probe.
+_PROBE_TIMEOUT = "6s"
+#: The record with which a controller registers at the active one, once it has its whole log.
+_REGISTRATION = "RegisterControllerRecord"
+#: A new directory of a scenario is empty until its controller starts, which then must not be the
+#: beginning of the run.
+_NEW = "1ms"
+
+
+class QuorumWriter(KRaftWriter):
+    """Steps about voters, and controllers that are new or have lost their disks."""
+
+    def __init__(self, schedule: recorded_schedule.RecordedSchedule, seed: int) -> None:
+        super().__init__(schedule, seed)
+        first = schedule.quorum.initial if schedule.quorum else schedule.controllers
+        #: The controllers that are voters, as requests have changed them.
+        self._voters = set(first)
+        #: Those whose directories are not formatted, and those whose processes have been started,
+        #: with the time until they are up, in milliseconds.
+        self._unformatted: set[int] = set()
+        self._booting: dict[int, float] = {}
+
+    def controllers(self) -> dict[str, Any]:
+        """The controllers of the scenario, without their settings."""
+        controllers: dict[str, Any] = {"count": len(self.schedule.controllers)}
+        if self.schedule.quorum is None:
+            return controllers
+        voters = sorted(map(self._number, self.schedule.quorum.initial))
+        return controllers | {
+            "voters": voters,
+            "start": {self._number(each): _NEW for each in self._new()},
+        }
+
+    def _new(self) -> list[int]:
+        """The controllers that do not run before the first step."""
+        running = self.schedule.start_controllers
+        return [each for each in self.schedule.controllers if each not in running]
+
+    def _number(self, controller: int) -> int:
+        return self.schedule.voters.index(controller)
+
+    def write_all(self) -> None:
+        """Write the schedule; controllers that are new do not run at first."""
+        self._bring_down("crash", self._new(), "absence")
+        self._unformatted.update(self._new())
+        super().write_all()
+
+    def _finish(self, played: schedule_writer.PlayedStep) -> None:
+        super()._finish(played)
+        played.unformatted = frozenset(self._unformatted)
+        played.booting = frozenset(self._booting)
+
+    def _control_plane_is_up(self) -> bool:
+        stopped = self._voters.intersection({*self._down, *self._paused})
+        return 2 * len(stopped) < len(self._voters)
+
+    # Starts.
+
+    def _write_start(self, played: schedule_writer.PlayedStep) -> None:
+        """Start controllers, if their voters may change; the machine took a time to start them."""
+        processes = self._processes(played.recorded)
+        brokers = self._brokers_among(processes)
+        if self.schedule.quorum is None or brokers:
+            super()._write_start(played)
+            return
+        self._pass(played.recorded.time_ms("step_ms"))
+        self._unformatted.difference_update(processes)
+        for each in processes:
+            self._booting[each] = self._boot_ms(each, played.recorded)
+
+    def _boot_ms(self, controller: int, start: recorded_schedule.RecordedStep) -> float:
+        """The time from a start to the controller's registration, less the simulator's own."""
+        passed_ms = 0.0
+        for step in self.schedule.steps:
+            if step.number <= start.number:
+                continue
+            for time_ms, kind, key, *_ in self.schedule.own(step.timelines or [[]]):
+                if (kind, key) == (_REGISTRATION, f"c{controller}"):
+                    return max(0.0, passed_ms + time_ms - schedule_writer.START_MS)
+            passed_ms += step.time_ms("step_ms")
+        return 0.0
+
+    def _pass(self, time_ms: float) -> None:
+        """Let time pass, in which controllers come up."""
+        while self._booting:
+            controller = min(self._booting, key=self._booting.__getitem__)
+            left_ms = self._booting[controller]
+            if left_ms > time_ms:
+                break
+            self._boot_until(left_ms)
+            time_ms -= left_ms
+        for controller in self._booting:
+            self._booting[controller] -= time_ms
+        super()._pass(time_ms)
+
+    def _boot_until(self, time_ms: float) -> None:
+        """Let time pass until the next controller comes up."""
+        super()._pass(time_ms)
+        up = [each for each, left_ms in self._booting.items() if left_ms <= time_ms]
+        for each in up:
+            del self._booting[each]
+        for each in self._booting:
+            self._booting[each] -= time_ms
+        self._start(up)
+
+    def _come_up(self) -> None:
+        """Let time pass until all controllers that were started are up."""
+        self._pass(max(self._booting.values(), default=0.0))
+
+    # Disks.
+
+    def _write_wipe(self, played: schedule_writer.PlayedStep) -> None:
+        """The disk of a controller that is down is replaced by an empty one."""
+        controllers = set(self._processes(played.recorded)) & set(self.schedule.controllers)
+        if not controllers:
+            super()._write_wipe(played)
+        self._bring_down("disk_loss", sorted(controllers), "lost-disk")
+        self._unformatted |= controllers
+
+    # Requests.
+
+    def _write_add_voter(self, played: schedule_writer.PlayedStep) -> None:
+        added = self._change_voters(played, "add_controller")
+        if added is not None:
+            self._voters.add(added)
+
+    def _write_remove_voter(self, played: schedule_writer.PlayedStep) -> None:
+        removed = self._change_voters(played, "remove_controller")
+        if removed is not None:
+            self._voters.discard(removed)
+            self._lose(removed)
+
+    def _change_voters(self, played: schedule_writer.PlayedStep, do: str) -> int | None:
+        """A request for a change, to the controller that a harness asked; None: it was refused."""
+        (controller,) = self._processes(played.recorded)
+        arguments = {"controller": self._number(controller), "to": self._asked(played, "answer")}
+        directory = self._recorded(played, "answer.directory")
+        if directory is not None:
+            arguments["directory"] = directory_number(directory, controller)
+        played.requests.append(schedule_writer.Request(self._add(do, **arguments)))
+        return controller if self._recorded(played, "answer.error") in (None, "NONE") else None
+
+    def _recorded(self, played: schedule_writer.PlayedStep, path: str) -> str | int | None:
+        """A part of the recorded result of the repeat that is played; None: there is none."""
+        result = played.recorded.result
+        if path in result.varies:
+            return self.schedule.own(result.varies[path])
+        above, _, name = path.partition(".")
+        return result.exact.get(above, {}).get(name)
+
+    def _asked(self, played: schedule_writer.PlayedStep, above: str) -> int:
+        """The number of the controller that a harness took for the active one, or was to ask."""
+        asked = self._recorded(played, f"{above}.asked")
+        return self._number(self._active if asked is None else asked)
+
+    def _write_probe(self, played: schedule_writer.PlayedStep) -> None:
+        """Whether the quorum commits: a setting of the first topic is written, as it is."""
+        unchanged = {"unclean.leader.election.enable": False}
+        to = self._asked(played, "probe")
+        number = self._add(
+            "configure",
+            topic=self.topics[0]["name"],
+            settings=unchanged,
+            to=to,
+            timeout=_PROBE_TIMEOUT,
+        )
+        played.requests.append(schedule_writer.Request(number))
+
+    def _write_features(self, played: schedule_writer.PlayedStep) -> None:
+        """The voters of controller.quorum.voters become those of the metadata log."""
+        level = played.step["set"]["kraft.version"]
+        self._request(played, "update_features", kraft_version=level)
+
+    def _why_not(self, recorded: recorded_schedule.RecordedStep) -> str | None:
+        if recorded.op == "features" and set(recorded.step["set"]) != {"kraft.version"}:
+            return "the recording does not name the type of an update of features"
+        return super()._why_not(recorded)
+
+    def _write_tool(self, played: schedule_writer.PlayedStep) -> None:
+        """A tool of Kafka's prints the state of the quorum; that only takes time."""
+        self._pass(played.recorded.time_ms("step_ms"))
+
+    # Conditions.
+
+    def _write_wait_leader(self, _: schedule_writer.PlayedStep) -> None:
+        """Only an active controller answers the question whether replicas are being moved."""
+        self._come_up()
+        self._when(reassigned=True)
+
+    def _write_wait_observer(self, played: schedule_writer.PlayedStep) -> None:
+        (observer,) = self._processes(played.recorded)
+        self._pass(self._booting.get(observer, 0.0))
+        self._when(observes=self._number(observer))
+
+    def _write_wait_voters(self, played: schedule_writer.PlayedStep) -> None:
+        self._come_up()
+        self._wait_for(set(played.step["voters"]))
+
+    def _write_wait_newdir(self, _: schedule_writer.PlayedStep) -> None:
+        """A controller with a new directory has taken the former one's place among the voters."""
+        returning = {each for each in self._booting if each in self._voters}
+        self._come_up()
+        self._wait_for(self._voters - returning)
+        self._wait_for(self._voters | returning)
+
+    def _wait_for(self, voters: set[int]) -> None:
+        self._voters = voters
+        self._when(voters=sorted(map(self._number, voters)))
