@@ -227,21 +227,18 @@ def create_topic_by_request(world: Clients, topic: int, process: int) -> None:
 
 
 @inner_rule
-def _send(world: Kernel, client: Client, request: Event) -> None:
+def _send(world: Clients, client: Client, request: Event) -> None:
     now_us = world.context[0].time_us
     client.question += 1
     request.correlation_id = client.question
     client.asked = request.destination
     client.asked_us = now_us
     send(world, request, now_us)
-    timeout_us = world.steps[client.step].timeout_us
+    timeout_us = _REQUEST_TIMEOUT_US
+    if world.steps[client.step].timeout_us > 0:
+        timeout_us = world.steps[client.step].timeout_us
     RequestTimesOut.at(
-        world,
-        min(
-            client.api_timeout_at_us,
-            now_us + (_REQUEST_TIMEOUT_US if timeout_us == 0 else timeout_us),
-        ),
-        correlation_id=client.question,
+        world, min(client.api_timeout_at_us, now_us + timeout_us), correlation_id=client.question
     )
 
 
