@@ -1,7 +1,6 @@
 """Coherence of a KRaft quorum: the releases in which its voters can change, its lost disks.
 
-KIP-853 came with 3.9, the raising of kraft.version with 4.1 (KAFKA-16538), and controllers that
-join by themselves with 4.2 (KIP-1186).
+KIP-853 came with 3.9, the raising of kraft.version with 4.1 (KAFKA-16538).
 """
 
 from collections import Counter
@@ -17,7 +16,6 @@ from tidegauge.scenario.model.quorum_steps import (
     UpdateFeaturesStep,
 )
 from tidegauge.scenario.model.scenario import Scenario
-from tidegauge.scenario.model.settings import AUTO_JOIN
 from tidegauge.scenario.text.errors import Path, Problem
 
 #: KIP-853: voter sets in the metadata log.
@@ -28,12 +26,9 @@ def problems_of_quorum(scenario: Scenario) -> Iterator[Problem]:
     """Voters, steps and settings that controllers do not know; disks that are lost too often."""
     if not scenario.has_kraft:
         return
-    controllers, release = scenario.controllers, Release.parse(scenario.release)
-    if controllers.voters and release < _FIRST_WITH_VOTERS:
+    release = Release.parse(scenario.release)
+    if scenario.controllers.voters and release < _FIRST_WITH_VOTERS:
         yield Problem(("controllers", "voters"), _too_old(_FIRST_WITH_VOTERS, release))
-    if controllers.settings.get(AUTO_JOIN) and not scenario.voters_may_change():
-        message = "needs `voters`: those of controller.quorum.voters do not change"
-        yield Problem(("controllers", "settings", AUTO_JOIN), message)
     yield from _steps(scenario)
     faults = ((("faults", place), fault) for place, fault in enumerate(scenario.faults))
     yield from disks_lost_too_often(scenario, faults)
