@@ -9,6 +9,7 @@ from typing import Any
 
 from tidegauge.laboratory.conformance import recorded_schedule, schedule_writer
 from tidegauge.laboratory.conformance.recorded_dialects import FENCED, fencing_order
+from tidegauge.laboratory.conformance.recorded_quorums import is_id
 
 #: The time in which the harness detects that a start has failed, and retries.
 _RESTART_AFTER_EXIT = "5s"
@@ -150,8 +151,9 @@ class KRaftWriter(schedule_writer.ScheduleWriter):
         self._stream: Stream | None = None
 
     def _brokers_among(self, processes: Iterable[Any]) -> list[int]:
-        controllers = (recorded_schedule.ACTIVE, *self.schedule.controllers)
-        return [each for each in processes if each not in controllers]
+        """Those that are no controllers, which alone are named by words for their roles."""
+        controllers = self.schedule.controllers
+        return [each for each in processes if is_id(each) and each not in controllers]
 
     def _control_plane_is_up(self) -> bool:
         stopped = {*self._down, *self._paused}.intersection(self.schedule.controllers)

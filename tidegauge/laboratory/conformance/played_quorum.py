@@ -33,6 +33,11 @@ class _Role(NamedTuple):
 _NO_ROLE = _Role(codes.VOTER_STOPPED, -1, -1)
 
 
+def _are_static(voters: Collection[Key]) -> bool:
+    """Whether these are voters of controller.quorum.voters, which have no directories."""
+    return any(directory == voter_set.ANY_DIRECTORY for _, directory in voters)
+
+
 class PlayedQuorum:
     """Follows the rows about the controllers of a run."""
 
@@ -56,7 +61,7 @@ class PlayedQuorum:
         #: The controllers that have fetched from the leader of this epoch without being voters.
         self._observers: set[Key] = set()
         self._epoch = -1
-        #: Records that have been written: offset and epoch.
+        #: Records that have been written: offset and voters.
         self._written: set[tuple[int, int]] = set()
         self._finalized = int(self._is_dynamic)
 
@@ -97,8 +102,8 @@ class PlayedQuorum:
         if number == self._leader():
             # The leader goes on to show a voter that it has removed, now as an observer.
             left = {*voter_set.unpack(before)} - {*voter_set.unpack(row["voters"])}
-            self._observers |= {key for key in left if key[1] != voter_set.ANY_DIRECTORY}
-        record = (row["voters_offset"], row["quorum_epoch"])
+            self._observers |= set() if _are_static(left) else left
+        record = (row["voters_offset"], row["voters"])
         if row["voters_offset"] >= 0 and record not in self._written:
             self._written.add(record)
             if outcome is not None:
@@ -160,8 +165,9 @@ class PlayedQuorum:
         return {recorded_quorums.QUORUM: quorum}
 
     def _voters_on_disk(self, number: int) -> list[list[Any]] | None:
-        voters = self._voters.get(number, 0)
-        return self._keys(voter_set.unpack(voters)) if voters else None
+        """The voters of its newest record; None: it has none, as with controller.quorum.voters."""
+        voters = voter_set.unpack(self._voters.get(number, 0))
+        return self._keys(voters) if voters and not _are_static(voters) else None
 
     def _version_on_disk(self, number: int) -> int:
         """The kraft.version of its newest record; of none, that with which it was formatted."""
@@ -181,6 +187,6 @@ class PlayedQuorum:
             role = self._roles.get(number, _NO_ROLE)
             if (role.state, role.epoch, role.leader) == (codes.FOLLOWER, epoch, leader):
                 self._observers.add((number, self._directories[number]))
-        if (voters[0][1]) == voter_set.ANY_DIRECTORY:
+        if _are_static(voters):
             return set()
         return self._observers - {*voters}

@@ -196,9 +196,9 @@ class QuorumWriter(KRaftWriter):
     # Conditions.
 
     def _write_wait_leader(self, _: schedule_writer.PlayedStep) -> None:
-        """Only an active controller answers the question whether replicas are being moved."""
+        """Only an active controller answers the question which brokers are unfenced."""
         self._come_up()
-        self._when(reassigned=True)
+        self._when(registered=sorted(set(self.schedule.brokers) - self._gone()))
 
     def _write_wait_observer(self, played: schedule_writer.PlayedStep) -> None:
         (observer,) = self._processes(played.recorded)
