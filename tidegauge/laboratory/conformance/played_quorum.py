@@ -73,7 +73,7 @@ class PlayedQuorum:
             outcome: of the step that is being played; None: before the first.
         """
         if row.kind == "voter_state":
-            self._take_role(row)
+            self._take_role(row, outcome)
         elif row.kind == "quorum_voters":
             self._take_voters(row, outcome)
         elif row.kind == "fault_began" and row["process"] in self._processes:
@@ -86,13 +86,17 @@ class PlayedQuorum:
             self._voters.pop(number, None)
             self._versions.pop(number, None)
 
-    def _take_role(self, row: TraceRow) -> None:
+    def _take_role(self, row: TraceRow, outcome: StepOutcome | None) -> None:
         number = row["broker"] - self._first
         role = _Role(row["voter_state"], row["quorum_epoch"], row["quorum_leader"] - self._first)
         self._roles[number] = role
         if role.state == codes.LEADER and role.epoch > self._epoch:
             self._epoch = role.epoch
             self._observers.clear()
+            if outcome is not None:
+                record = [recorded_quorums.LEADER_CHANGE, self._ids[number]]
+                elected = StateWrite(record, row["time_us"])
+                outcome.quorum_records[recorded_quorums.LEADERS].append(elected)
 
     def _take_voters(self, row: TraceRow, outcome: StepOutcome | None) -> None:
         number = row["broker"] - self._first

@@ -13,6 +13,9 @@ from tidegauge.laboratory.conformance.recorded_quorums import directory_number
 
 #: A harness's timeout for a probe.
 _PROBE_TIMEOUT = "6s"
+#: The time of kafka-metadata-quorum describe, after steps of these kinds.
+_DESCRIBING_MS = 3000.0
+_DESCRIBED = ("add_voter", "remove_voter", "features")
 #: The record with which a controller registers at the active one, once it has its whole log.
 _REGISTRATION = "RegisterControllerRecord"
 #: A new directory of a scenario is empty until its controller starts, which then must not be the
@@ -59,9 +62,18 @@ class QuorumWriter(KRaftWriter):
         super().write_all()
 
     def _finish(self, played: schedule_writer.PlayedStep) -> None:
+        """... and after a change of the voters describe the quorum by a tool, which takes long."""
         super()._finish(played)
+        if played.recorded.op in _DESCRIBED and played.observation is not None:
+            self._pass(self._describing_ms())
+            played.end = len(self.steps)
         played.unformatted = frozenset(self._unformatted)
         played.booting = frozenset(self._booting)
+
+    def _describing_ms(self) -> float:
+        """The time that a tool takes, as recorded of one."""
+        tools = (step.time_ms("step_ms") for step in self.schedule.steps if step.op == "tool")
+        return next(tools, _DESCRIBING_MS)
 
     def _control_plane_is_up(self) -> bool:
         stopped = self._voters.intersection({*self._down, *self._paused})

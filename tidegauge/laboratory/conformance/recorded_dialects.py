@@ -218,7 +218,10 @@ def _of_kraft(recording: Tree) -> Tree:
     for step in recorded_quorums.steps_of(form):
         recorded_quorums.simplify_answer(step)
     _number_controllers(form)
-    _add_records(form)
+    _add_broker_records(form)
+    form["changes_voters"] = recorded_quorums.changes_voters(form)
+    if form["changes_voters"] and _have_timelines(form["steps"]):
+        _add_quorum_records(form)
     return form
 
 
@@ -281,8 +284,16 @@ def _numbered_writes(writes: Tree, numbers: list[_Numbers]) -> Tree:
     return writes | {"exact": False, "writes": [], "writes_by_repeat": numbered}
 
 
-def _add_records(form: Tree) -> None:
-    """The records about brokers and voters, of all that the recording has of the metadata log."""
+def _add_quorum_records(form: Tree) -> None:
+    """The records about the quorum, of the records that the recording has of all."""
+    form["steps"] = [
+        step | {"quorum_records": recorded_quorums.merged_records(step["timeline_by_repeat"])}
+        for step in form["steps"]
+    ]
+
+
+def _add_broker_records(form: Tree) -> None:
+    """The records about brokers, of the records that the recording has of all that was written."""
     steps, startups = form["steps"], form.get("startup_by_repeat", [])
     if not startups or not _have_timelines(steps):
         return
@@ -291,9 +302,7 @@ def _add_records(form: Tree) -> None:
         for repeat, startup in enumerate(startups)
     ]
     form["steps"] = [
-        step
-        | {"broker_records": _merged(records)}
-        | {"quorum_records": recorded_quorums.merged_records(step["timeline_by_repeat"])}
+        step | {"broker_records": _merged(records)}
         for step, *records in zip(steps, *repeats, strict=True)
     ]
 

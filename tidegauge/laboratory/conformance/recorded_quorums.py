@@ -15,7 +15,8 @@ controller's disk. What is compared of it, as ``quorum`` of an observation:
 ``none`` that of a voter of controller.quorum.voters. Log ends, epochs, votes and ages are races, and
 brokers among the observers are in every answer.
 
-Of the metadata log, the VotersRecords and KRaftVersionRecords of each step are compared, in order.
+Of the metadata log, the VotersRecords and KRaftVersionRecords of each step are compared, in order,
+and its LeaderChanges.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,11 +28,19 @@ from tidegauge.replication import voter_set
 Tree = dict[str, Any]
 
 QUORUM = "quorum"
-#: The name under which the records of a step stand.
-VOTERS = "voters"
 VOTERS_RECORD, KRAFT_VERSION_RECORD = "VotersRecord", "KRaftVersionRecord"
+LEADER_CHANGE = "LeaderChange"
+#: The names under which the records of a step stand.
+VOTERS, LEADERS = "voters", "leaders"
+#: By kind of record: that name, and the column that is compared.
+_RECORDS = {
+    VOTERS_RECORD: (VOTERS, "voters"),
+    KRAFT_VERSION_RECORD: (VOTERS, "kraft_version"),
+    LEADER_CHANGE: (LEADERS, "leader"),
+}
 #: Steps with a request for a change of the voters.
-CHANGES = ("add_voter", "remove_voter")
+_CHANGES = ("add_voter", "remove_voter")
+_NAMES = (VOTERS, LEADERS)
 #: The directory of a voter of controller.quorum.voters.
 NO_DIRECTORY = "none"
 #: A value that a repeat lacks.
@@ -52,8 +61,7 @@ def directory_number(name: str, controller: int) -> int:
 
 def named_controllers(form: Tree) -> list[int]:
     """The controllers of a recording, those last that only requests about voters name."""
-    changes = (step["step"] for step in steps_of(form) if step["step"].get("op") in CHANGES)
-    named = (change.get("b") for change in changes)
+    named = (change.get("b") for change in _changes_of(form))
     return list(dict.fromkeys([*form["controllers"], *(id_ for id_ in named if is_id(id_))]))
 
 
@@ -63,6 +71,16 @@ def steps_of(form: Tree) -> list[Tree]:
     return [
         step for step in steps if isinstance(step, dict) and isinstance(step.get("step"), dict)
     ]
+
+
+def changes_voters(form: Tree) -> bool:
+    """Whether the quorum's voters may change, or are asked to."""
+    return "quorum" in form or bool(_changes_of(form))
+
+
+def _changes_of(form: Tree) -> list[Tree]:
+    steps = (step["step"] for step in steps_of(form))
+    return [step for step in steps if step.get("op") in _CHANGES]
 
 
 def is_id(written: object) -> bool:
@@ -153,28 +171,35 @@ def _keys(recorded: Tree, name: str) -> list[list[Any]]:
     )
 
 
-def voter_records(timeline: Iterable[list[Any]]) -> list[tuple[float, list[Any]]]:
-    """The records of one repeat of a step that are about voters, with their times in ms."""
-    columns = {VOTERS_RECORD: "voters", KRAFT_VERSION_RECORD: "kraft_version"}
+def merged_records(timelines: list[list[list[Any]]]) -> Tree:
+    """The records of a step about voters and leaders: of one repeat if all have the same, or each.
+
+    Args:
+        timelines: all records of each repeat: ``[ms, kind, key, data, offset, epoch]``.
+    """
+    merged = {name: _merged([_named(name, each) for each in timelines]) for name in _NAMES}
+    return {name: records for name, records in merged.items() if records}
+
+
+def _named(name: str, timeline: Iterable[list[Any]]) -> list[tuple[float, list[Any]]]:
+    """The records of one repeat that stand under a name, with their times in ms."""
     return [
-        (time_ms, [kind, data[columns[kind]]])
+        (time_ms, [kind, data[_RECORDS[kind][1]]])
         for time_ms, kind, _, data, *_ in timeline
-        if kind in columns
+        if kind in _RECORDS and _RECORDS[kind][0] == name
     ]
 
 
-def merged_records(timelines: list[list[list[Any]]]) -> Tree:
-    """The records about voters in a step: as of one repeat, if all have the same, else of each."""
-    repeats = [voter_records(timeline) for timeline in timelines]
+def _merged(repeats: list[list[tuple[float, list[Any]]]]) -> Tree:
     written = [[record for _, record in records] for records in repeats]
     if not any(written):
         return {}
     if any(each != written[0] for each in written):
-        return {VOTERS: {"exact": False, "writes_by_repeat": written}}
+        return {"exact": False, "writes_by_repeat": written}
     times = [[time_ms for time_ms, _ in records] for records in repeats]
     spans = [[min(each), max(each)] for each in zip(*times, strict=True)]
     exact = True if len(written) > 1 else None
-    return {VOTERS: {"exact": exact, "writes": written[0], "t_ms": spans}}
+    return {"exact": exact, "writes": written[0], "t_ms": spans}
 
 
 def simplify_answer(step: Tree) -> None:

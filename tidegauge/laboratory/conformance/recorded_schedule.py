@@ -32,7 +32,7 @@ from tidegauge.laboratory.conformance.recorded_dialects import (
     UnknownDialectError,
     in_one_form,
 )
-from tidegauge.laboratory.conformance.recorded_quorums import CHANGES, Tree
+from tidegauge.laboratory.conformance.recorded_quorums import Tree
 from tidegauge.replication.release_versions import MODE_NAMES, ZOOKEEPER_MODE, Mode
 
 #: Steps without a wait for quiescence after them.
@@ -127,7 +127,8 @@ class RecordedStep(RecordedPart):
     state_writes: dict[str, StateWrites] = {}
     #: By broker (``b1``), each [state, number of the registration]; None: the recording has none.
     broker_records: dict[str, StateWrites] | None = None
-    #: KRaft: the records about voters, ``[kind, content]``; None: the recording has none.
+    #: KRaft: the records about voters and about leaders, each ``[kind, content]``; None: the
+    #: recording has none.
     quorum_records: dict[str, StateWrites] | None = None
     #: KRaft, of each repeat: the node ids of the controllers that the step names by a word.
     chosen: list[list[int]] = Field(default=[], alias="chosen_by_repeat")
@@ -188,6 +189,8 @@ class RecordedSchedule(RecordedPart):
     eligible_leader_replicas: bool | None = None
     #: KRaft: how a quorum with dynamic voters began (KIP-853); None: its voters are static.
     quorum: FirstVoters | None = None
+    #: KRaft: whether its voters may change, or are asked to.
+    changes_voters: bool = False
     #: KRaft: the controllers that run before the first step.
     start_controllers: list[int] = []
     steps: list[RecordedStep] = Field(min_length=1)
@@ -207,11 +210,13 @@ class RecordedSchedule(RecordedPart):
         """The node ids of the quorum's controllers by their numbers in a run.
 
         The one that was active first has number 0. A race decides which of the others is elected
-        after it: their ids are in the order in which they were active.
+        after it: their ids are in the order in which they were active. In a quorum whose voters
+        change the ids decide that, of the voters to which a leader hands over: they stay in order.
         """
         active = [controller for _, controller in self._active_controllers()]
         first = next((each for each in active if each in self.controllers), self.first_controller)
-        return list(dict.fromkeys([first, *active, *self.controllers]))
+        others = sorted(self.controllers) if self.changes_voters else [*active, *self.controllers]
+        return list(dict.fromkeys([first, *others]))
 
     def active_controller_after(self, controller: int, step: int) -> int:
         """The node id of the first other controller that was active in or after a step."""
@@ -233,11 +238,6 @@ class RecordedSchedule(RecordedPart):
         observed = (step.observed.exact for step in self.steps if step.observed is not None)
         brokers: Tree = next((seen["log_dirs"] for seen in observed if "log_dirs" in seen), {})
         return max((len(each["log_dirs"]) for each in brokers.values()), default=1)
-
-    @property
-    def changes_voters(self) -> bool:
-        """Whether the quorum's voters may change, or are asked to."""
-        return self.quorum is not None or any(step.op in CHANGES for step in self.steps)
 
     @property
     def names_a_controller(self) -> bool:
