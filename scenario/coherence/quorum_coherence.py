@@ -6,20 +6,18 @@ KIP-853 came with 3.9, the raising of kraft.version with 4.1 (KAFKA-16538).
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from tidegauge.replication.kraft_releases import KRAFT_CELLS
 from tidegauge.replication.release_versions import Release
 from tidegauge.replication.voter_set import MOST_DIRECTORIES
 from tidegauge.scenario.model.fault import FaultOfAnyKind
 from tidegauge.scenario.model.process_faults import DiskLossFault
-from tidegauge.scenario.model.quorum_steps import (
-    FIRST_TO_RAISE_KRAFT_VERSION,
-    ChangeVoterStep,
-    UpdateFeaturesStep,
-)
+from tidegauge.scenario.model.quorum_steps import ChangeVoterStep, UpdateFeaturesStep
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.text.errors import Path, Problem
 
-#: KIP-853: voter sets in the metadata log.
-_FIRST_WITH_VOTERS = Release.parse("3.9.0")
+#: The first releases whose voters may change, and whose controllers raise kraft.version.
+_FIRST_WITH_VOTERS = Release.parse(KRAFT_CELLS["newest_kraft_version"][-1].since)
+_FIRST_TO_RAISE = Release.parse(KRAFT_CELLS["kraft_version_upgradable"][-1].since)
 
 
 def problems_of_quorum(scenario: Scenario) -> Iterator[Problem]:
@@ -42,8 +40,8 @@ def _steps(scenario: Scenario) -> Iterator[Problem]:
         if isinstance(step, ChangeVoterStep) and release < _FIRST_WITH_VOTERS:
             yield Problem((*path, "do"), _too_old(_FIRST_WITH_VOTERS, release))
         raises = isinstance(step, UpdateFeaturesStep) and step.kraft_version is not None
-        if raises and release < FIRST_TO_RAISE_KRAFT_VERSION:
-            message = _too_old(FIRST_TO_RAISE_KRAFT_VERSION, release)
+        if raises and release < _FIRST_TO_RAISE:
+            message = _too_old(_FIRST_TO_RAISE, release)
             yield Problem((*path, "kraft_version"), message)
 
 
