@@ -39,6 +39,7 @@ WHEN_REASSIGNED = code(10)
 WHEN_ROLLED = code(11)
 WHEN_OBSERVES = code(12)
 WHEN_VOTERS = code(13)
+WHEN_LEADS = code(14)
 
 #: Step.action, by the action of a step in a scenario; each stands beside its rule.
 STEP_CODES = NamedCodes()

@@ -105,7 +105,7 @@ def _look(world: Clients, client: Client, step: Step, process: int) -> None:
         control_plane_requests.ask_live_brokers(
             world, process, control_plane_requests.STEPS, client.question
         )
-    elif step.start == step_requests.WHEN_CONTROLLER:
+    elif step.start in (step_requests.WHEN_CONTROLLER, step_requests.WHEN_LEADS):
         control_plane_requests.ask_controller(world, process, client.question)
     elif step.start == step_requests.WHEN_REASSIGNED:
         control_plane_requests.ask_reassigned(world, process, client.question)
@@ -435,7 +435,10 @@ def _holds(world: Clients, client: Client, answer: Answer) -> bool:
         found = _count_live_members(world, step)
         return found == (step.member_count if step.start == step_requests.WHEN_REGISTERED else 0)
     if step.start == step_requests.WHEN_VOTERS:
-        return answer.voters == step.condition_voters
+        return answer.voters == step.condition_controllers
+    if step.start == step_requests.WHEN_LEADS:
+        leader = answer.controller - world.sizes[0].brokers
+        return (step.condition_controllers >> leader) & 1 != 0
     if step.start in _HELD_AS_ANSWERED or not answer.holds:
         return answer.holds
     if step.start in (step_requests.WHEN_LEADER, step_requests.WHEN_LEADER_IS_NOT):

@@ -197,7 +197,7 @@ _READINGS: dict[str, Reading] = {
     **dict.fromkeys(("row", "expiring_row", "looking_up"), _replica),
     **dict.fromkeys(("voter", "voted_for", "candidate"), _voter),
     **dict.fromkeys(("votes_granted", "votes_rejected", "fetched_voters"), _voters),
-    **dict.fromkeys(("bootstrap_servers", "condition_voters"), _voters),
+    **dict.fromkeys(("bootstrap_servers", "condition_controllers"), _voters),
     "condition_observer": _voter,
     **dict.fromkeys(("directory", "future_directory"), _directory),
     **dict.fromkeys(("offline_directories", "named_directories", "told_directories"), _directories),

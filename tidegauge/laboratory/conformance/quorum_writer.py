@@ -207,10 +207,10 @@ class QuorumWriter(KRaftWriter):
 
     # Conditions.
 
-    def _write_wait_leader(self, _: schedule_writer.PlayedStep) -> None:
-        """Only an active controller answers the question which brokers are unfenced."""
+    def _write_wait_leader(self, played: schedule_writer.PlayedStep) -> None:
         self._come_up()
-        self._when(registered=sorted(set(self.schedule.brokers) - self._gone()))
+        others = [each for each in self.schedule.controllers if each not in played.step["not"]]
+        self._when(leads=sorted(map(self._number, others)))
 
     def _write_wait_observer(self, played: schedule_writer.PlayedStep) -> None:
         (observer,) = self._processes(played.recorded)
