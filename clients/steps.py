@@ -434,17 +434,23 @@ def _holds(world: Clients, client: Client, answer: Answer) -> bool:
     if step.start in (step_requests.WHEN_REGISTERED, step_requests.WHEN_UNREGISTERED):
         found = _count_live_members(world, step)
         return found == (step.member_count if step.start == step_requests.WHEN_REGISTERED else 0)
-    if step.start == step_requests.WHEN_VOTERS:
-        return answer.voters == step.condition_controllers
-    if step.start == step_requests.WHEN_LEADS:
-        leader = answer.controller - world.sizes[0].brokers
-        return (step.condition_controllers >> leader) & 1 != 0
+    if step.start in (step_requests.WHEN_VOTERS, step_requests.WHEN_LEADS):
+        return _is_quorum(world, step, answer)
     if step.start in _HELD_AS_ANSWERED or not answer.holds:
         return answer.holds
     if step.start in (step_requests.WHEN_LEADER, step_requests.WHEN_LEADER_IS_NOT):
         leader = broker_of(world, step.condition_partition, answer.leader)
         return (leader == step.condition_leader) == (step.start == step_requests.WHEN_LEADER)
     return _is_isr(world, step, answer.isr)
+
+
+@inner_rule
+def _is_quorum(world: Clients, step: Step, answer: Answer) -> bool:
+    """Whether the voters of a quorum, or its leader, are as a step waits for."""
+    if step.start == step_requests.WHEN_VOTERS:
+        return answer.voters == step.condition_controllers
+    leader = answer.controller - world.sizes[0].brokers
+    return (step.condition_controllers >> leader) & 1 != 0
 
 
 @inner_rule

@@ -178,6 +178,8 @@ class KRaftWriter(schedule_writer.ScheduleWriter):
         """The node ids of brokers and controllers that a recorded step hits."""
         named = schedule_writer.listed(recorded.step["b"])
         if any(str(each).startswith(_ROLES) for each in named):
+            if not recorded.chosen:
+                raise ValueError(f"{named[0]} needs chosen_by_repeat, the ids that are meant")
             return self.schedule.own(recorded.chosen)
         return [
             self._controller(recorded.op) if each == recorded_schedule.ACTIVE else each

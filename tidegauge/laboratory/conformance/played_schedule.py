@@ -208,11 +208,8 @@ class _Reader:
             return
         step, (_, name, epoch) = self._requests[row["step"]]
         outcome = self.outcomes[self.steps.index(step)]
-        if step.recorded.op in _ASKS_QUORUM:
-            self._take_answer_of_quorum(step, outcome, row)
-            return
-        if step.recorded.op in _ADMINISTERS:
-            self._take_admin_answer(step, outcome, row, name)
+        if step.recorded.op in {*_ASKS_QUORUM, *_ADMINISTERS}:
+            self._take_answer_of_controller(step, outcome, row, name)
             return
         if row.kind == "step_unanswered":
             answer: Tree = {"error": f"NO_RESPONSE({self._cause(row)})", "to": self._id(row)}
@@ -239,11 +236,22 @@ class _Reader:
                     self.outcomes[other].result["result"] = answer
                     break
 
-    def _take_answer_of_quorum(self, step: PlayedStep, outcome: StepOutcome, row: TraceRow) -> None:
-        """A controller has responded to the one request of a step, or not."""
+    def _take_answer_of_controller(
+        self, step: PlayedStep, outcome: StepOutcome, row: TraceRow, name: str
+    ) -> None:
+        """A controller has responded, or not."""
         error = _NAMES_OF_ERRORS[row["error"]]
         if row.kind == "step_unanswered":
             error = f"NO_RESPONSE({_CAUSES.get(error, 'TimeoutError')})"
+        if step.recorded.op in _ASKS_QUORUM:
+            self._take_answer_of_quorum(step, outcome, row, error)
+        else:
+            self._take_admin_answer(step, outcome, error, name)
+
+    def _take_answer_of_quorum(
+        self, step: PlayedStep, outcome: StepOutcome, row: TraceRow, error: str
+    ) -> None:
+        """The response to the one request of a step, from the controller that was asked."""
         name, time_name = _ASKS_QUORUM[step.recorded.op]
         asked = self.names.processes[row["from_process"]].number
         outcome.result[name] = {"error": error, "asked": self.schedule.voters[asked]}
@@ -258,13 +266,9 @@ class _Reader:
         time_ms = (row["time_us"] - self._sent_us) / 1000
         self._responses[self._streamed[row["step"]]].append((time_ms, error))
 
-    def _take_admin_answer(
-        self, step: PlayedStep, outcome: StepOutcome, row: TraceRow, name: str
-    ) -> None:
-        """The active controller has responded, or not: about one partition, or as a whole."""
-        error = _NAMES_OF_ERRORS[row["error"]]
-        if row.kind == "step_unanswered":
-            error = f"NO_RESPONSE({_CAUSES.get(error, 'TimeoutError')})"
+    @staticmethod
+    def _take_admin_answer(step: PlayedStep, outcome: StepOutcome, error: str, name: str) -> None:
+        """The response of the active controller: about one partition, or as a whole."""
         admin = outcome.result.setdefault("admin", {"error": _NO_ERROR})
         if name:
             admin.setdefault("results", {})[name] = error

@@ -5,11 +5,12 @@ virtual machine is up. The record of its registration shows when, and meanwhile 
 taken.
 """
 
+from operator import itemgetter
 from typing import Any
 
 from tidegauge.laboratory.conformance import recorded_schedule, schedule_writer
 from tidegauge.laboratory.conformance.control_plane_writers import KRaftWriter
-from tidegauge.laboratory.conformance.recorded_quorums import directory_number
+from tidegauge.laboratory.conformance.recorded_quorums import Tree, directory_number
 
 #: A harness's timeout for a probe.
 _PROBE_TIMEOUT = "6s"
@@ -53,6 +54,7 @@ class QuorumWriter(KRaftWriter):
         return [each for each in self.schedule.controllers if each not in running]
 
     def _number(self, controller: int) -> int:
+        """The number of a controller in the scenario."""
         return self.schedule.voters.index(controller)
 
     def write_all(self) -> None:
@@ -64,11 +66,11 @@ class QuorumWriter(KRaftWriter):
     def _finish(self, played: schedule_writer.PlayedStep) -> None:
         """... and after a change of the voters describe the quorum by a tool, which takes long."""
         super()._finish(played)
+        played.unformatted = frozenset(self._unformatted)
+        played.booting = frozenset(self._booting)
         if played.recorded.op in _DESCRIBED and played.observation is not None:
             self._pass(self._describing_ms())
             played.end = len(self.steps)
-        played.unformatted = frozenset(self._unformatted)
-        played.booting = frozenset(self._booting)
 
     def _describing_ms(self) -> float:
         """The time that a tool takes, as recorded of one."""
@@ -80,6 +82,10 @@ class QuorumWriter(KRaftWriter):
         return 2 * len(stopped) < len(self._voters)
 
     # Starts.
+
+    def _stop(self, kind: str, process: Any, name: str) -> None:
+        super()._stop(kind, process, name)
+        self._booting.pop(process, None)
 
     def _write_start(self, played: schedule_writer.PlayedStep) -> None:
         """Start controllers, if their voters may change; the machine took a time to start them."""
@@ -101,32 +107,23 @@ class QuorumWriter(KRaftWriter):
                 continue
             for time_ms, kind, key, *_ in self.schedule.own(step.timelines or [[]]):
                 if (kind, key) == (_REGISTRATION, f"c{controller}"):
-                    return max(0.0, passed_ms + time_ms - schedule_writer.START_MS)
+                    passed_ms += float(time_ms)
+                    return max(0.0, passed_ms - schedule_writer.START_MS)
             passed_ms += step.time_ms("step_ms")
         return 0.0
 
     def _pass(self, time_ms: float) -> None:
         """Let time pass, in which controllers come up."""
-        while self._booting:
-            controller = min(self._booting, key=self._booting.__getitem__)
-            left_ms = self._booting[controller]
+        passed_ms = 0.0
+        for controller, left_ms in sorted(self._booting.items(), key=itemgetter(1)):
             if left_ms > time_ms:
-                break
-            self._boot_until(left_ms)
-            time_ms -= left_ms
-        for controller in self._booting:
-            self._booting[controller] -= time_ms
-        super()._pass(time_ms)
-
-    def _boot_until(self, time_ms: float) -> None:
-        """Let time pass until the next controller comes up."""
-        super()._pass(time_ms)
-        up = [each for each, left_ms in self._booting.items() if left_ms <= time_ms]
-        for each in up:
-            del self._booting[each]
-        for each in self._booting:
-            self._booting[each] -= time_ms
-        self._start(up)
+                self._booting[controller] -= time_ms
+                continue
+            super()._pass(left_ms - passed_ms)
+            passed_ms = left_ms
+            del self._booting[controller]
+            self._start([controller])
+        super()._pass(time_ms - passed_ms)
 
     def _come_up(self) -> None:
         """Let time pass until all controllers that were started are up."""
@@ -158,38 +155,35 @@ class QuorumWriter(KRaftWriter):
     def _change_voters(self, played: schedule_writer.PlayedStep, do: str) -> int | None:
         """A request for a change, to the controller that a harness asked; None: it was refused."""
         (controller,) = self._processes(played.recorded)
-        arguments = {"controller": self._number(controller), "to": self._asked(played, "answer")}
-        directory = self._recorded(played, "answer.directory")
-        if directory is not None:
-            arguments["directory"] = directory_number(directory, controller)
-        played.requests.append(schedule_writer.Request(self._add(do, **arguments)))
-        return controller if self._recorded(played, "answer.error") in (None, "NONE") else None
+        answer = self._recorded(played, "answer")
+        changed: dict[str, Any] = {"controller": self._number(controller)}
+        if "directory" in answer:
+            changed["directory"] = directory_number(answer["directory"], controller)
+        self._request(played, do, **changed, to=self._number(answer.get("asked", self._active)))
+        return controller if answer.get("error", "NONE") == "NONE" else None
 
-    def _recorded(self, played: schedule_writer.PlayedStep, path: str) -> str | int | None:
-        """A part of the recorded result of the repeat that is played; None: there is none."""
-        result = played.recorded.result
-        if path in result.varies:
-            return self.schedule.own(result.varies[path])
-        above, _, name = path.partition(".")
-        return result.exact.get(above, {}).get(name)
-
-    def _asked(self, played: schedule_writer.PlayedStep, above: str) -> int:
-        """The number of the controller that a harness took for the active one, or was to ask."""
-        asked = self._recorded(played, f"{above}.asked")
-        return self._number(self._active if asked is None else asked)
+    def _recorded(self, played: schedule_writer.PlayedStep, name: str) -> Tree:
+        """A part of the recorded result of the repeat that is played."""
+        result, above = played.recorded.result, f"{name}."
+        varied = {
+            path.removeprefix(above): self.schedule.own(values)
+            for path, values in result.varies.items()
+            if path.startswith(above)
+        }
+        exact: Tree = result.exact.get(name, {})
+        return exact | varied
 
     def _write_probe(self, played: schedule_writer.PlayedStep) -> None:
         """Whether the quorum commits: a setting of the first topic is written, as it is."""
-        unchanged = {"unclean.leader.election.enable": False}
-        to = self._asked(played, "probe")
-        number = self._add(
+        asked = self._recorded(played, "probe").get("asked", self._active)
+        self._request(
+            played,
             "configure",
             topic=self.topics[0]["name"],
-            settings=unchanged,
-            to=to,
+            settings={"unclean.leader.election.enable": False},
+            to=self._number(asked),
             timeout=_PROBE_TIMEOUT,
         )
-        played.requests.append(schedule_writer.Request(number))
 
     def _write_features(self, played: schedule_writer.PlayedStep) -> None:
         """The voters of controller.quorum.voters become those of the metadata log."""

@@ -12,8 +12,8 @@ controller's disk. What is compared of it, as ``quorum`` of an observation:
 ==========================  =====================================================================
 
 ``c12#1`` is the first directory of controller 12, ``c12#2`` the one after its disk was lost, and
-``none`` that of a voter of controller.quorum.voters. Log ends, epochs, votes and ages are races, and
-brokers among the observers are in every answer.
+``none`` that of a voter of controller.quorum.voters. Log ends, epochs, votes and ages are races,
+and brokers are among the observers in every answer.
 
 Of the metadata log, the VotersRecords and KRaftVersionRecords of each step are compared, in order,
 and its LeaderChanges.
@@ -68,9 +68,7 @@ def named_controllers(form: Tree) -> list[int]:
 def steps_of(form: Tree) -> list[Tree]:
     """The steps of a recording that are steps: the others are refused when it is read."""
     steps = form["steps"] if isinstance(form["steps"], list) else []
-    return [
-        step for step in steps if isinstance(step, dict) and isinstance(step.get("step"), dict)
-    ]
+    return [step for step in steps if isinstance(step, dict) and isinstance(step.get("step"), dict)]
 
 
 def changes_voters(form: Tree) -> bool:

@@ -28,10 +28,7 @@ from typing import Annotated, Any, Self, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.laboratory.conformance.recorded_dialects import (
-    UnknownDialectError,
-    in_one_form,
-)
+from tidegauge.laboratory.conformance.recorded_dialects import UnknownDialectError, in_one_form
 from tidegauge.laboratory.conformance.recorded_quorums import Tree
 from tidegauge.replication.release_versions import MODE_NAMES, ZOOKEEPER_MODE, Mode
 

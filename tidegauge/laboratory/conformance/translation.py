@@ -139,9 +139,7 @@ def _of_zookeeper(
     }, not_modelled
 
 
-def _of_kraft(
-    schedule: RecordedSchedule, writer: QuorumWriter
-) -> tuple[dict[str, Any], list[str]]:
+def _of_kraft(schedule: RecordedSchedule, writer: QuorumWriter) -> tuple[dict[str, Any], list[str]]:
     """The parts of a scenario in KRaft mode alone, and the settings that it does not have."""
     names = [name for name in NAMES["brokers"] if name not in NAMES["controllers"]]
     names.append(CORDONED_LOG_DIRS)
