@@ -161,8 +161,8 @@ class UpdateFeaturesStep(StepOfAnyKind):
         names_levels = any(level is not None for level in levels)
         if names_levels == (self.release_version is not None):
             raise ValueError(
-                "must have metadata_version, eligible_leader_replicas, kraft_version or several of "
-                "them, or release_version"
+                "must have metadata_version, eligible_leader_replicas or kraft_version, or "
+                "release_version instead"
             )
         return self
 
