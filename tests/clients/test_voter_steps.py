@@ -1,7 +1,7 @@
 """Steps that change the voters of a quorum, as kafka-metadata-quorum.sh does (KIP-853).
 
-Brokers are nodes 0 to 2 in rows, controllers 3, 4, ... are those behind them. Each story is one that
-was recorded with controllers of 4.4.0.
+Brokers are nodes 0 to 2 in rows, controllers 3, 4, ... are those behind them. Each story is one
+that was recorded with controllers of 4.4.0.
 """
 
 from __future__ import annotations
