@@ -72,6 +72,10 @@ def losses(count: int) -> list[dict[str, Any]]:
             },
             r"steps\[0\]\.kraft_version: needs release 4\.1\.0 or newer, not 4\.0",
         ),
+        (
+            {"release": "4.1", "steps": [add(1, ack_when_committed=False)]},
+            r"steps\[0\]\.ack_when_committed: false needs release 4\.2\.0 or newer, not 4\.1",
+        ),
         (VOTERS | {"steps": [add(4)]}, r"steps\[0\]\.controller: the last of 4 controllers is"),
         (VOTERS | {"steps": [add(3, to=4)]}, r"steps\[0\]\.to: the last of 4 controllers is"),
         (
