@@ -14,6 +14,11 @@ from tidegauge.laboratory.conformance.recorded_quorums import Tree, directory_nu
 
 #: A harness's timeout for a probe.
 _PROBE_TIMEOUT = "6s"
+#: By feature: its name in a step of a scenario, which has levels of these two alone.
+_ELR = "eligible_leader_replicas"
+_FEATURES = {"eligible.leader.replicas.version": _ELR, "kraft.version": "kraft_version"}
+#: By FeatureUpdate.UpgradeType: its name in a step.
+_UPGRADE_TYPES = {1: "upgrade", 2: "safe_downgrade", 3: "unsafe_downgrade"}
 #: The time of kafka-metadata-quorum describe, after steps of these kinds.
 _DESCRIBING_MS = 3000.0
 _DESCRIBED = ("add_voter", "remove_voter", "features")
@@ -186,13 +191,18 @@ class QuorumWriter(KRaftWriter):
         )
 
     def _write_features(self, played: schedule_writer.PlayedStep) -> None:
-        """The voters of controller.quorum.voters become those of the metadata log."""
-        level = played.step["set"]["kraft.version"]
-        self._request(played, "update_features", kraft_version=level)
+        """Other levels of features, by UpdateFeatures."""
+        levels = {_FEATURES[name]: level for name, level in played.step["set"].items()}
+        if _ELR in levels:
+            levels[_ELR] = levels[_ELR] > 0
+        kind = _UPGRADE_TYPES[played.step.get("type", 1)]
+        self._request(played, "update_features", **levels, upgrade_type=kind)
 
     def _why_not(self, recorded: recorded_schedule.RecordedStep) -> str | None:
-        if recorded.op == "features" and set(recorded.step["set"]) != {"kraft.version"}:
-            return "the recording does not name the type of an update of features"
+        """... or a feature that a step of a scenario does not change."""
+        others = set(recorded.step.get("set", ())) - _FEATURES.keys()
+        if recorded.op == "features" and others:
+            return f"the simulator has no request for feature {min(others)}"
         return super()._why_not(recorded)
 
     def _write_tool(self, played: schedule_writer.PlayedStep) -> None:
