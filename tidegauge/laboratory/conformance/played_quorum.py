@@ -26,11 +26,6 @@ class _Role(NamedTuple):
 
     state: int
     epoch: int
-    #: Number of the leader that it knows; below 0: none.
-    leader: int
-
-
-_NO_ROLE = _Role(codes.VOTER_STOPPED, -1, -1)
 
 
 def _are_static(voters: Collection[Key]) -> bool:
@@ -58,8 +53,8 @@ class PlayedQuorum:
         self._voters: dict[int, int] = {}
         self._versions: dict[int, int] = {}
         self._directories: dict[int, int] = defaultdict(lambda: 1)
-        #: The controllers that have fetched from the leader of this epoch without being voters.
-        self._observers: set[Key] = set()
+        #: The controllers that have fetched from the leader of the newest epoch, or were voters.
+        self._fetching: set[Key] = set()
         self._epoch = -1
         #: Records that have been written: offset and voters.
         self._written: set[tuple[int, int]] = set()
@@ -88,11 +83,12 @@ class PlayedQuorum:
 
     def _take_role(self, row: TraceRow, outcome: StepOutcome | None) -> None:
         number = row["broker"] - self._first
-        role = _Role(row["voter_state"], row["quorum_epoch"], row["quorum_leader"] - self._first)
-        self._roles[number] = role
+        role = self._roles[number] = _Role(row["voter_state"], row["quorum_epoch"])
+        if role == (codes.FOLLOWER, self._epoch):
+            self._fetching.add((number, self._directories[number]))
         if role.state == codes.LEADER and role.epoch > self._epoch:
             self._epoch = role.epoch
-            self._observers.clear()
+            self._fetching.clear()
             if outcome is not None:
                 record = [recorded_quorums.LEADER_CHANGE, self._ids[number]]
                 elected = StateWrite(record, row["time_us"])
@@ -106,7 +102,7 @@ class PlayedQuorum:
         if number == self._leader():
             # The leader goes on to show a voter that it has removed, now as an observer.
             left = {*voter_set.unpack(before)} - {*voter_set.unpack(row["voters"])}
-            self._observers |= set() if _are_static(left) else left
+            self._fetching |= set() if _are_static(left) else left
         record = (row["voters_offset"], row["voters"])
         if row["voters_offset"] >= 0 and record not in self._written:
             self._written.add(record)
@@ -185,12 +181,5 @@ class PlayedQuorum:
 
     def _observers_of(self, leader: int) -> set[Key]:
         """The controllers that a leader shows as observers."""
-        epoch = self._roles[leader].epoch
         voters = self._voters_of(leader)
-        for number in self._ids:
-            role = self._roles.get(number, _NO_ROLE)
-            if (role.state, role.epoch, role.leader) == (codes.FOLLOWER, epoch, leader):
-                self._observers.add((number, self._directories[number]))
-        if _are_static(voters):
-            return set()
-        return self._observers - {*voters}
+        return set() if _are_static(voters) else self._fetching - {*voters}
