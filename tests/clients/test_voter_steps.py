@@ -58,6 +58,11 @@ def committed(run: RunFolder) -> list[list[tuple[int, int]]]:
     return sets
 
 
+def timed_out(run: RunFolder) -> int:
+    """The number of steps whose condition did not hold in time."""
+    return len([*run.rows("step_timed_out")])
+
+
 def refusals(run: RunFolder) -> list[str]:
     rows = run.rows("voter_change_answered")
     return [codes.VOTER_REFUSALS[row["voter_refusal"]] for row in rows if row["voter_refusal"]]
@@ -78,7 +83,7 @@ def test_a_new_controller_is_added_once_it_has_caught_up(tmp_path: Path) -> None
     taken = [row["time_us"] / SECOND for row in run.rows("step_taken")]
     assert 5 < taken[0] < 7
     assert 12 < taken[2] < 14
-    assert run.summary["steps_timed_out"] == 0
+    assert timed_out(run) == 0
 
 
 def test_a_controller_that_has_not_started_is_no_observer(tmp_path: Path) -> None:
@@ -93,7 +98,7 @@ def test_a_controller_that_has_not_started_is_no_observer(tmp_path: Path) -> Non
     assert refusals(run) == ["API_VERSIONS returned an error BROKER_NOT_AVAILABLE"]
     (answered,) = run.rows("step_answered")
     assert answered["time_us"] < 3.2 * SECOND
-    assert run.summary["steps_timed_out"] == 1
+    assert timed_out(run) == 1
 
 
 def test_the_active_controller_is_removed_and_another_one_answers_from_then_on(
@@ -138,7 +143,7 @@ def test_a_follower_is_asked_in_vain_only_where_the_step_names_it(tmp_path: Path
     steps = [step("remove_controller", 0, at="15s"), wait(voters=[1, 2])]
     run = run_of(story(steps, count=3, voters=[0, 1, 2], faults=[fault]), tmp_path)
     assert answers(run) == ["NONE"]
-    assert run.summary["steps_timed_out"] == 0
+    assert timed_out(run) == 0
 
 
 LOST = {"name": "lost", "kind": "disk_loss", "at": "5s", "for": "3s", "brokers": ["controller:1"]}
@@ -163,7 +168,7 @@ def test_with_automatic_join_it_does_both_by_itself(tmp_path: Path) -> None:
     steps = [wait(voters=[0, 2]), wait(voters=[0, 1, 2])]
     scenario = story(steps, count=3, voters=[0, 1, 2], settings=AUTO_JOIN, faults=[LOST])
     run = run_of(scenario, tmp_path)
-    assert run.summary["steps_timed_out"] == 0
+    assert timed_out(run) == 0
     assert committed(run)[-1] == [(0, 1), (1, 2), (2, 1)]
 
 
