@@ -13,6 +13,8 @@ import pytest
 
 from quorum_stories import SECOND, quorum_story
 from scenario_runs import rows_of, run_of
+from tidegauge.engine.branching import branch, branched_scenario, read_past
+from tidegauge.engine.simulate import simulate
 from tidegauge.replication import errors
 from tidegauge.replication.voter_set import unpack
 from tidegauge.scenario.reading import Scenario
@@ -208,3 +210,16 @@ def test_the_answer_comes_with_the_commit_or_already_with_the_append(
     (answered,) = run.rows("voter_change_answered")
     (is_committed,) = rows_of(run, "quorum_voters", voters_committed=1)
     assert (answered["sequence"] > is_committed["sequence"]) == acks_when_committed
+
+
+def test_a_branch_can_raise_kraft_version_of_a_run_with_static_voters(tmp_path: Path) -> None:
+    """Its voters tell their directories from the joint on, which no leader had asked for before."""
+    past = simulate(story([], count=3), tmp_path / "past", snapshots_us=[10 * SECOND])
+    steps = [
+        {"do": "update_features", "at": "15s", "kraft_version": 1},
+        step("remove_controller", 2),
+    ]
+    scenario = branched_scenario(past, {}, steps=steps)
+    run = branch(read_past(past.path, 10 * SECOND), scenario, tmp_path / "branch")
+    assert answers(run) == ["NONE", "NONE"]
+    assert [*past.rows("voter_change_answered")] == []
