@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tidegauge.clients.client_state import Clients, Step
-from tidegauge.clients.step_requests import AT
+from tidegauge.clients.step_conditions import AT
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import Tables, code, inner_rule
 from tidegauge.engine.planned_events import plan_fault
