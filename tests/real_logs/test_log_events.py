@@ -80,8 +80,18 @@ def test_from_4_3_the_line_of_a_reassignment_has_the_state(tmp_path: Path) -> No
 def test_the_sets_of_voters_are_told(tmp_path: Path) -> None:
     """KIP-853: controller 11 has lost its disk, leaves the set and joins it again."""
     history = real_history(found_logs(recorded("kraft-4.4.0-q07_lost_disk_auto_join", tmp_path)))
-    found = found_in_logs(history, write_run(history, tmp_path / "run"))
-    assert found.voter_sets == [[10, 11, 12], [10, 12], [10, 11, 12]]
+    run = write_run(history, tmp_path / "run")
+    found = found_in_logs(history, run)
+    assert [each.keys for each in found.voter_sets] == [
+        ["10#1", "11#1", "12#1"],
+        ["10#1", "12#1"],
+        ["10#1", "11#2", "12#1"],
+    ]
+    told = [line.split() for line in found.lines() if "#" in line]
+    assert told[1][:3] == ["from", "2026-11-25", "23:59:58,054:"]
+    read = [(row["broker"], row["voters_offset"]) for row in run.rows("quorum_voters")]
+    # Behind two brokers: 11 begins with an empty directory, and reads the log from its beginning.
+    assert [offset for broker, offset in read if broker == 3] == [-1, 2, 2, 99, 105]
 
 
 def test_a_release_that_is_newer_than_known_is_said_to_be_read_as_the_newest(

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Self, TypeVar, dataclass_transform, get_type
 
 from tidegauge.real_cluster.logs.log_layout import LinePattern, line_pattern
 from tidegauge.real_cluster.logs.partition_rows import brokers_in
+from tidegauge.scenario.model.settings import AUTO_JOIN
 
 #: The ids of brokers and their epochs, as the controller of a cluster with ZooKeeper caches them.
 BrokerEpochs = tuple[tuple[int, int], ...]
@@ -161,6 +162,7 @@ SETTINGS = (
     "controller.quorum.election.timeout.ms",
     "auto.leader.rebalance.enable",
     "controller.quorum.voters",
+    AUTO_JOIN,
 )
 
 
@@ -340,7 +342,7 @@ class QuorumLeader(LogEvent):
 @_read_from(
     rb"\[RaftManager (?:id|nodeId)=(?P<node>\d+)\] ",
     rb"Latest set of voters is VoterSet",
-    rb"\(voters=\{(?P<voters>.*)\}\) at offset (?P<offset>\d+) ",
+    rb"\(voters=\{(?P<voters>.*)\}\) at offset (?P<offset>-?\d+) ",
 )
 class VotersLearned(LogEvent):
     """A node has read a set of voters in the metadata log (KIP-853)."""
