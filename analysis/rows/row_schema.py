@@ -78,6 +78,7 @@ OBJECTS: Mapping[str, Relation] = {**TOPOLOGY, CAUSES: _CAUSES}
 RELATIONS = (*KINDS, *OBJECTS)
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
+_TEXTS = pa.list_(pa.string())
 _NUMBER = pa.int64()
 
 
@@ -118,7 +119,7 @@ _ENDINGS = {
 _NAME_TYPES = {
     **dict.fromkeys((Type.BROKER, Type.SLOT, Type.WRITER), _NUMBER),
     Type.REPLICAS: pa.list_(_NUMBER),
-    Type.VOTERS: pa.list_(_TEXT),
+    Type.VOTERS: _TEXTS,
 }
 _NAME_MEANINGS = {
     Type.PARTITION: "topic and number",
@@ -242,4 +243,5 @@ def _text(about: Mapping[bytes, bytes], name: str) -> str:
 
 def _sql_type(kind: Any) -> str:
     """The name of a type, as the documentation of result tables has it."""
-    return "string" if kind == _TEXT else next(n for n, each in ARROW_TYPES.items() if each == kind)
+    known = [*ARROW_TYPES.items(), ("string", _TEXT), ("array<string>", _TEXTS)]
+    return next(name for name, each in known if each == kind)

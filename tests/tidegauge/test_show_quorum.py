@@ -10,9 +10,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq  # type: ignore[import-untyped]  # it comes without types
 import pytest
 from typer.testing import CliRunner
 
+from exported_rows import plain_rows
+from tidegauge.analysis.requests import runs_at
+from tidegauge.analysis.rows.row_files import write_rows
+from tidegauge.analysis.rows.row_schema import documentation
 from tidegauge.command_line import app
 from tidegauge.engine.simulate import simulate
 from tidegauge.runs.metadata_records import metadata_records
@@ -135,6 +140,17 @@ def test_programs_get_the_keys_of_voters(run: Run) -> None:
     content = json.loads(shown(run, "--json"))
     assert [each["key"] for each in content["nodes"] if each["is_voter"]] == ["3001#1", "3003#1"]
     assert len(content["voters_over_time"]) == len(content["voter_changes"]) == 4
+
+
+def test_exported_rows_have_voters_as_lists(run: Run, tmp_path: Path) -> None:
+    runs, kind = runs_at(run.path), "quorum_voters"
+    file = tmp_path / "voters.parquet"
+    write_rows(runs, [kind], lambda _: file, with_names=True)
+    rows = pq.read_table(file).to_pylist()
+    assert rows == plain_rows(runs, kind)
+    # The new directory of 3001 is empty: nobody leads, so it reads of no voters.
+    assert [row["voters_keys"] for row in rows[-2:]] == [["3001#1", "3003#1"], []]
+    assert "| `voters_keys` | array<string> |" in documentation([kind])
 
 
 @pytest.mark.parametrize(
