@@ -22,7 +22,8 @@ BrokerEpochs = tuple[tuple[int, int], ...]
 Voters = tuple[tuple[int, str], ...]
 
 _EPOCH_OF = re.compile(rb"(\d+) -> (\d+)")
-_VOTER = re.compile(rb"ReplicaKey\(id=(\d+), directoryId=([\w-]+)")
+#: Up to 4.0 the id of a directory is an ``Optional[...]``.
+_VOTER = re.compile(rb"ReplicaKey\(id=(\d+), directoryId=(?:Optional\[)?([\w-]+)")
 #: The reader of a group, by the type of its field; a group without text is -1.
 _READERS: dict[object, Callable[[bytes], object]] = {
     int: lambda text: int(text or -1),
@@ -349,6 +350,20 @@ class VotersLearned(LogEvent):
 
     voters: Voters
     offset: int
+
+
+@_read_from(
+    rb"\[RaftManager (?:id|nodeId)=(?P<node>\d+)\] ",
+    rb"Aborting add voter operation for ",
+    rb"(?P<voters>ReplicaKey\(.*?)(?: at .*?)? since (?P<reason>API_VERSIONS|kraft\.version|it is)",
+)
+class AdditionAborted(LogEvent):
+    """A leader does not add a voter that does not respond, is too old, or lags (KIP-853)."""
+
+    #: The one voter.
+    voters: Voters
+    #: The first words of the reason.
+    reason: str
 
 
 @_read_from(

@@ -5,13 +5,16 @@ is known by its number: 1 for the first one of a controller that a set names, 2 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from tidegauge.real_cluster.logs import log_events
 from tidegauge.real_cluster.logs.broker_states import of_kind
 from tidegauge.real_cluster.logs.log_events import LogEvent
+from tidegauge.replication import errors
 from tidegauge.replication.voter_set import MOST_DIRECTORIES
+from tidegauge.simulation.trace_rows import codes
 
 #: The offset of the voters with which a directory was formatted, as lines have it.
 FORMATTED = -1
@@ -33,23 +36,66 @@ class LoggedVoters(NamedTuple):
         return [f"{node}#{number}" for node, number in self.voters]
 
 
+class AbortedAddition(NamedTuple):
+    """A leader has not added a voter: the error of its answer, and the reason as rows have it."""
+
+    time_ms: int
+    leader: int
+    node: int
+    directory: int
+    error: int
+    refusal: int
+
+
 def logged_voters(events: Iterable[LogEvent]) -> list[LoggedVoters]:
     """All sets in the order in which nodes have read them."""
-    learned = of_kind(events, log_events.VotersLearned)
-    directories: dict[int, dict[str, int]] = defaultdict(dict)
-    for event in sorted(learned, key=lambda each: (each.offset, each.time_ms)):
-        for node, directory in event.voters:
-            known = directories[node]
-            known.setdefault(directory, min(len(known) + 1, int(MOST_DIRECTORIES)))
+    events = [*events]
+    numbers = _directory_numbers(events)
     return [
-        LoggedVoters(
-            event.time_ms,
-            event.node,
-            event.offset,
-            tuple((node, directories[node][directory]) for node, directory in event.voters),
-        )
-        for event in learned
+        LoggedVoters(event.time_ms, event.node, event.offset, _numbered(event.voters, numbers))
+        for event in of_kind(events, log_events.VotersLearned)
     ]
+
+
+def aborted_additions(events: Iterable[LogEvent]) -> list[AbortedAddition]:
+    """The voters that leaders did not add, in their order."""
+    events = [*events]
+    numbers = _directory_numbers(events)
+    return [
+        AbortedAddition(event.time_ms, event.node, *voter, *_REASONS[event.reason])
+        for event in of_kind(events, log_events.AdditionAborted)
+        for voter in _numbered(event.voters, numbers)
+    ]
+
+
+#: The error of the answer, and the reason, by the first words of the line.
+_REASONS = {
+    "API_VERSIONS": (int(errors.REQUEST_TIMED_OUT), int(codes.NEW_VOTER_NOT_AVAILABLE)),
+    "kraft.version": (int(errors.INVALID_REQUEST), int(codes.KRAFT_VERSION_NOT_SUPPORTED)),
+    "it is": (int(errors.REQUEST_TIMED_OUT), int(codes.NEW_VOTER_LAGS)),
+}
+
+
+def _directory_numbers(events: Sequence[LogEvent]) -> Mapping[int, Mapping[str, int]]:
+    """The numbers of directories by the ids of their controllers and their own.
+
+    Those of sets come first, in the order of the metadata log.
+    """
+    learned = of_kind(events, log_events.VotersLearned)
+    in_order = sorted(learned, key=lambda each: (each.offset, each.time_ms))
+    named = [each.voters for each in in_order]
+    named += [each.voters for each in of_kind(events, log_events.AdditionAborted)]
+    numbers: dict[int, dict[str, int]] = defaultdict(dict)
+    for node, directory in chain.from_iterable(named):
+        known = numbers[node]
+        known.setdefault(directory, min(len(known) + 1, int(MOST_DIRECTORIES)))
+    return numbers
+
+
+def _numbered(
+    voters: log_events.Voters, numbers: Mapping[int, Mapping[str, int]]
+) -> tuple[tuple[int, int], ...]:
+    return tuple((node, numbers[node][directory]) for node, directory in voters)
 
 
 def successive_voters(learned: Sequence[LoggedVoters]) -> list[LoggedVoters]:

@@ -19,7 +19,7 @@ from tidegauge.compiled.records import dtype_of
 from tidegauge.real_cluster.logs.broker_states import ABSENT, ACTIVE, BrokerChange
 from tidegauge.real_cluster.logs.log_files import LogsError
 from tidegauge.real_cluster.logs.logged_cluster import LoggedCluster
-from tidegauge.real_cluster.logs.logged_voters import LoggedVoters, logged_voters
+from tidegauge.real_cluster.logs.logged_voters import LoggedVoters, aborted_additions, logged_voters
 from tidegauge.real_cluster.logs.partition_history import PartitionHistory, known_assignments
 from tidegauge.real_cluster.logs.partition_rows import Assignment
 from tidegauge.real_cluster.logs.partition_states import State
@@ -266,6 +266,19 @@ class _ClusterRows:
                 kraft_version=1,
                 voters_committed=0,
             )
+
+        for aborted in aborted_additions(history.events):
+            if aborted.leader in self._controllers and aborted.time_ms >= history.first_ms:
+                self.planned.add(
+                    controller_rows.VoterChangeAnswered,
+                    aborted.time_ms,
+                    self._controllers[aborted.leader],
+                    server=self._members.get(aborted.node, _UNKNOWN),
+                    voter_directory=aborted.directory,
+                    voter_change=int(codes.ADD_VOTER),
+                    error=aborted.error,
+                    voter_refusal=aborted.refusal,
+                )
 
     def _epoch_at(self, time_ms: int) -> int:
         """The epoch of the last known leader; 0 before the first one."""
