@@ -19,6 +19,7 @@ from vector_runner import (
     high_watermark,
     in_sync,
     producer_state,
+    voter_sets,
     workflow,
 )
 from vector_runner.area import AREAS, run_vector
@@ -38,5 +39,6 @@ __all__ = [
     "load_vectors",
     "producer_state",
     "run_vector",
+    "voter_sets",
     "workflow",
 ]
