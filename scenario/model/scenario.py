@@ -372,6 +372,11 @@ class Scenario(Deployment):
             return self.release_of_controllers()
         return self.release_of(server.broker)
 
+    @property
+    def voters_may_change(self) -> bool:
+        """Whether the quorum's voters may change: kraft.version is 1, or a step makes it 1."""
+        return bool(self.controllers.voters)
+
     def metadata_versions_of_steps(self) -> Iterator[str]:
         """The metadata.version that each step asks for, in full."""
         for step in self.steps:

@@ -364,8 +364,10 @@ class EndQuorumEpochRequest(RaftRequest, kind=149, api_key=54):
 
     leader: i64
     epoch: i64
-    #: The number of the other voters that have fetched more, or as much and come first.
+    #: The number of the other voters that have fetched more, or as much and come first, and of all
+    #: successors.
     successor: i64
+    successors: i64
 
 
 class EndQuorumEpochResponse(RaftResponse, kind=150):
