@@ -84,7 +84,7 @@ def restore_preexisting_states(world: Quorum) -> None:
 
 @inner_rule
 def _commit(world: Quorum, end_offset: int) -> None:
-    """All controllers have had these records before the run."""
+    """All controllers but new ones have had these records before the run."""
     context = world.context[0]
     state = world.active_controller[0]
     first = context.handling
@@ -100,6 +100,8 @@ def _commit(world: Quorum, end_offset: int) -> None:
     for number in range(len(world.voters)):
         context.handling = quorum_process(world, number)
         voter = this_voter(world)
+        if voter.is_new:
+            continue
         voter.log_end_offset = end_offset
         voter.drained_offset = end_offset
         voter.flushed_offset = end_offset

@@ -189,8 +189,10 @@ class Voter(VoterSettings):
     #: The last time at which the log was checked for cleaning.
     cleaned_us: i64
 
-    #: Its process runs.
+    #: Its process runs. It is a new one, which runs for the first time after the run's beginning:
+    #: until then its directory is empty.
     runs: flag
+    is_new: flag
 
     # Its controller.
     #: The epoch in which it is the active one, as far as it knows; -1: it is not.

@@ -232,9 +232,11 @@ def _set_raft_settings(plan: ClusterPlan, raft: Raft) -> None:
         voter.voter_set = formatted.voters
         voter.kraft_version = formatted.kraft_version
         voter.voter_set_count = 1
-        voter.voters_may_change = plan.scenario.voters_may_change
-        voter.epoch = _FIRST_EPOCH
-        voter.leader = _FIRST_LEADER
+        voter.voters_may_change = plan.scenario.voters_may_change()
+        voter.is_new = controllers.start_us.get(number, 0) > 0
+        if not voter.is_new:
+            voter.epoch = _FIRST_EPOCH
+            voter.leader = _FIRST_LEADER
         set_by_name(voter, VoterSettings, plan.scenario.controller_settings())
         voter.configured_servers = configured_servers_of(plan)
 

@@ -160,9 +160,7 @@ def problems_of_other_modes(scenario: Scenario) -> Iterator[Problem]:
     if scenario.has_kraft:
         yield from _settings_and_steps_with_kraft(scenario)
     else:
-        for check in CHECKS.values():
-            if check.only_with_kraft and check.name in scenario.checks:
-                yield Problem(("checks", check.name), _no_meaning(scenario))
+        yield from _checks_and_conditions_with_zookeeper(scenario)
     for place, fault in enumerate(scenario.faults):
         yield from _problems_of_fault(("faults", place), fault, scenario)
     for place, rate in enumerate(scenario.fault_rates):
@@ -177,6 +175,16 @@ def _settings_and_steps_with_kraft(scenario: Scenario) -> Iterator[Problem]:
         if step.when is not None and step.when.controller is not None:
             message = f"{_no_meaning(scenario)}: no broker is controller"
             yield Problem(("steps", place, "when", "controller"), message)
+
+
+def _checks_and_conditions_with_zookeeper(scenario: Scenario) -> Iterator[Problem]:
+    for check in CHECKS.values():
+        if check.only_with_kraft and check.name in scenario.checks:
+            yield Problem(("checks", check.name), _no_meaning(scenario))
+    for place, step in enumerate(scenario.steps):
+        for field in ("observes", "voters"):
+            if step.when is not None and getattr(step.when, field) is not None:
+                yield Problem(("steps", place, "when", field), _no_meaning(scenario))
 
 
 def problems_of_preexisting_states(scenario: Scenario) -> Iterator[Problem]:

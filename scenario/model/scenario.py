@@ -38,6 +38,7 @@ from tidegauge.scenario.model.fault_rates import FaultRate
 from tidegauge.scenario.model.limits import MOST_FAULTS, MOST_PINS, MOST_STEPS
 from tidegauge.scenario.model.pins import Pin
 from tidegauge.scenario.model.process_faults import RollingRestartFault
+from tidegauge.scenario.model.quorum_steps import UpdateFeaturesStep
 from tidegauge.scenario.model.replica_placement import Assignments, by_number
 from tidegauge.scenario.model.request_steps import Step
 from tidegauge.scenario.model.selectors import CONTROLLER, LinkEnd
@@ -57,7 +58,6 @@ from tidegauge.scenario.model.topic_steps import (
     CreateTopicStep,
     DeleteTopicStep,
     ReassignStep,
-    UpdateFeaturesStep,
 )
 from tidegauge.scenario.text.errors import Path, Problem, ProblemsError, did_you_mean
 from tidegauge.simulation.quantities import format_duration
@@ -367,15 +367,28 @@ class Scenario(Deployment):
                     known[server] = fault.after(before)
                     yield RolledServer(place, server, before, known[server])
 
+    def releases_of_controllers(self) -> Iterator[str]:
+        """The release of the controllers of a KRaft cluster, and those they are upgraded to."""
+        yield self.release
+        for _, server, _, after in self.versions_after_rolls():
+            if server.kind == CONTROLLER:
+                yield after.release
+
+    def voters_may_change(self) -> bool:
+        """Whether the voters of the quorum may change: from the beginning, or once a step is taken.
+
+        The step raises kraft.version (KAFKA-16538).
+        """
+        raised = (
+            isinstance(step, UpdateFeaturesStep) and step.finalized_kraft_version > 0
+            for step in self.steps
+        )
+        return self.has_kraft and (bool(self.controllers.voters) or any(raised))
+
     def _release_of(self, server: LinkEnd) -> Versions:
         if server.kind == CONTROLLER:
             return self.release_of_controllers()
         return self.release_of(server.broker)
-
-    @property
-    def voters_may_change(self) -> bool:
-        """Whether the quorum's voters may change: kraft.version is 1, or a step makes it 1."""
-        return bool(self.controllers.voters)
 
     def metadata_versions_of_steps(self) -> Iterator[str]:
         """The metadata.version that each step asks for, in full."""

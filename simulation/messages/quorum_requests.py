@@ -201,6 +201,8 @@ class DescribeQuorumStateResponse(Response, kind=111):
     #: The active controller as far as the answering node knows: number of brokers + number of the
     #: controller.
     controller: i64 = -1
+    #: Controllers that are voters: bits.
+    voters: i64
 
 
 class DescribedBroker(PartitionData):

@@ -279,6 +279,10 @@ REASSIGNED = code(3)
 QUIESCENT = code(4)
 #: Whether a controller follows the quorum's leader, or is it.
 VOTER_FOLLOWS = code(5)
+#: Whether a controller is no voter, and follows the quorum's leader.
+OBSERVER_FOLLOWS = code(6)
+#: The voters that are committed.
+COMMITTED_VOTERS = code(7)
 
 
 SNAPSHOT_STEPS = {0: "writes", 1: "loads", 2: "begins its log with"}
