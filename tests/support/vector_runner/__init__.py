@@ -20,6 +20,7 @@ from vector_runner import (
     in_sync,
     leader_state,
     producer_state,
+    voter_set_history,
     voter_sets,
     workflow,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "load_vectors",
     "producer_state",
     "run_vector",
+    "voter_set_history",
     "voter_sets",
     "workflow",
 ]

@@ -152,6 +152,10 @@ class LeaderState(Area):
             {**each, "result": self._progress(each["controller"]).end_offset} for each in asked
         ]
 
+    def see_observers(self) -> Json:
+        """Controllers that have fetched, and are no voters."""
+        return observers_of(self.controller)
+
     def see_check_quorum_ms(self) -> int | None:
         """Until the leader resigns, if no majority fetches."""
         deadline_us = int(self.leader.deadline_us)
@@ -188,6 +192,13 @@ class LeaderState(Area):
         """The voters that have got BeginQuorumEpoch since it was seen last."""
         asked = self.controller.taken(quorum_requests.BeginQuorumEpochRequest)
         return sorted(request.to for request in asked)
+
+
+def observers_of(leader: LoneController) -> Json:
+    """The controllers that a leader knows as observers, in its epoch."""
+    count = len(leader.world.voters)
+    known = leader.world.observer_progress[leader.local * count :][:count]
+    return [number for number, each in enumerate(known) if each.fetched_us != NONE]
 
 
 def _successor(request: Sent) -> int:
