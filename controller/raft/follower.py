@@ -400,6 +400,7 @@ def handle_change_response(world: Raft, response: quorum_requests.RaftResponse) 
     if learn(world, response.leader_epoch, response.leader) or voter.state != FOLLOWER:
         return False
     if response.kind == quorum_requests.UpdateRaftVoterResponse.KIND:
-        voter.has_told_leader = response.error == errors.NONE
+        # A leader of a release that takes no note of it is not asked again, either.
+        voter.has_told_leader = response.error in (errors.NONE, errors.UNSUPPORTED_VERSION)
     fetch_log(world)
     return False
