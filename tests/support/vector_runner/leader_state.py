@@ -106,15 +106,7 @@ class LeaderState(Area):
         )
 
     def op_pass(self, step: Fields) -> None:
-        """Time passes; the followers named fetch all the while."""
-        for_ms, fetching = step.take("ms"), step.take("fetching", [])
-        while for_ms > 0:
-            passing_ms = min(for_ms, _FETCH_TIMEOUT_MS // 2) if fetching else for_ms
-            self.controller.run(passing_ms)
-            for_ms -= passing_ms
-            for follower in fetching:
-                end_offset = int(self._progress(follower).end_offset)
-                self.controller.fetch_from(follower, 1, end_offset)
+        self.controller.run(step.take("ms"))
 
     def op_ask_vote(self, step: Fields) -> None:
         """A voter asks for a vote in the leader's own epoch."""
@@ -148,9 +140,7 @@ class LeaderState(Area):
         ]
 
     def see_end_of(self, asked: Json) -> Json:
-        return [
-            {**each, "result": self._progress(each["controller"]).end_offset} for each in asked
-        ]
+        return [{**each, "result": self._progress(each["controller"]).end_offset} for each in asked]
 
     def see_observers(self) -> Json:
         """Controllers that have fetched, and are no voters."""
@@ -173,14 +163,10 @@ class LeaderState(Area):
 
     def see_added(self) -> Json:
         """Whether controller 1 is added as a voter, which supports the kraft.version."""
-        self.controller.get(
-            _OPERATOR, quorum_requests.AddRaftVoterRequest, voter=1, directory=1
-        )
+        self.controller.get(_OPERATOR, quorum_requests.AddRaftVoterRequest, voter=1, directory=1)
         self.controller.run(100)
         [request] = self.controller.taken(quorum_requests.ApiVersionsRequest)
-        self.controller.answer(
-            request, quorum_requests.ApiVersionsResponse, newest_kraft_version=1
-        )
+        self.controller.answer(request, quorum_requests.ApiVersionsResponse, newest_kraft_version=1)
         return directory_of(int(self.leader.voter_set), 1) == 1
 
     def see_granted(self) -> bool:

@@ -93,14 +93,14 @@ class QuorumReconfiguration(Area):
                 self.controller.be_elected()
 
     def _note_sent(self) -> None:
-        """Keep the last fetch, which is still to be answered; the rest is of an operation before."""
+        """Keep the last fetch, which is not answered yet; the rest is of an operation before."""
         for sent in self.controller.taken(requests.RaftFetchRequest):
             self.fetch = sent
         self.controller.sent.clear()
 
     def _ask(self, source: int, kind: type[Event], **fields: int) -> None:
         self._note_sent()
-        self.controller.get(source, kind, **fields)
+        self.controller.get(source, kind, (), NONE, **fields)
 
     # Requests that it gets.
 
@@ -131,9 +131,7 @@ class QuorumReconfiguration(Area):
 
     def op_upgrade_kraft_version(self) -> None:
         upgrade = int(requests.UPGRADE)
-        self._ask(
-            _OPERATOR, requests.UpdateFeaturesRequest, kraft_version=1, upgrade_type=upgrade
-        )
+        self._ask(_OPERATOR, requests.UpdateFeaturesRequest, kraft_version=1, upgrade_type=upgrade)
 
     def op_begin_epoch(self, step: Fields) -> None:
         """A leader of a later epoch announces it."""
@@ -154,9 +152,7 @@ class QuorumReconfiguration(Area):
         [request] = self.controller.taken(requests.ApiVersionsRequest)
         assert request.to == new_voter
         self._note_sent()
-        self.controller.answer(
-            request, requests.ApiVersionsResponse, newest_kraft_version=newest
-        )
+        self.controller.answer(request, requests.ApiVersionsResponse, newest_kraft_version=newest)
 
     def op_lose_connection(self, step: Fields) -> None:
         """The connection to a controller is gone, and no response will come."""

@@ -58,9 +58,7 @@ class VoterSet(Area):
         return voter_count(self.voters)
 
     def see_directory_of(self, asked: Json) -> Json:
-        return [
-            {**each, "result": directory_of(self.voters, each["controller"])} for each in asked
-        ]
+        return [{**each, "result": directory_of(self.voters, each["controller"])} for each in asked]
 
     def see_is_voter(self, asked: Json) -> Json:
         return [
@@ -71,8 +69,7 @@ class VoterSet(Area):
     def see_is_only_voter(self, asked: Json) -> Json:
         is_alone = voter_count(self.voters) == 1
         return [
-            {**each, "result": is_alone and each["result"]}
-            for each in self.see_is_voter(asked)
+            {**each, "result": is_alone and each["result"]} for each in self.see_is_voter(asked)
         ]
 
     def see_overlaps(self, asked: Json) -> Json:
