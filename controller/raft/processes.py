@@ -8,13 +8,9 @@ Source: QuorumState.initialize, KafkaRaftClient.initialize, shutdown@4.1.0.
 
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.raft import transitions, voters
-from tidegauge.controller.raft.elections import (
-    ask_for_votes,
-    resign,
-    stand_for_election,
-    tell_epoch,
-)
+from tidegauge.controller.raft.elections import ask_for_votes, stand_for_election
 from tidegauge.controller.raft.follower import follow, tell_stopped
+from tidegauge.controller.raft.leadership import resign, tell_epoch
 from tidegauge.controller.raft.measured import forget_measurements, forget_request_times
 from tidegauge.controller.raft.replication import claim
 from tidegauge.controller.raft.snapshots import truncate_to, write_log_row
@@ -87,7 +83,7 @@ def start_voter(world: Raft) -> None:
         transitions.become_resigned(world)
     elif voter.leader != NONE and voters.directory_of(world, voter.leader) != 0:
         follow(world, voter.epoch, voter.leader)
-    elif voter.voted_for == own:
+    elif voter.voted_for == own and voters.is_voter(world):
         transitions.resume_candidacy(world)
         ask_for_votes(world)
     else:
