@@ -77,7 +77,7 @@ def append_voters(world: Raft, new_voters: int, kraft_version: int) -> int:
     voters.note_voters(world, offset, new_voters, kraft_version)
     for other in range(len(world.voters)):
         _move_progress(world, other, voter_set.directory_of(before, other))
-    if 1 in (voter_set.voter_count(before), voter_set.voter_count(new_voters)):
+    if voter_set.voter_count(before) == 1:
         check_quorum_later(world)
     _write(world)
     return offset

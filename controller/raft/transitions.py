@@ -232,14 +232,9 @@ def found_epoch(world: Raft) -> None:
 
 @inner_rule
 def check_quorum_later(world: Raft) -> None:
-    """A majority has fetched: it has 1.5 fetch time-outs until it has to have fetched again.
-
-    A single voter needs no fetch (LeaderState.timeUntilCheckQuorumExpires@4.1.0).
-    """
+    """A majority has fetched: it has 1.5 fetch time-outs until it has to have fetched again."""
     voter = this_voter(world)
-    if voter_set.voter_count(voter.voter_set) == 1:
-        wait_until(world, NONE)
-    elif voter.checks_quorum:
+    if voter.checks_quorum and voter_set.voter_count(voter.voter_set) > 1:
         wait_until(world, world.context[0].time_us + voter.fetch_timeout_us * 3 // 2)
 
 
