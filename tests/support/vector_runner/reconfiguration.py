@@ -81,12 +81,11 @@ class QuorumReconfiguration(Area):
         """Follow controller 0 of the first epoch; or know no leader of a later one, or lead it."""
         if role not in ("follower", "unattached", "leader"):
             raise UnknownContentError(f"unknown role {role!r}")
+        if int(self.voter.voter_set) != voters:
+            # It was formatted without voters, and has fetched none yet.
+            self._answer_fetch_with(voters)
         others = [number for number, _ in unpack(voters) if number != self.controller.local]
-        if role == "follower":
-            if int(self.voter.voter_set) != voters:
-                # It was formatted without voters, and has fetched none yet.
-                self._answer_fetch_with(voters)
-        elif others:
+        if role != "follower" and others:
             self.controller.lose_leadership(5, others[0])
             if role == "leader":
                 self.controller.be_elected()
@@ -139,8 +138,24 @@ class QuorumReconfiguration(Area):
             leader,
             requests.BeginQuorumEpochRequest,
             leader=leader,
-            epoch=int(self.voter.epoch) + step.take("epochs_later"),
-            voter_directory=int(self.voter.directory),
+            epoch=int(self.voter.epoch) + step.take("epochs_later", 0),
+            voter_directory=step.take("to_directory", int(self.voter.directory)),
+        )
+
+    def op_vote(self, step: Fields) -> None:
+        """A candidate asks for its vote, or whether it would get it."""
+        candidate, directory = key_of(step.take("from"))
+        has_all = step.take("is_log_up_to_date", True)
+        self._ask(
+            candidate,
+            requests.VoteRequest,
+            candidate=candidate,
+            candidate_directory=directory,
+            voter_directory=step.take("to_directory", int(self.voter.directory)),
+            epoch=int(self.voter.epoch) + step.take("epochs_later", 0),
+            last_epoch=int(self.voter.epoch) if has_all else 0,
+            last_offset=int(self.voter.drained_offset) if has_all else 0,
+            pre_vote=step.take("pre_vote", False),
         )
 
     # Responses to its own requests.
@@ -260,15 +275,31 @@ class QuorumReconfiguration(Area):
 
     def see_fetches_from(self) -> int | None:
         """The controller that it has sent a fetch to."""
-        fetches = [each for each in self.controller.sent if each.kind is requests.RaftFetchRequest]
+        fetches = self._sent(requests.RaftFetchRequest)
         return fetches[-1].to if fetches else None
 
     def see_follows(self) -> int | None:
         return none_if_absent(self.voter.leader)
 
+    def see_vote(self) -> Json:
+        """The response to a candidate: its error, and whether the vote is given."""
+        [response] = self._sent(requests.VoteResponse)
+        return {
+            "error": errors.NAMES[response.fields["error"]],
+            "granted": bool(response.fields["granted"]),
+        }
+
+    def see_acknowledged(self) -> Json:
+        """The error in the response to BeginQuorumEpoch."""
+        [response] = self._sent(requests.BeginQuorumEpochResponse)
+        return errors.NAMES[response.fields["error"]]
+
+    def _sent(self, kind: type[Event]) -> list[Sent]:
+        return [each for each in self.controller.sent if each.kind is kind]
+
     def see_fetched(self) -> Json:
         """The response to the last fetch: its error, and whether it asks to fetch a snapshot."""
-        [response] = self.controller.taken(requests.RaftFetchResponse)
+        [response] = self._sent(requests.RaftFetchResponse)
         return {
             "error": errors.NAMES[response.fields["error"]],
             "snapshot": response.fields["snapshot_offset"] != NONE,
