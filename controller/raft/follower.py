@@ -355,7 +355,8 @@ def _asks_for_change(world: Raft) -> bool:
     own = voter_of(world, world.context[0].handling)
     to = quorum_process(world, voter.leader)
     if voter.kraft_version == 0:
-        if voter.newest_kraft_version == 0 or voter.has_told_leader or not voters.is_voter(world):
+        may_tell = voter.kraft_version_upgradable and voters.is_voter(world)
+        if not may_tell or voter.has_told_leader:
             return False
         update = quorum_requests.UpdateRaftVoterRequest.to(world, to)
         update.newest_kraft_version = voter.newest_kraft_version
