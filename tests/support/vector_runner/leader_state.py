@@ -29,6 +29,11 @@ _HANDLED = (
 _OPERATOR = -1
 
 
+def release_of(tag: str) -> str:
+    """The release that plays what was read at a tag: ``trunk`` is the newest one."""
+    return "4.4" if tag == "trunk" else tag.partition("-rc")[0]
+
+
 @rule
 def append_voters_record(world: Raft, process: int, voters: int, kraft_version: int) -> None:
     """Have a leader append a VotersRecord."""
@@ -41,11 +46,10 @@ class LeaderState(Area):
     """Controller 0 at the beginning of its epoch; what it writes is on its disk at once."""
 
     def __init__(self, given: Fields, tag: str) -> None:
-        del tag
         voters = set_of(given.take("voters"))
         self.controller = LoneController(
             0,
-            "4.4",
+            release_of(tag),
             {
                 "count": _CONTROLLERS,
                 "voters": [number for number, _ in unpack(voters)],

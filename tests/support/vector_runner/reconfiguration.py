@@ -24,7 +24,7 @@ from vector_runner.area import (
     error_code,
     none_if_absent,
 )
-from vector_runner.leader_state import observers_of
+from vector_runner.leader_state import observers_of, release_of
 from vector_runner.voter_sets import key_of, listed_voters, set_of
 
 #: Where requests of the operator come from: a process that is no controller.
@@ -49,6 +49,8 @@ _ANSWERS: dict[type[Event], str] = {
     requests.UpdateRaftVoterResponse: "update",
     requests.AdminResponse: "features",
 }
+#: As many controllers as any vector has, if not all are voters.
+_CONTROLLERS = 4
 #: The leader answers a fetch of a follower after so long.
 _FETCH_MS = 1000
 
@@ -58,18 +60,14 @@ class QuorumReconfiguration(Area):
     """A controller and what it is asked; what it has sent is that of the last operation."""
 
     def __init__(self, given: Fields, tag: str) -> None:
-        del tag
         voters = set_of(given.take("voters"))
-        local = given.take("local", 0)
-        is_static = directory_of(voters, 0) == ANY_DIRECTORY
         numbers = [number for number, _ in unpack(voters)]
-        controllers = {
-            "count": len(numbers) if is_static else 4,
-            "settings": {"controller.quorum.auto.join.enable": given.take("auto_join", False)},
-        }
-        if not is_static:
-            controllers["voters"] = numbers
-        self.controller = LoneController(local, "4.4", controllers)
+        controllers: dict[str, Json] = {"count": len(numbers)}
+        if directory_of(voters, 0) != ANY_DIRECTORY:
+            controllers = {"count": _CONTROLLERS, "voters": numbers}
+        if given.take("auto_join", False):
+            controllers["settings"] = {"controller.quorum.auto.join.enable": True}
+        self.controller = LoneController(given.take("local", 0), release_of(tag), controllers)
         self.voter = self.controller.voter
         self.voter.voters_may_change = True
         self.voter.directory = given.take("local_directory", 1)
@@ -266,12 +264,12 @@ class QuorumReconfiguration(Area):
         ]
 
     def see_requests(self) -> Json:
-        """What it asks of others, with the voter if it is about one."""
-        return [
+        """What it asks of others, with the voter if it is about one, by name and receiver."""
+        return sorted(
             [_REQUESTS[sent.kind], sent.to, *_voter_of(sent)]
             for sent in self.controller.sent
             if sent.kind in _REQUESTS
-        ]
+        )
 
     def see_fetches_from(self) -> int | None:
         """The controller that it has sent a fetch to."""

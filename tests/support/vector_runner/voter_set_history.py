@@ -20,6 +20,7 @@ from tidegauge.controller.raft.voters import (
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.quorum_requests import FetchedEpoch, FetchSnapshotResponse
 from vector_runner.area import Area, Fields, Json, area
+from vector_runner.leader_state import release_of
 from vector_runner.voter_sets import listed_voters, set_of
 
 
@@ -70,8 +71,7 @@ class VoterSetHistory(Area):
     """The log of controller 0, without its other records."""
 
     def __init__(self, given: Fields, tag: str) -> None:
-        del tag
-        self.controller = LoneController(0, "4.4", {"count": 1, "voters": [0]})
+        self.controller = LoneController(0, release_of(tag), {"count": 1, "voters": [0]})
         self.world = self.controller.group.view
         self.controller.world.context[0].handling = self.controller.first
         format_with(self.world, set_of(given.take("static_voters")), 0)
