@@ -38,10 +38,11 @@ _REQUESTS: dict[type[Event], str] = {
     requests.EndQuorumEpochRequest: "EndQuorumEpoch",
     requests.VoteRequest: "Vote",
 }
-_RESPONSES: dict[str, type[requests.RaftResponse]] = {
-    "AddRaftVoter": requests.AddRaftVoterResponse,
-    "RemoveRaftVoter": requests.RemoveRaftVoterResponse,
-    "UpdateRaftVoter": requests.UpdateRaftVoterResponse,
+#: Requests that a follower's leader answers.
+_ANSWERED: dict[str, tuple[type[Event], type[requests.RaftResponse]]] = {
+    "AddRaftVoter": (requests.AddRaftVoterRequest, requests.AddRaftVoterResponse),
+    "RemoveRaftVoter": (requests.RemoveRaftVoterRequest, requests.RemoveRaftVoterResponse),
+    "UpdateRaftVoter": (requests.UpdateRaftVoterRequest, requests.UpdateRaftVoterResponse),
 }
 _ANSWERS: dict[type[Event], str] = {
     requests.AddRaftVoterResponse: "add",
@@ -71,7 +72,8 @@ class QuorumReconfiguration(Area):
         self.voter = self.controller.voter
         self.voter.voters_may_change = True
         self.voter.directory = given.take("local_directory", 1)
-        self.fetch: Sent | None = None
+        #: Of each kind the last request that it has sent, unless that is answered.
+        self.awaited: dict[type[Event], Sent] = {}
         self._take_role(given.take("role"), voters)
         self._note_sent()
 
@@ -89,9 +91,8 @@ class QuorumReconfiguration(Area):
                 self.controller.be_elected()
 
     def _note_sent(self) -> None:
-        """Keep the last fetch, which is not answered yet; the rest is of an operation before."""
-        for sent in self.controller.taken(requests.RaftFetchRequest):
-            self.fetch = sent
+        """What it has sent is of an operation before, and may still be answered."""
+        self.awaited |= {sent.kind: sent for sent in self.controller.sent}
         self.controller.sent.clear()
 
     def _ask(self, source: int, kind: type[Event], **fields: int) -> None:
@@ -160,10 +161,10 @@ class QuorumReconfiguration(Area):
 
     def op_api_versions(self, step: Fields) -> None:
         """A new voter tells what it supports."""
-        new_voter, newest = step.take("from"), step.take("newest_kraft_version")
-        [request] = self.controller.taken(requests.ApiVersionsRequest)
-        assert request.to == new_voter
         self._note_sent()
+        request = self.awaited.pop(requests.ApiVersionsRequest)
+        assert request.to == step.take("from"), f"{request.to} was asked"
+        newest = step.take("newest_kraft_version")
         self.controller.answer(request, requests.ApiVersionsResponse, newest_kraft_version=newest)
 
     def op_lose_connection(self, step: Fields) -> None:
@@ -172,12 +173,10 @@ class QuorumReconfiguration(Area):
 
     def op_respond(self, step: Fields) -> None:
         """The leader answers a request of this controller; it may name a later leader."""
-        name = step.take("request")
-        response = choice(_RESPONSES, name, "request")
-        [request] = [each for each in self.controller.sent if _REQUESTS.get(each.kind) == name]
+        request, response = choice(_ANSWERED, step.take("request"), "request")
         self._note_sent()
         self.controller.answer(
-            request,
+            self.awaited.pop(request),
             response,
             error=error_code(step.take("error")),
             leader=step.take("leader", int(self.voter.leader)),
@@ -199,6 +198,14 @@ class QuorumReconfiguration(Area):
         record.kraft_version = 1
         self._answer_fetch(end_offset + 1, record)
 
+    def op_diverge(self, step: Fields) -> None:
+        """The leader lacks the last records of its log, and tells it where."""
+        self._note_sent()
+        end_offset = int(self.voter.drained_offset) - step.take("records")
+        self._answer_fetch(
+            end_offset, diverging_epoch=int(self.voter.epoch), diverging_offset=end_offset
+        )
+
     def op_follow(self, step: Fields) -> None:
         """The leader answers fetches with nothing new, until another request comes."""
         left_ms = step.take("ms")
@@ -207,18 +214,19 @@ class QuorumReconfiguration(Area):
             passing_ms = min(left_ms, _FETCH_MS)
             self.controller.run(passing_ms)
             left_ms -= passing_ms
-            for sent in self.controller.taken(requests.RaftFetchRequest):
-                self.fetch = sent
-            if self.fetch is not None:
+            self._note_fetch()
+            if requests.RaftFetchRequest in self.awaited:
                 self._answer_fetch(int(self.voter.drained_offset))
+
+    def _note_fetch(self) -> None:
+        for sent in self.controller.taken(requests.RaftFetchRequest):
+            self.awaited[sent.kind] = sent
 
     def _answer_fetch(
         self, end_offset: int, *records: requests.FetchedEpoch, **fields: int
     ) -> None:
-        for sent in self.controller.taken(requests.RaftFetchRequest):
-            self.fetch = sent
-        assert self.fetch is not None, "no fetch is under way"
-        request, self.fetch = self.fetch, None
+        self._note_fetch()
+        request = self.awaited.pop(requests.RaftFetchRequest)
         known = {"log_end_offset": end_offset, "high_watermark": int(self.voter.high_watermark)}
         self.controller.answer(request, requests.RaftFetchResponse, records, **known, **fields)
 
