@@ -355,7 +355,8 @@ def _asks_for_change(world: Raft) -> bool:
     own = voter_of(world, world.context[0].handling)
     to = quorum_process(world, voter.leader)
     if voter.kraft_version == 0:
-        if voter.newest_kraft_version == 0 or voter.has_told_leader or not voters.is_voter(world):
+        may_tell = voter.kraft_version_upgradable and voters.is_voter(world)
+        if not may_tell or voter.has_told_leader:
             return False
         update = quorum_requests.UpdateRaftVoterRequest.to(world, to)
         update.newest_kraft_version = voter.newest_kraft_version
@@ -400,6 +401,7 @@ def handle_change_response(world: Raft, response: quorum_requests.RaftResponse) 
     if learn(world, response.leader_epoch, response.leader) or voter.state != FOLLOWER:
         return False
     if response.kind == quorum_requests.UpdateRaftVoterResponse.KIND:
-        voter.has_told_leader = response.error == errors.NONE
+        # A leader of a release that takes no note of it is not asked again, either.
+        voter.has_told_leader = response.error in (errors.NONE, errors.UNSUPPORTED_VERSION)
     fetch_log(world)
     return False

@@ -80,7 +80,8 @@ class Voter(VoterSettings):
     #: to become a voter by itself (KIP-1186; from 4.2).
     newest_kraft_version: i64
     can_join: flag
-    #: As a leader of static voters it takes note of their directories (KAFKA-16538; from 4.1).
+    #: A static voter tells its leader its directory, and the leader takes note of those of all
+    #: (KAFKA-16538; from 4.1).
     kraft_version_upgradable: flag
 
     # The voters (``voters.py``, ``replication/voter_set.py``).

@@ -262,7 +262,7 @@ def handle_update_raft_voter(world: Raft, request: quorum_requests.UpdateRaftVot
     refusal = _refusal_of_leader(world, codes.UPDATE_VOTER)
     if refusal == 0 and voter.kraft_version == 0 and not voter.kraft_version_upgradable:
         refusal = codes.NO_RECONFIGURATION
-    if refusal == 0 and voters.directory_of(world, request.voter) == 0:
+    if refusal == 0 and not voter_set.is_voter(voter.voter_set, request.voter, request.directory):
         refusal = codes.IS_NO_VOTER
     if refusal == 0 and voter.kraft_version == 0:
         voter.told_voters = voter_set.with_voter(
