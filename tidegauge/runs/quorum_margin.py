@@ -12,6 +12,7 @@ voters needed for a majority: processes look well, and only the voters are the w
 Source: VoterSet, LeaderState.updateHighWatermark@4.1.0 (KIP-853).
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -192,7 +193,7 @@ def quorum_figures(run: Run) -> Mapping[str, float]:
     if not run.directory.controllers:
         return {}
     spans, gaps, answers = margin_spans(run), _leaderless_us(run), voter_answers(run)
-    refused = [each for each in answers if each.error not in ("NONE", "REQUEST_TIMED_OUT")]
+    errors = Counter(each.error for each in answers if each.change in ("add", "remove"))
     seconds = {
         "no_margin_seconds": sum(each.lasts_us for each in spans if each.margin == 0),
         "stopped_seconds": sum(each.lasts_us for each in spans if each.margin < 0),
@@ -204,9 +205,9 @@ def quorum_figures(run: Run) -> Mapping[str, float]:
     counts = {
         "voters": len(unpack(spans[-1].voters)) if spans else 0,
         "margin": spans[-1].margin if spans else 0,
-        "changes": sum(each.error == "NONE" for each in answers),
-        "changes_refused": len(refused),
-        "changes_timed_out": sum(each.error == "REQUEST_TIMED_OUT" for each in answers),
+        "changes": errors["NONE"],
+        "changes_timed_out": errors["REQUEST_TIMED_OUT"],
+        "changes_refused": errors.total() - errors["NONE"] - errors["REQUEST_TIMED_OUT"],
     }
     figures: dict[str, Any] = {name: us / 1e6 for name, us in seconds.items()} | counts
     return {f"{PREFIX}{name}": value for name, value in figures.items()}
