@@ -184,6 +184,27 @@ def _commit_gap_us(run: Run) -> int:
     return max(longest_us, run.end_us - since_us)
 
 
+def _commit_waits_us(run: Run) -> list[int]:
+    """How long each appended end of the metadata log waited for its commit, in order of size.
+
+    An end that is never committed has no wait.
+    """
+    waiting: list[tuple[int, int]] = []
+    waits = []
+    end_offset = 0
+    for event in run.events_of(VOTER_LOG, until_us=run.end_us):
+        end, committed = event.row["log_end_offset"], event.row["high_watermark"]
+        if event.row["truncated"]:
+            waiting = [each for each in waiting if each[0] <= end]
+            end_offset = min(end_offset, end)
+        if end > end_offset:
+            end_offset = end
+            waiting.append((end, event.time_us))
+        waits += [event.time_us - began_us for offset, began_us in waiting if offset <= committed]
+        waiting = [each for each in waiting if each[0] > committed]
+    return sorted(waits)
+
+
 def quorum_figures(run: Run) -> Mapping[str, float]:
     """The figures of a run's quorum by their names in ``traces/figures.yaml``; none with ZooKeeper.
 
@@ -194,6 +215,8 @@ def quorum_figures(run: Run) -> Mapping[str, float]:
         return {}
     spans, gaps, answers = margin_spans(run), _leaderless_us(run), voter_answers(run)
     errors = Counter(each.error for each in answers if each.change in ("add", "remove"))
+    # The leader is looked for: a controller that does not lead only says so.
+    del errors["NOT_LEADER_OR_FOLLOWER"]
     seconds = {
         "no_margin_seconds": sum(each.lasts_us for each in spans if each.margin == 0),
         "stopped_seconds": sum(each.lasts_us for each in spans if each.margin < 0),
@@ -202,7 +225,9 @@ def quorum_figures(run: Run) -> Mapping[str, float]:
         "leaderless_longest_seconds": max(gaps, default=0),
         "commit_gap_seconds": _commit_gap_us(run),
     }
+    waits_us = _commit_waits_us(run)
     counts = {
+        "commit_ms.p95": waits_us[len(waits_us) * 95 // 100] / 1e3 if waits_us else 0,
         "voters": len(unpack(spans[-1].voters)) if spans else 0,
         "margin": spans[-1].margin if spans else 0,
         "changes": errors["NONE"],
