@@ -270,7 +270,7 @@ QUESTIONS = (
         "remove active controller",
         "the active controller is to go: removed while it runs, or stopped",
         "remove active controller",
-        ("remove leader of quorum", "remove active voter", "removed active controller"),
+        ("remove quorum leader", "remove active voter", "active controller removed"),
         (),
         None,
         plans=removed_leader,
