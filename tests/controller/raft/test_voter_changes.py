@@ -260,14 +260,20 @@ def test_automatic_join_replaces_a_lost_disk(tmp_path: Path) -> None:
     assert 2.0 < added_s - removed_s < 3.0
 
 
-def test_automatic_join_came_with_4_2(tmp_path: Path) -> None:
-    """An observer of 4.1 waits until an operator adds it."""
+def test_an_observer_waits_for_an_operator_by_default(tmp_path: Path) -> None:
+    """controller.quorum.auto.join.enable=false: the old voter is removed, then the new one added.
+
+    Added first, it is refused: its id is that of a voter (q06).
+    """
     story = dynamic_story(
+        step("add", 1, 10),
+        step("remove", 1, 11, directory=1),
+        step("add", 1, 12),
         faults=[fault("disk_loss", 1, at_s=3, for_s=1)],
-        release="4.1",
     )
     run = run_of(story, tmp_path / "r")
-    assert not answers(run)
+    assert [error for error, _ in answers(run)] == [DUPLICATE_VOTER, NONE, NONE]
+    assert sets_of(run, 0)[-1][1] == [(0, 1), (1, 2), (2, 1)]
 
 
 def test_remove_first_or_add_first(tmp_path: Path) -> None:
