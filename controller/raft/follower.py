@@ -347,7 +347,10 @@ def handle_raft_flushed(world: Raft, timer: RaftFlushed) -> bool:
 def _asks_for_change(world: Raft) -> bool:
     """Whether a follower sends its leader a request about itself, and no fetch.
 
-    Source: KafkaRaftClient.shouldSendUpdateVoteRequest, shouldSendAddOrRemoveVoterRequest@4.2.0.
+    Up to 4.0 static voters tell nothing: they send the request only from kraft.version 1 on.
+
+    Source: KafkaRaftClient.pollFollowerAsVoter@3.9.0, shouldSendUpdateVoteRequest,
+    shouldSendAddOrRemoveVoterRequest@4.2.0.
     """
     voter = this_voter(world)
     if not voter.voters_may_change or world.context[0].time_us < voter.voter_update_us:
@@ -355,8 +358,8 @@ def _asks_for_change(world: Raft) -> bool:
     own = voter_of(world, world.context[0].handling)
     to = quorum_process(world, voter.leader)
     if voter.kraft_version == 0:
-        may_tell = voter.kraft_version_upgradable and voters.is_voter(world)
-        if not may_tell or voter.has_told_leader:
+        is_asked = voter.kraft_version_upgradable and not voter.has_told_leader
+        if not (is_asked and voters.is_voter(world)):
             return False
         update = quorum_requests.UpdateRaftVoterRequest.to(world, to)
         update.newest_kraft_version = voter.newest_kraft_version
