@@ -228,7 +228,7 @@ def _set_raft_settings(plan: ClusterPlan, raft: Raft) -> None:
         formatted = raft.voter_sets[number * _VOTER_SETS]
         if is_static or number in controllers.voters:
             formatted.voters = static if is_static else initial
-            formatted.kraft_version = 0 if is_static else 1
+        formatted.kraft_version = 0 if is_static else 1
         voter.voter_set = formatted.voters
         voter.kraft_version = formatted.kraft_version
         voter.voter_set_count = 1

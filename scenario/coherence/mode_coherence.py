@@ -182,7 +182,7 @@ def _checks_and_conditions_with_zookeeper(scenario: Scenario) -> Iterator[Proble
         if check.only_with_kraft and check.name in scenario.checks:
             yield Problem(("checks", check.name), _no_meaning(scenario))
     for place, step in enumerate(scenario.steps):
-        for field in ("observes", "voters"):
+        for field in ("observes", "voters", "leads"):
             if step.when is not None and getattr(step.when, field) is not None:
                 yield Problem(("steps", place, "when", field), _no_meaning(scenario))
 
