@@ -180,7 +180,7 @@ def verdicts(
     said = {
         check.name: _verdict(plan, stream, number)
         for number, check in CHECKS.items()
-        if plan.is_kraft or not check.only_with_kraft
+        if plan.scenario.is_judged_by(check)
     }
     if stream.history.facts[0].records_unavailable > 0:
         lost = said["acknowledged_records_lost"]

@@ -236,6 +236,15 @@ class QuorumHistory(Record):
     progress_us: i64
     #: The active controller writes a record again and again, whatever happens.
     writes_no_ops: flag
+    #: Its voters may change (KIP-853): voters have directories.
+    voters_may_change: flag
+    #: The voters that were committed last: the offset of their record (-1: a directory was
+    #: formatted with them), and the epoch of the leader that committed it.
+    committed_voters: i64
+    committed_voters_offset: i64 = -1
+    committed_voters_epoch: i64
+    #: The process of the first controller.
+    first_process: i64
 
 
 class QuorumEpoch(Record):
@@ -249,6 +258,10 @@ class QuorumEpoch(Record):
     previous_epoch: i64 = -1
     #: The offset below which its leader has committed the log; 0: it has committed nothing.
     committed_end: i64
+    #: Four bits for each controller: the number of the one that it voted for, counted from 1 on,
+    #: and the number of the directory with which it did.
+    votes: i64
+    directories_of_votes: i64
 
 
 class MetadataLog(Record):
@@ -260,11 +273,29 @@ class MetadataLog(Record):
     is_told: flag
 
 
+class ControllerHistory(Record):
+    """A controller of a quorum, by its rows: the voters that its log names, and its own directory.
+
+    Voters are those of ``replication/voter_set.py``.
+    """
+
+    #: The voters in force on it, and the offset of their record; -1: its directory was formatted
+    #: with them.
+    voters: i64
+    voters_offset: i64 = -1
+    directory: i64 = 1
+    #: It leads; what it has committed since its own removal as a voter was; -1: it was not removed.
+    leads: flag
+    commits_since_removal: i64 = -1
+
+
 class FaultNature(Record):
     """A fault of the scenario."""
 
     #: It is over as soon as it has begun, without a row about it.
     is_over_at_once: flag
+    #: Controllers have empty disks from then on: each has a new directory.
+    takes_disks: flag
 
 
 class Histories(Tables):
@@ -291,6 +322,7 @@ class Histories(Tables):
     #: A log for each controller, and for the committed records; with as many runs each.
     metadata_logs: Records[MetadataLog]
     metadata_runs: Records[EpochEntry]
+    controllers: Records[ControllerHistory]
     faults: Records[FaultNature]
     #: One for each check (``CHECKS``).
     findings: Records[Finding]

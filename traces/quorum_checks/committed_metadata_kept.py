@@ -1,7 +1,9 @@
 """A committed record of the metadata log stays in a majority of logs, and none takes its place.
 
 A controller counts for a commit with the log on its disk, so a loss of power takes no committed
-record from a majority.
+record from a majority. The majority is that of the committed voters, or of those in the log of a
+leader. A voter whose disk is lost is no voter any more where voters have directories (KIP-853):
+then the others are to have the record.
 
 Permitted: never.
 
@@ -17,6 +19,7 @@ from tidegauge.simulation.trace_rows.controller_rows import MetadataSnapshot, Vo
 from tidegauge.traces.checks.breaches import note_breach_of_quorum
 from tidegauge.traces.checks.histories import Histories
 from tidegauge.traces.quorum_checks import metadata_logs
+from tidegauge.traces.quorum_checks.voter_sets import majority_has_committed
 
 #: Its place among the checks.
 NUMBER = code(16)
@@ -31,12 +34,15 @@ def check_majority(history: Histories, row: VoterLog) -> None:
     """
     count = metadata_logs.committed_number(history)
     told = 0
-    holders = 0
     for log in range(count):
         told += 1 if history.metadata_logs[log].is_told else 0
-        holders += 1 if metadata_logs.has_all_committed(history, log) else 0
-    if told == count and 2 * holders <= count:
-        note_breach_of_quorum(history, NUMBER, row)
+    if told < count or majority_has_committed(history, history.quorum[0].committed_voters):
+        return
+    for log in range(count):
+        known = history.controllers[log]
+        if known.leads and majority_has_committed(history, known.voters):
+            return
+    note_breach_of_quorum(history, NUMBER, row)
 
 
 @inner_rule

@@ -2,7 +2,8 @@
 
 The active controller writes a NoOpRecord every metadata.max.idle.interval.ms, so a quorum that
 commits nothing has no leader. With that setting at 0, or at 5 s and more, the check gives no
-verdict.
+verdict. Nor does it where voters may change, while a majority of some voters has lost its disks:
+a controller with an empty disk is no voter, until it is added (KIP-853).
 
 Permitted: never.
 
@@ -16,6 +17,7 @@ from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.trace_rows.row import Row
 from tidegauge.traces.checks.breaches import note_breach_of_quorum
 from tidegauge.traces.checks.histories import Histories
+from tidegauge.traces.quorum_checks.voter_sets import can_go_on
 
 #: Its place among the checks.
 NUMBER = code(18)
@@ -32,5 +34,5 @@ def check_progress(history: Histories, row: Row) -> None:
     if quorum.active_faults > 0 or not quorum.writes_no_ops:
         return
     since_us = max(quorum.progress_us, quorum.changed_us)
-    if row.time_us > since_us + PROGRESS_US:
+    if row.time_us > since_us + PROGRESS_US and can_go_on(history):
         note_breach_of_quorum(history, NUMBER, row)
