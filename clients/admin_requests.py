@@ -1,7 +1,7 @@
 """Commands of a step, as requests of Kafka's tools to the control plane.
 
-They create and delete topics, change settings and features, request preferred elections and moves
-of replicas, set and remove throttles. To ZooKeeper they are writes without a response.
+They create and delete topics, change settings, features and voters, request preferred elections and
+moves of replicas, set and remove throttles. To ZooKeeper they are writes without a response.
 
 A quorum's active controller gets them as from Kafka's admin client. The client waits for the
 response, which comes when the records of the request are committed. If the controller is not active
@@ -33,7 +33,7 @@ from tidegauge.simulation.messages.zookeeper_requests import (
     ThrottleTarget,
     ZkThrottleRequest,
 )
-from tidegauge.simulation.topology import Cluster, controller_process
+from tidegauge.simulation.topology import Cluster, controller_process, quorum_process
 from tidegauge.simulation.trace_rows.codes import THROTTLE_MOVES, THROTTLE_NAMED, THROTTLE_NOTHING
 from tidegauge.simulation.trace_rows.process_rows import StepPartitionAnswered
 
@@ -69,14 +69,12 @@ def ask_again(world: Clients, process: int) -> bool:
         _send(world, client, quorum_requests.CreateTopicsRequest.to(world, to, topic=step.topic))
     elif step.action == DELETES_TOPIC:
         _send(world, client, quorum_requests.DeleteTopicsRequest.to(world, to, step))
-    elif step.action == CONFIGURES:
-        _send(world, client, _new_topic_change(world, step, to))
-    elif step.action == CONFIGURES_BROKERS:
-        _send(world, client, _new_brokers_change(world, step, to))
+    elif step.action in (CONFIGURES, CONFIGURES_BROKERS, VERIFIES):
+        _send(world, client, _new_change_of(world, step, to))
     elif step.action == UPDATES_FEATURES:
         _send(world, client, quorum_requests.UpdateFeaturesRequest.to(world, to, step))
-    elif step.action == VERIFIES:
-        _send(world, client, _new_change(world, to, THROTTLE_NOTHING))
+    elif step.action in (ADDS_CONTROLLER, REMOVES_CONTROLLER):
+        _change_voters(world, client, step, to)
     elif not client.has_throttled:
         _send(world, client, _new_throttle_of_moves(world, step, to))
     elif step.action in (PREFERS, ELECTS_UNCLEANLY):
@@ -124,10 +122,43 @@ def _add_targets(world: Clients, step: Step, request: Event) -> None:
 
 
 @inner_rule
+def _change_voters(world: Clients, client: Client, step: Step, to: int) -> None:
+    """Ask for a change of the voters: the active controller, or the one that the step names.
+
+    Source: MetadataQuorumCommand.handleAddController, handleRemoveController@3.9.0.
+    """
+    if step.to != NONE:
+        to = quorum_process(world, step.to)
+    if step.action == ADDS_CONTROLLER:
+        added = quorum_requests.AddRaftVoterRequest.to(
+            world, to, voter=step.voter, directory=step.voter_directory
+        )
+        added.acks_when_committed = step.acks_when_committed
+        _send(world, client, added)
+    else:
+        removed = quorum_requests.RemoveRaftVoterRequest.to(
+            world, to, voter=step.voter, directory=step.voter_directory
+        )
+        _send(world, client, removed)
+
+
+@inner_rule
 def _new_change(
     world: Clients, to: int, scope: int
 ) -> quorum_requests.IncrementalAlterConfigsRequest:
     return quorum_requests.IncrementalAlterConfigsRequest.to(world, to, scope=scope)
+
+
+@inner_rule
+def _new_change_of(
+    world: Clients, step: Step, to: int
+) -> quorum_requests.IncrementalAlterConfigsRequest:
+    """The change of settings that a step asks for."""
+    if step.action == CONFIGURES:
+        return _new_topic_change(world, step, to)
+    if step.action == CONFIGURES_BROKERS:
+        return _new_brokers_change(world, step, to)
+    return _new_change(world, to, THROTTLE_NOTHING)
 
 
 @inner_rule
@@ -226,11 +257,8 @@ def take_admin_response(world: Clients, response: quorum_requests.AdminResponse)
     """Write down the response to a step's request; whether the step is done with that."""
     process = response.destination
     client = world.clients[client_of(world, process)]
-    if response.error == errors.NOT_CONTROLLER:
-        if response.source == control_plane_requests.controller_to_ask(world, process):
-            control_plane_requests.turn_to_next(world, client)
-        if asks_again(world, process):
-            return False
+    if response.error == errors.NOT_CONTROLLER and _asks_next(world, client, response):
+        return False
     error = response.error
     if error == errors.NONE and not client.has_throttled:
         client.has_throttled = True
@@ -245,6 +273,30 @@ def take_admin_response(world: Clients, response: quorum_requests.AdminResponse)
     return True
 
 
+@inner_rule
+def take_voter_response(world: Clients, response: quorum_requests.RaftResponse) -> bool:
+    """Write down the response to a change of the voters; whether the step is done with that.
+
+    The next controller is asked if this one does not lead, unless the step names the receiver.
+    """
+    client = world.clients[client_of(world, response.destination)]
+    step = world.steps[client.step]
+    looks_for_leader = response.error == errors.NOT_LEADER_OR_FOLLOWER and step.to == NONE
+    if looks_for_leader and _asks_next(world, client, response):
+        return False
+    end_with(world, client.step, response.source, response.error)
+    return True
+
+
+@inner_rule
+def _asks_next(world: Clients, client: Client, response: Event) -> bool:
+    """The controller that responds is not the active one: whether the next one is asked."""
+    process = response.destination
+    if response.source == control_plane_requests.controller_to_ask(world, process):
+        control_plane_requests.turn_to_next(world, client)
+    return asks_again(world, process)
+
+
 # Step.action
 PREFERS = STEP_CODES.new("preferred_election", 5)
 CONFIGURES = STEP_CODES.new("configure", 6)
@@ -255,6 +307,8 @@ CONFIGURES_BROKERS = STEP_CODES.new("configure_brokers", 12)
 VERIFIES = STEP_CODES.new("verify_reassignment", 13)
 ALTERS_REASSIGNMENTS = STEP_CODES.new("alter_reassignments", 15)
 UPDATES_FEATURES = STEP_CODES.new("update_features", 18)
+ADDS_CONTROLLER = STEP_CODES.new("add_controller", 21)
+REMOVES_CONTROLLER = STEP_CODES.new("remove_controller", 22)
 
 
 @inner_rule

@@ -446,9 +446,12 @@ class Step(Record):
     condition_fault: i64
     first_member: i64
     member_count: i64
+    #: ... or a controller that observes, by its number; or the voters: bits.
+    condition_observer: i64
+    condition_voters: i64
     #: The action: one of ``STEP_CODES``.
     action: i64
-    #: The receiver; -1: the leader.
+    #: The receiver: a broker, or of a change of the voters a controller; -1: the leader.
     to: i64
     #: The answer is not waited for.
     unattended: flag
@@ -481,11 +484,18 @@ class Step(Record):
     #: Throttled replicas: in ``Clients.throttled``.
     first_throttled: i64
     throttled_count: i64
-    #: Features of the cluster: the place of metadata.version, the level of
-    #: eligible.leader.replicas.version, -1: this one stays; the type of the update.
+    #: Features of the cluster: the place of metadata.version, the levels of
+    #: eligible.leader.replicas.version and kraft.version, -1: this one stays; the type of the
+    #: update.
     metadata_version: i64
     elr_version: i64
+    kraft_version: i64
     upgrade_type: i64
+    #: The voter that is added or removed: the number of a controller and of its directory (0: that
+    #: which it has then); the response comes when that is committed, and not when it is appended.
+    voter: i64
+    voter_directory: i64
+    acks_when_committed: flag
     #: The clients that are restarted: processes one after the other.
     first_process: i64
     process_count: i64
@@ -573,7 +583,8 @@ class Answer(Record):
     names_live_brokers: flag
     #: It is about a controller, which does not follow the leader unless this holds.
     is_about_voter: flag
-    #: All is at rest, no replicas are being moved, the partition has a state.
+    #: All is at rest, no replicas are being moved, the partition has a state, the controller
+    #: follows.
     holds: flag
     #: State of the partition that the question was about: the leader's slot, replica lists.
     partition: i64
@@ -583,6 +594,8 @@ class Answer(Record):
     #: The broker that is the active controller; in KRaft mode number of brokers + that of the
     #: controller; -1: there is none.
     controller: i64
+    #: Controllers that are voters: bits.
+    voters: i64
 
 
 class LiveBroker(Record):

@@ -1,8 +1,8 @@
 """Questions of the operator to the control plane in either mode, and commands of ZooKeeper mode.
 
 Conditions of steps and rolling restarts ask for live brokers, leaders, in-sync replicas, the
-controller, reassignments, quiescence. In ZooKeeper mode a step's request sets a watch, so that
-changes are sent to the operator; in KRaft mode there are no watches, and it asks the active
+controller, voters, reassignments, quiescence. In ZooKeeper mode a step's request sets a watch, so
+that changes are sent to the operator; in KRaft mode there are no watches, and it asks the active
 controller again. The response becomes the one :class:`Answer`.
 
 With ZooKeeper, Kafka's tools command by creating znodes, and do not wait for the response. Where a
@@ -70,6 +70,18 @@ def ask_state(world: Clients, process: int, partition: int, asker: int, question
 def ask_voter(world: Clients, process: int, voter: int, asker: int, question: int) -> None:
     """Ask whether a controller of the quorum follows the leader, or is it."""
     _ask_quorum(world, process, codes.VOTER_FOLLOWS, voter, asker, question)
+
+
+@inner_rule
+def ask_observer(world: Clients, process: int, controller: int, question: int) -> None:
+    """Ask whether a controller of the quorum observes, and is caught up."""
+    _ask_quorum(world, process, codes.OBSERVER_FOLLOWS, controller, STEPS, question)
+
+
+@inner_rule
+def ask_voters(world: Clients, process: int, question: int) -> None:
+    """Ask for the voters that are committed."""
+    _ask_quorum(world, process, codes.COMMITTED_VOTERS, NONE, STEPS, question)
 
 
 @inner_rule
@@ -211,6 +223,7 @@ def read_quorum_response(world: Clients, response: DescribeQuorumStateResponse) 
     answer.isr = response.isr
     answer.replicas = response.replicas
     answer.controller = response.controller
+    answer.voters = response.voters
     answer.is_about_voter = response.question == codes.VOTER_FOLLOWS
     if response.question == codes.LIVE_BROKERS:
         answer.names_live_brokers = True
@@ -233,6 +246,7 @@ def _new_answer(world: Clients, asker: int, question: int) -> Answer:
     answer.isr = EMPTY
     answer.replicas = EMPTY
     answer.controller = NONE
+    answer.voters = 0
     return answer
 
 

@@ -37,6 +37,8 @@ WHEN_LEADER_IS_NOT = code(8)
 WHEN_ANSWERED = code(9)
 WHEN_REASSIGNED = code(10)
 WHEN_ROLLED = code(11)
+WHEN_OBSERVES = code(12)
+WHEN_VOTERS = code(13)
 
 #: Step.action, by the action of a step in a scenario; each stands beside its rule.
 STEP_CODES = NamedCodes()

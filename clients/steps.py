@@ -26,7 +26,13 @@ from tidegauge.simulation.messages.client_requests import (
     ProduceResponse,
 )
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.quorum_requests import AdminResponse, DescribeQuorumStateResponse
+from tidegauge.simulation.messages.quorum_requests import (
+    AddRaftVoterResponse,
+    AdminResponse,
+    DescribeQuorumStateResponse,
+    RaftResponse,
+    RemoveRaftVoterResponse,
+)
 from tidegauge.simulation.messages.zookeeper_requests import ZkResponse, ZkWatch
 from tidegauge.simulation.pins import tell_of_release
 from tidegauge.simulation.topology import Cluster, broker_of, is_kraft
@@ -45,6 +51,13 @@ _OF_HARNESS = (BEGINS_FAULT, ENDS_FAULT, OBSERVES, WAITS, RELEASES, RESTARTS_CON
 
 #: Conditions that the operator knows without a question.
 _OF_OPERATOR = (step_requests.WHEN_ANSWERED, step_requests.WHEN_ROLLED)
+
+#: Conditions of which the control plane says whether they hold.
+_HELD_AS_ANSWERED = (
+    step_requests.WHEN_QUIESCENT,
+    step_requests.WHEN_REASSIGNED,
+    step_requests.WHEN_OBSERVES,
+)
 
 # Client.waiting
 _CONDITION = code(0)
@@ -98,6 +111,12 @@ def _look(world: Clients, client: Client, step: Step, process: int) -> None:
         control_plane_requests.ask_reassigned(world, process, client.question)
     elif step.start == step_requests.WHEN_QUIESCENT:
         control_plane_requests.ask_quiescent(world, process, client.question)
+    elif step.start == step_requests.WHEN_OBSERVES:
+        control_plane_requests.ask_observer(
+            world, process, step.condition_observer, client.question
+        )
+    elif step.start == step_requests.WHEN_VOTERS:
+        control_plane_requests.ask_voters(world, process, client.question)
     else:
         partition = step.condition_partition
         control_plane_requests.ask_state(
@@ -376,6 +395,17 @@ def handle_admin_response(world: Clients, response: AdminResponse) -> None:
         _go_on(world, process)
 
 
+@OPERATOR.handles(AddRaftVoterResponse, RemoveRaftVoterResponse)
+@inner_rule
+def handle_voter_response(world: Clients, response: RaftResponse) -> None:
+    """Take a controller's response to a step that changes the voters."""
+    process = response.destination
+    client = world.clients[client_of(world, process)]
+    is_awaited = response.correlation_id == client.question and client.waiting == _ANSWER
+    if is_awaited and admin_requests.take_voter_response(world, response):
+        _go_on(world, process)
+
+
 @OPERATOR.handles(
     *(ProduceResponse, ConsumerResponse, EpochResponse),
     *(ListOffsetsResponse, AlterReplicaLogDirsResponse),
@@ -404,10 +434,9 @@ def _holds(world: Clients, client: Client, answer: Answer) -> bool:
     if step.start in (step_requests.WHEN_REGISTERED, step_requests.WHEN_UNREGISTERED):
         found = _count_live_members(world, step)
         return found == (step.member_count if step.start == step_requests.WHEN_REGISTERED else 0)
-    if (
-        step.start in (step_requests.WHEN_QUIESCENT, step_requests.WHEN_REASSIGNED)
-        or not answer.holds
-    ):
+    if step.start == step_requests.WHEN_VOTERS:
+        return answer.voters == step.condition_voters
+    if step.start in _HELD_AS_ANSWERED or not answer.holds:
         return answer.holds
     if step.start in (step_requests.WHEN_LEADER, step_requests.WHEN_LEADER_IS_NOT):
         leader = broker_of(world, step.condition_partition, answer.leader)

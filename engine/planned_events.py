@@ -133,7 +133,9 @@ def plan_beginning(plan: ClusterPlan, world: kernel.Kernel, hosted: Iterable[int
             first_us = 0 if plan.was_there_before else plan.scenario.zookeeper.tick_ms * 1000
             plan_timer(world, process, ZkTick.KIND, first_us)
         elif role == kernel.QUORUM_CONTROLLER:
-            plan_timer(world, process, QuorumStart.KIND, 0)
+            starts_us = plan.scenario.controllers.start_us
+            first_us = starts_us.get(plan.processes[process].number, 0)
+            plan_timer(world, process, QuorumStart.KIND, first_us)
         elif role == kernel.CLIENT:
             group = plan.clients[plan.processes[process].number].group
             start_us = 0 if group is None else max(0, group.start_us - _METADATA_LEAD_US)

@@ -114,6 +114,12 @@ class KRaftRules(Record):
     voter_asks_bootstrap_servers: flag
     #: An observer whose fetch timeout is over asks the leader that it knows, too (KAFKA-19354).
     observer_returns_to_leader: flag
+    #: The largest kraft.version: with 1 voters may change (KIP-853) ...
+    newest_kraft_version: i64
+    #: ... which a quorum of static voters may be raised to (KAFKA-16538).
+    kraft_version_upgradable: flag
+    #: A controller that observes may ask to become a voter by itself (KIP-1186).
+    observer_can_join: flag
     #: A fetch of the metadata log names the high watermark that it knows, and is answered as soon
     #: as there is a newer one (KIP-1166).
     metadata_fetch_carries_high_watermark: flag
@@ -265,6 +271,19 @@ KRAFT_CELLS: Table = {
     "observer_returns_to_leader": (
         Cell("3.3.0", False, "KafkaRaftClient.pollFollowerAsObserver@3.3.1"),
         Cell("4.2.0", True, "KAFKA-19354, KafkaRaftClient.pollFollowerAsObserver@4.2.0"),
+    ),
+    "newest_kraft_version": (
+        Cell("3.3.0", 0, "QuorumState@3.8.1"),
+        Cell("3.9.0", 1, "KIP-853, KRaftVersion.KRAFT_VERSION_1@3.9.0"),
+    ),
+    "kraft_version_upgradable": (
+        Cell("3.3.0", False, "UpdateVoterHandler.handleUpdateVoterRequest@3.9.0"),
+        Cell("4.1.0", True, "KAFKA-16538, LeaderState.maybeAppendUpgradedKRaftVersion@4.1.0"),
+    ),
+    "observer_can_join": (
+        Cell("3.3.0", False, "KafkaRaftClient.pollFollowerAsObserver@4.1.0"),
+        Cell("4.2.0", True,
+             "KIP-1186, KafkaRaftClient.shouldSendAddOrRemoveVoterRequest@4.2.0"),
     ),
     "metadata_fetch_carries_high_watermark": (
         Cell("3.3.0", False, "KafkaRaftClient.tryCompleteFetchRequest@3.3.1"),

@@ -215,6 +215,10 @@ DEFAULTS: Table = {
         Cell("3.3.0", 20, "KIP-595, RaftConfig.QUORUM_RETRY_BACKOFF_MS_CONFIG@3.3.0",
              mode=KRAFT_MODE),
     ),
+    "controller.quorum.auto.join.enable": (
+        Cell("4.2.0", False,
+             "KIP-1186, QuorumConfig.DEFAULT_QUORUM_AUTO_JOIN_ENABLE@4.2.0", mode=KRAFT_MODE),
+    ),
     # Constants of 8 MiB up to 4.2.
     "controller.quorum.fetch.max.bytes": (
         Cell("4.3.0", 1024 * 1024, "KIP-1219, QuorumConfig.QUORUM_FETCH_MAX_BYTES_CONFIG@4.3.1",

@@ -86,6 +86,8 @@ class Software(Record):
     newest_metadata_version: i64
     #: Of eligible.leader.replicas.version; 0: the release does not have it.
     newest_elr_version: i64
+    #: Of kraft.version; 0: the release does not have it.
+    newest_kraft_version: i64
 
 
 class MetadataVersion(Record):

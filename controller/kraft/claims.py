@@ -18,7 +18,7 @@ BrokerHeartbeatManager.register, OffsetControlManager.deactivate@4.1.0.
 """
 
 from tidegauge.compiled.records import view_as
-from tidegauge.compiled.rules import inner_rule
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.kraft.elections import append_broker
 from tidegauge.controller.kraft.features import recall_features
 from tidegauge.controller.kraft.metadata_log import append_partition, append_record, commit_next
@@ -29,6 +29,7 @@ from tidegauge.controller.kraft_partitions.partition_change import NO_LEADER
 from tidegauge.controller.raft.measured import respond
 from tidegauge.controller.raft.snapshots import begin_epoch
 from tidegauge.controller.raft.state import name_of_voter, this_voter, voter_of
+from tidegauge.controller.raft.voters import found_voters
 from tidegauge.controller.state.control_plane import write_existing_records
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import EMPTY
@@ -45,15 +46,19 @@ from tidegauge.simulation.trace_rows.codes import (
 )
 from tidegauge.simulation.trace_rows.controller_rows import ControllerActive
 
+#: Behind the LeaderChange and the KRaftVersionRecord of the first epoch.
+_FIRST_VOTERS_OFFSET = code(2)
+
 
 @inner_rule
 def restore_preexisting_states(world: Quorum) -> None:
     """Write the records about all that was there before; they have no cause."""
     voter = this_voter(world)
     recall_features(world, voter_of(world, world.context[0].handling))
-    # The first record is that of the leader's election.
-    voter.log_end_offset = 1
-    world.active_controller[0].committed_offset = 1
+    # The first record is that of the leader's election; the kraft.version and the voters follow, if
+    # these may change.
+    voter.log_end_offset = _FIRST_VOTERS_OFFSET + 1 if voter.kraft_version > 0 else 1
+    world.active_controller[0].committed_offset = voter.log_end_offset
     # They come from no event, and wait for nothing.
     voter.event_written = True
     voter.drains = True
@@ -79,7 +84,7 @@ def restore_preexisting_states(world: Quorum) -> None:
 
 @inner_rule
 def _commit(world: Quorum, end_offset: int) -> None:
-    """All controllers have had these records before the run."""
+    """All controllers but new ones have had these records before the run."""
     context = world.context[0]
     state = world.active_controller[0]
     first = context.handling
@@ -90,13 +95,19 @@ def _commit(world: Quorum, end_offset: int) -> None:
         commit_next(world, epoch)
     context.cause_process = NONE
     context.cause_sequence = NONE
+    founders = this_voter(world).voter_set
+    kraft_version = this_voter(world).kraft_version
     for number in range(len(world.voters)):
         context.handling = quorum_process(world, number)
         voter = this_voter(world)
+        if voter.is_new:
+            continue
         voter.log_end_offset = end_offset
         voter.drained_offset = end_offset
         voter.flushed_offset = end_offset
         begin_epoch(world, epoch, 0)
+        if kraft_version > 0:
+            found_voters(world, _FIRST_VOTERS_OFFSET, founders, kraft_version)
     context.handling = first
 
 

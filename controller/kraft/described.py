@@ -8,6 +8,7 @@ from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.kraft.activity import decides
 from tidegauge.controller.kraft.state import QUORUM, Quorum
 from tidegauge.controller.raft.measured import respond
+from tidegauge.controller.raft.replication import progress_of
 from tidegauge.controller.raft.state import this_voter, voter_of
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import EMPTY, contains
@@ -77,7 +78,7 @@ def _voter_follows(world: Quorum, number: int) -> bool:
     own = voter_of(world, world.context[0].handling)
     if number == own:
         return True
-    progress = world.follower_progress[own * len(world.voters) + number]
+    progress = progress_of(world, number, world.voters[number].directory)
     is_recent = world.context[0].time_us - progress.fetched_us < voter.fetch_timeout_us
     return is_recent and progress.end_offset >= voter.drained_offset
 

@@ -36,7 +36,8 @@ from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.kraft.metadata_log import append_record, respond_when_committed
 from tidegauge.controller.kraft.state import FEATURE_LEVEL_RECORD, WRITES, Quorum
 from tidegauge.controller.raft.measured import respond
-from tidegauge.controller.raft.state import voter_of
+from tidegauge.controller.raft.state import this_voter, voter_of
+from tidegauge.controller.raft.voter_changes import knows_all_voters, upgrade_kraft_version
 from tidegauge.replication import errors
 from tidegauge.simulation.events import new_response
 from tidegauge.simulation.kernel import NONE
@@ -105,7 +106,11 @@ def handle_update_features(world: Quorum, request: UpdateFeaturesRequest) -> Non
     """Change levels of features, or refuse that."""
     state = world.active_controller[0]
     response = new_response(world, request, AdminResponse)
-    if not (_may_update_metadata_version(world, request) and _may_update_elr(world, request)):
+    if not (
+        _may_update_metadata_version(world, request)
+        and _may_update_elr(world, request)
+        and _may_update_kraft_version(world, request)
+    ):
         response.error = errors.INVALID_UPDATE_VERSION
         respond(world, response)
         return
@@ -117,6 +122,8 @@ def handle_update_features(world: Quorum, request: UpdateFeaturesRequest) -> Non
         state.elr_version = request.elr_version
         record = append_record(world, FEATURE_LEVEL_RECORD, codes.ELR_VERSION)
         record.state = request.elr_version
+    if request.kraft_version > this_voter(world).kraft_version:
+        upgrade_kraft_version(world)
     follow_features(world, voter_of(world, world.context[0].handling))
     respond_when_committed(world, response)
 
@@ -154,6 +161,26 @@ def _may_update_elr(world: Quorum, request: UpdateFeaturesRequest) -> bool:
     if refusal == NONE and request.elr_version > 0 and level < _LEAST_FOR_ELR:
         refusal = codes.DEPENDS_ON_METADATA_VERSION
     return _is_accepted(world, feature, request.elr_version, refusal)
+
+
+@inner_rule
+def _may_update_kraft_version(world: Quorum, request: UpdateFeaturesRequest) -> bool:
+    """Whether kraft.version may be raised, which the voters must be known for; it stays ever after.
+
+    Source: FeatureControlManager.updateFeature, LeaderState.maybeAppendUpgradedKRaftVersion@4.1.0.
+    """
+    if request.kraft_version == NONE:
+        return True
+    feature = codes.KRAFT_VERSION
+    if not _is_supported(world, feature, request.kraft_version):
+        return False
+    now = this_voter(world).kraft_version
+    refusal = _refusal_of(now, request.kraft_version, request.upgrade_type)
+    if refusal == NONE and request.kraft_version < now:
+        refusal = codes.KRAFT_VERSION_STAYS
+    if refusal == NONE and request.kraft_version > now and not knows_all_voters(world):
+        refusal = codes.VOTERS_UNKNOWN
+    return _is_accepted(world, feature, request.kraft_version, refusal)
 
 
 @inner_rule
@@ -197,11 +224,13 @@ def _is_supported(world: Quorum, feature: int, level: int) -> bool:
 def _node_supports(world: Quorum, node: int, software: int, feature: int, level: int) -> bool:
     """Whether a node with this release supports a level; if not, that is a row."""
     release = world.software[software]
-    if feature == codes.ELR_VERSION and release.newest_elr_version == 0:
+    newest = release.newest_elr_version
+    if feature == codes.KRAFT_VERSION:
+        newest = release.newest_kraft_version
+    if feature != codes.METADATA_VERSION and newest == 0:
         FeatureUnknown.write(world, feature=feature, feature_level=level, server=node)
         return False
     oldest = 0
-    newest = release.newest_elr_version
     if feature == codes.METADATA_VERSION:
         oldest = release.oldest_metadata_version
         newest = release.newest_metadata_version

@@ -37,6 +37,7 @@ from tidegauge.controller.raft.snapshots import (
     write_snapshot,
 )
 from tidegauge.controller.raft.state import this_voter
+from tidegauge.controller.raft.voters import name_voters_of_snapshot
 from tidegauge.replication import errors
 from tidegauge.simulation.events import append_event, new_response, take_first
 from tidegauge.simulation.kernel import NONE
@@ -94,9 +95,12 @@ def handle_fetch_snapshot(world: Quorum, request: FetchSnapshotRequest) -> bool:
     response.position = request.position
     response.size_bytes = snapshot.bytes
     response.bytes = min(request.max_bytes, snapshot.bytes - request.position)
+    is_last = response.position + response.bytes == response.size_bytes
     if request.voter != NONE:
-        count_fetching_voter(world, request.voter)
-    elif response.position + response.bytes == response.size_bytes:
+        count_fetching_voter(world, request.voter, request.directory)
+        if is_last:
+            name_voters_of_snapshot(world, response)
+    elif is_last:
         since_offset = request.high_watermark
         name_settings(world, response, request.source, since_offset, snapshot.end_offset)
         name_changes(world, response, request.source, since_offset, snapshot.end_offset)

@@ -21,6 +21,7 @@ from tidegauge.controller.raft.replication import (
 )
 from tidegauge.controller.raft.snapshots import needs_snapshot, offer_snapshot
 from tidegauge.controller.raft.state import this_voter
+from tidegauge.controller.raft.voter_changes import lose_new_voter
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation import events
 from tidegauge.simulation.kernel import NONE
@@ -125,6 +126,7 @@ def handle_disconnected(world: Quorum, closed: Disconnected) -> bool:
     """Another process is gone, and with it its pending requests."""
     voter = this_voter(world)
     lose_connection(world, closed)
+    lose_new_voter(world, closed)
     for _ in range(voter.fetches.length):
         request = events.take_first(world, voter.fetches)
         if request.source == closed.source and request.asked_us <= closed.until_us:

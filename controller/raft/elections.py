@@ -17,24 +17,26 @@ endEpochElectionBackoff@4.1.0.
 
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule, rule
-from tidegauge.controller.raft import transitions
+from tidegauge.controller.raft import transitions, voters
 from tidegauge.controller.raft.follower import follow, learn, tell_stopped
 from tidegauge.controller.raft.measured import respond_when_written
 from tidegauge.controller.raft.replication import append_leader_change
 from tidegauge.controller.raft.snapshots import is_up_to_date, last_epoch
 from tidegauge.controller.raft.state import RAFT, Raft, this_voter, voter_of
-from tidegauge.replication.errors import FENCED_LEADER_EPOCH
+from tidegauge.replication.errors import FENCED_LEADER_EPOCH, INVALID_VOTER_KEY
 from tidegauge.replication.kraft_releases import (
     BEGIN_EPOCH_TO_ALL,
     BEGIN_EPOCH_UNTIL_ACKNOWLEDGED,
     ELECTION_LOSS_BACKS_OFF_WITH_JITTER,
     ELECTION_LOSS_WAITS,
 )
+from tidegauge.replication.voter_set import is_key, voter_count
 from tidegauge.simulation.events import append_event, free_event, new_response, take_first
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import quorum_requests
 from tidegauge.simulation.messages.controller_timers import (
     BeginQuorumEpochDue,
+    ResignRequested,
     VoterDeadline,
     VoteTaken,
 )
@@ -63,7 +65,7 @@ def handle_voter_deadline(world: Raft, timer: VoterDeadline) -> bool:
     voter.deadline_us = NONE
     if voter.stops:
         tell_stopped(world)
-    elif voter.state in (codes.UNATTACHED, codes.FOLLOWER):
+    elif voter.state in (codes.UNATTACHED, codes.FOLLOWER) and voters.is_voter(world):
         begin_election(world)
     elif voter.state == codes.PROSPECTIVE:
         end_pre_vote(world)
@@ -79,7 +81,7 @@ def handle_voter_deadline(world: Raft, timer: VoterDeadline) -> bool:
 @inner_rule
 def begin_election(world: Raft) -> None:
     """Ask for votes: as a prospective candidate, before 4.0 as a candidate."""
-    if this_voter(world).has_pre_vote and len(world.voters) > 1:
+    if this_voter(world).has_pre_vote and not voters.is_only_voter(world):
         transitions.become_prospective(world)
         ask_for_votes(world)
     else:
@@ -90,7 +92,7 @@ def begin_election(world: Raft) -> None:
 def stand_for_election(world: Raft) -> None:
     """Begin an epoch as its candidate; a single voter is elected."""
     transitions.become_candidate(world)
-    if len(world.voters) == 1:
+    if voters.is_only_voter(world):
         lead(world)
     else:
         ask_for_votes(world)
@@ -103,9 +105,12 @@ def ask_for_votes(world: Raft) -> None:
     process = world.context[0].handling
     own = voter_of(world, process)
     for other in range(len(world.voters)):
-        if other != own:
+        directory = voters.directory_of(world, other)
+        if other != own and directory != 0:
             request = quorum_requests.VoteRequest.to(world, quorum_process(world, other))
             request.candidate = own
+            request.candidate_directory = voter.directory
+            request.voter_directory = directory
             request.epoch = voter.epoch
             request.last_epoch = last_epoch(world)
             request.last_offset = voter.drained_offset
@@ -146,7 +151,9 @@ def handle_vote_taken(world: Raft, timer: VoteTaken) -> bool:
 
 @inner_rule
 def _take_vote_request(world: Raft, request: quorum_requests.VoteRequest) -> None:
-    """Vote for a candidate, or respond whether the voter would.
+    """Vote for a candidate, or respond whether the voter would; one that is none votes, too.
+
+    A request for the vote of another directory than its own is refused (KIP-853).
 
     A stopping controller takes no requests any more (ControllerServer.shutdown), so with a pre-vote
     its first successor is refused by all that have fetched, and a later one is elected.
@@ -162,9 +169,12 @@ def _take_vote_request(world: Raft, request: quorum_requests.VoteRequest) -> Non
     else:
         if request.epoch > voter.epoch:
             transitions.become_unattached(world, request.epoch, NONE)
-        response.granted = _grants(world, request)
+        if not is_key(request.voter_directory, voter.directory):
+            response.error = INVALID_VOTER_KEY
+        else:
+            response.granted = _grants(world, request)
         if response.granted and not request.pre_vote and voter.voted_for == NONE:
-            transitions.vote_for(world, request.candidate)
+            transitions.vote_for(world, request.candidate, request.candidate_directory)
     response.leader = voter.leader
     response.leader_epoch = voter.epoch
     respond_when_written(world, response)
@@ -184,7 +194,8 @@ def _grants(world: Raft, request: quorum_requests.VoteRequest) -> bool:
     if voter.state not in (codes.UNATTACHED, codes.FOLLOWER, codes.PROSPECTIVE):
         return False
     if voter.voted_for != NONE:
-        return voter.voted_for == request.candidate
+        is_same = voter.voted_directory == request.candidate_directory
+        return voter.voted_for == request.candidate and (is_same or voter.kraft_version == 0)
     return is_good and voter.leader == NONE
 
 
@@ -207,10 +218,10 @@ def _take_vote(world: Raft, response: quorum_requests.VoteResponse) -> None:
 def _count(world: Raft) -> None:
     """Proceed if a majority has voted for this voter, or can do so no more."""
     voter = this_voter(world)
-    count = len(world.voters)
+    count = voter_count(voter.voter_set)
     granted = 0
     rejected = 0
-    for other in range(count):
+    for other in range(len(world.voters)):
         granted += (voter.votes_granted >> other) & 1
         rejected += (voter.votes_rejected >> other) & 1
     if 2 * granted > count:
@@ -309,14 +320,14 @@ def end_candidacy(world: Raft) -> None:
 
 @inner_rule
 def end_resignation(world: Raft) -> None:
-    """No other leader is known: 4.0 gives up the epoch, before that the voter is a candidate.
+    """No other leader is known: 4.0 gives up the epoch, before that a voter is a candidate.
 
     Source: KafkaRaftClient.pollResigned@4.1.0, @3.9.0.
     """
     voter = this_voter(world)
     if voter.state != codes.RESIGNED:
         return
-    if voter.has_pre_vote:
+    if voter.has_pre_vote or not voters.is_voter(world):
         transitions.become_unattached(world, voter.epoch + 1, NONE)
     else:
         stand_for_election(world)
@@ -345,11 +356,15 @@ def tell_epoch(world: Raft) -> None:
         return
     period_us = voter.fetch_timeout_us // 2
     for other in range(count):
-        if other == own or not _is_notified(world, own * count + other, period_us):
+        directory = voters.directory_of(world, other)
+        if other == own or directory == 0:
+            continue
+        if not _is_notified(world, own * count + other, period_us):
             continue
         request = quorum_requests.BeginQuorumEpochRequest.to(
             world, quorum_process(world, other), leader=own, epoch=voter.epoch
         )
+        request.voter_directory = directory
         transitions.send_when_written(world, request)
     BeginQuorumEpochDue.after(world, period_us, epoch=voter.epoch)
 
@@ -382,19 +397,25 @@ def handle_begin_quorum_epoch_due(world: Raft, timer: BeginQuorumEpochDue) -> bo
 def handle_begin_quorum_epoch(
     world: Raft, request: quorum_requests.BeginQuorumEpochRequest
 ) -> bool:
-    """Hear of a leader: follow it, unless its epoch is over."""
+    """Hear of a leader: follow it, unless its epoch is over.
+
+    Source: KafkaRaftClient.handleBeginQuorumEpochRequest@3.9.0.
+    """
     learn(world, request.epoch, request.leader)
     response = new_response(world, request, quorum_requests.BeginQuorumEpochResponse)
     response.voter = voter_of(world, request.destination)
-    _respond_to_leader(world, response, request.epoch)
+    is_meant = is_key(request.voter_directory, this_voter(world).directory)
+    _respond_to_leader(world, response, request.epoch, 0 if is_meant else INVALID_VOTER_KEY)
     return False
 
 
 @inner_rule
-def _respond_to_leader(world: Raft, response: quorum_requests.RaftResponse, epoch: int) -> None:
+def _respond_to_leader(
+    world: Raft, response: quorum_requests.RaftResponse, epoch: int, error: int
+) -> None:
     """Tell the leader of an epoch which epoch the voter knows, and whether it is a later one."""
     voter = this_voter(world)
-    response.error = FENCED_LEADER_EPOCH if epoch < voter.epoch else 0
+    response.error = FENCED_LEADER_EPOCH if epoch < voter.epoch else error
     response.leader = voter.leader
     response.leader_epoch = voter.epoch
     respond_when_written(world, response)
@@ -407,7 +428,8 @@ def handle_begin_quorum_epoch_response(
 ) -> bool:
     """Note that a voter knows the epoch, or learn of a later one."""
     voter = this_voter(world)
-    if voter.state == codes.LEADER and response.leader_epoch == voter.epoch:
+    is_known = response.leader_epoch == voter.epoch and response.error == 0
+    if voter.state == codes.LEADER and is_known:
         own = voter_of(world, response.destination)
         world.follower_progress[own * len(world.voters) + response.voter].has_acknowledged = True
     learn(world, response.leader_epoch, response.leader)
@@ -421,12 +443,14 @@ def resign(world: Raft) -> None:
     process = world.context[0].handling
     own = voter_of(world, process)
     transitions.become_resigned(world)
+    successors = voter_count(voter.voter_set) - (1 if voters.is_voter(world) else 0)
     for other in range(len(world.voters)):
-        if other != own:
+        if other != own and voters.directory_of(world, other) != 0:
             request = quorum_requests.EndQuorumEpochRequest.to(world, quorum_process(world, other))
             request.leader = own
             request.epoch = voter.epoch
             request.successor = _place_of(world, own, other)
+            request.successors = successors
             transitions.send_when_written(world, request)
 
 
@@ -437,12 +461,25 @@ def _place_of(world: Raft, own: int, other: int) -> int:
     end_offset = world.follower_progress[own * count + other].end_offset
     place = 0
     for one in range(count):
-        if one in (own, other):
+        if one in (own, other) or voters.directory_of(world, one) == 0:
             continue
         end_of_one = world.follower_progress[own * count + one].end_offset
         if end_of_one > end_offset or (end_of_one == end_offset and one < other):
             place += 1
     return place
+
+
+@RAFT.handles(ResignRequested)
+@inner_rule
+def handle_resign_requested(world: Raft, timer: ResignRequested) -> bool:
+    """The leader has committed that it is no voter any more, and resigns.
+
+    Source: LeaderState.requestResign, KafkaRaftClient.pollLeader@3.9.0.
+    """
+    voter = this_voter(world)
+    if voter.state == codes.LEADER and voter.epoch == timer.epoch:
+        resign(world)
+    return False
 
 
 @RAFT.handles(quorum_requests.EndQuorumEpochRequest)
@@ -459,11 +496,11 @@ def handle_end_quorum_epoch(world: Raft, request: quorum_requests.EndQuorumEpoch
     if voter.epoch == request.epoch and voter.state == codes.FOLLOWER:
         delay_us = 0
         if request.successor > 0:
-            listed = len(world.voters) - 1
-            delay_us = voter.election_backoff_max_us >> (listed - 1) << (request.successor - 1)
+            shortest_us = voter.election_backoff_max_us >> (request.successors - 1)
+            delay_us = shortest_us << (request.successor - 1)
         transitions.wait_until(world, world.context[0].time_us + delay_us)
     response = new_response(world, request, quorum_requests.EndQuorumEpochResponse)
-    _respond_to_leader(world, response, request.epoch)
+    _respond_to_leader(world, response, request.epoch, 0)
     return False
 
 

@@ -3,15 +3,21 @@
 From 3.9.1 on a voter that knows no leader, or whose leader does not respond, fetches from a random
 bootstrap server, which may be itself: the response names the leader and the epoch.
 
-Source: KafkaRaftClient.pollFollowerAsVoter, handleFetchResponse, appendAsFollower,
-maybeTransition@4.1.0.
+Instead of a fetch a follower may send its leader a request about itself, one fetch timeout after it
+has begun to follow, or has asked before: a static voter tells its directory, an observer with
+controller.quorum.auto.join.enable asks for the removal of the voter with its id and another
+directory, then for its own addition.
+
+Source: KafkaRaftClient.pollFollowerAsVoter, pollFollowerAsObserver, handleFetchResponse,
+appendAsFollower, maybeTransition@4.1.0; shouldSendAddOrRemoveVoterRequest@4.2.0 (KIP-1186).
 """
 
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.controller.raft import snapshots, transitions
+from tidegauge.controller.raft import snapshots, transitions, voters
 from tidegauge.controller.raft.measured import note_fetched, note_snapshot
 from tidegauge.controller.raft.replication import advance_high_watermark
 from tidegauge.controller.raft.state import RAFT, Raft, this_voter, voter_of
+from tidegauge.replication import errors
 from tidegauge.simulation.events import append_event, free_event, items_of, take_first
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import quorum_requests
@@ -73,6 +79,8 @@ def tell_stopped(world: Raft) -> None:
 def fetch_log(world: Raft) -> None:
     """Send the next fetch: to the leader, or to a voter that may know it."""
     voter = this_voter(world)
+    if voter.state == FOLLOWER and _asks_for_change(world):
+        return
     process = world.context[0].handling
     to = _voter_to_ask(world)
     if to == NONE:
@@ -81,6 +89,7 @@ def fetch_log(world: Raft) -> None:
     voter.fetch_to = to
     request = quorum_requests.RaftFetchRequest.to(world, quorum_process(world, to))
     request.voter = voter_of(world, process)
+    request.directory = voter.directory
     request.current_leader_epoch = voter.epoch
     request.fetch_offset = voter.drained_offset
     request.last_fetched_epoch = snapshots.last_epoch(world)
@@ -93,18 +102,22 @@ def fetch_log(world: Raft) -> None:
 def _voter_to_ask(world: Raft) -> int:
     """The leader, if it may respond; else a random bootstrap server; NONE: there is none.
 
-    Source: KafkaRaftClient.maybeSendFetchToBestNode, pollUnattachedCommon@3.9.1.
+    Up to 4.1 an observer asks these also once its fetch timeout is over, until the leader answers.
+
+    Source: KafkaRaftClient.maybeSendFetchToBestNode, pollUnattachedCommon@3.9.1,
+    pollFollowerAsObserver@4.1.0.
     """
     voter = this_voter(world)
     context = world.context[0]
     backs_off = voter.leader != NONE and context.time_us < voter.leader_backs_off_until_us
-    if voter.leader != NONE and not backs_off and not voter.leader_timed_out:
+    is_believed = voter.deadline_us != NONE or voter.returns_to_leader or voters.is_voter(world)
+    if voter.leader != NONE and is_believed and not backs_off and not voter.leader_timed_out:
         return voter.leader
     voter.leader_timed_out = False
     voter.servers_drawn += 1
     return drawn_server(
         world,
-        voter.bootstrap_servers,
+        voters.bootstrap_servers(world),
         voter.leader if backs_off else NONE,
         BOOTSTRAP_VOTERS,
         context.handling,
@@ -120,6 +133,7 @@ def fetch_snapshot(world: Raft, epoch: int, offset: int, position: int) -> None:
     voter.fetch_to = voter.leader
     request = quorum_requests.FetchSnapshotRequest.to(world, quorum_process(world, voter.leader))
     request.voter = voter_of(world, process)
+    request.directory = voter.directory
     request.current_leader_epoch = voter.epoch
     request.snapshot_epoch = epoch
     request.snapshot_offset = offset
@@ -159,7 +173,7 @@ def handle_voter_fetch_timeout(world: Raft, _: VoterFetchTimeout) -> bool:
         _watch(world, due_us)
         return False
     voter.fetch_sent_us = NONE
-    if voter.bootstrap_servers == 0:
+    if voters.bootstrap_servers(world) == 0:
         transitions.fetch_after(world, voter.retry_backoff_us)
     else:
         voter.leader_timed_out = voter.fetch_to == voter.leader
@@ -173,7 +187,7 @@ def handle_voter_fetch_due(world: Raft, _: VoterFetchDue) -> bool:
     """Fetch again after a failure, or look for the leader, unless a fetch is under way."""
     voter = this_voter(world)
     voter.fetch_due = False
-    looks = voter.state == UNATTACHED and voter.bootstrap_servers != 0 and not voter.stops
+    looks = voter.state == UNATTACHED and voters.bootstrap_servers(world) != 0 and not voter.stops
     if (looks or voter.state == FOLLOWER) and voter.fetch_sent_us == NONE:
         fetch_log(world)
     return False
@@ -202,7 +216,7 @@ def _lose_fetch(world: Raft) -> None:
     """The connection is gone: if it was to the leader, ask another voter at once (from 3.9.1)."""
     voter = this_voter(world)
     voter.fetch_sent_us = NONE
-    if voter.bootstrap_servers != 0 and voter.fetch_to == voter.leader:
+    if voters.bootstrap_servers(world) != 0 and voter.fetch_to == voter.leader:
         now_us = world.context[0].time_us
         voter.leader_backs_off_until_us = now_us + voter.retry_backoff_us
         transitions.fetch_after(world, transitions.NO_TIME_US)
@@ -296,6 +310,9 @@ def _append(world: Raft, response: quorum_requests.RaftFetchResponse) -> bool:
             snapshots.begin_epoch(world, fetched.epoch, fetched.start_offset)
         voter.drained_offset = fetched.end_offset
         voter.log_end_offset = fetched.end_offset
+        if fetched.voters != 0:
+            offset = fetched.end_offset - 1
+            voters.note_voters(world, offset, fetched.voters, fetched.kraft_version)
     known = min(response.high_watermark, voter.drained_offset)
     voter.high_watermark = max(voter.high_watermark, known)
     has_grown = voter.drained_offset > old_end
@@ -320,4 +337,69 @@ def handle_raft_flushed(world: Raft, timer: RaftFlushed) -> bool:
         advance_high_watermark(world)
     elif voter.state == FOLLOWER and voter.fetch_sent_us == NONE and not voter.fetch_due:
         fetch_log(world)
+    return False
+
+
+# Requests of a follower about itself.
+
+
+@inner_rule
+def _asks_for_change(world: Raft) -> bool:
+    """Whether a follower sends its leader a request about itself, and no fetch.
+
+    Source: KafkaRaftClient.shouldSendUpdateVoteRequest, shouldSendAddOrRemoveVoterRequest@4.2.0.
+    """
+    voter = this_voter(world)
+    if not voter.voters_may_change or world.context[0].time_us < voter.voter_update_us:
+        return False
+    own = voter_of(world, world.context[0].handling)
+    to = quorum_process(world, voter.leader)
+    if voter.kraft_version == 0:
+        if voter.newest_kraft_version == 0 or voter.has_told_leader or not voters.is_voter(world):
+            return False
+        update = quorum_requests.UpdateRaftVoterRequest.to(world, to)
+        update.newest_kraft_version = voter.newest_kraft_version
+        _ask(world, update, own, voter.directory)
+        return True
+    if voters.is_voter(world) or not (voter.auto_join_enable and voter.can_join):
+        return False
+    named = voters.directory_of(world, own)
+    if named != 0:
+        removal = quorum_requests.RemoveRaftVoterRequest.to(world, to)
+        _ask(world, removal, own, named)
+    else:
+        addition = quorum_requests.AddRaftVoterRequest.to(world, to)
+        _ask(world, addition, own, voter.directory)
+    return True
+
+
+@inner_rule
+def _ask(world: Raft, request: quorum_requests.ChangedVoter, own: int, directory: int) -> None:
+    """Send a request as the one that is under way to the leader."""
+    voter = this_voter(world)
+    voter.voter_update_us = world.context[0].time_us + voter.fetch_timeout_us
+    voter.fetch_to = voter.leader
+    request.voter = own
+    request.directory = directory
+    _send_fetch(world, request)
+
+
+@RAFT.handles(
+    quorum_requests.AddRaftVoterResponse,
+    quorum_requests.RemoveRaftVoterResponse,
+    quorum_requests.UpdateRaftVoterResponse,
+)
+@inner_rule
+def handle_change_response(world: Raft, response: quorum_requests.RaftResponse) -> bool:
+    """The leader has answered a request about this follower, which fetches on."""
+    voter = this_voter(world)
+    if voter.fetch_sent_us == NONE or response.correlation_id != voter.fetch_number:
+        learn(world, response.leader_epoch, response.leader)
+        return False
+    voter.fetch_sent_us = NONE
+    if learn(world, response.leader_epoch, response.leader) or voter.state != FOLLOWER:
+        return False
+    if response.kind == quorum_requests.UpdateRaftVoterResponse.KIND:
+        voter.has_told_leader = response.error == errors.NONE
+    fetch_log(world)
     return False

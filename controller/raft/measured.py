@@ -16,6 +16,7 @@ from tidegauge.compiled.records import blank, view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.raft import state
 from tidegauge.replication.errors import ERROR_COUNT, ERROR_PLACES
+from tidegauge.replication.voter_set import voter_count
 from tidegauge.simulation import sampled_stats
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
@@ -94,7 +95,7 @@ def note_committed(world: state.Raft, offset: int) -> None:
 @inner_rule
 def note_candidacy(world: state.Raft) -> None:
     """The voter is a candidate, and waits for a leader from now on; one that is alone does not."""
-    if len(world.voters) > 1:
+    if voter_count(state.this_voter(world).voter_set) > 1:
         these_stats(world).candidate_since_us = world.context[0].time_us
 
 

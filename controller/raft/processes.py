@@ -7,7 +7,7 @@ Source: QuorumState.initialize, KafkaRaftClient.initialize, shutdown@4.1.0.
 """
 
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.controller.raft import transitions
+from tidegauge.controller.raft import transitions, voters
 from tidegauge.controller.raft.elections import (
     ask_for_votes,
     resign,
@@ -19,6 +19,7 @@ from tidegauge.controller.raft.measured import forget_measurements, forget_reque
 from tidegauge.controller.raft.replication import claim
 from tidegauge.controller.raft.snapshots import truncate_to, write_log_row
 from tidegauge.controller.raft.state import Raft, this_voter, voter_of
+from tidegauge.replication.voter_set import MOST_DIRECTORIES, NO_VOTERS
 from tidegauge.simulation.events import free_all
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.metadata_log import servers_to_ask
@@ -39,9 +40,13 @@ def follow_release(world: Raft, number: int) -> None:
     voter.has_pre_vote = rules.pre_vote
     voter.election_loss_rule = rules.election_loss_rule
     voter.begin_quorum_epoch_rule = rules.begin_quorum_epoch_rule
-    voter.bootstrap_servers = 0
-    if rules.voter_asks_bootstrap_servers:
-        voter.bootstrap_servers = servers_to_ask(rules, voter.configured_servers, len(world.voters))
+    voter.newest_kraft_version = rules.newest_kraft_version
+    voter.can_join = rules.observer_can_join
+    voter.kraft_version_upgradable = rules.kraft_version_upgradable
+    voter.returns_to_leader = rules.observer_returns_to_leader
+    servers = servers_to_ask(rules, voter.configured_servers, len(world.voters))
+    voter.servers_of_observer = servers
+    voter.bootstrap_servers = servers if rules.voter_asks_bootstrap_servers else 0
 
 
 @inner_rule
@@ -51,6 +56,7 @@ def found_quorum(world: Raft) -> None:
     voter = this_voter(world)
     voter.runs = True
     write_log_row(world, False)
+    voters.use_newest_voters(world, True)
     if voter.leader == voter_of(world, world.context[0].handling):
         transitions.found_epoch(world)
         voter.high_watermark = voter.log_end_offset
@@ -64,7 +70,8 @@ def found_quorum(world: Raft) -> None:
 def start_voter(world: Raft) -> None:
     """The process has begun: the voter has the state on its disk.
 
-    A former leader may not lead the same epoch again.
+    A former leader may not lead the same epoch again. One that is no voter by the log has no known
+    endpoint: its follower looks for it.
     """
     voter = this_voter(world)
     own = voter_of(world, world.context[0].handling)
@@ -73,11 +80,12 @@ def start_voter(world: Raft) -> None:
     voter.flushed_offset = voter.drained_offset
     voter.snapshot_from_us = world.context[0].time_us
     write_log_row(world, False)
-    if len(world.voters) == 1:
+    voters.use_newest_voters(world, True)
+    if voters.is_only_voter(world):
         stand_for_election(world)
     elif voter.leader == own:
         transitions.become_resigned(world)
-    elif voter.leader != NONE:
+    elif voter.leader != NONE and voters.directory_of(world, voter.leader) != 0:
         follow(world, voter.epoch, voter.leader)
     elif voter.voted_for == own:
         transitions.resume_candidacy(world)
@@ -90,13 +98,13 @@ def start_voter(world: Raft) -> None:
 def stop_voter(world: Raft) -> None:
     """The process is being stopped: a leader hands over, and waits for another leader.
 
-    A follower stops at once; all others wait for a leader, too, for 5 s at most.
+    A follower or an observer stops at once; all others wait for a leader, too, for 5 s at most.
     """
     voter = this_voter(world)
     voter.stops = True
     if voter.state == LEADER:
         resign(world)
-    if voter.state == FOLLOWER or len(world.voters) == 1:
+    if voter.state == FOLLOWER or not voters.is_voter(world) or voters.is_only_voter(world):
         tell_stopped(world)
     else:
         transitions.wait_until(world, world.context[0].time_us + _GRACE_US)
@@ -108,6 +116,10 @@ def end_voter(world: Raft) -> None:
     voter = this_voter(world)
     is_leader = voter.state == LEADER
     voter.log_end_offset = voter.drained_offset
+    voters.forget_voters_from(world, voter.drained_offset)
+    voter.change = 0
+    voter.change_offset = NONE
+    free_all(world, voter.change_responses)
     if is_leader and voter.epoch_start_offset == voter.drained_offset:
         voter.epoch_count -= 1
     voter.state = VOTER_STOPPED
@@ -147,12 +159,22 @@ def lose_power_of_voter(world: Raft) -> None:
 
 @inner_rule
 def lose_disk_of_voter(world: Raft) -> None:
-    """The file quorum-state, the log and the snapshots are gone; the process has ended."""
+    """The file quorum-state, the log and the snapshots are gone; the process has ended.
+
+    The new directory has another id. Where voters may change, it is formatted with
+    --no-initial-controllers, so the controller is an observer; else it is the static voter that it
+    was.
+    """
     voter = this_voter(world)
+    own = voter_of(world, world.context[0].handling)
+    voter.directory = min(voter.directory + 1, MOST_DIRECTORIES)
     voter.epoch = 0
     voter.leader = NONE
     voter.voted_for = NONE
     voter.log_start_offset = 0
     voter.snapshot_count = 0
+    formatted = voters.newest_voters(world, own, 0)
+    if formatted.kraft_version > 0:
+        voters.format_directory(world, NO_VOTERS, 0)
     truncate_to(world, 0)
     write_log_row(world, True)

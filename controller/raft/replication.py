@@ -5,22 +5,25 @@ while followers fetch it already. The leader counts itself up to where its log i
 follower from its next fetch on, since it has flushed the records of the last one before that. A
 record is committed once a majority has it, and only together with one of the leader's own epoch.
 
+A VotersRecord counts from its append on, for itself, too: a leader that is no voter by it does not
+count itself any more.
+
 Source: BatchAccumulator, LeaderState.maybeUpdateHighWatermark, updateReplicaState,
 KafkaRaftClient.handleFetchRequest, tryCompleteFetchRequest@4.1.0 (KIP-1166).
 """
 
-from tidegauge.compiled.records import view_as
+from tidegauge.compiled.records import blank, view_as
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.controller.raft import snapshots
+from tidegauge.controller.raft import snapshots, voters
 from tidegauge.controller.raft.measured import (
     note_batch,
     note_committed,
     respond_when_written,
     these_stats,
 )
-from tidegauge.controller.raft.state import RAFT, Raft, this_voter, voter_of
+from tidegauge.controller.raft.state import RAFT, FollowerProgress, Raft, this_voter, voter_of
 from tidegauge.controller.raft.transitions import NO_TIME_US, check_quorum_later, refuse_fetch
-from tidegauge.replication import errors
+from tidegauge.replication import errors, voter_set
 from tidegauge.simulation import events
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import controller_timers
@@ -31,7 +34,7 @@ from tidegauge.simulation.messages.quorum_requests import (
 )
 from tidegauge.simulation.metadata_log import METADATA_RECORD_BYTES
 from tidegauge.simulation.rows import METADATA_APPEND, cost_us
-from tidegauge.simulation.trace_rows.codes import LEADER
+from tidegauge.simulation.trace_rows.codes import LEADER, REMOVE_VOTER
 
 #: KafkaRaftClient.MAX_FETCH_WAIT_MS
 FETCH_WAIT_US = code(500_000)
@@ -55,6 +58,60 @@ def append_leader_change(world: Raft) -> None:
     voter = this_voter(world)
     voter.log_end_offset += 1
     _write(world)
+
+
+@inner_rule
+def append_voters(world: Raft, new_voters: int, kraft_version: int) -> int:
+    """Append a VotersRecord, which is written at once and in force; its offset.
+
+    A new kraft.version is a record before it.
+
+    Source: LeaderState.appendVotersRecord, updateVoterAndObserverStates@4.1.0.
+    """
+    voter = this_voter(world)
+    before = voter.voter_set
+    if kraft_version != voter.kraft_version:
+        voter.log_end_offset += 1
+    offset = voter.log_end_offset
+    voter.log_end_offset += 1
+    voters.note_voters(world, offset, new_voters, kraft_version)
+    for other in range(len(world.voters)):
+        _move_progress(world, other, voter_set.directory_of(before, other))
+    if voter_set.voter_count(before) == 1:
+        check_quorum_later(world)
+    _write(world)
+    return offset
+
+
+@inner_rule
+def _move_progress(world: Raft, other: int, directory_before: int) -> None:
+    """What the leader knows of an observer that is a voter now is kept, and the other way round."""
+    directory = voters.directory_of(world, other)
+    if voter_set.is_key(directory_before, directory) or directory == directory_before:
+        return
+    own = voter_of(world, world.context[0].handling)
+    place = own * len(world.voters) + other
+    as_voter = world.follower_progress[place]
+    as_observer = world.observer_progress[place]
+    if directory == 0:
+        if as_observer.directory == 0:
+            _copy(as_voter, as_observer)
+        blank(as_voter, FollowerProgress)
+    elif as_observer.directory == directory:
+        _copy(as_observer, as_voter)
+        blank(as_observer, FollowerProgress)
+    else:
+        blank(as_voter, FollowerProgress)
+
+
+@inner_rule
+def _copy(progress: FollowerProgress, target: FollowerProgress) -> None:
+    target.end_offset = progress.end_offset
+    target.fetched_us = progress.fetched_us
+    target.directory = progress.directory
+    target.leader_end_offset = progress.leader_end_offset
+    target.caught_up_us = progress.caught_up_us
+    target.has_acknowledged = progress.has_acknowledged
 
 
 @RAFT.handles(controller_timers.QuorumDrains)
@@ -108,6 +165,7 @@ def advance_high_watermark(world: Raft) -> None:
     offset = _majority_offset(world)
     if offset <= voter.epoch_start_offset or offset <= voter.high_watermark:
         return
+    _note_committed_voters(world, voter.high_watermark, offset)
     voter.high_watermark = offset
     note_committed(world, offset)
     snapshots.write_log_row(world, False)
@@ -116,6 +174,27 @@ def advance_high_watermark(world: Raft) -> None:
     if not voter.claimed:
         claim(world)
     _answer_voters(world)
+
+
+@inner_rule
+def _note_committed_voters(world: Raft, before: int, offset: int) -> None:
+    """A change of the voters may be committed; a leader that is none any more is to resign.
+
+    Source: AddVoterHandler.highWatermarkUpdated, RemoveVoterHandler.highWatermarkUpdated@3.9.0.
+    """
+    voter = this_voter(world)
+    if not voter.voters_may_change:
+        return
+    own = voter_of(world, world.context[0].handling)
+    newest = voters.newest_voters(world, own, offset)
+    if newest.offset != NONE and before <= newest.offset:
+        voters.write_voters_row(world, newest, True)
+    if voter.change_offset == NONE or voter.change_offset >= offset:
+        return
+    is_removal = voter.change == REMOVE_VOTER
+    voters.end_change(world, errors.NONE, 0)
+    if is_removal and not voters.is_voter(world):
+        controller_timers.ResignRequested.after(world, 0, epoch=voter.epoch)
 
 
 @inner_rule
@@ -131,13 +210,17 @@ def claim(world: Raft) -> None:
 @inner_rule
 def _majority_offset(world: Raft) -> int:
     """The largest offset up to which a majority of the voters has the leader's log."""
-    count = len(world.voters)
+    known = this_voter(world).voter_set
+    count = voter_set.voter_count(known)
     found = NONE
-    for one in range(count):
+    for one in range(len(world.voters)):
+        if voter_set.directory_of(known, one) == 0:
+            continue
         offset = _end_of(world, one)
         have = 0
-        for other in range(count):
-            have += 1 if _end_of(world, other) >= offset else 0
+        for other in range(len(world.voters)):
+            if voter_set.directory_of(known, other) != 0 and _end_of(world, other) >= offset:
+                have += 1
         if 2 * have > count:
             found = max(found, offset)
     return found
@@ -229,32 +312,60 @@ def _note_fetch(world: Raft, request: RaftFetchRequest) -> None:
 
     Source: LeaderState.updateReplicaState@4.1.0.
     """
-    own = voter_of(world, world.context[0].handling)
-    count = len(world.voters)
-    progress = world.follower_progress[own * count + request.voter]
+    voter = this_voter(world)
+    now_us = world.context[0].time_us
+    is_voter = count_fetching_voter(world, request.voter, request.directory)
+    progress = progress_of(world, request.voter, request.directory)
+    if request.fetch_offset >= voter.drained_offset:
+        progress.caught_up_us = now_us
+    elif progress.leader_end_offset > 0 and request.fetch_offset >= progress.leader_end_offset:
+        progress.caught_up_us = max(progress.caught_up_us, progress.fetched_us)
+    progress.directory = request.directory
     progress.end_offset = request.fetch_offset
-    progress.fetched_us = world.context[0].time_us
+    progress.leader_end_offset = voter.drained_offset
+    progress.fetched_us = now_us
     progress.has_acknowledged = True
-    count_fetching_voter(world, request.voter)
-    advance_high_watermark(world)
+    if is_voter:
+        advance_high_watermark(world)
 
 
 @inner_rule
-def count_fetching_voter(world: Raft, follower: int) -> None:
-    """A follower has fetched from the log or from a snapshot: the leader still has a quorum.
+def progress_of(world: Raft, follower: int, directory: int) -> FollowerProgress:
+    """What the leader knows of a controller with this directory, as a voter or an observer.
+
+    One that observes, with a new directory, takes the place of the one before.
+
+    Source: LeaderState.getOrCreateReplicaState@4.1.0.
+    """
+    own = voter_of(world, world.context[0].handling)
+    place = own * len(world.voters) + follower
+    if voter_set.is_key(voters.directory_of(world, follower), directory):
+        return world.follower_progress[place]
+    progress = world.observer_progress[place]
+    if progress.directory != directory:
+        blank(progress, FollowerProgress)
+    return progress
+
+
+@inner_rule
+def count_fetching_voter(world: Raft, follower: int, directory: int) -> bool:
+    """A controller has fetched from the log or from a snapshot: the leader may still have a quorum.
+
+    Whether it is a voter. A leader that is a voter counts as one that has fetched.
 
     Source: LeaderState.updateCheckQuorumForFollowingVoter@4.1.0.
     """
     voter = this_voter(world)
-    count = len(world.voters)
-    voter.fetched_voters |= 1 << follower
-    fetched = 0
-    for other in range(count):
+    is_voter = voter_set.is_key(voters.directory_of(world, follower), directory)
+    if is_voter:
+        voter.fetched_voters |= 1 << follower
+    fetched = 1 if voters.is_voter(world) else 0
+    for other in range(len(world.voters)):
         fetched += (voter.fetched_voters >> other) & 1
-    # With the leader itself they are a majority.
-    if 2 * (fetched + 1) > count:
+    if 2 * fetched > voter_set.voter_count(voter.voter_set):
         voter.fetched_voters = 0
         check_quorum_later(world)
+    return is_voter
 
 
 @inner_rule
@@ -323,11 +434,13 @@ def _name_epoch(
         next_start = world.epoch_starts[snapshots.epoch_place(world, number + 1)].start_offset
         end_offset = min(end_offset, next_start)
     start_offset = max(begun.start_offset, request.fetch_offset)
-    if start_offset < end_offset:
+    while start_offset < end_offset:
         fetched = events.new_item(world, response, NONE, FetchedEpoch)
         fetched.epoch = begun.epoch
         fetched.start_offset = start_offset
         fetched.end_offset = end_offset
+        voters.name_voters(world, fetched)
+        start_offset = fetched.end_offset
 
 
 @inner_rule

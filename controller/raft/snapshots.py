@@ -12,6 +12,7 @@ deleteBeforeSnapshot, truncateToLatestSnapshot@3.9.0 (KIP-630, KIP-876).
 """
 
 from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.raft import voters
 from tidegauge.controller.raft.measured import respond_when_written, these_stats
 from tidegauge.controller.raft.state import (
     EpochStart,
@@ -109,6 +110,7 @@ def truncate_to(world: Raft, offset: int) -> None:
     voter.drained_offset = offset
     voter.flushed_offset = min(voter.flushed_offset, offset)
     voter.truncations += 1
+    voters.forget_voters_from(world, offset)
     while voter.epoch_count > 0:
         entry = world.epoch_starts[epoch_place(world, voter.epoch_count - 1)]
         if entry.start_offset < offset:
@@ -265,6 +267,7 @@ def _clean(world: Raft) -> None:
 def _forget_before(world: Raft, first: int) -> None:
     """Forget the snapshots before one, and the epochs of records before the log."""
     voter = this_voter(world)
+    voters.forget_voters_before(world, voter.log_start_offset)
     voter.snapshot_count -= first
     for number in range(voter.snapshot_count):
         kept = snapshot_at(world, number)
@@ -350,6 +353,7 @@ def load_snapshot(world: Raft, response: FetchSnapshotResponse) -> None:
     voter.epoch_count = 0
     # The record before the log: truncation never goes below the committed end.
     begin_epoch(world, epoch, offset - 1)
+    voters.load_voters(world, response)
     voter.snapshot_count = 0
     _keep_snapshot(world, epoch, offset, response.size_bytes)
     _count_from(world, offset)

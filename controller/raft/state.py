@@ -1,6 +1,7 @@
 """The handlers of events of Raft: ``@RAFT.handles(...)``.
 
-The state of the voters of a KRaft quorum: one record each.
+The state of the controllers of a KRaft quorum: one record each. It is called a voter here; one that
+is none by its own log is an observer (``voters.py``).
 
 On disk are the epoch, the leader and the vote of a voter (Kafka: the file quorum-state), and its
 log. A crash takes all the rest, a power failure also the part of the log that was not flushed.
@@ -29,6 +30,8 @@ class VoterSettings(Record):
     fetch_timeout_us: i64
     request_timeout_us: i64
     retry_backoff_us: i64
+    #: An observer asks to become a voter by itself.
+    auto_join_enable: flag
     #: The largest size of a fetch of the log, and of a piece of a snapshot.
     metadata_fetch_max_bytes: i64
     snapshot_fetch_max_bytes: i64
@@ -67,8 +70,29 @@ class Voter(VoterSettings):
     bootstrap_servers: i64
     #: ... and those of controller.quorum.bootstrap.servers.
     configured_servers: i64
+    #: Those that it asks while it is an observer, and whether it returns to the leader that it
+    #: knows although its fetch timeout is over (KAFKA-19354; from 4.2).
+    servers_of_observer: i64
+    returns_to_leader: flag
     #: It resigns if a majority does not fetch (KAFKA-15489; from 3.7).
     checks_quorum: flag
+    #: The largest kraft.version that it supports (KIP-853; 1 from 3.9); as an observer it may ask
+    #: to become a voter by itself (KIP-1186; from 4.2).
+    newest_kraft_version: i64
+    can_join: flag
+    #: As a leader of static voters it takes note of their directories (KAFKA-16538; from 4.1).
+    kraft_version_upgradable: flag
+
+    # The voters (``voters.py``, ``replication/voter_set.py``).
+    #: They may change in this run: kraft.version is 1, or a step makes it 1.
+    voters_may_change: flag
+    #: The number of its own directory: a replaced disk has the next one.
+    directory: i64 = 1
+    #: The voters and the kraft.version in force: the newest of its log.
+    voter_set: i64
+    kraft_version: i64
+    #: The number of sets in ``Raft.voter_sets``: the first is that of its formatted directory.
+    voter_set_count: i64
 
     # Its state (Kafka: QuorumState): one of ``simulation/trace_rows/codes.py``. The epoch, the
     # leader and the vote are on its disk.
@@ -76,6 +100,7 @@ class Voter(VoterSettings):
     epoch: i64
     leader: i64 = -1
     voted_for: i64 = -1
+    voted_directory: i64
     #: Voters that have answered a candidate, and how: bits.
     votes_granted: i64
     votes_rejected: i64
@@ -103,6 +128,19 @@ class Voter(VoterSettings):
     fetched_voters: i64
     #: A timer for waiting fetches of voters is set.
     voter_fetch_timer: flag
+    #: The change of the voters that it makes: one of ``simulation/trace_rows/codes.py``; 0: none.
+    change: i64
+    changed_voter: i64
+    changed_directory: i64
+    #: The offset of its record; -1: it is not appended yet. The number of its timer.
+    change_offset: i64 = -1
+    change_number: i64
+    #: It is answered when its record is appended, and not when that is committed.
+    acks_at_append: flag
+    #: The response to it, which waits.
+    change_responses: EventList
+    #: At kraft.version 0: the voters whose directories it knows (LeaderState.volatileVoters).
+    told_voters: i64
 
     # As a follower.
     #: It has fetched from the leader of its epoch.
@@ -120,6 +158,9 @@ class Voter(VoterSettings):
     #: A timer is set for the next fetch, and one looks whether the last was answered.
     fetch_due: flag
     fetch_watch: flag
+    #: From then on it may tell its leader its directory, or ask to become a voter; it has told it.
+    voter_update_us: i64
+    has_told_leader: flag
 
     # The log. Offsets count records from the beginning of the cluster.
     #: Its first record; earlier ones are in a snapshot only.
@@ -148,8 +189,10 @@ class Voter(VoterSettings):
     #: The last time at which the log was checked for cleaning.
     cleaned_us: i64
 
-    #: Its process runs.
+    #: Its process runs. It is a new one, which runs for the first time after the run's beginning:
+    #: until then its directory is empty.
     runs: flag
+    is_new: flag
 
     # Its controller.
     #: The epoch in which it is the active one, as far as it knows; -1: it is not.
@@ -190,12 +233,27 @@ class Snapshot(Record):
     written_us: i64
 
 
+class VoterSetAt(Record):
+    """Voters in a log, and the kraft.version (Kafka: VoterSetHistory)."""
+
+    #: The offset of the VotersRecord; -1: those with which the directory was formatted.
+    offset: i64 = -1
+    voters: i64
+    kraft_version: i64
+
+
 class FollowerProgress(Record):
-    """The progress of a voter's fetches, as its leader knows it (Kafka: ReplicaState)."""
+    """The progress of a controller's fetches, as its leader knows it (Kafka: ReplicaState)."""
 
     #: The end of its log; -1: it has not fetched in this epoch.
     end_offset: i64 = -1
     fetched_us: i64 = -1
+    #: The directory with which it fetches.
+    directory: i64
+    #: The end of the leader's log at its last fetch, and the last time at which it had all of a
+    #: leader's log, as far as that was at the fetch before; -1: never.
+    leader_end_offset: i64 = -1
+    caught_up_us: i64 = -1
     #: It has responded to the leader's BeginQuorumEpoch, or has fetched.
     has_acknowledged: flag
 
@@ -248,8 +306,12 @@ class Raft(Cluster, part=7):
     epoch_starts: Records[EpochStart]
     #: The snapshots of each voter, oldest first: ``len(snapshots) // len(voters)`` places each.
     snapshots: Records[Snapshot]
-    #: A record of each follower for its leader: at ``leader * len(voters) + follower``.
+    #: The voters in each log, oldest first: ``len(voter_sets) // len(voters)`` places each.
+    voter_sets: Records[VoterSetAt]
+    #: A record of each voter for its leader: at ``leader * len(voters) + follower``; and of each
+    #: controller that observes. With another directory than the voter has, it is both.
     follower_progress: Records[FollowerProgress]
+    observer_progress: Records[FollowerProgress]
     voter_stats: Records[VoterStats]
     #: A ring for each voter: ``len(appended_batches) // len(voters)`` places.
     appended_batches: Records[AppendedBatch]

@@ -23,7 +23,9 @@ Source: QuorumState.transitionTo*@4.1.0.
 from typing import Final
 
 from tidegauge.compiled.codes import previous_state_bits
+from tidegauge.compiled.records import blank
 from tidegauge.compiled.rules import code, inner_rule, rule
+from tidegauge.controller.raft import voters
 from tidegauge.controller.raft.measured import (
     note_candidacy,
     note_leader,
@@ -31,7 +33,14 @@ from tidegauge.controller.raft.measured import (
     these_stats,
 )
 from tidegauge.controller.raft.snapshots import begin_epoch, write_to_disk
-from tidegauge.controller.raft.state import Raft, name_of_voter, this_voter, voter_of
+from tidegauge.controller.raft.state import (
+    FollowerProgress,
+    Raft,
+    name_of_voter,
+    this_voter,
+    voter_of,
+)
+from tidegauge.replication import voter_set
 from tidegauge.replication.errors import NOT_LEADER_OR_FOLLOWER
 from tidegauge.simulation import events
 from tidegauge.simulation.kernel import NONE
@@ -92,11 +101,14 @@ def become_unattached(world: Raft, epoch: int, voted_for: int) -> None:
     )
     deadline_us = voter.deadline_us
     _change(world, codes.UNATTACHED, epoch, NONE, voted_for)
-    if waits and voted_for == NONE and deadline_us > world.context[0].time_us:
+    if not voters.is_voter(world):
+        # An observer stands for no election.
+        wait_until(world, NONE)
+    elif waits and voted_for == NONE and deadline_us > world.context[0].time_us:
         wait_until(world, deadline_us)
     else:
         wait_until(world, world.context[0].time_us + election_timeout_us(world))
-    if voter.bootstrap_servers != 0:
+    if voters.bootstrap_servers(world) != 0:
         fetch_after(world, NO_TIME_US)
 
 
@@ -119,6 +131,8 @@ def become_follower(world: Raft, epoch: int, leader: int) -> None:
     voter.fetch_sent_us = NONE
     voter.leader_timed_out = False
     voter.leader_backs_off_until_us = 0
+    voter.voter_update_us = world.context[0].time_us + voter.fetch_timeout_us
+    voter.has_told_leader = False
     note_leader(world)
     wait_for_leader(world)
 
@@ -152,6 +166,7 @@ def become_candidate(world: Raft) -> None:
     if voter.state != codes.PROSPECTIVE:
         voter.retries = voter.retries + 1 if voter.state == codes.CANDIDATE else 1
     own = voter_of(world, world.context[0].handling)
+    voter.voted_directory = voter.directory
     _change(world, codes.CANDIDATE, voter.epoch + 1, NONE, own)
     note_candidacy(world)
     _count_votes(world)
@@ -170,9 +185,10 @@ def resume_candidacy(world: Raft) -> None:
 
 
 @inner_rule
-def vote_for(world: Raft, candidate: int) -> None:
+def vote_for(world: Raft, candidate: int, directory: int) -> None:
     """Vote for a candidate of the voter's epoch; a prospective voter continues."""
     voter = this_voter(world)
+    voter.voted_directory = directory
     deadline_us = voter.deadline_us
     if voter.state == codes.PROSPECTIVE:
         _change(world, codes.PROSPECTIVE, voter.epoch, voter.leader, candidate)
@@ -196,11 +212,10 @@ def become_leader(world: Raft) -> None:
     voter.claimed = False
     voter.fetched_voters = 0
     voter.epoch_start_offset = voter.log_end_offset
+    voter.told_voters = voter_set.with_voter(0, own, voter.directory)
     for other in range(count):
-        progress = world.follower_progress[own * count + other]
-        progress.end_offset = NONE
-        progress.fetched_us = NONE
-        progress.has_acknowledged = False
+        blank(world.follower_progress[own * count + other], FollowerProgress)
+        blank(world.observer_progress[own * count + other], FollowerProgress)
     begin_epoch(world, voter.epoch, voter.log_end_offset)
     check_quorum_later(world)
 
@@ -218,7 +233,7 @@ def found_epoch(world: Raft) -> None:
 def check_quorum_later(world: Raft) -> None:
     """A majority has fetched: it has 1.5 fetch time-outs until it has to have fetched again."""
     voter = this_voter(world)
-    if voter.checks_quorum and len(world.voters) > 1:
+    if voter.checks_quorum and voter_set.voter_count(voter.voter_set) > 1:
         wait_until(world, world.context[0].time_us + voter.fetch_timeout_us * 3 // 2)
 
 
@@ -274,6 +289,8 @@ def _leave_leadership(world: Raft) -> None:
     """Drop appends that are in no log, refuse pending requests, and notify the controller."""
     voter = this_voter(world)
     voter.log_end_offset = voter.drained_offset
+    voters.forget_voters_from(world, voter.drained_offset)
+    voters.end_change(world, NOT_LEADER_OR_FOLLOWER, codes.NOT_THE_LEADER)
     if voter.epoch_start_offset == voter.drained_offset:
         voter.epoch_count -= 1
     voter.drains = False

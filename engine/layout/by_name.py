@@ -37,6 +37,7 @@ KAFKA_NAMES = {
     "election_timeout_us": "controller.quorum.election.timeout.ms",
     "election_backoff_max_us": "controller.quorum.election.backoff.max.ms",
     "fetch_timeout_us": "controller.quorum.fetch.timeout.ms",
+    "auto_join_enable": "controller.quorum.auto.join.enable",
     "request_timeout_us": "controller.quorum.request.timeout.ms",
     "retry_backoff_us": "controller.quorum.retry.backoff.ms",
     "metadata_fetch_max_bytes": "controller.quorum.fetch.max.bytes",
@@ -72,6 +73,7 @@ _BEFORE_THERE_WAS = {
     # Source: KafkaRaftClient.MAX_FETCH_SIZE_BYTES@3.3.1.
     "controller.quorum.fetch.max.bytes": 8 * 1024 * 1024,
     "controller.quorum.fetch.snapshot.max.bytes": 8 * 1024 * 1024,
+    "controller.quorum.auto.join.enable": False,
     # No snapshot for its age.
     "metadata.log.max.snapshot.interval.ms": 0,
     "delivery.timeout.ms": _NEVER_MS,

@@ -85,7 +85,7 @@ def new_history(plan: ClusterPlan) -> histories.Histories:
 
 def _set_first_voters(plan: ClusterPlan, history: histories.Histories) -> None:
     """The voters of the quorum as the run begins: all controllers, or the first voters."""
-    history.quorum[0].voters_may_change = plan.scenario.voters_may_change
+    history.quorum[0].voters_may_change = plan.scenario.voters_may_change()
     history.quorum[0].first_process = plan.process_ranges[QUORUM_CONTROLLER].start
     first = plan.scenario.controllers.voters
     numbers = range(len(plan.controllers))

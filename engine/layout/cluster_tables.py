@@ -196,8 +196,9 @@ def _software(plan: ClusterPlan) -> Records[Software]:
         for row, each in zip(rows, plan.software, strict=True):
             levels = Release.parse(each.release).metadata_versions
             row.oldest_metadata_version, row.newest_metadata_version = levels
-            has_elr = kraft_cells_of(each.release)["eligible_leader_replicas_possible"].value
-            row.newest_elr_version = int(has_elr)
+            cells = kraft_cells_of(each.release)
+            row.newest_elr_version = int(cells["eligible_leader_replicas_possible"].value)
+            row.newest_kraft_version = int(cells["newest_kraft_version"].value)
     return rows
 
 

@@ -17,6 +17,8 @@ from tidegauge.engine.layout.step_tables import throttled_replicas_of
 from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.replication.replica_list import pack
 from tidegauge.replication.replication_quota import UNLIMITED
+from tidegauge.replication.voter_set import ANY_DIRECTORY
+from tidegauge.replication.voter_set import pack as pack_voters
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.settings import THROTTLED_RATES
 from tidegauge.simulation.messages.kinds import CONTROLLER_TYPE_COUNT
@@ -185,9 +187,10 @@ def _set_features(plan: ClusterPlan, state: ActiveController) -> None:
 _FIRST_LEADER = 0
 _FIRST_EPOCH = 1
 
-#: The first room of each log in epochs, and of each voter in snapshots.
+#: The first room of each log in epochs and in voter sets, and of each voter in snapshots.
 _EPOCHS = 16
 _SNAPSHOTS = 8
+_VOTER_SETS = 8
 #: The most pending batches that are measured.
 _BATCHES = 64
 
@@ -201,7 +204,9 @@ def new_raft(plan: ClusterPlan) -> Raft:
         voters=count,
         epoch_starts=count * _EPOCHS,
         snapshots=count * _SNAPSHOTS,
+        voter_sets=count * _VOTER_SETS,
         follower_progress=count * count,
+        observer_progress=count * count,
         voter_stats=count,
         appended_batches=count * _BATCHES,
         controller_requests=types,
@@ -214,10 +219,24 @@ def new_raft(plan: ClusterPlan) -> Raft:
 
 
 def _set_raft_settings(plan: ClusterPlan, raft: Raft) -> None:
-    """The settings of the controllers."""
-    for voter in raft.voters:
-        voter.epoch = _FIRST_EPOCH
-        voter.leader = _FIRST_LEADER
+    """The settings of the controllers, and the voters with which each was formatted."""
+    controllers = plan.scenario.controllers
+    is_static = not controllers.voters
+    static = pack_voters((number, int(ANY_DIRECTORY)) for number in range(controllers.count))
+    initial = pack_voters((number, 1) for number in controllers.voters)
+    for number, voter in enumerate(raft.voters):
+        formatted = raft.voter_sets[number * _VOTER_SETS]
+        if is_static or number in controllers.voters:
+            formatted.voters = static if is_static else initial
+            formatted.kraft_version = 0 if is_static else 1
+        voter.voter_set = formatted.voters
+        voter.kraft_version = formatted.kraft_version
+        voter.voter_set_count = 1
+        voter.voters_may_change = plan.scenario.voters_may_change
+        voter.is_new = controllers.start_us.get(number, 0) > 0
+        if not voter.is_new:
+            voter.epoch = _FIRST_EPOCH
+            voter.leader = _FIRST_LEADER
         set_by_name(voter, VoterSettings, plan.scenario.controller_settings())
         voter.configured_servers = configured_servers_of(plan)
 
@@ -228,12 +247,14 @@ def configured_servers_of(plan: ClusterPlan) -> int:
 
 
 def enlarge_raft(world: Raft) -> None:
-    """Enlarge the room for epochs and snapshots once half of that of one voter is in use."""
+    """Enlarge the room of each voter, for epochs, voter sets and snapshots, once half is in use."""
     count = len(world.voters)
     if count == 0:
         return
     epochs = max(int(voter.epoch_count) for voter in world.voters)
     world.epoch_starts = _enlarged(world.epoch_starts, count, epochs)
+    voter_sets = max(int(voter.voter_set_count) for voter in world.voters)
+    world.voter_sets = _enlarged(world.voter_sets, count, voter_sets)
     snapshots = max(int(voter.snapshot_count) for voter in world.voters)
     world.snapshots = _enlarged(world.snapshots, count, snapshots)
 

@@ -151,7 +151,23 @@ def _plan_condition(numbers: _Numbers, when: Condition, step: client_state.Step)
     elif when.rolled is not None:
         step.start = step_requests.WHEN_ROLLED
         step.condition_fault = numbers.fault(when.rolled)
-    elif when.unregistered is not None:
+    elif when.observes is not None or when.voters is not None:
+        _plan_quorum(when, step)
+    else:
+        _plan_registered(numbers, when, step)
+
+
+def _plan_quorum(when: Condition, step: client_state.Step) -> None:
+    if when.observes is not None:
+        step.start = step_requests.WHEN_OBSERVES
+        step.condition_observer = when.observes
+    else:
+        step.start = step_requests.WHEN_VOTERS
+        step.condition_voters = sum(1 << number for number in when.voters or ())
+
+
+def _plan_registered(numbers: _Numbers, when: Condition, step: client_state.Step) -> None:
+    if when.unregistered is not None:
         step.start = step_requests.WHEN_UNREGISTERED
         numbers.brokers(when.unregistered)
     else:

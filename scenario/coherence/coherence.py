@@ -17,6 +17,7 @@ from tidegauge.scenario.coherence.mode_coherence import (
     problems_of_upgrades,
     problems_of_versions,
 )
+from tidegauge.scenario.coherence.quorum_coherence import problems_of_quorum
 from tidegauge.scenario.coherence.size import (
     problems_of_cluster_size,
     problems_of_producer_settings,
@@ -255,6 +256,10 @@ def _condition(path: Path, condition: Condition, scenario: Scenario) -> Iterator
         yield from references.broker_is_there((*path, "unregistered"), broker, scenario)
     if condition.controller is not None:
         yield from references.broker_is_there((*path, "controller"), condition.controller, scenario)
+    if condition.observes is not None:
+        yield from references.controller_is_there((*path, "observes"), condition.observes, scenario)
+    for place, number in enumerate(condition.voters or ()):
+        yield from references.controller_is_there((*path, "voters", place), number, scenario)
     if condition.isr is not None:
         named = [("is", broker) for broker in condition.isr.members]
         yield from references.replicas_are_there((*path, "isr"), condition.isr, named, scenario)
@@ -350,5 +355,5 @@ _STAGES: tuple[tuple[Callable[[Scenario], Iterator[Problem]], ...], ...] = (
     (problems_of_cluster_size,),
     (_workload, problems_of_faults, problems_of_fault_rates, problems_of_pins, _steps),
     (_sometimes, _alerts),
-    (problems_of_workload_size, _drawn_faults, problems_of_upgrades),
+    (problems_of_workload_size, _drawn_faults, problems_of_upgrades, problems_of_quorum),
 )

@@ -12,12 +12,13 @@ from itertools import count
 from pydantic import TypeAdapter
 
 from tidegauge.compiled.records import column, new_records
+from tidegauge.scenario.coherence.quorum_coherence import disks_lost_too_often
 from tidegauge.scenario.model.component_faults import Fault
 from tidegauge.scenario.model.costs import Latency
 from tidegauge.scenario.model.fault_rates import FaultRate
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.selectors import CONTROLLER, CONTROLLERS, Selector, as_written
-from tidegauge.scenario.text.errors import Problem
+from tidegauge.scenario.text.errors import Path, Problem
 from tidegauge.simulation import random_streams
 from tidegauge.simulation.quantities import format_duration
 
@@ -53,9 +54,11 @@ def problems_of_rates(scenario: Scenario) -> Iterator[Problem]:
     """The problems of the drawn faults; each rate on its own is valid."""
     names = {fault.name for fault in scenario.faults}
     drawn = 0
+    all_faults: list[tuple[Path, Fault]] = [((), fault) for fault in scenario.faults]
     for place, rate in enumerate(scenario.fault_rates):
         for fault in _faults_of(scenario, place, rate):
             drawn += 1
+            all_faults.append((("fault_rates", place, "mtbf"), fault))
             if fault.name in names:
                 message = (
                     f"draws a fault {fault.name}, but another fault has that name: give the rate "
@@ -71,6 +74,7 @@ def problems_of_rates(scenario: Scenario) -> Iterator[Problem]:
                 )
                 yield Problem(("fault_rates", place, "mtbf"), message)
                 return
+    yield from disks_lost_too_often(scenario, all_faults)
 
 
 def _faults_of(scenario: Scenario, place: int, rate: FaultRate) -> Iterator[Fault]:

@@ -159,6 +159,8 @@ def problems_of_other_modes(scenario: Scenario) -> Iterator[Problem]:
             yield Problem(("costs", cost), _no_meaning(scenario))
     if scenario.has_kraft:
         yield from _settings_and_steps_with_kraft(scenario)
+    else:
+        yield from _conditions_with_zookeeper(scenario)
     for check in CHECKS.values():
         if check.name in scenario.checks and not scenario.is_judged_by(check):
             yield Problem(("checks", check.name), _why_not_judged(scenario))
@@ -176,6 +178,13 @@ def _settings_and_steps_with_kraft(scenario: Scenario) -> Iterator[Problem]:
         if step.when is not None and step.when.controller is not None:
             message = f"{_no_meaning(scenario)}: no broker is controller"
             yield Problem(("steps", place, "when", "controller"), message)
+
+
+def _conditions_with_zookeeper(scenario: Scenario) -> Iterator[Problem]:
+    for place, step in enumerate(scenario.steps):
+        for field in ("observes", "voters"):
+            if step.when is not None and getattr(step.when, field) is not None:
+                yield Problem(("steps", place, "when", field), _no_meaning(scenario))
 
 
 def problems_of_preexisting_states(scenario: Scenario) -> Iterator[Problem]:

@@ -265,12 +265,19 @@ class Controllers(parts.Part):
         description="Number of controllers: 1, 3 or 5, with `voters` up to 15. The voters elect "
         "one of them, which is active; records are committed once a majority has them.",
     )
-    voters: parts.Listed[Annotated[int, Field(ge=0)]] = Field(
+    voters: parts.Listed[parts.ControllerNumber] = Field(
         default=(),
         description="Numbers of the first voters, which may change (kraft.version 1; from 3.9): "
         "their directories were formatted with --initial-controllers, or one with --standalone; "
         "all others with --no-initial-controllers, and observe. Must have controller:0. Default: "
         "all are voters by `controller.quorum.voters` (kraft.version 0).",
+    )
+    start_us: dict[parts.ControllerKey, parts.Duration] = Field(
+        default_factory=dict,
+        alias="start",
+        description="Start times of single controllers, by number, that are not among `voters`: "
+        "new ones, whose directory is empty until then. Default: a controller runs, and has the "
+        "metadata log, as the run begins.",
     )
     racks: parts.Listed[parts.Name] = Field(
         default=(),
@@ -278,7 +285,7 @@ class Controllers(parts.Part):
         "which leads the quorum at the start; a rack with two of them appears twice. Default: "
         "none, so every broker reaches them across racks.",
     )
-    bootstrap_servers: parts.Listed[Annotated[int, Field(ge=0)]] = Field(
+    bootstrap_servers: parts.Listed[parts.ControllerNumber] = Field(
         default=(),
         description="Numbers of the controllers that `controller.quorum.bootstrap.servers` names; "
         "0 is controller:0. Brokers of 3.9 and later ask these for the leader; before, brokers ask "
@@ -310,15 +317,25 @@ class Controllers(parts.Part):
                 raise ProblemsError([Problem(("voters", place), message)])
         if self.voters and 0 not in self.voters:
             raise ProblemsError([Problem(("voters",), "must have 0: controller:0 leads at first")])
+        for number in self.start_us:
+            if number >= self.count:
+                raise ProblemsError([Problem(("start", number), self.no_such_controller(number))])
+            if not self.voters or number in self.voters:
+                message = "is a voter, and runs from the beginning: a fault can keep it down"
+                raise ProblemsError([Problem(("start", number), message)])
         return self
 
     @model_validator(mode="after")
     def _bootstraps_from_its_own(self) -> Self:
         for place, number in enumerate(self.bootstrap_servers):
             if number >= self.count:
-                message = f"there is no controller:{number}, only controller:0 to {self.count - 1}"
-                raise ProblemsError([Problem(("bootstrap_servers", place), message)])
+                problem = Problem(("bootstrap_servers", place), self.no_such_controller(number))
+                raise ProblemsError([problem])
         return self
+
+    def no_such_controller(self, number: int) -> str:
+        """The problem of a controller that is not in the quorum."""
+        return f"there is no controller:{number}, only controller:0 to {self.count - 1}"
 
 
 def racks_of_controllers(racks: Iterable[str], count: int, known: Sequence[str] = ()) -> list[str]:

@@ -165,8 +165,12 @@ class Unit(NamedTuple):
 BrokerId = Annotated[int, Field(ge=0, lt=2**31)]
 #: A broker id as a key of a mapping.
 BrokerKey = Annotated[BrokerId, BeforeValidator(_number_of_key)]
+#: A controller of a KRaft quorum: 0 is controller:0. The same as a key of a mapping.
+ControllerNumber = Annotated[int, Field(ge=0), Unit("controller number")]
+ControllerKey = Annotated[int, Field(ge=0), BeforeValidator(_number_of_key)]
 PartitionKey = Annotated[int, Field(ge=0), BeforeValidator(_number_of_key)]
 BrokerIds = Annotated[Some[BrokerId], AfterValidator(without_repetition)]
+ControllerNumbers = Annotated[Some[ControllerNumber], AfterValidator(without_repetition)]
 
 #: Names of topics that Kafka accepts (Topic.validate@2.6.0).
 TopicName = Annotated[

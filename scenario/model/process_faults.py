@@ -137,6 +137,11 @@ class DiskLossFault(BrokerFault):
     Their logs, snapshots, epochs and votes are gone: the danger of a quorum whose voters are named
     by controller.quorum.voters. A controller with an empty log votes for any other, also for one
     that lacks committed records, and may vote twice in an epoch. Checks report what comes of it.
+
+    Where voters may change (KIP-853) its new directory has another id, formatted with
+    --no-initial-controllers: the controller observes beside the voter that it was, which counts for
+    majorities and never fetches. Steps remove that one with its old `directory` and add the new one
+    afterwards; with controller.quorum.auto.join.enable the controller does both by itself.
     """
 
     effect = "killed, and their disks lost: {targets}"

@@ -1,4 +1,4 @@
-"""References of a scenario: its brokers, racks, topics, partitions and times must exist."""
+"""References of a scenario: its brokers, controllers, racks, topics, times must exist."""
 
 from collections.abc import Iterable, Iterator
 
@@ -21,12 +21,7 @@ def selectors_are_there(
         elif selector.kind == CLIENT_GROUP and selector.name not in groups:
             yield Problem((*path, place), no_such("group of clients", selector.name, groups))
         elif selector.kind == CONTROLLER and scenario.has_kraft:
-            count = scenario.controllers.count
-            if selector.broker >= count:
-                yield Problem(
-                    (*path, place),
-                    f"the last of {counted(count, 'controller')} is controller:{count - 1}",
-                )
+            yield from controller_is_there((*path, place), selector.broker, scenario)
         elif selector.broker >= 0 and selector.broker not in scenario.broker_ids():
             yield Problem((*path, place), scenario.cluster.no_such_broker(selector.broker))
 
@@ -47,6 +42,14 @@ def broker_is_there(path: Path, broker: int, scenario: Deployment) -> Iterator[P
     """Check that a broker has this id."""
     if broker not in scenario.broker_ids():
         yield Problem(path, scenario.cluster.no_such_broker(broker))
+
+
+def controller_is_there(path: Path, number: int, scenario: Deployment) -> Iterator[Problem]:
+    """Check that a controller of the quorum has this number."""
+    count = scenario.controllers.count
+    if number >= count:
+        message = f"the last of {counted(count, 'controller')} is controller:{count - 1}"
+        yield Problem(path, message)
 
 
 def topic_is_there(path: Path, name: str, scenario: Deployment) -> Iterator[Problem]:

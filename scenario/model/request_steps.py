@@ -17,6 +17,7 @@ from pydantic import BeforeValidator, Discriminator, Field, WithJsonSchema
 from tidegauge.replication.release_versions import Release
 from tidegauge.scenario.model import parts
 from tidegauge.scenario.model.deployment import Deployment
+from tidegauge.scenario.model.quorum_steps import QuorumStep
 from tidegauge.scenario.model.references import broker_is_there, no_such, partition_is_there
 from tidegauge.scenario.model.settings import acks_number
 from tidegauge.scenario.model.step import Numbers, StepOfAnyKind
@@ -290,12 +291,14 @@ BrokerRequest = ProduceStep | FetchStep | ListOffsetsStep | AskEpochStep | MoveL
 
 #: The kinds of steps, by the names that scenarios give them.
 STEPS: Mapping[str, type[StepOfAnyKind]] = parts.kinds_of(
-    BrokerRequest | TopicStep | OperatorStep, "do"
+    BrokerRequest | TopicStep | QuorumStep | OperatorStep, "do"
 )
 
 #: The kinds of :class:`AdminStep`.
 ADMIN_STEPS = frozenset(kind for kind, step in STEPS.items() if issubclass(step, AdminStep))
 
 Step = Annotated[
-    BrokerRequest | TopicStep | OperatorStep, Discriminator("do"), parts.one_of("do", *STEPS)
+    BrokerRequest | TopicStep | QuorumStep | OperatorStep,
+    Discriminator("do"),
+    parts.one_of("do", *STEPS),
 ]

@@ -38,6 +38,7 @@ from tidegauge.scenario.model.fault_rates import FaultRate
 from tidegauge.scenario.model.limits import MOST_FAULTS, MOST_PINS, MOST_STEPS
 from tidegauge.scenario.model.pins import Pin
 from tidegauge.scenario.model.process_faults import RollingRestartFault
+from tidegauge.scenario.model.quorum_steps import UpdateFeaturesStep
 from tidegauge.scenario.model.replica_placement import Assignments, by_number
 from tidegauge.scenario.model.request_steps import Step
 from tidegauge.scenario.model.selectors import CONTROLLER, LinkEnd
@@ -57,7 +58,6 @@ from tidegauge.scenario.model.topic_steps import (
     CreateTopicStep,
     DeleteTopicStep,
     ReassignStep,
-    UpdateFeaturesStep,
 )
 from tidegauge.scenario.text.errors import Path, Problem, ProblemsError, did_you_mean
 from tidegauge.simulation.quantities import format_duration
@@ -306,14 +306,9 @@ class Scenario(Deployment):
 
     # The topics.
 
-    @property
-    def voters_may_change(self) -> bool:
-        """Whether the quorum's voters may change: kraft.version is 1 (KIP-853)."""
-        return self.has_kraft and len(self.controllers.voters) > 0
-
     def is_judged_by(self, check: Check) -> bool:
         """Whether a check is about clusters as this one."""
-        return check.is_about(has_kraft=self.has_kraft, voters_may_change=self.voters_may_change)
+        return check.is_about(has_kraft=self.has_kraft, voters_may_change=self.voters_may_change())
 
     def topics_to_come(self) -> set[str]:
         """The topics that do not exist from the start: the first step about them creates them."""
@@ -375,6 +370,24 @@ class Scenario(Deployment):
                     before = known.get(server) or self._release_of(server)
                     known[server] = fault.after(before)
                     yield RolledServer(place, server, before, known[server])
+
+    def releases_of_controllers(self) -> Iterator[str]:
+        """The release of the controllers of a KRaft cluster, and those they are upgraded to."""
+        yield self.release
+        for _, server, _, after in self.versions_after_rolls():
+            if server.kind == CONTROLLER:
+                yield after.release
+
+    def voters_may_change(self) -> bool:
+        """Whether the voters of the quorum may change: from the beginning, or once a step is taken.
+
+        The step raises kraft.version (KAFKA-16538).
+        """
+        raised = (
+            isinstance(step, UpdateFeaturesStep) and step.finalized_kraft_version > 0
+            for step in self.steps
+        )
+        return self.has_kraft and (bool(self.controllers.voters) or any(raised))
 
     def _release_of(self, server: LinkEnd) -> Versions:
         if server.kind == CONTROLLER:

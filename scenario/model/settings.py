@@ -48,6 +48,8 @@ PRODUCER_SETTINGS = (
     *("linger.ms", "batch.size", "max.request.size", "buffer.memory", "max.block.ms"),
     "send.buffer.bytes",
 )
+#: With KRaft: a controller that observes asks to become a voter by itself (KIP-1186).
+AUTO_JOIN = "controller.quorum.auto.join.enable"
 #: With KRaft: of every node, broker or controller. Brokers have no use for the last two here, as
 #: no node reads their copies of the metadata log.
 _OF_EVERY_NODE = (
@@ -61,6 +63,7 @@ SETTINGS_OF_CONTROLLERS = (
     *("controller.quorum.election.backoff.max.ms", "controller.quorum.fetch.timeout.ms"),
     *("controller.quorum.request.timeout.ms", "controller.quorum.retry.backoff.ms"),
     *("controller.quorum.fetch.max.bytes", "controller.quorum.fetch.snapshot.max.bytes"),
+    AUTO_JOIN,
     "unclean.leader.election.interval.ms",
     *("auto.leader.rebalance.enable", "leader.imbalance.check.interval.seconds"),
 )

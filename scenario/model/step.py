@@ -6,7 +6,7 @@ the end of the step before, or from the start of the run), or until a condition 
 that step and the later ones.
 
 **To add a step** takes two files. One is ``request_steps.py``, ``topic_steps.py`` or
-``request_steps.py``: a class that gives the facts of :class:`StepOfAnyKind` that differ from the
+``quorum_steps.py``: a class that gives the facts of :class:`StepOfAnyKind` that differ from the
 defaults here, and its name in the union at the end of that file. The other has its rule in the
 kernel, with the code of its action beside it: ``X = STEP_CODES.new("x", number)``
 (``clients/steps.py``, ``clients/admin_requests.py``, ``clients/step_requests.py``). Then the pages
@@ -80,6 +80,8 @@ class Condition(parts.Part):
         "{reassigned: true}",
         "{quiescent: true}",
         "{rolled: roll}",
+        "{observes: 3}",
+        "{voters: [0, 1, 3]}",
     )
 
     isr: IsrIs | None = Field(default=None, description="The ISR of a partition is as given.")
@@ -119,13 +121,23 @@ class Condition(parts.Part):
         description="This rolling restart has restarted all its servers; one that has given up "
         "never has.",
     )
+    observes: parts.ControllerNumber | None = Field(
+        default=None,
+        description="This controller, by its number, is no voter with the directory that it has: "
+        "it fetches from the active one, and is caught up.",
+    )
+    voters: parts.ControllerNumbers | None = Field(
+        default=None,
+        description="The voters are exactly these controllers, by their numbers, and the active "
+        "one has committed that.",
+    )
 
     @model_validator(mode="after")
     def _is_one(self) -> Self:
         if sum(getattr(self, name) is not None for name in type(self).model_fields) != 1:
             raise ValueError(
                 "must be one condition: isr, leader, registered, unregistered, controller, "
-                "answered, reassigned, quiescent or rolled"
+                "answered, reassigned, quiescent, rolled, observes or voters"
             )
         return self
 

@@ -1,4 +1,4 @@
-"""Steps that change topics, settings and features, and move replicas, as Kafka's tools do."""
+"""Steps that change topics and settings, and move replicas, as Kafka's tools do."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from tidegauge.replication.kraft_releases import kraft_cells_of
-from tidegauge.replication.release_versions import DEFAULT_RELEASE, ProtocolVersion, Release
+from tidegauge.replication.release_versions import Release
 from tidegauge.scenario.model import parts
-from tidegauge.scenario.model.cluster import ProtocolText, ReleaseText
 from tidegauge.scenario.model.deployment import Deployment
 from tidegauge.scenario.model.references import (
     broker_is_there,
@@ -37,9 +35,6 @@ if TYPE_CHECKING:  # as in step.py
 #: KIP-455: AlterPartitionReassignments. The rule for deleting topics is from the same release.
 _FIRST_TO_REASSIGN = Release.parse("2.4.0")
 
-#: FeatureUpdate.UpgradeType@3.9.0
-_UPGRADE_TYPES = {"upgrade": 1, "safe_downgrade": 2, "unsafe_downgrade": 3}
-_NEWEST = Release.parse(DEFAULT_RELEASE)
 
 _Move = TypeVar("_Move", bound=AlteredMove)
 
@@ -180,91 +175,6 @@ class ConfigureStep(StepOfAnyKind):
             record.unclean = int(self.settings.get("unclean.leader.election.enable", -1))
             throttled = numbers.throttled(self.topic, self.settings)
             record.first_throttled, record.throttled_count = throttled.start, len(throttled)
-
-
-class UpdateFeaturesStep(StepOfAnyKind):
-    """Change the level of features of a KRaft cluster, by UpdateFeatures (kafka-features.sh).
-
-    It is refused with INVALID_UPDATE_VERSION as long as a registered broker or a controller does
-    not support the level. Nodes follow the rules of the level once they have read the record of it.
-    """
-
-    examples = (
-        '{do: update_features, at: 8m, metadata_version: "4.4"}',
-        "{do: update_features, at: 9m, eligible_leader_replicas: true}",
-        '{do: update_features, at: 9m, release_version: "4.4"}',
-        '{do: update_features, at: 9m, metadata_version: "4.2", upgrade_type: safe_downgrade}',
-    )
-
-    do: Literal["update_features"]
-    metadata_version: ProtocolText | None = Field(
-        default=None,
-        description="The new metadata.version, such as 4.1 or 4.1-IV1. Default: it stays.",
-    )
-    eligible_leader_replicas: bool | None = Field(
-        default=None,
-        description="true: eligible.leader.replicas.version 1 (KIP-966), which needs "
-        "metadata.version 4.0-IV1; false: 0. Default: it stays.",
-    )
-    release_version: ReleaseText | None = Field(
-        default=None,
-        description="Instead of both: all features as in a new cluster of this release, as "
-        "kafka-features.sh --release-version sets them, but none to 0 in an upgrade.",
-    )
-    upgrade_type: Literal["upgrade", "safe_downgrade", "unsafe_downgrade"] = Field(
-        default="upgrade",
-        description="A downgrade must say that it is one. Kafka refuses it if a version in between "
-        "has changed the format of metadata, also as an unsafe one.",
-    )
-
-    @model_validator(mode="after")
-    def _changes_something(self) -> Self:
-        named = self.metadata_version is not None or self.eligible_leader_replicas is not None
-        if named == (self.release_version is not None):
-            raise ValueError(
-                "must have metadata_version, eligible_leader_replicas or both, or release_version"
-            )
-        return self
-
-    @property
-    def finalized_version(self) -> str | None:
-        """The metadata.version that it asks for, in full; None: that stays."""
-        text = self.metadata_version
-        if self.release_version is not None:
-            return str(Release.parse(self.release_version).metadata_version())
-        return None if text is None else str(ProtocolVersion.parse(text))
-
-    @property
-    def _elr_version(self) -> int:
-        """The level of eligible.leader.replicas.version that it asks for; -1: that stays.
-
-        Source: FeatureCommand.handleUpgradeOrDowngrade@4.0.0.
-        """
-        if self.release_version is None:
-            return -1 if self.eligible_leader_replicas is None else self.eligible_leader_replicas
-        cells = kraft_cells_of(self.release_version)
-        is_on = bool(cells["eligible_leader_replicas_by_default"].value)
-        return -1 if self.upgrade_type == "upgrade" and not is_on else is_on
-
-    def problems(self, path: Path, scenario: Deployment) -> Iterator[Problem]:
-        """A cluster with ZooKeeper; a version that is older than those that are simulated."""
-        if not scenario.has_kraft:
-            message = "needs mode: kraft; with ZooKeeper use a rolling_restart with to_protocol"
-            yield Problem((*path, "do"), message)
-            return
-        field = "metadata_version" if self.release_version is None else "release_version"
-        try:
-            if self.finalized_version is not None:
-                _NEWEST.metadata_version(self.finalized_version)
-        except ValueError as error:
-            yield Problem((*path, field), str(error))
-
-    def plan(self, record: StepRecord, numbers: Numbers) -> None:
-        """The levels, and the type of the update."""
-        version = self.finalized_version
-        record.metadata_version = -1 if version is None else numbers.metadata_version(version)
-        record.elr_version = self._elr_version
-        record.upgrade_type = _UPGRADE_TYPES[self.upgrade_type]
 
 
 class CreateTopicStep(StepOfAnyKind):
@@ -478,7 +388,6 @@ TopicStep = (
     PreferredElectionStep
     | UncleanElectionStep
     | ConfigureStep
-    | UpdateFeaturesStep
     | CreateTopicStep
     | DeleteTopicStep
     | ReassignStep

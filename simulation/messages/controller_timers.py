@@ -247,3 +247,16 @@ class VoteTaken(Timer, kind=139):
 
 class VoterFetchExpires(Timer, kind=161):
     """A fetch of a voter may have waited at the leader for long enough."""
+
+
+class VoterChangeExpires(Timer, kind=192):
+    """controller.quorum.request.timeout.ms are over since a leader began to change its voters."""
+
+    #: Only the last change counts.
+    number: i64
+
+
+class ResignRequested(Timer, kind=193):
+    """A leader that is no voter any more has committed that, and resigns."""
+
+    epoch: i64

@@ -201,6 +201,8 @@ class DescribeQuorumStateResponse(Response, kind=111):
     #: The active controller as far as the answering node knows: number of brokers + number of the
     #: controller.
     controller: i64 = -1
+    #: Controllers that are voters: bits.
+    voters: i64
 
 
 class DescribedBroker(PartitionData):
@@ -364,8 +366,10 @@ class EndQuorumEpochRequest(RaftRequest, kind=149, api_key=54):
 
     leader: i64
     epoch: i64
-    #: The number of the other voters that have fetched more, or as much and come first.
+    #: The number of the other voters that have fetched more, or as much and come first, and of all
+    #: successors.
     successor: i64
+    successors: i64
 
 
 class EndQuorumEpochResponse(RaftResponse, kind=150):

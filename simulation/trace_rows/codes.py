@@ -149,12 +149,16 @@ REFUSALS = {
     3: "Refusing to perform the requested downgrade because it might delete metadata information",
     4: "Unsafe metadata downgrade is not supported in this version",
     5: "it depends on metadata.version level 23",
+    6: "kraft.version cannot be lowered",
+    7: "the leader does not know the directories of all voters",
 }
 DOWNGRADE_NOT_NAMED = code(1)
 NO_DOWNGRADE = code(2)
 METADATA_WOULD_BE_LOST = code(3)
 UNSAFE_NOT_SUPPORTED = code(4)
 DEPENDS_ON_METADATA_VERSION = code(5)
+KRAFT_VERSION_STAYS = code(6)
+VOTERS_UNKNOWN = code(7)
 
 #: ``progress``: of a rolling restart.
 ROLL_STATES = {
@@ -275,6 +279,10 @@ REASSIGNED = code(3)
 QUIESCENT = code(4)
 #: Whether a controller follows the quorum's leader, or is it.
 VOTER_FOLLOWS = code(5)
+#: Whether a controller is no voter, and follows the quorum's leader.
+OBSERVER_FOLLOWS = code(6)
+#: The voters that are committed.
+COMMITTED_VOTERS = code(7)
 
 
 SNAPSHOT_STEPS = {0: "writes", 1: "loads", 2: "begins its log with"}

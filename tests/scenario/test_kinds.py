@@ -45,6 +45,8 @@ ONLY_IN: dict[str, str] = {
     "disk_loss": "4.1",
     "cordoned.log.dirs": "4.4",
     "update_features": "4.4",
+    "add_controller": "4.4",
+    "remove_controller": "4.4",
     "controllers": "4.1",
 }
 
