@@ -1,7 +1,7 @@
 """Batches of runs: each restored, given a schedule, run, and judged, in one call."""
 
 from tidegauge.actors.idle_fetches.pairs import settle_idle
-from tidegauge.compiled.records import Record, Records, flag, i64
+from tidegauge.compiled.records import Record, Records, flag, i64, view_as
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.engine.doors import World
 from tidegauge.engine.event_loop import BUDGET, HORIZON, close_process, needs_room, run_until
@@ -22,6 +22,7 @@ from tidegauge.engine.liveness import UnrecoveredPart, find_problems
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.topology import is_kraft
 from tidegauge.simulation.trace_rows.codes import REASON_END
+from tidegauge.simulation.trace_rows.controller_rows import QuorumVoters
 from tidegauge.simulation.trace_rows.replica_rows import Truncated
 from tidegauge.simulation.trace_rows.row import RowSlot
 from tidegauge.traces.checks.breaches import IS_JUDGED, comes_before
@@ -50,10 +51,12 @@ class Batch(Record):
     runs: i64
     counted: i64
     overflows: i64
-    #: A run counts with at least so many records acknowledged, leaders elected, logs truncated.
+    #: A run counts with at least so many records acknowledged, leaders elected, logs truncated,
+    #: sets of voters committed.
     least_acknowledged: i64
     least_elections: i64
     least_truncations: i64
+    least_voter_changes: i64
     #: Records that were acknowledged, and leaders elected, before the runs begin.
     acknowledged_before: i64
     elections_before: i64
@@ -296,13 +299,18 @@ def _count_run(history: Histories, figures: Figures, fuzzing: Fuzzing, rows: int
         promised = history.acknowledged[number]
         acknowledged += promised.end_offset - promised.first_offset
     truncations = 0
+    voter_changes = 0
     for place in range(rows):
-        truncations += fuzzing.judged[place].kind == Truncated.KIND
+        row = fuzzing.judged[place]
+        truncations += row.kind == Truncated.KIND
+        if row.kind == QuorumVoters.KIND:
+            voter_changes += view_as(row, QuorumVoters).voters_committed
     elections = figures.count[0].leader_elections
     batch.counted += (
         acknowledged - batch.acknowledged_before >= batch.least_acknowledged
         and elections - batch.elections_before >= batch.least_elections
         and truncations >= batch.least_truncations
+        and voter_changes >= batch.least_voter_changes
     )
 
 

@@ -42,15 +42,16 @@ def check_committed(history: Histories, row: QuorumVoters) -> None:
 
 @inner_rule
 def check_voters_of_leader(history: Histories, row: VoterState) -> None:
-    """A controller begins to lead, with the voters of its log."""
+    """A controller begins to lead, with the voters of its log.
+
+    A record that names the voters that were in force is no row.
+    """
     quorum = history.quorum[0]
     if row.quorum_epoch < quorum.committed_voters_epoch:
         return
     known = history.controllers[row.broker - quorum.first_controller]
-    is_other = known.voters_offset == quorum.committed_voters_offset and (
-        known.voters != quorum.committed_voters
-    )
-    if known.voters_offset < quorum.committed_voters_offset or is_other:
+    is_newer = known.voters_offset > quorum.committed_voters_offset
+    if not is_newer and known.voters != quorum.committed_voters:
         note_breach_of_quorum(history, NUMBER, row)
 
 
