@@ -35,14 +35,14 @@ from tidegauge.scenario.model.process_faults import (
 from tidegauge.scenario.model.request_steps import ProduceStep
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.selectors import BROKER, CONTROLLER, ZOOKEEPER, LinkEnd
-from tidegauge.scenario.model.settings import SESSION_TIMEOUTS
+from tidegauge.scenario.model.settings import AUTO_JOIN, SESSION_TIMEOUTS
 from tidegauge.scenario.text.errors import one_line
 from tidegauge.scenario.used_resources import overloads
 
 
 def warnings_of(scenario: Scenario) -> list[str]:
     """The warnings about a scenario, each in one line."""
-    found = (newer_than_known, _ablations, _producers, _leadership_back, overloads)
+    found = (newer_than_known, _ablations, _producers, _leadership_back, _auto_join, overloads)
     return [one_line(line) for part in found for line in part(scenario)]
 
 
@@ -88,6 +88,15 @@ def _leadership_back(scenario: Scenario) -> Iterator[str]:
             )
 
 
+def _auto_join(scenario: Scenario) -> Iterator[str]:
+    """Source: KafkaRaftClient.shouldSendAddOrRemoveVoterRequest@4.2.0."""
+    if scenario.controllers.settings.get(AUTO_JOIN) and not scenario.voters_may_change():
+        yield (
+            f"controllers.settings.{AUTO_JOIN}: has no effect, as all controllers are voters by "
+            "controller.quorum.voters; controllers.voters makes some of them the first voters"
+        )
+
+
 #: The active controller of a quorum at the start.
 _FIRST = 0
 _MOST_NAMED = 3
@@ -130,11 +139,12 @@ def _leaves_drawn_logs(scenario: Scenario, fault: Fault) -> bool:
 def _unseats(scenario: Scenario, fault: Fault) -> bool:
     """Whether a fault may take the active controller from the others of a quorum."""
     lost = _lost_controllers(scenario, fault) if scenario.has_kraft else set()
-    count = scenario.controllers.count
-    if not lost or count == 1:
+    voters = scenario.controllers.first_voters
+    lost = lost.intersection(voters)
+    if not lost or len(voters) == 1:
         return False
     cells = kraft_cells_of(scenario.release, scenario.metadata_version)
-    return _FIRST in lost or 2 * len(lost) > count or not cells["pre_vote"].value
+    return _FIRST in lost or 2 * len(lost) > len(voters) or not cells["pre_vote"].value
 
 
 def _lost_controllers(scenario: Scenario, fault: Fault) -> set[int]:

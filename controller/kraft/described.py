@@ -10,7 +10,8 @@ from tidegauge.controller.kraft.state import QUORUM, Quorum
 from tidegauge.controller.raft.measured import respond
 from tidegauge.controller.raft.replication import progress_of
 from tidegauge.controller.raft.state import this_voter, voter_of
-from tidegauge.replication import errors
+from tidegauge.controller.raft.voters import newest_voters
+from tidegauge.replication import errors, voter_set
 from tidegauge.replication.replica_list import EMPTY, contains
 from tidegauge.simulation.events import new_item, new_response
 from tidegauge.simulation.kernel import NONE
@@ -61,13 +62,17 @@ def handle_describe_quorum_state(world: Quorum, request: DescribeQuorumStateRequ
     elif request.question == codes.QUIESCENT:
         response.holds = is_quiescent(world)
     elif request.question == codes.VOTER_FOLLOWS:
-        response.holds = _voter_follows(world, request.partition)
+        response.holds = _follows(world, request.partition)
+    elif request.question == codes.OBSERVER_FOLLOWS:
+        response.holds = _observes(world, request.partition)
+    elif request.question == codes.COMMITTED_VOTERS:
+        response.voters = _committed_voters(world)
     respond(world, response)
     return False
 
 
 @inner_rule
-def _voter_follows(world: Quorum, number: int) -> bool:
+def _follows(world: Quorum, number: int) -> bool:
     """Whether a controller is the leader, or fetches from it and has its whole log.
 
     So kafka-metadata-quorum.sh describe --replication shows it: a lag of 0, and a recent fetch.
@@ -81,6 +86,32 @@ def _voter_follows(world: Quorum, number: int) -> bool:
     progress = progress_of(world, number, world.voters[number].directory)
     is_recent = world.context[0].time_us - progress.fetched_us < voter.fetch_timeout_us
     return is_recent and progress.end_offset >= voter.drained_offset
+
+
+@inner_rule
+def _observes(world: Quorum, number: int) -> bool:
+    """Whether a controller is no voter with the directory that it has, and follows.
+
+    So it may be added (LeaderState.isReplicaCaughtUp@4.1.0).
+    """
+    directory = world.voters[number].directory
+    is_key = voter_set.is_voter(this_voter(world).voter_set, number, directory)
+    return not is_key and world.voters[number].runs and _follows(world, number)
+
+
+@inner_rule
+def _committed_voters(world: Quorum) -> int:
+    """The controllers of the newest committed VotersRecord, with whatever directories: bits.
+
+    Source: LeaderState.describeQuorum@4.1.0.
+    """
+    own = voter_of(world, world.context[0].handling)
+    known = newest_voters(world, own, this_voter(world).high_watermark).voters
+    bits = 0
+    for number in range(len(world.voters)):
+        if voter_set.directory_of(known, number) != 0:
+            bits |= 1 << number
+    return bits
 
 
 @inner_rule

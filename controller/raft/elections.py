@@ -71,7 +71,7 @@ def handle_voter_deadline(world: Raft, timer: VoterDeadline) -> bool:
         end_pre_vote(world)
     elif voter.state == codes.CANDIDATE:
         end_candidacy(world)
-    elif voter.state == codes.LEADER:
+    elif voter.state == codes.LEADER and voter_count(voter.voter_set) > 1:
         resign(world)
     elif voter.state == codes.RESIGNED:
         end_resignation(world)

@@ -87,7 +87,7 @@ def start_voter(world: Raft) -> None:
         transitions.become_resigned(world)
     elif voter.leader != NONE and voters.directory_of(world, voter.leader) != 0:
         follow(world, voter.epoch, voter.leader)
-    elif voter.voted_for == own:
+    elif voter.voted_for == own and voters.is_voter(world):
         transitions.resume_candidacy(world)
         ask_for_votes(world)
     else:

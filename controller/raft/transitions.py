@@ -225,6 +225,7 @@ def found_epoch(world: Raft) -> None:
     """Lead an epoch that has begun before the run."""
     voter = this_voter(world)
     _change(world, codes.LEADER, voter.epoch, voter.leader, voter.voted_for)
+    voter.told_voters = voter_set.with_voter(0, voter.leader, voter.directory)
     note_leader(world)
     check_quorum_later(world)
 

@@ -232,7 +232,8 @@ def handle_remove_raft_voter(world: Raft, request: quorum_requests.RemoveRaftVot
     response = new_response(world, request, quorum_requests.RemoveRaftVoterResponse)
     named = voters.directory_of(world, request.voter)
     if request.directory == 0:
-        request.directory = named if named != 0 else world.voters[request.voter].directory
+        is_named = named not in (0, voter_set.ANY_DIRECTORY)
+        request.directory = named if is_named else world.voters[request.voter].directory
     refusal = _refusal_of_leader(world, codes.REMOVE_VOTER)
     is_known = named == request.directory
     if refusal == 0 and (not is_known or voter_set.voter_count(voter.voter_set) == 1):

@@ -133,7 +133,7 @@ def _first_wrong_list(world: checked.Checked) -> int:
     for voter in world.voters:
         wrong = max(wrong, _wrong(world, voter.queue), _wrong(world, voter.deferred))
         wrong = max(wrong, _wrong(world, voter.fetches), _wrong(world, voter.voter_fetches))
-        wrong = max(wrong, _wrong(world, voter.votes))
+        wrong = max(wrong, _wrong(world, voter.votes), _wrong(world, voter.change_responses))
     return wrong
 
 

@@ -232,7 +232,7 @@ def _set_raft_settings(plan: ClusterPlan, raft: Raft) -> None:
         voter.voter_set = formatted.voters
         voter.kraft_version = formatted.kraft_version
         voter.voter_set_count = 1
-        voter.voters_may_change = plan.scenario.voters_may_change
+        voter.voters_may_change = plan.scenario.voters_may_change()
         voter.is_new = controllers.start_us.get(number, 0) > 0
         if not voter.is_new:
             voter.epoch = _FIRST_EPOCH

@@ -1,39 +1,32 @@
 """Coherence of a KRaft quorum: the releases in which its voters can change, its lost disks.
 
-KIP-853 came with 3.9, the raising of kraft.version with 4.1 (KAFKA-16538), and controllers that
-join by themselves with 4.2 (KIP-1186).
+KIP-853 came with 3.9, the raising of kraft.version with 4.1 (KAFKA-16538).
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from tidegauge.replication.kraft_releases import KRAFT_CELLS
 from tidegauge.replication.release_versions import Release
 from tidegauge.replication.voter_set import MOST_DIRECTORIES
 from tidegauge.scenario.model.fault import FaultOfAnyKind
 from tidegauge.scenario.model.process_faults import DiskLossFault
-from tidegauge.scenario.model.quorum_steps import (
-    FIRST_TO_RAISE_KRAFT_VERSION,
-    ChangeVoterStep,
-    UpdateFeaturesStep,
-)
+from tidegauge.scenario.model.quorum_steps import ChangeVoterStep, UpdateFeaturesStep
 from tidegauge.scenario.model.scenario import Scenario
-from tidegauge.scenario.model.settings import AUTO_JOIN
 from tidegauge.scenario.text.errors import Path, Problem
 
-#: KIP-853: voter sets in the metadata log.
-_FIRST_WITH_VOTERS = Release.parse("3.9.0")
+#: The first releases whose voters may change, and whose controllers raise kraft.version.
+_FIRST_WITH_VOTERS = Release.parse(KRAFT_CELLS["newest_kraft_version"][-1].since)
+_FIRST_TO_RAISE = Release.parse(KRAFT_CELLS["kraft_version_upgradable"][-1].since)
 
 
 def problems_of_quorum(scenario: Scenario) -> Iterator[Problem]:
     """Voters, steps and settings that controllers do not know; disks that are lost too often."""
     if not scenario.has_kraft:
         return
-    controllers, release = scenario.controllers, Release.parse(scenario.release)
-    if controllers.voters and release < _FIRST_WITH_VOTERS:
+    release = Release.parse(scenario.release)
+    if scenario.controllers.voters and release < _FIRST_WITH_VOTERS:
         yield Problem(("controllers", "voters"), _too_old(_FIRST_WITH_VOTERS, release))
-    if controllers.settings.get(AUTO_JOIN) and not scenario.voters_may_change():
-        message = "needs `voters`: those of controller.quorum.voters do not change"
-        yield Problem(("controllers", "settings", AUTO_JOIN), message)
     yield from _steps(scenario)
     faults = ((("faults", place), fault) for place, fault in enumerate(scenario.faults))
     yield from disks_lost_too_often(scenario, faults)
@@ -47,8 +40,8 @@ def _steps(scenario: Scenario) -> Iterator[Problem]:
         if isinstance(step, ChangeVoterStep) and release < _FIRST_WITH_VOTERS:
             yield Problem((*path, "do"), _too_old(_FIRST_WITH_VOTERS, release))
         raises = isinstance(step, UpdateFeaturesStep) and step.kraft_version is not None
-        if raises and release < FIRST_TO_RAISE_KRAFT_VERSION:
-            message = _too_old(FIRST_TO_RAISE_KRAFT_VERSION, release)
+        if raises and release < _FIRST_TO_RAISE:
+            message = _too_old(_FIRST_TO_RAISE, release)
             yield Problem((*path, "kraft_version"), message)
 
 

@@ -1,6 +1,7 @@
 """Faults of places: racks of replicas and controllers, the number of controllers, who leads."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -69,7 +70,7 @@ def rack_loss_refuses_writes(cluster: LintedCluster) -> Finding | None:
 
 @check
 def controllers_in_one_rack(cluster: LintedCluster) -> Finding | None:
-    """A majority of the controllers, or the ZooKeeper ensemble, in one rack.
+    """A majority of the quorum's voters, or the ZooKeeper ensemble, in one rack.
 
     Without a majority nothing is elected and no ISR changes, however many brokers are up.
 
@@ -91,16 +92,16 @@ def controllers_in_one_rack(cluster: LintedCluster) -> Finding | None:
             "ZooKeeper servers in three racks (here: no zookeeper.rack)",
             cluster.run_without_rack(rack, "zookeeper"),
         )
-    count = scenario.controllers.count
-    racks = Counter(scenario.controller_rack(number) for number in range(count))
+    voters = scenario.controllers.first_voters
+    racks = Counter(map(scenario.controller_rack, voters))
     rack, in_it = racks.most_common(1)[0]
-    if rack is None or count == 1 or 2 * in_it < count:
+    if rack is None or len(voters) == 1 or 2 * in_it < len(voters):
         return None
-    lost = [f"controller:{n}" for n in range(count) if scenario.controller_rack(n) == rack]
+    lost = [f"controller:{n}" for n in voters if scenario.controller_rack(n) == rack]
     return Finding(
         Concerned.of("controller", lost),
-        f"{in_it} of {count} controllers are in rack {rack}, whose loss leaves no majority: no "
-        "leader is elected and no ISR changes",
+        f"{in_it} of {len(voters)} controllers are in rack {rack}, whose loss leaves no majority: "
+        "no leader is elected and no ISR changes",
         remedy,
         cluster.run_without_rack(rack),
     )
@@ -115,7 +116,8 @@ def single_controller(cluster: LintedCluster) -> Finding | None:
     Source: QuorumState@3.9.0; the documentation of ZooKeeper.
     """
     scenario = cluster.scenario
-    if (scenario.controllers.count if scenario.has_kraft else scenario.zookeeper.servers) > 1:
+    voters, servers = scenario.controllers.first_voters, scenario.zookeeper.servers
+    if (len(voters) if scenario.has_kraft else servers) > 1:
         return None
     noun = "controller" if scenario.has_kraft else "ZooKeeper server"
     return Finding(
@@ -128,21 +130,27 @@ def single_controller(cluster: LintedCluster) -> Finding | None:
 
 @check
 def even_number_of_controllers(cluster: LintedCluster) -> Finding | None:
-    """A ZooKeeper ensemble with an even number of servers.
+    """A ZooKeeper ensemble, or the voters of a quorum (KIP-853), in an even number.
 
-    A majority of 4 is 3: the ensemble survives the loss of one, as does one of 3, and has one more
-    that can fail. A KRaft quorum of a scenario has 1, 3 or 5 controllers.
+    A majority of 4 is 3: they survive the loss of one, as do 3, and are one more that can fail.
+    controller.quorum.voters of a scenario are 1, 3 or 5.
 
-    Source: the documentation of ZooKeeper.
+    Source: the documentation of ZooKeeper, VoterSet@3.9.0.
     """
-    count = 0 if cluster.scenario.has_kraft else cluster.scenario.zookeeper.servers
-    if count == 0 or count % 2:
+    scenario = cluster.scenario
+    servers: Sequence[int | str] = range(1, scenario.zookeeper.servers + 1)
+    noun = "ZooKeeper server"
+    if scenario.has_kraft:
+        servers = [f"controller:{number}" for number in scenario.controllers.first_voters]
+        noun = "controller"
+    count = len(servers)
+    if count % 2:
         return None
     return Finding(
-        Concerned.of("ZooKeeper server", range(1, count + 1)),
-        f"{count} servers survive the loss of {count // 2 - 1}, as {count - 1} do, and a split in "
-        "halves leaves no majority",
-        f"{count - 1} or {count + 1} ZooKeeper servers",
+        Concerned.of(noun, servers),
+        f"{count} {noun.split()[-1]}s survive the loss of {count // 2 - 1}, as {count - 1} do, and "
+        "a split in halves leaves no majority",
+        f"{count - 1} or {count + 1} {noun}s",
         _without_control(cluster),
     )
 

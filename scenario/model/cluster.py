@@ -333,6 +333,11 @@ class Controllers(parts.Part):
                 raise ProblemsError([problem])
         return self
 
+    @property
+    def first_voters(self) -> tuple[int, ...]:
+        """The numbers of the voters as the run begins."""
+        return tuple(sorted(self.voters)) or tuple(range(self.count))
+
     def no_such_controller(self, number: int) -> str:
         """The problem of a controller that is not in the quorum."""
         return f"there is no controller:{number}, only controller:0 to {self.count - 1}"

@@ -23,9 +23,6 @@ from tidegauge.scenario.text.errors import Path, Problem
 if TYPE_CHECKING:  # as in step.py
     from tidegauge.clients.client_state import Step as StepRecord
 
-#: KAFKA-16538: controllers of this release raise kraft.version while they run.
-FIRST_TO_RAISE_KRAFT_VERSION = Release.parse("4.1.0")
-
 #: FeatureUpdate.UpgradeType@3.9.0
 _UPGRADE_TYPES = {"upgrade": 1, "safe_downgrade": 2, "unsafe_downgrade": 3}
 _NEWEST = Release.parse(DEFAULT_RELEASE)
@@ -149,7 +146,8 @@ class UpdateFeaturesStep(StepOfAnyKind):
     release_version: ReleaseText | None = Field(
         default=None,
         description="Instead of these: all features as in a new cluster of this release, as "
-        "kafka-features.sh --release-version sets them, but none to 0 in an upgrade.",
+        "kafka-features.sh --release-version sets them, but none to 0 in an upgrade. From 4.1 on "
+        "kraft.version is one of them.",
     )
     upgrade_type: Literal["upgrade", "safe_downgrade", "unsafe_downgrade"] = Field(
         default="upgrade",
@@ -197,8 +195,8 @@ class UpdateFeaturesStep(StepOfAnyKind):
         """
         if self.release_version is None:
             return -1 if self.kraft_version is None else self.kraft_version
-        is_known = Release.parse(self.release_version) >= FIRST_TO_RAISE_KRAFT_VERSION
-        return 1 if self.upgrade_type == "upgrade" and is_known else -1
+        is_raised = bool(kraft_cells_of(self.release_version)["kraft_version_upgradable"].value)
+        return 1 if self.upgrade_type == "upgrade" and is_raised else -1
 
     def problems(self, path: Path, scenario: Deployment) -> Iterator[Problem]:
         """A cluster with ZooKeeper; a version that is older than those that are simulated."""

@@ -130,9 +130,10 @@ def _parts(
         quorum = to.scenario.controllers
         if "racks" in quorum.model_fields_set:
             to.note(("controllers", "racks"), "left out: ZooKeeper stands outside of all racks")
-        if "count" in quorum.model_fields_set:
-            to.note(("controllers", "count"), f"zookeeper.servers is {quorum.count}")
-            data["zookeeper"] = {"servers": quorum.count}
+        if {"count", "voters"} & quorum.model_fields_set:
+            servers = len(quorum.first_voters)
+            to.note(("controllers", "count"), f"zookeeper.servers is {servers}")
+            data["zookeeper"] = {"servers": servers}
         return data
     return {**data, "controllers": dict(controllers)} if controllers else data
 

@@ -76,6 +76,7 @@ def scenario_of(part: dict[str, Any]) -> Scenario:
         "faults": faults,
         "pins": [{"name": part["pin"], "hold": "FETCH"}] if "pin" in part else [],
         "steps": steps,
+        **({"controllers": {"count": 4, "voters": [0, 1, 2]}} if "controller" in part else {}),
     }
     selected = [each for each in part.get("brokers", []) if isinstance(each, str)]
     named = {part.get("do"), part.get("kind"), *part.get("settings", {}), *selected}

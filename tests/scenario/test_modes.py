@@ -274,7 +274,11 @@ ZOOKEEPER_ONLY = r"has no meaning in mode kraft \(release 4\.1\.2\)"
         ("4.1", {"zookeeper": {"servers": 3}}, rf"zookeeper: {ZOOKEEPER_ONLY}; use controllers"),
         ("4.1", {"costs": {"zookeeper_read": "1ms"}}, rf"costs\.zookeeper_read: {ZOOKEEPER_ONLY}"),
         ("2.6", {"costs": {"metadata_fsync": "1ms"}}, rf"costs\.metadata_fsync: {KRAFT_ONLY}"),
-        ("4.1", {"controllers": {"count": 2}}, r"controllers\.count: must be 1, 3 or 5, not 2"),
+        (
+            "4.1",
+            {"controllers": {"count": 2}},
+            r"controllers\.count: must be 1, 3 or 5 without voters, not 2",
+        ),
         ("4.1", {"controllers": {"racks": ["d"]}}, r"controllers\.racks\[0\]: there is no rack d"),
         (
             "4.1",

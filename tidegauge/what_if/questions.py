@@ -50,8 +50,8 @@ def _controller_loss(cluster: Scenario, given: Given, begin_us: int) -> Case:
 def _quorum_loss(cluster: Scenario, given: Given, begin_us: int) -> Case:
     if not cluster.has_kraft:
         return _outage("zookeeper_outage", (), given, begin_us)
-    majority = cluster.controllers.count // 2 + 1
-    names = [f"controller:{number}" for number in range(majority)]
+    voters = cluster.controllers.first_voters
+    names = [f"controller:{number}" for number in voters[: len(voters) // 2 + 1]]
     return _outage("crash", names, given, begin_us)
 
 
