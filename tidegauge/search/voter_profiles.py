@@ -14,14 +14,13 @@ from random import Random
 from typing import Any
 
 from tidegauge.engine.fuzzing.fuzzed_cluster import Profile
-from tidegauge.replication.release_versions import Release
-from tidegauge.scenario.model.quorum_steps import FIRST_TO_RAISE_KRAFT_VERSION
+from tidegauge.replication.kraft_releases import kraft_cells_of
 from tidegauge.search.profiles import Faults, FuzzedKind, drawn_network
 from tidegauge.simulation.quantities import format_duration
 
 _MS = 1_000
 #: The cluster is up by then; deviations last so long, and the run so long after them.
-_UP_US = 3_000 * _MS
+_UP_US = 4_000 * _MS
 _WINDOWS_MS = (2_000, 4_000, 8_000)
 _AFTER_MS = 1_500
 #: ... if the quorum has to recover by itself, and to go on (check ``quorum_progress``).
@@ -31,9 +30,6 @@ _RECOVERY_MS = 14_000
 _OF_CLUSTERS = 8
 _IS_UPGRADED = 5
 _KEEPS_FAULTS = 6
-
-#: The first release in which an observer asks to become a voter by itself (KIP-1186).
-_FIRST_TO_JOIN = Release.parse("4.2.0")
 
 #: Part of the clusters.
 _JOINS = 0.3
@@ -48,9 +44,10 @@ def drawn_voter_profile(kind: FuzzedKind, seed: int, number: int) -> Profile:
     recovers = role % 2 == 1
     end_us = _UP_US + draw.choice(_WINDOWS_MS) * _MS
     duration = format_duration(end_us + (_RECOVERY_MS if recovers else _AFTER_MS) * _MS)
-    release = Release.parse(kind.release)
-    is_upgraded = role == _IS_UPGRADED and release >= FIRST_TO_RAISE_KRAFT_VERSION
-    controllers = _controllers(draw, release, is_upgraded=is_upgraded)
+    rules = kraft_cells_of(kind.release)
+    is_upgraded = role == _IS_UPGRADED and bool(rules["kraft_version_upgradable"].value)
+    can_join = bool(rules["observer_can_join"].value)
+    controllers = _controllers(draw, can_join=can_join, is_upgraded=is_upgraded)
     names = [f"controller:{number}" for number in range(controllers["count"])]
     scenario: dict[str, Any] = {
         "name": f"fuzz-voters-{kind.release}-{seed}-{number}",
@@ -72,7 +69,7 @@ def drawn_voter_profile(kind: FuzzedKind, seed: int, number: int) -> Profile:
         begin_us=_UP_US,
         end_us=end_us,
         faults=_faults(names),
-        steps=[*_steps(len(names), release)],
+        steps=[*_steps(len(names), can_join=can_join)],
         pins=[*_pins(names)],
         heals=recovers or role != _KEEPS_FAULTS,
         has_to_recover=recovers,
@@ -85,12 +82,12 @@ def drawn_voter_profile(kind: FuzzedKind, seed: int, number: int) -> Profile:
     )
 
 
-def _controllers(draw: Random, release: Release, *, is_upgraded: bool) -> dict[str, Any]:
+def _controllers(draw: Random, *, can_join: bool, is_upgraded: bool) -> dict[str, Any]:
     """The controllers, and who of them is a voter."""
-    fetch_timeout_ms = draw.choice([300, 600, 1_200])
+    fetch_timeout_ms = draw.choice([700, 1_000, 2_000])
     settings: dict[str, Any] = {
         "controller.quorum.fetch.timeout.ms": fetch_timeout_ms,
-        "controller.quorum.election.timeout.ms": draw.choice([100, 200, 400]),
+        "controller.quorum.election.timeout.ms": draw.choice([150, 300, 600]),
         "controller.quorum.election.backoff.max.ms": draw.choice([50, 200]),
         "controller.quorum.request.timeout.ms": draw.choice([200, 500, 1_000]),
         "metadata.max.idle.interval.ms": draw.choice([200, 500]),
@@ -99,7 +96,7 @@ def _controllers(draw: Random, release: Release, *, is_upgraded: bool) -> dict[s
     count = draw.choice([3, 4, 5])
     if is_upgraded:
         return {"count": 3, "settings": settings}
-    if release >= _FIRST_TO_JOIN:
+    if can_join:
         settings["controller.quorum.auto.join.enable"] = draw.random() < _JOINS
     others = draw.sample(range(1, count), draw.randrange(count))
     return {"count": count, "voters": sorted([0, *others]), "settings": settings}
@@ -108,7 +105,7 @@ def _controllers(draw: Random, release: Release, *, is_upgraded: bool) -> dict[s
 def _first_steps(*, is_upgraded: bool) -> Iterator[dict[str, Any]]:
     """The steps before schedules begin."""
     if is_upgraded:
-        yield {"at": "2700ms", "do": "update_features", "kraft_version": 1}
+        yield {"at": "3s", "do": "update_features", "kraft_version": 1}
     yield {"at": format_duration(_UP_US), "do": "wait"}
 
 
@@ -143,7 +140,7 @@ def _faults(names: Sequence[str]) -> Faults:
     }
 
 
-def _steps(count: int, release: Release) -> Iterator[dict[str, Any]]:
+def _steps(count: int, *, can_join: bool) -> Iterator[dict[str, Any]]:
     """The steps that the operator may take; one that stands here twice is twice as likely."""
     for controller in range(count):
         added = {"do": "add_controller", "controller": controller}
@@ -154,7 +151,7 @@ def _steps(count: int, release: Release) -> Iterator[dict[str, Any]]:
         for directory in (1, 2):
             yield {**removed, "directory": directory}
         yield {**added, "directory": 1}
-        if release >= _FIRST_TO_JOIN:
+        if can_join:
             yield {**added, "ack_when_committed": False}
     for _ in range(count):
         yield {"do": "produce", "topic": _TOPIC, "partition": 0, "wait": False}

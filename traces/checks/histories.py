@@ -20,6 +20,8 @@ BY_REQUESTED_ELECTION = code(6)
 BY_FORGOTTEN_EXPANSION = code(7)
 BY_REGISTRATION = code(8)
 BY_EARLIER_ISR = code(9)
+BY_LATE_REMOVAL = code(10)
+BY_REMOVED_LEADER = code(11)
 
 #: ... in words, with the setting, or Kafka's issue and the releases that have it.
 PERMITS = {
@@ -32,6 +34,8 @@ PERMITS = {
     7: "the release (KRaft: a leader forgets a pending ISR expansion)",
     8: "the release (KAFKA-18106, up to 3.9: a broker registers while it is in ISRs)",
     9: "the release (KRaft: a leader starts again, and leads by an earlier ISR)",
+    10: "the release (KIP-853: a leader whose removal was not committed in time leads on)",
+    11: "the release (KIP-853: a leader that has removed itself has the newest log, and no vote)",
 }
 
 
@@ -287,6 +291,8 @@ class ControllerHistory(Record):
     #: It leads; what it has committed since its own removal as a voter was; -1: it was not removed.
     leads: flag
     commits_since_removal: i64 = -1
+    #: ... and it has answered that its removal was not committed in time.
+    was_removed_late: flag
 
 
 class FaultNature(Record):

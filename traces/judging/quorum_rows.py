@@ -43,7 +43,11 @@ from tidegauge.traces.quorum_checks.one_quorum_leader import check_leader
 from tidegauge.traces.quorum_checks.one_voter_change import check_change
 from tidegauge.traces.quorum_checks.quorum_leader_complete import check_log_of_leader
 from tidegauge.traces.quorum_checks.quorum_progress import check_progress
-from tidegauge.traces.quorum_checks.roles_match_states import check_commit_of_leader, check_role
+from tidegauge.traces.quorum_checks.roles_match_states import (
+    check_commit_of_leader,
+    check_role,
+    note_late_removal,
+)
 from tidegauge.traces.quorum_checks.voter_sets import (
     commit_voters,
     lose_disk,
@@ -97,6 +101,7 @@ def _take_row_about_voters(history: Histories, row: Row) -> None:
         _take_role(history, view_as(row, VoterState))
     elif row.kind == VoterChangeAnswered.KIND:
         check_removal(history, view_as(row, VoterChangeAnswered))
+        note_late_removal(history, view_as(row, VoterChangeAnswered))
     elif row.kind == FaultBegan.KIND:
         began = view_as(row, FaultBegan)
         if history.faults[began.fault].takes_disks:
@@ -121,6 +126,7 @@ def _take_role(history: Histories, row: VoterState) -> None:
     note_vote(history, row)
     history.controllers[log].leads = row.voter_state == LEADER
     history.controllers[log].commits_since_removal = NONE
+    history.controllers[log].was_removed_late = False
     if row.voter_state in (PROSPECTIVE, CANDIDATE, LEADER):
         check_voters_in_log(history, row, log)
     if row.voter_state == LEADER:

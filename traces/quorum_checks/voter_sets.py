@@ -17,7 +17,11 @@ from tidegauge.replication.voter_set import (
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.trace_rows.controller_rows import QuorumVoters, VoterState
 from tidegauge.traces.checks.histories import Histories
-from tidegauge.traces.quorum_checks.metadata_logs import epoch_known, has_all_committed
+from tidegauge.traces.quorum_checks.metadata_logs import (
+    epoch_known,
+    has_all_committed,
+    is_newer_log,
+)
 
 _BITS = 4
 _MASK = 0b1111
@@ -134,6 +138,28 @@ def _majority_is_present(history: Histories, voters: int) -> bool:
         count += 1 if directory_of(voters, controller) != 0 else 0
         present += 1 if is_present(history, voters, controller) else 0
     return 2 * present > count
+
+
+@inner_rule
+def somebody_can_win(history: Histories) -> bool:
+    """Whether some voter has a log that is as good as those of a majority of its voters."""
+    if not history.quorum[0].voters_may_change:
+        return True
+    for candidate in range(len(history.controllers)):
+        voters = history.controllers[candidate].voters
+        if not is_present(history, voters, candidate):
+            continue
+        count = 0
+        granted = 0
+        for controller in range(len(history.controllers)):
+            count += 1 if directory_of(voters, controller) != 0 else 0
+            grants = is_present(history, voters, controller) and not is_newer_log(
+                history, controller, candidate
+            )
+            granted += 1 if grants else 0
+        if 2 * granted > count:
+            return True
+    return False
 
 
 @inner_rule
