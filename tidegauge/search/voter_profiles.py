@@ -68,7 +68,7 @@ def drawn_voter_profile(kind: FuzzedKind, seed: int, number: int) -> Profile:
         scenario=scenario,
         begin_us=_UP_US,
         end_us=end_us,
-        faults=_faults(names),
+        faults=_faults(names, loses_disks=not is_upgraded),
         steps=[*_steps(len(names), can_join=can_join)],
         pins=[*_pins(names)],
         heals=recovers or role != _KEEPS_FAULTS,
@@ -109,8 +109,13 @@ def _first_steps(*, is_upgraded: bool) -> Iterator[dict[str, Any]]:
     yield {"at": format_duration(_UP_US), "do": "wait"}
 
 
-def _faults(names: Sequence[str]) -> Faults:
-    """The faults that may happen, by their families."""
+def _faults(names: Sequence[str], *, loses_disks: bool) -> Faults:
+    """The faults that may happen, by their families.
+
+    A controller of a quorum that was static is a voter with an empty disk, too, by
+    controller.quorum.voters: with lost disks such quorums lose what is committed.
+    """
+    losses = {"losses of disks": [{"kind": "disk_loss", "brokers": [each]} for each in names]}
     others = {each: [one for one in names if one != each] for each in names}
     return {
         "crashes": [{"kind": "crash", "brokers": [each]} for each in names],
@@ -118,7 +123,6 @@ def _faults(names: Sequence[str]) -> Faults:
             *({"kind": "power_loss", "brokers": [each]} for each in names),
             {"kind": "power_loss", "brokers": ["controllers"]},
         ],
-        "losses of disks": [{"kind": "disk_loss", "brokers": [each]} for each in names],
         "restarts": [{"kind": "restart", "brokers": [each]} for each in names],
         "pauses": [{"kind": "pause", "brokers": [each]} for each in names],
         "cuts": [
@@ -137,6 +141,7 @@ def _faults(names: Sequence[str]) -> Faults:
             for one, other in permutations(names, 2)
             for delay in ("20ms", "100ms", "400ms")
         ],
+        **(losses if loses_disks else {}),
     }
 
 

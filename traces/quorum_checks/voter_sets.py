@@ -97,23 +97,15 @@ def is_elected(history: Histories, epoch: int, leader: int, voters: int) -> bool
 
 
 @inner_rule
-def majority_has_committed(history: Histories, voters: int) -> bool:
-    """Whether a majority of these voters has all that is committed, or has had it.
-
-    A voter that has lost its disk is no voter any more, and counts as one that had all: a vote with
-    its new disk counts for nothing.
-    """
+def majority_lacks_committed(history: Histories, voters: int) -> bool:
+    """Whether a majority of these voters is without something that is committed."""
     count = 0
-    holders = 0
+    lacking = 0
     for controller in range(len(history.controllers)):
-        if directory_of(voters, controller) == 0:
-            continue
-        count += 1
-        has_it = not is_present(history, voters, controller) or has_all_committed(
-            history, controller
-        )
-        holders += 1 if has_it else 0
-    return 2 * holders > count
+        count += 1 if directory_of(voters, controller) != 0 else 0
+        if is_present(history, voters, controller) and not has_all_committed(history, controller):
+            lacking += 1
+    return 2 * lacking > count
 
 
 @inner_rule
