@@ -43,7 +43,7 @@ from tidegauge.controller.kraft.controller_processes import refuse_event
 from tidegauge.controller.kraft.elections import plan_elections
 from tidegauge.controller.kraft.event_queue import be_busy, begin_event, end_event, waits_for_turn
 from tidegauge.controller.kraft.state import QUORUM, WRITES, Quorum
-from tidegauge.controller.raft import elections, follower, replication, voter_changes
+from tidegauge.controller.raft import elections, follower, leadership, replication, voter_changes
 from tidegauge.controller.raft.measured import note_response
 from tidegauge.controller.raft.state import RAFT, Raft, this_voter
 from tidegauge.simulation.events import free_event, take_first
@@ -66,7 +66,7 @@ from tidegauge.simulation.trace_rows import codes
 _HANDLED_IN = (
     *(broker_heartbeats, partition_records, topics, configurations, features),
     *(described, metadata_log, observers, periodic_tasks, claims, metadata_log),
-    *(elections, follower, replication, voter_changes),
+    *(elections, follower, leadership, replication, voter_changes),
 )
 
 #: The types of the events of the queue.

@@ -4,11 +4,15 @@
 Kafka                           here
 ==============================  =========================================================
 QuorumState, its states         ``state.py``; ``transitions.py``: what each state begins with
-pollCurrentState, Vote,         ``elections.py``: what is due when the time in a state is over,
-BeginQuorumEpoch, -End-         votes, the start and end of a leader's epoch
+pollCurrentState, Vote          ``elections.py``: what is due when the time in a state is over,
+                                votes
+BeginQuorumEpoch, -End-         ``leadership.py``: the start and end of a leader's epoch
 ReplicatedLog                   ``snapshots.py``: ends, epochs, truncation, flush
 BatchAccumulator, LeaderState   ``replication.py``: what a leader appends, and who has it
 follower's fetches              ``follower.py``
+VoterSetHistory                 ``voters.py``: who is a voter, by each log
+AddVoterHandler, -Remove-,      ``voter_changes.py``: how a leader changes its voters
+UpdateVoterHandler
 snapshots, cleaning of the log  ``snapshots.py``
 ControllerApis, RequestMetrics  ``measured.py``: how responses are sent and counted
 start and end of a process      ``processes.py``

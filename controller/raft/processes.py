@@ -8,13 +8,9 @@ Source: QuorumState.initialize, KafkaRaftClient.initialize, shutdown@4.1.0.
 
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.raft import transitions, voters
-from tidegauge.controller.raft.elections import (
-    ask_for_votes,
-    resign,
-    stand_for_election,
-    tell_epoch,
-)
+from tidegauge.controller.raft.elections import ask_for_votes, stand_for_election
 from tidegauge.controller.raft.follower import follow, tell_stopped
+from tidegauge.controller.raft.leadership import resign, tell_epoch
 from tidegauge.controller.raft.measured import forget_measurements, forget_request_times
 from tidegauge.controller.raft.replication import claim
 from tidegauge.controller.raft.snapshots import truncate_to, write_log_row

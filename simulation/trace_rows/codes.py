@@ -342,7 +342,6 @@ VOTER_REFUSALS = {
     9: "it is lagging behind",
     10: "the change was not committed in time",
     11: "it is not the leader",
-    12: "it names no directory",
 }
 CHANGE_IS_PENDING = code(1)
 NO_HIGH_WATERMARK = code(2)
@@ -355,7 +354,6 @@ KRAFT_VERSION_NOT_SUPPORTED = code(8)
 NEW_VOTER_LAGS = code(9)
 CHANGE_TIMED_OUT = code(10)
 NOT_THE_LEADER = code(11)
-NO_DIRECTORY_NAMED = code(12)
 
 
 OK = code(0)
