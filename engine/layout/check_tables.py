@@ -69,6 +69,7 @@ def new_history(plan: ClusterPlan) -> histories.Histories:
             each.fenced_last_known_leader_elected for each in rules
         )
         history.facts[0].registers_in_isrs = not all(each.registration_clears_isr for each in rules)
+        history.quorum[0].has_pre_vote = any(each.pre_vote for each in rules)
         _set_first_voters(plan, history)
     column(history.faults, "is_over_at_once")[:] = [each.is_over_at_once for each in plan.faults]
     column(history.faults, "takes_disks")[:] = [

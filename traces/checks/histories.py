@@ -22,6 +22,7 @@ BY_REGISTRATION = code(8)
 BY_EARLIER_ISR = code(9)
 BY_LATE_REMOVAL = code(10)
 BY_REMOVED_LEADER = code(11)
+BY_FOLLOWING_OBSERVER = code(12)
 
 #: ... in words, with the setting, or Kafka's issue and the releases that have it.
 PERMITS = {
@@ -35,7 +36,8 @@ PERMITS = {
     8: "the release (KAFKA-18106, up to 3.9: a broker registers while it is in ISRs)",
     9: "the release (KRaft: a leader starts again, and leads by an earlier ISR)",
     10: "the release (KIP-853: a leader whose removal was not committed in time leads on)",
-    11: "the release (KIP-853: a leader that has removed itself has the newest log, and no vote)",
+    11: "the release (KIP-853: the newest log is that of a leader that has removed itself)",
+    12: "the release (KIP-996: a voter that does not know that it is one refuses pre-votes)",
 }
 
 
@@ -242,6 +244,8 @@ class QuorumHistory(Record):
     writes_no_ops: flag
     #: Its voters may change (KIP-853): voters have directories.
     voters_may_change: flag
+    #: Voters are asked in advance whether they would vote (KIP-996).
+    has_pre_vote: flag
     #: The voters that were committed last: the offset of their record (-1: a directory was
     #: formatted with them), and the epoch of the leader that committed it.
     committed_voters: i64
@@ -288,6 +292,8 @@ class ControllerHistory(Record):
     voters: i64
     voters_offset: i64 = -1
     directory: i64 = 1
+    #: It follows a leader.
+    follows: flag
     #: It leads; what it has committed since its own removal as a voter was; -1: it was not removed.
     leads: flag
     commits_since_removal: i64 = -1

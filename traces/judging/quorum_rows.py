@@ -6,6 +6,7 @@ from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.trace_rows.codes import (
     CANDIDATE,
     ELR_VERSION,
+    FOLLOWER,
     LEADER,
     LOADED,
     PROSPECTIVE,
@@ -125,6 +126,7 @@ def _take_role(history: Histories, row: VoterState) -> None:
     check_role(history, row, log)
     note_vote(history, row)
     history.controllers[log].leads = row.voter_state == LEADER
+    history.controllers[log].follows = row.voter_state == FOLLOWER
     history.controllers[log].commits_since_removal = NONE
     history.controllers[log].was_removed_late = False
     if row.voter_state in (PROSPECTIVE, CANDIDATE, LEADER):

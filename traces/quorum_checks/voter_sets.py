@@ -16,7 +16,12 @@ from tidegauge.replication.voter_set import (
 )
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.trace_rows.controller_rows import QuorumVoters, VoterState
-from tidegauge.traces.checks.histories import Histories
+from tidegauge.traces.checks.histories import (
+    BY_FOLLOWING_OBSERVER,
+    BY_REMOVED_LEADER,
+    NOTHING_PERMITS,
+    Histories,
+)
 from tidegauge.traces.quorum_checks.metadata_logs import (
     epoch_known,
     has_all_committed,
@@ -133,10 +138,16 @@ def _majority_is_present(history: Histories, voters: int) -> bool:
 
 
 @inner_rule
-def somebody_can_win(history: Histories) -> bool:
-    """Whether some voter has a log that is as good as those of a majority of its voters."""
-    if not history.quorum[0].voters_may_change:
-        return True
+def why_nobody_wins(history: Histories) -> int:
+    """What of the release prevents that any voter is elected; NOTHING_PERMITS: one can be."""
+    if not history.quorum[0].voters_may_change or _somebody_wins(history, True):
+        return NOTHING_PERMITS
+    return BY_FOLLOWING_OBSERVER if _somebody_wins(history, False) else BY_REMOVED_LEADER
+
+
+@inner_rule
+def _somebody_wins(history: Histories, with_pre_vote: bool) -> bool:
+    """Whether some voter has the votes of a majority of its voters, if it asks for them."""
     for candidate in range(len(history.controllers)):
         voters = history.controllers[candidate].voters
         if not is_present(history, voters, candidate):
@@ -148,10 +159,23 @@ def somebody_can_win(history: Histories) -> bool:
             grants = is_present(history, voters, controller) and not is_newer_log(
                 history, controller, candidate
             )
+            if with_pre_vote and _refuses_pre_votes(history, controller):
+                grants = False
             granted += 1 if grants else 0
         if 2 * granted > count:
             return True
     return False
+
+
+@inner_rule
+def _refuses_pre_votes(history: Histories, controller: int) -> bool:
+    """Whether a controller follows as an observer, for ever: it has no fetch timeout.
+
+    Source: KafkaRaftClient.pollFollowerAsObserver, FollowerState.canGrantVote@4.1.0.
+    """
+    known = history.controllers[controller]
+    observes = not is_present(history, known.voters, controller)
+    return history.quorum[0].has_pre_vote and known.follows and observes
 
 
 @inner_rule
