@@ -12,9 +12,11 @@ from tidegauge.engine.fuzzing.drawing import Drawn, draw_schedule
 from tidegauge.engine.fuzzing.kept_states import KeptStates, restore_state
 from tidegauge.engine.fuzzing.schedules import PRESENT, copy_schedule, enter_schedule, faults_of
 from tidegauge.engine.group_states import (
+    ObservedController,
     ObservedPartition,
     ObservedReplica,
     look_at_committed,
+    look_at_controllers,
     look_at_partitions,
     look_at_replicas,
 )
@@ -27,8 +29,9 @@ from tidegauge.simulation.trace_rows.replica_rows import Truncated
 from tidegauge.simulation.trace_rows.row import RowSlot
 from tidegauge.traces.checks.breaches import IS_JUDGED, comes_before
 from tidegauge.traces.checks.figures import Figures
-from tidegauge.traces.checks.histories import Histories
+from tidegauge.traces.checks.histories import NOTHING_PERMITS, Histories
 from tidegauge.traces.judging.judgement import judge, judge_end
+from tidegauge.traces.quorum_checks.voter_sets import what_stops_quorum
 
 #: The kept state in which runs begin.
 BEGINNING = code(0)
@@ -113,6 +116,7 @@ class Fuzzing(Drawn, part=2):
     #: The cluster at the end of the present run, and the first problem of it.
     replicas: Records[ObservedReplica]
     observed: Records[ObservedPartition]
+    controllers_seen: Records[ObservedController]
     problems: Records[UnrecoveredPart]
     #: By kind: rows that were written, messages and timers that were handled; by choice: faults
     #: that were drawn.
@@ -236,9 +240,13 @@ def _has_recovered(world: World, fuzzing: Fuzzing) -> bool:
     look_at_replicas(world, fuzzing.replicas)
     if is_kraft(world):
         look_at_committed(world, fuzzing.observed)
+        look_at_controllers(world, fuzzing.controllers_seen)
     else:
         look_at_partitions(world, fuzzing.observed)
-    return find_problems(world, fuzzing.observed, fuzzing.replicas, fuzzing.problems) == 0
+    found = find_problems(
+        world, fuzzing.replicas, fuzzing.observed, fuzzing.controllers_seen, fuzzing.problems
+    )
+    return found == 0
 
 
 @inner_rule
@@ -329,7 +337,7 @@ def _note_finding(history: Histories, fuzzing: Fuzzing, is_well: bool) -> None:
             first == NONE or comes_before(finding.first, history.findings[first].first)
         ):
             first = check
-    if first == NONE and is_well:
+    if first == NONE and (is_well or what_stops_quorum(history) != NOTHING_PERMITS):
         return
     found = fuzzing.found[batch.findings]
     found.run = fuzzing.schedules[PRESENT].run

@@ -466,6 +466,7 @@ def _new_fuzzing(
         judged=rows,
         replicas=plan.partitions.slot_count,
         observed=len(plan.partitions),
+        controllers_seen=len(plan.controllers),
         problems=1,
         rows_written=max(ROW_KINDS) + 1,
         kinds_handled=int(KINDS),

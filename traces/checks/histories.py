@@ -23,6 +23,7 @@ BY_EARLIER_ISR = code(9)
 BY_LATE_REMOVAL = code(10)
 BY_REMOVED_LEADER = code(11)
 BY_FOLLOWING_OBSERVER = code(12)
+BY_LOST_DISKS = code(13)
 
 #: ... in words, with the setting, or Kafka's issue and the releases that have it.
 PERMITS = {
@@ -38,6 +39,7 @@ PERMITS = {
     10: "the release (KIP-853: a leader whose removal was not committed in time leads on)",
     11: "the release (KIP-853: the newest log is that of a leader that has removed itself)",
     12: "the release (KIP-996: a voter that does not know that it is one refuses pre-votes)",
+    13: "the loss of the disks of a majority of a quorum's voters (KIP-853)",
 }
 
 

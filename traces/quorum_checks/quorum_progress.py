@@ -2,16 +2,16 @@
 
 The active controller writes a NoOpRecord every metadata.max.idle.interval.ms, so a quorum that
 commits nothing has no leader. With that setting at 0, or at 5 s and more, the check gives no
-verdict. Nor does it where voters may change, while a majority of some voters has lost its disks:
-a controller with an empty disk is no voter, until it is added (KIP-853).
+verdict.
 
-Permitted: where no voter can be elected by the rules of KIP-853 and KIP-996. A leader that removes
-itself is no voter any more as soon as that is in its log. If it stops or resigns before a voter has
-the record, its log is the newest: it votes for nobody, and may not stand for election itself
-(QuorumState.transitionToProspective@4.1.0). And a leader that adds a voter may be gone before that
-one has the record, but not before another voter has it: the new one takes itself for an observer,
-which follows a leader for ever, and refuses the pre-vote that the other needs
-(FollowerState.canGrantVote@4.1.0).
+Permitted: where voters may change (KIP-853), after a majority of them has lost its disks: a
+controller with an empty disk is no voter, until it is added. And where no voter can be elected by
+the rules of the release. A leader that removes itself is no voter any more as soon as that is in
+its log. If it stops or resigns before a voter has the record, its log is the newest: it votes for
+nobody, and may not stand for election itself (QuorumState.transitionToProspective@4.1.0). And a
+leader that adds a voter may be gone before that one has the record, but not before another voter
+has it: the new one takes itself for an observer, which follows a leader for ever, and refuses the
+pre-vote that the other needs (KIP-996, FollowerState.canGrantVote@4.1.0).
 
 Example: ``tidegauge run 22-quorum-lost``
 keeps it: the quorum is down for longer, but by a fault.
@@ -23,7 +23,7 @@ from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.trace_rows.row import Row
 from tidegauge.traces.checks.breaches import note_breach_of_voters
 from tidegauge.traces.checks.histories import Histories
-from tidegauge.traces.quorum_checks.voter_sets import can_go_on, why_nobody_wins
+from tidegauge.traces.quorum_checks.voter_sets import what_stops_quorum
 
 #: Its place among the checks.
 NUMBER = code(18)
@@ -40,5 +40,5 @@ def check_progress(history: Histories, row: Row) -> None:
     if quorum.active_faults > 0 or not quorum.writes_no_ops:
         return
     since_us = max(quorum.progress_us, quorum.changed_us)
-    if row.time_us > since_us + PROGRESS_US and can_go_on(history):
-        note_breach_of_voters(history, NUMBER, row, why_nobody_wins(history))
+    if row.time_us > since_us + PROGRESS_US:
+        note_breach_of_voters(history, NUMBER, row, what_stops_quorum(history))

@@ -5,7 +5,7 @@ sets that name the former one (KIP-853). The voters of controller.quorum.voters 
 there each controller is a voter with any disk.
 """
 
-from tidegauge.compiled.rules import inner_rule
+from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.replication.voter_set import (
     ANY_DIRECTORY,
     MOST_VOTERS,
@@ -18,6 +18,7 @@ from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.trace_rows.controller_rows import QuorumVoters, VoterState
 from tidegauge.traces.checks.histories import (
     BY_FOLLOWING_OBSERVER,
+    BY_LOST_DISKS,
     BY_REMOVED_LEADER,
     NOTHING_PERMITS,
     Histories,
@@ -113,18 +114,26 @@ def majority_lacks_committed(history: Histories, voters: int) -> bool:
     return 2 * lacking > count
 
 
-@inner_rule
-def can_go_on(history: Histories) -> bool:
-    """Whether a majority has its disks: of the committed voters, and of all newer ones."""
+@rule
+def what_stops_quorum(history: Histories) -> int:
+    """Why a quorum without faults may stay without a leader; NOTHING_PERMITS: it may not.
+
+    A majority of the voters has lost its disks, of those that are committed or of newer ones; or
+    none of them can be elected by the rules of the release.
+    """
     quorum = history.quorum[0]
+    if not quorum.voters_may_change:
+        return NOTHING_PERMITS
     if not _majority_is_present(history, quorum.committed_voters):
-        return False
+        return BY_LOST_DISKS
     for controller in range(len(history.controllers)):
         known = history.controllers[controller]
         is_newer = known.voters_offset > quorum.committed_voters_offset
         if is_newer and not _majority_is_present(history, known.voters):
-            return False
-    return True
+            return BY_LOST_DISKS
+    if _somebody_wins(history, True):
+        return NOTHING_PERMITS
+    return BY_FOLLOWING_OBSERVER if _somebody_wins(history, False) else BY_REMOVED_LEADER
 
 
 @inner_rule
@@ -135,14 +144,6 @@ def _majority_is_present(history: Histories, voters: int) -> bool:
         count += 1 if directory_of(voters, controller) != 0 else 0
         present += 1 if is_present(history, voters, controller) else 0
     return 2 * present > count
-
-
-@inner_rule
-def why_nobody_wins(history: Histories) -> int:
-    """What of the release prevents that any voter is elected; NOTHING_PERMITS: one can be."""
-    if not history.quorum[0].voters_may_change or _somebody_wins(history, True):
-        return NOTHING_PERMITS
-    return BY_FOLLOWING_OBSERVER if _somebody_wins(history, False) else BY_REMOVED_LEADER
 
 
 @inner_rule
