@@ -30,25 +30,37 @@ _MASK = 0b1111
 
 @rule
 def directory_of(voters: int, controller: int) -> int:
-    """The number of a voter's directory; 0: the controller is no voter, with any directory."""
+    """The number of a voter's directory; 0: the controller is no voter, with any directory.
+
+    Source: VoterSet.VoterNode.voterKey@4.1.0.
+    """
     return (voters >> (_BITS * controller)) & _MASK
 
 
 @rule
 def is_voter(voters: int, controller: int, directory: int) -> bool:
-    """Whether a controller with this directory is a voter (VoterSet.isVoter)."""
+    """Whether a controller with this directory is a voter.
+
+    Source: VoterSet.isVoter@4.1.0.
+    """
     return is_key(directory_of(voters, controller), directory)
 
 
 @rule
 def is_key(named: int, directory: int) -> bool:
-    """Whether the directory that a set or a request names is this one; 0 names none."""
+    """Whether the directory that a set or a request names is this one; 0 names none.
+
+    Source: VoterSet.VoterNode.isVoter@4.1.0.
+    """
     return named in (directory, ANY_DIRECTORY) and named != 0
 
 
 @rule
 def voter_count(voters: int) -> int:
-    """The number of voters."""
+    """The number of voters.
+
+    Source: VoterSet.size@4.1.0.
+    """
     count = 0
     while voters != 0:
         if voters & _MASK != 0:
@@ -59,16 +71,21 @@ def voter_count(voters: int) -> int:
 
 @rule
 def with_voter(voters: int, controller: int, directory: int) -> int:
-    """The set with a controller as a voter with this directory, and no other (VoterSet.addVoter).
+    """The set with a controller as a voter with this directory, and no other.
 
     The caller has made sure that no voter has this id.
+
+    Source: VoterSet.addVoter@4.1.0.
     """
     return without_voter(voters, controller) | (directory << (_BITS * controller))
 
 
 @rule
 def without_voter(voters: int, controller: int) -> int:
-    """The set without a controller (VoterSet.removeVoter)."""
+    """The set without a controller.
+
+    Source: VoterSet.removeVoter@4.1.0.
+    """
     return voters & ~(_MASK << (_BITS * controller))
 
 

@@ -22,7 +22,7 @@ from tidegauge.controller.kraft_partitions.partition_target import (
     cancel_reassignment,
     reassign,
 )
-from tidegauge.controller.raft.elections import resign
+from tidegauge.controller.raft.leadership import resign
 from tidegauge.controller.raft.measured import respond
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import EMPTY, first, only, rest

@@ -38,6 +38,7 @@ LeaderState.maybeAppendUpgradedKRaftVersion, isReplicaCaughtUp@4.1.0.
 
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.raft import transitions, voters
+from tidegauge.controller.raft.measured import respond_when_written
 from tidegauge.controller.raft.replication import append_voters
 from tidegauge.controller.raft.state import RAFT, Raft, this_voter, voter_of
 from tidegauge.replication import errors, voter_set
@@ -163,7 +164,7 @@ def handle_api_versions(world: Raft, request: quorum_requests.ApiVersionsRequest
     response.newest_kraft_version = this_voter(world).newest_kraft_version
     response.leader = NONE
     response.leader_epoch = NONE
-    voters.respond_when_written(world, response)
+    respond_when_written(world, response)
     return False
 
 

@@ -11,13 +11,19 @@ from tidegauge.replication.release_versions import Release
 from tidegauge.replication.voter_set import MOST_DIRECTORIES
 from tidegauge.scenario.model.fault import FaultOfAnyKind
 from tidegauge.scenario.model.process_faults import DiskLossFault
-from tidegauge.scenario.model.quorum_steps import ChangeVoterStep, UpdateFeaturesStep
+from tidegauge.scenario.model.quorum_steps import (
+    AddControllerStep,
+    ChangeVoterStep,
+    UpdateFeaturesStep,
+)
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.text.errors import Path, Problem
 
 #: The first releases whose voters may change, and whose controllers raise kraft.version.
 _FIRST_WITH_VOTERS = Release.parse(KRAFT_CELLS["newest_kraft_version"][-1].since)
 _FIRST_TO_RAISE = Release.parse(KRAFT_CELLS["kraft_version_upgradable"][-1].since)
+#: AddRaftVoter v1, with ackWhenCommitted, is that of observers that join by themselves.
+_FIRST_TO_ACK_EARLIER = Release.parse(KRAFT_CELLS["observer_can_join"][-1].since)
 
 
 def problems_of_quorum(scenario: Scenario) -> Iterator[Problem]:
@@ -43,6 +49,10 @@ def _steps(scenario: Scenario) -> Iterator[Problem]:
         if raises and release < _FIRST_TO_RAISE:
             message = _too_old(_FIRST_TO_RAISE, release)
             yield Problem((*path, "kraft_version"), message)
+        acks_earlier = isinstance(step, AddControllerStep) and not step.ack_when_committed
+        if acks_earlier and release < _FIRST_TO_ACK_EARLIER:
+            message = f"false {_too_old(_FIRST_TO_ACK_EARLIER, release)}"
+            yield Problem((*path, "ack_when_committed"), message)
 
 
 def _too_old(first: Release, release: Release) -> str:

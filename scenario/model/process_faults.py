@@ -140,8 +140,8 @@ class DiskLossFault(BrokerFault):
 
     Where voters may change (KIP-853) its new directory has another id, formatted with
     --no-initial-controllers: the controller observes beside the voter that it was, which counts for
-    majorities and never fetches. Steps remove that one with its old `directory` and add the new one
-    afterwards; with controller.quorum.auto.join.enable the controller does both by itself.
+    majorities and never fetches. Steps remove that one, and add the new one afterwards; with
+    controller.quorum.auto.join.enable the controller does both by itself.
     """
 
     effect = "killed, and their disks lost: {targets}"

@@ -40,7 +40,8 @@ class ChangeVoterStep(StepOfAnyKind):
         ge=1,
         le=MOST_DIRECTORIES,
         description="Number of its metadata directory: a controller has 1 at first, and the next "
-        "one each time it has lost its disk. Default: the directory that it has then.",
+        "one each time it has lost its disk. Default: the directory that it has then, of a removal "
+        "that of the voter with this number.",
     )
     to: Annotated[int | None, parts.Unit("controller number")] = Field(
         default=None,
@@ -100,8 +101,7 @@ class RemoveControllerStep(ChangeVoterStep):
     """Take a controller out of the voters, by RemoveRaftVoter (kafka-metadata-quorum.sh).
 
     It observes from then on, if it runs; the active one hands over. The leader answers
-    VOTER_NOT_FOUND if the controller is no voter with this directory, or the only one: after the
-    loss of a disk name the old `directory`.
+    VOTER_NOT_FOUND if the controller is no voter with this directory, or the only one.
     """
 
     examples = (
@@ -161,8 +161,8 @@ class UpdateFeaturesStep(StepOfAnyKind):
         names_levels = any(level is not None for level in levels)
         if names_levels == (self.release_version is not None):
             raise ValueError(
-                "must have metadata_version, eligible_leader_replicas, kraft_version or several of "
-                "them, or release_version"
+                "must have metadata_version, eligible_leader_replicas or kraft_version, or "
+                "release_version instead"
             )
         return self
 

@@ -342,7 +342,7 @@ def test_an_upgrade_is_the_same_in_groups_of_processes(tmp_path: Path) -> None:
         ),
         (
             {"steps": [finalize(at="5s", metadata_version="4.4", release_version="4.4")]},
-            "must have metadata_version, eligible_leader_replicas or both, or release_version",
+            "must have metadata_version, eligible_leader_replicas or kraft_version, or release",
         ),
         ({"steps": [finalize(at="5s", metadata_version="3.2")]}, "older than 3.3-IV3"),
         (

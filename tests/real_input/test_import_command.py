@@ -315,6 +315,7 @@ def test_a_controllers_own_file_gives_what_it_decides_with(
     result = run(small, "--properties", controller, "--properties", broker, "-o", out)
     assert result.exit_code == 0, result.output
     data = data_in(out)
+    assert data["release"] == "4.4.0"
     assert data["controllers"]["settings"] == {
         "default.replication.factor": 3,
         "min.insync.replicas": 2,
@@ -363,7 +364,8 @@ def test_controllers_without_a_rack_are_spread_over_the_brokers_racks(
     ("servers", "count", "said"),
     [
         ("controller.quorum.bootstrap.servers=a:1,b:1,c:1,d:1,e:1", 5, None),
-        ("controller.quorum.bootstrap.servers=a:1,b:1", 3, "has 2 controllers; simulated are 3"),
+        ("controller.quorum.bootstrap.servers=a:1,b:1", 2, "has 2 controllers: assumed are these"),
+        ("controller.quorum.voters=7@a:1,8@b:1", 3, "has 2 controllers; simulated are 3"),
         ("controller.quorum.voters=7@a:1", 1, None),
     ],
 )

@@ -144,6 +144,63 @@ def test_the_quorum_has_the_controllers_and_brokers_without_replicas(
     assert "assumed are 3" not in output
 
 
+#: As the tool of 4.4.0 prints it: controller 12 was added without an end of its observer 12 of
+#: before; 13 observes.
+STATUS_OF_4_4 = """\
+CurrentVoters:          [{"id": 10, "directoryId": "c10", "endpoints": ["CONTROLLER://k1:9093"]}, \
+{"id": 11, "directoryId": "c11", "endpoints": ["CONTROLLER://k2:9093"]}, \
+{"id": 12, "directoryId": "c12b", "endpoints": ["CONTROLLER://k3:9093"]}]
+CurrentObservers:       [{"id": 12, "directoryId": "c12a"}, {"id": 13, "directoryId": "c13"}, \
+{"id": 4, "directoryId": "b4"}]
+"""
+STATIC_OF_4_4 = """\
+CurrentVoters: [{"id": 10, "directoryId": null, "endpoints": ["CONTROLLER://k1:9093"]}]
+CurrentObservers: [{"id": 4, "directoryId": "b4"}]
+"""
+OBSERVING = """\
+process.roles=controller
+node.id=13
+controller.quorum.bootstrap.servers=k1:9093,k2:9093
+"""
+
+
+def test_voters_with_directories_may_change(shell: Shell) -> None:
+    """KIP-853: controllers that observe come behind the voters, and are no brokers."""
+    quorum = shell.file("quorum.txt", STATUS_OF_4_4)
+    own = shell.file("controller.properties", OBSERVING)
+    data, output = shell.of_dump(KRAFT, "--quorum", quorum, "--properties", own)
+    assert data["controllers"] == {"count": 4, "voters": [0, 1, 2], "bootstrap_servers": [0, 1]}
+    assert data["cluster"]["brokers"] == [1, 2, 3, 4]
+    assert "controllers that observe: 13" in output
+    assert "observe with another directory than that of the voter with their id" in output
+
+
+def test_voters_without_directories_stay(shell: Shell) -> None:
+    """Those of controller.quorum.voters, although the node itself names bootstrap servers only."""
+    quorum = shell.file("quorum.txt", STATIC_OF_4_4)
+    own = shell.file("controller.properties", OBSERVING.replace("13", "10"))
+    data, _ = shell.of_dump(KRAFT, "--quorum", quorum, "--properties", own)
+    assert data["controllers"] == {"count": 1}
+
+
+@pytest.mark.parametrize(("level", "voters"), [(0, None), (1, [0, 1, 2])])
+def test_kraft_version_1_says_that_voters_may_change(
+    level: int, voters: list[int] | None, shell: Shell
+) -> None:
+    """KAFKA-16538: the voters of files that were not changed since."""
+    line = "Feature: {}\tSupportedMinVersion: 0\tSupportedMaxVersion: {}\tFinalizedVersionLevel: {}"
+    lines = [
+        line.format("kraft.version", 1, level),
+        line.format("metadata.version", "4.4-IV2", "4.4"),
+    ]
+    features = shell.file("features.txt", "\n".join([*lines, ""]))
+    file = "process.roles=broker\nnode.id=1\ncontroller.quorum.voters=7@a:1,8@b:1,9@c:1\n"
+    own = shell.file("server.properties", file)
+    data, _ = shell.of_dump(KRAFT, "--features", features, "--properties", own)
+    assert data["controllers"].get("voters") == voters
+    assert data["controllers"]["count"] == 3
+
+
 def test_output_without_voters_is_refused(shell: Shell) -> None:
     error = shell.refused(
         shell.file("dump.txt", KRAFT), "--quorum", shell.file("quorum.txt", KRAFT)

@@ -104,6 +104,7 @@ _UNITS = _by_field(
         "controller number": "bootstrap_servers voters observes",
         "directories": "log_directories",
         "epoch": "leader_epoch",
+        "level": "kraft_version",
         "ms": "tick_ms",
         "partition number": "partition",
         "partitions": "partitions",
@@ -117,7 +118,8 @@ _UNITS = _by_field(
 #: Keys of mappings, by the name of their field.
 _KEYS = _by_field(
     {
-        "broker id": "start broker_settings broker_releases brokers behind",
+        "broker id": "broker_settings broker_releases brokers behind",
+        "broker id (of controllers: number)": "start",
         "partition number": "assignment state size",
         "alert": "fire clear",
         "check": "checks",

@@ -1,27 +1,33 @@
 """The controllers of a KRaft cluster, as far as the files of its nodes show them.
 
 The voters are those that kafka-metadata-quorum.sh prints, or those in controller.quorum.voters.
-With controller.quorum.bootstrap.servers only some of them may be named, so they are assumed. A node
-that is broker and controller is simulated as two processes, on machines of their own.
+They may change (KIP-853) if the tool prints their directories, if kraft.version is 1, or if files
+have controller.quorum.bootstrap.servers and no voters: then only some of them may be named, so they
+are assumed. Other controllers, by their own files, observe. A node that is broker and controller is
+simulated as two processes, on machines of their own.
 
 No dump has the rack of a controller, and few files of controllers have broker.rack, as Kafka makes
 no use of it there. Controllers of which no file has it are assumed to stand in the racks of the
 brokers, one after the other by name.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tidegauge.real_cluster.describe.cluster_settings import BrokerFiles, controller_settings
 from tidegauge.real_cluster.describe.input_file import Notices, named
+from tidegauge.real_cluster.describe.kraft_tools import FeatureLevels
 from tidegauge.real_cluster.describe.server_properties import Property, ServerProperties
+from tidegauge.replication.kraft_releases import kraft_cells_of
 from tidegauge.scenario.model.cluster import racks_of_controllers
 from tidegauge.scenario.model.settings import DECIDED_BY_CONTROLLERS
+from tidegauge.scenario.text.errors import counted
 
-#: The numbers of controllers that a scenario can have.
+#: The numbers of static voters that a scenario can have.
 _COUNTS = (1, 3, 5)
 _DEFAULT_COUNT = 3
+_VOTERS, _SERVERS = "controller.quorum.voters", "controller.quorum.bootstrap.servers"
 
 
 @dataclass
@@ -33,7 +39,10 @@ class DescribedQuorum:
 
 
 def described_quorum(
-    files: BrokerFiles, racks: dict[str, list[int]], release: str
+    files: BrokerFiles,
+    racks: dict[str, list[int]],
+    release: str,
+    features: FeatureLevels | None = None,
 ) -> DescribedQuorum:
     """The controllers of a cluster of this release.
 
@@ -41,14 +50,19 @@ def described_quorum(
         files: The files of its nodes.
         racks: Ids of brokers by rack.
         release: The release of Kafka.
+        features: The levels of its features, if their tool was asked.
 
     Raises:
         InputError: a setting of a controller has a value that Kafka would refuse.
     """
     quorum = DescribedQuorum()
     voters = _voters(files)
-    quorum.data["count"] = _count(quorum, files, voters)
-    _place_in_racks(quorum, files, racks, voters or _controller_ids(files))
+    if _voters_may_change(files, voters, release, features):
+        controllers = _name_voters(quorum, files, voters)
+    else:
+        quorum.data["count"] = _count(quorum, files, voters)
+        controllers = [*voters] or controller_ids(files)
+    _place_in_racks(quorum, files, racks, controllers)
     settings, notices = controller_settings(dict(_written_settings(quorum, files)), release)
     quorum.notices += notices
     if settings:
@@ -67,36 +81,86 @@ def described_quorum(
     return quorum
 
 
-def _voters(files: BrokerFiles) -> dict[int, str]:
-    """The voters that the files name: addresses by node.id; empty if none does."""
+def _voters(files: BrokerFiles) -> list[int]:
+    """The ids of the voters that the files name; empty if none does."""
     if files.quorum:
-        return dict.fromkeys(files.quorum.voters, "")
+        return files.quorum.voters
     for file in files.nodes():
-        entries = (file.text("controller.quorum.voters") or "").split(",")
-        pairs = [entry.strip().partition("@") for entry in entries if "@" in entry]
-        voters = {int(node): address for node, _, address in pairs if node.isdecimal()}
+        entries = (file.text(_VOTERS) or "").split(",")
+        ids = [entry.strip().partition("@")[0] for entry in entries if "@" in entry]
+        voters = [int(node) for node in ids if node.isdecimal()]
         if voters:
             return voters
-    return {}
+    return []
 
 
-def _controller_ids(files: BrokerFiles) -> list[int]:
+def _voters_may_change(
+    files: BrokerFiles, voters: Sequence[int], release: str, features: FeatureLevels | None
+) -> bool:
+    """Whether kraft.version is 1.
+
+    A kraft.version of 0 in the output of kafka-features.sh is no sign (KAFKA-18920).
+    """
+    if not kraft_cells_of(release)["newest_kraft_version"].value:
+        return False
+    if (files.quorum and files.quorum.is_dynamic) or (features and features.kraft_version > 0):
+        return True
+    return not voters and bool(_servers(files))
+
+
+def _servers(files: BrokerFiles) -> list[str]:
+    """The addresses in controller.quorum.bootstrap.servers, each once."""
+    texts = [file.text(_SERVERS) or "" for file in files.nodes()]
+    servers = (server.strip() for text in texts for server in text.split(","))
+    return [*dict.fromkeys(server for server in servers if server)]
+
+
+def _name_voters(quorum: DescribedQuorum, files: BrokerFiles, voters: Sequence[int]) -> list[int]:
+    """The voters, which may change, and other controllers: their ids, in the scenario's order."""
+    others = [node for node in controller_ids(files) if node not in voters]
+    if not voters:
+        count = max(len(_servers(files)), len(others))
+        quorum.data |= {"count": count, "voters": [*range(count)]}
+        quorum.notices.add(
+            "controllers",
+            f"{_SERVERS} has {counted(count, 'controller')}: assumed are these as voters; --quorum "
+            "has the fact (kafka-metadata-quorum.sh describe --status)",
+        )
+        return others
+    quorum.data |= {"count": len(voters) + len(others), "voters": [*range(len(voters))]}
+    quorum.notices.name("controllers", "controllers that observe", others)
+    if files.quorum is not None:
+        quorum.notices.name(
+            "controllers",
+            "observe with another directory than that of the voter with their id; here only the "
+            "voters are there",
+            files.quorum.with_two_directories,
+        )
+        _name_servers(quorum, files, {node: number for number, node in enumerate(voters)})
+    return [*voters, *others]
+
+
+def _name_servers(quorum: DescribedQuorum, files: BrokerFiles, numbers: Mapping[int, int]) -> None:
+    """Name the bootstrap servers, if they are some of the controllers and all are known."""
+    voter_at = {} if files.quorum is None else files.quorum.voter_at
+    servers = _servers(files)
+    known = {numbers[voter_at[server]] for server in servers if server in voter_at}
+    if servers and len(known) == len(servers) < quorum.data["count"]:
+        quorum.data["bootstrap_servers"] = sorted(known)
+
+
+def controller_ids(files: BrokerFiles) -> list[int]:
     """The nodes that are controllers, by their own files."""
     ids = (file.broker_id() for file in files.nodes() if "controller" in file.roles())
     return [node for node in ids if node is not None]
 
 
-def _count(quorum: DescribedQuorum, files: BrokerFiles, voters: dict[int, str]) -> int:
+def _count(quorum: DescribedQuorum, files: BrokerFiles, voters: Sequence[int]) -> int:
+    """The number of static voters."""
     named_count = len(voters)
-    reason = "the quorum has" if files.quorum else "controller.quorum.voters has"
+    reason = "the quorum has" if files.quorum else f"{_VOTERS} has"
     if not named_count:
-        servers = {
-            server.strip()
-            for file in files.nodes()
-            for server in (file.text("controller.quorum.bootstrap.servers") or "").split(",")
-            if server.strip()
-        }
-        named_count, reason = len(servers), "controller.quorum.bootstrap.servers has"
+        named_count, reason = len(_servers(files)), f"{_SERVERS} has"
     if not named_count:
         quorum.notices.add(
             "controllers", f"no file names the controllers: assumed are {_DEFAULT_COUNT}"

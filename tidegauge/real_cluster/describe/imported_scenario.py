@@ -23,7 +23,7 @@ from tidegauge.real_cluster.describe.describe_dump import (
     read_describe_dump,
 )
 from tidegauge.real_cluster.describe.described_cluster import DescribedCluster, described_cluster
-from tidegauge.real_cluster.describe.described_quorum import described_quorum
+from tidegauge.real_cluster.describe.described_quorum import controller_ids, described_quorum
 from tidegauge.real_cluster.describe.kraft_tools import read_feature_levels, read_metadata_quorum
 from tidegauge.real_cluster.describe.log_sizes import LogSizes, read_log_dirs, with_sizes
 from tidegauge.real_cluster.describe.reassignment_plan import read_reassignment_plan
@@ -158,10 +158,11 @@ class _Parts:
         others = [*self._files.by_broker]
         if request.quorum:
             self._files.quorum = read_metadata_quorum(request.quorum)
-            others += self._files.quorum.observers
+            controllers = controller_ids(self._files)
+            others += [each for each in self._files.quorum.observers if each not in controllers]
         self.cluster = described_cluster(dump, others, request.up, request.down)
-        features = read_feature_levels(request.features) if request.features else None
-        self.release = choose_release(request.release, self._files, dump, features)
+        self._features = read_feature_levels(request.features) if request.features else None
+        self.release = choose_release(request.release, self._files, dump, self._features)
         #: The release and the mode, by which settings are read.
         self._version = (self.release.release, self.release.mode)
         self._is_kraft = self.release.mode == KRAFT_MODE
@@ -219,7 +220,8 @@ class _Parts:
         )
 
     def _controllers(self) -> dict[str, Any]:
-        quorum = described_quorum(self._files, self._settings.racks, self.release.release)
+        racks, release = self._settings.racks, self.release.release
+        quorum = described_quorum(self._files, racks, release, self._features)
         self.notices += quorum.notices
         return quorum.data
 

@@ -26,6 +26,9 @@ _FIRST_WITH_ELR_BY_DEFAULT = "4.1-IV0"
 #: Of a dump without TopicId: the last line before it whose leaders notify ZooKeeper by default.
 _WITHOUT_TOPIC_ID = "2.6"
 
+#: KIP-853.
+_BOOTSTRAP_SERVERS = "controller.quorum.bootstrap.servers"
+
 
 @dataclass
 class ChosenRelease:
@@ -63,7 +66,7 @@ def choose_release(
         if files.release:
             suggested = _release_of_resource(files.release)
         elif is_kraft:
-            suggested = _release_with_kraft(dump, features)
+            suggested = _release_with_kraft(files, dump, features)
         else:
             suggested = _release_by_files(protocols, dump)
         chosen.release, reason = suggested
@@ -163,13 +166,19 @@ def _release_of_resource(written: Property) -> tuple[str, str]:
         raise written.error(str(error)) from error
 
 
-def _release_with_kraft(dump: DescribeDump, features: FeatureLevels | None) -> tuple[str, str]:
+def _release_with_kraft(
+    files: BrokerFiles, dump: DescribeDump, features: FeatureLevels | None
+) -> tuple[str, str]:
     """A release, and the reason for choosing it."""
     if features:
         return _parsed(features.line), f"its brokers support metadata.version {features.line}"
+    newest = str(release_versions.all_releases(KRAFT_MODE)[-1])
+    if files.quorum and files.quorum.is_dynamic:
+        return newest, "its voters have directories, so they are of 3.9 or newer"
+    if any(file.text(_BOOTSTRAP_SERVERS) for file in files.nodes()):
+        return newest, f"a node has {_BOOTSTRAP_SERVERS}, so it is of 3.9 or newer"
     if dump.columns and not dump.has_eligible_replicas and "Elr" not in dump.columns:
         return _parsed("3.6"), "the cluster is of KRaft, and the tool, without Elr, older than 3.7"
-    newest = str(release_versions.all_releases(KRAFT_MODE)[-1])
     return newest, "the newest, for a cluster of KRaft"
 
 

@@ -1,0 +1,205 @@
+"""Steps that change the voters of a quorum, as kafka-metadata-quorum.sh does (KIP-853).
+
+Brokers are nodes 0 to 2 in rows, controllers 3, 4, ... are those behind them. Each story is one
+that was recorded with controllers of 4.4.0.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quorum_stories import SECOND, quorum_story
+from scenario_runs import rows_of, run_of
+from tidegauge.replication import errors
+from tidegauge.replication.voter_set import unpack
+from tidegauge.scenario.reading import Scenario
+from tidegauge.simulation.trace_rows import codes
+from tidegauge.traces.run_folder import RunFolder
+
+#: The node of controller:0.
+FIRST = 3
+AUTO_JOIN = {"controller.quorum.auto.join.enable": True}
+
+
+def story(steps: list[dict[str, Any]], *, release: str = "4.4", **controllers: Any) -> Scenario:
+    """A cluster with these controllers; some parts may be the scenario's own."""
+    own = {"broker.session.timeout.ms": 4000} | controllers.pop("settings", {})
+    names = {"faults", "duration", "metadata_version"} & controllers.keys()
+    parts = {name: controllers.pop(name) for name in names}
+    quorum = {"settings": own} | controllers
+    return quorum_story([[1, 2, 3]], steps=steps, release=release, controllers=quorum, **parts)
+
+
+def step(do: str, controller: int, **others: Any) -> dict[str, Any]:
+    begins = {} if {"at", "when"} & others.keys() else {"after": "1s"}
+    return {"do": do, "controller": controller, **begins, **others}
+
+
+def wait(**condition: Any) -> dict[str, Any]:
+    return {"do": "wait", "when": condition, "within": "20s"}
+
+
+def answers(run: RunFolder) -> list[str]:
+    """The error that each request of a step was answered with, in their order."""
+    rows = sorted(run.rows("step_answered"), key=lambda row: row["step"])
+    return [errors.NAMES[row["error"]] for row in rows]
+
+
+def committed(run: RunFolder) -> list[list[tuple[int, int]]]:
+    """The voters that leaders have committed, with their directories, without repetitions."""
+    sets: list[list[tuple[int, int]]] = []
+    for row in rows_of(run, "quorum_voters", voters_committed=1):
+        voters = unpack(row["voters"])
+        if not sets or sets[-1] != voters:
+            sets.append(voters)
+    return sets
+
+
+def refusals(run: RunFolder) -> list[str]:
+    rows = run.rows("voter_change_answered")
+    return [codes.VOTER_REFUSALS[row["voter_refusal"]] for row in rows if row["voter_refusal"]]
+
+
+def test_a_new_controller_is_added_once_it_has_caught_up(tmp_path: Path) -> None:
+    """From one voter, formatted with --standalone, to three; new ones have empty directories."""
+    steps = [
+        step("add_controller", 1, when={"observes": 1}, within="20s"),
+        wait(voters=[0, 1]),
+        step("add_controller", 2, when={"observes": 2}, within="20s"),
+        wait(voters=[0, 1, 2]),
+    ]
+    scenario = story(steps, count=3, voters=[0], start={1: "5s", 2: "12s"})
+    run = run_of(scenario, tmp_path)
+    assert answers(run) == ["NONE", "NONE"]
+    assert committed(run) == [[(0, 1), (1, 1)], [(0, 1), (1, 1), (2, 1)]]
+    taken = [row["time_us"] / SECOND for row in run.rows("step_taken")]
+    assert 5 < taken[0] < 7
+    assert 12 < taken[2] < 14
+    assert run.summary["steps_timed_out"] == 0
+
+
+def test_a_controller_that_has_not_started_is_no_observer(tmp_path: Path) -> None:
+    """AddRaftVoter fails at once, as API_VERSIONS does (q17); the condition waits in vain."""
+    steps = [
+        step("add_controller", 1, at="3s"),
+        {"do": "wait", "when": {"observes": 1}, "within": "5s"},
+        step("add_controller", 1),
+    ]
+    run = run_of(story(steps, count=2, voters=[0], start={1: "30s"}), tmp_path)
+    assert answers(run) == ["REQUEST_TIMED_OUT"]
+    assert refusals(run) == ["API_VERSIONS returned an error BROKER_NOT_AVAILABLE"]
+    (answered,) = run.rows("step_answered")
+    assert answered["time_us"] < 3.2 * SECOND
+    assert run.summary["steps_timed_out"] == 1
+
+
+def test_the_active_controller_is_removed_and_another_one_answers_from_then_on(
+    tmp_path: Path,
+) -> None:
+    """It leads until the set without it is committed, and then hands over (q03)."""
+    steps = [
+        step("remove_controller", 0, at="10s"),
+        wait(voters=[1, 2]),
+        step("add_controller", 0, when={"observes": 0}, within="20s"),
+    ]
+    run = run_of(story(steps, count=3, voters=[0, 1, 2]), tmp_path)
+    removed, added = (row["from_process"] - FIRST - 1 for row in run.rows("step_answered"))
+    assert answers(run) == ["NONE", "NONE"]
+    assert removed == 0
+    assert added in (1, 2)
+    assert committed(run) == [[(1, 1), (2, 1)], [(0, 1), (1, 1), (2, 1)]]
+
+
+def test_what_kafka_refuses_is_the_answer_of_the_step(tmp_path: Path) -> None:
+    """As q14: a duplicate, another directory, an unknown voter, the only one, not the leader."""
+    steps = [
+        step("add_controller", 1, at="10s"),
+        step("remove_controller", 1, directory=2),
+        step("remove_controller", 3),
+        step("add_controller", 3, to=2),
+        step("remove_controller", 1, to=1),
+        step("remove_controller", 1),
+        step("remove_controller", 2),
+        step("remove_controller", 0),
+    ]
+    run = run_of(story(steps, count=4, voters=[0, 1, 2]), tmp_path)
+    assert answers(run) == [
+        *("DUPLICATE_VOTER", "VOTER_NOT_FOUND", "VOTER_NOT_FOUND"),
+        *("NOT_LEADER_OR_FOLLOWER", "NOT_LEADER_OR_FOLLOWER", "NONE", "NONE", "VOTER_NOT_FOUND"),
+    ]
+
+
+def test_a_follower_is_asked_in_vain_only_where_the_step_names_it(tmp_path: Path) -> None:
+    """Without ``to`` the operator looks for the leader, which is another one since the crash."""
+    fault = {"name": "dead", "kind": "crash", "at": "5s", "brokers": ["controller:0"]}
+    steps = [step("remove_controller", 0, at="15s"), wait(voters=[1, 2])]
+    run = run_of(story(steps, count=3, voters=[0, 1, 2], faults=[fault]), tmp_path)
+    assert answers(run) == ["NONE"]
+    assert run.summary["steps_timed_out"] == 0
+
+
+LOST = {"name": "lost", "kind": "disk_loss", "at": "5s", "for": "3s", "brokers": ["controller:1"]}
+
+
+def test_a_controller_that_lost_its_disk_is_removed_before_it_is_added(tmp_path: Path) -> None:
+    """It observes with its second directory beside the voter that it was (q06)."""
+    steps = [
+        step("add_controller", 1, when={"observes": 1}, within="20s"),
+        step("remove_controller", 1),
+        step("add_controller", 1, when={"voters": [0, 2]}, within="5s"),
+        wait(voters=[0, 1, 2]),
+    ]
+    run = run_of(story(steps, count=3, voters=[0, 1, 2], faults=[LOST]), tmp_path)
+    assert answers(run) == ["DUPLICATE_VOTER", "NONE", "NONE"]
+    assert committed(run) == [[(0, 1), (2, 1)], [(0, 1), (1, 2), (2, 1)]]
+    assert next(run.rows("step_taken"))["time_us"] > 8 * SECOND
+
+
+def test_with_automatic_join_it_does_both_by_itself(tmp_path: Path) -> None:
+    """controller.quorum.auto.join.enable (KIP-1186, q07): two voters in between."""
+    steps = [wait(voters=[0, 2]), wait(voters=[0, 1, 2])]
+    scenario = story(steps, count=3, voters=[0, 1, 2], settings=AUTO_JOIN, faults=[LOST])
+    run = run_of(scenario, tmp_path)
+    assert run.summary["steps_timed_out"] == 0
+    assert committed(run)[-1] == [(0, 1), (1, 2), (2, 1)]
+
+
+def test_static_voters_change_once_kraft_version_is_raised(tmp_path: Path) -> None:
+    """KAFKA-16538, q15: UNSUPPORTED_VERSION at first."""
+    steps = [
+        step("remove_controller", 2, at="10s"),
+        {"do": "update_features", "after": "1s", "kraft_version": 1},
+        step("remove_controller", 2),
+    ]
+    run = run_of(story(steps, count=3), tmp_path)
+    assert answers(run) == ["UNSUPPORTED_VERSION", "NONE", "NONE"]
+    assert committed(run) == [[(0, 1), (1, 1), (2, 1)], [(0, 1), (1, 1)]]
+
+
+@pytest.mark.parametrize(("to", "is_raised"), [("4.0", False), ("4.4", True)])
+def test_a_release_version_raises_kraft_version_from_4_1_on(
+    to: str, is_raised: bool, tmp_path: Path
+) -> None:
+    """kafka-features.sh --release-version has all features of the release."""
+    steps = [
+        {"do": "update_features", "at": "10s", "release_version": to},
+        step("remove_controller", 2),
+    ]
+    run = run_of(story(steps, count=3, metadata_version="3.9"), tmp_path)
+    assert answers(run) == ["NONE", "NONE" if is_raised else "UNSUPPORTED_VERSION"]
+
+
+@pytest.mark.parametrize("acks_when_committed", [True, False])
+def test_the_answer_comes_with_the_commit_or_already_with_the_append(
+    acks_when_committed: bool, tmp_path: Path
+) -> None:
+    """AddRaftVoter v1, ackWhenCommitted (4.2)."""
+    added = step("add_controller", 1, at="10s", ack_when_committed=acks_when_committed)
+    run = run_of(story([added], count=2, voters=[0], duration="20s"), tmp_path)
+    assert answers(run) == ["NONE"]
+    (answered,) = run.rows("voter_change_answered")
+    (is_committed,) = rows_of(run, "quorum_voters", voters_committed=1)
+    assert (answered["sequence"] > is_committed["sequence"]) == acks_when_committed
