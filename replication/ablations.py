@@ -52,9 +52,11 @@ class Ablation(NamedTuple):
     changes_voters: bool = False
 
 
-def _of_voters(meaning: str, switches: Mapping[str, bool], breaks: tuple[str, ...]) -> Ablation:
+def _of_voters(
+    meaning: str, switches: Mapping[str, bool], breaks: tuple[str, ...], release: str = "4.4"
+) -> Ablation:
     """A rule of a quorum whose voters change."""
-    return Ablation(meaning, switches, breaks, None, "4.4", KRAFT_MODE, changes_voters=True)
+    return Ablation(meaning, switches, breaks, None, release, KRAFT_MODE, changes_voters=True)
 
 
 ABLATIONS: Mapping[str, Ablation] = {
@@ -333,6 +335,7 @@ ABLATIONS: Mapping[str, Ablation] = {
         "candidate (KIP-853, KafkaRaftClient.handleVoteRequest).",
         {"observer_votes": False},
         ("liveness", "quorum_progress"),
+        "3.9",
     ),
     "new_voter_lags": _of_voters(
         "A controller is added before it has the leader's log (KIP-853, LeaderState."

@@ -7,7 +7,7 @@ from tidegauge.engine.doors import World
 from tidegauge.engine.event_loop import BUDGET, HORIZON, close_process, needs_room, run_until
 from tidegauge.engine.exchange.atomic_words import cycle_count
 from tidegauge.engine.exchange.state import Exchange
-from tidegauge.engine.fuzzing.coverage import state_of_partition
+from tidegauge.engine.fuzzing.coverage import state_of_partition, state_of_quorum
 from tidegauge.engine.fuzzing.drawing import Drawn, draw_schedule
 from tidegauge.engine.fuzzing.kept_states import KeptStates, restore_state
 from tidegauge.engine.fuzzing.schedules import PRESENT, copy_schedule, enter_schedule, faults_of
@@ -94,7 +94,7 @@ class Found(Record):
 
 
 class PartitionSeen(Record):
-    """The abstract state in which a partition was seen last, in the present run."""
+    """The abstract state in which a partition or a quorum was seen last, in the present run."""
 
     state: i64
 
@@ -111,6 +111,8 @@ class Fuzzing(Drawn, part=2):
     batch: Records[Batch]
     found: Records[Found]
     partition_states: Records[PartitionSeen]
+    #: One if the voters of the quorum change, else none.
+    quorum_states: Records[PartitionSeen]
     #: Rows of the present run that are judged, in the total order.
     judged: Records[RowSlot]
     #: The cluster at the end of the present run, and the first problem of it.
@@ -204,6 +206,8 @@ def _handle_all(world: World, exchange: Exchange, fuzzing: Fuzzing) -> bool:
     context.horizon_us = fuzzing.batch[0].end_us
     for partition in range(len(fuzzing.partition_states)):
         fuzzing.partition_states[partition].state = NONE
+    for quorum in range(len(fuzzing.quorum_states)):
+        fuzzing.quorum_states[quorum].state = NONE
     written = context.row_count
     for _ in range(_MOST_EVENTS):
         why = run_until(world, exchange, 1)
@@ -219,19 +223,26 @@ def _handle_all(world: World, exchange: Exchange, fuzzing: Fuzzing) -> bool:
 
 @inner_rule
 def _look(world: World, fuzzing: Fuzzing) -> None:
-    """Note the abstract states of all partitions that have changed."""
-    batch, schedule = fuzzing.batch[0], fuzzing.schedules[PRESENT]
+    """Note the abstract states of all partitions that have changed, and that of the quorum."""
     for partition in range(len(fuzzing.partition_states)):
         state = state_of_partition(world, partition)
-        seen = fuzzing.partition_states[partition]
-        if state == seen.state:
-            continue
-        seen.state = state
-        fuzzing.seen[state].count += 1
-        if fuzzing.seen[state].count == 1:
-            batch.states += 1
-            schedule.reached_us = world.context[0].time_us
-            schedule.state = state
+        _note_state(world, fuzzing, fuzzing.partition_states[partition], state)
+    for quorum in range(len(fuzzing.quorum_states)):
+        _note_state(world, fuzzing, fuzzing.quorum_states[quorum], state_of_quorum(world))
+
+
+@inner_rule
+def _note_state(world: World, fuzzing: Fuzzing, seen: PartitionSeen, state: int) -> None:
+    """Note a state if it is another one than before."""
+    if state == seen.state:
+        return
+    seen.state = state
+    fuzzing.seen[state].count += 1
+    if fuzzing.seen[state].count == 1:
+        fuzzing.batch[0].states += 1
+        schedule = fuzzing.schedules[PRESENT]
+        schedule.reached_us = world.context[0].time_us
+        schedule.state = state
 
 
 @inner_rule

@@ -463,6 +463,7 @@ def _new_fuzzing(
         batch=1,
         found=_FOUND,
         partition_states=len(plan.partitions),
+        quorum_states=1 if plan.scenario.voters_may_change() else 0,
         judged=rows,
         replicas=plan.partitions.slot_count,
         observed=len(plan.partitions),

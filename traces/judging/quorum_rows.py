@@ -56,7 +56,7 @@ from tidegauge.traces.quorum_checks.voter_sets import (
     use_voters,
 )
 from tidegauge.traces.quorum_checks.voter_sets_overlap import check_overlap
-from tidegauge.traces.quorum_checks.voters_follow_log import check_voters_in_log
+from tidegauge.traces.quorum_checks.voters_follow_log import check_truncation, check_voters_in_log
 
 
 @inner_rule
@@ -100,6 +100,8 @@ def _take_row_about_voters(history: Histories, row: Row) -> None:
         _take_voters(history, view_as(row, QuorumVoters))
     elif row.kind == VoterState.KIND:
         _take_role(history, view_as(row, VoterState))
+    elif row.kind == VoterLog.KIND:
+        check_truncation(history, view_as(row, VoterLog))
     elif row.kind == VoterChangeAnswered.KIND:
         check_removal(history, view_as(row, VoterChangeAnswered))
         note_late_removal(history, view_as(row, VoterChangeAnswered))
