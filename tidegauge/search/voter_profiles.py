@@ -98,7 +98,8 @@ def _controllers(draw: Random, *, can_join: bool, is_upgraded: bool) -> dict[str
         return {"count": 3, "settings": settings}
     if can_join:
         settings["controller.quorum.auto.join.enable"] = draw.random() < _JOINS
-    others = draw.sample(range(1, count), draw.randrange(count))
+    # One or two voters are stuck soonest.
+    others = draw.sample(range(1, count), min(count - 1, draw.choice([0, 0, 1, 1, 2, 2, 3, 4])))
     return {"count": count, "voters": sorted([0, *others]), "settings": settings}
 
 
@@ -137,9 +138,25 @@ def _faults(names: Sequence[str], *, loses_disks: bool) -> Faults:
             ),
         ],
         "slow links": [
-            {"kind": "slow_link", "between": [[one], [other]], "one_way": True, "delay": delay}
-            for one, other in permutations(names, 2)
-            for delay in ("20ms", "100ms", "400ms")
+            *(
+                {
+                    "kind": "slow_link",
+                    "between": [[one], [other]],
+                    "one_way": True,
+                    "delay": "400ms",
+                }
+                for one, other in permutations(names, 2)
+            ),
+            *(
+                {
+                    "kind": "slow_link",
+                    "between": [[one], others[one]],
+                    "one_way": True,
+                    "delay": delay,
+                }
+                for one in names
+                for delay in ("50ms", "400ms", "1500ms")
+            ),
         ],
         **(losses if loses_disks else {}),
     }
