@@ -347,8 +347,8 @@ def handle_raft_flushed(world: Raft, timer: RaftFlushed) -> bool:
 def _asks_for_change(world: Raft) -> bool:
     """Whether a follower sends its leader a request about itself, and no fetch.
 
-    It looks each controller.quorum.fetch.timeout.ms. Up to 4.0 static voters tell nothing: they send
-    the request only from kraft.version 1 on.
+    It looks each controller.quorum.fetch.timeout.ms. Up to 4.0 static voters tell nothing: they
+    send the request only from kraft.version 1 on.
 
     Source: KafkaRaftClient.pollFollowerAsVoter@3.9.0, pollFollowerAsObserver,
     shouldSendUpdateVoteRequest, shouldSendAddOrRemoveVoterRequest@4.2.0.
