@@ -435,7 +435,7 @@ class JoinedSend(Record):
 class Step(Record):
     """A step of the scenario, with the arguments of its kind."""
 
-    #: When: at a time, after a while, or on a condition (kinds in ``step_requests.py``).
+    #: When: at a time, after a while, or on a condition (kinds in ``step_conditions.py``).
     start: i64
     time_us: i64
     within_us: i64

@@ -347,9 +347,11 @@ def handle_raft_flushed(world: Raft, timer: RaftFlushed) -> bool:
 def _asks_for_change(world: Raft) -> bool:
     """Whether a follower sends its leader a request about itself, and no fetch.
 
-    It looks each controller.quorum.fetch.timeout.ms.
+    It looks each controller.quorum.fetch.timeout.ms. Up to 4.0 static voters tell nothing: they
+    send the request only from kraft.version 1 on.
 
-    Source: KafkaRaftClient.pollFollowerAsVoter, pollFollowerAsObserver@4.2.0.
+    Source: KafkaRaftClient.pollFollowerAsVoter@3.9.0, pollFollowerAsObserver,
+    shouldSendUpdateVoteRequest, shouldSendAddOrRemoveVoterRequest@4.2.0.
     """
     voter = this_voter(world)
     if not voter.voters_may_change or world.context[0].time_us < voter.voter_update_us:
@@ -363,7 +365,7 @@ def _asks_for_change(world: Raft) -> bool:
         voter.voter_update_us += (late_us // voter.fetch_timeout_us + 1) * voter.fetch_timeout_us
         return False
     if voter.kraft_version == 0:
-        if voter.newest_kraft_version == 0 or not is_voter:
+        if not (voter.kraft_version_upgradable and is_voter):
             return False
         update = quorum_requests.UpdateRaftVoterRequest.to(world, to)
         update.newest_kraft_version = voter.newest_kraft_version
@@ -408,6 +410,7 @@ def handle_change_response(world: Raft, response: quorum_requests.RaftResponse) 
     if learn(world, response.leader_epoch, response.leader) or voter.state != FOLLOWER:
         return False
     if response.kind == quorum_requests.UpdateRaftVoterResponse.KIND:
-        voter.has_told_leader = response.error == errors.NONE
+        # A leader of a release that takes no note of it is not asked again, either.
+        voter.has_told_leader = response.error in (errors.NONE, errors.UNSUPPORTED_VERSION)
     fetch_log(world)
     return False
