@@ -151,8 +151,9 @@ def test_a_follower_is_asked_in_vain_only_where_the_step_names_it(tmp_path: Path
 def test_a_controller_that_is_asked_by_its_number_is_asked_once(tmp_path: Path) -> None:
     """One of two voters is dead: nothing is committed, and the leader resigns 3 s later (q10)."""
     fault = {"name": "dead", "kind": "crash", "at": "12s", "brokers": ["controller:1"]}
-    kept = {"do": "configure", "topic": "t0", "settings": {"min.insync.replicas": 1}, "to": 0}
-    steps = [
+    kept: dict[str, Any] = {"do": "configure", "topic": "t0", "to": 0}
+    kept["settings"] = {"min.insync.replicas": 1}
+    steps: list[dict[str, Any]] = [
         kept | {"at": "11s"},
         kept | {"at": "12100ms", "timeout": "1s"},
         kept | {"after": "10ms"},
@@ -165,6 +166,7 @@ def test_a_controller_that_is_asked_by_its_number_is_asked_once(tmp_path: Path) 
     assert answers(run) == ["NONE", "NOT_CONTROLLER", "NOT_CONTROLLER"]
     lost = [(row["step"], errors.NAMES[row["error"]]) for row in run.rows("step_unanswered")]
     assert lost == [(1, "REQUEST_TIMED_OUT"), (4, "NETWORK_EXCEPTION")]
+    assert run.summary is not None
     assert run.summary["steps_timed_out"] == 1
 
 
