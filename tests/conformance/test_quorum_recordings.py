@@ -150,9 +150,19 @@ def test_a_request_names_the_voter_and_the_controller_of_one_repeat(
     translation = translate(schedule, seed=seed)
     assert translation.schedule.voters == ids
     (removal,) = (each for each in steps_of(translation, 10) if each.do == "remove_controller")
-    assert (removal.controller, removal.directory, removal.to) == (1, 1, 0)
+    assert (removal.controller, removal.directory, removal.to) == (1, 1, None)
     (addition,) = (each for each in steps_of(translation, 13) if each.do == "add_controller")
-    assert (addition.controller, addition.directory, addition.to) == (1, 2, 0)
+    assert (addition.controller, addition.directory, addition.to) == (1, 2, None)
+
+
+def test_a_controller_that_is_not_the_active_one_is_asked_by_its_number(tmp_path: Path) -> None:
+    """As a harness asked a follower, or one that it still took for the leader."""
+    refusals = translate(load_schedule(written(file_of("q14"), tmp_path / "q14.json")))
+    (addition,) = (each for each in steps_of(refusals, 6) if each.do == "add_controller")
+    assert (addition.controller, addition.to) == (1, 1)
+    lost = translate(load_schedule(written(file_of("q10"), tmp_path / "q10.json")))
+    probes = [each for place in (3, 5) for each in steps_of(lost, place) if each.do == "configure"]
+    assert [each.to for each in probes] == [None, 0]
 
 
 def test_a_controller_that_is_only_named_never_runs(tmp_path: Path) -> None:

@@ -10,8 +10,10 @@ from typing import Any
 
 from tidegauge.laboratory.conformance import recorded_schedule, schedule_writer
 from tidegauge.laboratory.conformance.control_plane_writers import KRaftWriter
-from tidegauge.laboratory.conformance.recorded_quorums import Tree, directory_number
+from tidegauge.laboratory.conformance.recorded_quorums import LEADER_CHANGE, Tree, directory_number
 
+#: Answers of controllers that are not active (any more), and none.
+_OF_OTHERS = ("NOT_", "NO_RESPONSE")
 #: A harness's timeout for a probe.
 _PROBE_TIMEOUT = "6s"
 #: By feature: its name in a step of a scenario, which has levels of these two alone.
@@ -24,9 +26,11 @@ _DESCRIBING_MS = 3000.0
 _DESCRIBED = ("add_voter", "remove_voter", "features")
 #: The record with which a controller registers at the active one, once it has its whole log.
 _REGISTRATION = "RegisterControllerRecord"
+#: An election of a quorum that has got its majority back: up to two election time-outs.
+_ELECTION_MS = 1000
 #: A new directory of a scenario is empty until its controller starts, which then must not be the
 #: beginning of the run.
-_NEW = "1ms"
+_NEW = "1s"
 
 
 class QuorumWriter(KRaftWriter):
@@ -105,15 +109,18 @@ class QuorumWriter(KRaftWriter):
             self._booting[each] = self._boot_ms(each, played.recorded)
 
     def _boot_ms(self, controller: int, start: recorded_schedule.RecordedStep) -> float:
-        """The time from a start to the controller's registration, less the simulator's own."""
+        """The time from a start to the controller's registration, less the simulator's own.
+
+        Where the quorum waits for this controller, the election comes in between.
+        """
         passed_ms = 0.0
         for step in self.schedule.steps:
             if step.number <= start.number:
                 continue
             for time_ms, kind, key, *_ in self.schedule.own(step.timelines or [[]]):
-                if (kind, key) == (_REGISTRATION, f"c{controller}"):
-                    passed_ms += float(time_ms)
-                    return max(0.0, passed_ms - schedule_writer.START_MS)
+                own_ms = schedule_writer.START_MS + (_ELECTION_MS if kind == LEADER_CHANGE else 0)
+                if kind == LEADER_CHANGE or (kind, key) == (_REGISTRATION, f"c{controller}"):
+                    return max(0.0, passed_ms + float(time_ms) - own_ms)
             passed_ms += step.time_ms("step_ms")
         return 0.0
 
@@ -158,13 +165,13 @@ class QuorumWriter(KRaftWriter):
             self._lose(removed)
 
     def _change_voters(self, played: schedule_writer.PlayedStep, do: str) -> int | None:
-        """A request for a change, to the controller that a harness asked; None: it was refused."""
+        """A request for a change; the voter, or None if it was refused."""
         (controller,) = self._processes(played.recorded)
         answer = self._recorded(played, "answer")
         changed: dict[str, Any] = {"controller": self._number(controller)}
         if "directory" in answer:
             changed["directory"] = directory_number(answer["directory"], controller)
-        self._request(played, do, **changed, to=self._number(answer.get("asked", self._active)))
+        self._request(played, do, **changed, **self._receiver(answer))
         return controller if answer.get("error", "NONE") == "NONE" else None
 
     def _recorded(self, played: schedule_writer.PlayedStep, name: str) -> Tree:
@@ -178,16 +185,21 @@ class QuorumWriter(KRaftWriter):
         exact: Tree = result.exact.get(name, {})
         return exact | varied
 
+    def _receiver(self, answer: Tree) -> dict[str, int]:
+        """The controller that gets a request: the active one, unless a harness asked another."""
+        if not answer.get("error", "").startswith(_OF_OTHERS):
+            return {}
+        return {"to": self._number(answer.get("asked", self._active))}
+
     def _write_probe(self, played: schedule_writer.PlayedStep) -> None:
         """Whether the quorum commits: a setting of the first topic is written, as it is."""
-        asked = self._recorded(played, "probe").get("asked", self._active)
         self._request(
             played,
             "configure",
             topic=self.topics[0]["name"],
             settings={"unclean.leader.election.enable": False},
-            to=self._number(asked),
             timeout=_PROBE_TIMEOUT,
+            **self._receiver(self._recorded(played, "probe")),
         )
 
     def _write_features(self, played: schedule_writer.PlayedStep) -> None:

@@ -5,7 +5,8 @@ order, each when the one before is over, and after it the same quiet time. The r
 not read here, only the times of the recording machine: until quiescence, until a broker's virtual
 machine was up, the number of its starts, and how many requests a stream sent; and of KRaft clusters
 the order in which brokers that die together are fenced, which administrative requests came to
-nothing, and on which brokers the controller placed replicas, which it draws.
+nothing, on which brokers the controller placed replicas, which it draws, which voter a request was
+about, and which controllers a harness asked in vain.
 
 The costs of work are those of the recorded clusters. They were new: every virtual machine had just
 started and was still interpreting its code, and several clusters shared two cores. The figures are
