@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from process_groups import drawn_groups
 from quorum_stories import SECOND, quorum_story
 from scenario_runs import rows_of, run_of
 from tidegauge.engine.branching import branch, branched_scenario, read_past
+from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.simulate import simulate
 from tidegauge.replication import errors
 from tidegauge.replication.voter_set import unpack
@@ -223,3 +225,17 @@ def test_a_branch_can_raise_kraft_version_of_a_run_with_static_voters(tmp_path: 
     run = branch(read_past(past.path, 10 * SECOND), scenario, tmp_path / "branch")
     assert answers(run) == ["NONE", "NONE"]
     assert [*past.rows("voter_change_answered")] == []
+
+
+def test_changes_of_voters_are_the_same_in_groups_of_processes(tmp_path: Path) -> None:
+    """The operator, in a group of its own, is a client of the quorum like any other."""
+    steps = [
+        step("add_controller", 1, when={"observes": 1}, within="20s"),
+        step("remove_controller", 0),
+        wait(voters=[1, 2]),
+    ]
+    scenario = story(steps, count=3, voters=[0, 2], start={1: "5s"}, faults=[LOST])
+    one = simulate(scenario, tmp_path / "one")
+    many = simulate(scenario, tmp_path / "many", make_engine=inline(drawn_groups(scenario, 3)))
+    hashes = [(run.summary or {})["trace_sha256"] for run in (one, many)]
+    assert hashes[0] == hashes[1]
