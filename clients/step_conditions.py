@@ -25,6 +25,7 @@ WHEN_REASSIGNED = code(10)
 WHEN_ROLLED = code(11)
 WHEN_OBSERVES = code(12)
 WHEN_VOTERS = code(13)
+WHEN_LEADS = code(14)
 
 #: Conditions that the operator knows without a question.
 OF_OPERATOR = (WHEN_ANSWERED, WHEN_ROLLED)
@@ -40,7 +41,7 @@ def ask(world: Clients, client: Client, step: Step, process: int) -> None:
     if step.start in (WHEN_REGISTERED, WHEN_UNREGISTERED):
         asker = control_plane_requests.STEPS
         control_plane_requests.ask_live_brokers(world, process, asker, question)
-    elif step.start == WHEN_CONTROLLER:
+    elif step.start in (WHEN_CONTROLLER, WHEN_LEADS):
         control_plane_requests.ask_controller(world, process, question)
     elif step.start == WHEN_REASSIGNED:
         control_plane_requests.ask_reassigned(world, process, question)
@@ -64,14 +65,23 @@ def holds(world: Clients, client: Client, answer: Answer) -> bool:
     if step.start in (WHEN_REGISTERED, WHEN_UNREGISTERED):
         found = _count_live_members(world, step)
         return found == (step.member_count if step.start == WHEN_REGISTERED else 0)
-    if step.start == WHEN_VOTERS:
-        return answer.voters == step.condition_voters
+    if step.start in (WHEN_VOTERS, WHEN_LEADS):
+        return _is_quorum(world, step, answer)
     if step.start in _HELD_AS_ANSWERED or not answer.holds:
         return answer.holds
     if step.start in (WHEN_LEADER, WHEN_LEADER_IS_NOT):
         leader = broker_of(world, step.condition_partition, answer.leader)
         return (leader == step.condition_leader) == (step.start == WHEN_LEADER)
     return _is_isr(world, step, answer.isr)
+
+
+@inner_rule
+def _is_quorum(world: Clients, step: Step, answer: Answer) -> bool:
+    """Whether the voters of a quorum, or its leader, are as a step waits for."""
+    if step.start == WHEN_VOTERS:
+        return answer.voters == step.condition_controllers
+    leader = answer.controller - world.sizes[0].brokers
+    return (step.condition_controllers >> leader) & 1 != 0
 
 
 @inner_rule

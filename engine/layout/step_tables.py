@@ -151,7 +151,7 @@ def _plan_condition(numbers: _Numbers, when: Condition, step: client_state.Step)
     elif when.rolled is not None:
         step.start = step_conditions.WHEN_ROLLED
         step.condition_fault = numbers.fault(when.rolled)
-    elif when.observes is not None or when.voters is not None:
+    elif any(each is not None for each in (when.observes, when.voters, when.leads)):
         _plan_quorum(when, step)
     else:
         _plan_registered(numbers, when, step)
@@ -162,8 +162,9 @@ def _plan_quorum(when: Condition, step: client_state.Step) -> None:
         step.start = step_conditions.WHEN_OBSERVES
         step.condition_observer = when.observes
     else:
-        step.start = step_conditions.WHEN_VOTERS
-        step.condition_voters = sum(1 << number for number in when.voters or ())
+        is_about_voters = when.voters is not None
+        step.start = step_conditions.WHEN_VOTERS if is_about_voters else step_conditions.WHEN_LEADS
+        step.condition_controllers = sum(1 << each for each in when.voters or when.leads or ())
 
 
 def _plan_registered(numbers: _Numbers, when: Condition, step: client_state.Step) -> None:
