@@ -188,8 +188,8 @@ def test_static_voters_change_once_kraft_version_is_raised(tmp_path: Path) -> No
     assert committed(run) == [[(0, 1), (1, 1), (2, 1)], [(0, 1), (1, 1)]]
 
 
-@pytest.mark.parametrize(("to", "is_raised"), [("4.0", False), ("4.4", True)])
-def test_a_release_version_raises_kraft_version_from_4_1_on(
+@pytest.mark.parametrize(("to", "is_raised"), [("3.8", False), ("4.0", True), ("4.4", True)])
+def test_a_release_version_from_3_9_on_raises_kraft_version(
     to: str, is_raised: bool, tmp_path: Path
 ) -> None:
     """kafka-features.sh --release-version has all features of the release."""
@@ -197,7 +197,7 @@ def test_a_release_version_raises_kraft_version_from_4_1_on(
         {"do": "update_features", "at": "10s", "release_version": to},
         step("remove_controller", 2),
     ]
-    run = run_of(story(steps, count=3, metadata_version="3.9"), tmp_path)
+    run = run_of(story(steps, count=3, metadata_version="3.7"), tmp_path)
     assert answers(run) == ["NONE", "NONE" if is_raised else "UNSUPPORTED_VERSION"]
 
 

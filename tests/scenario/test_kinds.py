@@ -48,6 +48,7 @@ ONLY_IN: dict[str, str] = {
     "add_controller": "4.4",
     "remove_controller": "4.4",
     "controllers": "4.1",
+    "a controller": "4.1",
 }
 
 
@@ -80,6 +81,7 @@ def scenario_of(part: dict[str, Any]) -> Scenario:
     }
     selected = [each for each in part.get("brokers", []) if isinstance(each, str)]
     named = {part.get("do"), part.get("kind"), *part.get("settings", {}), *selected}
+    named |= {"a controller"} if part.get("do") == "configure" and "to" in part else set()
     release = next((ONLY_IN[name] for name in ONLY_IN if name in named), "2.6")
     return scenario_from_mapping(story | {"release": release}, "kinds")
 
