@@ -239,3 +239,14 @@ def test_changes_of_voters_are_the_same_in_groups_of_processes(tmp_path: Path) -
     many = simulate(scenario, tmp_path / "many", make_engine=inline(drawn_groups(scenario, 3)))
     hashes = [(run.summary or {})["trace_sha256"] for run in (one, many)]
     assert hashes[0] == hashes[1]
+
+
+def test_a_change_may_be_the_first_record_of_a_run(tmp_path: Path) -> None:
+    """The voters that it changes were committed before the run."""
+    steps = [step("add_controller", 1, when={"observes": 1}, within="20s")]
+    scenario = story(steps, count=3, voters=[0, 2], duration="10s")
+    run = run_of(scenario, tmp_path)
+    (answered,) = run.rows("step_answered")
+    assert answered["time_us"] < SECOND // 10
+    verdicts = (run.summary or {})["checks"]
+    assert verdicts["one_voter_change"]["verdict"] is True
